@@ -1,0 +1,122 @@
+"""Starts Django and Evennia for the tests that need them, and for no others.
+
+A pure test (the prompt, the lorebook, cards, ...) must start at once, so the game is started when the first test file
+of `EVENNIA_PATHS` is collected. A `conftest.py` or `__init__.py` in those folders must not import Evennia at its top.
+"""
+
+import ipaddress
+import os
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EVENNIA_PATHS = (
+    "acceptance",
+    "commands",
+    "game",
+    "store",
+    "web",
+    "test_injection_depth.py",
+)
+"""Folders and files below `tests/` whose tests live inside a started Evennia."""
+
+TESTS = Path(__file__).parent
+ENVIRONMENT = {
+    "DJANGO_SETTINGS_MODULE": "server.conf.test_settings",
+    # Without these Evennia asks for a superuser, or recurses where there is no terminal.
+    "EVENNIA_SUPERUSER_USERNAME": "admin",
+    "EVENNIA_SUPERUSER_EMAIL": "admin@localhost",
+    "EVENNIA_SUPERUSER_PASSWORD": "harbour-admin-1",
+}
+
+_started = False
+
+
+def pytest_configure() -> None:
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+
+
+def pytest_collect_directory(path: Path) -> None:
+    """Start Evennia before a folder of game tests is read."""
+    _start_evennia_for(path)
+
+
+def pytest_pycollect_makemodule(module_path: Path) -> None:
+    """Start Evennia before a file of game tests is imported."""
+    _start_evennia_for(module_path)
+
+
+def _start_evennia_for(path: Path) -> None:
+    global _started  # noqa: PLW0603 - Evennia starts once in a process
+    if _started or not _needs_evennia(path):
+        return
+    import django
+
+    django.setup()
+    import evennia
+
+    evennia._init()
+    _started = True
+
+
+def _needs_evennia(path: Path) -> bool:
+    return path.is_relative_to(TESTS) and bool(
+        (parts := path.relative_to(TESTS).parts) and parts[0] in EVENNIA_PATHS
+    )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _evennia_database() -> Iterator[None]:
+    """One migrated test database for the whole run; nothing when no test needs Evennia."""
+    if not _started:
+        yield
+        return
+    from django.conf import settings
+    from django.test import utils
+
+    settings.TEST_ENVIRONMENT = True
+    utils.setup_test_environment()
+    databases = utils.setup_databases(verbosity=0, interactive=False)
+    yield
+    utils.teardown_databases(databases, verbosity=0)
+    utils.teardown_test_environment()
+    settings.TEST_ENVIRONMENT = False
+
+
+@pytest.fixture
+def db() -> Iterator[None]:
+    """A database that forgets everything the test wrote, Evennia's caches included."""
+    from django.db import transaction
+    from evennia.utils.idmapper.models import flush_cache
+
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+    flush_cache()
+
+
+@pytest.fixture(autouse=True)
+def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail a test that would leave the machine."""
+    for name in ("connect", "connect_ex"):
+        monkeypatch.setattr(socket.socket, name, _guarded(getattr(socket.socket, name)))
+
+
+def _guarded(connect: Callable[..., Any]) -> Callable[..., Any]:
+    def connect_on_loopback(sock: socket.socket, address: Any) -> Any:
+        if sock.family in (socket.AF_INET, socket.AF_INET6) and not _is_loopback(address[0]):
+            raise AssertionError(f"a test tried to reach {address!r}; tests use loopback only")
+        return connect(sock, address)
+
+    return connect_on_loopback
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
