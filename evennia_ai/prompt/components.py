@@ -1,0 +1,214 @@
+"""PromptComponent: one text of the prompt with its place, and the table of static components.
+
+A component's registry ID is its position. Static components stand at fixed IDs from the first
+migration on; custom ones take the free IDs between. The engine's own pluggable components (card
+fields, lore around them) take IDs that are multiples of 10.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Final, Literal
+
+from evennia_ai.prompt.errors import ComponentValueError
+from evennia_ai.prompt.messages import ROLES, Role
+
+Placement = Literal["ordered", "history"]
+Trust = Literal["author", "builder", "imported", "player"]
+TRUSTS: Final[tuple[Trust, ...]] = ("author", "builder", "imported", "player")
+
+HISTORY_ID: Final = 5000
+DYNAMIC_ID: Final = 5500
+EVENT_ID: Final = 6000
+TOOL_ID: Final = 7000
+MAX_ID: Final = 9999
+MAX_DEPTH: Final = 10**9
+MAX_CONTENT: Final = 200_000
+DEFAULT_ORDER: Final = 100
+
+_KEY: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Where a component applies: the whole game, a zone tag, a room, an NPC.
+
+    `ref` names which one: "" for the game, the tag of a zone, the database id of a room or an NPC.
+    """
+
+    kind: Literal["game", "zone", "room", "npc"] = "game"
+    ref: str = ""
+
+    def __str__(self) -> str:
+        return self.kind if self.kind == "game" else f"{self.kind}:{self.ref}"
+
+
+GAME: Final = Scope()
+# From wide to narrow: the narrowest scope that has a key wins.
+SCOPE_RANK: Final[Mapping[str, int]] = MappingProxyType({"game": 0, "zone": 1, "room": 2, "npc": 3})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptComponent:
+    """One text of the prompt.
+
+    `injection_depth` N > 0 stands in the history with N messages after it; 0 is a normal component,
+    unless `placement` is "history": then 0 is after the newest message (Card V3, `@@depth 0`).
+    `injection_order` breaks ties at one depth, low first. `volatile` marks facts that change from
+    request to request. `priority` decides survival under the budget, high survives; it is not
+    the order. `revision` is the store's revision number, 0 for a component that was never stored.
+    """
+
+    id: int
+    key: str
+    name: str = ""
+    description: str = ""
+    content: str = ""
+    role: Role = "system"
+    enabled: bool = True
+    is_static: bool = False
+    injection_depth: int = 0
+    injection_order: int = DEFAULT_ORDER
+    placement: Placement = "ordered"
+    volatile: bool = False
+    trust: Trust = "builder"
+    priority: int = 100
+    required: bool = False
+    scope: Scope = GAME
+    revision: int = 0
+
+    def __post_init__(self) -> None:
+        for field, check in _CHECKS.items():
+            wanted = check(getattr(self, field))
+            if wanted:
+                raise ComponentValueError(field, getattr(self, field), wanted)
+        if self.injection_depth > 0:  # depth implies the place
+            object.__setattr__(self, "placement", "history")
+
+    def changed(self, **fields: Any) -> "PromptComponent":
+        """A copy with `fields` replaced and checked.
+
+        `injection_depth=0` without a placement makes it a normal component again.
+        """
+        if fields.get("injection_depth") == 0 and "placement" not in fields:
+            fields["placement"] = "ordered"
+        return replace(self, **fields)
+
+
+def is_plain_int(value: object) -> bool:
+    """Whether `value` is an integer and not a boolean, which Python takes for one."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _whole(low: int, high: int, words: str) -> Any:
+    def check(value: object) -> str:
+        fits = is_plain_int(value) and low <= value <= high  # type: ignore[operator]
+        return "" if fits else words
+
+    return check
+
+
+def _one_of(choices: tuple[str, ...]) -> Any:
+    def check(value: object) -> str:
+        return "" if value in choices else "one of " + ", ".join(choices)
+
+    return check
+
+
+def _flag(value: object) -> str:
+    return "" if isinstance(value, bool) else "true or false"
+
+
+def _text(limit: int) -> Any:
+    def check(value: object) -> str:
+        fits = isinstance(value, str) and len(value) <= limit
+        return "" if fits else f"text of at most {limit} characters"
+
+    return check
+
+
+def _key_text(value: object) -> str:
+    fits = isinstance(value, str) and _KEY.fullmatch(value)
+    return "" if fits else "a slug: a small letter, then small letters, digits or _, at most 64"
+
+
+# Field -> what is wanted where the value is not allowed, "" where it is.
+_CHECKS: Final[Mapping[str, Any]] = MappingProxyType(
+    {
+        "id": _whole(0, MAX_ID, f"a whole number from 0 to {MAX_ID}"),
+        "key": _key_text,
+        "name": _text(200),
+        "description": _text(2000),
+        "content": _text(MAX_CONTENT),
+        "role": _one_of(ROLES),
+        "enabled": _flag,
+        "is_static": _flag,
+        "injection_depth": _whole(0, MAX_DEPTH, "a whole number, 0 or more"),
+        "injection_order": _whole(-(10**9), 10**9, "a whole number"),
+        "placement": _one_of(("ordered", "history")),
+        "volatile": _flag,
+        "trust": _one_of(TRUSTS),
+        "priority": _whole(-(10**9), 10**9, "a whole number"),
+        "required": _flag,
+    }
+)
+
+
+def _static(id: int, key: str, name: str, description: str, **fields: Any) -> PromptComponent:
+    return PromptComponent(
+        id=id, key=key, name=name, description=description, is_static=True, **fields
+    )
+
+
+STATIC_COMPONENTS: Final[tuple[PromptComponent, ...]] = (
+    _static(0, "system_prompt", "System prompt", "The game's own rules.", required=True),
+    _static(1000, "character_context", "Character context", "Who the NPC is, by its builder."),
+    _static(
+        1500,
+        "entity_context",
+        "Entity context",
+        "What the NPC knows of the people present.",
+        volatile=True,
+    ),
+    _static(
+        2000, "semantic_memories", "Semantic memories", "Memories that were found.", volatile=True
+    ),
+    _static(
+        3000, "context_buffer", "Context buffer", "What happened around the NPC.", volatile=True
+    ),
+    _static(4000, "goals", "Goals", "What the NPC wants."),
+    _static(
+        HISTORY_ID,
+        "conversation_history",
+        "Conversation history",
+        "Where the history and everything injected by depth stands.",
+    ),
+    _static(
+        DYNAMIC_ID,
+        "dynamic_context",
+        "Dynamic context",
+        "Where the facts of this request stand.",
+        role="user",
+    ),
+    _static(
+        EVENT_ID, "pending_event", "Pending event", "What the NPC is answering.", role="user"
+    ),
+    _static(TOOL_ID, "tool_result", "Tool result", "Results of tools in this turn.", role="tool"),
+)
+STATIC_IDS: Final[Mapping[str, int]] = MappingProxyType({c.key: c.id for c in STATIC_COMPONENTS})
+
+# The engine's own pluggable components: card fields and the lore around them, in their order.
+PLUGGABLE_IDS: Final[Mapping[str, int]] = MappingProxyType(
+    {
+        "card_system_prompt": 10,
+        "world_info_before": 910,
+        "persona_description": 1010,
+        "char_description": 1020,
+        "char_personality": 1030,
+        "scenario": 1040,
+        "world_info_after": 1050,
+        "dialogue_examples": 1060,
+        "post_history_instructions": 5010,
+    }
+)

@@ -1,0 +1,158 @@
+"""The macros of the card standard, split once and filled in a single pass.
+
+Standard: Card V3, "Curly braced syntaxes", and V1's `<USER>`, `<BOT>`, `<CHAR>`. Names are
+case-insensitive, a macro's result is never expanded again, an unknown macro stays as it is
+written. Player text never comes here.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from evennia_ai.prompt.dice import Dice
+
+_MACRO: Final = re.compile(r"\{\{((?:(?!\{\{|\}\}).)*)\}\}", re.DOTALL)
+_MACRO_OR_V1: Final = re.compile(_MACRO.pattern + r"|<(user|bot|char)>", re.DOTALL | re.IGNORECASE)
+_NAME: Final = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*")
+_V1_NAMES: Final = {"user": "user", "bot": "char", "char": "char"}
+_ESCAPED_COMMA: Final = "\x00"
+MAX_SIDES: Final = 10**9
+
+# Name -> result for (argument, key of this place, dice); these read no value.
+Roller = Callable[[str, tuple[object, ...], Dice], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A piece that stands for a named value; `written` is what it looked like."""
+
+    name: str
+    written: str
+
+
+@dataclass(frozen=True, slots=True)
+class Roll:
+    """A piece that is computed from its argument and the dice; `place` is its offset."""
+
+    name: str
+    argument: str
+    place: int
+
+
+Piece = str | Value | Roll
+
+
+def split(text: str, *, v1_names: bool) -> tuple[Piece, ...]:
+    """`text` in literal pieces, named values and rolls.
+
+    `v1_names` also takes `<USER>`, `<BOT>` and `<CHAR>`, as card text has them.
+    """
+    pieces: list[Piece] = []
+    done = 0
+    for found in (_MACRO_OR_V1 if v1_names else _MACRO).finditer(text):
+        if found.start() > done:
+            pieces.append(text[done : found.start()])
+        pieces.append(_piece(found))
+        done = found.end()
+    if done < len(text):
+        pieces.append(text[done:])
+    return tuple(pieces)
+
+
+def bodies(text: str) -> list[str]:
+    """What stands between each `{{` and `}}` of `text`."""
+    return [found[1] for found in _MACRO.finditer(text)]
+
+
+def is_macro(body: str) -> bool:
+    """Whether a body is a plain name or a macro of the standard, not an expression."""
+    return _NAME.fullmatch(body) is not None or _function(body) is not None
+
+
+def fill(
+    pieces: tuple[Piece, ...], *, values: Mapping[str, str], dice: Dice, source: str
+) -> str:
+    """The pieces as text; a name without a value stays as it was written."""
+    out: list[str] = []
+    for piece in pieces:
+        if isinstance(piece, str):
+            out.append(piece)
+        elif isinstance(piece, Value):
+            value = values.get(piece.name)
+            out.append(piece.written if value is None else value)
+        else:
+            out.append(ROLLERS[piece.name](piece.argument, (source, piece.place), dice))
+    return "".join(out)
+
+
+def hidden_keys(text: str) -> str:
+    """What a recursive scan may see of the text beside what is shown (Card V3, `hidden_key`)."""
+    found = (_function(body) for body in bodies(text))
+    return " ".join(argument for name, argument in filter(None, found) if name == "hidden_key")
+
+
+def _piece(found: re.Match[str]) -> Piece:
+    if found[1] is None:
+        return Value(_V1_NAMES[found[2].lower()], found[0])
+    plain = _NAME.fullmatch(found[1])
+    if plain:
+        return Value(plain[1].lower(), found[0])
+    called = _function(found[1])
+    return Roll(called[0], called[1], found.start()) if called else found[0]
+
+
+def _function(body: str) -> tuple[str, str] | None:
+    """Name and argument of a macro that takes one, or None."""
+    if body.lstrip().startswith("//"):
+        return "//", ""
+    name, colon, argument = body.partition(":")
+    name = name.strip().lower()
+    return (name, argument) if colon and name in ROLLERS else None
+
+
+def _choices(argument: str) -> list[str]:
+    """The values of `A,B` or of the `A::B` that the standard's own example writes."""
+    if argument.startswith(":"):
+        argument = argument[1:]
+    hidden = argument.replace("\\,", _ESCAPED_COMMA)
+    separator = "::" if "::" in hidden else ","
+    return [choice.replace(_ESCAPED_COMMA, ",") for choice in hidden.split(separator)]
+
+
+def _random(argument: str, place: tuple[object, ...], dice: Dice) -> str:
+    choices = _choices(argument)
+    return choices[int(dice.roll("random", *place) * len(choices))]
+
+
+def _pick(argument: str, place: tuple[object, ...], dice: Dice) -> str:
+    choices = _choices(argument)
+    return choices[int(dice.pick("pick", *place) * len(choices))]
+
+
+def _roll(argument: str, place: tuple[object, ...], dice: Dice) -> str:
+    """1..N; nothing where N is no number from 1 on (Card V3, `roll`)."""
+    sides = argument.strip().lower().removeprefix("d")
+    if not (sides.isascii() and sides.isdecimal() and len(sides) <= 10 and int(sides)):
+        return ""
+    return str(1 + int(dice.roll("roll", *place) * min(int(sides), MAX_SIDES)))
+
+
+def _reverse(argument: str, place: tuple[object, ...], dice: Dice) -> str:
+    return argument[::-1]
+
+
+def _nothing(argument: str, place: tuple[object, ...], dice: Dice) -> str:
+    return ""
+
+
+ROLLERS: Final[Mapping[str, Roller]] = {
+    "random": _random,
+    "pick": _pick,
+    "roll": _roll,
+    "reverse": _reverse,
+    "//": _nothing,
+    "hidden_key": _nothing,
+    "comment": _nothing,
+}
+ROLLED: Final = frozenset({"random", "pick", "roll"})

@@ -1,0 +1,96 @@
+"""A message of a prompt, from the history or made by the pipeline.
+
+Messages are immutable and shared: one that was said once is the same object in the history and in
+every prompt that holds it, and what is costly about it (its tokens, its bytes) is kept with it.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from evennia_ai.prompt.tokens import TokenCounter
+
+Role = Literal["system", "user", "assistant", "tool"]
+ROLES: Final[tuple[Role, ...]] = ("system", "user", "assistant", "tool")
+
+Block = Literal["ordered", "history", "dynamic", "event", "tool"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Where one stretch of a message's content comes from.
+
+    `start` and `end` count code points of the content; `revision` is the origin's own revision
+    number, 0 where it has none.
+    """
+
+    origin: str
+    start: int
+    end: int
+    revision: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """A call an assistant message makes; `arguments` is the JSON text the model wrote."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One message of a prompt.
+
+    `name` is the speaker's name, never part of `content`. `injected` marks what was put into the
+    history by depth. `counted` is false for bookkeeping records (context blocks, note anchors)
+    that injection depth does not count. `record` is the id of the durable record behind it.
+    """
+
+    role: Role
+    content: str
+    name: str | None = None
+    block: Block = "history"
+    injected: bool = False
+    counted: bool = True
+    parts: tuple[Part, ...] = ()
+    record: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    _memo: dict[object, object] = field(default_factory=dict, repr=False, compare=False)
+
+    def wire(self) -> bytes:
+        """The message as canonical JSON bytes: what the prompt's hash covers.
+
+        Only what a model can see is in it: role, name, content, tool calls.
+        """
+        known = self._memo.get("wire")
+        if isinstance(known, bytes):
+            return known
+        made = json.dumps(
+            self._visible(), ensure_ascii=False, sort_keys=True, separators=(",", ":")
+        ).encode("utf-8", "surrogatepass")
+        self._memo["wire"] = made
+        return made
+
+    def tokens(self, counter: TokenCounter) -> int:
+        """Tokens of this message with the counter's cost per message; counted once, kept."""
+        known = self._memo.get(counter)
+        if isinstance(known, int):
+            return known
+        said = [call.arguments for call in self.tool_calls]
+        made = counter.of_message(self.content, name=self.name, more=said)
+        self._memo[counter] = made
+        return made
+
+    def _visible(self) -> Mapping[str, object]:
+        seen: dict[str, object] = {"role": self.role, "content": self.content}
+        if self.name is not None:
+            seen["name"] = self.name
+        if self.tool_calls:
+            seen["tool_calls"] = [[c.id, c.name, c.arguments] for c in self.tool_calls]
+        if self.tool_call_id is not None:
+            seen["tool_call_id"] = self.tool_call_id
+        return seen

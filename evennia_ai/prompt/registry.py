@@ -1,0 +1,129 @@
+"""ComponentRegistry: an immutable set of components with the rules of the registry.
+
+Every change gives a new registry; the store keeps rows in step with it and swaps the snapshot by
+one assignment. Keys and IDs are unique inside a scope; between scopes the narrowest wins.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evennia_ai.prompt.components import (
+    GAME,
+    SCOPE_RANK,
+    STATIC_COMPONENTS,
+    PromptComponent,
+    Scope,
+    is_plain_int,
+)
+from evennia_ai.prompt.errors import (
+    DuplicateComponentError,
+    StaticComponentError,
+    UnknownComponentError,
+)
+
+_IDENTITY = ("id", "key", "is_static", "scope")
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentRegistry:
+    """Components in the order of the prompt: by ID, then key."""
+
+    components: tuple[PromptComponent, ...] = ()
+    _by_key: Mapping[tuple[Scope, str], PromptComponent] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        ordered = tuple(sorted(self.components, key=_position))
+        by_key: dict[tuple[Scope, str], PromptComponent] = {}
+        by_id: dict[tuple[Scope, int], PromptComponent] = {}
+        for component in ordered:
+            taken = by_key.setdefault((component.scope, component.key), component)
+            if taken is not component:
+                raise DuplicateComponentError("key", component.key, taken.key)
+            taken = by_id.setdefault((component.scope, component.id), component)
+            if taken is not component:
+                raise DuplicateComponentError("id", component.id, taken.key)
+        object.__setattr__(self, "components", ordered)
+        object.__setattr__(self, "_by_key", by_key)
+
+    def __iter__(self) -> Iterator[PromptComponent]:
+        return iter(self.components)
+
+    def __len__(self) -> int:
+        return len(self.components)
+
+    def get(self, wanted: str | int, *, scope: Scope = GAME) -> PromptComponent:
+        """The component of this key or registry ID in `scope`; UnknownComponentError if none."""
+        if isinstance(wanted, str):
+            found = self._by_key.get((scope, wanted))
+            if found is not None:
+                return found
+            wanted = int(wanted) if wanted.isdecimal() and wanted.isascii() else wanted
+        if is_plain_int(wanted):
+            for component in self.components:
+                if component.id == wanted and component.scope == scope:
+                    return component
+        raise UnknownComponentError(wanted, [c.key for c in self.components if c.scope == scope])
+
+    def created(self, component: PromptComponent) -> "ComponentRegistry":
+        """With one component more; its key and ID must be free in its scope."""
+        return ComponentRegistry((*self.components, component))
+
+    def updated(
+        self, wanted: str | int, *, scope: Scope = GAME, **fields: Any
+    ) -> "ComponentRegistry":
+        """With `fields` of one component replaced; static ones keep their ID and key."""
+        old = self.get(wanted, scope=scope)
+        moved = [name for name in _IDENTITY if name in fields and fields[name] != getattr(old, name)]
+        if old.is_static and moved:
+            raise StaticComponentError(old.key, "given another " + " or ".join(moved))
+        new = old.changed(**fields)
+        return ComponentRegistry(tuple(new if c is old else c for c in self.components))
+
+    def removed(self, wanted: str | int, *, scope: Scope = GAME) -> "ComponentRegistry":
+        """Without one component; static ones cannot be removed."""
+        old = self.get(wanted, scope=scope)
+        if old.is_static:
+            raise StaticComponentError(old.key, "removed")
+        return ComponentRegistry(tuple(c for c in self.components if c is not old))
+
+    def resolved(self, scopes: Iterable[Scope]) -> "ComponentRegistry":
+        """What counts where all of `scopes` apply: for each key the narrowest scope's component.
+
+        A narrower component keeps its own ID, so it may stand elsewhere than the wider one.
+        """
+        wanted = set(scopes) | {GAME}
+        best: dict[str, PromptComponent] = {}
+        for component in sorted(self.components, key=lambda c: SCOPE_RANK[c.scope.kind]):
+            if component.scope in wanted:
+                best[component.key] = component
+        return _unchecked(tuple(sorted(best.values(), key=_position)))
+
+    def free_ids(self, *, scope: Scope = GAME) -> Iterator[int]:
+        """Free registry IDs from 1 on that are not multiples of 10, which the engine keeps."""
+        taken = {c.id for c in self.components if c.scope == scope}
+        return (n for n in range(1, 9999) if n % 10 and n not in taken)
+
+
+def static_registry() -> ComponentRegistry:
+    """The registry every game starts with."""
+    return ComponentRegistry(STATIC_COMPONENTS)
+
+
+def with_statics(components: Sequence[PromptComponent]) -> ComponentRegistry:
+    """`components` and the static ones that they do not bring themselves."""
+    brought = {c.key for c in components if c.scope == GAME}
+    missing = [c for c in STATIC_COMPONENTS if c.key not in brought]
+    return ComponentRegistry((*components, *missing))
+
+
+def _position(component: PromptComponent) -> tuple[int, str, int]:
+    return component.id, component.key, SCOPE_RANK[component.scope.kind]
+
+
+def _unchecked(components: tuple[PromptComponent, ...]) -> ComponentRegistry:
+    """A registry of components from several scopes, where IDs may meet."""
+    registry = object.__new__(ComponentRegistry)
+    object.__setattr__(registry, "components", components)
+    object.__setattr__(registry, "_by_key", {(c.scope, c.key): c for c in components})
+    return registry

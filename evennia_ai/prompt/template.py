@@ -1,0 +1,92 @@
+"""Templates: a component's or an entry's text, compiled once, rendered over plain values.
+
+Trust decides the language. Imported text (cards, lore) knows the card standard's macros alone.
+Builders' and authors' text may be Jinja2 as well, in an immutable sandbox and only after its
+syntax tree was checked, because the sandbox by itself does not stop nested loops, huge strings or
+method calls. Text without logic never reaches Jinja. Player text is never a template.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from evennia_ai.prompt import macros
+from evennia_ai.prompt.components import Trust
+from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.errors import TemplateError
+
+MAX_RENDERED: Final = 200_000
+_LOGIC: Final = re.compile(r"\{%|\{#")
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A compiled text. `names` are the values it reads; `rolls` says whether it asks the dice."""
+
+    source: str
+    names: tuple[str, ...]
+    rolls: bool
+    pieces: tuple[macros.Piece, ...]
+    logic: "Logic | None" = None
+
+    def render(self, values: Mapping[str, str], dice: Dice) -> str:
+        """The text for these values; TemplateError where builders' logic cannot be rendered."""
+        if self.logic is not None:
+            return self.logic.render(values)
+        if not self.names and not self.rolls and len(self.pieces) <= 1:
+            return self.source if self.pieces == (self.source,) else self._filled(values, dice)
+        return self._filled(values, dice)
+
+    def unknown(self, values: Mapping[str, str]) -> tuple[str, ...]:
+        """Names this template reads that `values` does not have; they stay as written."""
+        return tuple(name for name in self.names if name not in values)
+
+    def _filled(self, values: Mapping[str, str], dice: Dice) -> str:
+        return macros.fill(self.pieces, values=values, dice=dice, source=self.source)
+
+
+class Logic:
+    """What `Template` asks of a template language with logic."""
+
+    __slots__ = ()
+
+    def render(self, values: Mapping[str, str]) -> str:
+        raise NotImplementedError
+
+
+def compile_template(source: str, *, trust: Trust) -> Template:
+    """`source` ready to render.
+
+    TemplateError: the text is no valid template, or uses what templates may not use. Imported
+    text and player text never raise.
+    """
+    if trust == "player":
+        return Template(source, (), False, (source,))
+    imported = trust == "imported"
+    if not imported and _has_logic(source):
+        from evennia_ai.prompt import logic
+
+        compiled = logic.compile_logic(source)
+        return Template(source, compiled.names, False, (), compiled)
+    pieces = macros.split(source, v1_names=imported)
+    names = dict.fromkeys(p.name for p in pieces if isinstance(p, macros.Value))
+    rolls = any(isinstance(p, macros.Roll) and p.name in macros.ROLLED for p in pieces)
+    return Template(source, tuple(names), rolls, pieces)
+
+
+def check_template(source: str, *, trust: Trust, known: frozenset[str]) -> Template:
+    """`source` compiled for saving: a name that no value will ever have is an error too."""
+    template = compile_template(source, trust=trust)
+    unknown = [name for name in template.names if name not in known]
+    if unknown and trust != "imported":
+        raise TemplateError(
+            f"unknown name '{unknown[0]}'; known names are {', '.join(sorted(known))}"
+        )
+    return template
+
+
+def _has_logic(source: str) -> bool:
+    if _LOGIC.search(source):
+        return True
+    return any(not macros.is_macro(body) for body in macros.bodies(source))

@@ -1,0 +1,33 @@
+"""Verdicts: what each stage decided about each thing it saw, and why.
+
+The stages' results are the trace; nothing is logged apart from them.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+Stage = Literal["activate", "expand", "budget", "place"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """One stage's decision about one item.
+
+    `item` is an origin such as `component:mood`, `lore:harbour#7`, `note:0`, `history`, `event`.
+    `tokens` is the item's cost where it was counted, else 0. `cause` says what brought it here.
+    """
+
+    stage: Stage
+    item: str
+    kept: bool
+    reason: str
+    tokens: int = 0
+    cause: str | None = None
+
+
+def about(verdicts: Iterable[Verdict], item: str) -> Iterator[Verdict]:
+    """The verdicts about `item`; a bare key means the component, note or entry of that key."""
+    for verdict in verdicts:
+        if verdict.item == item or verdict.item.partition(":")[2] == item:
+            yield verdict
