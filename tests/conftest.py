@@ -38,6 +38,8 @@ _started = False
 def pytest_configure() -> None:
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
+    for name in ("connect", "connect_ex"):
+        setattr(socket.socket, name, _on_loopback(getattr(socket.socket, name)))
 
 
 def pytest_collect_directory(path: Path) -> None:
@@ -99,17 +101,12 @@ def db() -> Iterator[None]:
     flush_cache()
 
 
-@pytest.fixture(autouse=True)
-def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fail a test that would leave the machine."""
-    for name in ("connect", "connect_ex"):
-        monkeypatch.setattr(socket.socket, name, _guarded(getattr(socket.socket, name)))
+def _on_loopback(connect: Callable[..., Any]) -> Callable[..., Any]:
+    """`connect`, refusing every address that is not on this machine."""
 
-
-def _guarded(connect: Callable[..., Any]) -> Callable[..., Any]:
     def connect_on_loopback(sock: socket.socket, address: Any) -> Any:
         if sock.family in (socket.AF_INET, socket.AF_INET6) and not _is_loopback(address[0]):
-            raise AssertionError(f"a test tried to reach {address!r}; tests use loopback only")
+            raise ConnectionRefusedError(f"a test tried to reach {address!r}; tests use loopback only")
         return connect(sock, address)
 
     return connect_on_loopback

@@ -1,0 +1,1 @@
+"""This game's server: Evennia's settings in `conf`, and what `make` runs."""

@@ -1,0 +1,1 @@
+"""The modules that Evennia's settings name."""

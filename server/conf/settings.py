@@ -1,0 +1,60 @@
+"""Settings of the demo game: Evennia's defaults, fitted to this repository's layout.
+
+A game of your own needs only the last line of "Apps". Ports are chosen by environment variables (`server/ports.py`);
+what must stay secret comes from `secret_settings.py`, which Evennia makes and git ignores.
+"""
+
+from evennia.settings_default import *
+
+from server.ports import HOST, Ports
+
+SERVERNAME = "The harbour of evennia_ai"
+GAME_SLOGAN = "People you can talk to, prompts you can read"
+
+# Apps
+INSTALLED_APPS = [*INSTALLED_APPS, "evennia_ai"]
+
+# Network: this machine only
+_ports = Ports.from_environment()
+TELNET_PORTS = [_ports.telnet]
+TELNET_INTERFACES = [HOST]
+WEBSERVER_PORTS = [(_ports.web, _ports.web_internal)]
+WEBSERVER_INTERFACES = [HOST]
+WEBSOCKET_CLIENT_PORT = _ports.websocket
+WEBSOCKET_CLIENT_INTERFACE = HOST
+AMP_HOST = HOST
+AMP_PORT = _ports.amp
+AMP_INTERFACE = HOST
+ALLOWED_HOSTS = ["localhost", HOST]
+REST_API_ENABLED = True
+
+# Layout: there is no `typeclasses` and no `web` folder here
+BASE_ACCOUNT_TYPECLASS = "evennia.accounts.accounts.DefaultAccount"
+BASE_GUEST_TYPECLASS = "evennia.accounts.accounts.DefaultGuest"
+BASE_OBJECT_TYPECLASS = "evennia.objects.objects.DefaultObject"
+BASE_CHARACTER_TYPECLASS = "evennia.objects.objects.DefaultCharacter"
+BASE_ROOM_TYPECLASS = "evennia.objects.objects.DefaultRoom"
+BASE_EXIT_TYPECLASS = "evennia.objects.objects.DefaultExit"
+BASE_CHANNEL_TYPECLASS = "evennia.comms.comms.DefaultChannel"
+BASE_SCRIPT_TYPECLASS = "evennia.scripts.scripts.DefaultScript"
+TYPECLASS_PATHS = [*TYPECLASS_PATHS, "evennia_ai", "evennia_ai.game", "world"]
+ROOT_URLCONF = "server.conf.web_urls"
+STATICFILES_DIRS = []
+
+# Modules: only those that do something here
+SERVER_SERVICES_PLUGIN_MODULES = []
+PORTAL_SERVICES_PLUGIN_MODULES = []
+LOCK_FUNC_MODULES = ("evennia.locks.lockfuncs",)
+INPUT_FUNC_MODULES = ["evennia.server.inputfuncs"]
+FUNCPARSER_OUTGOING_MESSAGES_MODULES = ["evennia.utils.funcparser"]
+FUNCPARSER_PROTOTYPE_PARSING_MODULES = ["evennia.prototypes.protfuncs"]
+AT_INITIAL_SETUP_HOOK_MODULE = ""
+
+# Demo
+DEMO_WORLD = True
+"""Build the harbour of `world/build_demo.py` when the server starts."""
+
+try:
+    from server.conf.secret_settings import *
+except ImportError:
+    print("server/conf/secret_settings.py is missing; `evennia --initmissing` makes it.")

@@ -1,0 +1,62 @@
+"""The ports of this game, one environment variable each.
+
+Read by the settings and, before anything is installed, by `make play`: standard library only.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import NamedTuple, Self
+
+HOST = "127.0.0.1"
+"""The demo game listens on this machine alone; it creates accounts whose passwords are public."""
+
+
+class Port(NamedTuple):
+    """Where one port of the game is chosen."""
+
+    purpose: str
+    variable: str
+    default: int
+
+
+PORTS = {
+    "telnet": Port("telnet", "EVENNIA_AI_TELNET_PORT", 4000),
+    "web": Port("web client and site", "EVENNIA_AI_WEB_PORT", 4001),
+    "websocket": Port("web client's websocket", "EVENNIA_AI_WEBSOCKET_PORT", 4002),
+    "web_internal": Port("Portal to Server, web", "EVENNIA_AI_WEB_INTERNAL_PORT", 4005),
+    "amp": Port("Portal to Server, messages", "EVENNIA_AI_AMP_PORT", 4006),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """The five port numbers a running game uses."""
+
+    telnet: int
+    web: int
+    websocket: int
+    web_internal: int
+    amp: int
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
+        """The ports chosen by `environment`, the defaults for the rest.
+
+        Raises:
+            ValueError: a variable does not hold a port number; the text names it.
+        """
+        return cls(**{name: _number(port, environment) for name, port in PORTS.items()})
+
+    def as_environment(self) -> dict[str, str]:
+        """The variables that choose exactly these ports."""
+        return {PORTS[f.name].variable: str(getattr(self, f.name)) for f in fields(self)}
+
+
+def _number(port: Port, environment: Mapping[str, str]) -> int:
+    text = environment.get(port.variable, "") or str(port.default)
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 65536:
+        raise ValueError(
+            f"{port.variable} is {text!r}; the {port.purpose} port must be a number from 1 to 65535"
+        )
+    return int(text)

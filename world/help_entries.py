@@ -1,0 +1,38 @@
+"""Help for visitors of the demo game, found with `help`."""
+
+HELP_ENTRY_DICTS = [
+    {
+        "key": "harbour",
+        "aliases": ["start", "demo"],
+        "category": "General",
+        "text": """
+Welcome ashore. The people here answer when you speak to them.
+
+    |wlook|n                         what is around you, and who
+    |wsay Oren, when does the ferry leave?|n
+    |wtalk oren = when does the ferry leave?|n
+    |wwhisper oren = can you keep a secret?|n
+
+Whoever you name answers; whoever you are already talking with answers too.
+        """,
+    },
+    {
+        "key": "prompts",
+        "aliases": ["inspect"],
+        "category": "Building",
+        "locks": "read:perm(Builder)",
+        "text": """
+Every answer was made from a prompt, and every piece of it can be read and changed.
+
+    |wai oren|n                      is he awake, which model answers, what happened last
+    |wai/context oren|n              the prompt of his last turn, piece by piece
+    |wai/why oren = mood|n           why a piece was in it, or why not
+    |wcomponent|n                    the components of the prompt, in their order
+    |wcomponent/depth mood = 2|n     two messages above the newest
+    |wcomponent/preview oren|n       the prompt as it would be sent now
+    |wnote oren = ...|n              an author's note for him
+
+See also |whelp component|n, |whelp card|n, |whelp lore|n, |whelp note|n and |whelp ai|n.
+        """,
+    },
+]

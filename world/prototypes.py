@@ -1,0 +1,10 @@
+"""Prototypes for `spawn`: a person with a mind, ready for a card."""
+
+AI_NPC = {
+    "prototype_key": "ai_npc",
+    "prototype_desc": "A person who answers when spoken to; assign a card with card/assign.",
+    "prototype_tags": ["evennia_ai"],
+    "typeclass": "evennia_ai.game.npc.AINPC",
+    "key": "a stranger",
+    "locks": "call:false()",
+}
