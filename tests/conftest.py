@@ -1,7 +1,8 @@
 """Starts Django and Evennia for the tests that need them, and for no others.
 
-A pure test (the prompt, the lorebook, cards, ...) must start at once, so the game is started when the first test file
-of `EVENNIA_PATHS` is collected. A `conftest.py` or `__init__.py` in those folders must not import Evennia at its top.
+A pure test (the prompt, the lorebook, cards, ...) must start at once, so the game is started when
+the first test file of `EVENNIA_PATHS` is collected. A `conftest.py` or `__init__.py` in those
+folders must not import Evennia at its top.
 """
 
 import ipaddress
@@ -53,7 +54,7 @@ def pytest_pycollect_makemodule(module_path: Path) -> None:
 
 
 def _start_evennia_for(path: Path) -> None:
-    global _started  # noqa: PLW0603 - Evennia starts once in a process
+    global _started
     if _started or not _needs_evennia(path):
         return
     import django
@@ -106,7 +107,7 @@ def _on_loopback(connect: Callable[..., Any]) -> Callable[..., Any]:
 
     def connect_on_loopback(sock: socket.socket, address: Any) -> Any:
         if sock.family in (socket.AF_INET, socket.AF_INET6) and not _is_loopback(address[0]):
-            raise ConnectionRefusedError(f"a test tried to reach {address!r}; tests use loopback only")
+            raise AssertionError(f"a test tried to reach {address!r}; tests stay on loopback")
         return connect(sock, address)
 
     return connect_on_loopback

@@ -6,7 +6,8 @@ from django.conf import settings
 def at_server_cold_start() -> None:
     """Build what is missing of the demo world, inside the server, so that its caches know it.
 
-    The very first start has no rooms yet: Evennia makes them and restarts once, and that start comes back here.
+    The very first start has no rooms yet: Evennia makes them and restarts once, and that restart
+    comes back here.
     """
     from evennia.server.models import ServerConfig
 

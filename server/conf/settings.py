@@ -1,7 +1,8 @@
 """Settings of the demo game: Evennia's defaults, fitted to this repository's layout.
 
-A game of your own needs only the last line of "Apps". Ports are chosen by environment variables (`server/ports.py`);
-what must stay secret comes from `secret_settings.py`, which Evennia makes and git ignores.
+A game of your own needs only the line under "Apps". Ports are chosen by environment variables
+(`server/ports.py`); what must stay secret comes from `secret_settings.py`, which Evennia makes and
+git ignores.
 """
 
 from evennia.settings_default import *

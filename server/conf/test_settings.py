@@ -1,11 +1,12 @@
 """Settings for tests: a database in memory, fast passwords, and no migrations but our own.
 
-Ours run because one of them creates the static components; Evennia's take ten seconds and change nothing.
+Ours run because one of them creates the static components; Evennia's take ten seconds and
+change nothing.
 """
 
 from server.conf.settings import *
 
-SECRET_KEY = "only-for-tests"
+SECRET_KEY = "only-for-tests"  # noqa: S105 - signs nothing that outlives a test
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}
 DEMO_WORLD = False

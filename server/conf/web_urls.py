@@ -1,4 +1,4 @@
-"""Addresses of the demo game's site: the admin, the inspector if it is there, then Evennia's own."""
+"""Addresses of the demo game's site: the admin, the inspector where there is one, Evennia's."""
 
 from importlib.util import find_spec
 
