@@ -42,7 +42,6 @@ _ALLOWED: Final[tuple[type[nodes.Node], ...]] = (
     nodes.Sub,
     nodes.Filter,
     nodes.Test,
-    nodes.Assign,
     nodes.Getitem,
     nodes.Getattr,
     nodes.Call,
@@ -60,7 +59,8 @@ _WORDS: Final[Mapping[type[nodes.Node], str]] = {
     nodes.Include: "include",
     nodes.Extends: "extends",
     nodes.FilterBlock: "filter blocks",
-    nodes.AssignBlock: "set blocks",
+    nodes.Assign: "set (a few lines of it can double a text without end)",
+    nodes.AssignBlock: "set",
 }
 
 
@@ -105,19 +105,17 @@ def compile_logic(source: str) -> CheckedLogic:
         raise TemplateError(error.message or "bad syntax", line=error.lineno) from error
     except RecursionError as error:
         raise TemplateError("is nested too deeply") from error
-    _check(tree, loops=0)
+    _check(tree, loops=())
     return CheckedLogic(source, tuple(sorted(find_undeclared_variables(tree) - {"range"})))
 
 
-def _check(node: nodes.Node, *, loops: int) -> None:
+def _check(node: nodes.Node, *, loops: tuple[nodes.For, ...]) -> None:
     if not isinstance(node, _ALLOWED):
         what = _WORDS.get(type(node), type(node).__name__)
         raise TemplateError(f"{what} is not allowed in templates", line=node.lineno)
     if isinstance(node, nodes.For):
-        loops += 1
+        loops = (*loops, node)
         _check_loop(node, loops)
-    elif isinstance(node, nodes.Assign) and loops:
-        raise TemplateError("set inside a loop is not allowed", line=node.lineno)
     elif isinstance(node, nodes.Filter) and node.name not in FILTERS:
         allowed = ", ".join(sorted(FILTERS))
         raise TemplateError(f"filter {node.name} is not allowed; {allowed} are", line=node.lineno)
@@ -131,11 +129,20 @@ def _check(node: nodes.Node, *, loops: int) -> None:
         _check(child, loops=loops)
 
 
-def _check_loop(node: nodes.For, loops: int) -> None:
-    if loops > MAX_LOOP_DEPTH:
+def _check_loop(node: nodes.For, loops: tuple[nodes.For, ...]) -> None:
+    if len(loops) > MAX_LOOP_DEPTH:
         raise TemplateError(f"loops may be {MAX_LOOP_DEPTH} deep at most", line=node.lineno)
     if node.recursive:
         raise TemplateError("recursive loops are not allowed", line=node.lineno)
+    if sum(not _is_written_out(loop.iter) for loop in loops) > 1:
+        raise TemplateError(
+            "of nested loops only one may run over a value, the other over range or a list",
+            line=node.lineno,
+        )
+
+
+def _is_written_out(sequence: nodes.Expr) -> bool:
+    return isinstance(sequence, nodes.Call | nodes.List | nodes.Tuple)
 
 
 def _is_loop_name(node: nodes.Getattr) -> bool:

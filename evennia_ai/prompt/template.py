@@ -15,8 +15,8 @@ from evennia_ai.prompt import macros
 from evennia_ai.prompt.components import Trust
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.errors import TemplateError
+from evennia_ai.prompt.logic import CheckedLogic, compile_logic
 
-MAX_RENDERED: Final = 200_000
 _LOGIC: Final = re.compile(r"\{%|\{#")
 
 
@@ -28,31 +28,17 @@ class Template:
     names: tuple[str, ...]
     rolls: bool
     pieces: tuple[macros.Piece, ...]
-    logic: "Logic | None" = None
+    logic: CheckedLogic | None = None
 
     def render(self, values: Mapping[str, str], dice: Dice) -> str:
         """The text for these values; TemplateError where builders' logic cannot be rendered."""
         if self.logic is not None:
             return self.logic.render(values)
-        if not self.names and not self.rolls and len(self.pieces) <= 1:
-            return self.source if self.pieces == (self.source,) else self._filled(values, dice)
-        return self._filled(values, dice)
+        return macros.fill(self.pieces, values=values, dice=dice, source=self.source)
 
     def unknown(self, values: Mapping[str, str]) -> tuple[str, ...]:
         """Names this template reads that `values` does not have; they stay as written."""
         return tuple(name for name in self.names if name not in values)
-
-    def _filled(self, values: Mapping[str, str], dice: Dice) -> str:
-        return macros.fill(self.pieces, values=values, dice=dice, source=self.source)
-
-
-class Logic:
-    """What `Template` asks of a template language with logic."""
-
-    __slots__ = ()
-
-    def render(self, values: Mapping[str, str]) -> str:
-        raise NotImplementedError
 
 
 def compile_template(source: str, *, trust: Trust) -> Template:
@@ -65,9 +51,7 @@ def compile_template(source: str, *, trust: Trust) -> Template:
         return Template(source, (), False, (source,))
     imported = trust == "imported"
     if not imported and _has_logic(source):
-        from evennia_ai.prompt import logic
-
-        compiled = logic.compile_logic(source)
+        compiled = compile_logic(source)
         return Template(source, compiled.names, False, (), compiled)
     pieces = macros.split(source, v1_names=imported)
     names = dict.fromkeys(p.name for p in pieces if isinstance(p, macros.Value))

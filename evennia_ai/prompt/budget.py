@@ -1,0 +1,252 @@
+"""The budget: which pieces and how much of the history are kept.
+
+Admission goes by tier (required, reserved, flexible with constants, matched lore), inside a tier
+by priority; a piece that does not fit is skipped and the next is tried. History fills the rest
+from the newest; dialogue examples yield before any history does. When history is full it is cut
+to a share of its room and the cut is remembered, so that prompts keep their prefix for a while.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from evennia_ai.prompt.errors import BudgetError
+from evennia_ai.prompt.history import History
+from evennia_ai.prompt.pieces import Piece, Tier, make_piece
+from evennia_ai.prompt.tokens import TokenCounter
+from evennia_ai.prompt.trace import Verdict
+
+HISTORY_KEY: Final = "conversation_history"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reserve:
+    """Room kept for one component: at least `min_tokens` of it survive, never over `max_tokens`.
+
+    For `conversation_history`: what flexible pieces may not take from it, and its largest share.
+    """
+
+    min_tokens: int = 0
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetRules:
+    """What a prompt may cost: `limit_tokens` is the context without the reply's reserve.
+
+    `keep_percent` is the share of its room that history is cut to when it is full; 100 keeps as
+    much as fits and moves the cut at every turn.
+    """
+
+    limit_tokens: int
+    keep_percent: int = 60
+    reserves: Mapping[str, Reserve] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fitted:
+    """What is kept: `pieces` in no particular order, the history from the index `first` on."""
+
+    pieces: Sequence[Piece]
+    first: int
+    verdicts: Sequence[Verdict]
+    tokens: int
+    framing_tokens: int
+    history_tokens: int
+
+
+@dataclass(slots=True)
+class _Admitted:
+    """Pieces admitted so far, the verdicts on all that were judged, and the tokens spent."""
+
+    kept: list[Piece]
+    verdicts: list[Verdict]
+    tokens: int
+
+
+def fit(
+    pieces: Sequence[Piece],
+    history: History,
+    *,
+    rules: BudgetRules,
+    counter: TokenCounter,
+    fixed: Sequence[tuple[str, int]] = (),
+    cut: int = 0,
+) -> Fitted:
+    """What of `pieces` and `history` fits.
+
+    `fixed` are the event and tool messages with their tokens, always kept; `cut` is the index the
+    history was cut at before. BudgetError: what is required does not fit.
+    """
+    framing = counter.per_prompt + _joints(pieces) * counter.per_message
+    spent = framing + sum(tokens for _, tokens in fixed)
+    steady = [piece for piece in pieces if piece.tier is not Tier.YIELDING]
+    admitted = _admit(steady, spent, rules=rules, counter=counter, fixed=fixed)
+    room = rules.limit_tokens - admitted.tokens
+    floor = max(cut, history.earlier)
+    first, history_tokens = _cut(history, room, floor, rules=rules, counter=counter)
+    if len(steady) < len(pieces):
+        yielding = [piece for piece in pieces if piece.tier is Tier.YIELDING]
+        _admit_yielding(yielding, admitted, room - history_tokens, cut_moved=first > floor)
+    admitted.verdicts.append(_history_verdict(history, first, history_tokens))
+    return Fitted(
+        pieces=admitted.kept,
+        first=first,
+        verdicts=admitted.verdicts,
+        tokens=admitted.tokens + history_tokens,
+        framing_tokens=framing,
+        history_tokens=history_tokens,
+    )
+
+
+def _joints(pieces: Sequence[Piece]) -> int:
+    """How many messages the pieces share; each costs what a message costs."""
+    return len({piece.joint.key for piece in pieces if piece.joint is not None})
+
+
+def _admit(
+    pieces: Sequence[Piece],
+    spent: int,
+    *,
+    rules: BudgetRules,
+    counter: TokenCounter,
+    fixed: Sequence[tuple[str, int]],
+) -> _Admitted:
+    total = spent + sum(piece.tokens for piece in pieces)
+    if total <= rules.limit_tokens and not rules.reserves:
+        return _Admitted(list(pieces), [piece.fits for piece in pieces], total)
+    ranked = sorted(pieces, key=lambda piece: _rank(piece, rules.reserves))
+    _check_required(ranked, spent, rules.limit_tokens, fixed)
+    admitted = _Admitted([], [], spent)
+    for piece in ranked:
+        _admit_one(piece, admitted, rules=rules, counter=counter)
+    return admitted
+
+
+def _rank(piece: Piece, reserves: Mapping[str, Reserve]) -> tuple[int, int, int, str]:
+    tier = piece.tier
+    if piece.key in reserves and tier is not Tier.REQUIRED:
+        tier = Tier.RESERVED
+    return tier, -piece.priority, piece.id, piece.origin
+
+
+def _check_required(
+    ranked: Sequence[Piece], spent: int, limit: int, fixed: Sequence[tuple[str, int]]
+) -> None:
+    required = [(p.origin, p.tokens) for p in ranked if p.tier is Tier.REQUIRED]
+    if spent + sum(tokens for _, tokens in required) > limit:
+        framing = spent - sum(tokens for _, tokens in fixed)
+        raise BudgetError(limit, [("framing", framing), *required, *fixed])
+
+
+def _admit_one(
+    piece: Piece, admitted: _Admitted, *, rules: BudgetRules, counter: TokenCounter
+) -> None:
+    """Keep, shorten or skip one piece; `admitted` is this stage's own running result."""
+    before = rules.limit_tokens - admitted.tokens
+    reserve = rules.reserves.get(piece.key)
+    room = before
+    if reserve is None and piece.tier is not Tier.REQUIRED:
+        room -= rules.reserves.get(HISTORY_KEY, Reserve()).min_tokens
+    wanted = piece
+    if reserve is not None and piece.tier is not Tier.REQUIRED:
+        wanted = _shortened(piece, reserve, room, counter)
+    if wanted.tokens > room:
+        admitted.verdicts.append(_dropped(piece, room))
+        return
+    admitted.kept.append(wanted)
+    admitted.verdicts.append(replace(wanted.fits, reason=f"{wanted.fits.reason}, {room} were left"))
+    admitted.tokens += wanted.tokens
+
+
+def _dropped(piece: Piece, room: int) -> Verdict:
+    return Verdict(
+        stage="budget",
+        item=piece.origin,
+        kept=False,
+        reason=f"does not fit: needs {piece.tokens} tokens, {max(room, 0)} were left",
+        tokens=piece.tokens,
+    )
+
+
+def _shortened(piece: Piece, reserve: Reserve, room: int, counter: TokenCounter) -> Piece:
+    """The piece cut at a word to its largest size, or to the room while its least size fits."""
+    largest = reserve.max_tokens if reserve.max_tokens is not None else piece.tokens
+    target = min(largest, room)
+    if piece.tokens <= target or target < reserve.min_tokens:
+        return piece
+    words = re.findall(r"\s*\S+", piece.message.content)
+    low, high = 0, len(words)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if _with_text(piece, "".join(words[:middle]), counter).tokens <= target:
+            low = middle
+        else:
+            high = middle - 1
+    return _with_text(piece, "".join(words[:low]), counter) if low else piece
+
+
+def _with_text(piece: Piece, text: str, counter: TokenCounter) -> Piece:
+    return make_piece(
+        text,
+        origin=piece.origin,
+        id=piece.id,
+        key=piece.key,
+        role=piece.message.role,
+        counter=counter,
+        depth=piece.depth,
+        from_oldest=piece.from_oldest,
+        order=piece.order,
+        joint=piece.joint,
+        tier=piece.tier,
+        priority=piece.priority,
+        revision=piece.revision,
+        note=f"cut to its share ({piece.tokens} tokens whole)",
+    )
+
+
+def _cut(
+    history: History, room: int, floor: int, *, rules: BudgetRules, counter: TokenCounter
+) -> tuple[int, int]:
+    """Index of the first kept message and the tokens of all kept."""
+    if not len(history):
+        return history.stop, 0
+    held = rules.reserves.get(HISTORY_KEY)
+    if held is not None and held.max_tokens is not None:
+        room = min(room, held.max_tokens)
+    first = history.first_that_fits(room, counter=counter, floor=floor)
+    if first > floor:
+        share = room * rules.keep_percent // 100
+        first = history.first_that_fits(share, counter=counter, floor=floor)
+        first = history.whole_pairs(first)
+    return first, history.tokens_from(first, counter=counter)
+
+
+def _admit_yielding(
+    yielding: Sequence[Piece], admitted: _Admitted, room: int, *, cut_moved: bool
+) -> None:
+    """Dialogue examples: only what room the history leaves, nothing where history itself is cut."""
+    room = 0 if cut_moved else room
+    for piece in sorted(yielding, key=lambda p: (-p.priority, p.id, p.order)):
+        if piece.tokens <= room:
+            room -= piece.tokens
+            admitted.kept.append(piece)
+            admitted.verdicts.append(piece.fits)
+            admitted.tokens += piece.tokens
+        else:
+            reason = f"gives way to the history: needs {piece.tokens} tokens, {room} were left"
+            admitted.verdicts.append(replace(_dropped(piece, room), reason=reason))
+
+
+def _history_verdict(history: History, first: int, tokens: int) -> Verdict:
+    kept, whole = history.stop - first, history.stop
+    if not whole:
+        reason = "no messages"
+    elif kept == whole:
+        reason = f"all {whole} messages fit"
+    else:
+        reason = f"kept the newest {kept} of {whole} messages; cut before message {first + 1}"
+    return Verdict(
+        stage="budget", item="history", kept=kept > 0 or not whole, reason=reason, tokens=tokens
+    )

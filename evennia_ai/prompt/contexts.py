@@ -1,0 +1,129 @@
+"""Contexts: profiles that say which components take part in which kind of event.
+
+A context names component IDs, overrides and a token budget. Layers stand on each other (game, NPC,
+moment) and may only restrict: switch components off, lower the budget, narrow the tools. How the
+depth of a component is injected is the same in every context (`evennia_ai.prompt.placement`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeVar
+
+from evennia_ai.prompt.budget import Reserve
+from evennia_ai.prompt.components import STATIC_IDS, PromptComponent
+from evennia_ai.prompt.errors import ContextError
+from evennia_ai.prompt.registry import ComponentRegistry
+
+T = TypeVar("T")
+
+# Fields of a component a context may override.
+OVERRIDABLE: Final = frozenset(
+    {"content", "role", "injection_depth", "injection_order", "priority", "required"}
+)
+# A layer over a base may change these only: nothing that gives a text more weight.
+_RESTRICTING: Final = frozenset({"content", "priority"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptContext:
+    """One profile.
+
+    `enabled_ids` None means every component; `events` are the kinds of event it serves, empty for
+    all; `limit_tokens` None leaves the budget as it is; `tools` None offers every tool.
+    """
+
+    name: str
+    description: str = ""
+    events: frozenset[str] = frozenset()
+    enabled_ids: frozenset[int] | None = None
+    overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    reserves: Mapping[str, Reserve] = field(default_factory=dict)
+    limit_tokens: int | None = None
+    tools: frozenset[str] | None = None
+
+    def __post_init__(self) -> None:
+        for key, fields in self.overrides.items():
+            wrong = sorted(set(fields) - OVERRIDABLE)
+            if wrong:
+                raise ContextError(
+                    f"context '{self.name}' overrides {key}.{wrong[0]}, which is not possible;"
+                    f" it may override {', '.join(sorted(OVERRIDABLE))}"
+                )
+
+    def restricted(self, layer: "PromptContext") -> "PromptContext":
+        """This context with `layer` on top, which can take away and never add.
+
+        ContextError: the layer overrides a field that would give a component more weight.
+        """
+        for key, fields in layer.overrides.items():
+            wrong = sorted(set(fields) - _RESTRICTING)
+            if wrong:
+                raise ContextError(
+                    f"layer '{layer.name}' over context '{self.name}' overrides {key}.{wrong[0]};"
+                    " a layer may only restrict: content and priority"
+                )
+        return replace(
+            self,
+            name=f"{self.name}+{layer.name}",
+            enabled_ids=_both(self.enabled_ids, layer.enabled_ids),
+            overrides=_lowered(self.overrides, layer.overrides),
+            limit_tokens=_lower(self.limit_tokens, layer.limit_tokens),
+            tools=_both(self.tools, layer.tools),
+        )
+
+    def applied(self, registry: ComponentRegistry) -> tuple[PromptComponent, ...]:
+        """The registry's components as this context wants them; those it leaves out are disabled."""
+        return tuple(self._applied(component) for component in registry)
+
+    def _applied(self, component: PromptComponent) -> PromptComponent:
+        fields = dict(self.overrides.get(component.key, {}))
+        if self.enabled_ids is not None and component.id not in self.enabled_ids:
+            fields["enabled"] = False
+        return component.changed(**fields) if fields else component
+
+
+CONVERSATION: Final = PromptContext(
+    name="conversation",
+    description="Somebody speaks to the NPC: every component takes part.",
+    events=frozenset({"say", "whisper", "talk", "pose"}),
+)
+AUTONOMOUS: Final = PromptContext(
+    name="autonomous",
+    description="The NPC acts by itself: no pending event.",
+    events=frozenset({"tick"}),
+    enabled_ids=frozenset(range(10_000)) - {STATIC_IDS["pending_event"]},
+)
+BUILT_IN: Final = (CONVERSATION, AUTONOMOUS)
+
+
+def context_for(event: str, contexts: Sequence[PromptContext] = BUILT_IN) -> PromptContext:
+    """The first context that serves this kind of event; ContextError if none does."""
+    for context in contexts:
+        if not context.events or event in context.events:
+            return context
+    names = ", ".join(context.name for context in contexts)
+    raise ContextError(f"no context serves events of kind '{event}'; there are {names}")
+
+
+def _both(first: frozenset[T] | None, second: frozenset[T] | None) -> frozenset[T] | None:
+    if first is None or second is None:
+        return second if first is None else first
+    return first & second
+
+
+def _lower(first: int | None, second: int | None) -> int | None:
+    given = [limit for limit in (first, second) if limit is not None]
+    return min(given) if given else None
+
+
+def _lowered(
+    base: Mapping[str, Mapping[str, Any]], layer: Mapping[str, Mapping[str, Any]]
+) -> Mapping[str, Mapping[str, Any]]:
+    """The base's overrides with the layer's texts, and priorities only where they are lower."""
+    result = {key: dict(fields) for key, fields in base.items()}
+    for key, fields in layer.items():
+        merged = {**result.get(key, {}), **fields}
+        if "priority" in fields and "priority" in result.get(key, {}):
+            merged["priority"] = min(fields["priority"], result[key]["priority"])
+        result[key] = merged
+    return result

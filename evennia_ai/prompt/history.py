@@ -1,0 +1,194 @@
+"""The conversation as a prompt sees it: an immutable view of an append-only list of messages.
+
+Views share one list, so a turn costs what is new: appending copies nothing, and the sums of tokens
+are kept beside the messages they belong to, per counter, from the oldest one ever needed.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
+
+from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.tokens import TokenCounter
+
+
+class History:
+    """Messages of one conversation, oldest first.
+
+    Indexes are absolute: `earlier` messages were left behind before the first one here, and index
+    `earlier` is the first. `cut`, as it is recorded, keeps its meaning when the window moves.
+    """
+
+    __slots__ = ("_log", "earlier", "stop")
+
+    def __init__(self, messages: Iterable[Message] = (), *, earlier: int = 0) -> None:
+        self._log = _Log(list(messages), earlier)
+        self.earlier = earlier
+        self.stop = earlier + len(self._log.messages)
+
+    def appended(self, *messages: Message) -> "History":
+        """This history and `messages` after it; this one stays as it is."""
+        view = object.__new__(History)
+        log = self._log
+        if len(log.messages) != len(self):  # somebody else went on from here: part ways
+            log = _Log(log.messages[: len(self)], self.earlier)
+        log.append(messages)
+        view._log, view.earlier = log, self.earlier
+        view.stop = self.stop + len(messages)
+        return view
+
+    def __len__(self) -> int:
+        return self.stop - self.earlier
+
+    def __iter__(self) -> Iterator[Message]:
+        return iter(self._log.messages[: len(self)])
+
+    def __getitem__(self, index: int) -> Message:
+        """The message at the absolute `index`."""
+        if not self.earlier <= index < self.stop:
+            raise IndexError(index)
+        return self._log.messages[index - self.earlier]
+
+    def between(self, first: int, stop: int) -> list[Message]:
+        """Messages of the absolute indexes from `first` up to `stop`."""
+        return self._log.messages[first - self.earlier : min(stop, self.stop) - self.earlier]
+
+    def newest(self, count: int) -> list[Message]:
+        """The newest `count` messages, oldest of them first; none for 0."""
+        return self.between(max(self.earlier, self.stop - max(count, 0)), self.stop)
+
+    def first_that_fits(self, room_tokens: int, *, counter: TokenCounter, floor: int) -> int:
+        """Absolute index of the oldest message such that it and all newer ones fit in the room.
+
+        Never below `floor`; `stop` when not even the newest fits.
+        """
+        sums = self._log.sums(counter)
+        sums.reach_back(room_tokens, self._log, stop=self.stop)
+        return max(floor, sums.first_within(room_tokens, stop=self.stop))
+
+    def tokens_from(self, first: int, *, counter: TokenCounter) -> int:
+        """Tokens of the messages from the absolute index `first` on."""
+        sums = self._log.sums(counter)
+        sums.reach_to(first, self._log)
+        return sums.between(first, self.stop)
+
+    def slot(self, depth: int, *, first: int) -> int:
+        """Where an injection of `depth` stands: before the message of this absolute index.
+
+        The kept history is `first` to `stop`; depth counts its conversation messages from the
+        newest, bookkeeping records not among them. Depth 0 is after the newest; too deep is the
+        top of the kept history. A slot between a tool call and its result moves before the call.
+        """
+        if depth <= 0:
+            return self.stop
+        slot = max(first, self.stop - depth)
+        skipped = self._log.bookkeeping
+        if skipped:
+            slot = self._counted_slot(depth, first, skipped)
+        while first < slot < self.stop and self[slot].role == "tool":
+            slot -= 1
+        return slot
+
+    def slot_from_oldest(self, depth: int, *, first: int) -> int:
+        """The same for a depth that counts from the oldest kept message (`@@reverse_depth`)."""
+        return self.slot(max(self.counted(first) - depth, 0), first=first)
+
+    def counted(self, first: int) -> int:
+        """Number of conversation messages from the absolute index `first` on."""
+        skipped = self._log.bookkeeping
+        inside = bisect_left(skipped, self.stop) - bisect_left(skipped, first)
+        return self.stop - first - inside
+
+    def whole_pairs(self, first: int) -> int:
+        """`first`, moved on past tool results whose call would be left behind."""
+        while first < self.stop and self[first].role == "tool":
+            first += 1
+        return first
+
+    def _counted_slot(self, depth: int, first: int, skipped: list[int]) -> int:
+        slot = self.stop
+        while slot > first and depth:
+            slot -= 1
+            at = bisect_right(skipped, slot) - 1
+            if at < 0 or skipped[at] != slot:
+                depth -= 1
+        return slot
+
+
+class _Log:
+    """What views of one conversation share; it only ever grows at its end."""
+
+    __slots__ = ("_sums", "bookkeeping", "earlier", "messages")
+
+    def __init__(self, messages: list[Message], earlier: int) -> None:
+        self.messages = messages
+        self.earlier = earlier
+        self.bookkeeping = [earlier + i for i, m in enumerate(messages) if not m.counted]
+        self._sums: dict[TokenCounter, _Sums] = {}
+
+    def append(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            if not message.counted:
+                self.bookkeeping.append(self.earlier + len(self.messages))
+            self.messages.append(message)
+
+    def sums(self, counter: TokenCounter) -> "_Sums":
+        """Running sums of this counter, up to the newest message."""
+        sums = self._sums.get(counter)
+        if sums is None:
+            sums = self._sums[counter] = _Sums(counter, self.earlier + len(self.messages))
+        sums.extend(self)
+        return sums
+
+
+class _Sums:
+    """Running token sums from the message `oldest` on: `totals[k]` is the cost of k messages."""
+
+    __slots__ = ("counter", "oldest", "totals")
+
+    def __init__(self, counter: TokenCounter, end: int) -> None:
+        self.counter = counter
+        self.oldest = end
+        self.totals = [0]
+
+    def extend(self, log: _Log) -> None:
+        counted = self.oldest + len(self.totals) - 1
+        for message in log.messages[counted - log.earlier :]:
+            self.totals.append(self.totals[-1] + message.tokens(self.counter))
+
+    def reach_back(self, room: int, log: _Log, *, stop: int) -> None:
+        """Count older messages until those up to `stop` fill the room or none is left."""
+        older: list[int] = []
+        if stop < self.oldest:
+            self.reach_to(stop, log)
+        spent = self.totals[stop - self.oldest]
+        at = self.oldest
+        while at > log.earlier and spent <= room:
+            at -= 1
+            older.append(log.messages[at - log.earlier].tokens(self.counter))
+            spent += older[-1]
+        self._prepend(older)
+
+    def reach_to(self, first: int, log: _Log) -> None:
+        at = max(first, log.earlier)
+        older = [
+            log.messages[i - log.earlier].tokens(self.counter)
+            for i in range(self.oldest - 1, at - 1, -1)
+        ]
+        self._prepend(older)
+
+    def first_within(self, room: int, *, stop: int) -> int:
+        end = stop - self.oldest
+        return self.oldest + bisect_left(self.totals, self.totals[end] - room, 0, end)
+
+    def between(self, first: int, stop: int) -> int:
+        return self.totals[stop - self.oldest] - self.totals[first - self.oldest]
+
+    def _prepend(self, older: list[int]) -> None:
+        """`older`: costs of the messages before the oldest one, newest of them first."""
+        if not older:
+            return
+        shift = sum(older)
+        fresh = list(accumulate(reversed(older), initial=0))
+        self.totals = fresh + [total + shift for total in self.totals[1:]]
+        self.oldest -= len(older)
