@@ -94,3 +94,29 @@ class Message:
         if self.tool_call_id is not None:
             seen["tool_call_id"] = self.tool_call_id
         return seen
+
+
+def said(
+    role: Role, content: str, *, name: str | None = None, record: str | None = None
+) -> Message:
+    """A message of the conversation, as the history holds it."""
+    origin = f"history:{record}" if record else "history"
+    return Message(
+        role=role,
+        content=content,
+        name=name,
+        record=record,
+        parts=(Part(origin=origin, start=0, end=len(content)),),
+    )
+
+
+def pending(content: str, *, name: str | None = None, record: str | None = None) -> Message:
+    """The event being answered, as a message of its own after the history."""
+    return Message(
+        role="user",
+        content=content,
+        name=name,
+        block="event",
+        record=record,
+        parts=(Part(origin="event", start=0, end=len(content)),),
+    )

@@ -1,24 +1,13 @@
-"""Pieces: texts that want to be in the prompt, expanded and counted, and how they are made.
+"""Pieces: texts that want to be in the prompt, expanded and counted."""
 
-A piece is immutable and remembered by what made it: a component whose values did not change gives
-the same piece, with its message, its tokens and its verdict, turn after turn.
-"""
-
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final, Literal
+from typing import Final
 
-from evennia_ai.prompt.components import DYNAMIC_ID, HISTORY_ID, PromptComponent
-from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.errors import TemplateError
+from evennia_ai.prompt.components import DYNAMIC_ID
 from evennia_ai.prompt.messages import Block, Message, Part, Role
-from evennia_ai.prompt.template import Template, compile_template
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict
-
-Layout = Literal["cache", "classic"]
-
 
 class Tier(IntEnum):
     """The order in which pieces are admitted under the budget; inside a tier priority decides."""
@@ -120,86 +109,3 @@ def make_piece(
         priority=priority,
         revision=revision,
     )
-
-
-class CompiledComponent:
-    """A component with its template compiled; remembers what it gave last."""
-
-    __slots__ = ("_last", "_problem", "component", "origin", "template", "tier")
-
-    def __init__(self, component: PromptComponent, *, tier: Tier = Tier.FLEXIBLE) -> None:
-        self.component = component
-        self.origin = f"component:{component.key}"
-        self.tier = Tier.REQUIRED if component.required else tier
-        self.template: Template | None = None
-        self._problem: TemplateError | None = None
-        self._last: tuple[object, Piece | Verdict] | None = None
-        try:
-            self.template = compile_template(component.content, trust=component.trust)
-        except TemplateError as error:
-            self._problem = error
-
-    def expand(
-        self, values: Mapping[str, str], *, dice: Dice, counter: TokenCounter, layout: Layout
-    ) -> Piece | Verdict:
-        """The piece for these values, or the verdict that says why there is none."""
-        template = self.template
-        if template is None:
-            return self._no(f"template error: {self._problem}")
-        seen = (
-            [values.get(name) for name in template.names],
-            dice if template.rolls else None,
-            counter,
-            layout,
-        )
-        last = self._last
-        if last is not None and last[0] == seen:
-            return last[1]
-        made = self._expand(template, values, dice, counter, layout)
-        self._last = (seen, made)
-        return made
-
-    def _expand(
-        self,
-        template: Template,
-        values: Mapping[str, str],
-        dice: Dice,
-        counter: TokenCounter,
-        layout: Layout,
-    ) -> Piece | Verdict:
-        component = self.component
-        if not component.enabled:
-            return self._no("disabled")
-        try:
-            text = template.render(values, dice)
-        except TemplateError as error:
-            return self._no(f"template error: {error}")
-        if not text.strip():
-            return self._no("empty")
-        in_history = component.placement == "history"
-        moved = moves_behind_history(component, layout)
-        unknown = template.unknown(values)
-        return make_piece(
-            text,
-            origin=self.origin,
-            id=component.id,
-            key=component.key,
-            role=component.role,
-            counter=counter,
-            depth=component.injection_depth if in_history else None,
-            order=component.injection_order,
-            joint=DYNAMIC if moved else None,
-            tier=self.tier,
-            priority=component.priority,
-            revision=component.revision,
-            note=f"left as written: {', '.join(unknown)}" if unknown else "",
-        )
-
-    def _no(self, reason: str) -> Verdict:
-        return Verdict(stage="expand", item=self.origin, kept=False, reason=reason)
-
-
-def moves_behind_history(component: PromptComponent, layout: Layout) -> bool:
-    """Whether a component leaves its ID for the dynamic message, to keep the head unchanged."""
-    volatile = component.volatile and component.placement == "ordered"
-    return volatile and layout == "cache" and component.id < HISTORY_ID

@@ -1,0 +1,258 @@
+"""The pipeline on one page: Inputs -> Prompt.
+
+Pure: no clock, disk, database, random source or setting is read; equal inputs give equal bytes.
+Each stage judges everything it saw; the verdicts of the stages are the trace.
+
+    lore      which entries of the books are awake           evennia_ai.lorebook
+    expand    texts of components, notes, entries, blocks    evennia_ai.prompt.expansion
+    budget    what of them and of the history fits           evennia_ai.prompt.budget
+    place     where each stands                              evennia_ai.prompt.placement
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from evennia_ai.lorebook.activation import ActiveEntry, Scan, activate
+from evennia_ai.lorebook.books import Lorebook
+from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.prompt.budget import BudgetRules, fit
+from evennia_ai.prompt.components import EVENT_ID, HISTORY_ID, TOOL_ID
+from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.expansion import CompiledComponent, ComponentSet, Layout
+from evennia_ai.prompt.history import History
+from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.notes import AuthorsNote, compiled_note
+from evennia_ai.prompt.pieces import DYNAMIC, Piece, Tier, make_piece
+from evennia_ai.prompt.placement import Stand, place
+from evennia_ai.prompt.prompt import Prompt
+from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter
+from evennia_ai.prompt.trace import Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DynamicBlock:
+    """Facts of this request, as plain text: never a template, never a policy."""
+
+    key: str
+    text: str
+
+
+class Notes:
+    """The author's notes of a conversation, compiled once."""
+
+    __slots__ = ("compiled", "notes")
+
+    def __init__(self, notes: Sequence[AuthorsNote] = ()) -> None:
+        self.notes = tuple(notes)
+        self.compiled = tuple(compiled_note(note, i) for i, note in enumerate(notes))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComposeRules:
+    """How to compose: the layout, the counter, the budget, the lore rules and the dice."""
+
+    budget: BudgetRules
+    layout: Layout = "cache"
+    counter: TokenCounter = ESTIMATE
+    lore: ActivationRules = field(default_factory=ActivationRules)
+    dice: Dice = field(default_factory=lambda: Dice(turn="0", conversation="0"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """Everything one prompt depends on, as values.
+
+    `values` are what templates may name; `cut` is the index the history was last cut at; `tools`
+    are the messages of this turn's own tool calls and results.
+    """
+
+    components: ComponentSet
+    rules: ComposeRules
+    history: History = field(default_factory=History)
+    event: Message | None = None
+    tools: tuple[Message, ...] = ()
+    notes: Notes = field(default_factory=Notes)
+    books: tuple[Lorebook, ...] = ()
+    blocks: tuple[DynamicBlock, ...] = ()
+    values: Mapping[str, str] = field(default_factory=dict)
+    cut: int = 0
+
+
+@dataclass(slots=True)
+class _Expanded:
+    """Pieces and the verdicts on what gave none, as the expand stage goes along."""
+
+    pieces: list[Piece]
+    refused: list[Verdict]
+
+    def take(self, made: Piece | Verdict) -> None:
+        if isinstance(made, Piece):
+            self.pieces.append(made)
+        else:
+            self.refused.append(made)
+
+
+def compose(inputs: Inputs) -> Prompt:
+    """The prompt for `inputs`, with a verdict on everything that was or was not taken.
+
+    BudgetError: what is required does not fit the limit.
+    """
+    rules = inputs.rules
+    history = inputs.history if inputs.components.is_on("conversation_history") else History()
+    values = {**inputs.values, "speaker": _speaker(inputs)}
+    lore = activate(
+        inputs.books,
+        Scan(history=inputs.history, event=inputs.event, texts=_scanned_notes(inputs)),
+        rules=rules.lore,
+        limit_tokens=rules.budget.limit_tokens,
+        counter=rules.counter,
+        values=values,
+        dice=rules.dice,
+    )
+    expanded = _expand(inputs, lore.entries, values)
+    stands, fixed = _fixed(inputs)
+    fitted = fit(
+        expanded.pieces,
+        history,
+        rules=rules.budget,
+        counter=rules.counter,
+        fixed=fixed,
+        cut=inputs.cut,
+    )
+    return Prompt(
+        messages=place(fitted.pieces, history, first=fitted.first, fixed=stands),
+        tokens=fitted.tokens,
+        limit_tokens=rules.budget.limit_tokens,
+        cut=fitted.first,
+        layout=rules.layout,
+        counter=rules.counter,
+        history=history,
+        pieces=fitted.pieces,
+        fixed=fixed,
+        framing_tokens=fitted.framing_tokens,
+        history_tokens=fitted.history_tokens,
+        judged=(lore.verdicts, expanded.refused, fitted.verdicts),
+    )
+
+
+def _expand(
+    inputs: Inputs, entries: Sequence[ActiveEntry], values: Mapping[str, str]
+) -> _Expanded:
+    rules = inputs.rules
+    out = _Expanded([], [])
+    for component in inputs.components.components:
+        out.take(_expanded(component, rules, values))
+    for note, compiled in zip(inputs.notes.notes, inputs.notes.compiled, strict=True):
+        out.take(_note(note, compiled, inputs, values))
+    for entry in entries:
+        out.take(_lore_piece(entry, inputs))
+    for index, block in enumerate(inputs.blocks):
+        out.take(_block_piece(block, index, rules.counter))
+    if not inputs.components.is_on(DYNAMIC.key):
+        _drop_dynamic(out)
+    return out
+
+
+def _expanded(
+    component: CompiledComponent, rules: ComposeRules, values: Mapping[str, str]
+) -> Piece | Verdict:
+    return component.expand(values, dice=rules.dice, counter=rules.counter, layout=rules.layout)
+
+
+def _note(
+    note: AuthorsNote, compiled: CompiledComponent, inputs: Inputs, values: Mapping[str, str]
+) -> Piece | Verdict:
+    said = _user_messages(inputs) if note.every > 1 else 0
+    if not note.is_due(said):
+        every = f"due every {note.every} messages of role user, {said} were said"
+        reason = every if note.every else "never due: every is 0"
+        return Verdict(stage="expand", item=compiled.origin, kept=False, reason=reason)
+    return _expanded(compiled, inputs.rules, values)
+
+
+def _lore_piece(entry: ActiveEntry, inputs: Inputs) -> Piece | Verdict:
+    """A depth entry in the history; another one in the message of its position.
+
+    In the cache layout keyword lore that would stand before the history is volatile: it joins the
+    dynamic message, so that the head stays as it is.
+    """
+    rules = inputs.rules
+    joint = None if entry.depth is not None else inputs.components.joints[entry.joint]
+    if joint is not None and not inputs.components.is_on(joint.key):
+        reason = f"component {joint.key} is disabled"
+        return Verdict(stage="expand", item=entry.origin, kept=False, reason=reason)
+    id = joint.id if joint else HISTORY_ID
+    moves = joint and rules.layout == "cache" and not entry.constant and id < HISTORY_ID
+    return make_piece(
+        entry.text,
+        origin=entry.origin,
+        id=id,
+        key=entry.key,
+        role=entry.role,
+        counter=rules.counter,
+        depth=entry.depth,
+        from_oldest=entry.from_oldest,
+        order=entry.order,
+        joint=DYNAMIC if moves else joint,
+        tier=Tier.FLEXIBLE if entry.constant else Tier.MATCHED,
+        priority=entry.priority,
+        revision=entry.revision,
+        cause=entry.cause,
+    )
+
+
+def _block_piece(block: DynamicBlock, index: int, counter: TokenCounter) -> Piece | Verdict:
+    origin = f"block:{block.key}"
+    if not block.text.strip():
+        return Verdict(stage="expand", item=origin, kept=False, reason="empty")
+    return make_piece(
+        block.text,
+        origin=origin,
+        id=DYNAMIC.id,
+        key=block.key,
+        role="user",
+        counter=counter,
+        order=index,
+        joint=DYNAMIC,
+    )
+
+
+def _drop_dynamic(out: _Expanded) -> None:
+    for piece in [p for p in out.pieces if p.joint is DYNAMIC]:
+        out.pieces.remove(piece)
+        reason = "component dynamic_context is disabled"
+        out.refused.append(Verdict(stage="expand", item=piece.origin, kept=False, reason=reason))
+
+
+def _fixed(inputs: Inputs) -> tuple[list[Stand], list[tuple[str, int]]]:
+    """The event and tool messages at their places, and what they cost."""
+    stands: list[Stand] = []
+    costs: list[tuple[str, int]] = []
+    counter = inputs.rules.counter
+    if inputs.event is not None and inputs.components.is_on("pending_event"):
+        stands.append((EVENT_ID, "~event", inputs.event))
+        costs.append(("event", inputs.event.tokens(counter)))
+    if inputs.tools and inputs.components.is_on("tool_result"):
+        stands += [(TOOL_ID, f"~tool{i:04}", message) for i, message in enumerate(inputs.tools)]
+        costs.append(("tools", sum(message.tokens(counter) for message in inputs.tools)))
+    return stands, costs
+
+
+def _speaker(inputs: Inputs) -> str:
+    """Who speaks in the message at hand: the event's, else the newest one's that is not ours."""
+    if inputs.event is not None and inputs.event.name:
+        return inputs.event.name
+    for message in reversed(inputs.history.newest(20)):
+        if message.role == "user" and message.name:
+            return message.name
+    return inputs.values.get("user", "")
+
+
+def _user_messages(inputs: Inputs) -> int:
+    """Messages of role user so far, the event among them."""
+    said = inputs.history.earlier_users + sum(m.role == "user" for m in inputs.history)
+    return said + (inputs.event is not None)
+
+
+def _scanned_notes(inputs: Inputs) -> tuple[str, ...]:
+    return tuple(note.content for note in inputs.notes.notes if note.scanned)

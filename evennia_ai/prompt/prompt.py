@@ -1,0 +1,107 @@
+"""Prompt: the messages a model gets, and the account of every byte of them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from evennia_ai.prompt.breakpoints import CacheAccount, account, breakpoints
+from evennia_ai.prompt.expansion import Layout
+from evennia_ai.prompt.history import History
+from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.pieces import Piece
+from evennia_ai.prompt.placement import slot_of
+from evennia_ai.prompt.tokens import TokenCounter
+from evennia_ai.prompt.trace import Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """What `compose` returns.
+
+    `tokens` is what was charged against `limit_tokens`; `cut` the absolute index of the first
+    kept history message, to be given to the next turn. Hash, verdicts and accounts are worked
+    out when they are asked for: they are functions of what is here.
+    """
+
+    messages: tuple[Message, ...]
+    tokens: int
+    limit_tokens: int
+    cut: int
+    layout: Layout
+    counter: TokenCounter
+    history: History
+    pieces: Sequence[Piece]
+    fixed: Sequence[tuple[str, int]]
+    framing_tokens: int
+    history_tokens: int
+    judged: Sequence[Sequence[Verdict]]
+    _memo: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the messages as a model sees them, one canonical JSON line each."""
+        if "sha256" not in self._memo:
+            self._memo["sha256"] = digest(self.messages)
+        return self._memo["sha256"]
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Every stage's verdicts, in the order of the stages."""
+        before = [verdict for stage in self.judged for verdict in stage]
+        return (*before, *self._places())
+
+    @property
+    def by_origin(self) -> Mapping[str, int]:
+        """Tokens by origin; they add up to `tokens`."""
+        spent: dict[str, int] = {}
+        for piece in self.pieces:
+            spent[piece.origin] = spent.get(piece.origin, 0) + piece.tokens
+        spent.update(self.fixed)
+        if self.history_tokens:
+            spent["history"] = self.history_tokens
+        spent["framing"] = self.framing_tokens
+        return spent
+
+    @property
+    def breakpoints(self) -> tuple[int, ...]:
+        """Indexes of the messages after which a provider may cache."""
+        return breakpoints(self.messages)
+
+    @property
+    def stable_tokens(self) -> int:
+        """Tokens up to the last breakpoint: what the next prompt may find cached."""
+        spots = self.breakpoints
+        stable = self.messages[: spots[-1] + 1] if spots else ()
+        return sum(message.tokens(self.counter) for message in stable)
+
+    def account(self, older: Sequence[Message]) -> CacheAccount:
+        """What this prompt still shares with the messages of an older one."""
+        return account(older, self.messages, counter=self.counter)
+
+    def _places(self) -> Iterator[Verdict]:
+        for piece in self.pieces:
+            yield Verdict(
+                stage="place",
+                item=piece.origin,
+                kept=True,
+                reason=self._where(piece),
+                tokens=piece.tokens,
+            )
+
+    def _where(self, piece: Piece) -> str:
+        if piece.depth is None:
+            if piece.joint is None:
+                return f"at ID {piece.id}"
+            behind = piece.joint.block == "dynamic" and piece.id < piece.joint.id
+            moved = f", behind the history instead of at ID {piece.id}" if behind else ""
+            return f"in the message of {piece.joint.key}{moved}"
+        kept = self.history.counted(self.cut)
+        follow = self.history.counted(slot_of(piece, self.history, first=self.cut))
+        base = "from the oldest" if piece.from_oldest else "from the newest"
+        clamped = f"; the kept history has {kept}" if piece.depth > kept else ""
+        return f"in the history, depth {piece.depth} {base}: {follow} messages follow{clamped}"
+
+
+def digest(messages: Sequence[Message]) -> str:
+    """The hash of messages, as `Prompt.sha256`."""
+    return sha256(b"\n".join(message.wire() for message in messages)).hexdigest()
