@@ -1,0 +1,12 @@
+# make play - install, start the demo game, play one exchange in it, say how to get in
+# make stop - end it; nothing in it is lost
+# make test - everything that .ci/run runs
+# Choose the interpreter with PYTHON=... (3.11 or newer) and the ports with
+# EVENNIA_AI_TELNET_PORT=... and the others of server/ports.py, here or in the environment.
+
+PYTHON ?= python3
+
+.PHONY: play stop test
+
+play stop test:
+	@$(PYTHON) -m server $@

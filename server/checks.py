@@ -1,0 +1,171 @@
+"""What `make test` and continuous integration run: every check, on every Python that is there.
+
+This machine's Python does all of it. The other supported Pythons run the tests at the same time, on
+another core, with the newest Evennia they can have. Standard library only.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Self
+
+from server.installation import Installation, installed
+from server.steps import StepError, run, say
+
+SUPPORTED = ("3.11", "3.12", "3.13")
+CHECKS = {
+    "Style": ["ruff", "check", "."],
+    "Format": ["ruff", "format", "--check", "."],
+    "Layers": ["lint-imports"],
+    "Types": ["mypy"],
+    "Migrations": ["evennia", "makemigrations", "evennia_ai", "--check", "--dry-run"],
+    "Tests": ["pytest", "-q"],
+}
+"""Title and command of each check of the main Python, in order."""
+
+ELSEWHERE = ["pytest", "-q", "-p", "no:cacheprovider", "-m", "not packaging and not server"]
+"""What every other Python runs."""
+
+_VARIABLES = {
+    "EVENNIA_SUPERUSER_USERNAME": "admin",
+    "EVENNIA_SUPERUSER_EMAIL": "admin@localhost",
+    "EVENNIA_SUPERUSER_PASSWORD": "harbour-admin-1",
+}
+
+
+def check(root: Path) -> None:
+    """Run every check and report each; a failing one does not hide the next.
+
+    Raises:
+        StepError: one or more failed; the text names them.
+    """
+    others = dict(_other_pythons())
+    with _Elsewhere(root, others) as elsewhere:
+        installation = installed(root, extras="test")
+        failed = [title for title in CHECKS if _fails(installation, title, CHECKS[title])]
+        failed += elsewhere.wait()
+    missing = [version for version in SUPPORTED if version not in (_this_version(), *others)]
+    for version in missing:
+        say(f"!! SKIPPED: there is no Python {version} on this machine, so nothing ran on it")
+    if failed:
+        raise StepError(f"failed: {', '.join(failed)}")
+    say(f"All checks passed on Python {', '.join(sorted({_this_version(), *others}))}.")
+
+
+def check_elsewhere(root: Path, pythons: list[str]) -> None:
+    """Run the tests on the interpreters `pythons`, one after the other.
+
+    Raises:
+        StepError: the tests failed on some; the text names them.
+    """
+    failed = []
+    for python in pythons:
+        version = _version_of(python)
+        try:
+            installation = installed(root, folder=f".venvs/{version}", python=python, extras="test")
+            failed += [version] if _fails(installation, f"Tests, {version}", ELSEWHERE) else []
+        except StepError as error:
+            say(str(error))
+            failed.append(str(version))
+    if failed:
+        raise StepError(f"failed on Python {', '.join(map(str, failed))}")
+
+
+class _Elsewhere:
+    """The other interpreters' run, in a process of its own whose output is shown at the end."""
+
+    def __init__(self, root: Path, pythons: dict[str, str]) -> None:
+        self._pythons = pythons
+        self._log = root / ".venvs" / "checks.log"
+        self._log.parent.mkdir(exist_ok=True)
+        command = [sys.executable, "-m", "server.checks", *pythons.values()]
+        with self._log.open("w", encoding="utf-8") as output:
+            self._process = subprocess.Popen(
+                command,
+                cwd=root,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGTERM)
+        self._process.wait()
+
+    def wait(self) -> list[str]:
+        """Show what the others say until they are done; the titles of what failed."""
+        if not self._pythons:
+            return []
+        say(f"== Python {', '.join(self._pythons)}, in another process meanwhile")
+        with self._log.open(encoding="utf-8", errors="replace") as output:
+            while True:
+                ended = self._process.poll() is not None
+                if text := output.read():
+                    say(text.rstrip("\n"))
+                if ended:
+                    break
+                time.sleep(0.5)
+        return ["the tests on another Python"] if self._process.returncode else []
+
+
+def _fails(installation: Installation, title: str, command: list[str]) -> bool:
+    try:
+        run(
+            title,
+            [installation.programs / command[0], *command[1:]],
+            cwd=installation.root,
+            environment=installation.environment(_VARIABLES),
+        )
+    except StepError as error:
+        say(f"!! {error}")
+        return True
+    return False
+
+
+def _other_pythons() -> Iterator[tuple[str, str]]:
+    """Version and program of each supported Python that is not this one."""
+    for version in SUPPORTED:
+        if version == _this_version():
+            continue
+        for candidate in _candidates(version):
+            if _version_of(candidate) == version:
+                yield version, candidate
+                break
+
+
+def _candidates(version: str) -> Iterator[str]:
+    if found := shutil.which(f"python{version}"):
+        yield found
+    versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    yield from sorted(map(str, versions.glob(f"{version}.*/bin/python{version}")), reverse=True)
+
+
+def _version_of(python: str) -> str | None:
+    """`3.12` for a Python 3.12; None for a program that does not run."""
+    script = "import sys, venv; print('%d.%d' % sys.version_info[:2])"
+    try:
+        done = subprocess.run([python, "-c", script], capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _this_version() -> str:
+    return "{}.{}".format(*sys.version_info)
+
+
+if __name__ == "__main__":
+    try:
+        check_elsewhere(Path(__file__).resolve().parent.parent, sys.argv[1:])
+    except StepError as error:
+        sys.exit(str(error))

@@ -1,0 +1,210 @@
+"""Evennia's two processes, started and stopped from outside.
+
+Standard library only: this runs in the machine's Python, not in the game's.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from server.installation import Installation
+from server.ports import HOST, PORTS, Port, Ports
+from server.steps import StepError, nothing, run, say
+
+ADMIN = ("admin", "harbour-admin-1")
+_SETUP_BEGUN = "Restarting Server once"
+_STARTED = "Evennia Server successfully"
+_STARTED_AGAIN = "successfully restarted in 'reset' mode"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evennia:
+    """The game of one checkout: where it is, who runs it, on which ports."""
+
+    installation: Installation
+    ports: Ports
+
+    @property
+    def root(self) -> Path:
+        return self.installation.root
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Evennia's variables; without a superuser's name it recurses until it dies."""
+        name, password = ADMIN
+        superuser = {
+            "EVENNIA_SUPERUSER_USERNAME": name,
+            "EVENNIA_SUPERUSER_EMAIL": f"{name}@localhost",
+            "EVENNIA_SUPERUSER_PASSWORD": password,
+        }
+        chosen = {name: os.environ[name] for name in superuser if os.environ.get(name)}
+        return self.installation.environment({**superuser, **chosen, **self.ports.as_environment()})
+
+    def prepare(self) -> None:
+        """Make what git does not hold: logs, the secret key, the database."""
+        (self.root / "server" / "logs").mkdir(exist_ok=True)
+        self._evennia("Making the secret settings", "--initmissing")
+        self._evennia("Bringing the database up to date", "migrate", shown=_migration)
+
+    def start(self) -> None:
+        """Start Portal and Server, and wait until players can log in.
+
+        Raises:
+            StepError: it did not come up; the text holds the end of its log.
+        """
+        _forget(self.root)
+        logs = _log_ends(self.root)
+        _record(self.root, self.ports)
+        self._evennia("Starting Evennia", "start")
+        self._wait_until_usable(logs, seconds=120)
+
+    def stop(self) -> None:
+        """End every process of this checkout's game: they are asked first, then told."""
+        if (self.installation.programs / "evennia").exists():
+            try:
+                self._evennia("Stopping Evennia", "stop", limit_seconds=40)
+            except StepError as error:
+                say(f"   {error}")
+        for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            if _wait_until_gone(self.root, seconds=10):
+                break
+            for name, pid in _processes(self.root).items():
+                say(f"== Ending the {name}, process {pid}, by {kind.name}")
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, kind)
+        _forget(self.root)
+
+    def _evennia(
+        self,
+        title: str,
+        *words: str,
+        shown: Callable[[str], str | None] = nothing,
+        limit_seconds: float = 300,
+    ) -> None:
+        run(
+            title,
+            [self.installation.programs / "evennia", *words],
+            cwd=self.root,
+            environment=self.environment,
+            shown=shown,
+            limit_seconds=limit_seconds,
+        )
+
+    def _wait_until_usable(self, logs: dict[Path, int], *, seconds: float) -> None:
+        """The very first start makes the first objects and restarts the Server once."""
+        say("== Waiting until the game is usable")
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            text = _since(logs)
+            if (_STARTED_AGAIN if _SETUP_BEGUN in text else _STARTED) in text:
+                return
+            if "Traceback (most recent call last)" in text and not is_running(self.root):
+                break
+            time.sleep(0.2)
+        raise StepError(
+            f"the server did not come up; server/logs ends with:\n{_since(logs)[-3000:]}"
+        )
+
+
+def is_running(root: Path) -> bool:
+    """Whether the Portal of this checkout runs."""
+    return "portal" in _processes(root)
+
+
+def recorded_ports(root: Path) -> Ports | None:
+    """The ports this checkout's game was last started on."""
+    try:
+        return Ports(**json.loads(_record_file(root).read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
+
+
+def refuse_taken(ports: Ports) -> None:
+    """Raise for the first port that another program holds.
+
+    Raises:
+        StepError: naming the port and the variable that chooses another.
+    """
+    for name, number in asdict(ports).items():
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as candidate:
+            candidate.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                candidate.bind((HOST, number))
+            except OSError as error:
+                raise StepError(_taken(PORTS[name], number, error)) from error
+
+
+def _taken(port: Port, number: int, error: OSError) -> str:
+    other = number + 10000 if number < 55000 else number - 10000
+    return (
+        f"port {number} ({port.purpose}) cannot be used: {error.strerror}. "
+        f"Choose another: make play {port.variable}={other}"
+    )
+
+
+def _wait_until_gone(root: Path, *, seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while _processes(root) and time.monotonic() < end:
+        time.sleep(0.2)
+    return not _processes(root)
+
+
+def _processes(root: Path) -> dict[str, int]:
+    """The game's processes that are alive, by name."""
+    found = {}
+    for name in ("portal", "server"):
+        with contextlib.suppress(FileNotFoundError, ValueError):
+            pid = int((root / "server" / f"{name}.pid").read_text(encoding="utf-8"))
+            if _is_twistd(pid):
+                found[name] = pid
+    return found
+
+
+def _is_twistd(pid: int) -> bool:
+    """A number that was left behind may belong to a stranger by now."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return b"twistd" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    if Path("/proc").exists():
+        return False
+    listing = subprocess.run(
+        ["ps", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False
+    )
+    return "twistd" in listing.stdout
+
+
+def _record_file(root: Path) -> Path:
+    return root / "server" / "logs" / "ports.json"
+
+
+def _record(root: Path, ports: Ports) -> None:
+    _record_file(root).write_text(json.dumps(asdict(ports)), encoding="utf-8")
+
+
+def _forget(root: Path) -> None:
+    _record_file(root).unlink(missing_ok=True)
+
+
+def _log_ends(root: Path) -> dict[Path, int]:
+    paths = (root / "server" / "logs" / name for name in ("portal.log", "server.log"))
+    return {path: path.stat().st_size if path.exists() else 0 for path in paths}
+
+
+def _since(logs: dict[Path, int]) -> str:
+    """What was written to the logs since their ends were noted."""
+    return "\n".join(_tail(path, start=start) for path, start in logs.items() if path.exists())
+
+
+def _tail(path: Path, *, start: int) -> str:
+    data = path.read_bytes()
+    return data[start if start <= len(data) else 0 :].decode("utf-8", errors="replace")
+
+
+def _migration(line: str) -> str | None:
+    return line.strip() if "evennia_ai" in line else None

@@ -1,0 +1,104 @@
+"""The virtual environments of this checkout, made once and remade when `pyproject.toml` changes.
+
+Standard library only: this runs before anything is installed.
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from server.steps import StepError, nothing, run, say
+
+_PIP_PROGRESS = ("Collecting", "Building", "Installing", "Successfully installed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """A Python with this checkout installed in it, and the folder of its programs."""
+
+    root: Path
+    programs: Path
+
+    @property
+    def python(self) -> Path:
+        return self.programs / "python"
+
+    def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
+        """This process's environment, with the installation's programs found first.
+
+        Evennia looks for `twistd` on the path, so calling its launcher by its full name is not
+        enough.
+        """
+        path = os.pathsep.join([str(self.programs), os.environ.get("PATH", "")])
+        return {**os.environ, **(more or {}), "PATH": path, "PYTHONUNBUFFERED": "1"}
+
+
+def installed(
+    root: Path, *, folder: str = ".venv", python: str = sys.executable, extras: str = ""
+) -> Installation:
+    """The installation in `folder`, made or brought up to date first, with `name[extras]`.
+
+    Raises:
+        StepError: the environment could not be made, or something could not be installed.
+    """
+    target = root / folder
+    installation = Installation(root=root, programs=target / "bin")
+    stamp = target / "evennia_ai-installed.json"
+    wanted = _fingerprint(root, python=python)
+    if _is_current(stamp, fingerprint=wanted, extras=extras) and installation.python.exists():
+        say(f"== {folder} is up to date")
+        return installation
+    if not installation.python.exists():
+        _make(target, python=python)
+    what = f".[{extras}]" if extras else "."
+    run(
+        f"Installing evennia_ai into {folder} (half a minute on a fast line)",
+        [installation.python, "-m", "pip", "install", "--disable-pip-version-check", "-e", what],
+        cwd=root,
+        environment=installation.environment(),
+        shown=_pip_progress,
+    )
+    stamp.write_text(json.dumps({"fingerprint": wanted, "extras": extras}), encoding="utf-8")
+    return installation
+
+
+def _make(target: Path, *, python: str) -> None:
+    target.parent.mkdir(exist_ok=True)
+    try:
+        run(
+            f"Making {target.name} with {python}",
+            [python, "-m", "venv", target],
+            cwd=target.parent,
+            environment=os.environ,
+            shown=nothing,
+        )
+    except StepError as error:
+        raise StepError(
+            f"{error}. On Debian and Ubuntu the module is a package of its own: "
+            "apt-get install python3-venv"
+        ) from error
+
+
+def _pip_progress(line: str) -> str | None:
+    words = line.strip()
+    return words[:100] if words.startswith(_PIP_PROGRESS) else None
+
+
+def _fingerprint(root: Path, *, python: str) -> str:
+    project = (root / "pyproject.toml").read_bytes()
+    version = subprocess.run(
+        [python, "--version"], capture_output=True, text=True, check=True
+    ).stdout
+    return hashlib.sha256(project + version.encode()).hexdigest()
+
+
+def _is_current(stamp: Path, *, fingerprint: str, extras: str) -> bool:
+    if not stamp.exists():
+        return False
+    known = json.loads(stamp.read_text(encoding="utf-8"))
+    return known["fingerprint"] == fingerprint and extras in ("", known["extras"])

@@ -1,0 +1,180 @@
+"""`make play`, `make stop`, `make test`: from a fresh clone to a conversation, and back.
+
+Standard library only: this runs in the machine's Python, before anything is installed.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from server.evennia_process import ADMIN, Evennia, is_running, recorded_ports, refuse_taken
+from server.installation import Installation, installed
+from server.ports import HOST, Ports
+from server.steps import StepError, say
+from server.telnet import Connection
+
+ROOT = Path(__file__).resolve().parent.parent
+RULE = "-" * 78
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demo:
+    """Who the demo world has made, and what is worth asking there."""
+
+    builder: tuple[str, str]
+    player: tuple[str, str]
+    npc: str
+    question: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """One exchange as the player's client showed it."""
+
+    said: str
+    reply: str
+    prompt: str
+
+
+def main(words: list[str]) -> int:
+    """Do what was asked for; returns the exit status."""
+    actions = {"play": _play, "stop": _stop, "test": _test}
+    if len(words) != 1 or words[0] not in actions:
+        say(f"usage: python3 -m server {'|'.join(actions)}")
+        return 2
+    try:
+        actions[words[0]]()
+    except (StepError, ValueError) as error:
+        print(f"make {words[0]}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"make {words[0]}: interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _play() -> None:
+    ports = _ports_to_play_on(ROOT)
+    game = Evennia(installation=installed(ROOT), ports=ports)
+    play(game)
+
+
+def _stop() -> None:
+    ports = recorded_ports(ROOT) or Ports.from_environment()
+    programs = ROOT / ".venv" / "bin"
+    Evennia(installation=Installation(root=ROOT, programs=programs), ports=ports).stop()
+    say("The game is stopped. `make play` starts it again, with everything as it was.")
+
+
+def _test() -> None:
+    from server.checks import check
+
+    check(ROOT)
+
+
+def _ports_to_play_on(root: Path) -> Ports:
+    """The running game's ports, or the chosen ones once it is sure that they are free."""
+    recorded = recorded_ports(root)
+    if recorded and is_running(root):
+        return recorded
+    chosen = Ports.from_environment()
+    refuse_taken(chosen)
+    return chosen
+
+
+def play(game: Evennia) -> Exchange:
+    """Start `game` unless it runs, play one exchange in it, and say how to get in.
+
+    Raises:
+        StepError: the game did not come up, or nobody answered.
+    """
+    if is_running(game.root):
+        say("== The game is running already")
+    else:
+        game.prepare()
+        game.start()
+    demo = read_demo(game.root / "world" / "build_demo.py")
+    exchange = play_exchange(game.ports, demo)
+    say(f"{RULE}\n> {exchange.said}\n{exchange.reply}\n{RULE}")
+    say(f"> ai/context {demo.npc}\n{exchange.prompt}\n{RULE}")
+    say(_directions(game.ports, demo))
+    return exchange
+
+
+def read_demo(path: Path) -> Demo:
+    """The constants of the demo world's builder, which this Python could not import."""
+    constants = dict(_constants(ast.parse(path.read_text(encoding="utf-8"))))
+    npc, question = constants["DEMO_QUESTION"]
+    return Demo(
+        builder=constants["DEMO_BUILDER"],
+        player=constants["DEMO_PLAYER"],
+        npc=npc,
+        question=question,
+    )
+
+
+def _constants(module: ast.Module) -> Iterator[tuple[str, Any]]:
+    for node in module.body:
+        match node:
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                pass
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                pass
+            case _:
+                continue
+        if name.startswith("DEMO_"):
+            yield name, ast.literal_eval(value)
+
+
+def play_exchange(ports: Ports, demo: Demo, *, patience_seconds: float = 60) -> Exchange:
+    """Log in over telnet as the demo builder, ask the question, and read the prompt it made.
+
+    Raises:
+        StepError: the login was refused, or no answer came in time.
+    """
+    name, password = demo.builder
+    said = f"say {demo.npc.capitalize()}, {demo.question}"
+    with Connection(HOST, ports.telnet) as connection:
+        connection.wait_for("connect <name> <password>", seconds=20)
+        connection.send(f"connect {name} {password}")
+        connection.wait_for("You become|incorrect|Exits", seconds=30)
+        arrived = connection.wait_for_quiet()
+        if "incorrect" in arrived:
+            raise StepError(f"the game refused {name!r} and the demo's password: {arrived.strip()}")
+        connection.send(said)
+        heard = connection.wait_for(rf'(?i)^{demo.npc}\b[^\n]* says?, "', seconds=patience_seconds)
+        heard = connection.wait_for_quiet()
+        connection.send(f"ai/context {demo.npc}")
+        prompt = connection.wait_for_quiet(quiet_seconds=2).strip()
+        connection.send("quit")
+    return Exchange(said=said, reply=_reply(heard, demo.npc), prompt=prompt)
+
+
+def _reply(heard: str, npc: str) -> str:
+    """The line in which `npc` spoke."""
+    found = re.search(rf'(?im)^{npc}\b[^\n]* says?, ".*$', heard)
+    assert found, heard
+    return found.group(0).strip()
+
+
+def _directions(ports: Ports, demo: Demo) -> str:
+    people = "\n".join(
+        f"    {role:<11}{name} / {password}"
+        for role, (name, password) in (
+            ("player", demo.player),
+            ("builder", demo.builder),
+            ("superuser", ADMIN),
+        )
+    )
+    return f"""The game is running, for this machine alone.
+
+    In a browser: http://localhost:{ports.web}/webclient/
+    With telnet:  telnet localhost {ports.telnet}
+
+{people}
+
+Stop it with: make stop"""
