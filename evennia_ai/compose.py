@@ -135,9 +135,7 @@ def compose(inputs: Inputs) -> Prompt:
     )
 
 
-def _expand(
-    inputs: Inputs, entries: Sequence[ActiveEntry], values: Mapping[str, str]
-) -> _Expanded:
+def _expand(inputs: Inputs, entries: Sequence[ActiveEntry], values: Mapping[str, str]) -> _Expanded:
     rules = inputs.rules
     out = _Expanded([], [])
     for component in inputs.components.components:
@@ -181,12 +179,12 @@ def _lore_piece(entry: ActiveEntry, inputs: Inputs) -> Piece | Verdict:
     if joint is not None and not inputs.components.is_on(joint.key):
         reason = f"component {joint.key} is disabled"
         return Verdict(stage="expand", item=entry.origin, kept=False, reason=reason)
-    id = joint.id if joint else HISTORY_ID
-    moves = joint and rules.layout == "cache" and not entry.constant and id < HISTORY_ID
+    at = joint.id if joint else HISTORY_ID
+    moves = joint and rules.layout == "cache" and not entry.constant and at < HISTORY_ID
     return make_piece(
         entry.text,
         origin=entry.origin,
-        id=id,
+        component_id=at,
         key=entry.key,
         role=entry.role,
         counter=rules.counter,
@@ -208,7 +206,7 @@ def _block_piece(block: DynamicBlock, index: int, counter: TokenCounter) -> Piec
     return make_piece(
         block.text,
         origin=origin,
-        id=DYNAMIC.id,
+        component_id=DYNAMIC.id,
         key=block.key,
         role="user",
         counter=counter,
@@ -250,8 +248,7 @@ def _speaker(inputs: Inputs) -> str:
 
 def _user_messages(inputs: Inputs) -> int:
     """Messages of role user so far, the event among them."""
-    said = inputs.history.earlier_users + sum(m.role == "user" for m in inputs.history)
-    return said + (inputs.event is not None)
+    return inputs.history.user_messages + (inputs.event is not None)
 
 
 def _scanned_notes(inputs: Inputs) -> tuple[str, ...]:

@@ -191,7 +191,7 @@ def _with_text(piece: Piece, text: str, counter: TokenCounter) -> Piece:
     return make_piece(
         text,
         origin=piece.origin,
-        id=piece.id,
+        component_id=piece.id,
         key=piece.key,
         role=piece.message.role,
         counter=counter,

@@ -155,9 +155,11 @@ _CHECKS: Final[Mapping[str, Any]] = MappingProxyType(
 )
 
 
-def _static(id: int, key: str, name: str, description: str, **fields: Any) -> PromptComponent:
+def _static(
+    component_id: int, key: str, name: str, description: str, **fields: Any
+) -> PromptComponent:
     return PromptComponent(
-        id=id, key=key, name=name, description=description, is_static=True, **fields
+        id=component_id, key=key, name=name, description=description, is_static=True, **fields
     )
 
 
@@ -191,9 +193,7 @@ STATIC_COMPONENTS: Final[tuple[PromptComponent, ...]] = (
         "Where the facts of this request stand.",
         role="user",
     ),
-    _static(
-        EVENT_ID, "pending_event", "Pending event", "What the NPC is answering.", role="user"
-    ),
+    _static(EVENT_ID, "pending_event", "Pending event", "What the NPC is answering.", role="user"),
     _static(TOOL_ID, "tool_result", "Tool result", "Results of tools in this turn.", role="tool"),
 )
 STATIC_IDS: Final[Mapping[str, int]] = MappingProxyType({c.key: c.id for c in STATIC_COMPONENTS})

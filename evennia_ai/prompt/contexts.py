@@ -72,7 +72,7 @@ class PromptContext:
         )
 
     def applied(self, registry: ComponentRegistry) -> tuple[PromptComponent, ...]:
-        """The registry's components as this context wants them; those it leaves out are disabled."""
+        """The registry's components as this context wants them; those left out are disabled."""
         return tuple(self._applied(component) for component in registry)
 
     def _applied(self, component: PromptComponent) -> PromptComponent:

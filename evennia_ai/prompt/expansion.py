@@ -102,7 +102,7 @@ class CompiledComponent:
         return make_piece(
             text,
             origin=self.origin,
-            id=component.id,
+            component_id=component.id,
             key=component.key,
             role=component.role,
             counter=counter,

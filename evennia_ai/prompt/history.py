@@ -16,14 +16,18 @@ class History:
     """Messages of one conversation, oldest first.
 
     Indexes are absolute: `earlier` messages were left behind before the first one here, and index
-    `earlier` is the first. `cut`, as it is recorded, keeps its meaning when the window moves.
+    `earlier` is the first, so a recorded cut keeps its meaning when the window moves;
+    `earlier_users` of those left behind were of role user. Not for several threads at once.
     """
 
-    __slots__ = ("_log", "earlier", "stop")
+    __slots__ = ("_log", "earlier", "earlier_users", "stop")
 
-    def __init__(self, messages: Iterable[Message] = (), *, earlier: int = 0) -> None:
-        self._log = _Log(list(messages), earlier)
+    def __init__(
+        self, messages: Iterable[Message] = (), *, earlier: int = 0, earlier_users: int = 0
+    ) -> None:
+        self._log = _Log(messages, earlier)
         self.earlier = earlier
+        self.earlier_users = earlier_users
         self.stop = earlier + len(self._log.messages)
 
     def appended(self, *messages: Message) -> "History":
@@ -31,9 +35,9 @@ class History:
         view = object.__new__(History)
         log = self._log
         if len(log.messages) != len(self):  # somebody else went on from here: part ways
-            log = _Log(log.messages[: len(self)], self.earlier)
+            log = _Log(self, self.earlier)
         log.append(messages)
-        view._log, view.earlier = log, self.earlier
+        view._log, view.earlier, view.earlier_users = log, self.earlier, self.earlier_users
         view.stop = self.stop + len(messages)
         return view
 
@@ -48,6 +52,11 @@ class History:
         if not self.earlier <= index < self.stop:
             raise IndexError(index)
         return self._log.messages[index - self.earlier]
+
+    @property
+    def user_messages(self) -> int:
+        """How many messages of role user were said, those left behind among them."""
+        return self.earlier_users + bisect_left(self._log.users, self.stop)
 
     def between(self, first: int, stop: int) -> list[Message]:
         """Messages of the absolute indexes from `first` up to `stop`."""
@@ -118,18 +127,23 @@ class History:
 class _Log:
     """What views of one conversation share; it only ever grows at its end."""
 
-    __slots__ = ("_sums", "bookkeeping", "earlier", "messages")
+    __slots__ = ("_sums", "bookkeeping", "earlier", "messages", "users")
 
-    def __init__(self, messages: list[Message], earlier: int) -> None:
-        self.messages = messages
+    def __init__(self, messages: Iterable[Message], earlier: int) -> None:
+        self.messages: list[Message] = []
         self.earlier = earlier
-        self.bookkeeping = [earlier + i for i, m in enumerate(messages) if not m.counted]
+        self.bookkeeping: list[int] = []  # indexes that depth does not count
+        self.users: list[int] = []  # indexes of messages of role user
         self._sums: dict[TokenCounter, _Sums] = {}
+        self.append(messages)
 
     def append(self, messages: Iterable[Message]) -> None:
         for message in messages:
+            index = self.earlier + len(self.messages)
             if not message.counted:
-                self.bookkeeping.append(self.earlier + len(self.messages))
+                self.bookkeeping.append(index)
+            elif message.role == "user":
+                self.users.append(index)
             self.messages.append(message)
 
     def sums(self, counter: TokenCounter) -> "_Sums":

@@ -19,7 +19,8 @@ MAX_RANGE: Final = 100
 MAX_LOOP_DEPTH: Final = 2
 MAX_OUTPUT: Final = 200_000
 FILTERS: Final = frozenset(
-    "upper lower title capitalize trim default d join length count first last sort unique".split()
+    {"upper", "lower", "title", "capitalize", "trim", "default", "d", "join"}
+    | {"length", "count", "first", "last", "sort", "unique"}
 )
 _ALLOWED: Final[tuple[type[nodes.Node], ...]] = (
     nodes.Template,
@@ -141,7 +142,7 @@ def _check_loop(node: nodes.For, loops: tuple[nodes.For, ...]) -> None:
         )
 
 
-def _is_written_out(sequence: nodes.Expr) -> bool:
+def _is_written_out(sequence: nodes.Node) -> bool:
     return isinstance(sequence, nodes.Call | nodes.List | nodes.Tuple)
 
 

@@ -70,9 +70,7 @@ def is_macro(body: str) -> bool:
     return _NAME.fullmatch(body) is not None or _function(body) is not None
 
 
-def fill(
-    pieces: tuple[Piece, ...], *, values: Mapping[str, str], dice: Dice, source: str
-) -> str:
+def fill(pieces: tuple[Piece, ...], *, values: Mapping[str, str], dice: Dice, source: str) -> str:
     """The pieces as text; a name without a value stays as it was written."""
     out: list[str] = []
     for piece in pieces:

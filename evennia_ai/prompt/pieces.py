@@ -9,6 +9,7 @@ from evennia_ai.prompt.messages import Block, Message, Part, Role
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict
 
+
 class Tier(IntEnum):
     """The order in which pieces are admitted under the budget; inside a tier priority decides."""
 
@@ -63,7 +64,7 @@ def make_piece(
     text: str,
     *,
     origin: str,
-    id: int,
+    component_id: int,
     key: str,
     role: Role,
     counter: TokenCounter,
@@ -94,7 +95,7 @@ def make_piece(
     reason = f"fits; {note}" if note else "fits"
     return Piece(
         origin=origin,
-        id=id,
+        id=component_id,
         key=key,
         message=message,
         tokens=tokens,

@@ -41,8 +41,8 @@ def place(
     if shared:
         ordered.extend(joined(shared))
     ordered.sort(key=_id_and_key)
-    before = [message for id, _, message in ordered if id <= HISTORY_ID]
-    after = [message for id, _, message in ordered if id > HISTORY_ID]
+    before = [message for at, _, message in ordered if at <= HISTORY_ID]
+    after = [message for at, _, message in ordered if at > HISTORY_ID]
     return (*before, *interleaved(injected, history, first=first), *after)
 
 

@@ -74,7 +74,9 @@ class ComponentRegistry:
     ) -> "ComponentRegistry":
         """With `fields` of one component replaced; static ones keep their ID and key."""
         old = self.get(wanted, scope=scope)
-        moved = [name for name in _IDENTITY if name in fields and fields[name] != getattr(old, name)]
+        moved = [
+            name for name in _IDENTITY if name in fields and fields[name] != getattr(old, name)
+        ]
         if old.is_static and moved:
             raise StaticComponentError(old.key, "given another " + " or ".join(moved))
         new = old.changed(**fields)
