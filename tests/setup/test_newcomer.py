@@ -1,0 +1,106 @@
+"""The parts of `make play` that need no running game."""
+
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from server.evennia_process import refuse_taken
+from server.newcomer import main, read_demo
+from server.ports import PORTS, Ports
+from server.steps import StepError, run
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_without_variables_the_ports_are_those_of_evennia():
+    ports = Ports.from_environment({})
+
+    assert (ports.telnet, ports.web, ports.websocket) == (4000, 4001, 4002)
+    assert (ports.web_internal, ports.amp) == (4005, 4006)
+
+
+@pytest.mark.parametrize("name", PORTS)
+def test_one_variable_chooses_one_port(name):
+    changed = Ports.from_environment({PORTS[name].variable: "5123"})
+
+    assert getattr(changed, name) == 5123
+    assert list(changed.as_environment().values()).count("5123") == 1
+
+
+def test_the_variables_of_ports_choose_the_same_ports():
+    ports = Ports(telnet=1, web=2, websocket=3, web_internal=4, amp=5)
+
+    assert Ports.from_environment(ports.as_environment()) == ports
+
+
+@pytest.mark.parametrize("text", ["web", "0", "65536", "-1", "4.5", "²"])
+def test_a_bad_port_is_refused_with_the_name_of_its_variable(text):
+    with pytest.raises(ValueError, match=r"EVENNIA_AI_TELNET_PORT is .* from 1 to 65535"):
+        Ports.from_environment({"EVENNIA_AI_TELNET_PORT": text})
+
+
+def test_a_taken_port_is_one_line_that_names_the_port_and_its_variable():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        taken = server.getsockname()[1]
+        ports = Ports.from_environment({"EVENNIA_AI_TELNET_PORT": str(taken)})
+        with pytest.raises(StepError) as refusal:
+            refuse_taken(ports)
+
+    assert re.fullmatch(
+        rf"port {taken} \(telnet\) .+ make play EVENNIA_AI_TELNET_PORT=\d+", str(refusal.value)
+    )
+
+
+def test_the_demo_is_read_without_importing_it(tmp_path):
+    path = tmp_path / "build_demo.py"
+    path.write_text(
+        "import a_module_that_does_not_exist\n"
+        "DEMO_BUILDER = ('b', 'pw')\n"
+        "DEMO_PLAYER: tuple[str, str] = ('p', 'pw')\n"
+        "DEMO_QUESTION = ('oren', 'why?')\n"
+    )
+
+    demo = read_demo(path)
+
+    assert (demo.builder, demo.player) == (("b", "pw"), ("p", "pw"))
+    assert (demo.npc, demo.question) == ("oren", "why?")
+
+
+def test_an_unknown_word_is_refused_with_the_usage(capsys):
+    assert main(["fly"]) == 2
+    assert "play|stop|test" in capsys.readouterr().out
+
+
+def test_a_failing_step_shows_what_it_said_even_when_its_lines_are_hidden(capsys, tmp_path):
+    command = [sys.executable, "-c", "print('the reason'); raise SystemExit(3)"]
+    with pytest.raises(StepError, match="Looking: failed with status 3"):
+        run("Looking", command, cwd=tmp_path, environment={}, shown=lambda line: None)
+
+    assert "the reason" in capsys.readouterr().out
+
+
+def test_what_runs_before_the_installation_needs_the_standard_library_alone():
+    script = (
+        "import sys\n"
+        "import server.newcomer, server.checks\n"
+        "ours = {'server', '__main__'} | sys.stdlib_module_names\n"
+        "print(*sorted({name.split('.')[0] for name in sys.modules} - ours))"
+    )
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-I",
+            "-S",
+            "-c",
+            f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{script}",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout.split() == []

@@ -1,0 +1,39 @@
+"""The small telnet client: options are answered, text comes through whole."""
+
+from server.telnet import DO, IAC, NAWS, SB, SE, WILL, WONT, Negotiation, plain
+
+
+def test_text_passes_unchanged():
+    assert Negotiation().read("a ferry, é".encode()) == ("a ferry, é", b"")
+
+
+def test_a_character_split_between_two_packets_arrives_whole():
+    negotiation = Negotiation()
+    halves = "é".encode()
+
+    assert negotiation.read(halves[:1])[0] + negotiation.read(halves[1:])[0] == "é"
+
+
+def test_an_option_split_between_two_packets_is_answered_once():
+    negotiation = Negotiation()
+
+    assert negotiation.read(b"a" + bytes([IAC, DO])) == ("a", b"")
+    assert negotiation.read(bytes([86]) + b"b") == ("b", bytes([IAC, WONT, 86]))
+
+
+def test_the_window_is_tall_so_that_nothing_is_paged():
+    _, answer = Negotiation().read(bytes([IAC, DO, NAWS]))
+
+    assert answer.startswith(bytes([IAC, WILL, NAWS, IAC, SB, NAWS]))
+    assert answer.endswith(bytes([IAC, SE]))
+    assert int.from_bytes(answer[8:10], "big") >= 10_000
+
+
+def test_a_subnegotiation_is_not_text():
+    packet = b"a" + bytes([IAC, SB, 86, 1, 2, IAC, SE]) + b"b"
+
+    assert Negotiation().read(packet) == ("ab", b"")
+
+
+def test_colours_and_control_characters_are_taken_out():
+    assert plain("\x1b[1m\x1b[31mOren\x1b[0m says\x07\r\nyes\n\r") == "Oren says\nyes\n"

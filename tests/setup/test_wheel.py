@@ -1,0 +1,55 @@
+"""What is published is evennia_ai, all of it and nothing else."""
+
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+
+import evennia_ai
+
+PACKAGE = Path(evennia_ai.__file__).parent
+
+pytestmark = pytest.mark.packaging
+
+
+def _names(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return set(archive.namelist())
+
+
+def _metadata(wheel: Path):
+    with zipfile.ZipFile(wheel) as archive:
+        [name] = [n for n in archive.namelist() if n.endswith(".dist-info/METADATA")]
+        return Parser().parsestr(archive.read(name).decode())
+
+
+def test_the_wheel_holds_evennia_ai_alone(wheel):
+    tops = {name.split("/")[0] for name in _names(wheel)}
+
+    assert tops == {"evennia_ai", f"evennia_ai-{evennia_ai.__version__}.dist-info"}
+
+
+def test_the_wheel_holds_every_file_of_the_package(wheel):
+    files = {
+        f"evennia_ai/{path.relative_to(PACKAGE).as_posix()}"
+        for path in PACKAGE.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+    assert files - _names(wheel) == set()
+
+
+def test_the_wheel_tells_type_checkers_that_it_is_typed(wheel):
+    assert "evennia_ai/py.typed" in _names(wheel)
+
+
+def test_the_wheel_needs_python_3_11_and_evennia(wheel):
+    metadata = _metadata(wheel)
+
+    assert metadata["Requires-Python"] == ">=3.11"
+    assert "evennia>=5.0.1" in metadata.get_all("Requires-Dist")
+
+
+def test_the_wheel_brings_the_licence(wheel):
+    assert any(name.endswith("/licenses/LICENSE") for name in _names(wheel))
