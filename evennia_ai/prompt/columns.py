@@ -1,0 +1,82 @@
+"""Text in columns: what a terminal or a game client shows of text that nobody vouches for.
+
+Control characters, lone surrogates and marks that turn the direction of writing are shown as
+escapes such as `\\x1b`; wide characters count two columns.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import Final
+
+_HOSTILE: Final = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff]"
+)
+
+
+def visible(text: str) -> str:
+    """`text` on one line, with every character that could act on a terminal as an escape."""
+    return _HOSTILE.sub(lambda found: _escaped(found[0]), text)
+
+
+def columns(text: str) -> int:
+    """How many columns `text` takes."""
+    return len(text) if text.isascii() else sum(_width(character) for character in text)
+
+
+def clipped(text: str, limit: int) -> str:
+    """`text` in at most `limit` columns, with `...` where something was cut."""
+    if columns(text) <= limit:
+        return text
+    end = "..."[: max(limit, 0)]
+    return text[: _fitting(text, limit - len(end))] + end
+
+
+def first_line(text: str) -> str:
+    """The first line of `text` that says something, made visible."""
+    line = next((line for line in text.splitlines() if line.strip()), "")
+    return visible(line.strip())
+
+
+def wrapped(text: str, limit: int) -> list[str]:
+    """The lines of `text`, made visible and broken at words; at least one line."""
+    lines = [piece for line in text.splitlines() for piece in _broken(visible(line), limit)]
+    return lines or [""]
+
+
+def padded(text: str, limit: int) -> str:
+    """`text` in exactly `limit` columns."""
+    short = clipped(text, limit)
+    return short + " " * (limit - columns(short))
+
+
+def _broken(line: str, limit: int) -> Iterator[str]:
+    while columns(line) > limit:
+        end = max(_fitting(line, limit), 1)
+        at_word = line.rfind(" ", 0, end + 1)
+        end = at_word if at_word > 0 and line[:at_word].strip() else end
+        yield line[:end].rstrip()
+        line = line[end:].lstrip()
+    yield line
+
+
+def _fitting(text: str, limit: int) -> int:
+    """How many characters from the start fit in `limit` columns."""
+    taken = 0
+    for index, character in enumerate(text):
+        taken += _width(character)
+        if taken > limit:
+            return index
+    return len(text)
+
+
+def _width(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"

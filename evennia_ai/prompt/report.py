@@ -1,0 +1,361 @@
+"""The trace as text: one account of a prompt for the game, the web and the command line.
+
+A `Report` is what is worth keeping of a `Prompt` once it was sent: plain values that go to JSON
+and back. `trace_lines` and `explain_lines` make the same text of it everywhere.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
+from itertools import groupby
+from typing import Any, Final
+
+from evennia_ai.prompt.columns import clipped, columns, first_line, padded, visible, wrapped
+from evennia_ai.prompt.expansion import Layout
+from evennia_ai.prompt.messages import Block, Message, Part, Role
+from evennia_ai.prompt.prompt import Prompt
+from evennia_ai.prompt.trace import Verdict, about
+
+WIDTH: Final = 78
+# Kind of origin -> its mark in the token bar and its name in the legend.
+KINDS: Final[Mapping[str, tuple[str, str]]] = {
+    "component": ("C", "components"),
+    "lore": ("L", "lore"),
+    "note": ("N", "notes"),
+    "history": ("H", "history"),
+    "block": ("D", "dynamic blocks"),
+    "event": ("E", "event"),
+    "tools": ("T", "tools"),
+    "framing": ("+", "framing"),
+}
+_OTHER: Final = ("?", "other")
+_STAGES: Final[Mapping[str, str]] = {
+    "activate": "lore activation",
+    "expand": "expansion",
+    "budget": "budget",
+    "place": "placement",
+}
+_ROLE_COLUMNS: Final = 10
+_MOST_NAMES: Final = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportMessage:
+    """One message of the prompt as it was sent, with where each stretch of it came from."""
+
+    role: Role
+    content: str
+    name: str | None = None
+    block: Block
+    injected: bool = False
+    parts: tuple[Part, ...] = ()
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The account of one prompt.
+
+    `shared_tokens` is the start it has in common with the conversation's prompt before, None where
+    there was none; `broken_by` the origin that ended it, None where nothing did.
+    """
+
+    messages: tuple[ReportMessage, ...]
+    verdicts: tuple[Verdict, ...]
+    tokens: int
+    limit: int
+    by_origin: Mapping[str, int] = field(default_factory=dict)
+    breakpoints: tuple[int, ...] = ()
+    stable_tokens: int = 0
+    sha256: str
+    layout: Layout
+    counter: str
+    shared_tokens: int | None = None
+    broken_by: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for JSON; `Report.from_json` reads them back."""
+        plain = _plain(self)
+        plain["messages"] = [
+            {**_plain(message), "parts": [_plain(part) for part in message.parts]}
+            for message in self.messages
+        ]
+        plain["verdicts"] = [_plain(verdict) for verdict in self.verdicts]
+        plain["by_origin"] = dict(self.by_origin)
+        plain["breakpoints"] = list(self.breakpoints)
+        return plain
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> "Report":
+        """The report that `to_json` wrote."""
+        made = dict(plain)
+        made["messages"] = tuple(_message(message) for message in plain["messages"])
+        made["verdicts"] = tuple(Verdict(**verdict) for verdict in plain["verdicts"])
+        made["breakpoints"] = tuple(plain["breakpoints"])
+        return cls(**made)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """What one kind of origin costs, and how many cells of a token bar that is."""
+
+    kind: str
+    tokens: int
+    cells: int
+
+    @property
+    def mark(self) -> str:
+        return KINDS.get(self.kind, _OTHER)[0]
+
+    @property
+    def label(self) -> str:
+        return KINDS.get(self.kind, _OTHER)[1]
+
+
+def report_of(prompt: Prompt, *, older: Sequence[Message] | None = None) -> Report:
+    """The account of `prompt`; `older` are the messages of the conversation's prompt before."""
+    account = prompt.account(older) if older is not None else None
+    return Report(
+        messages=tuple(
+            ReportMessage(
+                role=message.role,
+                content=message.content,
+                name=message.name,
+                block=message.block,
+                injected=message.injected,
+                parts=message.parts,
+                tokens=message.tokens(prompt.counter),
+            )
+            for message in prompt.messages
+        ),
+        verdicts=prompt.verdicts,
+        tokens=prompt.tokens,
+        limit=prompt.limit_tokens,
+        by_origin=dict(prompt.by_origin),
+        breakpoints=prompt.breakpoints,
+        stable_tokens=prompt.stable_tokens,
+        sha256=prompt.sha256,
+        layout=prompt.layout,
+        counter=prompt.counter.name,
+        shared_tokens=account.shared_tokens if account else None,
+        broken_by=account.broken_by if account else None,
+    )
+
+
+def trace_lines(report: Report, *, width: int = WIDTH) -> list[str]:
+    """The whole trace as plain text, every line within `width` columns."""
+    return [
+        *_head(report, width),
+        "",
+        *_drawn(report, width),
+        "",
+        *_fates(report, width),
+        "",
+        *_cache(report, width),
+    ]
+
+
+def shares(report: Report, *, cells: int) -> list[Share]:
+    """The tokens by kind of origin, largest part of the prompt as it is read first.
+
+    `cells` stand for the limit, or for the prompt where it is larger; what costs anything has at
+    least one cell as long as there is room.
+    """
+    tokens = dict.fromkeys(KINDS, 0)
+    for origin, cost in report.by_origin.items():
+        kind = origin.partition(":")[0]
+        tokens[kind] = tokens.get(kind, 0) + cost
+    whole = max(report.limit, report.tokens, 1)
+    made: list[Share] = []
+    left = cells
+    for kind, cost in tokens.items():
+        if cost:
+            taken = min(left, max(1, cost * cells // whole))
+            made.append(Share(kind=kind, tokens=cost, cells=taken))
+            left -= taken
+    return made
+
+
+def explain_lines(report: Report, item: str, *, width: int = WIDTH) -> list[str]:
+    """Everything about one component, entry, note or block, or about the message of a number.
+
+    `item` is an origin such as `component:mood`, its bare key, or a message's number such as `3`.
+    """
+    number = item.removeprefix("#")
+    if number.isascii() and number.isdecimal() and int(number) < len(report.messages):
+        return _about_message(report, int(number), width)
+    origin = known_item(report, item)
+    if origin is None:
+        return _unknown(report, item, width)
+    lines = [clipped(visible(origin), width)]
+    for verdict in about(report.verdicts, origin):
+        lines += _indented(_in_words(verdict), width)
+    if origin in report.by_origin:
+        lines += _indented(f"costs {report.by_origin[origin]} tokens of {report.limit}", width)
+    for index, part, text in _stands(report, origin):
+        at = f"characters {part.start} to {part.end}"
+        lines += _indented(f"stands in message {index}, {at}:", width)
+        lines += [f"    | {line}" for line in wrapped(text, width - 6)]
+    return lines
+
+
+def known_item(report: Report, item: str) -> str | None:
+    """The origin that `item` means, or None if nothing in the report is called so."""
+    origins = _origins(report)
+    if item in origins:
+        return item
+    return next((origin for origin in origins if origin.partition(":")[2] == item), None)
+
+
+def _head(report: Report, width: int) -> Iterator[str]:
+    yield clipped(
+        f"{report.tokens} of {report.limit} tokens, {len(report.messages)} messages,"
+        f" layout {report.layout}, counted by {report.counter}",
+        width,
+    )
+    cells = width - 9
+    parts = shares(report, cells=cells)
+    bar = "".join(share.mark * share.cells for share in parts)
+    percent = 100 * report.tokens // max(report.limit, 1)
+    yield f"[{bar.ljust(cells, '.')}] {percent:3} %"[:width]
+    legend = ", ".join(f"{share.mark} {share.label} {share.tokens}" for share in parts)
+    yield from wrapped(legend, width)
+
+
+def _drawn(report: Report, width: int) -> Iterator[str]:
+    """The messages in order; what was injected by depth is marked inside the history."""
+    numbered = enumerate(report.messages)
+    for block, members in groupby(numbered, key=lambda pair: pair[1].block):
+        listed = list(members)
+        yield _rule(_block_title(block, listed), width)
+        for index, message in listed:
+            yield from _one_message(index, message, width)
+    if not any(message.block == "history" for message in report.messages):
+        yield _rule("history: no messages", width)
+
+
+def _block_title(block: Block, listed: Sequence[tuple[int, ReportMessage]]) -> str:
+    if block != "history":
+        return {"ordered": "at their IDs", "dynamic": "dynamic context"}.get(block, block)
+    injected = sum(message.injected for _, message in listed)
+    return f"history: {len(listed) - injected} messages, {injected} injected"
+
+
+def _one_message(index: int, message: ReportMessage, width: int) -> Iterator[str]:
+    edge = {True: "|>", False: "| "}[message.injected] if message.block == "history" else "  "
+    head = f"{index:4} {edge}{padded(message.role, _ROLE_COLUMNS)}{message.tokens:6}  "
+    if message.block == "history" and not message.injected:
+        speaker = f"{visible(message.name)}: " if message.name else ""
+        yield clipped(f"{head}{speaker}{first_line(message.content)}".rstrip(), width)
+        return
+    spoken = f" ({visible(message.name)})" if message.name else ""
+    parts = message.parts or (Part(origin=message.block, start=0, end=len(message.content)),)
+    for number, part in enumerate(parts):
+        lead = head if number == 0 else " " * 5 + edge + " " * (columns(head) - 7)
+        yield clipped(f"{lead}{visible(part.origin)}{spoken}", width)
+        text = first_line(message.content[part.start : part.end])
+        yield clipped(f"     {edge}    {text}", width).rstrip()
+
+
+def _fates(report: Report, width: int) -> Iterator[str]:
+    """The items by what became of them: kept, then left out, items of one reason together."""
+    kept, left = _by_fate(report.verdicts)
+    yield _rule(f"kept: {len(kept)}", width)
+    for verdict in kept:
+        cost = f", {verdict.tokens} tokens" if verdict.tokens else ""
+        cause = f"; {verdict.cause}" if verdict.cause else ""
+        yield from _indented(f"{verdict.item}: {verdict.reason}{cost}{cause}", width)
+    yield _rule(f"left out: {len(left)}", width)
+    reasons: dict[str, list[str]] = {}
+    for verdict in left:
+        reasons.setdefault(f"{_STAGES[verdict.stage]}: {verdict.reason}", []).append(verdict.item)
+    for reason, items in reasons.items():
+        more = f" and {len(items) - _MOST_NAMES} more" if len(items) > _MOST_NAMES else ""
+        yield from _indented(f"{', '.join(items[:_MOST_NAMES])}{more}: {reason}", width)
+
+
+def _by_fate(verdicts: Sequence[Verdict]) -> tuple[list[Verdict], list[Verdict]]:
+    """For each item the verdict that decided: the first that left it out, else the last one."""
+    decided: dict[str, Verdict] = {}
+    for verdict in verdicts:
+        before = decided.get(verdict.item)
+        if before is None:
+            decided[verdict.item] = verdict
+        elif before.kept:
+            decided[verdict.item] = replace(verdict, cause=verdict.cause or before.cause)
+    kept = [verdict for verdict in decided.values() if verdict.kept]
+    return kept, [verdict for verdict in decided.values() if not verdict.kept]
+
+
+def _cache(report: Report, width: int) -> Iterator[str]:
+    yield _rule("cache", width)
+    after = ", ".join(str(spot) for spot in report.breakpoints)
+    where = f"breakpoints after message {after}" if after else "no breakpoints"
+    yield from _indented(f"{where}; {report.stable_tokens} tokens up to the last one", width)
+    if report.shared_tokens is not None:
+        broken = report.broken_by
+        why = f"broken first by {broken}" if broken else "the whole prompt before is a prefix"
+        yield from _indented(
+            f"{report.shared_tokens} tokens shared with the prompt before; {why}", width
+        )
+    yield from _indented(f"sha256 {report.sha256}", width)
+
+
+def _about_message(report: Report, index: int, width: int) -> list[str]:
+    message = report.messages[index]
+    injected = ", injected by depth" if message.injected else ""
+    speaker = f", said by {message.name}" if message.name else ""
+    head = f"message {index}: block {message.block}{injected}, role {message.role}{speaker},"
+    lines = wrapped(f"{head} {message.tokens} tokens", width)
+    for part in message.parts:
+        lines += _indented(f"characters {part.start} to {part.end} are {part.origin}", width)
+    return lines + [f"    | {line}" for line in wrapped(message.content, width - 6)]
+
+
+def _unknown(report: Report, item: str, width: int) -> list[str]:
+    origins = _origins(report)
+    known = {key: origin for origin in origins for key in (origin, origin.partition(":")[2])}
+    near = [known[key] for key in get_close_matches(item, known, n=6, cutoff=0.4)]
+    listed = list(dict.fromkeys(near)) or list(origins)[:_MOST_NAMES]
+    there = f"near it are: {', '.join(listed)}" if near else f"there are: {', '.join(listed)}"
+    return wrapped(f"nothing here is called {clipped(visible(item), 60)}; {there}", width)
+
+
+def _origins(report: Report) -> dict[str, None]:
+    """Everything the report can tell about, in the order it was judged."""
+    judged = [verdict.item for verdict in report.verdicts]
+    placed = [part.origin for message in report.messages for part in message.parts]
+    return dict.fromkeys([*judged, *report.by_origin, *placed])
+
+
+def _stands(report: Report, origin: str) -> Iterator[tuple[int, Part, str]]:
+    for index, message in enumerate(report.messages):
+        for part in message.parts:
+            if part.origin == origin != "history":
+                yield index, part, message.content[part.start : part.end]
+
+
+def _in_words(verdict: Verdict) -> str:
+    decided = "kept" if verdict.kept else "left out"
+    cause = f" ({verdict.cause})" if verdict.cause else ""
+    cost = f", {verdict.tokens} tokens" if verdict.tokens else ""
+    return f"{_STAGES[verdict.stage]}: {decided}: {verdict.reason}{cause}{cost}"
+
+
+def _indented(text: str, width: int) -> list[str]:
+    """`text` wrapped, two columns in, further lines four."""
+    lines = wrapped(text, width - 4)
+    return ["  " + lines[0], *("    " + line for line in lines[1:])]
+
+
+def _rule(title: str, width: int) -> str:
+    return f"-- {title} ".ljust(width, "-")[:width]
+
+
+def _message(plain: Mapping[str, Any]) -> ReportMessage:
+    return ReportMessage(**{**plain, "parts": tuple(Part(**part) for part in plain["parts"])})
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass, not those of what it holds."""
+    return {entry.name: getattr(value, entry.name) for entry in fields(value)}
