@@ -1,0 +1,138 @@
+"""One asyncio loop in one daemon thread, its results handed over as Deferreds.
+
+Libraries that speak asyncio run there, because Twisted's own loop is not asyncio's in a running
+Evennia, and because their imports and calls must not stop the game. What runs there may touch no
+game object: Django refuses database calls in a thread with a running loop, which is a safety we
+want. The global reactor is imported on first use only; importing it earlier would install it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import CancelledError as FutureCancelled
+from concurrent.futures import Future
+from threading import Thread
+from typing import Any, Final, Protocol, TypeVar
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.python.failure import Failure
+
+log: Final = logging.getLogger(__name__)
+T = TypeVar("T")
+Closer = Callable[[], Awaitable[object]]
+
+CLOSING_SECONDS: Final = 2.0
+"""How long the tasks and closers of a stopping loop may take."""
+
+
+class CallsFromThread(Protocol):
+    """The one thing the bridge needs of a reactor."""
+
+    def callFromThread(self, call: Callable[..., Any], /, *args: Any) -> object:  # noqa: N802
+        """Have `call` called on the reactor's thread; Twisted's own name."""
+
+
+class AsyncBridge:
+    """Runs coroutines in its thread and fires their Deferreds on the reactor's.
+
+    The thread starts with the first `run`, and again after a `stop`. `run` and `stop` belong to
+    the reactor's thread, `at_stop` to the bridge's.
+    """
+
+    def __init__(self, reactor: CallsFromThread | None = None) -> None:
+        self._reactor = reactor
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: Thread | None = None
+        self._closers: dict[asyncio.AbstractEventLoop, list[Closer]] = {}
+
+    @property
+    def running(self) -> bool:
+        """Whether the thread is there."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def run(self, make_coroutine: Callable[[], Coroutine[Any, Any, T]]) -> Deferred[T]:
+        """What the coroutine returns or raises; it is made and runs in the bridge's thread.
+
+        Cancelling the Deferred cancels the coroutine.
+        """
+        future = asyncio.run_coroutine_threadsafe(_made(make_coroutine), self._started_loop())
+        reactor = self._reactor_now()
+        deferred: Deferred[T] = Deferred(lambda _: future.cancel())
+        future.add_done_callback(lambda done: reactor.callFromThread(_deliver, done, deferred))
+        return deferred
+
+    def at_stop(self, closer: Closer) -> None:
+        """Have `closer` awaited when the loop that runs now is stopped."""
+        self._closers.setdefault(asyncio.get_running_loop(), []).append(closer)
+
+    def stop(self, timeout_seconds: float = CLOSING_SECONDS) -> None:
+        """Cancel what runs, close what is open and end the thread.
+
+        Waits for it no longer than `timeout_seconds`: the thread is a daemon, it holds nothing up.
+        """
+        loop, thread = self._loop, self._thread
+        self._loop = self._thread = None
+        if loop is None or thread is None or not thread.is_alive():
+            return
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(timeout_seconds)
+        if thread.is_alive():
+            log.warning("the model thread did not end within %g seconds", timeout_seconds)
+
+    def _reactor_now(self) -> CallsFromThread:
+        if self._reactor is None:
+            from twisted.internet import reactor
+
+            self._reactor = reactor
+        return self._reactor
+
+    def _started_loop(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None or not self.running:
+            self._loop = asyncio.new_event_loop()
+            self._thread = Thread(
+                target=self._live, args=(self._loop,), name="evennia-ai-models", daemon=True
+            )
+            self._thread.start()
+        return self._loop
+
+    def _live(self, loop: asyncio.AbstractEventLoop) -> None:
+        """The thread's whole life."""
+        asyncio.set_event_loop(loop)
+        try:
+            loop.run_forever()
+            loop.run_until_complete(_ended(self._closers.pop(loop, [])))
+            loop.run_until_complete(loop.shutdown_asyncgens())
+        finally:
+            loop.close()
+
+
+async def _made(make_coroutine: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    return await make_coroutine()
+
+
+def _deliver(future: Future[T], deferred: Deferred[T]) -> None:
+    """Fire `deferred`, on the reactor's thread, unless its cancelling already did."""
+    if deferred.called:
+        return
+    try:
+        result = future.result(timeout=0)
+    except (FutureCancelled, asyncio.CancelledError):
+        deferred.errback(Failure(CancelledError("the model thread was stopped")))
+    except Exception as problem:  # whatever the coroutine raised belongs to who waits for it
+        deferred.errback(Failure(problem))
+    else:
+        deferred.callback(result)
+
+
+async def _ended(closers: list[Closer]) -> None:
+    """Cancel the tasks that are left, then run the closers; each step has its time."""
+    rest = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in rest:
+        task.cancel()
+    if rest:
+        await asyncio.wait(rest, timeout=CLOSING_SECONDS)
+    for closer in closers:
+        try:
+            await asyncio.wait_for(closer(), CLOSING_SECONDS)
+        except Exception:
+            log.exception("closing a model's connections failed")

@@ -1,0 +1,111 @@
+"""What is asked of a model, what it answers, and what every model can do.
+
+Values only. A request holds the messages exactly as they go out: whoever builds it has already
+fitted them to the provider (`roles.adapt`), because the prompt's hash covers the result.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from twisted.internet.defer import Deferred
+
+from evennia_ai.prompt.messages import Message, Role, ToolCall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatMessage:
+    """One message as a provider takes it."""
+
+    role: Role
+    content: str
+    name: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A text that was activated for this turn; what the offline responder may quote from.
+
+    `constant` marks one that is always active: it says something whatever is asked.
+    """
+
+    label: str
+    text: str
+    score: float = 0.0
+    constant: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatRequest:
+    """One call of a model.
+
+    `timeout_seconds` is the time from asking to the complete reply, retries and queueing
+    included. `purpose` says which of a game's models is meant. `speaker` is the name of the
+    NPC that will say the reply, `question` what was said to it. `cache_key` is stable for one
+    NPC, so that a router can send its requests to the server that has its prompt cached.
+    """
+
+    messages: tuple[ChatMessage, ...]
+    model: str
+    max_tokens: int
+    timeout_seconds: float
+    temperature: float | None = None
+    purpose: str = "speaker"
+    passages: tuple[Passage, ...] = ()
+    speaker: str = ""
+    question: str = ""
+    cache_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens as the provider counted them; `input_tokens` includes the cached ones."""
+
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatReply:
+    """What a model answered; `text` is raw and must go through `clean.spoken_text`."""
+
+    text: str
+    model: str
+    finish_reason: str = "stop"
+    usage: Usage | None = None
+    offline: bool = False
+
+
+class ChatModel(Protocol):
+    """Something that answers a request, at once or later, but never by waiting.
+
+    `offline` is true where no language model is behind it. The Deferred fails with a
+    `errors.ModelError` and may be cancelled. `close` is the last call.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def offline(self) -> bool: ...
+
+    def complete(self, request: ChatRequest) -> Deferred[ChatReply]: ...
+
+    def close(self) -> None: ...
+
+
+def chat_messages(messages: Iterable[Message]) -> tuple[ChatMessage, ...]:
+    """The messages of a prompt without what only we know about them."""
+    return tuple(
+        ChatMessage(
+            role=message.role,
+            content=message.content,
+            name=message.name,
+            tool_calls=message.tool_calls,
+            tool_call_id=message.tool_call_id,
+        )
+        for message in messages
+    )

@@ -1,0 +1,198 @@
+"""What keeps one slow or dead server from being felt: a queue, a time limit, a circuit breaker.
+
+A breaker is closed while all is well. So many failures within a window open it: requests then
+fail at once, without a connection. After a rest it is half open: one request goes out as a probe,
+and its outcome closes or opens it again. Time comes from the caller's clock.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, Literal, Protocol, TypeVar
+
+from twisted.internet.defer import Deferred, DeferredSemaphore, fail, maybeDeferred
+from twisted.python.failure import Failure
+
+from evennia_ai.llm.chat import ChatModel, ChatReply, ChatRequest
+from evennia_ai.llm.errors import ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable
+
+T = TypeVar("T")
+BreakerState = Literal["closed", "open", "half_open"]
+
+
+class Clock(Protocol):
+    """Twisted's `IReactorTime`, as far as it is needed here."""
+
+    def seconds(self) -> float: ...
+
+    def callLater(  # noqa: N802 - Twisted's own name
+        self, delay: float, call: Callable[..., Any], /, *args: Any, **options: Any
+    ) -> Any: ...
+
+
+class CircuitBreaker:
+    """Counts failures and says whether another request makes sense now."""
+
+    def __init__(
+        self,
+        *,
+        seconds: Callable[[], float],
+        failures: int = 3,
+        window_seconds: float = 60.0,
+        rest_seconds: float = 30.0,
+    ) -> None:
+        self._seconds = seconds
+        self._window_seconds = window_seconds
+        self._rest_seconds = rest_seconds
+        self._failed_at: deque[float] = deque(maxlen=failures)
+        self._opened_at: float | None = None
+        self._probing = False
+
+    @property
+    def state(self) -> BreakerState:
+        if self._opened_at is None:
+            return "closed"
+        return "half_open" if self.retry_in_seconds <= 0 else "open"
+
+    @property
+    def retry_in_seconds(self) -> float:
+        """Seconds until a request may go out again; 0 when one may now."""
+        if self._opened_at is None:
+            return 0.0
+        return max(0.0, self._opened_at + self._rest_seconds - self._seconds())
+
+    @property
+    def admits(self) -> bool:
+        """Whether `begin` would let a request out."""
+        return self.state == "closed" or (self.state == "half_open" and not self._probing)
+
+    def begin(self) -> bool:
+        """Let a request out, if it may: its outcome must be told. In half-open it is the probe."""
+        if not self.admits:
+            return False
+        self._probing = self.state == "half_open"
+        return True
+
+    def succeeded(self) -> None:
+        """The server answered; one that answers late, while the breaker rests, does not count."""
+        if self.state != "open":
+            self._failed_at.clear()
+            self._opened_at = None
+            self._probing = False
+
+    def failed(self) -> None:
+        """The server did not answer."""
+        state, now = self.state, self._seconds()
+        if state == "open":
+            return
+        self._failed_at.append(now)
+        full = len(self._failed_at) == self._failed_at.maxlen
+        if state == "half_open" or (full and now - self._failed_at[0] <= self._window_seconds):
+            self._opened_at = now
+            self._probing = False
+
+    def abandoned(self) -> None:
+        """The request was given up before its outcome: another one may be the probe."""
+        self._probing = False
+
+
+class Guarded:
+    """A model behind a queue, a time limit and a breaker; itself a `ChatModel`.
+
+    At most `max_concurrent` requests are out, at most `max_waiting` wait, first come first served.
+    A request's time limit includes its waiting.
+    """
+
+    def __init__(
+        self,
+        model: ChatModel,
+        *,
+        breaker: CircuitBreaker,
+        clock: Clock,
+        max_concurrent: int = 4,
+        max_waiting: int = 64,
+    ) -> None:
+        self.breaker = breaker
+        self._model = model
+        self._clock = clock
+        self._slots: Final = DeferredSemaphore(max_concurrent)
+        self._max_waiting = max_waiting
+        self._asked: dict[Deferred[ChatReply], None] = {}
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    @property
+    def offline(self) -> bool:
+        return self._model.offline
+
+    @property
+    def waiting(self) -> int:
+        """How many requests have not been sent yet."""
+        return len(self._slots.waiting)
+
+    def complete(self, request: ChatRequest) -> Deferred[ChatReply]:
+        """The model's reply; fails at once where asking makes no sense."""
+        if not self.breaker.admits:
+            return fail(self._resting())
+        if not self._slots.tokens and self.waiting >= self._max_waiting:
+            return fail(ModelUnavailable(self.name, f"{self.waiting} requests wait already"))
+        slot = self._slots.acquire()
+        slot.addTimeout(request.timeout_seconds, self._clock, self._queued_too_long)
+        deadline = self._clock.seconds() + request.timeout_seconds
+        asked: Deferred[ChatReply] = slot.addCallback(lambda _: self._send(request, deadline))
+        self._asked[asked] = None
+        return asked.addBoth(self._forgotten, asked)
+
+    def close(self) -> None:
+        """Give up what waits or is out, the newest first, then close the model."""
+        for asked in reversed(tuple(self._asked)):
+            asked.cancel()
+        self._model.close()
+
+    def _send(self, request: ChatRequest, deadline: float) -> Deferred[ChatReply]:
+        """Ask the model, now that there is a slot; the breaker may have opened meanwhile."""
+        sent: Deferred[ChatReply]
+        if self.breaker.begin():
+            sent = maybeDeferred(self._model.complete, request)
+            left_seconds = max(0.0, deadline - self._clock.seconds())
+            sent.addTimeout(
+                left_seconds, self._clock, self._answers_too_slowly(request.timeout_seconds)
+            )
+            sent.addBoth(self._told)
+        else:
+            sent = fail(self._resting())
+        return sent.addBoth(self._released)
+
+    def _told(self, outcome: T | Failure) -> T | Failure:
+        """Tell the breaker; a refusal or rubbish is an answer, so the server is there."""
+        if not isinstance(outcome, Failure):
+            self.breaker.succeeded()
+        elif outcome.check(ModelTimeout, ModelUnavailable):
+            self.breaker.failed()
+        elif outcome.check(ModelRefused, ModelRubbish):
+            self.breaker.succeeded()
+        else:
+            self.breaker.abandoned()
+        return outcome
+
+    def _released(self, outcome: T) -> T:
+        self._slots.release()
+        return outcome
+
+    def _queued_too_long(self, _: object, timeout_seconds: float) -> Failure:
+        return Failure(ModelTimeout(self.name, timeout_seconds, "busy with other requests"))
+
+    def _answers_too_slowly(self, timeout_seconds: float) -> Callable[[object, float], Failure]:
+        return lambda _outcome, _left: Failure(ModelTimeout(self.name, timeout_seconds))
+
+    def _forgotten(self, outcome: T, asked: Deferred[ChatReply]) -> T:
+        self._asked.pop(asked, None)
+        return outcome
+
+    def _resting(self) -> ModelUnavailable:
+        seconds = self.breaker.retry_in_seconds
+        when = f"in {seconds:.0f} seconds" if seconds else "as soon as the request under way ends"
+        return ModelUnavailable(
+            self.name, f"it failed repeatedly; trying again {when}", retry_in_seconds=seconds
+        )
