@@ -9,8 +9,9 @@ Each stage judges everything it saw; the verdicts of the stages are the trace.
     place     where each stands                              evennia_ai.prompt.placement
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from evennia_ai.lorebook.activation import ActiveEntry, Scan, activate
 from evennia_ai.lorebook.books import Lorebook
@@ -18,15 +19,18 @@ from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.prompt.budget import BudgetRules, fit
 from evennia_ai.prompt.components import EVENT_ID, HISTORY_ID, TOOL_ID
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.expansion import CompiledComponent, ComponentSet, Layout
+from evennia_ai.prompt.expansion import CompiledComponents, ComponentSet, Layout
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message
-from evennia_ai.prompt.notes import AuthorsNote, compiled_note
-from evennia_ai.prompt.pieces import DYNAMIC, Piece, Tier, make_piece
+from evennia_ai.prompt.notes import AuthorsNote, Notes
+from evennia_ai.prompt.pieces import DYNAMIC, Claim, Piece, Tier, make_piece
 from evennia_ai.prompt.placement import Stand, place
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter
 from evennia_ai.prompt.trace import Verdict
+
+NO_HISTORY: Final = History()
+NO_NOTES: Final = Notes()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,16 +39,6 @@ class DynamicBlock:
 
     key: str
     text: str
-
-
-class Notes:
-    """The author's notes of a conversation, compiled once."""
-
-    __slots__ = ("compiled", "notes")
-
-    def __init__(self, notes: Sequence[AuthorsNote] = ()) -> None:
-        self.notes = tuple(notes)
-        self.compiled = tuple(compiled_note(note, i) for i, note in enumerate(notes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,10 +62,10 @@ class Inputs:
 
     components: ComponentSet
     rules: ComposeRules
-    history: History = field(default_factory=History)
+    history: History = NO_HISTORY
     event: Message | None = None
     tools: tuple[Message, ...] = ()
-    notes: Notes = field(default_factory=Notes)
+    notes: Notes = NO_NOTES
     books: tuple[Lorebook, ...] = ()
     blocks: tuple[DynamicBlock, ...] = ()
     values: Mapping[str, str] = field(default_factory=dict)
@@ -85,11 +79,12 @@ class _Expanded:
     pieces: list[Piece]
     refused: list[Verdict]
 
-    def take(self, made: Piece | Verdict) -> None:
-        if isinstance(made, Piece):
-            self.pieces.append(made)
-        else:
-            self.refused.append(made)
+    def take(self, made: Iterable[Piece | Verdict]) -> None:
+        for result in made:
+            if isinstance(result, Piece):
+                self.pieces.append(result)
+            else:
+                self.refused.append(result)
 
 
 def compose(inputs: Inputs) -> Prompt:
@@ -98,7 +93,7 @@ def compose(inputs: Inputs) -> Prompt:
     BudgetError: what is required does not fit the limit.
     """
     rules = inputs.rules
-    history = inputs.history if inputs.components.is_on("conversation_history") else History()
+    history = inputs.history if inputs.components.is_on("conversation_history") else NO_HISTORY
     values = {**inputs.values, "speaker": _speaker(inputs)}
     lore = activate(
         inputs.books,
@@ -138,34 +133,31 @@ def compose(inputs: Inputs) -> Prompt:
 def _expand(inputs: Inputs, entries: Sequence[ActiveEntry], values: Mapping[str, str]) -> _Expanded:
     rules = inputs.rules
     out = _Expanded([], [])
-    for component in inputs.components.components:
-        out.take(_expanded(component, rules, values))
-    for note, compiled in zip(inputs.notes.notes, inputs.notes.compiled, strict=True):
-        out.take(_note(note, compiled, inputs, values))
-    for entry in entries:
-        out.take(_lore_piece(entry, inputs))
-    for index, block in enumerate(inputs.blocks):
-        out.take(_block_piece(block, index, rules.counter))
+    out.take(_all(inputs.components.compiled, rules, values))
+    if inputs.notes.notes:
+        notes = _all(inputs.notes.compiled, rules, values)
+        due = [_not_due(note, i, inputs) for i, note in enumerate(inputs.notes.notes)]
+        out.take(refused or made for refused, made in zip(due, notes, strict=True))
+    out.take(_lore_piece(entry, inputs) for entry in entries)
+    out.take(_block_piece(block, i, rules.counter) for i, block in enumerate(inputs.blocks))
     if not inputs.components.is_on(DYNAMIC.key):
         _drop_dynamic(out)
     return out
 
 
-def _expanded(
-    component: CompiledComponent, rules: ComposeRules, values: Mapping[str, str]
-) -> Piece | Verdict:
-    return component.expand(values, dice=rules.dice, counter=rules.counter, layout=rules.layout)
+def _all(
+    components: CompiledComponents, rules: ComposeRules, values: Mapping[str, str]
+) -> list[Piece | Verdict]:
+    return components.expand(values, dice=rules.dice, counter=rules.counter, layout=rules.layout)
 
 
-def _note(
-    note: AuthorsNote, compiled: CompiledComponent, inputs: Inputs, values: Mapping[str, str]
-) -> Piece | Verdict:
-    said = _user_messages(inputs) if note.every > 1 else 0
-    if not note.is_due(said):
-        every = f"due every {note.every} messages of role user, {said} were said"
-        reason = every if note.every else "never due: every is 0"
-        return Verdict(stage="expand", item=compiled.origin, kept=False, reason=reason)
-    return _expanded(compiled, inputs.rules, values)
+def _not_due(note: AuthorsNote, index: int, inputs: Inputs) -> Verdict | None:
+    said = inputs.history.user_messages + (inputs.event is not None)
+    if note.is_due(said):
+        return None
+    every = f"due every {note.every} messages of role user, {said} were said"
+    reason = every if note.every else "never due: every is 0"
+    return Verdict(stage="expand", item=f"note:{index}", kept=False, reason=reason)
 
 
 def _lore_piece(entry: ActiveEntry, inputs: Inputs) -> Piece | Verdict:
@@ -181,13 +173,11 @@ def _lore_piece(entry: ActiveEntry, inputs: Inputs) -> Piece | Verdict:
         return Verdict(stage="expand", item=entry.origin, kept=False, reason=reason)
     at = joint.id if joint else HISTORY_ID
     moves = joint and rules.layout == "cache" and not entry.constant and at < HISTORY_ID
-    return make_piece(
-        entry.text,
+    claim = Claim(
         origin=entry.origin,
-        component_id=at,
+        id=at,
         key=entry.key,
         role=entry.role,
-        counter=rules.counter,
         depth=entry.depth,
         from_oldest=entry.from_oldest,
         order=entry.order,
@@ -195,31 +185,27 @@ def _lore_piece(entry: ActiveEntry, inputs: Inputs) -> Piece | Verdict:
         tier=Tier.FLEXIBLE if entry.constant else Tier.MATCHED,
         priority=entry.priority,
         revision=entry.revision,
-        cause=entry.cause,
     )
+    return make_piece(entry.text, claim, counter=rules.counter, cause=entry.cause)
 
 
 def _block_piece(block: DynamicBlock, index: int, counter: TokenCounter) -> Piece | Verdict:
     origin = f"block:{block.key}"
     if not block.text.strip():
         return Verdict(stage="expand", item=origin, kept=False, reason="empty")
-    return make_piece(
-        block.text,
-        origin=origin,
-        component_id=DYNAMIC.id,
-        key=block.key,
-        role="user",
-        counter=counter,
-        order=index,
-        joint=DYNAMIC,
+    claim = Claim(
+        origin=origin, id=DYNAMIC.id, key=block.key, role="user", order=index, joint=DYNAMIC
     )
+    return make_piece(block.text, claim, counter=counter)
 
 
 def _drop_dynamic(out: _Expanded) -> None:
-    for piece in [p for p in out.pieces if p.joint is DYNAMIC]:
+    for piece in [p for p in out.pieces if p.claim.joint is DYNAMIC]:
         out.pieces.remove(piece)
         reason = "component dynamic_context is disabled"
-        out.refused.append(Verdict(stage="expand", item=piece.origin, kept=False, reason=reason))
+        out.refused.append(
+            Verdict(stage="expand", item=piece.claim.origin, kept=False, reason=reason)
+        )
 
 
 def _fixed(inputs: Inputs) -> tuple[list[Stand], list[tuple[str, int]]]:
@@ -240,15 +226,8 @@ def _speaker(inputs: Inputs) -> str:
     """Who speaks in the message at hand: the event's, else the newest one's that is not ours."""
     if inputs.event is not None and inputs.event.name:
         return inputs.event.name
-    for message in reversed(inputs.history.newest(20)):
-        if message.role == "user" and message.name:
-            return message.name
-    return inputs.values.get("user", "")
-
-
-def _user_messages(inputs: Inputs) -> int:
-    """Messages of role user so far, the event among them."""
-    return inputs.history.user_messages + (inputs.event is not None)
+    newest = inputs.history.newest_user()
+    return (newest and newest.name) or inputs.values.get("user", "")
 
 
 def _scanned_notes(inputs: Inputs) -> tuple[str, ...]:

@@ -81,13 +81,13 @@ def fit(
     """
     framing = counter.per_prompt + _joints(pieces) * counter.per_message
     spent = framing + sum(tokens for _, tokens in fixed)
-    steady = [piece for piece in pieces if piece.tier is not Tier.YIELDING]
+    steady = [piece for piece in pieces if piece.claim.tier is not Tier.YIELDING]
     admitted = _admit(steady, spent, rules=rules, counter=counter, fixed=fixed)
     room = rules.limit_tokens - admitted.tokens
     floor = max(cut, history.earlier)
     first, history_tokens = _cut(history, room, floor, rules=rules, counter=counter)
     if len(steady) < len(pieces):
-        yielding = [piece for piece in pieces if piece.tier is Tier.YIELDING]
+        yielding = [piece for piece in pieces if piece.claim.tier is Tier.YIELDING]
         _admit_yielding(yielding, admitted, room - history_tokens, cut_moved=first > floor)
     admitted.verdicts.append(_history_verdict(history, first, history_tokens))
     return Fitted(
@@ -102,7 +102,7 @@ def fit(
 
 def _joints(pieces: Sequence[Piece]) -> int:
     """How many messages the pieces share; each costs what a message costs."""
-    return len({piece.joint.key for piece in pieces if piece.joint is not None})
+    return len({piece.claim.joint.key for piece in pieces if piece.claim.joint is not None})
 
 
 def _admit(
@@ -124,17 +124,17 @@ def _admit(
     return admitted
 
 
-def _rank(piece: Piece, reserves: Mapping[str, Reserve]) -> tuple[int, int, int, str]:
-    tier = piece.tier
-    if piece.key in reserves and tier is not Tier.REQUIRED:
+def _rank(piece: Piece, reserves: Mapping[str, Reserve]) -> tuple[int, float, int, str]:
+    tier = piece.claim.tier
+    if piece.claim.key in reserves and tier is not Tier.REQUIRED:
         tier = Tier.RESERVED
-    return tier, -piece.priority, piece.id, piece.origin
+    return tier, -piece.claim.priority, piece.claim.id, piece.claim.origin
 
 
 def _check_required(
     ranked: Sequence[Piece], spent: int, limit: int, fixed: Sequence[tuple[str, int]]
 ) -> None:
-    required = [(p.origin, p.tokens) for p in ranked if p.tier is Tier.REQUIRED]
+    required = [(p.claim.origin, p.tokens) for p in ranked if p.claim.tier is Tier.REQUIRED]
     if spent + sum(tokens for _, tokens in required) > limit:
         framing = spent - sum(tokens for _, tokens in fixed)
         raise BudgetError(limit, [("framing", framing), *required, *fixed])
@@ -145,12 +145,12 @@ def _admit_one(
 ) -> None:
     """Keep, shorten or skip one piece; `admitted` is this stage's own running result."""
     before = rules.limit_tokens - admitted.tokens
-    reserve = rules.reserves.get(piece.key)
+    reserve = rules.reserves.get(piece.claim.key)
     room = before
-    if reserve is None and piece.tier is not Tier.REQUIRED:
+    if reserve is None and piece.claim.tier is not Tier.REQUIRED:
         room -= rules.reserves.get(HISTORY_KEY, Reserve()).min_tokens
     wanted = piece
-    if reserve is not None and piece.tier is not Tier.REQUIRED:
+    if reserve is not None and piece.claim.tier is not Tier.REQUIRED:
         wanted = _shortened(piece, reserve, room, counter)
     if wanted.tokens > room:
         admitted.verdicts.append(_dropped(piece, room))
@@ -163,7 +163,7 @@ def _admit_one(
 def _dropped(piece: Piece, room: int) -> Verdict:
     return Verdict(
         stage="budget",
-        item=piece.origin,
+        item=piece.claim.origin,
         kept=False,
         reason=f"does not fit: needs {piece.tokens} tokens, {max(room, 0)} were left",
         tokens=piece.tokens,
@@ -188,22 +188,8 @@ def _shortened(piece: Piece, reserve: Reserve, room: int, counter: TokenCounter)
 
 
 def _with_text(piece: Piece, text: str, counter: TokenCounter) -> Piece:
-    return make_piece(
-        text,
-        origin=piece.origin,
-        component_id=piece.id,
-        key=piece.key,
-        role=piece.message.role,
-        counter=counter,
-        depth=piece.depth,
-        from_oldest=piece.from_oldest,
-        order=piece.order,
-        joint=piece.joint,
-        tier=piece.tier,
-        priority=piece.priority,
-        revision=piece.revision,
-        note=f"cut to its share ({piece.tokens} tokens whole)",
-    )
+    note = f"cut to its share ({piece.tokens} tokens whole)"
+    return make_piece(text, piece.claim, counter=counter, note=note, cause=piece.fits.cause)
 
 
 def _cut(
@@ -215,12 +201,16 @@ def _cut(
     held = rules.reserves.get(HISTORY_KEY)
     if held is not None and held.max_tokens is not None:
         room = min(room, held.max_tokens)
-    first = history.first_that_fits(room, counter=counter, floor=floor)
-    if first > floor:
+    first, tokens = history.fitting(room, counter=counter, floor=floor)
+    if first == floor:
+        return first, tokens
+    if rules.keep_percent < 100:
         share = room * rules.keep_percent // 100
-        first = history.first_that_fits(share, counter=counter, floor=floor)
-        first = history.whole_pairs(first)
-    return first, history.tokens_from(first, counter=counter)
+        first, tokens = history.fitting(share, counter=counter, floor=floor)
+    whole = history.whole_pairs(first)
+    return (
+        (first, tokens) if whole == first else (whole, history.tokens_from(whole, counter=counter))
+    )
 
 
 def _admit_yielding(
@@ -228,7 +218,7 @@ def _admit_yielding(
 ) -> None:
     """Dialogue examples: only what room the history leaves, nothing where history itself is cut."""
     room = 0 if cut_moved else room
-    for piece in sorted(yielding, key=lambda p: (-p.priority, p.id, p.order)):
+    for piece in sorted(yielding, key=lambda p: (-p.claim.priority, p.rank)):
         if piece.tokens <= room:
             room -= piece.tokens
             admitted.kept.append(piece)

@@ -5,17 +5,18 @@ tokens and its verdict: a turn renders and counts only what changed.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Literal
+from typing import Final, Literal, NamedTuple
 
 from evennia_ai.prompt.components import HISTORY_ID, PLUGGABLE_IDS, PromptComponent
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.errors import TemplateError
-from evennia_ai.prompt.pieces import DYNAMIC, Joint, Piece, Tier, make_piece
+from evennia_ai.prompt.pieces import DYNAMIC, Claim, Joint, Piece, Tier, make_piece
 from evennia_ai.prompt.template import Template, compile_template
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict
 
 Layout = Literal["cache", "classic"]
+LAYOUTS: Final[tuple[Layout, ...]] = ("cache", "classic")
 
 # Components whose texts yield before any history does.
 _YIELDING = frozenset({"dialogue_examples"})
@@ -29,31 +30,91 @@ class ComponentSet:
     Made once for each registry snapshot and NPC, shared by its turns.
     """
 
-    __slots__ = ("_off", "components", "joints")
+    __slots__ = ("_off", "compiled", "joints")
 
     def __init__(self, components: Iterable[PromptComponent]) -> None:
         listed = sorted(components, key=lambda c: (c.id, c.key))
         self._off = frozenset(c.key for c in listed if not c.enabled)
         self.joints = {key: _lore_joint(key, listed) for key in _LORE_JOINTS}
-        self.components = tuple(CompiledComponent(component) for component in listed)
+        self.compiled = CompiledComponents(CompiledComponent(component) for component in listed)
 
     def is_on(self, key: str) -> bool:
         """Whether the place named `key` takes part; a component that is not there does."""
         return key not in self._off
 
 
-class CompiledComponent:
-    """A component with its template compiled; remembers what it gave last."""
+class CompiledComponents:
+    """Compiled components that remember what they gave last."""
 
-    __slots__ = ("_last", "_problem", "component", "origin", "template", "tier")
+    __slots__ = ("_last", "_names", "_readers", "_rollers", "members")
+
+    def __init__(self, members: Iterable["CompiledComponent"]) -> None:
+        self.members = tuple(members)
+        self._readers = _readers(self.members)
+        self._rollers = [i for i, m in enumerate(self.members) if m.template and m.template.rolls]
+        self._names = tuple(self._readers)
+        self._last: _Last | None = None
+
+    def expand(
+        self, values: Mapping[str, str], *, dice: Dice, counter: TokenCounter, layout: Layout
+    ) -> list["Piece | Verdict"]:
+        """What each member gives for these values, in their order.
+
+        Only members that read a value which changed since the last call, or that roll dice, are
+        asked again.
+        """
+        last = self._last
+        seen = [values.get(name) for name in self._names]
+        if last is None or last.counter != counter or last.layout != layout:
+            made = [
+                m.expand(values, dice=dice, counter=counter, layout=layout) for m in self.members
+            ]
+        else:
+            made = last.made.copy()
+            for i in self._outdated(last, seen, dice):
+                made[i] = self.members[i].expand(values, dice=dice, counter=counter, layout=layout)
+        self._last = _Last(counter, layout, dice, seen, made)
+        return made
+
+    def _outdated(self, last: "_Last", seen: list[str | None], dice: Dice) -> set[int]:
+        outdated = set(self._rollers) if self._rollers and last.dice != dice else set()
+        if last.seen != seen:
+            for name, old, new in zip(self._names, last.seen, seen, strict=True):
+                if old != new:
+                    outdated.update(self._readers[name])
+        return outdated
+
+
+class _Last(NamedTuple):
+    """What was given last, and for what; `made` is never changed afterwards."""
+
+    counter: TokenCounter
+    layout: Layout
+    dice: Dice
+    seen: list[str | None]
+    made: list[Piece | Verdict]
+
+
+def _readers(members: Iterable["CompiledComponent"]) -> dict[str, list[int]]:
+    """Name of a value -> indexes of the members that read it."""
+    readers: dict[str, list[int]] = {}
+    for index, component in enumerate(members):
+        for name in component.template.names if component.template else ():
+            readers.setdefault(name, []).append(index)
+    return readers
+
+
+class CompiledComponent:
+    """A component with its template compiled."""
+
+    __slots__ = ("_claims", "_problem", "component", "origin", "template")
 
     def __init__(self, component: PromptComponent, *, origin: str = "") -> None:
         self.component = component
         self.origin = origin or f"component:{component.key}"
-        self.tier = _tier(component)
+        self._claims = {layout: _claim(component, self.origin, layout) for layout in LAYOUTS}
         self.template: Template | None = None
         self._problem: TemplateError | None = None
-        self._last: tuple[object, Piece | Verdict] | None = None
         try:
             self.template = compile_template(component.content, trust=component.trust)
         except TemplateError as error:
@@ -63,55 +124,22 @@ class CompiledComponent:
         self, values: Mapping[str, str], *, dice: Dice, counter: TokenCounter, layout: Layout
     ) -> Piece | Verdict:
         """The piece for these values, or the verdict that says why there is none."""
-        template = self.template
-        if template is None:
-            return self._no(f"template error: {self._problem}")
-        seen = (
-            [values.get(name) for name in template.names],
-            dice if template.rolls else None,
-            counter,
-            layout,
-        )
-        last = self._last
-        if last is not None and last[0] == seen:
-            return last[1]
-        made = self._expand(template, values, dice, counter, layout)
-        self._last = (seen, made)
-        return made
-
-    def _expand(
-        self,
-        template: Template,
-        values: Mapping[str, str],
-        dice: Dice,
-        counter: TokenCounter,
-        layout: Layout,
-    ) -> Piece | Verdict:
-        component = self.component
+        component, template = self.component, self.template
         if not component.enabled:
             return self._no("disabled")
+        if template is None:
+            return self._no(f"template error: {self._problem}")
         try:
             text = template.render(values, dice)
         except TemplateError as error:
             return self._no(f"template error: {error}")
         if not text.strip():
             return self._no("empty")
-        in_history = component.placement == "history"
-        moved = moves_behind_history(component, layout)
         unknown = template.unknown(values)
         return make_piece(
             text,
-            origin=self.origin,
-            component_id=component.id,
-            key=component.key,
-            role=component.role,
+            self._claims[layout],
             counter=counter,
-            depth=component.injection_depth if in_history else None,
-            order=component.injection_order,
-            joint=DYNAMIC if moved else None,
-            tier=self.tier,
-            priority=component.priority,
-            revision=component.revision,
             note=f"left as written: {', '.join(unknown)}" if unknown else "",
         )
 
@@ -119,7 +147,22 @@ class CompiledComponent:
         return Verdict(stage="expand", item=self.origin, kept=False, reason=reason)
 
 
-def moves_behind_history(component: PromptComponent, layout: Layout) -> bool:
+def _claim(component: PromptComponent, origin: str, layout: Layout) -> Claim:
+    return Claim(
+        origin=origin,
+        id=component.id,
+        key=component.key,
+        role=component.role,
+        depth=component.injection_depth if component.placement == "history" else None,
+        order=component.injection_order,
+        joint=DYNAMIC if _moves_behind_history(component, layout) else None,
+        tier=_tier(component),
+        priority=component.priority,
+        revision=component.revision,
+    )
+
+
+def _moves_behind_history(component: PromptComponent, layout: Layout) -> bool:
     """Whether a component leaves its ID for the dynamic message, to keep the head unchanged."""
     volatile = component.volatile and component.placement == "ordered"
     return volatile and layout == "cache" and component.id < HISTORY_ID

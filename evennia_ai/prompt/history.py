@@ -58,6 +58,12 @@ class History:
         """How many messages of role user were said, those left behind among them."""
         return self.earlier_users + bisect_left(self._log.users, self.stop)
 
+    def newest_user(self) -> Message | None:
+        """The newest message of role user."""
+        users = self._log.users
+        at = bisect_left(users, self.stop)
+        return self[users[at - 1]] if at else None
+
     def between(self, first: int, stop: int) -> list[Message]:
         """Messages of the absolute indexes from `first` up to `stop`."""
         return self._log.messages[first - self.earlier : min(stop, self.stop) - self.earlier]
@@ -66,14 +72,15 @@ class History:
         """The newest `count` messages, oldest of them first; none for 0."""
         return self.between(max(self.earlier, self.stop - max(count, 0)), self.stop)
 
-    def first_that_fits(self, room_tokens: int, *, counter: TokenCounter, floor: int) -> int:
-        """Absolute index of the oldest message such that it and all newer ones fit in the room.
+    def fitting(self, room_tokens: int, *, counter: TokenCounter, floor: int) -> tuple[int, int]:
+        """The newest messages that fit in the room: index of the oldest of them, and their tokens.
 
-        Never below `floor`; `stop` when not even the newest fits.
+        The index is never below `floor`, and `stop` when not even the newest fits.
         """
         sums = self._log.sums(counter)
         sums.reach_back(room_tokens, self._log, stop=self.stop)
-        return max(floor, sums.first_within(room_tokens, stop=self.stop))
+        first = max(floor, sums.first_within(room_tokens, stop=self.stop))
+        return first, sums.between(first, self.stop)
 
     def tokens_from(self, first: int, *, counter: TokenCounter) -> int:
         """Tokens of the messages from the absolute index `first` on."""
@@ -90,11 +97,11 @@ class History:
         """
         if depth <= 0:
             return self.stop
+        log = self._log
         slot = max(first, self.stop - depth)
-        skipped = self._log.bookkeeping
-        if skipped:
-            slot = self._counted_slot(depth, first, skipped)
-        while first < slot < self.stop and self[slot].role == "tool":
+        if log.bookkeeping:
+            slot = self._counted_slot(depth, first, log.bookkeeping)
+        while first < slot < self.stop and log.messages[slot - self.earlier].role == "tool":
             slot -= 1
         return slot
 
@@ -151,7 +158,8 @@ class _Log:
         sums = self._sums.get(counter)
         if sums is None:
             sums = self._sums[counter] = _Sums(counter, self.earlier + len(self.messages))
-        sums.extend(self)
+        if sums.oldest + len(sums.totals) - 1 < self.earlier + len(self.messages):
+            sums.extend(self)
         return sums
 
 
@@ -185,6 +193,8 @@ class _Sums:
 
     def reach_to(self, first: int, log: _Log) -> None:
         at = max(first, log.earlier)
+        if at >= self.oldest:
+            return
         older = [
             log.messages[i - log.earlier].tokens(self.counter)
             for i in range(self.oldest - 1, at - 1, -1)

@@ -72,16 +72,16 @@ def is_macro(body: str) -> bool:
 
 def fill(pieces: tuple[Piece, ...], *, values: Mapping[str, str], dice: Dice, source: str) -> str:
     """The pieces as text; a name without a value stays as it was written."""
-    out: list[str] = []
-    for piece in pieces:
-        if isinstance(piece, str):
-            out.append(piece)
-        elif isinstance(piece, Value):
-            value = values.get(piece.name)
-            out.append(piece.written if value is None else value)
-        else:
-            out.append(ROLLERS[piece.name](piece.argument, (source, piece.place), dice))
-    return "".join(out)
+    return "".join(
+        [
+            piece
+            if isinstance(piece, str)
+            else values.get(piece.name, piece.written)
+            if isinstance(piece, Value)
+            else ROLLERS[piece.name](piece.argument, (source, piece.place), dice)
+            for piece in pieces
+        ]
+    )
 
 
 def hidden_keys(text: str) -> str:

@@ -61,6 +61,11 @@ class Message:
     tool_call_id: str | None = None
     _memo: dict[object, object] = field(default_factory=dict, repr=False, compare=False)
 
+    @property
+    def memo(self) -> dict[object, object]:
+        """What was worked out from this message and is kept with it; each user has own keys."""
+        return self._memo
+
     def wire(self) -> bytes:
         """The message as canonical JSON bytes: what the prompt's hash covers.
 

@@ -1,9 +1,10 @@
 """The author's note: a short text a builder keeps in front of the model, every so often."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evennia_ai.prompt.components import HISTORY_ID, PromptComponent, Trust
-from evennia_ai.prompt.expansion import CompiledComponent
+from evennia_ai.prompt.expansion import CompiledComponent, CompiledComponents
 from evennia_ai.prompt.messages import Role
 
 
@@ -30,9 +31,22 @@ class AuthorsNote:
         return user_messages >= self.every and user_messages % self.every == 0
 
 
-def compiled_note(note: AuthorsNote, index: int) -> CompiledComponent:
-    """The note as a component of the history band; `index` is its place among the notes."""
-    component = PromptComponent(
+class Notes:
+    """The author's notes of a conversation, compiled once."""
+
+    __slots__ = ("compiled", "notes")
+
+    def __init__(self, notes: Sequence[AuthorsNote] = ()) -> None:
+        self.notes = tuple(notes)
+        self.compiled = CompiledComponents(
+            CompiledComponent(_component(note, i), origin=f"note:{i}")
+            for i, note in enumerate(self.notes)
+        )
+
+
+def _component(note: AuthorsNote, index: int) -> PromptComponent:
+    """The note as a component of the history band."""
+    return PromptComponent(
         id=HISTORY_ID,
         key=f"note_{index}",
         content=note.content,
@@ -42,4 +56,3 @@ def compiled_note(note: AuthorsNote, index: int) -> CompiledComponent:
         trust=note.trust,
         revision=note.revision,
     )
-    return CompiledComponent(component, origin=f"note:{index}")

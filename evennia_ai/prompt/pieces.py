@@ -36,77 +36,73 @@ DYNAMIC: Final = Joint(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
-    """One expanded text.
+# Order, registry ID, key, origin: the place among pieces of one slot and one depth.
+Rank = tuple[float, int, str, str]
 
-    `depth` is None for a piece at its ID; else it stands in the history, counted from the newest
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What a text asks for, known before the text is: its place, its role, its survival.
+
+    `depth` is None for a place at the ID; else it stands in the history, counted from the newest
     message, or from the oldest where `from_oldest`. `joint` is the message it shares, None for
-    one of its own. `fits` is the verdict the budget gives when it is kept.
+    one of its own.
     """
 
     origin: str
     id: int
     key: str
+    role: Role
+    depth: int | None = None
+    from_oldest: bool = False
+    order: float = 100
+    joint: Joint | None = None
+    tier: Tier = Tier.FLEXIBLE
+    priority: float = 100
+    revision: int = 0
+
+    @property
+    def rank(self) -> Rank:
+        return self.order, self.id, self.key, self.origin
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One expanded text with its claim, its message and its cost.
+
+    `fits` is the verdict the budget gives when it is kept.
+    """
+
+    claim: Claim
     message: Message
     tokens: int
     fits: Verdict
-    depth: int | None = None
-    from_oldest: bool = False
-    order: int = 100
-    joint: Joint | None = None
-    tier: Tier = Tier.FLEXIBLE
-    priority: int = 100
-    revision: int = 0
+    rank: Rank
 
 
 def make_piece(
-    text: str,
-    *,
-    origin: str,
-    component_id: int,
-    key: str,
-    role: Role,
-    counter: TokenCounter,
-    depth: int | None = None,
-    from_oldest: bool = False,
-    order: int = 100,
-    joint: Joint | None = None,
-    tier: Tier = Tier.FLEXIBLE,
-    priority: int = 100,
-    revision: int = 0,
-    note: str = "",
-    cause: str | None = None,
+    text: str, claim: Claim, *, counter: TokenCounter, note: str = "", cause: str | None = None
 ) -> Piece:
     """`text` as a piece with its message, counted with `counter`.
 
     `note` joins the reason of its verdict; a piece of a joint costs its text and a separator, the
     joint's message is counted apart.
     """
-    injected = depth is not None
+    origin, injected = claim.origin, claim.depth is not None
     message = Message(
-        role=role,
+        role=claim.role,
         content=text,
         block="history" if injected else "ordered",
         injected=injected,
-        parts=(Part(origin=origin, start=0, end=len(text), revision=revision),),
+        parts=(Part(origin=origin, start=0, end=len(text), revision=claim.revision),),
     )
-    tokens = counter.count(text) + 1 if joint else message.tokens(counter)
-    reason = f"fits; {note}" if note else "fits"
-    return Piece(
-        origin=origin,
-        id=component_id,
-        key=key,
-        message=message,
+    tokens = counter.count(text) + 1 if claim.joint else message.tokens(counter)
+    fits = Verdict(
+        stage="budget",
+        item=origin,
+        kept=True,
+        reason=f"fits; {note}" if note else "fits",
         tokens=tokens,
-        fits=Verdict(
-            stage="budget", item=origin, kept=True, reason=reason, tokens=tokens, cause=cause
-        ),
-        depth=depth,
-        from_oldest=from_oldest,
-        order=order,
-        joint=joint,
-        tier=tier,
-        priority=priority,
-        revision=revision,
+        cause=cause,
     )
+    return Piece(claim, message, tokens, fits, claim.rank)

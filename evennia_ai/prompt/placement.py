@@ -11,7 +11,7 @@ from itertools import groupby
 from evennia_ai.prompt.components import HISTORY_ID
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, Part
-from evennia_ai.prompt.pieces import Joint, Piece
+from evennia_ai.prompt.pieces import Joint, Piece, Rank
 
 # A message at its place outside the history: ID, then key.
 Stand = tuple[int, str, Message]
@@ -32,12 +32,13 @@ def place(
     injected: list[Piece] = []
     shared: list[Piece] = []
     for piece in pieces:
-        if piece.depth is not None:
+        claim = piece.claim
+        if claim.depth is not None:
             injected.append(piece)
-        elif piece.joint is not None:
+        elif claim.joint is not None:
             shared.append(piece)
         else:
-            ordered.append((piece.id, piece.key, piece.message))
+            ordered.append((claim.id, claim.key, piece.message))
     if shared:
         ordered.extend(joined(shared))
     ordered.sort(key=_id_and_key)
@@ -53,11 +54,12 @@ def interleaved(pieces: Iterable[Piece], history: History, *, first: int) -> lis
     """
     stop = history.stop
     slotted = []
-    for piece in pieces:
+    for index, piece in enumerate(pieces):
         slot = slot_of(piece, history, first=first)
-        depth = stop - slot if piece.from_oldest else piece.depth or 0
-        slotted.append((slot, -depth, piece.order, piece.id, piece.key, piece.origin, piece))
-    slotted.sort(key=_all_but_piece)
+        claim = piece.claim
+        depth = stop - slot if claim.from_oldest else claim.depth or 0
+        slotted.append((slot, -depth, piece.rank, index, piece))
+    slotted.sort()  # no two share an index: pieces themselves are never compared
     messages: list[Message] = []
     done = first
     for slot, *_, piece in slotted:
@@ -70,10 +72,10 @@ def interleaved(pieces: Iterable[Piece], history: History, *, first: int) -> lis
 
 def slot_of(piece: Piece, history: History, *, first: int) -> int:
     """Absolute index of the message the piece stands before; `history.stop` is after the newest."""
-    depth = piece.depth or 0
-    if piece.from_oldest:
-        return history.slot_from_oldest(depth, first=first)
-    return history.slot(depth, first=first)
+    claim = piece.claim
+    if claim.from_oldest:
+        return history.slot_from_oldest(claim.depth or 0, first=first)
+    return history.slot(claim.depth or 0, first=first)
 
 
 def joined(pieces: Iterable[Piece]) -> list[Stand]:
@@ -93,7 +95,12 @@ def join(joint: Joint, pieces: Sequence[Piece]) -> Message:
     for piece in pieces:
         text = piece.message.content
         parts.append(
-            Part(origin=piece.origin, start=at, end=at + len(text), revision=piece.revision)
+            Part(
+                origin=piece.claim.origin,
+                start=at,
+                end=at + len(text),
+                revision=piece.claim.revision,
+            )
         )
         texts.append(text)
         at += len(text) + len(joint.separator)
@@ -109,15 +116,11 @@ def _id_and_key(stand: Stand) -> tuple[int, str]:
     return stand[0], stand[1]
 
 
-def _all_but_piece(slotted: tuple[int, int, int, int, str, str, Piece]) -> tuple[object, ...]:
-    return slotted[:6]
-
-
 def _joint(piece: Piece) -> Joint:
-    assert piece.joint is not None
-    return piece.joint
+    assert piece.claim.joint is not None
+    return piece.claim.joint
 
 
-def _joint_key(piece: Piece) -> tuple[int, str, int, int, str]:
+def _joint_key(piece: Piece) -> tuple[int, str, int, Rank]:
     joint = _joint(piece)
-    return joint.id, joint.key, piece.id, piece.order, piece.key
+    return joint.id, joint.key, piece.claim.id, piece.rank

@@ -55,7 +55,7 @@ class Prompt:
         """Tokens by origin; they add up to `tokens`."""
         spent: dict[str, int] = {}
         for piece in self.pieces:
-            spent[piece.origin] = spent.get(piece.origin, 0) + piece.tokens
+            spent[piece.claim.origin] = spent.get(piece.claim.origin, 0) + piece.tokens
         spent.update(self.fixed)
         if self.history_tokens:
             spent["history"] = self.history_tokens
@@ -82,24 +82,25 @@ class Prompt:
         for piece in self.pieces:
             yield Verdict(
                 stage="place",
-                item=piece.origin,
+                item=piece.claim.origin,
                 kept=True,
                 reason=self._where(piece),
                 tokens=piece.tokens,
             )
 
     def _where(self, piece: Piece) -> str:
-        if piece.depth is None:
-            if piece.joint is None:
-                return f"at ID {piece.id}"
-            behind = piece.joint.block == "dynamic" and piece.id < piece.joint.id
-            moved = f", behind the history instead of at ID {piece.id}" if behind else ""
-            return f"in the message of {piece.joint.key}{moved}"
+        claim = piece.claim
+        if claim.depth is None:
+            if claim.joint is None:
+                return f"at ID {claim.id}"
+            behind = claim.joint.block == "dynamic" and claim.id < claim.joint.id
+            moved = f", behind the history instead of at ID {claim.id}" if behind else ""
+            return f"in the message of {claim.joint.key}{moved}"
         kept = self.history.counted(self.cut)
         follow = self.history.counted(slot_of(piece, self.history, first=self.cut))
-        base = "from the oldest" if piece.from_oldest else "from the newest"
-        clamped = f"; the kept history has {kept}" if piece.depth > kept else ""
-        return f"in the history, depth {piece.depth} {base}: {follow} messages follow{clamped}"
+        base = "from the oldest" if claim.from_oldest else "from the newest"
+        clamped = f"; the kept history has {kept}" if claim.depth > kept else ""
+        return f"in the history, depth {claim.depth} {base}: {follow} messages follow{clamped}"
 
 
 def digest(messages: Sequence[Message]) -> str:

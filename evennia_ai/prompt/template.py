@@ -38,7 +38,7 @@ class Template:
 
     def unknown(self, values: Mapping[str, str]) -> tuple[str, ...]:
         """Names this template reads that `values` does not have; they stay as written."""
-        return tuple(name for name in self.names if name not in values)
+        return tuple([name for name in self.names if name not in values])
 
 
 def compile_template(source: str, *, trust: Trust) -> Template:

@@ -9,19 +9,23 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 from typing import Final
 
 CountText = Callable[[str], int]
 
+REMEMBERED_TEXTS: Final = 2048
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class TokenCounter:
     """Counts tokens of texts and messages.
 
-    `name` and `version` are its identity: they are part of every cache key and of the trace.
+    `name` and `version` say in the trace what counted; the object itself is the key under which
+    messages keep their counts, so make one and share it.
     `per_message` and `per_prompt` are the tokens a provider adds around each message and each
-    prompt; a speaker's name costs its own tokens and one more.
+    prompt; a speaker's name costs its own tokens and one more. Texts that come again (lore, facts
+    that did not change) are remembered.
     """
 
     name: str
@@ -30,11 +34,8 @@ class TokenCounter:
     per_message: int = 4
     per_prompt: int = 3
 
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, TokenCounter) and self._key == other._key)
-
-    def __hash__(self) -> int:
-        return self._hash
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "count", lru_cache(maxsize=REMEMBERED_TEXTS)(self.count))
 
     def of_message(self, content: str, *, name: str | None = None, more: Iterable[str] = ()) -> int:
         """Tokens of one message: its texts, its name and the provider's own cost."""
@@ -42,14 +43,6 @@ class TokenCounter:
         if name:
             cost += self.count(name) + 1
         return cost + sum(self.count(text) for text in more)
-
-    @cached_property
-    def _key(self) -> tuple[str, str, int, int]:
-        return self.name, self.version, self.per_message, self.per_prompt
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash(self._key)
 
 
 # Tokens for a word, a letter or digit, and any other mark of ASCII text.

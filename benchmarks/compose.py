@@ -1,0 +1,140 @@
+"""Composing one turn, side by side with the naive loop and with installed peers.
+
+    python benchmarks/compose.py [--rounds 9] [--turns 6] [--count o200k|chars] [--memo]
+
+W1 (`workload.py`): a system prompt, 8 components of which 2 are live, 200 messages, 6 injections,
+4,096 tokens. cold: a new driver, new strings, turn 0. warm: each turn brings one message and new
+live values. All drivers run turn about in one process, every answer is checked first. Read the
+ratios, not the microseconds; `--memo` gives every driver a counter that remembers its answers.
+`docs/benchmarks.md` says how to install the peers and what is asked of us.
+"""
+
+import argparse
+import gc
+import platform
+import statistics
+import sys
+import time
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+
+import workload
+from counters import COUNTERS, remembered
+from drivers import DRIVERS, Naive, Ours
+
+LONG = 20_000
+# What performance.md asks: (driver, at most or at least, ratio) per way of counting.
+ASKED = {
+    "plain": {"naive loop": 1 / 0.15, "langchain trim_messages": 35, "prompt-poet": 250,
+              "promptbudget pack_chat": 70},
+    "remembered": {"naive loop": 1 / 0.8, "langchain trim_messages": 4},
+    "free": {"naive loop": 1 / 0.7, "langchain trim_messages": 6, "promptbudget pack_chat": 30},
+}
+
+
+def plain(messages):
+    """Messages of any driver as (role, content) pairs."""
+    return [
+        (m["role"], m["content"]) if isinstance(m, dict) else (m.role, m.content) for m in messages
+    ]
+
+
+def difference(got, want):
+    got, want = plain(got), plain(want)
+    if got == want:
+        return "same"
+    extra = len([m for m in got if m not in want])
+    missing = len([m for m in want if m not in got])
+    return f"{len(got)} messages, {extra} other, {missing} missing"
+
+
+def checked(count, encode, turns):
+    """The drivers that are installed, with what their answers are worth."""
+    ready = {}
+    for name, make in DRIVERS.items():
+        w = workload.W1(turns + 1)
+        try:
+            driver = make(count, encode)
+        except ImportError as missing:
+            print(f"left out: {name}: {missing}")
+            continue
+        said = {difference(driver.turn(w, t), workload.expected(w, t, count)) for t in range(3)}
+        if make.exact and said != {"same"}:
+            raise SystemExit(f"{name} gives a wrong answer: {said}")
+        ready[name] = (make, "same" if said == {"same"} else said.pop())
+    return ready
+
+
+def timed(call):
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def measure(ready, options, count, encode):
+    cold = {name: [] for name in ready}
+    warm = {name: [] for name in ready}
+    for _ in range(options.rounds):
+        for name, (make, _) in ready.items():
+            pair = (remembered(count), remembered(encode)) if options.memo else (count, encode)
+            w, driver = workload.W1(options.turns + 1), make(*pair)
+            gc.collect()
+            Naive(count, encode).turn(workload.W1(0), 0)  # the tokenizer's tables into the caches
+            cold[name].append(timed(lambda: driver.turn(w, 0)))
+            warm[name] += [timed(lambda t=t: driver.turn(w, t)) for t in range(1, options.turns + 1)]
+    return (
+        {name: statistics.median(times) for name, times in cold.items()},
+        {name: statistics.median(times) for name, times in warm.items()},
+    )
+
+
+def by_length(options, count, encode):
+    """Our warm turn at 200 and at 20,000 messages, turn about."""
+    times = {workload.HISTORY: [], LONG: []}
+    runs = {n: (workload.W1(options.turns * options.rounds, n), Ours(count, encode)) for n in times}
+    for w, driver in runs.values():
+        driver.turn(w, 0)
+    for t in range(1, options.turns * options.rounds):
+        for n, (w, driver) in runs.items():
+            times[n].append(timed(lambda: driver.turn(w, t)))
+    return {n: statistics.median(values) for n, values in times.items()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--turns", type=int, default=6)
+    parser.add_argument("--count", choices=COUNTERS, default="o200k")
+    parser.add_argument("--memo", action="store_true")
+    options = parser.parse_args()
+    try:
+        count, encode = COUNTERS[options.count]()
+    except ImportError as missing:
+        raise SystemExit(f"{missing}; install rs-bpe or use --count chars") from None
+    ready = checked(count, encode, options.turns)
+    cold, warm = measure(ready, options, count, encode)
+
+    memo = ", remembered" if options.memo else ""
+    print(f"python {platform.python_version()}, counter {options.count}{memo}")
+    print(f"{'driver':26} {'cold us':>10} {'warm us':>10} {'warm/ours':>10}  answer")
+    for name in sorted(ready, key=warm.__getitem__):
+        ratio = warm[name] / warm["evennia_ai"]
+        print(f"{name:26} {cold[name] * 1e6:10.1f} {warm[name] * 1e6:10.1f} {ratio:10.1f}  "
+              f"{ready[name][1]}")
+    kind = "remembered" if options.memo else "free" if options.count == "chars" else "plain"
+    for name, asked in ASKED[kind].items():
+        if name in warm:
+            ratio = warm[name] / warm["evennia_ai"]
+            verdict = "met" if ratio >= asked else "MISSED"
+            print(f"{name} / evennia_ai, warm: {ratio:.2f}, asked at least {asked:.2f}: {verdict}")
+    ratio = cold["evennia_ai"] / cold["naive loop"]
+    print(f"cold / naive cold: {ratio:.2f}, asked at most 1.50: {'met' if ratio <= 1.5 else 'MISSED'}")
+    length = by_length(options, count, encode)
+    ratio = length[LONG] / length[workload.HISTORY]
+    print(f"warm at {LONG:,} messages / at {workload.HISTORY}: {ratio:.2f}, asked at most 1.30: "
+          f"{'met' if ratio <= 1.3 else 'MISSED'}")
+
+
+if __name__ == "__main__":
+    main()
