@@ -21,6 +21,8 @@ from server.steps import StepError, nothing, run, say
 ADMIN = ("admin", "harbour-admin-1")
 _SETUP_BEGUN = "Restarting Server once"
 _STARTED = "Evennia Server successfully"
+_FAILED = "AMP caught exception"
+"""An error that ended the start of the Server, whose process stays, of no use."""
 _STARTED_AGAIN = "successfully restarted in 'reset' mode"
 
 
@@ -63,7 +65,11 @@ class Evennia:
         logs = _log_ends(self.root)
         _record(self.root, self.ports)
         self._evennia("Starting Evennia", "start")
-        self._wait_until_usable(logs, seconds=120)
+        try:
+            self._wait_until_usable(logs, seconds=120)
+        except StepError:
+            self.stop()
+            raise
 
     def stop(self) -> None:
         """End every process of this checkout's game: they are asked first, then told."""
@@ -105,7 +111,7 @@ class Evennia:
             text = _since(logs)
             if (_STARTED_AGAIN if _SETUP_BEGUN in text else _STARTED) in text:
                 return
-            if "Traceback (most recent call last)" in text and not is_running(self.root):
+            if _FAILED in text:
                 break
             time.sleep(0.2)
         raise StepError(

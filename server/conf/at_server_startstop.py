@@ -6,8 +6,8 @@ from django.conf import settings
 def at_server_cold_start() -> None:
     """Build what is missing of the demo world, inside the server, so that its caches know it.
 
-    The very first start has no rooms yet: Evennia makes them and restarts once, and that restart
-    comes back here.
+    On the very first start Evennia has just made the first rooms, and restarts once afterwards;
+    that restart comes back here and finds nothing missing.
     """
     from evennia.server.models import ServerConfig
 
