@@ -1,0 +1,243 @@
+"""The demo world's files: each can be read, and everything they point at is there."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from evennia_ai.prompt.components import STATIC_COMPONENTS
+from evennia_ai.prompt.template import compile_template
+from world.demo_content import DEMO, DemoContent, read_content
+
+CARDS = sorted((DEMO / "cards").glob("*.json"))
+BOOKS = sorted((DEMO / "lorebooks").glob("*.json"))
+SCENARIOS = sorted((DEMO / "scenarios").glob("*.yaml"))
+
+# Card V3, interface CharacterCardV3: what may not be missing, and its type.
+CARD_FIELDS = {
+    "name": str,
+    "description": str,
+    "personality": str,
+    "scenario": str,
+    "first_mes": str,
+    "mes_example": str,
+    "creator_notes": str,
+    "system_prompt": str,
+    "post_history_instructions": str,
+    "alternate_greetings": list,
+    "group_only_greetings": list,
+    "tags": list,
+    "creator": str,
+    "character_version": str,
+    "extensions": dict,
+}
+ENTRY_FIELDS = {
+    "keys": list,
+    "content": str,
+    "extensions": dict,
+    "enabled": bool,
+    "insertion_order": int,
+    "use_regex": bool,
+}
+USED_ENTRY_FIELDS = {
+    *ENTRY_FIELDS,
+    *("case_sensitive", "constant", "position", "name", "comment", "id", "priority"),
+}
+USED_DECORATORS = {"depth", "role", "position", "scan_depth"}
+
+
+@pytest.fixture(scope="module")
+def content() -> DemoContent:
+    return read_content()
+
+
+def entries_of(book: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    entries = book["entries"]
+    assert entries
+    yield from entries
+
+
+def all_books() -> dict[str, dict[str, Any]]:
+    """Every lorebook of the demo: the shared ones and those inside cards, by a label."""
+    found = {path.stem: load(path)["data"] for path in BOOKS}
+    for path in CARDS:
+        found[f"card {path.stem}"] = load(path)["data"]["character_book"]
+    hostile = yaml.safe_load((DEMO / "scenarios" / "hostile_card.yaml").read_text("utf-8"))
+    found["card hostile"] = hostile["card"]["data"]["character_book"]
+    return found
+
+
+def load(path: Path) -> dict[str, Any]:
+    loaded = json.loads(path.read_text(encoding="utf-8"))
+    assert isinstance(loaded, dict)
+    return loaded
+
+
+def decorators(text: str) -> list[tuple[str, str]]:
+    return re.findall(r"(?m)^@@+(\w+)(?: (.*))?$", text)
+
+
+def test_there_are_three_cards_and_a_shared_lorebook_of_at_least_twelve_entries() -> None:
+    assert [path.stem for path in CARDS] == ["brida", "ismay", "oren"]
+    assert len(list(entries_of(load(BOOKS[0])["data"]))) >= 12
+
+
+@pytest.mark.parametrize("path", CARDS, ids=lambda path: path.stem)
+def test_a_card_has_every_required_field_of_card_v3(path: Path) -> None:
+    card = load(path)
+    assert (card["spec"], card["spec_version"]) == ("chara_card_v3", "3.0")
+    for field, kind in CARD_FIELDS.items():
+        assert isinstance(card["data"][field], kind), field
+    for field in ("description", "personality", "scenario", "first_mes", "creator_notes"):
+        assert card["data"][field].strip(), field
+    assert card["data"]["mes_example"].startswith("<START>\n{{user}}:")
+
+
+@pytest.mark.parametrize("path", CARDS, ids=lambda path: path.stem)
+def test_a_card_brings_a_constant_entry_and_one_at_depth_two(path: Path) -> None:
+    entries = list(entries_of(load(path)["data"]["character_book"]))
+    assert 3 <= len(entries) <= 6
+    assert any(entry["constant"] for entry in entries)
+    assert any(e["content"].startswith("@@depth 2\n@@role system\n") for e in entries)
+
+
+@pytest.mark.parametrize(("label", "book"), all_books().items(), ids=all_books())
+def test_an_entry_is_whole_and_uses_only_what_the_demo_promises(
+    label: str, book: dict[str, Any]
+) -> None:
+    for entry in entries_of(book):
+        name = f"{label}: {entry['name']}"
+        for field, kind in ENTRY_FIELDS.items():
+            assert isinstance(entry[field], kind), (name, field)
+        assert set(entry) <= USED_ENTRY_FIELDS, name
+        assert not entry["use_regex"], name
+        assert entry["keys"] or entry["constant"], name
+        assert all(key == key.strip() and key for key in entry["keys"]), name
+        assert not any(key.startswith("/") for key in entry["keys"]), name
+        assert {word for word, _ in decorators(entry["content"])} <= USED_DECORATORS, name
+
+
+@pytest.mark.parametrize(("label", "book"), all_books().items(), ids=all_books())
+def test_entry_ids_and_names_are_unique_in_a_book(label: str, book: dict[str, Any]) -> None:
+    for field in ("id", "name"):
+        values = [entry[field] for entry in entries_of(book)]
+        assert len(values) == len(set(values)), (label, field)
+
+
+def test_the_shared_book_shows_depth_both_positions_and_one_constant() -> None:
+    book = load(BOOKS[0])
+    entries = list(entries_of(book["data"]))
+    assert book["spec"] == "lorebook_v3"
+    assert (book["data"]["scan_depth"], book["data"]["recursive_scanning"]) == (4, False)
+    assert {entry.get("position") for entry in entries} >= {"before_char", "after_char"}
+    assert sum(entry["constant"] for entry in entries) == 1
+    used = {word for entry in entries for word, _ in decorators(entry["content"])}
+    assert used == USED_DECORATORS
+
+
+def test_lore_is_written_as_sentences_that_can_be_said_aloud() -> None:
+    for label, book in all_books().items():
+        for entry in entries_of(book):
+            spoken = re.sub(r"(?m)^@@.*\n", "", entry["content"])
+            assert re.fullmatch(r"[A-Z][^\n*\[\]{}]+[.?!]", spoken), (label, entry["name"])
+
+
+def test_every_way_leads_to_a_room_and_there_is_a_way_back(content: DemoContent) -> None:
+    ways = {(room.id, way.to) for room in content.rooms for way in room.exits}
+    rooms = {room.id for room in content.rooms}
+    assert 5 <= len(rooms) <= 7
+    assert content.start in rooms
+    for here, there in ways:
+        assert there in rooms
+        assert (there, here) in ways, f"no way back from {there} to {here}"
+
+
+def test_every_room_can_be_reached_from_the_start(content: DemoContent) -> None:
+    ways = {room.id: [way.to for way in room.exits] for room in content.rooms}
+    reached: set[str] = set()
+    ahead = [content.start]
+    while ahead:
+        if (room := ahead.pop()) not in reached:
+            reached.add(room)
+            ahead += ways[room]
+    assert reached == set(ways)
+
+
+def test_no_two_exits_of_a_room_share_a_word(content: DemoContent) -> None:
+    for room in content.rooms:
+        words = [word for way in room.exits for word in (way.key, *way.aliases)]
+        assert len(words) == len(set(words)), room.id
+
+
+def test_people_and_things_stand_in_rooms_and_have_their_own_ids(content: DemoContent) -> None:
+    rooms = {room.id for room in content.rooms}
+    assert {one.room for one in (*content.npcs, *content.objects)} <= rooms
+    for kind in (content.rooms, content.npcs, content.objects):
+        ids = [one.id for one in kind]
+        assert len(ids) == len(set(ids))
+        assert all(one.desc.strip() for one in kind)
+
+
+def test_every_npc_has_a_card_of_its_name_a_fallback_line_and_a_note(
+    content: DemoContent,
+) -> None:
+    for person in content.npcs:
+        assert load(DEMO / person.card)["data"]["name"] == person.key
+        assert person.fallback_line.strip()
+    assert {person.card_name for person in content.npcs} == {path.stem for path in CARDS}
+    assert [note.npc for note in content.notes] == [person.id for person in content.npcs]
+
+
+def test_lorebooks_named_in_the_world_are_there(content: DemoContent) -> None:
+    assert {DEMO / book.file for book in content.lorebooks} == set(BOOKS)
+
+
+def test_components_are_static_ones_by_their_own_id_or_new_ones(content: DemoContent) -> None:
+    static = {component.key: component.id for component in STATIC_COMPONENTS}
+    for component in content.components:
+        assert static.get(component.key, component.id) == component.id
+        assert component.key in static or component.id not in static.values()
+        assert component.content.strip()
+        compile_template(component.content, trust=component.trust)
+    ids = {component.key: component.id for component in content.components}
+    assert (ids["mood"], ids["house_rules"], ids["system_prompt"]) == (1200, 15, 0)
+
+
+def test_there_is_a_scenario_for_each_card_and_one_for_a_hostile_card() -> None:
+    names = {path.stem for path in SCENARIOS}
+    assert names == {*(path.stem for path in CARDS), "hostile_card"}
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_a_scenario_points_at_files_that_are_there(path: Path) -> None:
+    scenario = yaml.safe_load(path.read_text(encoding="utf-8"))
+    pointed = [scenario["card"], *scenario.get("lorebooks", [])]
+    for file in pointed:
+        assert isinstance(file, dict) or (path.parent / file).is_file(), file
+
+
+@pytest.mark.parametrize("name", [path.stem for path in CARDS])
+def test_a_scenario_says_what_the_game_says(name: str, content: DemoContent) -> None:
+    path = DEMO / "scenarios" / f"{name}.yaml"
+    scenario = yaml.safe_load(path.read_text(encoding="utf-8"))
+    game = {component.key: component for component in content.components}
+    for row in scenario["components"]:
+        component = game[row["key"]]
+        assert (row["id"], row["content"]) == (component.id, component.content)
+    assert scenario["settings"]["system_prompt"] == game["system_prompt"].content
+    (note,) = (note for note in content.notes if note.npc == name)
+    assert scenario["notes"] == [
+        {"content": note.content, "depth": note.depth, "role": note.role, "every": note.every}
+    ]
+    assert 6 <= len(scenario["history"]) <= 10
+
+
+def test_the_hostile_card_asks_for_a_depth_beyond_any_history() -> None:
+    book = all_books()["card hostile"]
+    depths = [int(v) for e in entries_of(book) for w, v in decorators(e["content"]) if w == "depth"]
+    assert max(depths) == 99999
+    assert min(depths) < 0

@@ -1,0 +1,132 @@
+"""What stands in `world/demo/`: the village as values, read from its files.
+
+Nothing here knows Evennia: `world/build_demo.py` makes rooms and people of it. A field that
+should not be there, or is missing, is a `TypeError` that names it; an entry that points at nothing
+is found by the tests.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import yaml
+
+from evennia_ai.prompt.components import PromptComponent
+from evennia_ai.prompt.messages import Role
+
+DEMO: Final = Path(__file__).parent / "demo"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """A way out of a room; `to` is the id of the room it leads to."""
+
+    to: str
+    key: str
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A room."""
+
+    id: str
+    key: str
+    desc: str
+    aliases: tuple[str, ...] = ()
+    exits: tuple[Way, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """An NPC; `card` is a file, `fallback_line` is said when the model is away."""
+
+    id: str
+    key: str
+    desc: str
+    room: str
+    card: str
+    fallback_line: str
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def card_name(self) -> str:
+        """The name under which the card is kept in the game."""
+        return Path(self.card).stem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thing:
+    """Something to look at."""
+
+    id: str
+    key: str
+    desc: str
+    room: str
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Book:
+    """A lorebook and the scope it is attached to."""
+
+    name: str
+    file: str
+    scope: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """The author's note of the NPC with this id."""
+
+    npc: str
+    content: str
+    depth: int
+    role: Role
+    every: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoContent:
+    """The whole village; `start` is the id of the room where visitors arrive."""
+
+    start: str
+    rooms: tuple[Place, ...]
+    npcs: tuple[Person, ...]
+    objects: tuple[Thing, ...]
+    lorebooks: tuple[Book, ...]
+    components: tuple[PromptComponent, ...]
+    notes: tuple[Note, ...]
+
+
+def read_content(folder: Path = DEMO) -> DemoContent:
+    """Everything that stands in `folder`, but for the texts of cards and lorebooks."""
+    world = _yaml(folder / "world.yaml")
+    return DemoContent(
+        start=world["start"],
+        rooms=_each(_place, world["rooms"]),
+        npcs=_each(Person, world["npcs"]),
+        objects=_each(Thing, world["objects"]),
+        lorebooks=_each(Book, world["lorebooks"]),
+        components=_each(PromptComponent, _yaml(folder / "components.yaml")),
+        notes=_each(Note, _yaml(folder / "notes.yaml")),
+    )
+
+
+def _yaml(path: Path) -> Any:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def _each(kind: Callable[..., T], rows: list[Mapping[str, Any]]) -> tuple[T, ...]:
+    return tuple(kind(**_frozen(row)) for row in rows)
+
+
+def _frozen(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in row.items()}
+
+
+def _place(*, exits: tuple[Mapping[str, Any], ...], **fields: Any) -> Place:
+    return Place(exits=_each(Way, list(exits)), **fields)
