@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from evennia_ai.lorebook.activation import ActiveEntry, Scan, activate
+from evennia_ai.lorebook.activation import Activation, ActiveEntry, Scan, activate
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.prompt.budget import BudgetRules, fit
@@ -72,6 +72,14 @@ class Inputs:
     cut: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Composition:
+    """A prompt and the activation of lore it was made with."""
+
+    prompt: Prompt
+    lore: Activation
+
+
 @dataclass(slots=True)
 class _Expanded:
     """Pieces and the verdicts on what gave none, as the expand stage goes along."""
@@ -92,6 +100,11 @@ def compose(inputs: Inputs) -> Prompt:
 
     BudgetError: what is required does not fit the limit.
     """
+    return compose_with_lore(inputs).prompt
+
+
+def compose_with_lore(inputs: Inputs) -> Composition:
+    """The same, and the entries of lore that were active in it."""
     rules = inputs.rules
     history = inputs.history if inputs.components.is_on("conversation_history") else NO_HISTORY
     values = {**inputs.values, "speaker": _speaker(inputs)}
@@ -114,7 +127,7 @@ def compose(inputs: Inputs) -> Prompt:
         fixed=fixed,
         cut=inputs.cut,
     )
-    return Prompt(
+    prompt = Prompt(
         messages=place(fitted.pieces, history, first=fitted.first, fixed=stands),
         tokens=fitted.tokens,
         limit_tokens=rules.budget.limit_tokens,
@@ -128,6 +141,7 @@ def compose(inputs: Inputs) -> Prompt:
         history_tokens=fitted.history_tokens,
         judged=(lore.verdicts, expanded.refused, fitted.verdicts),
     )
+    return Composition(prompt=prompt, lore=lore)
 
 
 def _expand(inputs: Inputs, entries: Sequence[ActiveEntry], values: Mapping[str, str]) -> _Expanded:
