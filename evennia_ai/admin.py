@@ -1,0 +1,88 @@
+"""The tables in Django's admin, to look at.
+
+Nothing is changed here: the store writes revisions and tells other processes, a form would not.
+"""
+
+from typing import Any
+
+from django.contrib import admin
+
+from evennia_ai import models
+
+
+class ReadOnlyAdmin(admin.ModelAdmin):
+    """A list and a page per row, without any way to change it."""
+
+    def has_add_permission(self, *_: Any, **__: Any) -> bool:
+        return False
+
+    def has_change_permission(self, *_: Any, **__: Any) -> bool:
+        return False
+
+    def has_delete_permission(self, *_: Any, **__: Any) -> bool:
+        return False
+
+
+@admin.register(models.Component)
+class ComponentAdmin(ReadOnlyAdmin):
+    list_display = (
+        "registry_id",
+        "key",
+        "scope_kind",
+        "scope_ref",
+        "role",
+        "injection_depth",
+        "injection_order",
+        "enabled",
+        "revision",
+    )
+    list_filter = ("scope_kind", "enabled", "role")
+    search_fields = ("key", "name", "content")
+    ordering = ("registry_id", "key")
+
+
+@admin.register(models.ComponentRevision)
+class ComponentRevisionAdmin(ReadOnlyAdmin):
+    list_display = ("key", "scope_kind", "scope_ref", "number", "action", "changed_by")
+    search_fields = ("key", "changed_by")
+    ordering = ("-changed_at",)
+
+
+@admin.register(models.Card, models.Lorebook)
+class SourceAdmin(ReadOnlyAdmin):
+    list_display = ("name", "revision", "added_by", "sha256")
+    search_fields = ("name",)
+
+
+@admin.register(models.CardAssignment)
+class CardAssignmentAdmin(ReadOnlyAdmin):
+    list_display = ("npc_ref", "card", "assigned_by")
+
+
+@admin.register(models.LorebookAttachment)
+class LorebookAttachmentAdmin(ReadOnlyAdmin):
+    list_display = ("lorebook", "scope_kind", "scope_ref", "attached_by")
+
+
+@admin.register(models.Note)
+class NoteAdmin(ReadOnlyAdmin):
+    list_display = ("npc_ref", "position", "depth", "role", "every", "revision", "changed_by")
+
+
+@admin.register(models.Conversation)
+class ConversationAdmin(ReadOnlyAdmin):
+    list_display = ("npc_ref", "kind", "partner_ref", "place_ref", "origin")
+
+
+@admin.register(models.Record)
+class RecordAdmin(ReadOnlyAdmin):
+    list_display = ("conversation", "segment", "seq", "kind", "role", "name")
+    list_filter = ("kind",)
+    ordering = ("-id",)
+
+
+@admin.register(models.Turn)
+class TurnAdmin(ReadOnlyAdmin):
+    list_display = ("npc_ref", "number", "state", "tokens", "cut", "model", "outcome")
+    list_filter = ("state",)
+    ordering = ("-id",)

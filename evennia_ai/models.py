@@ -1,0 +1,273 @@
+"""The tables. Rows hold no behaviour and stay in `store`, whose functions return plain values.
+
+Plain Django models, never Evennia's shared-memory ones: what is cached is the immutable value made
+from rows (`evennia_ai.store.snapshots`). Texts that are hashed are text columns with our own JSON
+in them, because a database may rewrite a JSON column.
+"""
+
+from typing import Any, NoReturn
+
+from django.db import models
+
+from evennia_ai.history.errors import AppendOnlyError
+
+_KINDS = 16
+_REF = 255
+_NAME = 200
+_SHA256 = 64
+
+
+class StateRevision(models.Model):
+    """A number per kind of authored thing, raised by every write, so that processes can tell."""
+
+    name = models.CharField(max_length=_KINDS, unique=True)
+    number = models.PositiveBigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.number}"
+
+
+class Component(models.Model):
+    """A prompt component in one scope."""
+
+    scope_kind = models.CharField(max_length=_KINDS, default="game")
+    scope_ref = models.CharField(max_length=_REF, default="", blank=True)
+    registry_id = models.PositiveIntegerField()
+    key = models.CharField(max_length=64)
+    name = models.CharField(max_length=_NAME, default="", blank=True)
+    description = models.TextField(default="", blank=True)
+    content = models.TextField(default="", blank=True)
+    role = models.CharField(max_length=_KINDS, default="system")
+    enabled = models.BooleanField(default=True)
+    is_static = models.BooleanField(default=False)
+    injection_depth = models.PositiveIntegerField(default=0)
+    injection_order = models.IntegerField(default=100)
+    placement = models.CharField(max_length=_KINDS, default="ordered")
+    volatile = models.BooleanField(default=False)
+    trust = models.CharField(max_length=_KINDS, default="builder")
+    priority = models.IntegerField(default=100)
+    required = models.BooleanField(default=False)
+    revision = models.PositiveIntegerField(default=1)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["scope_kind", "scope_ref", "key"], name="evennia_ai_component_key"
+            ),
+            models.UniqueConstraint(
+                fields=["scope_kind", "scope_ref", "registry_id"], name="evennia_ai_component_id"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.registry_id} {self.key}"
+
+
+class ComponentRevision(models.Model):
+    """One change of a component; stays when the component is removed."""
+
+    scope_kind = models.CharField(max_length=_KINDS)
+    scope_ref = models.CharField(max_length=_REF, default="", blank=True)
+    key = models.CharField(max_length=64)
+    number = models.PositiveIntegerField()
+    action = models.CharField(max_length=_KINDS)
+    changed_by = models.CharField(max_length=_NAME)
+    changed_at = models.FloatField()
+    old = models.TextField(default="", blank=True)
+    new = models.TextField(default="", blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["scope_kind", "scope_ref", "key", "number"],
+                name="evennia_ai_component_revision",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.number} {self.action}"
+
+
+class Card(models.Model):
+    """A character card: the file's own JSON, to the letter."""
+
+    name = models.CharField(max_length=_NAME, unique=True)
+    source = models.TextField()
+    sha256 = models.CharField(max_length=_SHA256)
+    revision = models.PositiveIntegerField(default=1)
+    added_by = models.CharField(max_length=_NAME)
+    added_at = models.FloatField()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class CardAssignment(models.Model):
+    """Which card an NPC plays."""
+
+    npc_ref = models.CharField(max_length=_REF, unique=True)
+    card = models.ForeignKey(Card, on_delete=models.PROTECT)
+    assigned_by = models.CharField(max_length=_NAME)
+    assigned_at = models.FloatField()
+
+    def __str__(self) -> str:
+        return f"{self.npc_ref}: {self.card_id}"
+
+
+class Lorebook(models.Model):
+    """A lorebook: the file's own JSON, to the letter."""
+
+    name = models.CharField(max_length=_NAME, unique=True)
+    source = models.TextField()
+    sha256 = models.CharField(max_length=_SHA256)
+    revision = models.PositiveIntegerField(default=1)
+    added_by = models.CharField(max_length=_NAME)
+    added_at = models.FloatField()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class LorebookAttachment(models.Model):
+    """Where a lorebook counts."""
+
+    lorebook = models.ForeignKey(Lorebook, on_delete=models.CASCADE)
+    scope_kind = models.CharField(max_length=_KINDS)
+    scope_ref = models.CharField(max_length=_REF, default="", blank=True)
+    attached_by = models.CharField(max_length=_NAME)
+    attached_at = models.FloatField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["lorebook", "scope_kind", "scope_ref"], name="evennia_ai_attachment"
+            )
+        ]
+        indexes = [models.Index(fields=["scope_kind", "scope_ref"], name="evennia_ai_attached_to")]
+
+    def __str__(self) -> str:
+        return f"{self.lorebook_id} at {self.scope_kind}:{self.scope_ref}"
+
+
+class Note(models.Model):
+    """An author's note of an NPC; `position` orders the notes of one NPC."""
+
+    npc_ref = models.CharField(max_length=_REF)
+    position = models.PositiveIntegerField(default=0)
+    content = models.TextField(default="", blank=True)
+    depth = models.PositiveIntegerField(default=4)
+    role = models.CharField(max_length=_KINDS, default="system")
+    every = models.PositiveIntegerField(default=1)
+    revision = models.PositiveIntegerField(default=1)
+    changed_by = models.CharField(max_length=_NAME)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["npc_ref", "position"], name="evennia_ai_note")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.npc_ref} note {self.position}"
+
+
+class Conversation(models.Model):
+    """What one NPC lives through in a room, or in private with one partner."""
+
+    npc_ref = models.CharField(max_length=_REF)
+    kind = models.CharField(max_length=_KINDS)
+    partner_ref = models.CharField(max_length=_REF, default="", blank=True)
+    place_ref = models.CharField(max_length=_REF, default="", blank=True)
+    origin = models.CharField(max_length=64, default="", blank=True)
+    opened_at = models.FloatField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["npc_ref", "kind", "partner_ref", "place_ref"],
+                name="evennia_ai_conversation",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.npc_ref} {self.kind} {self.partner_ref or self.place_ref}"
+
+
+class AppendOnlyQuerySet(models.QuerySet):
+    """Rows that are never changed, in bulk neither."""
+
+    def update(self, **_: Any) -> NoReturn:
+        raise AppendOnlyError("changed")
+
+    def bulk_update(self, *_: Any, **__: Any) -> NoReturn:
+        raise AppendOnlyError("changed")
+
+    def delete(self) -> NoReturn:
+        raise AppendOnlyError("removed")
+
+
+class Record(models.Model):
+    """One thing that happened. Never changed, never removed: a trigger refuses it as well.
+
+    `sha256` covers the record and the one before it in the segment.
+    """
+
+    conversation = models.ForeignKey(Conversation, on_delete=models.PROTECT)
+    segment = models.PositiveIntegerField(default=1)
+    seq = models.PositiveIntegerField()
+    kind = models.CharField(max_length=_KINDS)
+    role = models.CharField(max_length=_KINDS)
+    name = models.CharField(max_length=_NAME, default="", blank=True)
+    body = models.TextField(default="", blank=True)
+    meta = models.TextField(default="{}")
+    sha256 = models.CharField(max_length=_SHA256)
+    created_at = models.FloatField()
+
+    objects = AppendOnlyQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["conversation", "segment", "seq"], name="evennia_ai_record_seq"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.conversation_id}.{self.segment}.{self.seq} {self.kind}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        if not self._state.adding:
+            raise AppendOnlyError("changed")
+        super().save(*args, **kwargs)
+
+    def delete(self, *_: Any, **__: Any) -> NoReturn:
+        raise AppendOnlyError("removed")
+
+
+class Turn(models.Model):
+    """One prompt that was sent, or was about to be; `number` counts the NPC's own turns."""
+
+    npc_ref = models.CharField(max_length=_REF)
+    number = models.PositiveIntegerField()
+    conversation = models.ForeignKey(Conversation, on_delete=models.PROTECT)
+    event_record = models.ForeignKey(Record, on_delete=models.PROTECT, null=True, blank=True)
+    state = models.CharField(max_length=_KINDS, default="open")
+    manifest = models.TextField()
+    prompt_sha256 = models.CharField(max_length=_SHA256)
+    tokens = models.PositiveIntegerField()
+    cut = models.PositiveIntegerField(default=0)
+    model = models.CharField(max_length=_NAME, default="", blank=True)
+    outcome = models.TextField(default="", blank=True)
+    created_at = models.FloatField()
+    ended_at = models.FloatField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["npc_ref", "number"], name="evennia_ai_turn_number")
+        ]
+        indexes = [
+            models.Index(fields=["conversation", "number"], name="evennia_ai_turn_conversation"),
+            models.Index(fields=["state"], name="evennia_ai_turn_state"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.npc_ref} turn {self.number} {self.state}"
