@@ -1,0 +1,108 @@
+"""Author's notes of NPCs."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
+from typing import Any, Final
+
+from evennia_ai import models
+from evennia_ai.history.records import storable
+from evennia_ai.prompt.components import MAX_CONTENT, MAX_DEPTH, is_plain_int
+from evennia_ai.prompt.errors import ComponentValueError
+from evennia_ai.prompt.messages import ROLES, Role
+from evennia_ai.prompt.template import compile_template
+from evennia_ai.store.snapshots import Snapshots
+from evennia_ai.store.state import NOTES, changing
+
+MAX_POSITION: Final = 99
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredNote:
+    """A note `depth` messages from the newest, due every `every` messages of role user."""
+
+    position: int = 0
+    content: str = ""
+    depth: int = 4
+    role: Role = "system"
+    every: int = 1
+    revision: int = 0
+
+    def __post_init__(self) -> None:
+        for field, (wanted, accepts) in _CHECKS.items():
+            value = getattr(self, field)
+            if not accepts(value):
+                raise ComponentValueError(f"the note's {field}", value, wanted)
+
+
+def set_note(
+    npc_ref: str,
+    position: int = 0,
+    *,
+    by: str,
+    content: str | None = None,
+    depth: int | None = None,
+    role: Role | None = None,
+    every: int | None = None,
+) -> StoredNote:
+    """Set what is given of a note and leave the rest; the note as it is now.
+
+    ComponentValueError: a value is not allowed. TemplateError: the content is no valid template.
+    """
+    given = {"content": content, "depth": depth, "role": role, "every": every}
+    wanted = {name: value for name, value in given.items() if value is not None}
+    with changing(NOTES, f"setting the note of NPC {npc_ref}"):
+        kept = {note.position: note for note in _load(npc_ref)}
+        old = kept.get(position, StoredNote(position=position))
+        note = replace(old, **wanted)  # type: ignore[arg-type]
+        if position in kept and note == old:
+            return old
+        compile_template(note.content, trust="builder")
+        note = replace(note, revision=old.revision + 1)
+        columns = {f.name: getattr(note, f.name) for f in fields(note)}
+        models.Note.objects.update_or_create(
+            npc_ref=npc_ref, position=position, defaults={**columns, "changed_by": by}
+        )
+        _notes.written(npc_ref)
+    return note
+
+
+def clear_notes(npc_ref: str, *, by: str) -> int:
+    """Remove all notes of an NPC; how many there were."""
+    with changing(NOTES, f"clearing the notes of NPC {npc_ref} for {by}"):
+        removed, _ = models.Note.objects.filter(npc_ref=npc_ref).delete()
+        _notes.written(npc_ref)
+    return removed
+
+
+def notes_for(npc_ref: str) -> tuple[StoredNote, ...]:
+    """The notes of an NPC in their order; the same object until one is changed."""
+    return _notes.read(npc_ref)
+
+
+def _whole(high: int) -> Callable[[Any], bool]:
+    return lambda value: is_plain_int(value) and 0 <= value <= high
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= MAX_CONTENT and storable(value) == value
+
+
+_CHECKS: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = MappingProxyType(
+    {
+        "position": (f"a whole number from 0 to {MAX_POSITION}", _whole(MAX_POSITION)),
+        "content": (f"text of at most {MAX_CONTENT} characters", _text),
+        "depth": ("a whole number, 0 or more", _whole(MAX_DEPTH)),
+        "role": ("one of " + ", ".join(ROLES), lambda value: value in ROLES),
+        "every": ("a whole number, 0 or more; 0 is never", _whole(10**6)),
+    }
+)
+
+
+def _load(npc_ref: str) -> tuple[StoredNote, ...]:
+    names = [f.name for f in fields(StoredNote)]
+    rows = models.Note.objects.filter(npc_ref=npc_ref).order_by("position").values(*names)
+    return tuple(StoredNote(**row) for row in rows)
+
+
+_notes: Final = Snapshots(NOTES, _load)

@@ -1,0 +1,154 @@
+"""Snapshots: immutable values made from rows, kept in memory and swapped by one assignment.
+
+A write inside a transaction is seen at once by that transaction, by nobody else before the
+commit, and by nobody at all after a rollback. Django has no hook for a rollback; but it throws
+away the callbacks that were to run on commit, so a write's own callback tells whether the write
+still counts.
+"""
+
+from collections.abc import Callable, Hashable
+from threading import Lock
+from typing import Any, Final, Generic, TypeVar
+from weakref import WeakSet
+
+from django.db import DatabaseError, transaction
+
+from evennia_ai.store.errors import StoreError
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+_ABSENT: Final = object()
+_everything: "WeakSet[Snapshots[Any, Any]]" = WeakSet()
+
+
+class Snapshots(Generic[K, V]):
+    """Values by key, each made by `load` when it is first read.
+
+    `name` is the kind of authored thing they are made from, as in the table of state revisions.
+    """
+
+    def __init__(self, name: str, load: Callable[[K], V]) -> None:
+        self.name = name
+        self._load = load
+        self._kept: dict[K, V] = {}
+        self._generation = 0
+        self._lock = Lock()
+        _everything.add(self)
+
+    def read(self, key: K) -> V:
+        """The value of `key`; a warm read makes no query. StoreError: it cannot be loaded."""
+        write = self._newest_write(key)
+        if write is not None:
+            if key not in write.values:
+                write.values[key] = self._loaded(key)
+            return write.values[key]
+        try:
+            return self._kept[key]
+        except KeyError:
+            return self._fetched(key)
+
+    def written(self, key: K) -> None:
+        """The rows of `key` were changed in the current transaction."""
+        _Write(self, key).announce()
+
+    def wrote(self, key: K, value: V) -> None:
+        """The rows of `key` were changed in the current transaction and now say `value`."""
+        _Write(self, key, base=self._current(key), value=value).announce()
+
+    def all_written(self) -> None:
+        """Rows of any key may have been changed in the current transaction."""
+        _Write(self, None).announce()
+
+    def drop(self, key: K) -> None:
+        """Forget one value; it is loaded again when it is read."""
+        with self._lock:
+            self._generation += 1
+            self._kept.pop(key, None)
+
+    def drop_all(self) -> None:
+        """Forget every value."""
+        with self._lock:
+            self._generation += 1
+            self._kept = {}
+
+    def _current(self, key: K) -> object:
+        write = self._newest_write(key)
+        if write is not None:
+            return write.values.get(key, _ABSENT)
+        return self._kept.get(key, _ABSENT)
+
+    def _fetched(self, key: K) -> V:
+        generation = self._generation
+        value = self._loaded(key)
+        with self._lock:
+            # What was dropped meanwhile may be older than the drop: use it, do not keep it.
+            if generation == self._generation:
+                return self._kept.setdefault(key, value)
+        return value
+
+    def _loaded(self, key: K) -> V:
+        try:
+            return self._load(key)
+        except DatabaseError as error:
+            raise StoreError(f"the database cannot be read ({self.name}): {error}") from error
+
+    def _newest_write(self, key: K) -> "_Write[K, V] | None":
+        connection = transaction.get_connection()
+        if not connection.in_atomic_block:
+            return None
+        for _, callback, _ in reversed(connection.run_on_commit):
+            if type(callback) is _Write and callback.concerns(self, key):
+                return callback
+        return None
+
+    def _commit(self, write: "_Write[K, V]") -> None:
+        """Make a committed write count for everybody.
+
+        Its value is kept only where it continues the one that is kept; else the rows decide.
+        """
+        # Callbacks that are run by hand, in a transaction that goes on, are no commit.
+        real = not transaction.get_connection().in_atomic_block
+        with self._lock:
+            self._generation += 1
+            key = write.key
+            if key is None:
+                self._kept = {}
+            elif real and write.base is not None and self._kept.get(key, _ABSENT) is write.base:
+                self._kept[key] = write.values[key]
+            else:
+                self._kept.pop(key, None)
+
+
+class _Write(Generic[K, V]):
+    """A write of one key (None: of any) and what its transaction sees since; runs on commit."""
+
+    __slots__ = ("base", "key", "snapshots", "values")
+
+    def __init__(
+        self, snapshots: Snapshots[K, V], key: K | None, *, base: object = None, value: Any = None
+    ) -> None:
+        self.snapshots = snapshots
+        self.key = key
+        self.base = base
+        self.values: dict[K, V] = {} if base is None or key is None else {key: value}
+
+    def announce(self) -> None:
+        transaction.on_commit(self)
+
+    def concerns(self, snapshots: Snapshots[K, V], key: K) -> bool:
+        return self.snapshots is snapshots and (self.key is None or self.key == key)
+
+    def __call__(self) -> None:
+        self.snapshots._commit(self)
+
+
+def of_kind(name: str) -> list[Snapshots[Any, Any]]:
+    """All snapshots made from this kind of authored thing."""
+    return [snapshots for snapshots in _everything if snapshots.name == name]
+
+
+def forget_everything() -> None:
+    """Drop all snapshots of this process, for a reload by hand and for tests."""
+    for snapshots in list(_everything):
+        snapshots.drop_all()

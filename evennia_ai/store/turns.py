@@ -1,0 +1,196 @@
+"""Turns: the manifest is committed before the model is asked, the reply with the turn's end.
+
+A turn that the server did not live to end stays open in the table and is marked interrupted at
+the next start; it is never run again.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from django.db import IntegrityError, transaction
+from django.db.models import Max
+
+from evennia_ai import models
+from evennia_ai.history.records import NewRecord, Record, RecordKind, storable
+from evennia_ai.history.turns import TurnManifest
+from evennia_ai.store import conversations
+from evennia_ai.store.conversations import ConversationRef, ref_of
+from evennia_ai.store.errors import HistoryConflictError, NotStoredError, TurnClosedError
+from evennia_ai.store.snapshots import Snapshots
+from evennia_ai.store.state import one_transaction
+
+TurnState = Literal["open", "done", "failed", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTurn:
+    """One turn of an NPC: the prompt it was given, and how it ended.
+
+    `number` counts the NPC's own turns from 1, over all its conversations. `event_record` is the
+    id of the record it answers, None for a turn without an event.
+    """
+
+    id: int
+    npc_ref: str
+    number: int
+    conversation: ConversationRef
+    event_record: str | None
+    state: TurnState
+    manifest: TurnManifest
+    created_at: float
+    ended_at: float | None = None
+    outcome: str = ""
+
+
+def next_number(npc_ref: str) -> int:
+    """The number the NPC's next turn will have."""
+    return _newest.read(npc_ref) + 1
+
+
+def begin(
+    conversation: ConversationRef,
+    *,
+    manifest: TurnManifest,
+    event: Record | None = None,
+    context: Sequence[NewRecord] = (),
+) -> StoredTurn:
+    """Commit the manifest of a prompt that is about to be sent; call the model only after it.
+
+    `event` was committed when it was heard; `context` are records that belong to this prompt
+    alone, committed with it. StoreError: nothing was committed, so ask no model.
+    """
+    npc_ref = conversation.npc_ref
+    with one_transaction(f"beginning a turn of NPC {npc_ref}"):
+        conversations.append(conversation, context)
+        number = next_number(npc_ref)
+        row = _inserted(conversation, number, manifest, event)
+        _newest.wrote(npc_ref, number)
+        conversations.remember_cut(conversation, manifest.cut)
+    return StoredTurn(
+        id=row.pk,
+        npc_ref=npc_ref,
+        number=number,
+        conversation=conversation,
+        event_record=event.id if event else None,
+        state="open",
+        manifest=manifest,
+        created_at=row.created_at,
+    )
+
+
+def finish(
+    turn: StoredTurn, new: Sequence[NewRecord], *, outcome: str = "answered"
+) -> tuple[Record, ...]:
+    """Commit the reply's records and the end of the turn together; the records.
+
+    TurnClosedError: the turn has ended already, its reply comes too late and is not written.
+    """
+    return _ended(turn, new, state="done", outcome=outcome)
+
+
+def fail(turn: StoredTurn, outcome: str, *, new: Sequence[NewRecord] = ()) -> tuple[Record, ...]:
+    """Commit that the turn failed and why, with what was said instead of a reply."""
+    return _ended(turn, new, state="failed", outcome=outcome)
+
+
+def close_interrupted() -> int:
+    """Mark the turns that an earlier process left open; how many.
+
+    For the start of the server, before any turn begins.
+    """
+    rows = models.Turn.objects.filter(state="open").select_related("conversation").order_by("pk")
+    stale = [_value(row) for row in rows]
+    for turn in stale:
+        _ended(turn, (), state="interrupted", outcome="the server stopped before the reply")
+    return len(stale)
+
+
+def last_turn(npc_ref: str) -> StoredTurn | None:
+    """The newest turn of an NPC, in whatever state; None when it never had one."""
+    row = _turns(npc_ref).order_by("-number").first()
+    return None if row is None else _value(row)
+
+
+def turn(npc_ref: str, number: int) -> StoredTurn:
+    """One turn of an NPC; NotStoredError: it had no turn of this number."""
+    row = _turns(npc_ref).filter(number=number).first()
+    if row is None:
+        raise NotStoredError(f"turn of NPC {npc_ref}", number)
+    return _value(row)
+
+
+def _ended(
+    turn: StoredTurn, new: Sequence[NewRecord], *, state: TurnState, outcome: str
+) -> tuple[Record, ...]:
+    end = NewRecord(
+        kind=RecordKind.RUN_END,
+        role="system",
+        body=outcome,
+        meta={"turn": turn.number, "state": state},
+    )
+    with one_transaction(f"ending turn {turn.number} of NPC {turn.npc_ref}"):
+        _close(turn, state, storable(outcome))
+        written = conversations.append(turn.conversation, [*new, end])
+    return written[:-1]
+
+
+def _close(turn: StoredTurn, state: TurnState, outcome: str) -> None:
+    """Close the row if it is open; whoever is second is told."""
+    is_open = models.Turn.objects.filter(pk=turn.id, state="open")
+    if not is_open.update(state=state, outcome=outcome, ended_at=time.time()):
+        raise TurnClosedError(
+            f"turn {turn.number} of NPC {turn.npc_ref} has ended already; nothing was written"
+        )
+
+
+def _inserted(
+    conversation: ConversationRef, number: int, manifest: TurnManifest, event: Record | None
+) -> models.Turn:
+    try:
+        with transaction.atomic():
+            return models.Turn.objects.create(
+                npc_ref=conversation.npc_ref,
+                number=number,
+                conversation_id=conversation.id,
+                event_record_id=int(event.id) if event else None,
+                manifest=manifest.to_json(),
+                prompt_sha256=manifest.sha256,
+                tokens=manifest.tokens,
+                cut=manifest.cut,
+                model=manifest.model,
+                created_at=time.time(),
+            )
+    except IntegrityError as error:
+        _newest.drop(conversation.npc_ref)
+        raise HistoryConflictError(f"the turns of NPC {conversation.npc_ref}") from error
+
+
+def _turns(npc_ref: str) -> Any:
+    return models.Turn.objects.filter(npc_ref=npc_ref).select_related("conversation")
+
+
+def _value(row: models.Turn) -> StoredTurn:
+    return StoredTurn(
+        id=row.pk,
+        npc_ref=row.npc_ref,
+        number=row.number,
+        conversation=ref_of(row.conversation),
+        event_record=str(row.event_record_id) if row.event_record_id else None,
+        state=row.state,
+        manifest=TurnManifest.from_json(row.manifest),
+        created_at=row.created_at,
+        ended_at=row.ended_at,
+        outcome=row.outcome,
+    )
+
+
+def _load_newest(npc_ref: str) -> int:
+    newest: int | None = models.Turn.objects.filter(npc_ref=npc_ref).aggregate(
+        newest=Max("number")
+    )["newest"]
+    return newest or 0
+
+
+_newest: Final = Snapshots("history", _load_newest)
