@@ -43,14 +43,13 @@ def pytest_configure() -> None:
         setattr(socket.socket, name, _on_loopback(getattr(socket.socket, name)))
 
 
-def pytest_collect_directory(path: Path) -> None:
-    """Start Evennia before a folder of game tests is read."""
-    _start_evennia_for(path)
+@pytest.hookimpl(tryfirst=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> None:
+    """Start Evennia before a folder or file of game tests is imported.
 
-
-def pytest_pycollect_makemodule(module_path: Path) -> None:
-    """Start Evennia before a file of game tests is imported."""
-    _start_evennia_for(module_path)
+    The hooks that make collectors come too early: they are called for neighbours nobody asked for.
+    """
+    _start_evennia_for(collector.path)
 
 
 def _start_evennia_for(path: Path) -> None:
