@@ -51,6 +51,9 @@ FUNCPARSER_OUTGOING_MESSAGES_MODULES = ["evennia.utils.funcparser"]
 FUNCPARSER_PROTOTYPE_PARSING_MODULES = ["evennia.prototypes.protfuncs"]
 AT_INITIAL_SETUP_HOOK_MODULE = ""
 
+# evennia_ai
+EVENNIA_AI_CARD_FOLDER = "world/demo/cards"
+
 # Demo
 DEMO_WORLD = True
 """Build the harbour of `world/build_demo.py` when the server starts."""
