@@ -9,7 +9,7 @@ from evennia.settings_default import *
 
 from server.ports import HOST, Ports
 
-SERVERNAME = "The harbour of evennia_ai"
+SERVERNAME = "Ebbwick"
 GAME_SLOGAN = "People you can talk to, prompts you can read"
 
 # Apps
