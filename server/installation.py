@@ -14,7 +14,7 @@ from pathlib import Path
 
 from server.steps import StepError, nothing, run, say
 
-_PIP_PROGRESS = ("Collecting", "Building", "Installing", "Successfully installed")
+_PIP_PROGRESS = ("Collecting", "Building wheel", "Installing collected", "Successfully installed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +85,8 @@ def _make(target: Path, *, python: str) -> None:
 
 
 def _pip_progress(line: str) -> str | None:
-    words = line.strip()
-    return words[:100] if words.startswith(_PIP_PROGRESS) else None
+    words = line.strip().split(" (from", 1)[0]
+    return f"{words[:90]}..." if words.startswith(_PIP_PROGRESS) else None
 
 
 def _fingerprint(root: Path, *, python: str) -> str:
