@@ -6,6 +6,7 @@ Standard library only: this runs in the machine's Python, not in the game's.
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -21,6 +22,8 @@ from server.steps import StepError, nothing, run, say
 ADMIN = ("admin", "harbour-admin-1")
 _SETUP_BEGUN = "Restarting Server once"
 _STARTED = "Evennia Server successfully"
+_DEMO = re.compile(r"demo world: (.*)")
+"""What `world/build_demo.py` says of each thing it makes."""
 _FAILED = "AMP caught exception"
 """An error that ended the start of the Server, whose process stays, of no use."""
 _STARTED_AGAIN = "successfully restarted in 'reset' mode"
@@ -70,6 +73,8 @@ class Evennia:
         except StepError:
             self.stop()
             raise
+        for made in _DEMO.findall(_since(logs)):
+            say(f"   {made}")
 
     def stop(self) -> None:
         """End every process of this checkout's game: they are asked first, then told."""
