@@ -31,6 +31,7 @@ from evennia_ai.prompt.trace import Verdict
 
 NO_HISTORY: Final = History()
 NO_NOTES: Final = Notes()
+NO_LORE: Final = Activation(entries=(), verdicts=())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,15 +109,7 @@ def compose_with_lore(inputs: Inputs) -> Composition:
     rules = inputs.rules
     history = inputs.history if inputs.components.is_on("conversation_history") else NO_HISTORY
     values = {**inputs.values, "speaker": _speaker(inputs)}
-    lore = activate(
-        inputs.books,
-        Scan(history=inputs.history, event=inputs.event, texts=_scanned_notes(inputs)),
-        rules=rules.lore,
-        limit_tokens=rules.budget.limit_tokens,
-        counter=rules.counter,
-        values=values,
-        dice=rules.dice,
-    )
+    lore = _lore(inputs, values) if inputs.books else NO_LORE
     expanded = _expand(inputs, lore.entries, values)
     stands, fixed = _fixed(inputs)
     fitted = fit(
@@ -129,19 +122,29 @@ def compose_with_lore(inputs: Inputs) -> Composition:
     )
     prompt = Prompt(
         messages=place(fitted.pieces, history, first=fitted.first, fixed=stands),
-        tokens=fitted.tokens,
         limit_tokens=rules.budget.limit_tokens,
-        cut=fitted.first,
         layout=rules.layout,
         counter=rules.counter,
         history=history,
-        pieces=fitted.pieces,
+        fitted=fitted,
         fixed=fixed,
-        framing_tokens=fitted.framing_tokens,
-        history_tokens=fitted.history_tokens,
-        judged=(lore.verdicts, expanded.refused, fitted.verdicts),
+        earlier=(lore.verdicts, expanded.refused),
     )
     return Composition(prompt=prompt, lore=lore)
+
+
+def _lore(inputs: Inputs, values: Mapping[str, str]) -> Activation:
+    rules = inputs.rules
+    scanned = tuple(note.content for note in inputs.notes.notes if note.scanned)
+    return activate(
+        inputs.books,
+        Scan(history=inputs.history, event=inputs.event, texts=scanned),
+        rules=rules.lore,
+        limit_tokens=rules.budget.limit_tokens,
+        counter=rules.counter,
+        values=values,
+        dice=rules.dice,
+    )
 
 
 def _expand(inputs: Inputs, entries: Sequence[ActiveEntry], values: Mapping[str, str]) -> _Expanded:
@@ -200,7 +203,13 @@ def _lore_piece(entry: ActiveEntry, inputs: Inputs) -> Piece | Verdict:
         priority=entry.priority,
         revision=entry.revision,
     )
-    return make_piece(entry.text, claim, counter=rules.counter, cause=entry.cause)
+    return make_piece(
+        entry.text,
+        claim,
+        counter=rules.counter,
+        content_tokens=rules.counter.recall(entry.text),
+        cause=entry.cause,
+    )
 
 
 def _block_piece(block: DynamicBlock, index: int, counter: TokenCounter) -> Piece | Verdict:
@@ -210,7 +219,7 @@ def _block_piece(block: DynamicBlock, index: int, counter: TokenCounter) -> Piec
     claim = Claim(
         origin=origin, id=DYNAMIC.id, key=block.key, role="user", order=index, joint=DYNAMIC
     )
-    return make_piece(block.text, claim, counter=counter)
+    return make_piece(block.text, claim, counter=counter, content_tokens=counter.recall(block.text))
 
 
 def _drop_dynamic(out: _Expanded) -> None:
@@ -242,7 +251,3 @@ def _speaker(inputs: Inputs) -> str:
         return inputs.event.name
     newest = inputs.history.newest_user()
     return (newest and newest.name) or inputs.values.get("user", "")
-
-
-def _scanned_notes(inputs: Inputs) -> tuple[str, ...]:
-    return tuple(note.content for note in inputs.notes.notes if note.scanned)

@@ -9,7 +9,7 @@ from typing import Final
 
 from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.prompt.history import History
-from evennia_ai.prompt.messages import Message, Part, ToolCall
+from evennia_ai.prompt.messages import Message, ToolCall
 
 # What was said and done: the messages of the history.
 CONVERSATION: Final = frozenset(
@@ -32,13 +32,12 @@ def message_of(record: Record) -> Message | None:
     counted = record.kind in CONVERSATION
     if not counted and record.kind not in BOOKKEEPING:
         return None
-    origin = f"history:{record.id}"
     return Message(
         role=record.role,
         content=record.body,
         name=record.name or None,
         counted=counted,
-        parts=(Part(origin=origin, start=0, end=len(record.body)),),
+        origin=f"history:{record.id}",
         record=record.id,
         tool_calls=tuple(ToolCall(**call) for call in record.meta.get("tool_calls", ())),
         tool_call_id=record.meta.get("tool_call_id"),

@@ -229,7 +229,7 @@ def _rebuilt(message: RecordedMessage | RenderedMessage, by_id: Mapping[str, Rec
             name=message.name,
             block=message.block,
             injected=message.injected,
-            parts=message.parts,
+            joined=message.parts,
             tool_calls=message.tool_calls,
             tool_call_id=message.tool_call_id,
         )
@@ -239,8 +239,7 @@ def _rebuilt(message: RecordedMessage | RenderedMessage, by_id: Mapping[str, Rec
         raise ReplayError(f"record {message.record} of the turn is not there")
     if message.block == "history":
         return said
-    part = Part(origin=message.block, start=0, end=len(said.content))
-    return replace(said, block=message.block, parts=(part,))
+    return replace(said, block=message.block, origin=message.block)
 
 
 def _told(message: RecordedMessage | RenderedMessage) -> dict[str, Any]:

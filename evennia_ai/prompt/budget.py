@@ -9,7 +9,7 @@ to a share of its room and the cut is remembered, so that prompts keep their pre
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from evennia_ai.prompt.errors import BudgetError
 from evennia_ai.prompt.history import History
@@ -44,25 +44,32 @@ class BudgetRules:
     reserves: Mapping[str, Reserve] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fitted:
-    """What is kept: `pieces` in no particular order, the history from the index `first` on."""
+class Fitted(NamedTuple):
+    """What is kept: `pieces` in no particular order, the history from the index `first` on.
+
+    `judged` holds a verdict for each piece where one did not fit; None says that all did.
+    """
 
     pieces: Sequence[Piece]
     first: int
-    verdicts: Sequence[Verdict]
     tokens: int
     framing_tokens: int
     history_tokens: int
+    judged: Sequence[Verdict] | None
+
+    def verdicts(self, history: History) -> list[Verdict]:
+        """One verdict for each piece and one for the history as a range."""
+        pieces = [p.fits() for p in self.pieces] if self.judged is None else [*self.judged]
+        return [*pieces, _history_verdict(history, self.first, self.history_tokens)]
 
 
 @dataclass(slots=True)
 class _Admitted:
-    """Pieces admitted so far, the verdicts on all that were judged, and the tokens spent."""
+    """Pieces admitted so far, the tokens spent, and verdicts as soon as one did not fit."""
 
     kept: list[Piece]
-    verdicts: list[Verdict]
     tokens: int
+    judged: list[Verdict] | None = None
 
 
 def fit(
@@ -89,15 +96,8 @@ def fit(
     if len(steady) < len(pieces):
         yielding = [piece for piece in pieces if piece.claim.tier is Tier.YIELDING]
         _admit_yielding(yielding, admitted, room - history_tokens, cut_moved=first > floor)
-    admitted.verdicts.append(_history_verdict(history, first, history_tokens))
-    return Fitted(
-        pieces=admitted.kept,
-        first=first,
-        verdicts=admitted.verdicts,
-        tokens=admitted.tokens + history_tokens,
-        framing_tokens=framing,
-        history_tokens=history_tokens,
-    )
+    total = admitted.tokens + history_tokens
+    return Fitted(admitted.kept, first, total, framing, history_tokens, admitted.judged)
 
 
 def _joints(pieces: Sequence[Piece]) -> int:
@@ -115,12 +115,13 @@ def _admit(
 ) -> _Admitted:
     total = spent + sum(piece.tokens for piece in pieces)
     if total <= rules.limit_tokens and not rules.reserves:
-        return _Admitted(list(pieces), [piece.fits for piece in pieces], total)
+        return _Admitted(list(pieces), total)
     ranked = sorted(pieces, key=lambda piece: _rank(piece, rules.reserves))
     _check_required(ranked, spent, rules.limit_tokens, fixed)
-    admitted = _Admitted([], [], spent)
-    for piece in ranked:
-        _admit_one(piece, admitted, rules=rules, counter=counter)
+    admitted = _Admitted([], spent)
+    admitted.judged = [
+        _admit_one(piece, admitted, rules=rules, counter=counter) for piece in ranked
+    ]
     return admitted
 
 
@@ -142,7 +143,7 @@ def _check_required(
 
 def _admit_one(
     piece: Piece, admitted: _Admitted, *, rules: BudgetRules, counter: TokenCounter
-) -> None:
+) -> Verdict:
     """Keep, shorten or skip one piece; `admitted` is this stage's own running result."""
     before = rules.limit_tokens - admitted.tokens
     reserve = rules.reserves.get(piece.claim.key)
@@ -153,11 +154,11 @@ def _admit_one(
     if reserve is not None and piece.claim.tier is not Tier.REQUIRED:
         wanted = _shortened(piece, reserve, room, counter)
     if wanted.tokens > room:
-        admitted.verdicts.append(_dropped(piece, room))
-        return
+        return _dropped(piece, room)
     admitted.kept.append(wanted)
-    admitted.verdicts.append(replace(wanted.fits, reason=f"{wanted.fits.reason}, {room} were left"))
     admitted.tokens += wanted.tokens
+    fits = wanted.fits()
+    return replace(fits, reason=f"{fits.reason}, {room} were left")
 
 
 def _dropped(piece: Piece, room: int) -> Verdict:
@@ -189,7 +190,7 @@ def _shortened(piece: Piece, reserve: Reserve, room: int, counter: TokenCounter)
 
 def _with_text(piece: Piece, text: str, counter: TokenCounter) -> Piece:
     note = f"cut to its share ({piece.tokens} tokens whole)"
-    return make_piece(text, piece.claim, counter=counter, note=note, cause=piece.fits.cause)
+    return make_piece(text, piece.claim, counter=counter, note=note, cause=piece.cause)
 
 
 def _cut(
@@ -218,15 +219,18 @@ def _admit_yielding(
 ) -> None:
     """Dialogue examples: only what room the history leaves, nothing where history itself is cut."""
     room = 0 if cut_moved else room
+    judged = [piece.fits() for piece in admitted.kept]
+    judged = judged if admitted.judged is None else admitted.judged
     for piece in sorted(yielding, key=lambda p: (-p.claim.priority, p.rank)):
         if piece.tokens <= room:
             room -= piece.tokens
             admitted.kept.append(piece)
-            admitted.verdicts.append(piece.fits)
             admitted.tokens += piece.tokens
+            judged.append(piece.fits())
         else:
             reason = f"gives way to the history: needs {piece.tokens} tokens, {room} were left"
-            admitted.verdicts.append(replace(_dropped(piece, room), reason=reason))
+            judged.append(replace(_dropped(piece, room), reason=reason))
+    admitted.judged = judged
 
 
 def _history_verdict(history: History, first: int, tokens: int) -> Verdict:

@@ -47,6 +47,8 @@ class Message:
     `name` is the speaker's name, never part of `content`. `injected` marks what was put into the
     history by depth. `counted` is false for bookkeeping records (context blocks, note anchors)
     that injection depth does not count. `record` is the id of the durable record behind it.
+    `origin` and `revision` say where the whole content comes from, `joined` where its stretches
+    do; `parts` tells both.
     """
 
     role: Role
@@ -55,7 +57,9 @@ class Message:
     block: Block = "history"
     injected: bool = False
     counted: bool = True
-    parts: tuple[Part, ...] = ()
+    origin: str = ""
+    revision: int = 0
+    joined: tuple[Part, ...] = ()
     record: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
@@ -65,6 +69,14 @@ class Message:
     def memo(self) -> dict[object, object]:
         """What was worked out from this message and is kept with it; each user has own keys."""
         return self._memo
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Where each stretch of the content comes from."""
+        if self.joined:
+            return self.joined
+        origin = self.origin or self.block
+        return (Part(origin=origin, start=0, end=len(self.content), revision=self.revision),)
 
     def wire(self) -> bytes:
         """The message as canonical JSON bytes: what the prompt's hash covers.
@@ -85,8 +97,8 @@ class Message:
         known = self._memo.get(counter)
         if isinstance(known, int):
             return known
-        said = [call.arguments for call in self.tool_calls]
-        made = counter.of_message(self.content, name=self.name, more=said)
+        arguments = [call.arguments for call in self.tool_calls] if self.tool_calls else ()
+        made = counter.of_message(self.content, name=self.name, more=arguments)
         self._memo[counter] = made
         return made
 
@@ -106,22 +118,11 @@ def said(
 ) -> Message:
     """A message of the conversation, as the history holds it."""
     origin = f"history:{record}" if record else "history"
-    return Message(
-        role=role,
-        content=content,
-        name=name,
-        record=record,
-        parts=(Part(origin=origin, start=0, end=len(content)),),
-    )
+    return Message(role=role, content=content, name=name, record=record, origin=origin)
 
 
 def pending(content: str, *, name: str | None = None, record: str | None = None) -> Message:
     """The event being answered, as a message of its own after the history."""
     return Message(
-        role="user",
-        content=content,
-        name=name,
-        block="event",
-        record=record,
-        parts=(Part(origin="event", start=0, end=len(content)),),
+        role="user", content=content, name=name, block="event", record=record, origin="event"
     )

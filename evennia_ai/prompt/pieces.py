@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from evennia_ai.prompt.components import DYNAMIC_ID
-from evennia_ai.prompt.messages import Block, Message, Part, Role
+from evennia_ai.prompt.messages import Block, Message, Role
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict
 
@@ -35,6 +35,8 @@ DYNAMIC: Final = Joint(
     key="dynamic_context", id=DYNAMIC_ID, role="user", block="dynamic", separator="\n\n"
 )
 
+
+SEPARATOR_TOKENS: Final = 1
 
 # Order, registry ID, key, origin: the place among pieces of one slot and one depth.
 Rank = tuple[float, int, str, str]
@@ -66,43 +68,54 @@ class Claim:
         return self.order, self.id, self.key, self.origin
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """One expanded text with its claim, its message and its cost.
 
-    `fits` is the verdict the budget gives when it is kept.
+    `note` joins the reason of its verdict; `cause` is what brought it here.
     """
 
     claim: Claim
     message: Message
     tokens: int
-    fits: Verdict
     rank: Rank
+    note: str = ""
+    cause: str | None = None
+
+    def fits(self) -> Verdict:
+        """The budget's verdict when it is kept; worked out when somebody asks."""
+        return Verdict(
+            stage="budget",
+            item=self.claim.origin,
+            kept=True,
+            reason=f"fits; {self.note}" if self.note else "fits",
+            tokens=self.tokens,
+            cause=self.cause,
+        )
 
 
 def make_piece(
-    text: str, claim: Claim, *, counter: TokenCounter, note: str = "", cause: str | None = None
+    text: str,
+    claim: Claim,
+    *,
+    counter: TokenCounter,
+    content_tokens: int | None = None,
+    note: str = "",
+    cause: str | None = None,
 ) -> Piece:
-    """`text` as a piece with its message, counted with `counter`.
+    """`text` as a piece with its message, counted with `counter` where its tokens are not known.
 
-    `note` joins the reason of its verdict; a piece of a joint costs its text and a separator, the
-    joint's message is counted apart.
+    A piece of a joint costs its text and a separator; the joint's message is counted apart.
     """
-    origin, injected = claim.origin, claim.depth is not None
+    injected = claim.depth is not None
     message = Message(
         role=claim.role,
         content=text,
         block="history" if injected else "ordered",
         injected=injected,
-        parts=(Part(origin=origin, start=0, end=len(text), revision=claim.revision),),
+        origin=claim.origin,
+        revision=claim.revision,
     )
-    tokens = counter.count(text) + 1 if claim.joint else message.tokens(counter)
-    fits = Verdict(
-        stage="budget",
-        item=origin,
-        kept=True,
-        reason=f"fits; {note}" if note else "fits",
-        tokens=tokens,
-        cause=cause,
-    )
-    return Piece(claim, message, tokens, fits, claim.rank)
+    if content_tokens is None:
+        content_tokens = counter.count(text)
+    tokens = content_tokens + (SEPARATOR_TOKENS if claim.joint else counter.per_message)
+    return Piece(claim, message, tokens, claim.rank, note, cause)

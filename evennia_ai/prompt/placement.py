@@ -7,11 +7,14 @@ and the list is built once; splicing into a growing list puts clamped and equal 
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from operator import itemgetter
 
 from evennia_ai.prompt.components import HISTORY_ID
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, Part
 from evennia_ai.prompt.pieces import Joint, Piece, Rank
+
+_id_and_key = itemgetter(0, 1)
 
 # A message at its place outside the history: ID, then key.
 Stand = tuple[int, str, Message]
@@ -43,7 +46,7 @@ def place(
         ordered.extend(joined(shared))
     ordered.sort(key=_id_and_key)
     before = [message for at, _, message in ordered if at <= HISTORY_ID]
-    after = [message for at, _, message in ordered if at > HISTORY_ID]
+    after = [stand[2] for stand in ordered[len(before) :]]
     return (*before, *interleaved(injected, history, first=first), *after)
 
 
@@ -108,12 +111,8 @@ def join(joint: Joint, pieces: Sequence[Piece]) -> Message:
         role=joint.role,
         content=joint.separator.join(texts),
         block=joint.block,
-        parts=tuple(parts),
+        joined=tuple(parts),
     )
-
-
-def _id_and_key(stand: Stand) -> tuple[int, str]:
-    return stand[0], stand[1]
 
 
 def _joint(piece: Piece) -> Joint:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from evennia_ai.prompt.breakpoints import CacheAccount, account, breakpoints
+from evennia_ai.prompt.budget import Fitted
 from evennia_ai.prompt.expansion import Layout
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message
@@ -18,24 +19,35 @@ from evennia_ai.prompt.trace import Verdict
 class Prompt:
     """What `compose` returns.
 
-    `tokens` is what was charged against `limit_tokens`; `cut` the absolute index of the first
-    kept history message, to be given to the next turn. Hash, verdicts and accounts are worked
-    out when they are asked for: they are functions of what is here.
+    `history` is the one given, `fitted` what of everything was kept, `fixed` the event's and the
+    tools' tokens, `earlier` the verdicts of the stages before the budget. Hash, verdicts and
+    accounts are worked out when they are asked for: they are functions of what is here.
     """
 
     messages: tuple[Message, ...]
-    tokens: int
     limit_tokens: int
-    cut: int
     layout: Layout
     counter: TokenCounter
     history: History
-    pieces: Sequence[Piece]
+    fitted: Fitted
     fixed: Sequence[tuple[str, int]]
-    framing_tokens: int
-    history_tokens: int
-    judged: Sequence[Sequence[Verdict]]
+    earlier: tuple[Sequence[Verdict], ...]
     _memo: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def tokens(self) -> int:
+        """What was charged against `limit_tokens`."""
+        return self.fitted.tokens
+
+    @property
+    def cut(self) -> int:
+        """Absolute index of the first kept history message, to be given to the next turn."""
+        return self.fitted.first
+
+    @property
+    def pieces(self) -> Sequence[Piece]:
+        """What was kept beside the history."""
+        return self.fitted.pieces
 
     @property
     def sha256(self) -> str:
@@ -47,8 +59,8 @@ class Prompt:
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """Every stage's verdicts, in the order of the stages."""
-        before = [verdict for stage in self.judged for verdict in stage]
-        return (*before, *self._places())
+        before = [verdict for stage in self.earlier for verdict in stage]
+        return (*before, *self.fitted.verdicts(self.history), *self._places())
 
     @property
     def by_origin(self) -> Mapping[str, int]:
@@ -57,9 +69,9 @@ class Prompt:
         for piece in self.pieces:
             spent[piece.claim.origin] = spent.get(piece.claim.origin, 0) + piece.tokens
         spent.update(self.fixed)
-        if self.history_tokens:
-            spent["history"] = self.history_tokens
-        spent["framing"] = self.framing_tokens
+        if self.fitted.history_tokens:
+            spent["history"] = self.fitted.history_tokens
+        spent["framing"] = self.fitted.framing_tokens
         return spent
 
     @property

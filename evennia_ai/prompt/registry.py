@@ -36,7 +36,7 @@ class ComponentRegistry:
         ordered = tuple(sorted(self.components, key=_position))
         by_key: dict[tuple[Scope, str], PromptComponent] = {}
         by_id: dict[tuple[Scope, int], PromptComponent] = {}
-        for component in ordered:
+        for component in self.components:  # as given: a newcomer stands last and is the one refused
             taken = by_key.setdefault((component.scope, component.key), component)
             if taken is not component:
                 raise DuplicateComponentError("key", component.key, taken.key)
@@ -80,7 +80,7 @@ class ComponentRegistry:
         if old.is_static and moved:
             raise StaticComponentError(old.key, "given another " + " or ".join(moved))
         new = old.changed(**fields)
-        return ComponentRegistry(tuple(new if c is old else c for c in self.components))
+        return ComponentRegistry((*(c for c in self.components if c is not old), new))
 
     def removed(self, wanted: str | int, *, scope: Scope = GAME) -> "ComponentRegistry":
         """Without one component; static ones cannot be removed."""

@@ -156,7 +156,7 @@ def trace_lines(report: Report, *, width: int = WIDTH) -> list[str]:
 
 
 def shares(report: Report, *, cells: int) -> list[Share]:
-    """The tokens by kind of origin, largest part of the prompt as it is read first.
+    """The tokens by kind of origin, in the order of `KINDS`.
 
     `cells` stand for the limit, or for the prompt where it is larger; what costs anything has at
     least one cell as long as there is room.
@@ -174,6 +174,22 @@ def shares(report: Report, *, cells: int) -> list[Share]:
             made.append(Share(kind=kind, tokens=cost, cells=taken))
             left -= taken
     return made
+
+
+def fates(report: Report) -> tuple[list[Verdict], list[Verdict]]:
+    """What was kept and what was left out: for each item the verdict that decided.
+
+    That is the first one that left it out, else the last one, with the cause an earlier one knew.
+    """
+    decided: dict[str, Verdict] = {}
+    for verdict in report.verdicts:
+        before = decided.get(verdict.item)
+        if before is None:
+            decided[verdict.item] = verdict
+        elif before.kept:
+            decided[verdict.item] = replace(verdict, cause=verdict.cause or before.cause)
+    kept = [verdict for verdict in decided.values() if verdict.kept]
+    return kept, [verdict for verdict in decided.values() if not verdict.kept]
 
 
 def explain_lines(report: Report, item: str, *, width: int = WIDTH) -> list[str]:
@@ -259,7 +275,7 @@ def _one_message(index: int, message: ReportMessage, width: int) -> Iterator[str
 
 def _fates(report: Report, width: int) -> Iterator[str]:
     """The items by what became of them: kept, then left out, items of one reason together."""
-    kept, left = _by_fate(report.verdicts)
+    kept, left = fates(report)
     yield _rule(f"kept: {len(kept)}", width)
     for verdict in kept:
         cost = f", {verdict.tokens} tokens" if verdict.tokens else ""
@@ -272,19 +288,6 @@ def _fates(report: Report, width: int) -> Iterator[str]:
     for reason, items in reasons.items():
         more = f" and {len(items) - _MOST_NAMES} more" if len(items) > _MOST_NAMES else ""
         yield from _indented(f"{', '.join(items[:_MOST_NAMES])}{more}: {reason}", width)
-
-
-def _by_fate(verdicts: Sequence[Verdict]) -> tuple[list[Verdict], list[Verdict]]:
-    """For each item the verdict that decided: the first that left it out, else the last one."""
-    decided: dict[str, Verdict] = {}
-    for verdict in verdicts:
-        before = decided.get(verdict.item)
-        if before is None:
-            decided[verdict.item] = verdict
-        elif before.kept:
-            decided[verdict.item] = replace(verdict, cause=verdict.cause or before.cause)
-    kept = [verdict for verdict in decided.values() if verdict.kept]
-    return kept, [verdict for verdict in decided.values() if not verdict.kept]
 
 
 def _cache(report: Report, width: int) -> Iterator[str]:

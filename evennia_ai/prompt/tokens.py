@@ -8,7 +8,7 @@ from a callable.
 import math
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
@@ -24,8 +24,8 @@ class TokenCounter:
     `name` and `version` say in the trace what counted; the object itself is the key under which
     messages keep their counts, so make one and share it.
     `per_message` and `per_prompt` are the tokens a provider adds around each message and each
-    prompt; a speaker's name costs its own tokens and one more. Texts that come again (lore, facts
-    that did not change) are remembered.
+    prompt; a speaker's name costs its own tokens and one more. `recall` counts texts that are
+    made anew each turn and mostly come again (lore, facts), and remembers the recent ones.
     """
 
     name: str
@@ -34,15 +34,19 @@ class TokenCounter:
     per_message: int = 4
     per_prompt: int = 3
 
+    recall: CountText = field(init=False, repr=False)
+
     def __post_init__(self) -> None:
-        object.__setattr__(self, "count", lru_cache(maxsize=REMEMBERED_TEXTS)(self.count))
+        object.__setattr__(self, "recall", lru_cache(maxsize=REMEMBERED_TEXTS)(self.count))
 
     def of_message(self, content: str, *, name: str | None = None, more: Iterable[str] = ()) -> int:
         """Tokens of one message: its texts, its name and the provider's own cost."""
         cost = self.per_message + self.count(content)
         if name:
             cost += self.count(name) + 1
-        return cost + sum(self.count(text) for text in more)
+        for text in more:
+            cost += self.count(text)
+        return cost
 
 
 # Tokens for a word, a letter or digit, and any other mark of ASCII text.
