@@ -8,7 +8,7 @@ is found by the tests.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 import yaml
 
@@ -75,7 +75,7 @@ class Book:
 
     name: str
     file: str
-    scope: str
+    scope: Literal["game"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,205 @@
+"""The demo world in the game: made once, and never again over a builder's work."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.conf import settings
+from evennia.accounts.models import AccountDB
+from evennia.comms.models import ChannelDB
+from evennia.objects.models import ObjectDB
+from evennia.server.initial_setup import LIMBO_DESC
+from evennia.server.models import ServerConfig
+from evennia.utils.create import create_channel, create_object
+
+from evennia_ai.prompt.components import GAME
+from evennia_ai.prompt.errors import UnknownComponentError
+from evennia_ai.store import cards, components, lorebooks, notes
+from world import build_demo
+from world.demo_content import DEMO, DemoContent, read_content
+
+pytestmark = pytest.mark.usefixtures("new_game")
+
+
+@pytest.fixture
+def new_game(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A game as Evennia's first start leaves it: one room, and the channels."""
+    for channel in settings.DEFAULT_CHANNELS:
+        if not ChannelDB.objects.get_channel(channel["key"]):
+            create_channel(**channel)
+    limbo = create_object(
+        settings.BASE_ROOM_TYPECLASS,
+        key="Limbo",
+        nohome=True,
+        attributes=[("desc", LIMBO_DESC.strip())],
+    )
+    monkeypatch.setattr(settings, "START_LOCATION", limbo.dbref)
+    monkeypatch.setattr(settings, "DEFAULT_HOME", limbo.dbref)
+    yield limbo
+
+
+@pytest.fixture
+def content() -> DemoContent:
+    return read_content()
+
+
+def tagged(name: str) -> Any:
+    found = list(ObjectDB.objects.get_by_tag(name, category=build_demo.TAG))
+    assert len(found) == 1, name
+    return found[0]
+
+
+def counts() -> dict[str, int]:
+    return {
+        "objects": ObjectDB.objects.count(),
+        "accounts": AccountDB.objects.count(),
+        "components": len(components.registry().components),
+        "revisions": sum(len(components.revisions(c.key)) for c in read_content().components),
+        "cards": len(cards.card_names()),
+        "books": len(lorebooks.book_names()),
+    }
+
+
+def test_every_room_exit_person_and_thing_of_the_files_is_made(content: DemoContent) -> None:
+    build_demo.build()
+    for room in content.rooms:
+        made = tagged(f"room:{room.id}")
+        assert (made.key, made.db.desc) == (room.key, room.desc)
+        ways = {way.key: way.destination for way in made.exits}
+        assert ways == {way.key: tagged(f"room:{way.to}") for way in room.exits}
+        assert made.tags.get(category="zone") == build_demo.ZONE
+    for one in (*content.npcs, *content.objects):
+        here = [obj for obj in tagged(f"room:{one.room}").contents if obj.key == one.key]
+        assert [obj.db.desc for obj in here] == [one.desc]
+        assert set(one.aliases) <= set(here[0].aliases.all())
+
+
+def test_an_npc_plays_its_card_and_has_its_note_and_its_fallback_line(
+    content: DemoContent,
+) -> None:
+    build_demo.build()
+    for person, note in zip(content.npcs, content.notes, strict=True):
+        npc = tagged(f"npc:{person.id}")
+        card = cards.card_of(str(npc.id))
+        assert npc.is_typeclass(build_demo.NPC_TYPECLASS, exact=True)
+        assert card is not None
+        assert card.source == (DEMO / person.card).read_text(encoding="utf-8")
+        assert npc.fallback_line == person.fallback_line
+        stored = notes.notes_for(str(npc.id))
+        assert [(n.content, n.depth, n.role, n.every) for n in stored] == [
+            (note.content, note.depth, note.role, note.every)
+        ]
+
+
+def test_components_and_the_lorebook_count_in_the_whole_game(content: DemoContent) -> None:
+    build_demo.build()
+    for component in content.components:
+        stored = components.registry().get(component.key)
+        assert (stored.id, stored.content) == (component.id, component.content)
+        assert (stored.priority, stored.scope) == (component.priority, GAME)
+    assert [book.name for book in lorebooks.books_for([GAME])] == ["harbour"]
+
+
+def test_building_twice_makes_nothing_and_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    first = build_demo.build()
+    assert len(first) == len(capsys.readouterr().out.splitlines())
+    assert not [line for line in first if "left out" in line]
+    before = counts()
+    assert build_demo.build() == []
+    assert capsys.readouterr().out == ""
+    assert counts() == before
+
+
+def test_what_a_builder_edited_survives_the_next_start() -> None:
+    build_demo.build()
+    oren = tagged("npc:oren")
+    landing = tagged("room:landing")
+    landing.db.desc = "A new jetty, and nobody trusts it yet."
+    oren.key, oren.location = "Orin", tagged("room:inn")
+    components.update("mood", by="Tamsin", content="It is raining.", injection_depth=2)
+    components.update("system_prompt", by="Tamsin", content="Speak in verse.")
+    notes.set_note(str(oren.id), by="Tamsin", content="Oren has a cold.")
+    cards.save_card("oren", '{"name": "Orin"}', by="Tamsin")
+    lorebooks.save_book("harbour", '{"entries": []}', by="Tamsin")
+    before = counts()
+
+    assert build_demo.build() == []
+
+    assert counts() == before
+    assert landing.db.desc == "A new jetty, and nobody trusts it yet."
+    assert (oren.key, oren.location.key) == ("Orin", "The Dry Oar")
+    mood = components.registry().get("mood")
+    assert (mood.content, mood.injection_depth) == ("It is raining.", 2)
+    assert components.registry().get("system_prompt").content == "Speak in verse."
+    assert notes.notes_for(str(oren.id))[0].content == "Oren has a cold."
+    assert cards.get_card("oren").source == '{"name": "Orin"}'
+    assert lorebooks.get_book("harbour").source == '{"entries": []}'
+
+
+def test_what_a_builder_removed_stays_removed() -> None:
+    build_demo.build()
+    components.remove("mood", by="Tamsin")
+    tagged("npc:brida").delete()
+    notes.clear_notes(str(tagged("npc:oren").id), by="Tamsin")
+    before = counts()
+
+    assert build_demo.build() == []
+
+    assert counts() == before
+    with pytest.raises(UnknownComponentError):
+        components.registry().get("mood")
+    assert notes.notes_for(str(tagged("npc:oren").id)) == ()
+
+
+def test_a_part_taken_off_the_list_is_made_again() -> None:
+    build_demo.build()
+    components.remove("mood", by="Tamsin")
+    built = ServerConfig.objects.conf(build_demo.BUILT)
+    ServerConfig.objects.conf(build_demo.BUILT, [n for n in built if n != "component:mood"])
+    assert build_demo.build() == ["component mood"]
+
+
+def test_what_was_there_before_the_first_build_is_left_alone() -> None:
+    components.update("system_prompt", by="Tamsin", content="Speak in verse.")
+    cards.save_card("oren", '{"name": "Orin"}', by="Tamsin")
+    AccountDB.objects.create_user("anna", "", "her own password")
+    build_demo.build()
+    assert components.registry().get("system_prompt").content == "Speak in verse."
+    assert cards.get_card("oren").source == '{"name": "Orin"}'
+    assert AccountDB.objects.get_account_from_name("anna").check_password("her own password")
+
+
+def test_evennias_first_room_becomes_the_landing_where_new_characters_start(
+    new_game: Any,
+) -> None:
+    build_demo.build()
+    assert tagged("room:landing") == new_game
+    assert new_game.key == "The Ferry Landing"
+
+
+def test_a_first_room_that_somebody_changed_is_not_the_landing(new_game: Any) -> None:
+    new_game.db.desc = "Our own lobby."
+    build_demo.build()
+    assert tagged("room:landing") != new_game
+    assert (new_game.key, new_game.db.desc) == ("Limbo", "Our own lobby.")
+
+
+def test_the_demo_accounts_can_log_in_and_their_characters_stand_at_the_landing() -> None:
+    build_demo.build()
+    for (name, password), character_name, permission in build_demo.ACCOUNTS:
+        account = AccountDB.objects.get_account_from_name(name)
+        (character,) = account.characters.all()
+        assert account.check_password(password)
+        assert permission.lower() in [held.lower() for held in account.permissions.all()]
+        assert (character.key, character.location) == (character_name, tagged("room:landing"))
+        assert character.access(account, "puppet")
+
+
+def test_a_part_that_cannot_be_made_is_told_and_tried_again() -> None:
+    components.create(read_content().components[2].changed(key="weather"), by="Tamsin")
+    first = build_demo.build()
+    (line,) = (line for line in first if "left out" in line)
+    assert line.startswith("component:mood was left out: id 1200 is already taken")
+    assert "'weather'" in line
+    components.remove("weather", by="Tamsin")
+    assert build_demo.build() == ["component mood"]

@@ -1,0 +1,258 @@
+"""Builds the demo village of `world/demo/` into the running game.
+
+`build()` may run at every start: each thing is made once and remembered by name, so what a
+builder has edited, moved or removed since stays as the builder left it. To get a removed thing
+back, take its name out of the server's `demo_world_built` list and start the game again.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import transaction
+from evennia.accounts.models import AccountDB
+from evennia.objects.models import ObjectDB
+from evennia.server.initial_setup import LIMBO_DESC
+from evennia.server.models import ServerConfig
+from evennia.utils.create import create_object
+from evennia.utils.utils import class_from_module
+
+from evennia_ai.prompt.components import STATIC_IDS, PromptComponent, Scope
+from evennia_ai.prompt.errors import EvenniaAIError, UnknownComponentError
+from evennia_ai.store import cards, components, lorebooks, notes
+from world.demo_content import (
+    DEMO,
+    Book,
+    DemoContent,
+    Note,
+    Person,
+    Place,
+    Thing,
+    Way,
+    read_content,
+)
+
+DEMO_BUILDER: Final = ("builder", "harbour-builder-1")
+DEMO_PLAYER: Final = ("anna", "harbour-player-1")
+DEMO_QUESTION: Final = ("oren", "why did the night ferry to Saltholm stop running?")
+# Login, the name of the character, permission.
+ACCOUNTS: Final = (
+    (DEMO_BUILDER, "Tamsin", "Builder"),
+    (DEMO_PLAYER, "Anna", "Player"),
+)
+NPC_TYPECLASS: Final = "evennia_ai.game.npc.AINPC"
+BY: Final = "the demo world"
+BUILT: Final = "demo_world_built"
+TAG: Final = "demo"
+ZONE: Final = "ebbwick"
+"""The zone tag of every room: a scope for components and lore that count in the village alone."""
+
+# What a static component takes from the demo; the rest of it is the engine's.
+_STATIC_FIELDS: Final = ("name", "description", "content", "priority", "required")
+
+Make = Callable[[], str]
+
+
+class DemoWorldError(EvenniaAIError):
+    """A part of the demo world cannot be made in this game."""
+
+
+def build() -> list[str]:
+    """Make every part that was never made; one line for each, printed as well."""
+    lines = [line for name, make in _parts(read_content()) if (line := _once(name, make))]
+    for line in lines:
+        print(f"demo world: {line}")
+    return lines
+
+
+def _once(name: str, make: Make) -> str:
+    """What was made, or why it could not be; empty when there is nothing to tell."""
+    built = ServerConfig.objects.conf(BUILT, default=[])
+    if name in built:
+        return ""
+    try:
+        with transaction.atomic():
+            line = make()
+    except EvenniaAIError as error:
+        return f"{name} was left out: {error}"
+    ServerConfig.objects.conf(BUILT, [*built, name])
+    return line
+
+
+def _parts(content: DemoContent) -> Iterator[tuple[str, Make]]:
+    """Every part by name, in the order in which they need each other."""
+    for room in content.rooms:
+        make = _make_first_room if room.id == content.start else _make_room
+        yield f"room:{room.id}", partial(make, room)
+    for room in content.rooms:
+        for way in room.exits:
+            yield f"exit:{room.id}:{way.to}", partial(_make_exit, room, way)
+    for thing in content.objects:
+        yield f"object:{thing.id}", partial(_make_thing, thing)
+    yield from _authored(content)
+    for person in content.npcs:
+        yield f"npc:{person.id}", partial(_make_npc, person)
+        yield f"play:{person.id}", partial(_assign_card, person)
+    for note in content.notes:
+        yield f"note:{note.npc}", partial(_make_note, note)
+    for login, character, permission in ACCOUNTS:
+        make = partial(_make_account, login, character, permission, start=content.start)
+        yield f"account:{login[0]}", make
+
+
+def _authored(content: DemoContent) -> Iterator[tuple[str, Make]]:
+    for component in content.components:
+        make = _fill_static if component.key in STATIC_IDS else _make_component
+        yield f"component:{component.key}", partial(make, component)
+    for book in content.lorebooks:
+        yield f"lorebook:{book.name}", partial(_make_book, book)
+    for person in content.npcs:
+        yield f"card:{person.card_name}", partial(_make_card, person)
+
+
+def _make_first_room(room: Place) -> str:
+    """Where new characters start: Evennia's own first room, while nobody has changed it."""
+    limbo = ObjectDB.objects.get_id(settings.START_LOCATION)
+    if not limbo or limbo.db.desc != LIMBO_DESC.strip():
+        return _make_room(room)
+    limbo.key = room.key
+    limbo.aliases.add(list(room.aliases))
+    limbo.db.desc = room.desc
+    limbo.tags.batch_add(*_room_tags(room))
+    return f"room {room.key}, where new characters start"
+
+
+def _make_room(room: Place) -> str:
+    create_object(
+        settings.BASE_ROOM_TYPECLASS,
+        key=room.key,
+        aliases=list(room.aliases),
+        tags=_room_tags(room),
+        attributes=[("desc", room.desc)],
+    )
+    return f"room {room.key}"
+
+
+def _room_tags(room: Place) -> list[tuple[str, str]]:
+    return [(f"room:{room.id}", TAG), (ZONE, "zone")]
+
+
+def _make_exit(room: Place, way: Way) -> str:
+    here, there = _tagged(f"room:{room.id}"), _tagged(f"room:{way.to}")
+    create_object(
+        settings.BASE_EXIT_TYPECLASS,
+        key=way.key,
+        aliases=list(way.aliases),
+        location=here,
+        destination=there,
+    )
+    return f"way {way.key} from {here.key} to {there.key}"
+
+
+def _make_thing(thing: Thing) -> str:
+    _place(settings.BASE_OBJECT_TYPECLASS, thing)
+    return f"object {thing.key}"
+
+
+def _make_npc(person: Person) -> str:
+    npc = _place(NPC_TYPECLASS, person)
+    npc.fallback_line = person.fallback_line
+    npc.tags.add(f"npc:{person.id}", category=TAG)
+    return f"NPC {person.key} in {npc.location.key}"
+
+
+def _place(typeclass: str, one: Person | Thing) -> Any:
+    room = _tagged(f"room:{one.room}")
+    return create_object(
+        typeclass,
+        key=one.key,
+        aliases=list(one.aliases),
+        location=room,
+        home=room,
+        attributes=[("desc", one.desc)],
+    )
+
+
+def _fill_static(component: PromptComponent) -> str:
+    """Give a static component its content, unless somebody has given it one."""
+    if components.registry().get(component.key).content:
+        return ""
+    fields = {name: getattr(component, name) for name in _STATIC_FIELDS}
+    components.update(component.key, by=BY, **fields)
+    return f"content of component {component.key}"
+
+
+def _make_component(component: PromptComponent) -> str:
+    try:
+        components.registry().get(component.key)
+    except UnknownComponentError:
+        components.create(component, by=BY)
+        return f"component {component.key}"
+    return ""
+
+
+def _make_book(book: Book) -> str:
+    if book.name in lorebooks.book_names():
+        return ""
+    text = (DEMO / book.file).read_text(encoding="utf-8")
+    lorebooks.save_book(book.name, text, by=BY)
+    lorebooks.attach(book.name, Scope(kind=book.scope), by=BY)
+    return f"lorebook {book.name}"
+
+
+def _make_card(person: Person) -> str:
+    if person.card_name in cards.card_names():
+        return ""
+    text = (DEMO / person.card).read_text(encoding="utf-8")
+    cards.save_card(person.card_name, text, by=BY)
+    return f"card {person.card_name}"
+
+
+def _assign_card(person: Person) -> str:
+    ref = str(_tagged(f"npc:{person.id}").id)
+    if cards.card_of(ref) is not None:
+        return ""
+    cards.assign(ref, person.card_name, by=BY)
+    return f"card {person.card_name} for {person.key}"
+
+
+def _make_note(note: Note) -> str:
+    npc = _tagged(f"npc:{note.npc}")
+    if notes.notes_for(str(npc.id)):
+        return ""
+    notes.set_note(
+        str(npc.id),
+        by=BY,
+        content=note.content,
+        depth=note.depth,
+        role=note.role,
+        every=note.every,
+    )
+    return f"author's note for {npc.key}"
+
+
+def _make_account(
+    login: tuple[str, str], character_name: str, permission: str, *, start: str
+) -> str:
+    name, password = login
+    if AccountDB.objects.get_account_from_name(name):
+        return ""
+    kind = class_from_module(settings.BASE_ACCOUNT_TYPECLASS)
+    account, errors = kind.create(username=name, password=password, permissions=permission)
+    if errors:
+        raise DemoWorldError(f"account '{name}': {' '.join(map(str, errors))}")
+    character = account.characters.all()[0]
+    character.key = character_name
+    character.home = character.location = _tagged(f"room:{start}")
+    return f"account {name} ({permission}), who plays {character_name}"
+
+
+def _tagged(name: str) -> Any:
+    found = ObjectDB.objects.get_by_tag(name, category=TAG).first()
+    if found is None:
+        raise DemoWorldError(
+            f"nothing has the tag '{name}' ({TAG}) any more;"
+            f" give it to what should take its place: tag <object> = {name}:{TAG}"
+        )
+    return found
