@@ -1,0 +1,163 @@
+"""Books: entries together with what holds for all of them, and how a file becomes one.
+
+Read here: the book of Card V3 and V2 (also inside a `lorebook_v3` file) and SillyTavern's world
+files. A file that cannot be read raises and changes nothing; what could be read with a doubt is a
+notice on the book. The file's own JSON is not kept here: whoever stores it keeps it whole.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from evennia_ai.lorebook.decorators import MAX_NOTICES
+from evennia_ai.lorebook.entries import LoreEntry
+from evennia_ai.lorebook.entry_formats import read_entry
+from evennia_ai.lorebook.foreign import as_format_error, check_plain, one_line
+from evennia_ai.prompt.components import Trust
+from evennia_ai.prompt.errors import FormatError, NotYetError
+
+MAX_ENTRIES: Final = 100_000
+
+# Where a book may hang, narrow before wide: the order books are activated in.
+ATTACH_RANK: Final[Mapping[str, int]] = MappingProxyType(
+    {
+        "chat": 0,
+        "player": 1,
+        "character": 2,
+        "npc": 2,
+        "room": 3,
+        "faction": 4,
+        "zone": 5,
+        "game": 6,
+        "global": 6,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Lorebook:
+    """A book with its entries, in the file's order.
+
+    `scan_depth` and `token_budget` win over the rules, None leaves it to them. `attach` is one of
+    `ATTACH_RANK`. `revision` is the store's revision of the book. `notices` are for who imports it.
+    """
+
+    label: str
+    entries: tuple[LoreEntry, ...] = ()
+    scan_depth: int | None = None
+    token_budget: int | None = None
+    attach: str = "global"
+    revision: int = 0
+    trust: Trust = "builder"
+    notices: tuple[str, ...] = ()
+    _memo: dict[object, object] = field(default_factory=dict, repr=False)
+
+    @property
+    def memo(self) -> dict[object, object]:
+        """What was worked out for this very book and is worth keeping with it."""
+        return self._memo
+
+
+class _Book(BaseModel):
+    """What is read of a book beside its entries; other fields are left alone."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+    name: str | None = None
+    scan_depth: Annotated[int, Field(ge=0)] | None = None
+    token_budget: Annotated[int, Field(ge=0)] | None = None
+    recursive_scanning: bool | None = None
+
+
+def read_book(
+    data: Any,
+    *,
+    label: str = "",
+    attach: str = "global",
+    trust: Trust = "builder",
+    revision: int = 0,
+) -> Lorebook:
+    """The book that a file's JSON value holds; `label` wins over the book's own name.
+
+    FormatError: it is no book, or a field has a value it cannot have. NotYetError: it is a book of
+    a format that this version does not read.
+    """
+    where = f"book {one_line(label)}" if label else "book"
+    if attach not in ATTACH_RANK:
+        known = ", ".join(ATTACH_RANK)
+        raise FormatError("book", f"{where}: unknown attach {one_line(attach)!r}; known: {known}")
+    check_plain(data, kind="book", where=where)
+    raw = _unwrapped(data, where)
+    book = _checked(raw, where)
+    label = label or one_line(book.name or "") or "book"
+    listed = raw["entries"]
+    named = listed.items() if isinstance(listed, dict) else enumerate(listed)
+    entries: list[LoreEntry] = []
+    notices = _book_notices(book)
+    for index, (name, entry) in enumerate(named):
+        at = f"{where}.entries[{one_line(str(name))}]"
+        made, found = read_entry(entry, label=label, index=index, default_uid=str(name), where=at)
+        entries.append(made)
+        notices += [f"entry {made.uid}: {notice}" for notice in found]
+    return Lorebook(
+        label=label,
+        entries=tuple(entries),
+        scan_depth=book.scan_depth,
+        token_budget=book.token_budget,
+        attach=attach,
+        revision=revision,
+        trust=trust,
+        notices=_few(notices),
+    )
+
+
+def _unwrapped(data: Any, where: str) -> dict[str, Any]:
+    """The book itself, out of the frame a file may put around it."""
+    if not isinstance(data, dict):
+        raise FormatError("book", f"{where}: must be an object with `entries`")
+    for is_format, name in _NOT_YET:
+        if is_format(data):
+            raise NotYetError(f"a lorebook of {name}", where)
+    if data.get("spec") == "lorebook_v3":
+        data = data.get("data")
+    if not isinstance(data, dict) or "entries" not in data:
+        raise FormatError("book", f"{where}: has no `entries`; a book is an object with them")
+    return data
+
+
+def _checked(raw: Mapping[str, Any], where: str) -> _Book:
+    entries = raw["entries"]
+    if not isinstance(entries, list | dict):
+        raise FormatError("book", f"{where}.entries: must be a list or an object")
+    if len(entries) > MAX_ENTRIES:
+        raise FormatError("book", f"{where}: has more than {MAX_ENTRIES} entries; split it")
+    try:
+        return _Book.model_validate(raw)
+    except ValidationError as error:
+        raise as_format_error(error, kind="book", where=where) from error
+
+
+def _book_notices(book: _Book) -> list[str]:
+    notices: list[str] = []
+    if book.recursive_scanning:
+        notices.append("recursive_scanning: entries do not wake entries in this version")
+    if book.token_budget == 0:
+        notices.append("token_budget is 0: nothing of this book will ever fit")
+    return notices
+
+
+def _few(notices: list[str]) -> tuple[str, ...]:
+    once = list(dict.fromkeys(notices))
+    more = len(once) - MAX_NOTICES
+    return tuple(once[:MAX_NOTICES]) + ((f"and {more} more like these",) if more > 0 else ())
+
+
+# Marks of formats that are known by name only.
+_NOT_YET: Final = (
+    (lambda data: "lorebookVersion" in data, "NovelAI"),
+    (lambda data: data.get("kind") == "memory", "Agnai"),
+    (lambda data: data.get("type") == "risu", "RisuAI"),
+)

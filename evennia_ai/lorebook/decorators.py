@@ -1,0 +1,243 @@
+"""The `@@` lines at the head of an entry's content: parsed, chosen, cut off.
+
+Standard: Card V3, "Decorators". A decorator that is unknown, not supported, has a value it cannot
+have or is overruled by another one counts as absent, and the first usable `@@@` line under it takes
+its place. Only the head block counts; player text never comes here.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+# Name and values of one decorator that counts.
+Decorator = tuple[str, tuple[str, ...]]
+
+_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_DECORATOR: Final = re.compile(r"@@(@?)(?:([A-Za-z_]+)(?:[ \t]+(.*))?)?")
+_WHOLE: Final = re.compile(r"-?[0-9]+")
+_LARGEST: Final = 10**18
+MAX_NOTICES: Final = 20
+
+POSITIONS: Final[Mapping[str, Literal["before", "after"]]] = {
+    "before_desc": "before",
+    "after_desc": "after",
+}
+ROLES: Final = ("assistant", "system", "user")
+LISTS: Final = frozenset({"additional_keys", "exclude_keys"})
+REPEATABLE: Final = frozenset({"additional_keys"})
+FLAGS: Final = frozenset({"activate", "dont_activate", "ignore_on_max_context"})
+
+
+@dataclass(frozen=True, slots=True)
+class Decorated:
+    """Content taken apart: the decorators that count, in their order, and the text after them."""
+
+    decorators: tuple[Decorator, ...]
+    text: str
+    notices: tuple[str, ...] = ()
+
+    def value(self, name: str) -> str | None:
+        """The value of a decorator that counts, None where it does not."""
+        return next((values[0] for known, values in self.decorators if known == name), None)
+
+    def lists(self, name: str) -> list[tuple[str, ...]]:
+        """The values of each line of this name that counts."""
+        return [values for known, values in self.decorators if known == name]
+
+    def has(self, name: str) -> bool:
+        """Whether a decorator of this name counts."""
+        return any(known == name for known, _ in self.decorators)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One `@@` line as written; `problem` says why it cannot count, "" where it can."""
+
+    name: str
+    values: tuple[str, ...]
+    problem: str
+
+
+def read_decorators(content: str) -> Decorated:
+    """`content` taken apart. Never raises: what cannot be read is a notice."""
+    lines, text = _head(content)
+    if not lines:
+        return Decorated((), content)
+    chains = list(_chains(lines))
+    chosen, notices = _chosen(chains, overruled=frozenset())
+    overruled = _overruled({line.name for line in chosen})
+    if overruled:
+        chosen, notices = _chosen(chains, overruled=overruled)
+    decorators = tuple((line.name, line.values) for line in chosen)
+    return Decorated(decorators, text, _few(notices))
+
+
+def whole_number(text: str) -> int:
+    """The number a checked value stands for; one of more digits than any count has is cut."""
+    if len(text) > 18:
+        return -_LARGEST if text.startswith("-") else _LARGEST
+    return int(text)
+
+
+def _head(content: str) -> tuple[list[str], str]:
+    """The decorator lines at the head, blank lines skipped, and what comes after them."""
+    lines: list[str] = []
+    at = 0
+    while at < len(content):
+        found = _LINE.match(content, at)
+        assert found is not None  # the pattern matches the empty line too
+        line = found[0].strip()
+        if line and not line.startswith("@@"):
+            break
+        if line:
+            lines.append(line)
+        at = found.end()
+    return lines, content[at:]
+
+
+def _chains(lines: Iterable[str]) -> Iterator[list[_Line]]:
+    """Each decorator with its fallbacks, first to last; a fallback of nothing stands alone."""
+    chain: list[_Line] = []
+    for text in lines:
+        is_fallback = text.startswith("@@@")
+        if chain and not is_fallback:
+            yield chain
+            chain = []
+        if is_fallback and not chain:
+            chain = [_Line(text, (), "is a fallback of nothing")]
+        else:
+            chain.append(_read(text))
+    if chain:
+        yield chain
+
+
+def _read(text: str) -> _Line:
+    found = _DECORATOR.fullmatch(text)
+    if found is None or found[2] is None:
+        return _Line(text, (), "is no decorator")
+    name, rest = found[2], (found[3] or "").strip()
+    values = _values(name, rest)
+    return _Line(name, values, _problem(name, values))
+
+
+def _values(name: str, rest: str) -> tuple[str, ...]:
+    if name in FLAGS:
+        return ()
+    if name in LISTS:
+        return tuple(value for part in rest.split(",") if (value := part.strip()))
+    return (rest,) if rest else ()
+
+
+def _problem(name: str, values: tuple[str, ...]) -> str:
+    if name in _UNSUPPORTED:
+        return _UNSUPPORTED[name]
+    wanted = _WANTED.get(name)
+    if wanted is None:
+        return "is not known"
+    check, words = wanted
+    return "" if check(values) else f"wants {words}"
+
+
+def _chosen(
+    chains: Iterable[list[_Line]], *, overruled: frozenset[str]
+) -> tuple[list[_Line], list[str]]:
+    """The lines that count: the first usable one of each chain, the first of each name."""
+    chosen: list[_Line] = []
+    notices: list[str] = []
+    taken: set[str] = set()
+    for chain in chains:
+        line = _usable(chain, overruled, notices)
+        if line is None:
+            continue
+        if line.name in taken and line.name not in REPEATABLE:
+            notices.append(f"@@{line.name} is there twice; the first counts")
+            continue
+        taken.add(line.name)
+        chosen.append(line)
+    return chosen, notices
+
+
+def _usable(chain: list[_Line], overruled: frozenset[str], notices: list[str]) -> _Line | None:
+    for line in chain:
+        if line.problem:
+            notices.append(f"@@{line.name.lstrip('@')[:60]} {line.problem}; it is ignored")
+        elif line.name in overruled:
+            over = " or ".join(f"@@{name}" for name in _OVERRULED_BY[line.name])
+            notices.append(f"@@{line.name} is ignored beside {over}")
+        else:
+            return line
+    return None
+
+
+def _overruled(names: set[str]) -> frozenset[str]:
+    return frozenset(
+        name for name, over in _OVERRULED_BY.items() if name in names and not names.isdisjoint(over)
+    )
+
+
+def _few(notices: list[str]) -> tuple[str, ...]:
+    """The notices, each once, at most `MAX_NOTICES` of them."""
+    once = list(dict.fromkeys(notices))
+    more = len(once) - MAX_NOTICES
+    return tuple(once[:MAX_NOTICES]) + ((f"and {more} more like these",) if more > 0 else ())
+
+
+Check = Callable[[tuple[str, ...]], bool]
+
+
+def _whole_from(low: int | None) -> Check:
+    def check(values: tuple[str, ...]) -> bool:
+        if not values or not _WHOLE.fullmatch(values[0]):
+            return False
+        return low is None or whole_number(values[0]) >= low
+
+    return check
+
+
+def _among(choices: Iterable[str]) -> Check:
+    known = frozenset(choices)
+    return lambda values: bool(values) and values[0] in known
+
+
+def _some(values: tuple[str, ...]) -> bool:
+    return bool(values)
+
+
+def _anything(values: tuple[str, ...]) -> bool:
+    return True
+
+
+# What this room does: name -> check of the values, and the words for what is wanted.
+_WANTED: Final[Mapping[str, tuple[Check, str]]] = {
+    "activate": (_anything, ""),
+    "activate_only_after": (_whole_from(0), "a whole number, 0 or more"),
+    "activate_only_every": (_whole_from(1), "a whole number, 1 or more"),
+    "additional_keys": (_some, "one key or more"),
+    "depth": (_whole_from(None), "a whole number"),
+    "dont_activate": (_anything, ""),
+    "exclude_keys": (_some, "one key or more"),
+    "ignore_on_max_context": (_anything, ""),
+    "is_greeting": (_whole_from(0), "a whole number, 0 or more"),
+    "position": (_among(POSITIONS), "one of " + ", ".join(POSITIONS)),
+    "reverse_depth": (_whole_from(None), "a whole number"),
+    "role": (_among(ROLES), "one of " + ", ".join(ROLES)),
+    "scan_depth": (_whole_from(0), "a whole number, 0 or more"),
+}
+_OTHER_KIND = "is for prompts that are one text, not messages"
+# Decorators of the standard that are not done here, and why.
+_UNSUPPORTED: Final[Mapping[str, str]] = {
+    "disable_ui_prompt": "is never honoured: a card cannot switch off the game's own prompts",
+    "dont_activate_after_match": "needs a memory of matches, which this version does not have",
+    "instruct_depth": _OTHER_KIND,
+    "instruct_scan_depth": _OTHER_KIND,
+    "is_user_icon": "needs user icons, which this version does not have",
+    "keep_activate_after_match": "needs a memory of matches, which this version does not have",
+    "reverse_instruct_depth": _OTHER_KIND,
+}
+# Which others, where they count, make a decorator count for nothing.
+_OVERRULED_BY: Final[Mapping[str, tuple[str, ...]]] = {
+    "depth": ("position",),
+    "reverse_depth": ("position", "depth"),
+    "dont_activate": ("activate",),
+}

@@ -1,0 +1,131 @@
+"""Foreign data at the door: strict JSON, limits that a hostile file meets first, one-line errors.
+
+Whatever passed here is made of plain JSON values, nests at most `MAX_NESTING` deep, has finite
+numbers of an ordinary size and texts that can be written as UTF-8. Cards and books both come in
+this way.
+"""
+
+import json
+import math
+import re
+from collections import Counter
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from evennia_ai.prompt.errors import FormatError
+
+MAX_NESTING: Final = 64
+MAX_NUMBER: Final = 2**63
+MAX_TEXT: Final = 20_000_000
+MAX_LINE: Final = 300
+
+_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+
+# pydantic's error type -> what was wanted, in our words.
+_WANTED: Final = {
+    "bool_type": "must be true or false",
+    "dict_type": "must be an object",
+    "finite_number": "must be a finite number",
+    "float_type": "must be a number",
+    "int_type": "must be a whole number",
+    "list_type": "must be a list",
+    "missing": "is missing",
+    "model_type": "must be an object",
+    "string_type": "must be text",
+}
+
+
+def parse_json(text: str, *, kind: str, where: str) -> tuple[Any, tuple[str, ...]]:
+    """The value that `text` holds as strict JSON, and a notice for each member written twice.
+
+    FormatError: the text is no JSON, or is over a limit; it names line and column where it can.
+    """
+    if len(text) > MAX_TEXT:
+        raise FormatError(kind, f"{where}: more than {MAX_TEXT} characters; make it smaller")
+    notices: dict[str, None] = {}
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) != len(pairs):
+            times = Counter(name for name, _ in pairs)
+            for name in [name for name in made if times[name] > 1]:
+                notices[f"member '{one_line(name)}' is there twice; the last counts"] = None
+        return made
+
+    try:
+        value = json.loads(
+            text.removeprefix("\ufeff"), object_pairs_hook=members, parse_constant=_refuse_constant
+        )
+    except json.JSONDecodeError as error:
+        at = f"line {error.lineno}, column {error.colno}"
+        raise FormatError(kind, f"{where}: no valid JSON ({error.msg} at {at})") from error
+    except RecursionError as error:
+        raise FormatError(kind, _too_deep(where)) from error
+    except ValueError as error:  # NaN, Infinity, or a number with thousands of digits
+        raise FormatError(kind, f"{where}: no valid JSON ({one_line(str(error))})") from error
+    check_plain(value, kind=kind, where=where)
+    return value, tuple(notices)
+
+
+def check_plain(value: Any, *, kind: str, where: str) -> None:
+    """FormatError where `value` is not made of JSON's own types within the limits.
+
+    Lists and objects that are shared are looked at once for each depth they stand at, so that a
+    file of aliases costs no more than it is long; one that holds itself is too deep.
+    """
+    deepest: dict[int, int] = {}
+    waiting: list[tuple[Any, int]] = [(value, 1)]
+    while waiting:
+        item, depth = waiting.pop()
+        if isinstance(item, dict | list):
+            if depth > MAX_NESTING:
+                raise FormatError(kind, _too_deep(where))
+            if deepest.get(id(item), 0) >= depth:
+                continue
+            if isinstance(item, dict) and not all(isinstance(name, str) for name in item):
+                raise FormatError(kind, f"{where}: a member's name is not text; put it in quotes")
+            deepest[id(item)] = depth
+            waiting += [(child, depth + 1) for child in _children(item)]
+        elif problem := _problem(item):
+            raise FormatError(kind, f"{where}: {problem}")
+
+
+def as_format_error(error: ValidationError, *, kind: str, where: str) -> FormatError:
+    """The first of pydantic's findings as one line that names the path."""
+    found = error.errors(include_url=False, include_input=False)[0]
+    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in found["loc"])
+    wanted = _WANTED.get(found["type"], found["msg"])
+    return FormatError(kind, f"{where}{one_line(path)}: {wanted}")
+
+
+def one_line(text: str) -> str:
+    """`text` for a message: no control characters, at most `MAX_LINE` characters."""
+    shown = _CONTROL.sub(" ", _LONE_SURROGATE.sub("?", text))
+    return shown if len(shown) <= MAX_LINE else shown[: MAX_LINE - 3] + "..."
+
+
+def _children(item: dict[Any, Any] | list[Any]) -> list[Any]:
+    return item if isinstance(item, list) else [*item, *item.values()]
+
+
+def _problem(item: Any) -> str:
+    if item is None or isinstance(item, bool):
+        return ""
+    if isinstance(item, str):
+        broken = not item.isascii() and _LONE_SURROGATE.search(item)
+        return f"a text has half a character ({one_line(item)[:40]!r})" if broken else ""
+    if isinstance(item, int):
+        return "" if abs(item) <= MAX_NUMBER else "a number is too large"
+    if isinstance(item, float):
+        return "" if math.isfinite(item) else "a number is not finite"
+    return f"a value of type {type(item).__name__} is no JSON"
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _too_deep(where: str) -> str:
+    return f"{where}: nested more than {MAX_NESTING} deep; make it flatter"
