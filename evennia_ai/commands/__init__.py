@@ -1,0 +1,1 @@
+"""The commands of evennia_ai; `evennia_ai.commands.cmdset.AICmdSet` has them all."""

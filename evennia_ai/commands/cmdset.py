@@ -1,0 +1,20 @@
+"""AICmdSet: every command of evennia_ai, added to a game by one line."""
+
+from evennia.commands.cmdset import CmdSet
+
+from evennia_ai.commands.inspect import CmdAI
+from evennia_ai.commands.setup.card import CmdCard
+from evennia_ai.commands.setup.component import CmdComponent
+from evennia_ai.commands.setup.note import CmdNote
+from evennia_ai.commands.talk import CmdTalk
+
+
+class AICmdSet(CmdSet):
+    """The commands of evennia_ai; none of them replaces one of Evennia's."""
+
+    key = "evennia_ai"
+
+    def at_cmdset_creation(self) -> None:
+        """Add them all."""
+        for command in (CmdComponent, CmdCard, CmdNote, CmdAI, CmdTalk):
+            self.add(command())

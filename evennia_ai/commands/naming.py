@@ -1,0 +1,140 @@
+"""What builders' words mean: NPCs, rooms, `<key>@<scope>`, whole numbers.
+
+Each function gives a value or raises `CommandError` with one clear line.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from evennia.objects.objects import DefaultRoom
+
+from evennia_ai.commands.strict import CommandError
+from evennia_ai.game.npc import AIMixin
+from evennia_ai.prompt.components import GAME, Scope
+from evennia_ai.prompt.registry import ComponentRegistry
+
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
+_DBREF: Final = re.compile(r"#([0-9]{1,18})")
+SCOPE_FORMS: Final = "@game, @zone:<tag>, @room, @room:<room> or @npc:<name>"
+
+
+def whole_number(text: str, *, what: str, words: str = "") -> int:
+    """`text` as a whole number, 0 or more; `words` names what else might stand there."""
+    if _WHOLE.fullmatch(text):
+        number = int(text)
+        if number >= 0:
+            return number
+    other = f", or {words}" if words else ""
+    raise CommandError(
+        f"The {what} must be a whole number, 0 or more{other}; '{text}' is not."
+        " Nothing was changed."
+    )
+
+
+def any_whole_number(text: str, *, what: str) -> int:
+    """`text` as a whole number, which may be negative."""
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    raise CommandError(f"The {what} must be a whole number; '{text}' is not. Nothing was changed.")
+
+
+def npc_named(caller: Any, name: str) -> Any:
+    """The NPC with a mind that `name` means for `caller`: somebody here first, then anywhere."""
+    return _one(caller, name, what="NPC", accepts=lambda found: isinstance(found, AIMixin))
+
+
+def npc_here(caller: Any, name: str) -> Any:
+    """The NPC with a mind that `name` means among those who are where `caller` is."""
+    found = [
+        candidate
+        for candidate in caller.search(name, location=caller.location, quiet=True)
+        if isinstance(candidate, AIMixin)
+    ]
+    return _only(found, name, nobody=f"There is nobody called '{name}' here to talk to.")
+
+
+def component_named(caller: Any, text: str, *, registry: ComponentRegistry) -> tuple[str, Scope]:
+    """Key or ID, and scope, of `<key>[@<scope>]`."""
+    wanted, at, place = text.partition("@")
+    if not wanted.strip():
+        raise CommandError(f"Name a component by its key or ID before '@{place}'.")
+    scope = scope_named(caller, place.strip(), registry=registry) if at else GAME
+    return wanted.strip(), scope
+
+
+def scope_named(caller: Any, text: str, *, registry: ComponentRegistry) -> Scope:
+    """The scope that `text` means, the word behind the @."""
+    kind, _, name = text.partition(":")
+    kind, name = kind.strip().lower(), name.strip()
+    reader = _SCOPES.get(kind)
+    if reader is None:
+        raise CommandError(f"'@{text}' is no scope; there are {SCOPE_FORMS}.")
+    dbref = _DBREF.fullmatch(name)
+    if dbref:  # what is stored for an object that is gone can still be named
+        known = Scope(kind=kind, ref=dbref[1])  # type: ignore[arg-type]
+        if any(component.scope == known for component in registry):
+            return known
+    return reader(caller, name)
+
+
+def _game_scope(caller: Any, name: str) -> Scope:
+    if name:
+        raise CommandError(f"'@game' is the whole game and takes no name; you wrote '{name}'.")
+    return GAME
+
+
+def _zone_scope(caller: Any, name: str) -> Scope:
+    if not name:
+        raise CommandError("Name the zone by its tag: @zone:<tag>.")
+    return Scope(kind="zone", ref=name.lower())  # Evennia keeps tags in small letters
+
+
+def _room_scope(caller: Any, name: str) -> Scope:
+    if name:
+        room = _one(caller, name, what="room", accepts=lambda it: isinstance(it, DefaultRoom))
+    else:
+        room = caller.location
+    if room is None:
+        raise CommandError("You are in no room; name one: @room:<room>.")
+    return Scope(kind="room", ref=str(room.id))
+
+
+def _npc_scope(caller: Any, name: str) -> Scope:
+    if not name:
+        raise CommandError("Name the NPC: @npc:<name>.")
+    return Scope(kind="npc", ref=str(npc_named(caller, name).id))
+
+
+_SCOPES: Final[dict[str, Callable[[Any, str], Scope]]] = {
+    "game": _game_scope,
+    "zone": _zone_scope,
+    "room": _room_scope,
+    "npc": _npc_scope,
+}
+
+
+def _one(caller: Any, name: str, *, what: str, accepts: Callable[[Any], bool]) -> Any:
+    near = caller.search(name, quiet=True)
+    found = [it for it in near if accepts(it)]
+    if not found:
+        far = caller.search(name, global_search=True, quiet=True)
+        found = [it for it in far if accepts(it)]
+        near = near or far
+    mindless = what == "NPC" and near and not found
+    why = (
+        f"'{name}' is there, but has no mind: only objects of the typeclass AINPC, or of one"
+        " with AIMixin, do."
+        if mindless
+        else f"There is no {what} called '{name}'."
+    )
+    return _only(found, name, nobody=why)
+
+
+def _only(found: list[Any], name: str, *, nobody: str) -> Any:
+    if not found:
+        raise CommandError(nobody)
+    if len(found) > 1:
+        which = ", ".join(f"{it.key} (#{it.id})" for it in found[:8])
+        raise CommandError(f"'{name}' could be {which}; name one by its number, as #{found[0].id}.")
+    return found[0]

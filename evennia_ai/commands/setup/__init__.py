@@ -1,0 +1,1 @@
+"""Commands by which builders set up what NPCs are told."""

@@ -1,0 +1,306 @@
+"""The command `component`: builders list, show, make and change prompt components.
+
+The command only translates: what is allowed is the registry's and the store's to say. The bare
+command reads; every change needs its own switch.
+"""
+
+import re
+from collections.abc import Generator
+from typing import Any, Final
+
+from evennia_ai.commands.naming import (
+    any_whole_number,
+    component_named,
+    npc_named,
+    scope_named,
+    whole_number,
+)
+from evennia_ai.commands.setup import listing
+from evennia_ai.commands.setup.editing import open_editor
+from evennia_ai.commands.shown import shown_line
+from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand
+from evennia_ai.prompt.components import PromptComponent, Scope
+from evennia_ai.prompt.errors import StaticComponentError
+from evennia_ai.prompt.report import report_of, trace_lines
+from evennia_ai.store import components as store
+
+_CREATE: Final = "component/create <key>[@<scope>] = <id>[, <role>][: <text>]"
+# What stands right of "=" in /create.
+_NEW: Final = re.compile(r"([^,:\s]*)\s*(?:,\s*([^:\s]*)\s*)?(?::\s*(.*))?", re.DOTALL)
+
+
+class CmdComponent(StrictCommand):
+    """
+    List, show and change the components that prompts are made of
+
+    Usage:
+      component [@<scope>]
+      component <key or id>[@<scope>]
+      component/create <key>[@<scope>] = <id>[, <role>][: <text>]
+      component/<switch> <key or id>[@<scope>] [= <value>]
+      component/preview <npc>
+
+    Switches:
+      create    - make a component; without a text the editor opens
+      edit      - open the editor on its text
+      depth     - <n | normal | bottom>: n messages from the newest, inside
+                  the history; 0 or normal: at its ID; bottom: after the
+                  newest message. Without a value: show it
+      order     - <n>: what stands first at the same depth; low first
+      role      - <system | user | assistant | tool>
+      move      - <id>: give it another ID, its place in the prompt
+      enable    - let it take part
+      off       - keep it and leave it out of every prompt
+      remove    - remove it, after a question
+      revisions - who changed what, and when
+      revert    - <revision>: make it what it was then
+      preview   - the prompt an NPC would send now; looking changes nothing
+
+    Examples:
+      component
+      component mood
+      component/create mood = 1200, system: The air smells of {{weather}}.
+      component/create mood@npc:oren = 1200: Oren is in a foul temper.
+      component/depth mood = 2
+      component/depth mood = normal
+      component/order mood@room = 50
+      component/revert mood = 3
+      component/preview oren
+
+    A component is one text of the prompt and its ID is its place: 0 to 4999
+    stand before the conversation, 5001 to 5499 between it and the facts of the
+    moment (5500), and so on. Those of the game itself (0, 1000, 1500 ... 7000)
+    can be edited and switched off; they cannot be moved or removed.
+
+    The scope is the whole game unless you name another: @zone:<tag>, @room,
+    @room:<room> or @npc:<name>. Where several have the same key, the narrowest
+    counts. A depth deeper than the history is its top: a component never leaves
+    the conversation.
+    """
+
+    key = "component"
+    aliases = ["comp"]
+    locks = BUILDER_LOCK.format(key="component")
+    help_category = "Building"
+    auto_help = True
+    verbs = {
+        "": "look",
+        "create": "create",
+        "edit": "edit",
+        "depth": "depth",
+        "order": "order",
+        "role": "role",
+        "move": "move",
+        "enable": "enable",
+        "off": "switch_off",
+        "remove": "remove",
+        "revisions": "revisions",
+        "revert": "revert",
+        "preview": "preview",
+    }
+
+    def look(self) -> None:
+        """List components, or show one in full."""
+        self._refuse_value()
+        registry = store.registry()
+        if self.lhs and not self.lhs.startswith("@"):
+            found = self._found(self.lhs)
+            changes = store.revisions(found.key, scope=found.scope)
+            self.show("\n".join(listing.shown(found, changes)))
+            return
+        components = list(registry)
+        if self.lhs:
+            scope = scope_named(self.caller, self.lhs[1:], registry=registry)
+            components = [c for c in components if c.scope == scope]
+        self.show("\n".join(listing.listed(components)))
+
+    def create(self) -> None:
+        """Make a component, and open the editor where no text was given."""
+        named, value = self.both(_CREATE)
+        key, scope = component_named(self.caller, named, registry=store.registry())
+        given = _NEW.fullmatch(value)
+        if given is None:
+            raise CommandError(f"Usage: {_CREATE}")
+        component_id, role, text = given.groups()
+        made = store.create(
+            PromptComponent(
+                id=whole_number(component_id, what="ID"),
+                key=key,
+                role=role or "system",
+                content=text or "",
+                scope=scope,
+            ),
+            by=self._builder(),
+        )
+        self.say(f"Made {listing.labelled(made)} ({made.id}), role {made.role}.")
+        if not made.content:
+            open_editor(self.caller, made, by=self._builder())
+
+    def edit(self) -> None:
+        """Open the editor on a component's text."""
+        self._refuse_value()
+        open_editor(self.caller, self._component("edit"), by=self._builder())
+
+    def depth(self) -> None:
+        """Show, set or clear how deep in the history a component stands."""
+        component = self._component("depth", "<n | normal | bottom>")
+        if self.rhs is None:
+            self.say(f"{listing.labelled(component)} {listing.place_in_words(component)}.")
+            return
+        self._refuse_static(component, "injected by depth")
+        fields = _depth_fields(self.rhs)
+        self._changed(component, **fields)
+
+    def order(self) -> None:
+        """Show or set what stands first at the same depth."""
+        component = self._component("order", "<n>")
+        if self.rhs is None:
+            self.say(f"{listing.labelled(component)} has order {component.injection_order}.")
+            return
+        self._refuse_static(component, "ordered at a depth")
+        self._changed(component, injection_order=any_whole_number(self.rhs, what="order"))
+
+    def role(self) -> None:
+        """Show or set the role of a component's message."""
+        component = self._component("role", "<role>")
+        if self.rhs is None:
+            self.say(f"{listing.labelled(component)} has role {component.role}.")
+            return
+        self._refuse_static(component, "given another role")
+        self._changed(component, role=self.rhs.lower())
+
+    def move(self) -> None:
+        """Give a component another ID."""
+        self.both("component/move <key or id>[@<scope>] = <id>")
+        component = self._component("move")
+        self._changed(component, id=whole_number(self.rhs, what="ID"))
+
+    def enable(self) -> None:
+        """Let a component take part."""
+        self._refuse_value()
+        self._changed(self._component("enable"), enabled=True)
+
+    def switch_off(self) -> None:
+        """Leave a component out of every prompt."""
+        self._refuse_value()
+        self._changed(self._component("off"), enabled=False)
+
+    def remove(self) -> Generator[Any, Any, None]:
+        """Remove a component, once the builder said yes."""
+        self._refuse_value()
+        component = self._component("remove")
+        named = listing.labelled(component)
+        if component.is_static:
+            raise StaticComponentError(component.key, "removed")
+        return self._remove_after_yes(component, named)
+
+    def revisions(self) -> None:
+        """Who changed what, and when."""
+        self._refuse_value()
+        key, scope = self._key_and_scope("revisions")
+        changes = store.revisions(key, scope=scope)
+        if not changes:
+            self.say(f"{key} was never changed.")
+            return
+        self.show("\n".join(listing.history_of(key, changes)))
+
+    def revert(self) -> None:
+        """Make a component what it was at a revision; a removed one comes back."""
+        self.both("component/revert <key>[@<scope>] = <revision>")
+        key, scope = self._key_and_scope("revert")
+        number = whole_number(self.rhs, what="revision")
+        back = store.revert(key, number, by=self._builder(), scope=scope)
+        self.say(
+            f"{listing.labelled(back)} is what it was at revision {number}; this is revision"
+            f" {back.revision}. It {listing.place_in_words(back)}."
+        )
+
+    def preview(self) -> None:
+        """The prompt an NPC would send now, first its trace, then every message in full."""
+        self._refuse_value()
+        npc = npc_named(self.caller, self.wanted("component/preview <npc>"))
+        report = report_of(npc.ai.preview())
+        lines = [f"What {npc.key} would send now; nothing was changed.", *trace_lines(report)]
+        for number, message in enumerate(report.messages):
+            name = f", {message.name}" if message.name else ""
+            lines += ["", f"== {number}: {message.role}{name} ==", message.content]
+        self.show("\n".join(lines))
+
+    def _remove_after_yes(
+        self, component: PromptComponent, named: str
+    ) -> Generator[Any, Any, None]:
+        question = f"Remove {named} ({component.id})? It can come back with /revert. yes/[no]"
+        answer = yield shown_line(question)
+        if str(answer).strip().lower() not in ("y", "yes"):
+            self.say(f"{named} stays.")
+            return
+        now = store.registry().get(component.key, scope=component.scope)
+        if now != component:
+            self.say(f"{named} was changed while you were asked, so it stays; look at it again.")
+            return
+        store.remove(component.key, by=self._builder(), scope=component.scope)
+        self.say(f"Removed {named}.")
+
+    def _changed(self, component: PromptComponent, **fields: Any) -> None:
+        changed = store.update(
+            component.key,
+            by=self._builder(),
+            scope=component.scope,
+            seen_revision=component.revision,
+            **fields,
+        )
+        if changed == component:
+            self.say(f"{listing.labelled(component)} is so already; nothing was changed.")
+            return
+        state = "on" if changed.enabled else "off"
+        self.say(
+            f"{listing.labelled(changed)} ({changed.id}, {changed.role}, {state})"
+            f" {listing.place_in_words(changed)}. Revision {changed.revision}."
+        )
+
+    def _component(self, switch: str, value: str = "") -> PromptComponent:
+        suffix = f" = {value}" if value else ""
+        return self._found(self.wanted(f"component/{switch} <key or id>[@<scope>]{suffix}"))
+
+    def _key_and_scope(self, switch: str) -> tuple[str, Scope]:
+        """The key, also of a component that was removed, and the scope."""
+        text = self.wanted(f"component/{switch} <key or id>[@<scope>]")
+        registry = store.registry()
+        wanted, scope = component_named(self.caller, text, registry=registry)
+        if any(str(c.id) == wanted and c.scope == scope for c in registry):
+            wanted = registry.get(wanted, scope=scope).key
+        elif not store.revisions(wanted, scope=scope):
+            registry.get(wanted, scope=scope)
+        return wanted, scope
+
+    def _found(self, text: str) -> PromptComponent:
+        registry = store.registry()
+        wanted, scope = component_named(self.caller, text, registry=registry)
+        return registry.get(wanted, scope=scope)
+
+    def _refuse_value(self) -> None:
+        """The bare command and the switches without a value change nothing by a stray "="."""
+        if self.rhs is not None:
+            usage = f"component/<switch> {self.lhs} = {self.rhs}"
+            raise CommandError(
+                f"This takes no '='; to change something name a switch: {usage}."
+                " Nothing was changed."
+            )
+
+    def _refuse_static(self, component: PromptComponent, action: str) -> None:
+        if component.is_static:
+            raise StaticComponentError(component.key, action)
+
+    def _builder(self) -> str:
+        return str(self.caller.key)
+
+
+def _depth_fields(value: str) -> dict[str, Any]:
+    """The fields that put a component at this depth; 0 is no depth at all, as in the issue."""
+    word = value.lower()
+    if word == "bottom":
+        return {"injection_depth": 0, "placement": "history"}
+    if word == "normal":
+        return {"injection_depth": 0, "placement": "ordered"}
+    depth = whole_number(value, what="depth", words="normal or bottom")
+    return {"injection_depth": depth, "placement": "history" if depth else "ordered"}

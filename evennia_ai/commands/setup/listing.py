@@ -1,0 +1,151 @@
+"""How components look to a builder: the list that reads as the prompt does, and one in full."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from evennia_ai.prompt.columns import clipped, padded, visible
+from evennia_ai.prompt.components import GAME, HISTORY_ID, PromptComponent
+from evennia_ai.prompt.tokens import ESTIMATE
+from evennia_ai.store.revisions import ComponentRevision
+
+WIDTH: Final = 78
+_KEY_COLUMNS: Final = 30
+_HEADINGS: Final = f"{'role':9} {'depth':>10} {'order':>7} {'on':3} tokens"
+HEAD: Final = f"{'ID':>5}  {padded('key', _KEY_COLUMNS)} {_HEADINGS}"
+# What a builder may look up in the list of revisions.
+_SHOWN_FIELDS: Final = (
+    "id",
+    "key",
+    "name",
+    "description",
+    "content",
+    "role",
+    "enabled",
+    "injection_depth",
+    "injection_order",
+    "placement",
+    "volatile",
+    "trust",
+    "priority",
+    "required",
+)
+
+
+def listed(components: Iterable[PromptComponent]) -> list[str]:
+    """The components in the order of the prompt, injected ones inside the history."""
+    in_order = sorted(components, key=lambda c: (c.id, c.key, str(c.scope)))
+    ordered = [c for c in in_order if c.placement == "ordered"]
+    injected = sorted(
+        (c for c in in_order if c.placement == "history"),
+        key=lambda c: (-c.injection_depth, c.injection_order, c.id, c.key),
+    )
+    lines = [HEAD, "-" * WIDTH]
+    lines += [_row(c) for c in ordered if c.id <= HISTORY_ID]
+    lines += _inside_history(injected)
+    return lines + [_row(c) for c in ordered if c.id > HISTORY_ID]
+
+
+def shown(component: PromptComponent, revisions: Sequence[ComponentRevision]) -> list[str]:
+    """One component in full, and who changed it last."""
+    c = component
+    static = ", static" if c.is_static else ""
+    marks = f"{', required' if c.required else ''}{', volatile' if c.volatile else ''}"
+    lines = [
+        f"{labelled(c)} ({c.id}){static}: {c.name or 'no name'}",
+        *([f"  {c.description}"] if c.description else []),
+        f"  scope {c.scope}, role {c.role}, {'on' if c.enabled else 'off'}",
+        f"  {place_in_words(c)}",
+        f"  priority {c.priority}, trust {c.trust}{marks}",
+        f"  revision {c.revision}, {_last_change(revisions)}",
+    ]
+    if not c.content.strip():
+        return [*lines, "  no content: it gives no message"]
+    return [*lines, f"  content, about {ESTIMATE.count(c.content)} tokens:", "", c.content]
+
+
+def place_in_words(component: PromptComponent) -> str:
+    """Where a component stands in the prompt."""
+    if component.placement == "ordered":
+        return f"stands at ID {component.id}"
+    depth, order = component.injection_depth, component.injection_order
+    if depth == 0:
+        return f"stands in the history after the newest message (depth 0), order {order}"
+    follow = f"{depth} message follows" if depth == 1 else f"{depth} messages follow"
+    return f"stands in the history, depth {depth}: {follow} it; order {order}"
+
+
+def history_of(component_key: str, revisions: Sequence[ComponentRevision]) -> list[str]:
+    """The changes of one component, oldest first."""
+    lines = [f"Revisions of {component_key}; /revert goes back to one of them:"]
+    for revision in revisions:
+        lines.append(
+            f"{revision.number:5}  {day_and_time(revision.changed_at)}  {revision.action}"
+            f" by {revision.changed_by}"
+        )
+        lines += [clipped(f"         {line}", WIDTH) for line in _differences(revision)]
+    return lines
+
+
+def labelled(component: PromptComponent) -> str:
+    """The key, with the scope where it is not the whole game: what a command takes."""
+    scope = component.scope
+    if scope == GAME:
+        return component.key
+    return f"{component.key}@{scope.kind}:{scope.ref if scope.kind == 'zone' else f'#{scope.ref}'}"
+
+
+def day_and_time(seconds: float) -> str:
+    """A moment as builders read it."""
+    return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _inside_history(injected: Sequence[PromptComponent]) -> Iterator[str]:
+    """The history as the place it is, deepest first, the newest message last."""
+    if not injected:
+        return
+    yield "       .. oldest message"
+    bottom = False
+    for component in injected:
+        if component.injection_depth == 0 and not bottom:
+            bottom = True
+            yield "       .. newest message"
+        yield _row(component, edge="| ")
+    if not bottom:
+        yield "       .. newest message"
+
+
+def _row(component: PromptComponent, *, edge: str = "") -> str:
+    c = component
+    in_history = c.placement == "history"
+    depth = str(c.injection_depth) if in_history else "-"
+    order = str(c.injection_order) if in_history else "-"
+    key = padded(edge + visible(labelled(c)), _KEY_COLUMNS)
+    state = "on" if c.enabled else "off"
+    tokens = ESTIMATE.count(c.content) if c.content else 0
+    row = f"{c.id:5}  {key} {c.role:9} {depth:>10} {order:>7} {state:3} {tokens:6}"
+    return clipped(row, WIDTH)
+
+
+def _last_change(revisions: Sequence[ComponentRevision]) -> str:
+    if not revisions:
+        return "never changed by anybody"
+    last = revisions[-1]
+    return f"{last.action} by {last.changed_by}, {day_and_time(last.changed_at)}"
+
+
+def _differences(revision: ComponentRevision) -> Iterator[str]:
+    """What a revision changed, field by field, the first of a text only."""
+    for field in _SHOWN_FIELDS:
+        before = getattr(revision.old, field, None)
+        after = getattr(revision.new, field, None)
+        if revision.old is None and revision.new is not None:
+            if field in ("id", "content"):
+                yield f"{field}: {_short(after)}"
+        elif revision.new is not None and before != after:
+            yield f"{field}: {_short(before)} -> {_short(after)}"
+
+
+def _short(value: object) -> str:
+    text = visible(" ".join(str(value).split()))
+    return clipped(text, 28) if text else "(empty)"

@@ -1,0 +1,103 @@
+"""StrictCommand: a MuxCommand that does nothing where its switch is not understood.
+
+Evennia runs a command without its switch where the switch is misspelt or ambiguous. Here a switch
+that is not in the command's own table stops it: one line is said and nothing is changed. Errors of
+evennia_ai become that one line too.
+"""
+
+from collections.abc import Generator, Mapping
+from types import GeneratorType
+from typing import Any, ClassVar, Final
+
+from django.conf import settings
+from evennia.utils.utils import class_from_module
+
+from evennia_ai.commands.shown import shown_block, shown_line
+from evennia_ai.prompt.errors import EvenniaAIError
+
+COMMAND_DEFAULT_CLASS = class_from_module(settings.COMMAND_DEFAULT_CLASS)
+BUILDER_LOCK: Final = "cmd:perm({key}) or perm(Builder)"
+
+# What `func` may give back to Evennia: nothing, or a generator that asks questions.
+Run = Generator[Any, Any, None] | None
+
+
+class CommandError(EvenniaAIError):
+    """What somebody typed cannot be done; the text says why and what would do."""
+
+
+class StrictCommand(COMMAND_DEFAULT_CLASS):
+    """
+    Base of the commands here.
+
+    `verbs` names the method of each switch; "" is the bare command.
+    """
+
+    auto_help = False
+    verbs: ClassVar[Mapping[str, str]] = {}
+
+    def parse(self) -> None:
+        """Keep the switches as they were typed; `func` judges them."""
+        self.switch_options = None
+        super().parse()
+
+    def func(self) -> Run:
+        """Do what the switch says, or say in one line why not."""
+        try:
+            done = getattr(self, self.verbs[self._verb()])()
+        except EvenniaAIError as error:
+            self.say(str(error))
+            return None
+        return self._asked(done) if isinstance(done, GeneratorType) else None
+
+    def wanted(self, usage: str) -> str:
+        """What stands left of "=", which must be something; `usage` is what is said if not."""
+        if not self.lhs:
+            raise CommandError(f"Usage: {usage}")
+        return self.lhs
+
+    def both(self, usage: str) -> tuple[str, str]:
+        """What stands left and right of "=", neither of which may be missing."""
+        if not self.lhs or not self.rhs:
+            raise CommandError(f"Usage: {usage}")
+        return self.lhs, self.rhs
+
+    def say(self, text: str) -> None:
+        """Tell the caller one line; nothing in it is interpreted."""
+        self.msg(shown_line(text))
+
+    def show(self, text: str) -> None:
+        """Show the caller several lines; nothing in them is interpreted."""
+        self.msg(shown_block(text))
+
+    def _verb(self) -> str:
+        """The switch that was meant: exact, or the only one that begins so."""
+        if not self.switches:
+            if self.args.startswith("/"):
+                raise CommandError(
+                    f"Write the switch right behind the command: {self.key}{self.args}"
+                )
+            return ""
+        if len(self.switches) > 1:
+            raise CommandError(
+                f"{self.key} takes one switch at a time, not /{'/'.join(self.switches)};"
+                " nothing was changed."
+            )
+        return _matching(self.switches[0].lower(), [verb for verb in self.verbs if verb])
+
+    def _asked(self, questions: Generator[Any, Any, None]) -> Generator[Any, Any, None]:
+        try:
+            yield from questions
+        except EvenniaAIError as error:
+            self.say(str(error))
+
+
+def _matching(typed: str, known: list[str]) -> str:
+    if not known:
+        raise CommandError("This command takes no switches.")
+    found = [typed] if typed in known else [verb for verb in known if verb.startswith(typed)]
+    if len(found) == 1 and typed:
+        return found[0]
+    switches = ", ".join(f"/{verb}" for verb in (typed and found) or known)
+    problem = "could be several switches" if typed and found else "is no switch of this command"
+    raise CommandError(f"/{typed} {problem}: {switches}. Nothing was changed.")

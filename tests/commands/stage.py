@@ -1,0 +1,86 @@
+"""A room with a builder, a player and an NPC, and what each of them is told.
+
+Commands run by `execute_cmd`: the real parser, the real command set, the real locks. Evennia must
+be started before this is imported.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+from evennia.objects.objects import DefaultCharacter, DefaultRoom
+from evennia.utils.ansi import parse_ansi
+from evennia.utils.create import create_object
+
+from evennia_ai.commands.cmdset import AICmdSet
+from evennia_ai.game.npc import AINPC
+from evennia_ai.prompt.components import GAME, PromptComponent, Scope
+from evennia_ai.store import components as store
+
+
+class Stage:
+    """The harbour with Mara the builder, Pim the player and Oren the NPC."""
+
+    def __init__(self) -> None:
+        self.room = create_object(DefaultRoom, key="Harbour")
+        self.builder = self.person("Mara", permission="Builder")
+        self.player = self.person("Pim", permission="Player")
+        self.npc = create_object(AINPC, key="Oren", location=self.room, home=self.room)
+
+    def person(self, name: str, *, permission: str) -> Any:
+        """A character who has the commands, as a player's would."""
+        person = create_object(DefaultCharacter, key=name, location=self.room, home=self.room)
+        person.permissions.clear()
+        person.permissions.add(permission)
+        person.cmdset.add(AICmdSet)
+        return person
+
+    def sent(self, caller: Any, *lines: str) -> str:
+        """What `caller` is sent, markup and all, while typing `lines` one after the other."""
+        with hearing(caller) as heard, patch("evennia.commands.cmdhandler.deferLater", _at_once):
+            for line in lines:
+                caller.execute_cmd(line)
+        return "\n".join(heard)
+
+    def builds(self, *lines: str) -> str:
+        """What the builder reads on a plain screen after typing `lines`."""
+        return on_screen(self.sent(self.builder, *lines))
+
+    def plays(self, *lines: str) -> str:
+        """What the player reads on a plain screen after typing `lines`."""
+        return on_screen(self.sent(self.player, *lines))
+
+
+@contextmanager
+def hearing(someone: Any) -> Iterator[list[str]]:
+    """The texts `someone` is sent meanwhile."""
+    heard: list[str] = []
+
+    def msg(text: Any = None, **kwargs: Any) -> None:
+        heard.append(str(text[0] if isinstance(text, tuple | list) else text))
+
+    someone.msg = msg
+    try:
+        yield heard
+    finally:
+        del someone.msg
+
+
+def on_screen(sent: str) -> str:
+    """What a client without colours shows of a text that was sent."""
+    return parse_ansi(sent, strip_ansi=True)
+
+
+def component(key: str, *, scope: Scope = GAME) -> PromptComponent:
+    """The stored component of this key."""
+    return store.registry().get(key, scope=scope)
+
+
+def everything() -> tuple[PromptComponent, ...]:
+    """All stored components, to see that nothing was changed."""
+    return store.registry().components
+
+
+def _at_once(reactor: Any, seconds: float, call: Any, *args: Any, **kwargs: Any) -> None:
+    call(*args, **kwargs)

@@ -1,0 +1,366 @@
+"""The command `component`, typed by a builder, down to the stored components."""
+
+import pytest
+
+from evennia_ai import models
+from evennia_ai.prompt.components import Scope
+from evennia_ai.store import components as store
+from tests.commands.stage import Stage, component, everything, hearing, on_screen
+
+# Each typed line must leave every component as it was and say one line with the words behind it.
+BAD_INPUT = {
+    "component/depth mood = -1": "whole number, 0 or more",
+    "component/depth mood = 2.5": "whole number, 0 or more",
+    "component/depth mood = two": "normal or bottom",
+    "component/depth mood =": "whole number, 0 or more",
+    "component/depth mood = ２": "whole number, 0 or more",
+    "component/depth mood = 1e3": "whole number, 0 or more",
+    "component/depth mood = 4000000000": "whole number, 0 or more",
+    "component/depth mood = " + "9" * 5000: "whole number, 0 or more",
+    "component/depth nobody = 2": "no component 'nobody'",
+    "component/depth": "Usage",
+    "component/depth = 2": "Usage",
+    "component/depth goals = 2": "static",
+    "component/depth mood@npc:nobody = 2": "no NPC called 'nobody'",
+    "component/depth mood@npc:Pim = 2": "has no mind",
+    "component/depth mood@moon = 2": "no scope",
+    "component/depth mood@zone = 2": "@zone:<tag>",
+    "component/depth mood@npc:Oren = 2": "no component 'mood'",
+    "component/depth @room = 2": "Name a component",
+    "component/order mood = 1.5": "whole number",
+    "component/order mood = high": "whole number",
+    "component/order mood =": "whole number",
+    "component/order nobody = 2": "no component 'nobody'",
+    "component/order goals = 2": "static",
+    "component/role mood = wizard": "one of system, user, assistant, tool",
+    "component/role goals = user": "static",
+    "component/move mood": "Usage",
+    "component/move mood = 4000": "already taken",
+    "component/move mood = 10000": "0 to 9999",
+    "component/move mood = -4": "whole number, 0 or more",
+    "component/move mood = here": "whole number, 0 or more",
+    "component/move goals = 4001": "static",
+    "component/remove goals": "static",
+    "component/remove nobody": "no component 'nobody'",
+    "component/remove": "Usage",
+    "component/enable mood = yes": "no '='",
+    "component/off": "Usage",
+    "component/off nobody": "no component 'nobody'",
+    "component/create mood = 1300: Again.": "already taken",
+    "component/create moss = 1200: Here too.": "already taken",
+    "component/create moss = 4000: Here too.": "already taken",
+    "component/create Moss = 1300: Big letter.": "slug",
+    "component/create moss moss = 1300: Blank.": "slug",
+    "component/create moss = 1300, wizard: Hm.": "one of system",
+    "component/create moss = far: Hm.": "whole number, 0 or more",
+    "component/create moss = 1300 system: Hm.": "Usage",
+    "component/create moss": "Usage",
+    "component/create moss =": "Usage",
+    "component/create": "Usage",
+    "component/create moss = 1300: {% for x in y %}": "line 1",
+    "component/revert mood = 99": "no revision",
+    "component/revert mood = x": "whole number",
+    "component/revert mood": "Usage",
+    "component/revert nobody = 1": "no component 'nobody'",
+    "component/revisions nobody": "no component 'nobody'",
+    "component/preview": "Usage",
+    "component/preview nobody": "no NPC called 'nobody'",
+    "component/preview Pim": "has no mind",
+    "component/edit nobody": "no component 'nobody'",
+    "component nobody": "no component 'nobody'",
+    "component mood = 2": "Nothing was changed",
+}
+MISSPELT = (
+    "component/detph mood = 2",
+    "component/dept/order mood = 2",
+    "component/re mood",
+    "component/rev mood = 1",
+    "component/o mood",
+    "component/ mood = 2",
+    "component//depth mood = 2",
+    "component /depth mood = 2",
+    "component/depthh mood = 2",
+    "component/create/edit mood2 = 1400: Hm.",
+    "component/delete mood",
+)
+
+
+@pytest.mark.parametrize(("typed", "words"), BAD_INPUT.items())
+def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, mood, typed, words):
+    before = everything()
+    told = stage.builds(typed)
+    assert words in told
+    assert "\n" not in told.strip()
+    assert len(told) < 700
+    assert everything() == before
+
+
+@pytest.mark.parametrize("typed", MISSPELT)
+def test_a_misspelt_switch_changes_nothing_and_names_the_switches(stage, mood, typed):
+    before = everything()
+    told = stage.builds(typed)
+    assert "/" in told
+    assert "\n" not in told.strip()
+    assert everything() == before
+
+
+def test_a_switch_may_be_shortened_where_only_one_begins_so(stage, mood):
+    stage.builds("comp/dep mood = 3")
+    assert component("mood").injection_depth == 3
+
+
+@pytest.mark.req("S3-21")
+def test_create_stores_what_was_typed(stage):
+    told = stage.builds(
+        "component/create tide = 1201, user: It is = 3 o'clock: low tide, {{user}}."
+    )
+    made = component("tide")
+    assert (made.id, made.role, made.content) == (
+        1201,
+        "user",
+        "It is = 3 o'clock: low tide, {{user}}.",
+    )
+    assert (made.injection_depth, made.injection_order, made.placement) == (0, 100, "ordered")
+    assert "tide (1201)" in told
+
+
+def test_create_without_a_role_makes_a_system_message(stage):
+    stage.builds("component/create tide = 1201: Low.")
+    assert component("tide").role == "system"
+
+
+@pytest.mark.parametrize(
+    ("written", "kind"),
+    [("npc:oren", "npc"), ("NPC: Oren", "npc"), ("room", "room"), ("room:harbour", "room")],
+)
+def test_a_scope_is_written_behind_the_key(stage, written, kind):
+    stage.builds(f"component/create temper@{written} = 1202: He is cross.")
+    ref = str(stage.npc.id if kind == "npc" else stage.room.id)
+    assert component("temper", scope=Scope(kind=kind, ref=ref)).content == "He is cross."
+
+
+def test_a_zone_is_named_by_its_tag_in_small_letters(stage):
+    stage.builds("component/create fog@zone:Coast = 1203: There is fog.")
+    assert component("fog", scope=Scope(kind="zone", ref="coast")).content == "There is fog."
+
+
+def test_scopes_of_one_key_are_changed_apart(stage, mood):
+    stage.builds(
+        "component/create mood@npc:oren = 1200: Cross.", "component/order mood@npc:oren = 5"
+    )
+    oren = Scope(kind="npc", ref=str(stage.npc.id))
+    assert component("mood", scope=oren).injection_order == 5
+    assert component("mood").injection_order == 100
+
+
+def test_the_component_of_an_npc_that_is_gone_can_still_be_removed(stage):
+    stage.builds("component/create temper@npc:oren = 1202: Cross.")
+    ref = stage.npc.id
+    stage.npc.delete()
+    stage.builds(f"component/remove temper@npc:#{ref}", "y")
+    assert not [c for c in everything() if c.key == "temper"]
+
+
+def test_move_gives_another_id(stage, mood):
+    stage.builds("component/move mood = 1300")
+    assert component("mood").id == 1300
+
+
+def test_role_changes_the_role(stage, mood):
+    stage.builds("component/role mood = User")
+    assert component("mood").role == "user"
+
+
+def test_a_component_can_be_named_by_its_id(stage, mood):
+    stage.builds("component/role 1200 = assistant")
+    assert component("mood").role == "assistant"
+
+
+def test_off_and_enable_switch_a_component(stage, mood):
+    stage.builds("component/off mood")
+    assert component("mood").enabled is False
+    stage.builds("component/enable mood")
+    assert component("mood").enabled is True
+
+
+def test_a_static_component_can_be_switched_off(stage):
+    stage.builds("component/off goals")
+    assert component("goals").enabled is False
+
+
+def test_a_change_that_changes_nothing_makes_no_revision(stage, mood):
+    before = component("mood").revision
+    assert "so already" in stage.builds("component/enable mood")
+    assert component("mood").revision == before
+
+
+def test_remove_asks_and_yes_removes(stage, mood):
+    told = stage.builds("component/remove mood", "yes")
+    assert "Remove mood (1200)?" in told
+    assert "Removed mood." in told
+    assert not [c for c in everything() if c.key == "mood"]
+
+
+@pytest.mark.parametrize("answer", ["no", "", "yesterday", "look", "n"])
+def test_any_other_answer_than_yes_removes_nothing(stage, mood, answer):
+    assert "mood stays" in stage.builds("component/remove mood", answer)
+    assert component("mood")
+
+
+def test_what_was_changed_during_the_question_is_not_removed(stage, mood):
+    stage.builds("component/remove mood")
+    store.update("mood", by="Tam", content="New words.")
+    assert "look at it again" in stage.builds("yes")
+    assert component("mood").content == "New words."
+
+
+def test_revisions_say_who_changed_what(stage, mood):
+    stage.builds("component/depth mood = 2", "component/order mood = 50")
+    told = stage.builds("component/revisions mood")
+    assert "created by Mara" in told
+    assert "injection_depth: 0 -> 2" in told
+    assert "injection_order: 100 -> 50" in told
+
+
+@pytest.mark.req("S3-21")
+def test_revert_brings_back_an_earlier_revision_as_a_new_one(stage, mood):
+    stage.builds("component/depth mood = 2", "component/order mood = 50")
+    stage.builds("component/revert mood = 1")
+    back = component("mood")
+    assert (back.injection_depth, back.injection_order, back.placement) == (0, 100, "ordered")
+    assert back.revision == 4
+
+
+def test_a_removed_component_comes_back_by_revert(stage, mood):
+    stage.builds("component/remove mood", "yes", "component/revert mood = 1")
+    assert component("mood").content == "The air is heavy."
+
+
+def test_revisions_of_a_removed_component_can_be_read(stage, mood):
+    stage.builds("component/remove mood", "yes")
+    assert "removed by Mara" in stage.builds("component/revisions mood")
+
+
+def test_the_list_reads_as_the_prompt_does(stage, mood):
+    for key, number, depth in (("deep", 11, "4"), ("near", 12, "1"), ("last", 13, "bottom")):
+        stage.builds(
+            f"component/create {key} = {number}: Words.", f"component/depth {key} = {depth}"
+        )
+    rows = stage.builds("component").splitlines()[2:]
+    assert [row[7:37].strip() for row in rows] == [
+        "system_prompt",
+        "character_context",
+        "mood",
+        "entity_context",
+        "semantic_memories",
+        "context_buffer",
+        "goals",
+        "conversation_history",
+        ".. oldest message",
+        "| deep",
+        "| near",
+        ".. newest message",
+        "| last",
+        "dynamic_context",
+        "pending_event",
+        "tool_result",
+    ]
+
+
+def test_the_list_shows_role_depth_order_state_and_tokens(stage, mood):
+    stage.builds("component/depth mood = 2", "component/order mood = 50", "component/off mood")
+    row = next(line for line in stage.builds("component").splitlines() if "mood" in line)
+    assert row.split() == ["1200", "|", "mood", "system", "2", "50", "off", "5"]
+
+
+def test_the_list_fits_78_columns(stage, mood):
+    stage.builds(
+        f"component/create {'k' * 64}@zone:{'z' * 60} = 1301: Words.",
+        f"component/depth {'k' * 64}@zone:{'z' * 60} = 1000000000",
+        f"component/order {'k' * 64}@zone:{'z' * 60} = -1000000000",
+    )
+    assert max(len(line) for line in stage.builds("component").splitlines()) <= 78
+
+
+def test_the_list_can_be_of_one_scope(stage, mood):
+    stage.builds("component/create temper@npc:oren = 1202: Cross.")
+    told = stage.builds("component @npc:oren")
+    assert f"temper@npc:#{stage.npc.id}" in told
+    assert "system_prompt" not in told
+
+
+def test_one_component_is_shown_in_full_with_who_changed_it_last(stage, mood):
+    stage.builds("component/depth mood = 2")
+    told = stage.builds("component mood")
+    assert "The air is heavy." in told
+    assert "depth 2: 2 messages follow it" in told
+    assert "revision 2, updated by Mara" in told
+    assert "scope game" in told
+
+
+def test_reading_changes_nothing(stage, mood):
+    before = everything()
+    stage.builds("component", "component mood", "component/revisions mood", "component/depth mood")
+    assert everything() == before
+
+
+def test_preview_shows_the_prompt_and_changes_nothing(stage, mood):
+    stage.builds("component/depth mood = 2")
+    before = everything()
+    told = stage.builds("component/preview oren")
+    assert "component:mood" in told
+    assert "The air is heavy." in told
+    assert everything() == before
+    assert not models.Record.objects.exists()
+    assert not models.Turn.objects.exists()
+
+
+HOSTILE = "|rred|n |lclook|ltclick|le $eval(1+1) {x} {you.__class__} \x1b[31m |[500m || {{user}} |"
+
+
+def test_hostile_content_is_shown_as_it_is_and_nothing_of_it_works(stage, mood):
+    store.update("mood", by="Mara", content=HOSTILE)
+    sent = stage.sent(stage.builder, "component mood", "component", "component/revisions mood")
+    shown = on_screen(sent)
+    assert "\x1b" not in sent
+    assert "|lc" not in shown
+    assert "|rred|n" in shown
+    assert "$eval(1+1) {x} {you.__class__} \\x1b[31m |[500m || {{user}} |" in shown
+
+
+def test_a_builder_with_a_hostile_name_is_shown_harmlessly(stage):
+    stage.builder.key = "|rMara|n {x} |lclook|ltgo|le"
+    stage.builds("component/create mood = 1200: Words.")
+    sent = stage.sent(stage.builder, "component mood", "component/revisions mood")
+    assert "|rMara|n {x}" in on_screen(sent)
+    assert "|lc" not in on_screen(sent)
+
+
+def test_an_npc_with_a_hostile_name_is_previewed_harmlessly(stage, mood):
+    stage.npc.key = "|rOren|n {x} |lclook|ltgo|le"
+    sent = stage.sent(stage.builder, f"component/preview #{stage.npc.id}")
+    assert "|rOren|n {x}" in on_screen(sent)
+    assert "|lc" not in on_screen(sent)
+
+
+def test_what_a_builder_mistyped_is_repeated_harmlessly(stage):
+    sent = stage.sent(stage.builder, "component |rx|n {y} |lclook|ltgo|le")
+    assert "'|rx|n {y}" in on_screen(sent)
+    assert "|lc" not in on_screen(sent)
+
+
+def test_a_player_has_no_such_command(stage, mood):
+    before = everything()
+    for typed in ("component", "component/depth mood = 2", "comp/order mood = 1", "comp/off mood"):
+        with hearing(stage.player) as heard:
+            stage.player.execute_cmd(typed)
+        assert "mood" not in "".join(heard).replace(typed, "")
+    assert everything() == before
+
+
+def test_two_npcs_of_one_name_are_told_apart_by_number(stage, mood):
+    other = Stage()
+    other.npc.move_to(stage.room, quiet=True)
+    told = stage.builds("component/preview oren")
+    assert f"#{stage.npc.id}" in told
+    assert f"#{other.npc.id}" in told

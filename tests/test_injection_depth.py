@@ -1,0 +1,212 @@
+"""Injection depth, from the command a builder types to the messages a model gets.
+
+The real command changes the real store; what is stored is composed with a conversation of known
+length. `H1` is the oldest message of a conversation, the highest number the newest.
+"""
+
+import pytest
+
+from evennia_ai.compose import ComposeRules, Inputs, compose
+from evennia_ai.prompt.budget import BudgetRules
+from evennia_ai.prompt.components import GAME, Scope
+from evennia_ai.prompt.expansion import ComponentSet
+from evennia_ai.prompt.history import History
+from evennia_ai.prompt.messages import pending, said
+from evennia_ai.store import components as store
+from evennia_ai.store.snapshots import forget_everything
+from tests.commands.stage import Stage, component, everything
+
+
+@pytest.fixture
+def stage(db):
+    """The harbour, with a system prompt, goals and the builder's own component `mood`."""
+    stage = Stage()
+    store.update("system_prompt", by="Mara", content="RULES")
+    store.update("goals", by="Mara", content="GOALS")
+    store.update("dynamic_context", by="Mara", content="FACTS")
+    stage.builds("component/create mood = 1200: MOOD")
+    return stage
+
+
+def prompt(length, *, scopes=(GAME,), layout="cache"):
+    """The contents of the prompt over `length` messages of history, top to bottom."""
+    history = History([said("user", f"H{n}") for n in range(1, length + 1)])
+    composed = compose(
+        Inputs(
+            components=ComponentSet(store.registry().resolved(scopes)),
+            rules=ComposeRules(budget=BudgetRules(limit_tokens=10**6), layout=layout),
+            history=history,
+            event=pending("EVENT", name="Pim"),
+        )
+    )
+    return [message.content for message in composed.messages]
+
+
+@pytest.mark.req("S3-22", "S3-24")
+def test_the_depth_command_puts_a_component_before_that_many_messages(stage):
+    assert prompt(4) == ["RULES", "MOOD", "GOALS", "H1", "H2", "H3", "H4", "FACTS", "EVENT"]
+    stage.builds("component/depth mood = 2")
+    assert prompt(4) == ["RULES", "GOALS", "H1", "H2", "MOOD", "H3", "H4", "FACTS", "EVENT"]
+
+
+@pytest.mark.parametrize("layout", ["cache", "classic"])
+@pytest.mark.parametrize("depth", [1, 2, 3, 4])
+def test_exactly_that_many_messages_follow(stage, depth, layout):
+    stage.builds(f"component/depth mood = {depth}")
+    contents = prompt(4, layout=layout)
+    after = contents[contents.index("MOOD") + 1 :]
+    assert [text for text in after if text.startswith("H")] == [
+        f"H{n}" for n in range(5 - depth, 5)
+    ]
+
+
+@pytest.mark.req("S3-22")
+def test_the_depth_command_without_a_value_shows_the_depth(stage):
+    assert "stands at ID 1200" in stage.builds("component/depth mood")
+    stage.builds("component/depth mood = 3")
+    assert "depth 3: 3 messages follow it" in stage.builds("component/depth mood")
+
+
+@pytest.mark.req("S3-22")
+@pytest.mark.parametrize("word", ["normal", "NORMAL", "0"])
+def test_the_depth_command_clears_the_depth(stage, word):
+    before = prompt(4)
+    stage.builds("component/depth mood = 2", f"component/depth mood = {word}")
+    assert prompt(4) == before
+    assert component("mood").placement == "ordered"
+
+
+def test_bottom_is_after_the_newest_message_and_still_inside_the_history(stage):
+    told = stage.builds("component/depth mood = bottom")
+    assert "after the newest message (depth 0)" in told
+    assert prompt(2) == ["RULES", "GOALS", "H1", "H2", "MOOD", "FACTS", "EVENT"]
+
+
+@pytest.mark.parametrize("depth", [5, 99999, 1000000000])
+@pytest.mark.parametrize("length", [0, 1, 4])
+def test_too_deep_is_the_top_of_the_history_and_nowhere_else(stage, depth, length):
+    stage.builds(f"component/depth mood = {depth}")
+    history = [f"H{n}" for n in range(1, length + 1)]
+    assert prompt(length) == ["RULES", "GOALS", "MOOD", *history, "FACTS", "EVENT"]
+
+
+@pytest.mark.req("S3-23")
+def test_the_order_command_decides_at_equal_depth(stage):
+    stage.builds("component/create tide = 1100: TIDE")
+    stage.builds("component/depth mood = 1", "component/depth tide = 1")
+    assert prompt(2)[2:5] == ["H1", "TIDE", "MOOD"]
+    stage.builds("component/order mood = 50")
+    assert prompt(2)[2:5] == ["H1", "MOOD", "TIDE"]
+    stage.builds("component/order tide = -10")
+    assert prompt(2)[2:5] == ["H1", "TIDE", "MOOD"]
+
+
+@pytest.mark.req("S3-23")
+def test_the_order_command_without_a_value_shows_the_order(stage):
+    assert "order 100" in stage.builds("component/order mood")
+    stage.builds("component/order mood = 7")
+    assert "order 7" in stage.builds("component/order mood")
+
+
+def test_order_decides_nothing_between_different_depths(stage):
+    stage.builds("component/create tide = 1100: TIDE")
+    stage.builds("component/depth mood = 1", "component/depth tide = 2")
+    stage.builds("component/order mood = 1", "component/order tide = 900")
+    assert prompt(2)[2:6] == ["TIDE", "H1", "MOOD", "H2"]
+
+
+def test_depths_beyond_the_history_keep_their_order_at_its_top(stage):
+    for key, number, depth, order in (("aa", 11, 9, 100), ("bb", 12, 7, 1), ("cc", 13, 9, 50)):
+        stage.builds(
+            f"component/create {key} = {number}: {key.upper()}",
+            f"component/depth {key} = {depth}",
+            f"component/order {key} = {order}",
+        )
+    assert prompt(1)[3:7] == ["CC", "AA", "BB", "H1"]
+
+
+def test_three_components_on_two_depths_do_not_push_each_other(stage):
+    for key, number, depth in (("aa", 1301, 3), ("bb", 1302, 1), ("cc", 1303, 3)):
+        stage.builds(
+            f"component/create {key} = {number}: {key.upper()}", f"component/depth {key} = {depth}"
+        )
+    assert prompt(4)[3:10] == ["H1", "AA", "CC", "H2", "H3", "BB", "H4"]
+
+
+def test_only_the_history_changes_when_a_depth_is_set(stage):
+    stage.builds("component/create tide = 1100: TIDE", "component/off tide")
+    before = prompt(4)
+    stage.builds("component/enable tide", "component/depth tide = 3")
+    after = prompt(4)
+    assert [text for text in after if text != "TIDE"] == before
+    assert after[: before.index("H1")] == before[: before.index("H1")]
+
+
+def test_the_narrower_scope_has_its_own_depth(stage):
+    stage.builds(
+        "component/create mood@npc:oren = 1200: CROSS",
+        "component/depth mood@npc:oren = 1",
+        "component/depth mood = 2",
+    )
+    oren = Scope(kind="npc", ref=str(stage.npc.id))
+    assert prompt(2)[2:5] == ["MOOD", "H1", "H2"]
+    assert prompt(2, scopes=(GAME, oren))[2:5] == ["H1", "CROSS", "H2"]
+
+
+def test_a_component_that_is_off_is_not_injected(stage):
+    stage.builds("component/depth mood = 2", "component/off mood")
+    assert "MOOD" not in prompt(4)
+
+
+@pytest.mark.req("S3-22", "S3-23")
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "component/depth mood = -1",
+        "component/depth mood = 2.5",
+        "component/depth mood = deep",
+        "component/depth mood =",
+        "component/depth mood = 4000000000",
+        "component/depth nobody = 2",
+        "component/depth goals = 2",
+        "component/order mood = 1.5",
+        "component/order mood = first",
+        "component/order mood =",
+        "component/order nobody = 2",
+        "component/order goals = 2",
+        "component/detph mood = 2",
+        "component/ordr mood = 2",
+        "component/d/o mood = 2",
+    ],
+)
+def test_bad_input_is_answered_in_one_line_and_changes_nothing(stage, typed):
+    stage.builds("component/depth mood = 2", "component/order mood = 50")
+    before, composed = everything(), prompt(4)
+    told = stage.builds(typed).strip()
+    assert told
+    assert "\n" not in told
+    assert everything() == before
+    assert prompt(4) == composed
+
+
+@pytest.mark.req("S3-22", "S3-23")
+@pytest.mark.parametrize("typed", ["component/depth mood = 2", "comp/order mood = 1"])
+def test_a_player_cannot_use_the_command(stage, typed):
+    before = everything()
+    stage.plays(typed)
+    assert everything() == before
+
+
+def test_depth_and_order_are_still_there_after_the_caches_are_dropped(stage):
+    stage.builds("component/depth mood = 2", "component/order mood = 50")
+    forget_everything()
+    stored = component("mood")
+    assert (stored.injection_depth, stored.injection_order) == (2, 50)
+    assert prompt(4)[4] == "MOOD"
+
+
+def test_the_npcs_own_next_prompt_has_it_too(stage):
+    stage.builds("component/depth mood = 2")
+    report = stage.builds("component/preview oren")
+    assert "component:mood" in report
+    assert "MOOD" in report
