@@ -25,6 +25,7 @@ _REASONING_FENCE: Final = re.compile(
 _FENCE: Final = re.compile(r"^[ \t]*```")
 _CHANNEL: Final = re.compile(r"<\|channel\|>[^<]*<\|message\|>")
 _SPECIAL_TOKEN: Final = re.compile(r"<\|[^<>|\s]{1,40}\|>")
+_ESCAPE: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 _LINE_BREAK: Final = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _BLANKS: Final = re.compile(r"[^\S\n]+")
 _SENTENCE_END: Final = re.compile(r"[.!?…][\"'”’»)\]*]*(?=\s|$)|[。！？][」』”’）]*")
@@ -93,7 +94,7 @@ def _without_fences(text: str) -> str:
 
 def _visible(text: str) -> str:
     """With one kind of line break, single blanks, and nothing a terminal would obey."""
-    broken = _LINE_BREAK.sub("\n", text).replace("\t", " ")
+    broken = _LINE_BREAK.sub("\n", _ESCAPE.sub("", text)).replace("\t", " ")
     return _BLANKS.sub(" ", "".join(letter for letter in broken if _is_visible(letter)))
 
 

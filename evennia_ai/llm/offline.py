@@ -33,9 +33,9 @@ _CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
 _MACRO: Final = re.compile(r"\{\{([^{}]*)\}\}|<(?:user|char|bot)>", re.IGNORECASE)
 _TAG: Final = re.compile(r"</?[A-Za-z][\w.-]*(?:\s[^<>]*)?/?>")
 _HEADING: Final = re.compile(r"#{1,6}\s|={2,}|@@|-{3,}|\*{3,}|```")
-_BULLET: Final = re.compile(r"(?:[-*•+]|\d{1,3}[.)])\s+")
-_EMPHASIS: Final = re.compile(r"\*+|__+|`+")
-_BRACKETS: Final = {"[": "]", "(": ")", "{": "}", "<": ">", "【": "】"}
+_BULLET: Final = re.compile(r"^(?:[-*•+]|\d{1,3}[.)])\s+")
+_EMPHASIS: Final = re.compile(r"\*+|`+|(?<![^\W_])_+|_+(?![^\W_])")
+_BRACKETS: Final = {"[": "]", "(": ")", "{": "}", "【": "】"}
 _SENTENCE_BREAK: Final = re.compile(
     r"(?<!\bMr\.)(?<!\bMrs\.)(?<!\bMs\.)(?<!\bDr\.)(?<!\bSt\.)(?<=[.!?…])[\"'”’»)]*\s+"
     r"|(?<=[。！？])"
@@ -187,7 +187,7 @@ def _plain_line(line: str, speaker: str) -> str:
     if _HEADING.match(bare):
         return ""
     bare = _MACRO.sub(lambda macro: speaker if "char" in macro[0].casefold() else "", bare)
-    bare = _EMPHASIS.sub("", _TAG.sub("", _BULLET.sub("", bare, count=1)))
+    bare = _EMPHASIS.sub("", _TAG.sub("", _BULLET.sub("", bare)))
     return " ".join(_unbracketed(bare).split())
 
 

@@ -105,7 +105,7 @@ class OpenAIChat:
         except openai.APITimeoutError:
             return ModelTimeout(self.name, self.endpoint.timeout_seconds)
         except openai.APIConnectionError as problem:
-            return ModelUnavailable(self.name, f"no connection ({_cause(problem)})")
+            return ModelUnavailable(self.name, f"no connection ({self._quoted(_cause(problem))})")
         except openai.APIStatusError as problem:
             return self._turned_down(problem.status_code, problem.body)
         except openai.OpenAIError as problem:
@@ -238,9 +238,18 @@ def _provider_words(body: object) -> str:
     return said if isinstance(said, str) else ""
 
 
-def _cause(problem: Exception) -> str:
-    """The kind of error behind a failed connection: its text may quote the request."""
-    return type(problem.__cause__ or problem).__name__
+def _cause(problem: BaseException) -> str:
+    """Why a connection failed: the system's words where it has any (refused, certificate, ...).
+
+    Of any other error only the kind is told: its text may quote the request.
+    """
+    kind = type(problem.__cause__ or problem).__name__
+    link: BaseException | None = problem
+    while link is not None:
+        if isinstance(link, OSError) and link.strerror:
+            return f"{kind}: {link.strerror}"
+        link = link.__cause__ or link.__context__
+    return kind
 
 
 def _text(value: object) -> str:

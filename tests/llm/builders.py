@@ -1,0 +1,29 @@
+"""Builds requests and messages for tests."""
+
+from typing import Any
+
+from evennia_ai.llm.chat import ChatMessage, ChatRequest, Passage
+from evennia_ai.prompt.messages import Role, ToolCall
+
+
+def a_message(role: Role, content: str, **more: Any) -> ChatMessage:
+    return ChatMessage(role=role, content=content, **more)
+
+
+def a_call(call_id: str = "c1") -> ToolCall:
+    return ToolCall(id=call_id, name="look", arguments="{}")
+
+
+def a_request(question: str = "Hello?", **more: Any) -> ChatRequest:
+    wanted: dict[str, Any] = {
+        "messages": (a_message("system", "You are Oren."), a_message("user", question)),
+        "model": "tiny",
+        "max_tokens": 64,
+        "timeout_seconds": 5.0,
+        "question": question,
+    }
+    return ChatRequest(**(wanted | more))
+
+
+def a_passage(text: str, **more: Any) -> Passage:
+    return Passage(label="harbour#1", text=text, **more)

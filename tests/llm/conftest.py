@@ -1,0 +1,53 @@
+"""A stub server, a bridge whose results the test takes, and models between them."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from evennia_ai.llm.bridge import AsyncBridge
+from evennia_ai.llm.endpoint import Endpoint, SecretText
+from evennia_ai.llm.openai_client import OpenAIChat
+from tests.llm.handover import Handover
+from tests.llm.stub_server import StubServer
+
+Making = Callable[..., OpenAIChat]
+
+KEY = "sk-very-secret-4711"
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+@pytest.fixture
+def reactor() -> Handover:
+    return Handover()
+
+
+@pytest.fixture
+def bridge(reactor: Handover) -> Iterator[AsyncBridge]:
+    bridge = AsyncBridge(reactor)
+    yield bridge
+    bridge.stop()
+
+
+@pytest.fixture
+def server() -> Iterator[StubServer]:
+    server = StubServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def model(server: StubServer, bridge: AsyncBridge, reactor: Handover) -> Making:
+    """Makes a model that asks the stub server, ready to be asked."""
+
+    def made(**values: Any) -> OpenAIChat:
+        wanted = {"base_url": server.base_url, "max_retries": 0, "api_key": SecretText(KEY)}
+        model = OpenAIChat(Endpoint(name="stub", model="tiny", **(wanted | values)), bridge)
+        reactor.outcome_of(model.prepare(), within_seconds=30)
+        return model
+
+    return made

@@ -1,0 +1,48 @@
+"""A reactor for tests: what the bridge's thread hands over waits until the test takes it."""
+
+import traceback
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from threading import get_ident
+from time import monotonic
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+
+class Handover:
+    """Keeps calls from other threads; `outcome_of` makes them, in the test's own thread."""
+
+    def __init__(self) -> None:
+        self._calls: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...]]] = SimpleQueue()
+        self.called_from: set[int] = set()
+
+    def callFromThread(self, call: Callable[..., Any], /, *args: Any) -> None:
+        self.called_from.add(get_ident())
+        self._calls.put((call, args))
+
+    def outcome_of(self, deferred: Deferred[Any], within_seconds: float = 5.0) -> Any:
+        """What `deferred` comes to: its result, or the exception it fails with."""
+        outcomes: list[Any] = []
+        deferred.addBoth(outcomes.append)
+        ends = monotonic() + within_seconds
+        while not outcomes:
+            try:
+                call, args = self._calls.get(timeout=max(0.001, ends - monotonic()))
+            except Empty:
+                raise AssertionError(f"nothing came within {within_seconds:g} seconds") from None
+            call(*args)
+        outcome = outcomes[0]
+        return outcome.value if isinstance(outcome, Failure) else outcome
+
+    def make_waiting_calls(self) -> None:
+        """Make the calls that are there already."""
+        while not self._calls.empty():
+            call, args = self._calls.get()
+            call(*args)
+
+
+def told_of(problem: BaseException) -> str:
+    """All that a log could show of an exception."""
+    return "".join(traceback.format_exception(problem)) + repr(problem) + repr(vars(problem))

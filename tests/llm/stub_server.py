@@ -1,0 +1,154 @@
+"""An OpenAI-compatible server on loopback that behaves as badly as a test wants.
+
+A behaviour is what the server does with one request; those given are used in order, the last one
+for all further requests.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Barrier, BrokenBarrierError, Event, Thread
+from typing import Any, Self
+
+Behaviour = Callable[["_Handler"], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """One request as it arrived."""
+
+    path: str
+    headers: dict[str, str]
+    body: dict[str, Any]
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Silence: a client that goes away is what the tests are about."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    stub: "StubServer"
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.stub.requests.append(Seen(path=self.path, headers=headers, body=json.loads(body)))
+        self.stub.next_behaviour()(self)
+
+    def reply(
+        self,
+        body: bytes,
+        *,
+        status: int = 200,
+        headers: dict[str, str] | None = None,
+        length: int | None = None,
+    ) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body) if length is None else length))
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: Any) -> None:
+        """Silence."""
+
+
+class StubServer:
+    """The server, listening from the start; `requests` holds what arrived."""
+
+    def __init__(self) -> None:
+        self.requests: list[Seen] = []
+        self.released = Event()
+        self._behaviours: list[Behaviour] = [answers("Hello.")]
+        self._server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"stub": self}))
+        self._thread = Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
+        self._thread.start()
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    def behaves(self, *behaviours: Behaviour) -> Self:
+        self._behaviours = list(behaviours)
+        return self
+
+    def next_behaviour(self) -> Behaviour:
+        return self._behaviours.pop(0) if len(self._behaviours) > 1 else self._behaviours[0]
+
+    def close(self) -> None:
+        self.released.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+def completion(text: Any = "Hello.", **more: Any) -> dict[str, Any]:
+    """A faultless answer; `more` replaces or adds fields of it."""
+    message = {"role": "assistant", "content": text}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    return {"id": "1", "object": "chat.completion", "model": "tiny", "choices": [choice], **more}
+
+
+def answers(text: Any = "Hello.", **more: Any) -> Behaviour:
+    return sends(json.dumps(completion(text, **more)).encode())
+
+
+def answers_after(seconds: float, text: str = "Hello.") -> Behaviour:
+    def behave(handler: _Handler) -> None:
+        handler.stub.released.wait(seconds)
+        answers(text)(handler)
+
+    return behave
+
+
+def answers_together(count: int) -> Behaviour:
+    """Answer when `count` requests are there at the same time, else with status 500."""
+    all_here = Barrier(count)
+
+    def behave(handler: _Handler) -> None:
+        try:
+            all_here.wait(2)
+        except BrokenBarrierError:
+            fails(500, "not all came")(handler)
+        else:
+            answers()(handler)
+
+    return behave
+
+
+def sends(body: bytes) -> Behaviour:
+    return lambda handler: handler.reply(body)
+
+
+def fails(status: int, message: str = "out of order", **headers: str) -> Behaviour:
+    body = json.dumps({"error": {"message": message}}).encode()
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return lambda handler: handler.reply(body, status=status, headers=named)
+
+
+def stalls(handler: _Handler) -> None:
+    """Accept the request and say nothing."""
+    handler.stub.released.wait(10)
+
+
+def stalls_in_the_body(handler: _Handler) -> None:
+    """Begin an answer and never go on."""
+    handler.reply(b'{"choices": [', length=1000)
+    handler.wfile.flush()
+    handler.stub.released.wait(10)
+
+
+def closes_early(handler: _Handler) -> None:
+    """Promise more than is sent."""
+    handler.reply(b'{"choices": [', length=1000)
+
+
+def hangs_up(handler: _Handler) -> None:
+    """Close the connection without a word."""
+    handler.close_connection = True

@@ -1,0 +1,22 @@
+"""Requests are made of a prompt's messages."""
+
+from evennia_ai.llm.chat import ChatMessage, chat_messages
+from evennia_ai.prompt.messages import Message
+from tests.llm.builders import a_call
+
+
+def test_messages_of_a_prompt_keep_what_a_model_sees_and_nothing_else() -> None:
+    prompt = [
+        Message(role="user", content="Look.", name="Anna", record="r1", injected=True),
+        Message(role="assistant", content="", tool_calls=(a_call(),)),
+        Message(role="tool", content="a boat", tool_call_id="c1", block="tool"),
+    ]
+    assert chat_messages(prompt) == (
+        ChatMessage(role="user", content="Look.", name="Anna"),
+        ChatMessage(role="assistant", content="", tool_calls=(a_call(),)),
+        ChatMessage(role="tool", content="a boat", tool_call_id="c1"),
+    )
+
+
+def test_an_empty_prompt_makes_no_messages() -> None:
+    assert chat_messages([]) == ()
