@@ -11,6 +11,7 @@ import yaml
 
 from evennia_ai.prompt.components import STATIC_COMPONENTS
 from evennia_ai.prompt.template import compile_template
+from server.newcomer import read_demo
 from world.demo_content import DEMO, DemoContent, read_content
 
 CARDS = sorted((DEMO / "cards").glob("*.json"))
@@ -144,6 +145,16 @@ def test_lore_is_written_as_sentences_that_can_be_said_aloud() -> None:
         for entry in entries_of(book):
             spoken = re.sub(r"(?m)^@@.*\n", "", entry["content"])
             assert re.fullmatch(r"[A-Z][^\n*\[\]{}]+[.?!]", spoken), (label, entry["name"])
+
+
+def test_the_first_question_wakes_an_entry_that_answers_it(content: DemoContent) -> None:
+    demo = read_demo(DEMO.parent / "build_demo.py")
+    entries = entries_of(load(BOOKS[0])["data"])
+    woken = [e for e in entries if any(key in demo.question for key in e["keys"])]
+    (answer,) = (e for e in woken if "stopped running after" in e["content"])
+    assert not answer["constant"]
+    assert answer["priority"] == max(e["priority"] for e in woken)
+    assert demo.npc in {person.id for person in content.npcs}
 
 
 def test_every_way_leads_to_a_room_and_there_is_a_way_back(content: DemoContent) -> None:
