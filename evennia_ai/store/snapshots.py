@@ -6,7 +6,7 @@ away the callbacks that were to run on commit, so a write's own callback tells w
 still counts.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from threading import Lock
 from typing import Any, Final, Generic, TypeVar
 from weakref import WeakSet
@@ -65,12 +65,16 @@ class Snapshots(Generic[K, V]):
         with self._lock:
             self._generation += 1
             self._kept.pop(key, None)
+        for write in self._writes():
+            write.values.pop(key, None)
 
     def drop_all(self) -> None:
         """Forget every value."""
         with self._lock:
             self._generation += 1
             self._kept = {}
+        for write in self._writes():
+            write.values.clear()
 
     def _current(self, key: K) -> object:
         write = self._newest_write(key)
@@ -94,13 +98,15 @@ class Snapshots(Generic[K, V]):
             raise StoreError(f"the database cannot be read ({self.name}): {error}") from error
 
     def _newest_write(self, key: K) -> "_Write[K, V] | None":
+        return next((w for w in self._writes() if w.key is None or w.key == key), None)
+
+    def _writes(self) -> "Iterator[_Write[K, V]]":
+        """The writes of the current transaction that were not rolled back, newest first."""
         connection = transaction.get_connection()
-        if not connection.in_atomic_block:
-            return None
-        for _, callback, _ in reversed(connection.run_on_commit):
-            if type(callback) is _Write and callback.concerns(self, key):
-                return callback
-        return None
+        if connection.in_atomic_block:
+            for _, callback, _ in reversed(connection.run_on_commit):
+                if type(callback) is _Write and callback.snapshots is self:
+                    yield callback
 
     def _commit(self, write: "_Write[K, V]") -> None:
         """Make a committed write count for everybody.
@@ -114,7 +120,7 @@ class Snapshots(Generic[K, V]):
             key = write.key
             if key is None:
                 self._kept = {}
-            elif real and write.base is not None and self._kept.get(key, _ABSENT) is write.base:
+            elif real and write.continues(self._kept.get(key, _ABSENT)):
                 self._kept[key] = write.values[key]
             else:
                 self._kept.pop(key, None)
@@ -136,8 +142,9 @@ class _Write(Generic[K, V]):
     def announce(self) -> None:
         transaction.on_commit(self)
 
-    def concerns(self, snapshots: Snapshots[K, V], key: K) -> bool:
-        return self.snapshots is snapshots and (self.key is None or self.key == key)
+    def continues(self, kept: object) -> bool:
+        """Whether its value is what comes after the one that is kept."""
+        return self.base is not None and self.base is kept and self.key in self.values
 
     def __call__(self) -> None:
         self.snapshots._commit(self)
