@@ -1,0 +1,46 @@
+"""Every test of the store has a database of its own and starts with nothing in memory."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _fresh(db: None) -> Iterator[None]:
+    from evennia_ai.store.snapshots import forget_everything
+
+    forget_everything()
+    yield
+    forget_everything()
+
+
+@pytest.fixture
+def no_queries() -> Callable[[], AbstractContextManager[None]]:
+    """A block in which the database must not be asked anything."""
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    @contextmanager
+    def block() -> Iterator[None]:
+        with CaptureQueriesContext(connection) as queries:
+            yield
+        assert [query["sql"] for query in queries] == []
+
+    return block
+
+
+@pytest.fixture
+def settings_of_ai() -> Iterator[Callable[..., None]]:
+    """Change settings by their names without the prefix, until the end of the test."""
+    from django.test import override_settings
+
+    changed = []
+
+    def change(**values: object) -> None:
+        changed.append(override_settings(**{f"EVENNIA_AI_{k}": v for k, v in values.items()}))
+        changed[-1].enable()
+
+    yield change
+    for override in reversed(changed):
+        override.disable()

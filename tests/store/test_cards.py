@@ -1,0 +1,124 @@
+"""Cards in the store: the text to the letter, and who plays which."""
+
+import pytest
+
+from evennia_ai import models
+from evennia_ai.prompt.errors import ComponentValueError, FormatError
+from evennia_ai.store import cards
+from evennia_ai.store.errors import NotStoredError
+from evennia_ai.store.snapshots import forget_everything
+
+SOURCE = '{ "name" : "Oren",\n\t"extensions": {"x": 1.50, "é": "\\u00e9"} }\n'
+
+
+def test_the_text_is_kept_to_the_letter():
+    cards.save_card("oren", SOURCE, by="builder")
+    forget_everything()
+
+    assert cards.get_card("oren").source == SOURCE
+
+
+def test_a_new_text_is_a_new_revision():
+    first = cards.save_card("oren", SOURCE, by="builder")
+    second = cards.save_card("oren", "{}", by="builder")
+
+    assert (first.revision, second.revision) == (1, 2)
+    assert first.sha256 != second.sha256
+    assert cards.get_card("oren") == second
+
+
+def test_the_same_text_again_changes_nothing():
+    first = cards.save_card("oren", SOURCE, by="Mira")
+
+    assert cards.save_card("oren", SOURCE, by="Tam") == first
+    assert models.Card.objects.get().added_by == "Mira"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{", "no JSON"),
+        ("[1]", "must be a JSON object"),
+        ('{"a": NaN}', "NaN is no JSON value"),
+        ('{"a": 1} extra', "line 1, column 10"),
+        ('{"a": "\x00"}', "null characters"),
+        ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}", "no strict JSON"),
+        ("", "no JSON"),
+    ],
+)
+def test_what_is_no_strict_json_object_is_refused(text, told):
+    with pytest.raises(FormatError, match=told):
+        cards.save_card("oren", text, by="builder")
+    assert cards.card_names() == ()
+
+
+def test_a_text_over_the_limit_is_refused_and_the_limit_named(settings_of_ai):
+    settings_of_ai(MAX_SOURCE_CHARACTERS=1000)
+
+    with pytest.raises(FormatError, match="limit is 1000 .EVENNIA_AI_MAX_SOURCE_CHARACTERS"):
+        cards.save_card("oren", '{"a": "' + "x" * 1000 + '"}', by="builder")
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\nb", "x" * 201])
+def test_a_name_that_names_nothing_is_refused(name):
+    with pytest.raises(ComponentValueError, match="printable"):
+        cards.save_card(name, "{}", by="builder")
+
+
+def test_an_unknown_card_names_the_known_ones():
+    cards.save_card("oren", "{}", by="builder")
+    cards.save_card("mira", "{}", by="builder")
+
+    with pytest.raises(NotStoredError, match="'oran'; there are mira, oren"):
+        cards.get_card("oran")
+
+
+def test_an_npc_plays_the_card_it_was_assigned():
+    cards.save_card("oren", SOURCE, by="builder")
+    cards.assign("12", "oren", by="builder")
+    forget_everything()
+
+    assert cards.card_of("12").name == "oren"
+    assert cards.card_of("13") is None
+
+
+def test_another_assignment_replaces_the_first():
+    cards.save_card("oren", "{}", by="builder")
+    cards.save_card("mira", "{}", by="builder")
+    cards.assign("12", "oren", by="builder")
+    cards.assign("12", "mira", by="builder")
+
+    assert cards.card_of("12").name == "mira"
+
+
+def test_an_assignment_of_an_unknown_card_changes_nothing():
+    with pytest.raises(NotStoredError):
+        cards.assign("12", "oren", by="builder")
+    assert cards.card_of("12") is None
+
+
+def test_an_npc_can_play_no_card_again():
+    cards.save_card("oren", "{}", by="builder")
+    cards.assign("12", "oren", by="builder")
+
+    assert cards.unassign("12", by="builder")
+    assert cards.card_of("12") is None
+    assert not cards.unassign("12", by="builder")
+
+
+def test_a_changed_card_reaches_who_plays_it():
+    cards.save_card("oren", "{}", by="builder")
+    cards.assign("12", "oren", by="builder")
+    cards.card_of("12")
+    cards.save_card("oren", SOURCE, by="builder")
+
+    assert cards.card_of("12").source == SOURCE
+
+
+def test_a_warm_read_makes_no_query(no_queries):
+    cards.save_card("oren", "{}", by="builder")
+    cards.assign("12", "oren", by="builder")
+    warm = cards.card_of("12"), cards.card_of("13")
+
+    with no_queries():
+        assert (cards.card_of("12"), cards.card_of("13")) == warm

@@ -1,0 +1,90 @@
+"""Author's notes in the store."""
+
+import pytest
+
+from evennia_ai.prompt.errors import ComponentValueError, TemplateError
+from evennia_ai.store import notes
+from evennia_ai.store.notes import StoredNote
+from evennia_ai.store.snapshots import forget_everything
+
+
+def test_a_note_comes_back():
+    made = notes.set_note("12", by="b", content="Be brief.", depth=2, role="user", every=3)
+    forget_everything()
+
+    assert notes.notes_for("12") == (made,)
+    assert made == StoredNote(content="Be brief.", depth=2, role="user", every=3, revision=1)
+
+
+def test_a_note_has_defaults():
+    note = notes.set_note("12", by="builder", content="Be brief.")
+
+    assert (note.depth, note.role, note.every) == (4, "system", 1)
+
+
+def test_what_is_not_given_stays():
+    notes.set_note("12", by="builder", content="Be brief.", depth=2)
+    note = notes.set_note("12", by="builder", every=5)
+
+    assert (note.content, note.depth, note.every, note.revision) == ("Be brief.", 2, 5, 2)
+
+
+def test_a_change_that_changes_nothing_gives_no_revision():
+    notes.set_note("12", by="builder", content="Be brief.")
+
+    assert notes.set_note("12", by="builder", content="Be brief.").revision == 1
+
+
+def test_notes_stand_in_their_order():
+    notes.set_note("12", 1, by="builder", content="second")
+    notes.set_note("12", 0, by="builder", content="first")
+
+    assert [note.content for note in notes.notes_for("12")] == ["first", "second"]
+
+
+def test_another_npc_has_its_own():
+    notes.set_note("12", by="builder", content="Be brief.")
+
+    assert notes.notes_for("13") == ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"depth": -1}, "depth -1"),
+        ({"depth": 2.5}, "depth 2.5"),
+        ({"depth": True}, "depth True"),
+        ({"every": -1}, "every -1"),
+        ({"role": "wizard"}, "role 'wizard'"),
+        ({"content": "a\x00"}, "content"),
+        ({"position": 100}, "position 100"),
+    ],
+)
+def test_a_bad_value_changes_nothing(fields, told):
+    notes.set_note("12", by="builder", content="Be brief.")
+
+    with pytest.raises(ComponentValueError, match=f"the note's {told}"):
+        notes.set_note("12", by="builder", **fields)
+    assert [note.content for note in notes.notes_for("12")] == ["Be brief."]
+
+
+def test_a_bad_template_changes_nothing():
+    with pytest.raises(TemplateError):
+        notes.set_note("12", by="builder", content="{% if %}")
+    assert notes.notes_for("12") == ()
+
+
+def test_notes_are_cleared():
+    notes.set_note("12", 0, by="builder", content="a")
+    notes.set_note("12", 1, by="builder", content="b")
+
+    assert notes.clear_notes("12", by="builder") == 2
+    assert notes.notes_for("12") == ()
+
+
+def test_a_warm_read_makes_no_query(no_queries):
+    notes.set_note("12", by="builder", content="Be brief.")
+    warm = notes.notes_for("12"), notes.notes_for("13")
+
+    with no_queries():
+        assert (notes.notes_for("12"), notes.notes_for("13")) == warm
