@@ -1,0 +1,93 @@
+"""Projection: which records a prompt shows, and as what."""
+
+import pytest
+
+from evennia_ai.history.projection import message_of, project
+from evennia_ai.history.records import RecordKind
+from evennia_ai.prompt.messages import ToolCall
+from tests.history.builders import a_conversation, a_new_record, stored
+
+SAID = ["user", "assistant", "tool_call", "tool_result", "event", "reminder", "summary"]
+UNCOUNTED = ["context_block", "note_anchor"]
+SILENT = ["invoke", "run_end", "usage", "component_rev", "snapshot"]
+
+
+def message_of_kind(kind):
+    (record,) = stored([a_new_record("text", kind=RecordKind(kind))])
+    return message_of(record)
+
+
+def test_every_kind_of_record_is_spoken_for():
+    assert sorted(SAID + UNCOUNTED + SILENT) == sorted(kind.value for kind in RecordKind)
+
+
+@pytest.mark.req("S2-17")
+@pytest.mark.parametrize("kind", SAID)
+def test_what_was_said_and_done_is_a_counted_message(kind):
+    assert message_of_kind(kind).counted
+
+
+@pytest.mark.parametrize("kind", UNCOUNTED)
+def test_bookkeeping_is_a_message_that_depth_does_not_count(kind):
+    assert not message_of_kind(kind).counted
+
+
+@pytest.mark.parametrize("kind", SILENT)
+def test_how_a_turn_went_is_no_message(kind):
+    assert message_of_kind(kind) is None
+
+
+def test_a_message_says_which_record_it_is():
+    (record,) = stored([a_new_record("Good evening.", name="Anna")])
+    message = message_of(record)
+
+    assert (message.role, message.name, message.content) == ("user", "Anna", "Good evening.")
+    assert message.record == record.id
+    assert message.parts[0].origin == f"history:{record.id}"
+
+
+def test_tool_calls_and_results_keep_their_pair():
+    call = {"id": "c1", "name": "look", "arguments": '{"at": "sea"}'}
+    records = stored(
+        [
+            a_new_record("", kind=RecordKind.TOOL_CALL, meta={"tool_calls": [call]}),
+            a_new_record("Waves.", kind=RecordKind.TOOL_RESULT, meta={"tool_call_id": "c1"}),
+        ]
+    )
+    asked, answered = project(records)
+
+    assert asked.tool_calls == (ToolCall(id="c1", name="look", arguments='{"at": "sea"}'),)
+    assert (answered.role, answered.tool_call_id) == ("tool", "c1")
+
+
+def test_the_history_leaves_out_context_blocks_and_silent_records():
+    records = stored(
+        [
+            a_new_record("Hello.", name="Anna"),
+            a_new_record("Dusk.", kind=RecordKind.CONTEXT_BLOCK),
+            a_new_record("Good evening.", kind=RecordKind.ASSISTANT),
+            a_new_record("answered", kind=RecordKind.RUN_END),
+        ]
+    )
+
+    assert [m.content for m in project(records)] == ["Hello.", "Good evening."]
+
+
+def test_a_window_keeps_the_indexes_of_the_whole_history():
+    records = a_conversation(10)
+    window = project(records[4:], earlier=4, earlier_users=2)
+    whole = project(records)
+
+    assert window.stop == whole.stop
+    assert window[7] == whole[7]
+    assert window.user_messages == whole.user_messages
+
+
+def test_no_records_are_an_empty_history():
+    assert len(project([])) == 0
+
+
+def test_the_same_records_give_the_same_bytes():
+    records = a_conversation(5)
+
+    assert [m.wire() for m in project(records)] == [m.wire() for m in project(records)]

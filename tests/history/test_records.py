@@ -1,0 +1,82 @@
+"""Records: the chain of hashes and what can be stored."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evennia_ai.history.records import NewRecord, RecordKind, chain_sha256, first_broken, storable
+from tests.history.builders import a_conversation, a_new_record, stored
+
+
+def test_the_hash_of_a_record_depends_on_the_one_before_it():
+    record = a_new_record("Good evening.")
+
+    assert chain_sha256("", record) != chain_sha256("0" * 64, record)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": RecordKind.USER},
+        {"role": "system"},
+        {"name": "Anna"},
+        {"body": "Good morning."},
+        {"meta": {"turn": 1}},
+    ],
+)
+def test_the_hash_covers_everything_that_was_said(change):
+    record = a_new_record("Good evening.")
+
+    assert chain_sha256("", replace(record, **change)) != chain_sha256("", record)
+
+
+def test_the_hash_does_not_depend_on_the_order_of_meta():
+    one = a_new_record("x", meta={"a": 1, "b": 2})
+    other = a_new_record("x", meta={"b": 2, "a": 1})
+
+    assert chain_sha256("", one) == chain_sha256("", other)
+
+
+def test_an_untouched_history_has_no_broken_record():
+    assert first_broken(a_conversation(6)) is None
+
+
+@pytest.mark.parametrize("touched", range(4))
+def test_a_changed_record_is_found(touched):
+    records = a_conversation(4)
+    records[touched] = replace(records[touched], body="Something else.")
+
+    assert first_broken(records) == records[touched]
+
+
+def test_a_removed_record_is_found():
+    records = a_conversation(4)
+
+    assert first_broken([*records[:1], *records[2:]]) == records[2]
+
+
+def test_a_part_of_the_history_is_checked_from_the_hash_before_it():
+    records = a_conversation(4)
+
+    assert first_broken(records[2:], previous=records[1].sha256) is None
+
+
+def test_characters_that_cannot_be_stored_are_replaced():
+    record = NewRecord(kind=RecordKind.USER, role="user", name="A\x00", body="half \ud83d pair")
+
+    assert (record.name, record.body) == ("A\ufffd", "half \ufffd pair")
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00")))
+def test_ordinary_text_is_stored_as_it_is(text):
+    assert storable(text) == text
+
+
+@given(st.text(min_size=1))
+def test_every_stored_text_can_be_encoded_and_hashed(text):
+    (record,) = stored([a_new_record(text)])
+
+    assert record.body.encode()
+    assert len(record.sha256) == 64
