@@ -9,9 +9,9 @@ Each stage judges everything it saw; the verdicts of the stages are the trace.
     place     where each stands                              evennia_ai.prompt.placement
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.activation import Activation, ActiveEntry, Scan, activate
 from evennia_ai.lorebook.books import Lorebook
@@ -73,27 +73,18 @@ class Inputs:
     cut: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Composition:
+class Composition(NamedTuple):
     """A prompt and the activation of lore it was made with."""
 
     prompt: Prompt
     lore: Activation
 
 
-@dataclass(slots=True)
-class _Expanded:
-    """Pieces and the verdicts on what gave none, as the expand stage goes along."""
+class _Expanded(NamedTuple):
+    """Pieces and the verdicts on what gave none."""
 
     pieces: list[Piece]
     refused: list[Verdict]
-
-    def take(self, made: Iterable[Piece | Verdict]) -> None:
-        for result in made:
-            if isinstance(result, Piece):
-                self.pieces.append(result)
-            else:
-                self.refused.append(result)
 
 
 def compose(inputs: Inputs) -> Prompt:
@@ -148,24 +139,31 @@ def _lore(inputs: Inputs, values: Mapping[str, str]) -> Activation:
 
 
 def _expand(inputs: Inputs, entries: Sequence[ActiveEntry], values: Mapping[str, str]) -> _Expanded:
-    rules = inputs.rules
-    out = _Expanded([], [])
-    out.take(_all(inputs.components.compiled, rules, values))
+    counter = inputs.rules.counter
+    made = _all(inputs.components.compiled, inputs.rules, values)
     if inputs.notes.notes:
-        notes = _all(inputs.notes.compiled, rules, values)
-        due = [_not_due(note, i, inputs) for i, note in enumerate(inputs.notes.notes)]
-        out.take(refused or made for refused, made in zip(due, notes, strict=True))
-    out.take(_lore_piece(entry, inputs) for entry in entries)
-    out.take(_block_piece(block, i, rules.counter) for i, block in enumerate(inputs.blocks))
+        made += _notes(inputs, values)
+    made += [_lore_piece(entry, inputs) for entry in entries]
+    made += [_block_piece(block, i, counter) for i, block in enumerate(inputs.blocks)]
     if not inputs.components.is_on(DYNAMIC.key):
-        _drop_dynamic(out)
-    return out
+        made = [_without_dynamic(result) for result in made]
+    pieces = [result for result in made if isinstance(result, Piece)]
+    if len(pieces) == len(made):
+        return _Expanded(pieces, [])
+    return _Expanded(pieces, [result for result in made if isinstance(result, Verdict)])
+
+
+def _notes(inputs: Inputs, values: Mapping[str, str]) -> list[Piece | Verdict]:
+    made = _all(inputs.notes.compiled, inputs.rules, values)
+    return [_not_due(note, i, inputs) or made[i] for i, note in enumerate(inputs.notes.notes)]
 
 
 def _all(
     components: CompiledComponents, rules: ComposeRules, values: Mapping[str, str]
 ) -> list[Piece | Verdict]:
-    return components.expand(values, dice=rules.dice, counter=rules.counter, layout=rules.layout)
+    return components.expand(
+        values, dice=rules.dice, counter=rules.counter, layout=rules.layout
+    ).copy()
 
 
 def _not_due(note: AuthorsNote, index: int, inputs: Inputs) -> Verdict | None:
@@ -222,13 +220,11 @@ def _block_piece(block: DynamicBlock, index: int, counter: TokenCounter) -> Piec
     return make_piece(block.text, claim, counter=counter, content_tokens=counter.recall(block.text))
 
 
-def _drop_dynamic(out: _Expanded) -> None:
-    for piece in [p for p in out.pieces if p.claim.joint is DYNAMIC]:
-        out.pieces.remove(piece)
-        reason = "component dynamic_context is disabled"
-        out.refused.append(
-            Verdict(stage="expand", item=piece.claim.origin, kept=False, reason=reason)
-        )
+def _without_dynamic(made: Piece | Verdict) -> Piece | Verdict:
+    if isinstance(made, Verdict) or made.claim.joint is not DYNAMIC:
+        return made
+    reason = "component dynamic_context is disabled"
+    return Verdict(stage="expand", item=made.claim.origin, kept=False, reason=reason)
 
 
 def _fixed(inputs: Inputs) -> tuple[list[Stand], list[tuple[str, int]]]:

@@ -17,6 +17,7 @@ from evennia_ai.prompt.errors import TemplateError
 
 MAX_RANGE: Final = 100
 MAX_LOOP_DEPTH: Final = 2
+MAX_NESTING: Final = 50  # deeper than that neither Jinja nor Python can be trusted to go
 MAX_OUTPUT: Final = 200_000
 FILTERS: Final = frozenset(
     {"upper", "lower", "title", "capitalize", "trim", "default", "d", "join"}
@@ -106,11 +107,13 @@ def compile_logic(source: str) -> CheckedLogic:
         raise TemplateError(error.message or "bad syntax", line=error.lineno) from error
     except RecursionError as error:
         raise TemplateError("is nested too deeply") from error
-    _check(tree, loops=())
+    _check(tree, loops=(), level=0)
     return CheckedLogic(source, tuple(sorted(find_undeclared_variables(tree) - {"range"})))
 
 
-def _check(node: nodes.Node, *, loops: tuple[nodes.For, ...]) -> None:
+def _check(node: nodes.Node, *, loops: tuple[nodes.For, ...], level: int) -> None:
+    if level > MAX_NESTING:
+        raise TemplateError(f"is nested deeper than {MAX_NESTING} levels", line=node.lineno)
     if not isinstance(node, _ALLOWED):
         what = _WORDS.get(type(node), type(node).__name__)
         raise TemplateError(f"{what} is not allowed in templates", line=node.lineno)
@@ -127,7 +130,7 @@ def _check(node: nodes.Node, *, loops: tuple[nodes.For, ...]) -> None:
     elif isinstance(node, nodes.Call):
         _check_call(node)
     for child in node.iter_child_nodes():
-        _check(child, loops=loops)
+        _check(child, loops=loops, level=level + 1)
 
 
 def _check_loop(node: nodes.For, loops: tuple[nodes.For, ...]) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from evennia_ai.prompt.hot import hot_value
 from evennia_ai.prompt.tokens import TokenCounter
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -40,7 +41,7 @@ class ToolCall:
     arguments: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value
 class Message:
     """One message of a prompt.
 

@@ -58,9 +58,13 @@ def interleaved(pieces: Iterable[Piece], history: History, *, first: int) -> lis
     stop = history.stop
     slotted = []
     for index, piece in enumerate(pieces):
-        slot = slot_of(piece, history, first=first)
         claim = piece.claim
-        depth = stop - slot if claim.from_oldest else claim.depth or 0
+        depth = claim.depth or 0
+        if claim.from_oldest:
+            slot = history.slot_from_oldest(depth, first=first)
+            depth = stop - slot
+        else:
+            slot = history.slot(depth, first=first)
         slotted.append((slot, -depth, piece.rank, index, piece))
     slotted.sort()  # no two share an index: pieces themselves are never compared
     messages: list[Message] = []
