@@ -19,6 +19,7 @@ MAX_RANGE: Final = 100
 MAX_LOOP_DEPTH: Final = 2
 MAX_NESTING: Final = 50  # deeper than that neither Jinja nor Python can be trusted to go
 MAX_OUTPUT: Final = 200_000
+MAX_SEPARATOR: Final = 20
 FILTERS: Final = frozenset(
     {"upper", "lower", "title", "capitalize", "trim", "default", "d", "join"}
     | {"length", "count", "first", "last", "sort", "unique"}
@@ -73,6 +74,7 @@ class _Environment(ImmutableSandboxedEnvironment):
 _ENVIRONMENT: Final = _Environment(
     undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True
 )
+_ENVIRONMENT.globals = {"range": _ENVIRONMENT.globals["range"]}  # the others name functions
 
 
 class CheckedLogic:
@@ -120,9 +122,8 @@ def _check(node: nodes.Node, *, loops: tuple[nodes.For, ...], level: int) -> Non
     if isinstance(node, nodes.For):
         loops = (*loops, node)
         _check_loop(node, loops)
-    elif isinstance(node, nodes.Filter) and node.name not in FILTERS:
-        allowed = ", ".join(sorted(FILTERS))
-        raise TemplateError(f"filter {node.name} is not allowed; {allowed} are", line=node.lineno)
+    elif isinstance(node, nodes.Filter):
+        _check_filter(node)
     elif isinstance(node, nodes.Getattr) and not _is_loop_name(node):
         raise TemplateError(
             f".{node.attr} is not allowed: values are plain texts", line=node.lineno
@@ -131,6 +132,28 @@ def _check(node: nodes.Node, *, loops: tuple[nodes.For, ...], level: int) -> Non
         _check_call(node)
     for child in node.iter_child_nodes():
         _check(child, loops=loops, level=level + 1)
+
+
+def _check_filter(node: nodes.Filter) -> None:
+    if node.name not in FILTERS:
+        allowed = ", ".join(sorted(FILTERS))
+        raise TemplateError(f"filter {node.name} is not allowed; {allowed} are", line=node.lineno)
+    if len(node.args) > 1 or node.kwargs or node.dyn_args or node.dyn_kwargs:
+        raise TemplateError(f"filter {node.name} takes one argument at most", line=node.lineno)
+    if node.name == "join" and not _joins_little(node):
+        raise TemplateError(
+            f"join takes a text of at most {MAX_SEPARATOR} characters, and no other join"
+            " (each can multiply the text)",
+            line=node.lineno,
+        )
+
+
+def _joins_little(node: nodes.Filter) -> bool:
+    written = all(
+        isinstance(a, nodes.Const) and isinstance(a.value, str) and len(a.value) <= MAX_SEPARATOR
+        for a in node.args
+    )
+    return written and not any(inner.name == "join" for inner in node.find_all(nodes.Filter))
 
 
 def _check_loop(node: nodes.For, loops: tuple[nodes.For, ...]) -> None:

@@ -1,0 +1,88 @@
+"""Contexts: which components take part, and layers that can only take away."""
+
+import pytest
+
+from evennia_ai.prompt.contexts import (
+    AUTONOMOUS,
+    CONVERSATION,
+    PromptContext,
+    context_for,
+)
+from evennia_ai.prompt.errors import ContextError
+from evennia_ai.prompt.registry import static_registry, with_statics
+from tests.prompt.builders import a_component, a_history, first_words, injected, the_prompt
+
+
+def test_an_event_finds_its_context() -> None:
+    assert context_for("whisper") is CONVERSATION
+    assert context_for("tick") is AUTONOMOUS
+    with pytest.raises(ContextError, match="no context serves events of kind 'earthquake'"):
+        context_for("earthquake")
+
+
+def test_a_context_disables_what_it_does_not_list() -> None:
+    context = PromptContext(name="brief", enabled_ids=frozenset({0, 5000}))
+    on = [component.key for component in context.applied(static_registry()) if component.enabled]
+    assert on == ["system_prompt", "conversation_history"]
+
+
+@pytest.mark.req("S3-20")
+def test_depth_is_injected_alike_in_every_context() -> None:
+    registry = with_statics([injected("note", 2, key="note")])
+    for context in (CONVERSATION, AUTONOMOUS):
+        prompt = the_prompt(context.applied(registry), history=a_history(4))
+        assert first_words(prompt) == ["m1", "m2", "note", "m3", "m4"]
+
+
+@pytest.mark.req("S3-20")
+def test_a_context_may_inject_a_component_elsewhere() -> None:
+    context = PromptContext(name="urgent", overrides={"note": {"injection_depth": 1}})
+    registry = with_statics([injected("note", 3, key="note")])
+    prompt = the_prompt(context.applied(registry), history=a_history(3))
+    assert first_words(prompt) == ["m1", "m2", "note", "m3"]
+
+
+def test_a_context_cannot_override_the_trust_of_a_component() -> None:
+    with pytest.raises(ContextError, match=r"overrides note\.trust, which is not possible"):
+        PromptContext(name="sly", overrides={"note": {"trust": "author"}})
+
+
+def test_a_layer_takes_away_and_never_adds() -> None:
+    base = PromptContext(
+        name="base",
+        enabled_ids=frozenset({0, 1000, 5000}),
+        limit_tokens=1000,
+        tools=frozenset({"look", "give"}),
+    )
+    layer = PromptContext(
+        name="layer",
+        enabled_ids=frozenset({0, 4000, 5000}),
+        limit_tokens=9000,
+        tools=frozenset({"give", "shutdown"}),
+    )
+    both = base.restricted(layer)
+    assert both.enabled_ids == {0, 5000}
+    assert both.limit_tokens == 1000
+    assert both.tools == {"give"}
+
+
+@pytest.mark.parametrize("field", ["role", "injection_depth", "injection_order", "required"])
+def test_a_layer_cannot_give_a_text_more_weight(field: str) -> None:
+    layer = PromptContext(name="layer", overrides={"mood": {field: 1}})
+    with pytest.raises(ContextError, match="a layer may only restrict"):
+        CONVERSATION.restricted(layer)
+
+
+def test_a_layer_lowers_a_priority_and_never_raises_it() -> None:
+    base = PromptContext(name="base", overrides={"mood": {"priority": 50}})
+    raised = base.restricted(PromptContext(name="up", overrides={"mood": {"priority": 90}}))
+    lowered = base.restricted(PromptContext(name="down", overrides={"mood": {"priority": 9}}))
+    assert raised.overrides["mood"]["priority"] == 50
+    assert lowered.overrides["mood"]["priority"] == 9
+
+
+def test_a_component_outside_the_context_gives_no_message() -> None:
+    registry = with_statics([a_component("mood", key="mood")])
+    context = PromptContext(name="brief", enabled_ids=frozenset({5000}))
+    prompt = the_prompt(context.applied(registry), history=a_history(1))
+    assert first_words(prompt) == ["m1"]

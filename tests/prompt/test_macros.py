@@ -1,0 +1,60 @@
+"""The macros of the card standard."""
+
+import pytest
+
+from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.macros import hidden_keys
+from evennia_ai.prompt.template import compile_template
+
+
+def expanded(text: str, *, turn: str = "1:0", conversation: str = "1") -> str:
+    dice = Dice(turn=turn, conversation=conversation)
+    return compile_template(text, trust="imported").render({"user": "Anna"}, dice)
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("{{roll:1}}-{{roll:d1}}-{{ROLL: D1}}", "1-1-1"),
+        ("{{roll:0}}{{roll:many}}{{roll:-3}}{{roll:²}}", ""),
+        ("{{random:only}}", "only"),
+        ("{{random:a\\,b}}", "a,b"),
+        ("{{pick::only}}", "only"),
+        ("{{reverse:abc}}", "cba"),
+        ("a{{// one\ntwo}}b", "ab"),
+        ("a{{comment: hidden}}b", "ab"),
+        ("a{{hidden_key:moon}}b", "ab"),
+        ("{{reverse:{{user}}}}", "{{reverse:Anna}}"),
+        ("{{unknown:thing}}", "{{unknown:thing}}"),
+        ("{{ }}", "{{ }}"),
+    ],
+)
+def test_a_macro_gives_its_text(text: str, result: str) -> None:
+    assert expanded(text) == result
+
+
+def test_random_changes_with_the_turn_and_pick_does_not() -> None:
+    many = ",".join(map(str, range(1000)))
+    randoms = {expanded(f"{{{{random:{many}}}}}", turn=f"1:{n}") for n in range(20)}
+    picks = {expanded(f"{{{{pick:{many}}}}}", turn=f"1:{n}") for n in range(20)}
+    assert len(randoms) > 10
+    assert len(picks) == 1
+
+
+def test_two_places_of_one_text_roll_for_themselves() -> None:
+    many = ",".join(map(str, range(1000)))
+    first, second = expanded(f"{{{{random:{many}}}}} {{{{random:{many}}}}}").split()
+    assert first != second
+
+
+def test_a_roll_stays_within_its_sides() -> None:
+    rolls = {int(expanded("{{roll:6}}", turn=f"1:{n}")) for n in range(200)}
+    assert rolls == {1, 2, 3, 4, 5, 6}
+
+
+def test_equal_seeds_give_equal_rolls() -> None:
+    assert expanded("{{roll:1000}}") == expanded("{{roll:1000}}")
+
+
+def test_hidden_keys_are_seen_by_a_scan_alone() -> None:
+    assert hidden_keys("a {{hidden_key:moon}} b {{hidden_key:sun}}") == "moon sun"

@@ -1,0 +1,89 @@
+"""The registry: what may be created, changed and removed, and which scope wins."""
+
+import pytest
+
+from evennia_ai.prompt.components import Scope
+from evennia_ai.prompt.errors import (
+    DuplicateComponentError,
+    StaticComponentError,
+    UnknownComponentError,
+)
+from evennia_ai.prompt.registry import static_registry, with_statics
+from tests.prompt.builders import a_component
+
+ROOM = Scope(kind="room", ref="7")
+NPC = Scope(kind="npc", ref="3")
+
+
+def test_a_created_component_is_found_by_key_and_by_id() -> None:
+    mood = a_component(id=1205, key="mood", injection_depth=2, injection_order=50)
+    registry = static_registry().created(mood)
+    assert registry.get("mood") is mood
+    assert registry.get(1205) is mood
+    assert registry.get("1205") is mood
+
+
+def test_an_updated_component_keeps_what_was_not_named() -> None:
+    registry = static_registry().created(a_component("Text.", key="mood"))
+    deeper = registry.updated("mood", injection_depth=4).updated("mood", injection_order=10)
+    found = deeper.get("mood")
+    assert (found.injection_depth, found.injection_order, found.content) == (4, 10, "Text.")
+    assert registry.get("mood").injection_depth == 0
+
+
+def test_a_removed_component_is_gone_and_its_id_is_free_again() -> None:
+    registry = static_registry().created(a_component(id=1201, key="mood"))
+    assert 1201 not in list(registry.free_ids())
+    without = registry.removed("mood")
+    assert 1201 in list(without.free_ids())
+    with pytest.raises(UnknownComponentError, match="there is no component 'mood'; known keys are"):
+        without.get("mood")
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        ({"id": 1202, "key": "mood"}, "key 'mood' is already taken by component 'mood'"),
+        ({"id": 1201, "key": "other"}, "id 1201 is already taken by component 'mood'"),
+        ({"id": 1000, "key": "other"}, "id 1000 is already taken by component 'character_context'"),
+    ],
+)
+def test_a_key_or_an_id_cannot_be_taken_twice(second: dict[str, object], message: str) -> None:
+    registry = static_registry().created(a_component(id=1201, key="mood"))
+    with pytest.raises(DuplicateComponentError, match=message):
+        registry.created(a_component(**second))
+
+
+@pytest.mark.parametrize("change", [{"id": 1001}, {"key": "who"}, {"is_static": False}])
+def test_a_static_component_keeps_its_identity(change: dict[str, object]) -> None:
+    with pytest.raises(StaticComponentError, match="'character_context' is static and cannot be"):
+        static_registry().updated("character_context", **change)
+
+
+def test_a_static_component_can_be_disabled_and_filled_but_not_removed() -> None:
+    registry = static_registry().updated("goals", enabled=False, content="Sell rope.")
+    assert not registry.get("goals").enabled
+    assert registry.get(4000).content == "Sell rope."
+    with pytest.raises(StaticComponentError, match="'goals' is static and cannot be removed"):
+        registry.removed("goals")
+
+
+def test_the_narrowest_scope_that_applies_wins() -> None:
+    registry = with_statics(
+        [
+            a_component("everywhere", id=1201, key="mood"),
+            a_component("in the room", id=1301, key="mood", scope=ROOM),
+            a_component("of the NPC", id=1201, key="mood", scope=NPC),
+        ]
+    )
+    assert registry.resolved([ROOM, NPC]).get("mood", scope=NPC).content == "of the NPC"
+    seen = [c for c in registry.resolved([ROOM]) if c.key == "mood"]
+    assert [(c.content, c.id) for c in seen] == [("in the room", 1301)]
+    assert [c.content for c in registry.resolved([]) if c.key == "mood"] == ["everywhere"]
+    assert [c.id for c in registry.resolved([ROOM, NPC])] == sorted(
+        c.id for c in registry.resolved([ROOM, NPC])
+    )
+
+
+def test_free_ids_leave_multiples_of_ten_to_the_engine() -> None:
+    assert all(number % 10 for number in static_registry().free_ids())
