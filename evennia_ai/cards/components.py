@@ -125,7 +125,7 @@ def _depth(written: Any) -> int:
 
 
 def _contained_post_history(card: Card, default: str) -> list[PromptComponent]:
-    """The card's instructions for after the history, at its end; the game's own keep their place."""
+    """The card's instructions for after the history, at its end; the game's keep their ID."""
     own = with_original(card.post_history_instructions, "")
     key = "card_post_history" if default.strip() else "post_history_instructions"
     return [_contained(_component(key, own, id=CONTAINED_POST_HISTORY_ID), depth=0)]

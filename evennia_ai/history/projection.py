@@ -49,16 +49,19 @@ def project(
     *,
     earlier: int = 0,
     earlier_users: int = 0,
+    earlier_replies: int = 0,
     kinds: frozenset[RecordKind] = CONVERSATION,
 ) -> History:
     """The history of these records, oldest first.
 
     `earlier` messages were left behind before the first one, `earlier_users` of them of role
-    user. Context blocks are left out: each prompt shows its own turn's block alone.
+    user and `earlier_replies` of role assistant. Context blocks are left out: each prompt
+    shows its own turn's block alone.
     """
     shown = (message_of(record) for record in records if record.kind in kinds)
     return History(
         (message for message in shown if message is not None),
         earlier=earlier,
         earlier_users=earlier_users,
+        earlier_replies=earlier_replies,
     )

@@ -95,7 +95,7 @@ def activate(
     dice: Dice,
 ) -> Activation:
     """What the books give for this scan; `limit_tokens` is the limit of the whole prompt."""
-    facts = Facts(greeting_index=rules.greeting_index, replies=_replies(scan))
+    facts = Facts(greeting_index=rules.greeting_index, replies=scan.history.replies)
     awake: list[_Awake] = []
     judged: list[list[Verdict]] = []
     for rank, book in enumerate(_ranked(books, rules)):
@@ -141,11 +141,6 @@ def _ranked(books: Iterable[Lorebook], rules: ActivationRules) -> list[Lorebook]
         return ATTACH_RANK[book.attach]
 
     return sorted(books, key=rank)
-
-
-def _replies(scan: Scan) -> int:
-    """Messages the character itself has said in this conversation."""
-    return sum(1 for message in scan.history if message.role == "assistant" and message.counted)
 
 
 def _judged(

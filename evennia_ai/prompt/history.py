@@ -17,17 +17,24 @@ class History:
 
     Indexes are absolute: `earlier` messages were left behind before the first one here, and index
     `earlier` is the first, so a recorded cut keeps its meaning when the window moves;
-    `earlier_users` of those left behind were of role user. Not for several threads at once.
+    `earlier_users` of those left behind were of role user and `earlier_replies` of role assistant.
+    Not for several threads at once.
     """
 
-    __slots__ = ("_log", "earlier", "earlier_users", "stop")
+    __slots__ = ("_log", "earlier", "earlier_replies", "earlier_users", "stop")
 
     def __init__(
-        self, messages: Iterable[Message] = (), *, earlier: int = 0, earlier_users: int = 0
+        self,
+        messages: Iterable[Message] = (),
+        *,
+        earlier: int = 0,
+        earlier_users: int = 0,
+        earlier_replies: int = 0,
     ) -> None:
         self._log = _Log(messages, earlier)
         self.earlier = earlier
         self.earlier_users = earlier_users
+        self.earlier_replies = earlier_replies
         self.stop = earlier + len(self._log.messages)
 
     def appended(self, *messages: Message) -> "History":
@@ -38,6 +45,7 @@ class History:
             log = _Log(self, self.earlier)
         log.append(messages)
         view._log, view.earlier, view.earlier_users = log, self.earlier, self.earlier_users
+        view.earlier_replies = self.earlier_replies
         view.stop = self.stop + len(messages)
         return view
 
@@ -57,6 +65,11 @@ class History:
     def user_messages(self) -> int:
         """How many messages of role user were said, those left behind among them."""
         return self.earlier_users + bisect_left(self._log.users, self.stop)
+
+    @property
+    def replies(self) -> int:
+        """How many messages of role assistant were said, those left behind among them."""
+        return self.earlier_replies + bisect_left(self._log.replies, self.stop)
 
     def newest_user(self) -> Message | None:
         """The newest message of role user."""
@@ -134,13 +147,14 @@ class History:
 class _Log:
     """What views of one conversation share; it only ever grows at its end."""
 
-    __slots__ = ("_sums", "bookkeeping", "earlier", "messages", "users")
+    __slots__ = ("_sums", "bookkeeping", "earlier", "messages", "replies", "users")
 
     def __init__(self, messages: Iterable[Message], earlier: int) -> None:
         self.messages: list[Message] = []
         self.earlier = earlier
         self.bookkeeping: list[int] = []  # indexes that depth does not count
         self.users: list[int] = []  # indexes of messages of role user
+        self.replies: list[int] = []  # indexes of messages of role assistant
         self._sums: dict[TokenCounter, _Sums] = {}
         self.append(messages)
 
@@ -151,6 +165,8 @@ class _Log:
                 self.bookkeeping.append(index)
             elif message.role == "user":
                 self.users.append(index)
+            elif message.role == "assistant":
+                self.replies.append(index)
             self.messages.append(message)
 
     def sums(self, counter: TokenCounter) -> "_Sums":

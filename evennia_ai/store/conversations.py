@@ -252,6 +252,7 @@ def _trimmed(history: History, *, cut: int | None) -> History:
         history.between(first, history.stop),
         earlier=first,
         earlier_users=history.earlier_users + sum(m.role == "user" for m in left),
+        earlier_replies=history.earlier_replies + sum(m.role == "assistant" for m in left),
     )
 
 
@@ -277,8 +278,11 @@ def _load_history(rows: Any, cut: int | None) -> History:
     first = _first_shown(whole, cut)
     shown = list(said.order_by("seq")[first:])
     left = said.filter(seq__lt=shown[0].seq) if first else said.none()
-    users = left.aggregate(users=Count("pk", filter=Q(role="user")))["users"]
-    return project((_record(row) for row in shown), earlier=first, earlier_users=users)
+    behind = left.aggregate(
+        earlier_users=Count("pk", filter=Q(role="user")),
+        earlier_replies=Count("pk", filter=Q(role="assistant")),
+    )
+    return project((_record(row) for row in shown), earlier=first, **behind)
 
 
 _conversations: Final = Snapshots(_HISTORY, _load_conversation)
