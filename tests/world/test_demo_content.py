@@ -186,7 +186,7 @@ def test_no_two_exits_of_a_room_share_a_word(content: DemoContent) -> None:
 
 def test_people_and_things_stand_in_rooms_and_have_their_own_ids(content: DemoContent) -> None:
     rooms = {room.id for room in content.rooms}
-    assert {one.room for one in (*content.npcs, *content.objects)} <= rooms
+    assert {p.room for p in content.npcs} | {t.room for t in content.objects} <= rooms
     for kind in (content.rooms, content.npcs, content.objects):
         ids = [one.id for one in kind]
         assert len(ids) == len(set(ids))
