@@ -1,0 +1,169 @@
+"""Gather: the only reader of world and store for a turn; what it returns is all a prompt knows.
+
+Warm, it makes no query: the view, the history and the company come from memory.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from evennia_ai.compose import DynamicBlock, Inputs
+from evennia_ai.game.events import Event
+from evennia_ai.game.perception import bystanders
+from evennia_ai.game.text import plain_name
+from evennia_ai.game.view import NPCView
+from evennia_ai.history.records import NewRecord, Record, RecordKind
+from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.history import History
+from evennia_ai.prompt.messages import Message, pending
+from evennia_ai.store import conversations, turns
+from evennia_ai.store.conversations import ConversationKind, ConversationRef
+
+VISITOR: Final = "the visitor"
+"""What `{{user}}` is in a room, where no one partner is fixed."""
+
+MOST_COMPANY: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Talk:
+    """Which conversation is meant, by what tells it apart."""
+
+    kind: ConversationKind
+    partner_ref: str = ""
+    place_ref: str = ""
+
+    @property
+    def seed(self) -> str:
+        """What its dice are seeded with, the same before it is opened and after."""
+        return f"{self.kind}/{self.partner_ref or self.place_ref}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """An event that is committed: its record, and the history as it was before it."""
+
+    event: Event
+    conversation: ConversationRef
+    record: Record
+    before: History
+
+
+def talk_of(event: Event) -> Talk:
+    """The conversation an event belongs to: private with its speaker, else that of the room."""
+    if event.private:
+        return Talk(kind="private", partner_ref=event.speaker_ref)
+    return Talk(kind="room", place_ref=event.room_ref or "nowhere")
+
+
+def opened(npc_ref: str, talk: Talk) -> ConversationRef:
+    """The conversation, opened when it is new."""
+    return conversations.conversation(
+        npc_ref, kind=talk.kind, partner_ref=talk.partner_ref, place_ref=talk.place_ref
+    )
+
+
+def found(npc_ref: str, talk: Talk) -> ConversationRef | None:
+    """The conversation if it was ever opened; nothing is written."""
+    wanted = (talk.kind, talk.partner_ref, talk.place_ref)
+    for known in conversations.conversations_of(npc_ref):
+        if (known.kind, known.partner_ref, known.place_ref) == wanted:
+            return known
+    return None
+
+
+def record_of(event: Event) -> NewRecord:
+    """What is written down of an event: who, and what was said or done."""
+    body = f"*{event.text}*" if event.kind == "pose" else event.text
+    meta = {"event": event.kind, "speaker": event.speaker_ref, "hops": event.hops}
+    if event.to_ref:
+        meta["to"] = event.to_ref
+    return NewRecord(
+        kind=RecordKind.USER, role="user", name=event.speaker_name, body=body, meta=meta
+    )
+
+
+def history_for(heard: Heard, *, waiting: Collection[str] = ()) -> History:
+    """The history that answers `heard`: all but the event itself and what is still `waiting`.
+
+    `waiting` are ids of records that get an answer of their own later.
+    """
+    now = conversations.history(heard.conversation)
+    at = heard.before.stop
+    if now.stop == at + 1:
+        return heard.before
+    if now.earlier > at:
+        return now
+    later = [m for m in now.between(at + 1, now.stop) if m.record not in waiting]
+    return heard.before.appended(*later)
+
+
+def inputs_for(npc: Any, view: NPCView, heard: Heard, *, waiting: Collection[str] = ()) -> Inputs:
+    """The inputs of the turn that answers `heard`."""
+    record = heard.record
+    return inputs(
+        npc,
+        view,
+        talk_of(heard.event),
+        event=heard.event,
+        said=pending(record.body, name=record.name or None, record=record.id),
+        history=history_for(heard, waiting=waiting),
+        cut=conversations.cut(heard.conversation),
+    )
+
+
+def inputs(
+    npc: Any,
+    view: NPCView,
+    talk: Talk,
+    *,
+    event: Event | None,
+    said: Message | None,
+    history: History,
+    cut: int,
+) -> Inputs:
+    """The inputs of a turn in `talk`; `said` is the event as a message, None where there is none.
+
+    The dice are those of the NPC's next turn, so a preview rolls what the turn will roll.
+    """
+    npc_ref = str(npc.id)
+    dice = Dice(
+        turn=f"{npc_ref}/{turns.next_number(npc_ref)}", conversation=f"{npc_ref}/{talk.seed}"
+    )
+    return Inputs(
+        components=view.components,
+        rules=replace(view.rules, dice=dice),
+        history=history,
+        event=said,
+        notes=view.notes,
+        books=view.books,
+        blocks=(*_speaker_block(event), *_place_block(npc)),
+        values={"char": view.char_name, "user": _partner(npc, talk, event)},
+        cut=cut,
+    )
+
+
+def _partner(npc: Any, talk: Talk, event: Event | None) -> str:
+    """The conversation's fixed partner."""
+    if talk.kind == "private" and event is not None:
+        return event.speaker_name
+    return plain_name(npc.ai_partner or VISITOR)
+
+
+def _speaker_block(event: Event | None) -> tuple[DynamicBlock, ...]:
+    if event is None:
+        return ()
+    how = "whispers to you" if event.private else "speaks"
+    text = f"Who {how}: {event.speaker_name} ({event.speaker_rank})."
+    return (DynamicBlock(key="speaker", text=text),)
+
+
+def _place_block(npc: Any) -> tuple[DynamicBlock, ...]:
+    if npc.location is None:
+        return ()
+    lines = [f"Place: {plain_name(npc.location.get_display_name(npc))}."]
+    names = [plain_name(other.get_display_name(npc)) for other in bystanders(npc)]
+    if names:
+        more = f" and {len(names) - MOST_COMPANY} more" if len(names) > MOST_COMPANY else ""
+        lines.append(f"Present: {', '.join(names[:MOST_COMPANY])}{more}.")
+    return (DynamicBlock(key="place", text="\n".join(lines)),)

@@ -1,0 +1,317 @@
+"""AIHandler: the mind of one NPC, `npc.ai`: hears, answers when it is meant, explains itself."""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from evennia.utils import logger
+
+from evennia_ai.compose import compose
+from evennia_ai.game import gather
+from evennia_ai.game.addressing import Listener, why_addressed
+from evennia_ai.game.events import Event
+from evennia_ai.game.gather import Heard, Talk
+from evennia_ai.game.perception import bystanders, heard_text, perceived, rank_of
+from evennia_ai.game.reports import stored_report
+from evennia_ai.game.runtime import runtime
+from evennia_ai.game.text import plain_name
+from evennia_ai.game.turn import Turn
+from evennia_ai.game.view import NPCView, scopes_of, sources_of, view_of
+from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.prompt.history import History
+from evennia_ai.prompt.messages import Message, pending
+from evennia_ai.prompt.prompt import Prompt
+from evennia_ai.prompt.report import Report, explain_lines, report_of
+from evennia_ai.store import conversations, turns
+from evennia_ai.store.conversations import ConversationRef
+from evennia_ai.store.errors import HistoryConflictError, StoreError
+from evennia_ai.store.turns import StoredTurn
+
+OVERFLOW: Final = "Too much was said at once; some of it will go unanswered."
+RECORD_RETRY_SECONDS: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastTurn:
+    """How the newest turn of an NPC went."""
+
+    number: int
+    state: str
+    outcome: str
+    created_at: float
+    ended_at: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """How an NPC is doing. `breaker` is "" where there is none; `conversations` counts by kind."""
+
+    enabled: bool
+    endpoint: str
+    offline: bool
+    breaker: str
+    in_flight: bool
+    waiting: int
+    unrecorded: int
+    last_turn: LastTurn | None
+    card: str | None
+    conversations: Mapping[str, int]
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Prompted:
+    """The prompt of a turn and the messages of the one before it in its conversation."""
+
+    prompt: Prompt
+    older: Sequence[Message] | None
+
+
+class AIHandler:
+    """The mind of `npc`. What it knows lasts in the store; here is only what a reload may lose."""
+
+    def __init__(self, npc: Any) -> None:
+        self.npc = npc
+        self.ref = str(npc.id)
+        self._view: NPCView | None = None
+        self._unrecorded: deque[Event] = deque()
+        self._retry: Any = None
+        self._waiting: set[str] = set()
+        self._is_overflowing = False
+        self._engaged: dict[str, tuple[str, float]] = {}
+        self._prompts: dict[int, Prompt] = {}
+        self._last: _Prompted | None = None
+
+    @property
+    def enabled(self) -> bool:
+        """Whether the NPC answers; never while a player plays it."""
+        return bool(self.npc.ai_enabled) and not self.npc.has_account
+
+    @property
+    def fallback_line(self) -> str:
+        """What the NPC says when there is no reply."""
+        return self.npc.fallback_line or runtime().conf.fallback_line
+
+    @property
+    def waiting_records(self) -> frozenset[str]:
+        """Ids of the records that get an answer of their own later."""
+        return frozenset(self._waiting)
+
+    def enable(self) -> None:
+        """Let the NPC answer."""
+        self.npc.ai_enabled = True
+
+    def disable(self) -> None:
+        """Let the NPC be silent; it still remembers what it hears."""
+        self.npc.ai_enabled = False
+        runtime().scheduler.drop(self.ref)
+        self._waiting.clear()
+
+    def view(self) -> NPCView:
+        """What turns are composed from, made anew where something of it was changed."""
+        sources = sources_of(self.ref, scopes_of(self.npc), conf=runtime().conf)
+        if self._view is None or not self._view.sources.is_same(sources):
+            self._view = view_of(plain_name(self.npc.key), sources)
+        return self._view
+
+    # Hearing
+
+    def receive(self, text: Any, from_obj: Any) -> None:
+        """Take in a message the NPC was sent; the arguments are those of `at_msg_receive`."""
+        if self.npc.has_account:
+            return
+        event = perceived(self.npc, text, from_obj, now=runtime().clock.seconds())
+        if event is not None:
+            self.hear(event)
+
+    def hear(self, event: Event) -> None:
+        """Commit what was perceived, then answer it if the NPC is meant.
+
+        An event that cannot be committed is kept and tried again; nothing is asked of a model
+        before.
+        """
+        if len(self._unrecorded) >= runtime().conf.queue_limit:
+            logger.log_err(f"evennia_ai: NPC {self.ref}: an event is lost, the database is away")
+            return
+        self._unrecorded.append(event)
+        self._record_all()
+
+    def _record_all(self) -> None:
+        while self._unrecorded:
+            try:
+                heard = self._recorded(self._unrecorded[0])
+            except StoreError as error:
+                logger.log_err(f"evennia_ai: NPC {self.ref}: not recorded, kept: {error}")
+                self._record_later()
+                return
+            self._unrecorded.popleft()
+            self._consider(heard)
+
+    def _recorded(self, event: Event) -> Heard:
+        conversation = gather.opened(self.ref, gather.talk_of(event))
+        for last_try in (False, True):
+            before = conversations.history(conversation)
+            try:
+                (record,) = conversations.append(conversation, [gather.record_of(event)])
+            except HistoryConflictError:
+                if last_try:
+                    raise
+                continue
+            break
+        return Heard(event=event, conversation=conversation, record=record, before=before)
+
+    def _record_later(self) -> None:
+        if self._retry is None or not self._retry.active():
+            clock = runtime().clock
+            self._retry = clock.callLater(RECORD_RETRY_SECONDS, self._record_all)
+
+    def _consider(self, heard: Heard) -> None:
+        reason = why_addressed(heard.event, self._listener(heard.event)) if self.enabled else None
+        if reason is None:
+            return
+        self._engage(heard.event)
+        turn = Turn(self, heard, reason=reason)
+        if runtime().scheduler.offer(self.ref, turn.run):
+            self._waiting.add(heard.record.id)
+            self._is_overflowing = False
+        elif not self._is_overflowing:
+            self._is_overflowing = True
+            self._record_overflow(heard.conversation)
+
+    def _listener(self, event: Event) -> Listener:
+        others = [who for who in bystanders(self.npc) if str(who.id) != event.speaker_ref]
+        return Listener(
+            ref=self.ref,
+            names=_names(self.npc),
+            other_names=tuple(name for who in others for name in _names(who)),
+            is_engaged=self._is_engaged(event),
+            hop_limit=runtime().conf.hop_limit,
+        )
+
+    def _engage(self, event: Event) -> None:
+        """Be in conversation with the speaker, here, for a while."""
+        now = runtime().clock.seconds()
+        until = now + runtime().conf.engagement_seconds
+        self._engaged = {k: e for k, e in self._engaged.items() if e[1] > now}
+        if not event.hops:
+            self._engaged[event.speaker_ref] = (event.room_ref, until)
+
+    def _is_engaged(self, event: Event) -> bool:
+        room_ref, until = self._engaged.get(event.speaker_ref, ("", 0.0))
+        return room_ref == event.room_ref and runtime().clock.seconds() < until
+
+    def _record_overflow(self, conversation: ConversationRef) -> None:
+        limit = runtime().conf.queue_limit
+        note = NewRecord(
+            kind=RecordKind.EVENT, role="system", body=OVERFLOW, meta={"queue_limit": limit}
+        )
+        try:
+            conversations.append(conversation, [note])
+        except StoreError as error:
+            logger.log_err(f"evennia_ai: NPC {self.ref}: the overflow was not recorded: {error}")
+
+    # What a turn tells its NPC
+
+    def started(self, turn: Turn) -> None:
+        """The turn does not wait any more."""
+        self._waiting.discard(turn.heard.record.id)
+
+    def prompted(self, stored: StoredTurn, prompt: Prompt) -> None:
+        """This prompt is about to be sent."""
+        older = self._prompts.get(stored.conversation.id)
+        self._last = _Prompted(prompt=prompt, older=older.messages if older else None)
+        self._prompts[stored.conversation.id] = prompt
+
+    def answered(self, turn: Turn) -> None:
+        """The turn ended with a reply."""
+        self._engage(turn.heard.event)
+
+    def put_back(self, turn: Turn, *, delay_seconds: float) -> None:
+        """Take the turn again later."""
+        self._waiting.add(turn.heard.record.id)
+        runtime().scheduler.put_back(self.ref, turn.run, delay_seconds=delay_seconds)
+
+    # Explaining
+
+    def preview(self, question: str | None = None, speaker: Any = None) -> Prompt:
+        """The prompt as it would be sent now if `speaker` said `question` in the room.
+
+        Nothing is committed or changed by looking. BudgetError: the turn would fail with it.
+        """
+        room_ref = str(self.npc.location.id) if self.npc.location else ""
+        talk = Talk(kind="room", place_ref=room_ref or "nowhere")
+        known = gather.found(self.ref, talk)
+        event = None if question is None else self._imagined(question, speaker, room_ref)
+        said = pending(event.text, name=event.speaker_name) if event else None
+        return compose(
+            gather.inputs(
+                self.npc,
+                self.view(),
+                talk,
+                event=event,
+                said=said,
+                history=conversations.history(known) if known else History(),
+                cut=conversations.cut(known) if known else 0,
+            )
+        )
+
+    def _imagined(self, question: str, speaker: Any, room_ref: str) -> Event:
+        return Event(
+            kind="say",
+            speaker_ref=str(speaker.id) if speaker else "",
+            speaker_name=plain_name(speaker.get_display_name(self.npc)) if speaker else "someone",
+            speaker_rank=rank_of(speaker) if speaker else "Player",
+            text=heard_text(question),
+            room_ref=room_ref,
+        )
+
+    def last_report(self) -> Report | None:
+        """The account of the last prompt that was sent, after a reload from the stored turn."""
+        if self._last is not None:
+            return report_of(self._last.prompt, older=self._last.older)
+        stored = turns.last_turn(self.ref)
+        return None if stored is None else stored_report(stored)
+
+    def why(self, item: str) -> list[str]:
+        """Everything about one component, entry, note or message of the last prompt.
+
+        Before the first turn it is the prompt that would be sent now.
+        """
+        return explain_lines(self.last_report() or report_of(self.preview()), item)
+
+    def status(self) -> Status:
+        """How the NPC is doing."""
+        live = runtime()
+        last = turns.last_turn(self.ref)
+        kinds = [known.kind for known in conversations.conversations_of(self.ref)]
+        view = self.view()
+        breaker = live.access.breaker
+        return Status(
+            enabled=self.enabled,
+            endpoint=live.access.name,
+            offline=live.access.model.offline,
+            breaker=breaker.state if breaker else "",
+            in_flight=live.scheduler.in_flight(self.ref),
+            waiting=live.scheduler.waiting(self.ref),
+            unrecorded=len(self._unrecorded),
+            last_turn=_last_turn(last) if last else None,
+            card=view.sources.card.name if view.sources.card else None,
+            conversations={kind: kinds.count(kind) for kind in dict.fromkeys(kinds)},
+            problems=view.problems,
+        )
+
+
+def _last_turn(stored: StoredTurn) -> LastTurn:
+    return LastTurn(
+        number=stored.number,
+        state=stored.state,
+        outcome=stored.outcome,
+        created_at=stored.created_at,
+        ended_at=stored.ended_at,
+    )
+
+
+def _names(character: Any) -> tuple[str, ...]:
+    """What a character is called: its name and its aliases."""
+    return (plain_name(character.key), *sorted(map(str, character.aliases.all())))

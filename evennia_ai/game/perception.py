@@ -1,0 +1,164 @@
+"""Perception: a message that reached an NPC becomes the event it heard, or nothing.
+
+Everything comes by the NPC's own `at_msg_receive`, so an NPC hears what was sent to it and only
+that. The words come raw from the speaker's side (`AISpeakerMixin`, our own output) where that is
+known; a speaker of any other kind is read back from the line as Evennia renders it.
+"""
+
+import re
+from typing import Any, Final, NamedTuple, cast
+
+from django.conf import settings
+from django.utils.translation import gettext
+from evennia.utils.ansi import strip_ansi
+
+from evennia_ai.game.events import Event, Kind
+from evennia_ai.game.text import one_line, plain_name
+from evennia_ai.game.utterance import utterance_of, uttered
+
+MAX_HEARD: Final = 2000
+"""Characters of one line that an NPC takes in."""
+
+# How Evennia's own `at_say` frames a line for those who hear it, before translation.
+_FRAMES: Final = {
+    "say": '{object} says, "{speech}"',
+    "whisper": '{object} whispers: "|n{speech}|n"',
+}
+_SPEECH: Final = "\x00"
+_QUOTED: Final = re.compile(r"[\"“”«»„]\s*(.*)[\"“”«»]", re.DOTALL)
+_SAYING: Final = re.compile(r"^\W*\w+\s*(?:[,:]\s*)")
+_HEARD: Final = frozenset({"say", "whisper", "pose"})
+
+
+class AISpeakerMixin:
+    """For characters of players: NPCs hear exactly what was typed, however the game frames it.
+
+    Put it before the character class. Without it NPCs read the line back from its frame.
+    """
+
+    def at_say(self, message: str, *args: Any, **kwargs: Any) -> Any:
+        """Evennia's hook: say `message`, while listeners can look up its raw text."""
+        kind: Kind = "whisper" if kwargs.get("whisper") else "say"
+        with uttered(self, message, kind=kind):
+            return super().at_say(message, *args, **kwargs)  # type: ignore[misc]
+
+
+class _Heard(NamedTuple):
+    kind: Kind
+    text: str
+    to_ref: str = ""
+    hops: int = 0
+
+
+def perceived(npc: Any, text: Any, from_obj: Any, *, now: float = 0.0) -> Event | None:
+    """The event in a message that `npc` received, None where nobody says or does anything.
+
+    `text` and `from_obj` are those of `at_msg_receive`; `now` is the reactor's clock.
+    """
+    speaker = _speaker(from_obj)
+    if speaker is None or speaker == npc:
+        return None
+    rendered, kind = _payload(text)
+    heard = _uttered(npc, speaker, rendered, kind) or _read_back(npc, speaker, rendered, kind)
+    if heard is None or not heard.text:
+        return None
+    return Event(
+        kind=heard.kind,
+        speaker_ref=str(speaker.id),
+        speaker_name=plain_name(speaker.get_display_name(npc)),
+        speaker_rank=rank_of(speaker),
+        text=heard.text,
+        room_ref=str(npc.location.id) if npc.location else "",
+        to_ref=heard.to_ref,
+        private=heard.kind == "whisper",
+        alone=_alone(npc, speaker),
+        hops=heard.hops,
+        spoken_at=now,
+    )
+
+
+def bystanders(npc: Any) -> list[Any]:
+    """The other characters where `npc` is."""
+    if npc.location is None:
+        return []
+    there = npc.location.contents_get(exclude=npc, content_type="character")
+    return cast(list[Any], there)
+
+
+def rank_of(speaker: Any) -> str:
+    """A speaker's permission in words: the highest it has; "NPC" for one of ours."""
+    if hasattr(speaker, "ai"):
+        return "NPC"
+    for rank in reversed(settings.PERMISSION_HIERARCHY):
+        if speaker.locks.check_lockstring(speaker, f"perm({rank})"):
+            return str(rank)
+    return "Player"
+
+
+def heard_text(text: str) -> str:
+    """`text` as somebody hears it: on one line, without colour codes or link markup."""
+    return one_line(strip_ansi(text.replace("{", "{{")))[:MAX_HEARD]
+
+
+def _speaker(from_obj: Any) -> Any:
+    """The one object that sent a message; None for sessions, accounts and several senders."""
+    if isinstance(from_obj, list | tuple | set):
+        from_obj = next(iter(from_obj)) if len(from_obj) == 1 else None
+    return from_obj if hasattr(from_obj, "location") and getattr(from_obj, "id", None) else None
+
+
+def _payload(text: Any) -> tuple[str, str]:
+    """The rendered line and the type of `msg(text=(line, {"type": ...}))`."""
+    if isinstance(text, list | tuple):
+        line = text[0] if text else ""
+        options = text[1] if len(text) > 1 and isinstance(text[1], dict) else {}
+        return str(line or ""), str(options.get("type") or "")
+    return str(text or ""), ""
+
+
+def _uttered(npc: Any, speaker: Any, rendered: str, kind: str) -> _Heard | None:
+    """What the speaker is known to say this moment, heard once."""
+    utterance = utterance_of(speaker)
+    if utterance is None or str(npc.id) in utterance.heard_by:
+        return None
+    text = heard_text(utterance.text)
+    if kind not in _HEARD and text not in heard_text(rendered):
+        return None
+    utterance.heard_by.add(str(npc.id))
+    return _Heard(utterance.kind, text, utterance.to_ref, utterance.hops)
+
+
+def _read_back(npc: Any, speaker: Any, rendered: str, kind: str) -> _Heard | None:
+    """What a rendered line says, where the speaker's side told nothing."""
+    if kind not in _HEARD or utterance_of(speaker) is not None:
+        return None
+    name = str(speaker.get_display_name(npc))
+    if kind == "pose":
+        text = heard_text(_after_name(rendered, (name, str(speaker.key))))
+    else:
+        text = _speech(rendered, kind, name)
+    hops = 1 if hasattr(speaker, "ai") else 0  # an NPC that was made to speak by a script
+    return _Heard(cast(Kind, kind), text, hops=hops)
+
+
+def _speech(rendered: str, kind: str, name: str) -> str:
+    """The words inside Evennia's own frame, else what stands in quotes, else the line."""
+    frame = gettext(_FRAMES[kind]).format_map({"object": name, "speech": _SPEECH})
+    before, _, after = frame.partition(_SPEECH)
+    framed = rendered.startswith(before) and rendered.endswith(after)
+    if framed and len(rendered) >= len(before) + len(after):
+        return heard_text(rendered[len(before) : len(rendered) - len(after)])
+    line = _after_name(heard_text(rendered), (heard_text(name),))
+    quoted = _QUOTED.search(line)
+    return quoted[1].strip() if quoted else _SAYING.sub("", line, count=1)
+
+
+def _after_name(line: str, names: tuple[str, ...]) -> str:
+    for name in names:
+        if name and line.startswith(name):
+            return line[len(name) :].strip()
+    return line.strip()
+
+
+def _alone(npc: Any, speaker: Any) -> bool:
+    return all(other == speaker for other in bystanders(npc))

@@ -1,0 +1,69 @@
+"""The runtime: what the NPCs of one server process share: the clock, the model, the scheduler.
+
+Made when it is first needed, from the settings and Twisted's reactor; tests install their own.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from evennia.utils import logger
+from twisted.python.failure import Failure
+
+from evennia_ai.conf import Conf, conf
+from evennia_ai.game.endpoints import Access, access_to
+from evennia_ai.game.scheduler import Scheduler
+from evennia_ai.llm.chat import ChatModel
+from evennia_ai.llm.resilience import Clock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    """What turns need that is neither the NPC's nor the store's."""
+
+    conf: Conf
+    clock: Clock
+    access: Access
+    scheduler: Scheduler
+
+    def close(self) -> None:
+        """Start no turn any more, give up those in flight."""
+        self.scheduler.stop()
+        self.access.close()
+
+
+# The one in use, if any.
+_installed: Final[list[Runtime]] = []
+
+
+def runtime() -> Runtime:
+    """This process's runtime."""
+    if not _installed:
+        from twisted.internet import reactor
+
+        _installed.append(runtime_of(conf(), clock=reactor))
+    return _installed[0]
+
+
+def install(new: Runtime | None) -> Runtime | None:
+    """Use `new` from now on, None to make another when it is needed; the one there was."""
+    old = _installed[0] if _installed else None
+    _installed[:] = [new] if new else []
+    return old
+
+
+def runtime_of(conf: Conf, *, clock: Clock, model: ChatModel | None = None) -> Runtime:
+    """A runtime for these settings; with `model` instead of the one they ask for."""
+    access = access_to(conf, clock=clock) if model is None else Access(model=model)
+    scheduler = Scheduler(
+        clock,
+        max_running=conf.max_concurrent_calls,
+        queue_limit=conf.queue_limit,
+        cooldown_seconds=conf.cooldown_seconds,
+        on_error=_logged,
+    )
+    return Runtime(conf=conf, clock=clock, access=access, scheduler=scheduler)
+
+
+def _logged(npc_ref: str, failure: Failure) -> None:
+    told = failure.getTraceback()
+    logger.log_err(f"evennia_ai: a turn of NPC {npc_ref} ended in an error\n{told}")

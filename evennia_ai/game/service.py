@@ -1,0 +1,64 @@
+"""Start and stop: what happens once for a server process.
+
+The app adds this module to Evennia's `AT_SERVER_STARTSTOP_MODULE` (`evennia_ai.apps`), so that a
+game needs no line for it; Evennia calls the functions here.
+"""
+
+from typing import Final
+
+from evennia.utils import logger
+from twisted.internet.task import LoopingCall
+from twisted.python.failure import Failure
+
+from evennia_ai.game import runtime as running
+from evennia_ai.store import turns
+from evennia_ai.store.errors import StoreError
+from evennia_ai.store.state import refresh_if_changed
+
+# The timer that looks for other processes' writes, if it runs.
+_timers: Final[list[LoopingCall]] = []
+
+
+def at_server_start() -> None:
+    """End the turns of a process that died, get the model ready, watch for foreign writes."""
+    live = running.runtime()
+    try:
+        closed = turns.close_interrupted()
+    except StoreError as error:
+        logger.log_err(f"evennia_ai: interrupted turns were not closed: {error}")
+    else:
+        if closed:
+            logger.log_warn(f"evennia_ai: {closed} interrupted turns were closed")
+    logger.log_msg(f"evennia_ai: NPCs speak through: {live.access.name}")
+    live.access.prepare().addErrback(_log_unprepared)
+    _stop_refreshing()
+    timer = LoopingCall(_refresh)
+    timer.clock = live.clock
+    timer.start(live.conf.refresh_seconds, now=False)
+    _timers.append(timer)
+
+
+def at_server_stop() -> None:
+    """Give up what is in flight; also before a reload."""
+    _stop_refreshing()
+    live = running.install(None)
+    if live is not None:
+        live.close()
+
+
+def _refresh() -> None:
+    try:
+        refresh_if_changed()
+    except StoreError as error:
+        logger.log_err(f"evennia_ai: {error}")
+
+
+def _stop_refreshing() -> None:
+    while _timers:
+        timer = _timers.pop()
+        if timer.running:
+            timer.stop()
+
+
+def _log_unprepared(failure: Failure) -> None:
+    logger.log_err(f"evennia_ai: the model is not ready: {failure.getErrorMessage()}")

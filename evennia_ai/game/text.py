@@ -1,0 +1,35 @@
+"""Plain text: what is not seen is taken out, names and lines become plain."""
+
+import re
+import unicodedata
+from typing import Final
+
+from evennia.utils.ansi import strip_ansi
+
+MAX_NAME: Final = 80
+
+# Joiners that spell words and emoji; every other format character can go unseen.
+_KEPT_FORMAT: Final = "\u200c\u200d"
+_DROPPED: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+LINE_BREAK: Final = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+
+
+def visible(text: str) -> str:
+    """`text` without characters that are not seen: control, direction, lone surrogates."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(character for character in text if _is_seen(character))
+
+
+def one_line(text: str) -> str:
+    """`text` on one line, with single blanks, without invisible characters."""
+    return " ".join(visible(LINE_BREAK.sub(" ", text).replace("\t", " ")).split())
+
+
+def plain_name(name: str) -> str:
+    """A name for prompts and records: one line, no markup."""
+    return one_line(strip_ansi(name.replace("{", "{{")))[:MAX_NAME] or "someone"
+
+
+def _is_seen(character: str) -> bool:
+    return character in _KEPT_FORMAT or unicodedata.category(character) not in _DROPPED

@@ -1,0 +1,239 @@
+"""The turn: an event that is to be answered becomes a reply, or leaves a trace of why not.
+
+gather -> compose -> commit the manifest -> ask the model -> clean -> commit the reply -> speak.
+What the turn needs of the moment it was heard travels with it, so a second speaker changes
+nothing. A failure ends the turn: it is committed, logged, and covered by the NPC's fallback line.
+"""
+
+import re
+from collections.abc import Collection
+from typing import Any, Final, Protocol
+
+from evennia.utils import logger
+from twisted.internet.defer import CancelledError, Deferred, maybeDeferred
+from twisted.python.failure import Failure
+
+from evennia_ai.compose import Composition, compose_with_lore
+from evennia_ai.game import gather
+from evennia_ai.game.gather import Heard
+from evennia_ai.game.output import pose, speak, whisper
+from evennia_ai.game.perception import bystanders
+from evennia_ai.game.runtime import runtime
+from evennia_ai.game.text import plain_name
+from evennia_ai.game.view import NPCView
+from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.history.turns import manifest_of
+from evennia_ai.llm.chat import ChatReply, ChatRequest, Passage, chat_messages
+from evennia_ai.llm.clean import spoken_text
+from evennia_ai.llm.errors import ModelRubbish
+from evennia_ai.llm.roles import adapt
+from evennia_ai.prompt.errors import BudgetError
+from evennia_ai.prompt.prompt import Prompt
+from evennia_ai.store import conversations, turns
+from evennia_ai.store.errors import StoreError
+from evennia_ai.store.turns import StoredTurn
+
+RETRY_SECONDS: Final = 5.0
+MOST_TRIES: Final = 3
+"""How often a turn is begun whose prompt cannot be committed."""
+
+_ACTION: Final = re.compile(r"\*([^*\n]+)\*")
+
+
+class Mind(Protocol):
+    """What a turn needs of the NPC whose turn it is; the hooks tell it how the turn goes."""
+
+    npc: Any
+    ref: str
+
+    @property
+    def enabled(self) -> bool: ...
+
+    @property
+    def fallback_line(self) -> str: ...
+
+    @property
+    def waiting_records(self) -> Collection[str]: ...
+
+    def view(self) -> NPCView: ...
+
+    def started(self, turn: "Turn") -> None: ...
+
+    def prompted(self, stored: StoredTurn, prompt: Prompt) -> None: ...
+
+    def answered(self, turn: "Turn") -> None: ...
+
+    def put_back(self, turn: "Turn", *, delay_seconds: float) -> None: ...
+
+
+class Turn:
+    """One answer of one NPC to one event; `run` may be called again only by the turn itself."""
+
+    def __init__(self, mind: Mind, heard: Heard, *, reason: str) -> None:
+        self.heard: Final = heard
+        self.reason: Final = reason
+        self._mind: Final = mind
+        self._npc_ref: Final = mind.ref
+        self._tries = 0
+
+    def run(self) -> "Deferred[None] | None":
+        """Take the turn; a Deferred that fires when it has ended, None where it ended at once."""
+        self._mind.started(self)
+        if self._is_stale():
+            return None
+        try:
+            composed = self._composed()
+        except BudgetError as error:
+            self._log(f"the prompt does not fit: {error}")
+            self._unanswered()
+            return None
+        try:
+            stored = self._begun(composed)
+        except StoreError as error:
+            self._again(error)
+            return None
+        return self._asked(stored, composed)
+
+    def _composed(self) -> Composition:
+        mind = self._mind
+        inputs = gather.inputs_for(mind.npc, mind.view(), self.heard, waiting=mind.waiting_records)
+        return compose_with_lore(inputs)
+
+    def _begun(self, composed: Composition) -> StoredTurn:
+        """Commit the manifest: after this, and only after this, the model may be asked."""
+        access = runtime().access
+        manifest = manifest_of(
+            composed.prompt,
+            model=access.model_id or access.name,
+            revisions=self._mind.view().revisions,
+        )
+        stored = turns.begin(self.heard.conversation, manifest=manifest, event=self.heard.record)
+        self._mind.prompted(stored, composed.prompt)
+        return stored
+
+    def _asked(self, stored: StoredTurn, composed: Composition) -> "Deferred[None]":
+        asked = maybeDeferred(runtime().access.model.complete, self._request(composed))
+        asked.addCallback(self._spoken)
+        answered: Deferred[None] = asked.addCallbacks(
+            self._answered, self._failed, callbackArgs=(stored,), errbackArgs=(stored,)
+        )
+        return answered.addErrback(self._unwritten)
+
+    def _request(self, composed: Composition) -> ChatRequest:
+        live = runtime()
+        return ChatRequest(
+            messages=adapt(chat_messages(composed.prompt.messages), profile=live.access.roles),
+            model=live.access.model_id,
+            max_tokens=live.conf.reply_tokens,
+            timeout_seconds=live.conf.model_timeout_seconds,
+            passages=_passages(composed),
+            speaker=self._mind.view().char_name,
+            question=self.heard.event.text,
+            cache_key=f"npc-{self._npc_ref}",
+        )
+
+    def _spoken(self, reply: ChatReply) -> str:
+        """What of the reply is said; ModelRubbish where that is nothing."""
+        text = reply.text
+        others = [plain_name(other.key) for other in bystanders(self._mind.npc)]
+        for name in dict.fromkeys((self._mind.view().char_name, plain_name(self._mind.npc.key))):
+            text = spoken_text(text, speaker_name=name, other_names=others)
+        if not text:
+            raise ModelRubbish(reply.model, "nothing of it can be said aloud")
+        return text
+
+    def _answered(self, text: str, stored: StoredTurn) -> None:
+        stale = self._is_stale()
+        if stale:
+            turns.fail(stored, f"dropped: {stale}")
+            return
+        turns.finish(stored, [_said(text)])
+        self._mind.answered(self)
+        self._say(text)
+
+    def _failed(self, failure: Failure, stored: StoredTurn) -> None:
+        """Commit the failure and say the fallback line, unless nobody waits for it any more."""
+        why = failure.getErrorMessage()
+        stale = self._is_stale()
+        if failure.check(CancelledError) or stale:
+            turns.fail(stored, f"dropped: {stale or why}")
+            return
+        self._log(f"turn {stored.number}: {why}")
+        line = self._mind.fallback_line
+        turns.fail(stored, why, new=[_said(line, fallback=True)])
+        self._say(line)
+
+    def _unwritten(self, failure: Failure) -> None:
+        """The end of the turn could not be committed: what is not in the history is not said."""
+        failure.trap(StoreError)
+        self._log(f"the end of a turn was not written, nothing is said: {failure.value}")
+
+    def _unanswered(self) -> None:
+        """Say the fallback line where there is no turn to end."""
+        line = self._mind.fallback_line
+        try:
+            conversations.append(self.heard.conversation, [_said(line, fallback=True)])
+        except StoreError as error:
+            self._log(f"the fallback line was not written, nothing is said: {error}")
+            return
+        self._say(line)
+
+    def _again(self, error: StoreError) -> None:
+        """Try later: the event is committed, the model was not asked."""
+        self._tries += 1
+        if self._tries >= MOST_TRIES:
+            self._log(f"given up, the prompt cannot be committed: {error}")
+            return
+        self._log(f"the prompt cannot be committed, no model is asked: {error}")
+        self._mind.put_back(self, delay_seconds=RETRY_SECONDS)
+
+    def _say(self, text: str) -> None:
+        event, npc = self.heard.event, self._mind.npc
+        hops = event.hops + 1
+        action = _ACTION.fullmatch(text)
+        if event.private:
+            whisper(npc, self._partner(), text, hops=hops)
+        elif action:
+            pose(npc, action[1].strip(), hops=hops)
+        else:
+            speak(npc, text, hops=hops)
+
+    def _partner(self) -> Any:
+        here = bystanders(self._mind.npc)
+        return next((who for who in here if str(who.id) == self.heard.event.speaker_ref), None)
+
+    def _is_stale(self) -> str:
+        """Why nobody waits for this turn any more, "" while somebody does."""
+        npc, event = self._mind.npc, self.heard.event
+        if npc.pk is None:
+            return "the NPC is gone"
+        if not self._mind.enabled:
+            return "the NPC was switched off"
+        if (str(npc.location.id) if npc.location else "") != event.room_ref:
+            return "the NPC is somewhere else now"
+        if event.private and self._partner() is None:
+            return f"{event.speaker_name} is not here any more"
+        return ""
+
+    def _log(self, problem: str) -> None:
+        logger.log_err(f"evennia_ai: NPC {self._npc_ref}: {problem}")
+
+
+def _said(text: str, *, fallback: bool = False) -> NewRecord:
+    meta = {"fallback": True} if fallback else {}
+    return NewRecord(kind=RecordKind.ASSISTANT, role="assistant", body=text, meta=meta)
+
+
+def _passages(composed: Composition) -> tuple[Passage, ...]:
+    """The lore that was kept, for a responder that quotes."""
+    kept = {piece.claim.origin for piece in composed.prompt.pieces}
+    return tuple(
+        Passage(
+            label=entry.origin,
+            text=entry.text,
+            score=float(entry.priority),
+            constant=entry.constant,
+        )
+        for entry in composed.lore.entries
+        if entry.origin in kept
+    )

@@ -1,0 +1,205 @@
+"""NPCView: everything about an NPC that does not change from turn to turn, resolved once.
+
+Scopes, components, card, lorebooks and notes become the compiled values a turn is composed from.
+A view stays until the store's snapshots change or the NPC stands somewhere else; what was parsed
+and counted for it stays with it.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from evennia.utils import logger
+
+from evennia_ai.cards.card import Card
+from evennia_ai.cards.components import card_components, character_book
+from evennia_ai.cards.reading import card_from_text
+from evennia_ai.compose import ComposeRules
+from evennia_ai.conf import Conf
+from evennia_ai.lorebook.books import Lorebook, read_book
+from evennia_ai.prompt.budget import BudgetRules
+from evennia_ai.prompt.components import GAME, PromptComponent, Scope
+from evennia_ai.prompt.contexts import CONVERSATION
+from evennia_ai.prompt.errors import FormatError
+from evennia_ai.prompt.expansion import ComponentSet
+from evennia_ai.prompt.notes import AuthorsNote, Notes
+from evennia_ai.prompt.registry import ComponentRegistry
+from evennia_ai.store.cards import StoredCard, card_of
+from evennia_ai.store.components import registry
+from evennia_ai.store.lorebooks import StoredBook, books_for
+from evennia_ai.store.notes import StoredNote, notes_for
+
+ZONE: Final = "zone"
+"""Category of the tags that say to which zones a room belongs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """What the store has for an NPC in its scopes; the same objects until they are changed."""
+
+    scopes: tuple[Scope, ...]
+    registry: ComponentRegistry
+    card: StoredCard | None
+    books: tuple[StoredBook, ...]
+    notes: tuple[StoredNote, ...]
+    conf: Conf
+
+    def is_same(self, other: "Sources") -> bool:
+        """Whether nothing was changed between the two readings."""
+        return (
+            self.registry is other.registry
+            and self.card is other.card
+            and self.notes is other.notes
+            and self.conf is other.conf
+            and self.scopes == other.scopes
+            and len(self.books) == len(other.books)
+            and all(a is b for a, b in zip(self.books, other.books, strict=True))
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NPCView:
+    """What turns of one NPC in one place are composed from.
+
+    `char_name` is the name the card gives it, else its own; `problems` say what of its sources
+    cannot be read, for its builder.
+    """
+
+    sources: Sources
+    char_name: str
+    components: ComponentSet
+    books: tuple[Lorebook, ...]
+    notes: Notes
+    rules: ComposeRules
+    revisions: Mapping[str, str]
+    problems: tuple[str, ...] = ()
+
+
+def scopes_of(npc: Any) -> tuple[Scope, ...]:
+    """The scopes that apply to `npc` where it is: game, zones, room, NPC."""
+    room = npc.location
+    own = Scope(kind="npc", ref=str(npc.id))
+    if room is None:
+        return (GAME, own)
+    zones = sorted(room.tags.get(category=ZONE, return_list=True))
+    named = (Scope(kind="zone", ref=zone) for zone in zones)
+    return (GAME, *named, Scope(kind="room", ref=str(room.id)), own)
+
+
+def sources_of(npc_ref: str, scopes: tuple[Scope, ...], *, conf: Conf) -> Sources:
+    """What the store has now; a warm read makes no query."""
+    return Sources(
+        scopes=scopes,
+        registry=registry(),
+        card=card_of(npc_ref),
+        books=books_for(scopes),
+        notes=notes_for(npc_ref),
+        conf=conf,
+    )
+
+
+def view_of(npc_name: str, sources: Sources) -> NPCView:
+    """The view of an NPC for these sources."""
+    card, problems = _card(sources.card)
+    books, refused = _books(sources, card)
+    return NPCView(
+        sources=sources,
+        char_name=card.char if card else npc_name,
+        components=ComponentSet(_components(sources, card)),
+        books=books,
+        notes=Notes([_note(note) for note in sources.notes if note.content]),
+        rules=_rules(sources.conf),
+        revisions=_revisions(sources),
+        problems=(*problems, *refused),
+    )
+
+
+def _components(sources: Sources, card: Card | None) -> list[PromptComponent]:
+    """The components of the scopes and of the card; a builder's own wins over the card's key."""
+    own = CONVERSATION.applied(sources.registry.resolved(sources.scopes))
+    if card is None:
+        return list(own)
+    taken = {component.key for component in own}
+    # The builder who assigned the card vouches for it.
+    of_card = card_components(card, trust="builder")
+    return [*own, *(component for component in of_card if component.key not in taken)]
+
+
+def _card(stored: StoredCard | None) -> tuple[Card | None, tuple[str, ...]]:
+    if stored is None:
+        return None, ()
+    try:
+        return _parsed_card(stored), ()
+    except FormatError as error:
+        return None, (_told(f"card '{stored.name}' is left out: {error}"),)
+
+
+def _books(sources: Sources, card: Card | None) -> tuple[tuple[Lorebook, ...], tuple[str, ...]]:
+    """The attached books and the card's own; those that cannot be read as problems."""
+    books: list[Lorebook] = []
+    problems: list[str] = []
+    if sources.card is not None and card is not None:
+        try:
+            own = _parsed_character_book(sources.card)
+            books += [own] if own else []
+        except FormatError as error:
+            problems.append(_told(f"the lorebook of card '{card.name}' is left out: {error}"))
+    for book in sources.books:
+        try:
+            books.append(_parsed_book(book))
+        except FormatError as error:
+            problems.append(_told(f"lorebook '{book.name}' is left out: {error}"))
+    return tuple(books), tuple(problems)
+
+
+# Parsed once for each revision and shared by all NPCs, with all that is remembered about them.
+@lru_cache(maxsize=256)
+def _parsed_card(stored: StoredCard) -> Card:
+    return card_from_text(stored.source)
+
+
+@lru_cache(maxsize=256)
+def _parsed_character_book(stored: StoredCard) -> Lorebook | None:
+    return character_book(_parsed_card(stored), trust="builder", revision=stored.revision)
+
+
+@lru_cache(maxsize=256)
+def _parsed_book(stored: StoredBook) -> Lorebook:
+    attach = stored.scope.kind if stored.scope else "global"
+    return read_book(
+        json.loads(stored.source),
+        label=stored.name,
+        attach=attach,
+        trust="builder",
+        revision=stored.revision,
+    )
+
+
+def _note(note: StoredNote) -> AuthorsNote:
+    return AuthorsNote(
+        content=note.content,
+        depth=note.depth,
+        role=note.role,
+        every=note.every,
+        revision=note.revision,
+    )
+
+
+def _rules(conf: Conf) -> ComposeRules:
+    limit = conf.context_tokens - conf.reply_tokens
+    return ComposeRules(budget=BudgetRules(limit_tokens=limit), layout=conf.layout)
+
+
+def _revisions(sources: Sources) -> dict[str, str]:
+    """Which version of each card and book a prompt was made with, for its manifest."""
+    books = {f"book:{book.name}": str(book.revision) for book in sources.books}
+    if sources.card is None:
+        return books
+    return {f"card:{sources.card.name}": str(sources.card.revision), **books}
+
+
+def _told(problem: str) -> str:
+    logger.log_warn(f"evennia_ai: {problem}")
+    return problem

@@ -1,0 +1,177 @@
+"""A small stage: a room, an NPC, two players whose screens can be read, a model with a script."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+
+class Screen:
+    """What a player's client is sent, through Evennia's own way out of the server."""
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+
+    def data_out(self, **kwargs: Any) -> None:
+        import evennia
+
+        clean = evennia.SESSION_HANDLER.clean_senddata(self, kwargs)
+        if clean.get("text"):
+            self.sent.append(clean["text"][0][0])
+
+    # What Evennia's session handler asks a session for.
+    protocol_key = "telnet"
+    protocol_flags: dict[str, Any] = {}
+
+    def telnet(self, **flags: Any) -> list[str]:
+        """The lines as the telnet protocol writes them for a client with these flags."""
+        from evennia.server.portal.telnet import TelnetProtocol
+
+        lines: list[str] = []
+        protocol = object.__new__(TelnetProtocol)
+        protocol.protocol_flags = {"TTYPE": True, "ANSI": True, "XTERM256": True, **flags}
+        protocol.sendLine = lines.append
+        for text in self.sent:
+            protocol.send_text(text, options={})
+        return lines
+
+    def plain(self) -> list[str]:
+        """The lines of a client without colours."""
+        return self.telnet(NOCOLOR=True)
+
+    def web(self) -> list[str]:
+        """The lines as the web client gets them."""
+        from evennia.utils.text2html import parse_html
+
+        return [parse_html(text) for text in self.sent]
+
+
+class _Sessions:
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+
+    def all(self) -> list[Screen]:
+        return [self._screen]
+
+    def get(self, sessid: Any = None) -> list[Screen]:
+        return [self._screen]
+
+    def count(self) -> int:
+        return 1
+
+
+class Stage:
+    """The room, who is in it, the clock and the model."""
+
+    def __init__(self, clock: Any) -> None:
+        from evennia_ai.game import runtime as running
+
+        self.clock = clock
+        self.room = self.make("Ferry Landing", "evennia.objects.objects.DefaultRoom", place=None)
+        self.npc = self.make("Oren", "evennia_ai.game.npc.AINPC")
+        self.npc.aliases.add("ferryman")
+        self.anna = self.player("Anna")
+        self.ben = self.player("Ben")
+        self.model: Any = None
+        self.running = running
+
+    def make(self, key: str, typeclass: str, place: Any = "here") -> Any:
+        from evennia.utils.create import create_object
+
+        return create_object(
+            typeclass, key=key, location=self.room if place == "here" else place, nohome=True
+        )
+
+    def player(self, key: str) -> Any:
+        character = self.make(key, "evennia.objects.objects.DefaultCharacter")
+        character.screen = Screen()
+        character.__dict__["sessions"] = _Sessions(character.screen)
+        return character
+
+    def talks_with(self, *script: Any, delay_seconds: float = 0.0, **conf: Any) -> Any:
+        """Install a model that says `script`; or a callable that makes each line."""
+        from evennia_ai.llm.scripted import ScriptedModel
+
+        lines = script[0] if script and callable(script[0]) else script
+        delayed = {"delay_seconds": delay_seconds, "clock": self.clock} if delay_seconds else {}
+        self.model = ScriptedModel(lines, **delayed)
+        self.install(self.model, **conf)
+        return self.model
+
+    def install(self, model: Any, **conf: Any) -> None:
+        from evennia_ai.conf import conf as settings
+
+        values = replace(settings(), **{"cooldown_seconds": 0.0, **conf})
+        self.running.install(self.running.runtime_of(values, clock=self.clock, model=model))
+
+    def says(self, speaker: Any, text: str) -> None:
+        """`speaker` says it as the command `say` does, and what follows at once happens."""
+        speaker.at_say(text, msg_self=True)
+        self.passes()
+
+    def whispers(self, speaker: Any, text: str, to: Any = None) -> None:
+        speaker.at_say(text, msg_self=True, receivers=[to or self.npc], whisper=True)
+        self.passes()
+
+    def passes(self, seconds: float = 0.0) -> None:
+        """Time passes."""
+        self.clock.advance(seconds)
+        for _ in range(20):
+            self.clock.advance(0)
+
+    def screen_of(self, character: Any) -> list[str]:
+        return character.screen.plain()
+
+    def records(self, kind: str = "room") -> list[tuple[str, str, str]]:
+        """(kind, name, body) of all records of the NPC's conversations of this kind."""
+        from evennia_ai.store.conversations import conversations_of, records_of
+
+        return [
+            (record.kind.value, record.name, record.body)
+            for known in conversations_of(self.npc.ai.ref)
+            if known.kind == kind
+            for record in records_of(known)
+        ]
+
+
+@pytest.fixture
+def stage(db: None) -> Iterator[Stage]:
+    from twisted.internet.task import Clock
+
+    from evennia_ai.game import runtime as running
+    from evennia_ai.store.snapshots import forget_everything
+
+    forget_everything()
+    made = Stage(Clock())
+    made.talks_with()
+    yield made
+    running.install(None)
+    forget_everything()
+
+
+@pytest.fixture
+def no_queries() -> Callable[[], AbstractContextManager[None]]:
+    """A block in which the database must not be asked anything."""
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    @contextmanager
+    def block() -> Iterator[None]:
+        with CaptureQueriesContext(connection) as queries:
+            yield
+        assert [query["sql"] for query in queries] == []
+
+    return block
+
+
+@pytest.fixture
+def logged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The lines that were written to the game's log."""
+    from evennia.utils import logger
+
+    lines: list[str] = []
+    for name in ("log_err", "log_warn", "log_msg", "log_trace"):
+        monkeypatch.setattr(logger, name, lambda line="", **_: lines.append(str(line)))
+    return lines
