@@ -1,0 +1,134 @@
+"""The components of a scenario: what the file lists, its settings and its card, as one set.
+
+A component without an ID gets a free one. Which one does not depend on its place in the list, so
+that a prompt does not depend on the order of `components`.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from evennia_ai.prompt.components import (
+    PLUGGABLE_IDS,
+    STATIC_COMPONENTS,
+    PromptComponent,
+    is_plain_int,
+)
+from evennia_ai.prompt.errors import ComponentValueError, FormatError, NotYetError
+from evennia_ai.prompt.registry import with_statics
+from evennia_ai.scenario.tables import KIND, Table, wrong
+
+FIELDS: Final = (
+    *("id", "key", "name", "description", "content", "role", "enabled", "is_static"),
+    *("injection_depth", "injection_order", "placement", "volatile", "trust", "priority"),
+    *("required", "scope"),
+)
+FIRST_FREE_ID: Final = 1201
+_STATIC_BY_KEY: Final = {component.key: component for component in STATIC_COMPONENTS}
+_STATIC_BY_ID: Final = {component.id: component for component in STATIC_COMPONENTS}
+
+
+def read_components(rows: Sequence[tuple[str, Any]]) -> tuple[PromptComponent, ...]:
+    """The listed components, each with an ID and a key of its own."""
+    tables = [_Row(Table(row, path=path, known=FIELDS)) for path, row in rows]
+    taken = {row.id for row in tables if row.id is not None}
+    free = _free_ids(taken)
+    for row in sorted((row for row in tables if row.id is None), key=_Row.rank):
+        row.id = next(free)
+    components = tuple(row.component() for row in tables)
+    _check_unique(tables, components)
+    return components
+
+
+def component_set(
+    listed: Sequence[PromptComponent],
+    *,
+    settings: Sequence[PromptComponent],
+    card: Sequence[PromptComponent],
+) -> tuple[PromptComponent, ...]:
+    """All components of a scenario: the listed ones, those of its settings, its card, the game.
+
+    A listed component stands for the card's one of the same key. FormatError: two want one ID, or
+    one key comes from the list and from the settings.
+    """
+    keys = {component.key for component in listed}
+    for component in settings:
+        if component.key in keys:
+            raise FormatError(
+                KIND, f"settings.{component.key} and a component of that key: leave one out"
+            )
+    keys |= {component.key for component in settings}
+    plugged = [component for component in card if component.key not in keys]
+    return tuple(with_statics([*listed, *settings, *plugged]))
+
+
+class _Row:
+    """One item of the list with the ID it gets."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        given = table.data
+        self.base = _base(table)
+        self.id: int | None = given.get("id", self.base.id if self.base else None)
+        if self.id is None and given.get("key") in PLUGGABLE_IDS:
+            self.id = PLUGGABLE_IDS[given["key"]]
+        if self.id is not None and not is_plain_int(self.id):
+            raise wrong(table.at("id"), self.id, "a whole number")
+
+    def rank(self) -> tuple[str, str]:
+        """What decides who gets the next free ID: nothing but the component itself."""
+        given = self.table.data
+        return str(given.get("key", "")), json.dumps(given, sort_keys=True, default=str)
+
+    def component(self) -> PromptComponent:
+        fields = dict(self.table.data)
+        fields.pop("is_static", None)
+        fields.pop("scope", None)
+        try:
+            if self.base is not None:
+                return self.base.changed(**{"trust": "author", **fields})
+            return PromptComponent(
+                **{"key": f"component_{self.id}", "trust": "author", **fields, "id": self.id}
+            )
+        except ComponentValueError as error:
+            raise FormatError(KIND, f"{self.table.path}.{error}") from error
+
+
+def _base(table: Table) -> PromptComponent | None:
+    """The static component that a row means by its key or ID; its ID and key cannot be changed."""
+    given = table.data
+    scope = given.get("scope", "game")
+    if scope != "game":
+        raise NotYetError("a scope other than game", table.at("scope"))
+    key, at = given.get("key"), given.get("id")
+    base = _STATIC_BY_KEY.get(key) if isinstance(key, str) else None
+    if base is None and isinstance(at, int) and is_plain_int(at):
+        base = _STATIC_BY_ID.get(at)
+    if given.get("is_static", base is not None) is not (base is not None):
+        raise wrong(table.at("is_static"), given["is_static"], f"{base is not None} here".lower())
+    if base is not None and (given.get("key", base.key), given.get("id", base.id)) != (
+        base.key,
+        base.id,
+    ):
+        raise FormatError(
+            KIND,
+            f"{table.path}: ID {base.id} belongs to the static component '{base.key}', which keeps"
+            " its ID and key; take another ID or key",
+        )
+    return base
+
+
+def _free_ids(taken: set[int]) -> Iterator[int]:
+    """IDs that nobody has; multiples of 10 are the engine's."""
+    return (n for n in range(FIRST_FREE_ID, 5000) if n % 10 and n not in taken)
+
+
+def _check_unique(rows: Sequence[_Row], components: Sequence[PromptComponent]) -> None:
+    seen: dict[Mapping[str, object] | object, str] = {}
+    for row, component in zip(rows, components, strict=True):
+        for field, value in (("id", component.id), ("key", component.key)):
+            first = seen.setdefault((field, value), row.table.path)
+            if first != row.table.path:
+                raise FormatError(
+                    KIND, f"{row.table.path}: {field} {value!r} is already taken by {first}"
+                )

@@ -1,0 +1,242 @@
+"""A scenario file's values -> Scenario. Nothing is guessed and nothing is ignored.
+
+Unknown keys and wrong types are errors that name their path; what this version does not do yet is
+refused by name. Paths count from the folder of the scenario's file.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from evennia_ai.cards.card import Card
+from evennia_ai.compose import DynamicBlock
+from evennia_ai.lorebook.books import Lorebook
+from evennia_ai.lorebook.foreign import check_plain
+from evennia_ai.lorebook.rules import ActivationRules, read_rules
+from evennia_ai.prompt.components import PromptComponent, Trust
+from evennia_ai.prompt.errors import FormatError, NotYetError
+from evennia_ai.prompt.expansion import Layout
+from evennia_ai.prompt.messages import ROLES, Message, Role, pending, said
+from evennia_ai.prompt.notes import AuthorsNote
+from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter, ratio_counter
+from evennia_ai.scenario.components import read_components
+from evennia_ai.scenario.documents import read_document
+from evennia_ai.scenario.files import Files
+from evennia_ai.scenario.tables import KIND, Table, text_at, wrong
+
+KEYS: Final = (
+    *("card", "lorebooks", "components", "notes", "dynamic_context", "persona"),
+    *("history", "event", "settings", "turns"),
+)
+SETTINGS: Final = (
+    *("user", "user_icon", "layout", "context_tokens", "reply_tokens", "tokenizer", "seed"),
+    *("greeting", "greeting_index", "group", "language", "system_prompt"),
+    *("post_history_instructions", "card_system_prompt", "card_trust", "lore"),
+)
+LAYOUTS: Final[tuple[Layout, ...]] = ("cache", "classic")
+CARD_TRUSTS: Final[tuple[Trust, ...]] = ("author", "imported")
+NOTE_ROLES: Final[tuple[Role, ...]] = ("system", "user", "assistant")
+_RATIO: Final = re.compile(r"chars/([0-9]{1,4}(?:\.[0-9]{1,6})?)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """`settings` of a scenario, defaults filled in."""
+
+    user: str | None
+    layout: Layout
+    limit_tokens: int
+    counter: TokenCounter
+    seed: int
+    greeting: bool
+    greeting_index: int
+    group: bool
+    language: str
+    system_prompt: str
+    post_history_instructions: str
+    card_system_prompt: str
+    card_trust: Trust
+    lore: ActivationRules
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Persona:
+    """Who the partner is."""
+
+    name: str | None
+    description: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnText:
+    """What was said up to one turn, and the event that is answered in it."""
+
+    history: tuple[Message, ...]
+    event: Message | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """A prompt described by one file; `several` says that the file has `turns`."""
+
+    settings: Settings
+    card: Card | None
+    books: tuple[Lorebook, ...]
+    components: tuple[PromptComponent, ...]
+    notes: tuple[AuthorsNote, ...]
+    blocks: tuple[DynamicBlock, ...]
+    persona: Persona | None
+    turns: tuple[TurnText, ...]
+    several: bool
+    notices: tuple[str, ...]
+
+
+def read_scenario(data: object, *, folder: Path | None = None) -> Scenario:
+    """The scenario that `data` describes; `folder` is where its paths count from.
+
+    FormatError: it cannot be read as a scenario, or its card or a book cannot be read.
+    """
+    check_plain(data, kind=KIND, where="the scenario")
+    table = Table({} if data is None else data, path="", known=KEYS)
+    settings = _settings(table)
+    files = Files(folder or Path.cwd(), card_trust=settings.card_trust)
+    card = files.card(table.data["card"]) if table.has("card") else None
+    books = files.books(card, table.rows("lorebooks"))
+    return Scenario(
+        settings=settings,
+        card=card,
+        books=books,
+        components=read_components(table.rows("components")),
+        notes=tuple(_note(path, row) for path, row in table.rows("notes")),
+        blocks=tuple(
+            DynamicBlock(key=str(index), text=text_at(path, text))
+            for index, (path, text) in enumerate(table.rows("dynamic_context"))
+        ),
+        persona=_persona(table),
+        turns=_turns(table),
+        several="turns" in table.data,
+        notices=tuple(files.notices),
+    )
+
+
+def read_scenario_file(path: Path) -> Scenario:
+    """The scenario in a YAML or JSON file; its paths count from the file's folder."""
+    data = read_document(path, kind=KIND)
+    if not (data is None or isinstance(data, dict)):
+        raise FormatError(KIND, f"{path}: holds no scenario, which is a mapping")
+    return read_scenario(data, folder=path.parent)
+
+
+def _settings(table: Table) -> Settings:
+    settings = Table(table.data.get("settings") or {}, path="settings", known=SETTINGS)
+    if settings.has("user_icon"):
+        raise NotYetError("the icon of the user", settings.at("user_icon"))
+    group = settings.flag("group", False)
+    greeting_index = settings.whole("greeting_index", 0)
+    return Settings(
+        user=settings.text_or_none("user") or None,
+        layout=settings.choice("layout", LAYOUTS, "cache"),
+        limit_tokens=_limit(settings),
+        counter=_counter(settings),
+        seed=settings.whole("seed", 1, low=-(10**9)),
+        greeting=settings.flag("greeting", False),
+        greeting_index=greeting_index,
+        group=group,
+        language=settings.text("language", "en"),
+        system_prompt=settings.text("system_prompt", ""),
+        post_history_instructions=settings.text("post_history_instructions", ""),
+        card_system_prompt=settings.text("card_system_prompt", ""),
+        card_trust=settings.choice("card_trust", CARD_TRUSTS, "author"),
+        lore=replace(_lore(settings), greeting_index=greeting_index, group=group),
+    )
+
+
+def _lore(settings: Table) -> ActivationRules:
+    given = settings.data.get("lore")
+    if given is not None and not isinstance(given, Mapping):
+        raise wrong(settings.at("lore"), given, "a mapping")
+    return read_rules(dict(given or {}))
+
+
+def _limit(settings: Table) -> int:
+    """Tokens of the context without the reply's reserve."""
+    context = settings.whole("context_tokens", 8192, low=1)
+    reply = settings.whole("reply_tokens", 512)
+    if reply >= context:
+        raise FormatError(
+            KIND,
+            f"settings: reply_tokens {reply} leaves nothing of context_tokens {context}; it must be"
+            " less",
+        )
+    return context - reply
+
+
+def _counter(settings: Table) -> TokenCounter:
+    name = settings.text("tokenizer", "estimate")
+    if name == ESTIMATE.name:
+        return ESTIMATE
+    ratio = _RATIO.fullmatch(name)
+    if ratio is None:
+        raise NotYetError(f"tokenizer {name!r} (there are estimate and chars/R)", "settings")
+    per_token = float(ratio[1])
+    if not (math.isfinite(per_token) and per_token > 0):
+        raise wrong(settings.at("tokenizer"), name, "chars/R with R above 0")
+    return ratio_counter(per_token)
+
+
+def _note(path: str, row: Any) -> AuthorsNote:
+    table = Table(row, path=path, known=("content", "depth", "role", "every", "scanned"))
+    return AuthorsNote(
+        content=table.text("content"),
+        depth=table.whole("depth", 4),
+        role=table.choice("role", NOTE_ROLES, "system"),
+        every=table.whole("every", 1),
+        scanned=table.flag("scanned", False),
+        trust="author",
+    )
+
+
+def _persona(table: Table) -> Persona | None:
+    if not table.has("persona"):
+        return None
+    persona = Table(table.data["persona"], path="persona", known=("name", "description"))
+    return Persona(
+        name=persona.text_or_none("name") or None,
+        description=persona.text_or_none("description") or "",
+    )
+
+
+def _turns(table: Table) -> tuple[TurnText, ...]:
+    if "turns" not in table.data:
+        return (_turn(table),)
+    for key in ("history", "event"):
+        if key in table.data:
+            raise FormatError(KIND, f"{key}: with turns it belongs to each turn")
+    return tuple(
+        _turn(Table(row, path=path, known=("history", "event")))
+        for path, row in table.rows("turns")
+    )
+
+
+def _turn(table: Table) -> TurnText:
+    return TurnText(
+        history=tuple(_message(path, row) for path, row in table.rows("history")),
+        event=_event(table),
+    )
+
+
+def _message(path: str, row: Any) -> Message:
+    table = Table(row, path=path, known=("role", "name", "content"))
+    return said(
+        table.choice("role", ROLES), table.text("content"), name=table.text_or_none("name") or None
+    )
+
+
+def _event(table: Table) -> Message | None:
+    if not table.has("event"):
+        return None
+    event = Table(table.data["event"], path=table.at("event"), known=("name", "content"))
+    return pending(event.text("content"), name=event.text_or_none("name") or None)

@@ -1,0 +1,157 @@
+"""The result object of one composed turn, as plain values for JSON."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+from evennia_ai.lorebook.activation import ActiveEntry, decorators_of
+from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.trace import Verdict
+from evennia_ai.scenario.running import ComposedTurn
+
+POSITIONS: Final = (
+    *("before", "after", "note_top", "note_bottom", "examples_before", "examples_after"),
+)
+
+
+def result_of(turn: ComposedTurn) -> dict[str, Any]:
+    """What `run_scenario` gives for one turn."""
+    prompt, lore = turn.made.prompt, turn.made.lore
+    follow = _messages_after(prompt.messages)
+    return {
+        "messages": [_message(message) for message in prompt.messages],
+        "activated": [_activated(entry, follow) for entry in lore.entries],
+        "placed": _placed(prompt.messages, lore.entries, follow),
+        "notes": _notes(turn),
+        "timed": {"sticky": [], "cooldown": []},
+        "decorators": _decorators(turn),
+        "verdicts": [_verdict(verdict) for verdict in prompt.verdicts],
+        "tokens": {
+            "total": prompt.tokens,
+            "limit": prompt.limit_tokens,
+            "by_origin": dict(prompt.by_origin),
+        },
+        "cache": {
+            "breakpoints": list(prompt.breakpoints),
+            "stable_tokens": prompt.stable_tokens,
+        },
+        "notices": list(_notices(turn)),
+        "sha256": prompt.sha256,
+    }
+
+
+def _message(message: Message) -> dict[str, Any]:
+    return {
+        "role": message.role,
+        "name": message.name,
+        "content": message.content,
+        "block": message.block,
+        "injected": message.injected,
+        "parts": [
+            {"origin": part.origin, "start": part.start, "end": part.end} for part in message.parts
+        ],
+    }
+
+
+def _activated(entry: ActiveEntry, follow: Mapping[str, int]) -> dict[str, Any]:
+    return {
+        "book": entry.book,
+        "uid": entry.uid,
+        "entry": entry.name,
+        "content": entry.text,
+        "position": entry.position,
+        "depth": _depth(entry, follow),
+        "role": entry.role,
+        "order": entry.order,
+        "cause": entry.cause,
+    }
+
+
+def _placed(
+    messages: Sequence[Message], entries: Iterable[ActiveEntry], follow: Mapping[str, int]
+) -> dict[str, Any]:
+    """Labels of the active entries as they come out, top to bottom, by the position they asked."""
+    active = {entry.origin: entry for entry in entries}
+    standing = [
+        active[part.origin]
+        for message in messages
+        for part in message.parts
+        if part.origin in active
+    ]
+    placed: dict[str, Any] = {position: [] for position in POSITIONS}
+    for entry in standing:
+        if entry.depth is None:
+            placed[entry.position].append(entry.label)
+    deep = [entry for entry in standing if entry.depth is not None]
+    placed["depth"] = [
+        {"depth": depth, "role": role, "entries": [entry.label for entry in members]}
+        for (depth, role), members in groupby(deep, key=lambda e: (_depth(e, follow), e.role))
+    ]
+    placed["outlets"] = {}
+    return placed
+
+
+def _depth(entry: ActiveEntry, follow: Mapping[str, int]) -> int | None:
+    """Depth from the newest message; one counted from the oldest is told as it came out."""
+    return follow.get(entry.origin, entry.depth) if entry.from_oldest else entry.depth
+
+
+def _messages_after(messages: Sequence[Message]) -> dict[str, int]:
+    """For the origin of each injected message, how many conversation messages follow it."""
+    after: dict[str, int] = {}
+    count = 0
+    for message in reversed(messages):
+        if message.injected:
+            after.update((part.origin, count) for part in message.parts)
+        elif message.block == "history" and message.counted:
+            count += 1
+    return after
+
+
+def _notes(turn: ComposedTurn) -> list[dict[str, Any]]:
+    """Each note: whether it was due, and its text as it stands in the prompt."""
+    texts = {
+        part.origin: message.content[part.start : part.end]
+        for message in turn.made.prompt.messages
+        if message.injected
+        for part in message.parts
+    }
+    inputs = turn.inputs
+    users = inputs.history.user_messages + (inputs.event is not None)
+    return [
+        {"due": note.is_due(users), "content": texts.get(f"note:{index}", "")}
+        for index, note in enumerate(turn.scenario.notes)
+    ]
+
+
+def _decorators(turn: ComposedTurn) -> dict[str, list[list[Any]]]:
+    """The decorators that count, by label; every active entry is there."""
+    found: dict[str, list[list[Any]]] = {entry.label: [] for entry in turn.made.lore.entries}
+    for name, decorators in decorators_of(turn.inputs.books).items():
+        found[name] = [[decorator, list(values)] for decorator, values in decorators]
+    return found
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    plain: dict[str, Any] = {
+        "stage": verdict.stage,
+        "item": verdict.item,
+        "kept": verdict.kept,
+        "reason": verdict.reason,
+        "tokens": verdict.tokens,
+    }
+    if verdict.cause is not None:
+        plain["cause"] = verdict.cause
+    return plain
+
+
+def _notices(turn: ComposedTurn) -> Iterable[str]:
+    """What the author should know: of the files, and names in templates that nobody knows."""
+    yield from turn.scenario.notices
+    known = {**turn.inputs.values, "speaker": ""}
+    for compiled in turn.inputs.components.compiled.members:
+        template = compiled.template
+        if template is None or not compiled.component.enabled:
+            continue
+        for name in template.unknown(known):
+            yield f"{compiled.origin}: there is no name '{name}'; it was left as written"
