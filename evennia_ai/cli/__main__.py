@@ -1,0 +1,6 @@
+"""`python -m evennia_ai.cli`."""
+
+from evennia_ai.cli import main
+
+if __name__ == "__main__":
+    main()

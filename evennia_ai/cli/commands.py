@@ -1,0 +1,89 @@
+"""The commands of `evennia-ai` and their options; each only translates."""
+
+from pathlib import Path
+
+import click
+
+import evennia_ai as package
+
+FILE = click.Path(path_type=Path)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package.__version__, prog_name="evennia-ai")
+def evennia_ai() -> None:
+    """Compose, explain and check prompts of evennia_ai from files, without the game."""
+
+
+@evennia_ai.command()
+@click.argument("files", nargs=-1, type=FILE, metavar="FILE...")
+@click.option("--json", "as_json", is_flag=True, help="Print the result object.")
+@click.option("--explain", "item", metavar="ITEM", help="Tell everything about one item.")
+@click.option("--jsonl", is_flag=True, help="One scenario a line from standard input.")
+def compose(files: tuple[Path, ...], as_json: bool, item: str | None, jsonl: bool) -> int:
+    """Compose the prompts that scenario files describe, and explain every piece.
+
+    ITEM is an origin such as component:mood or lore:harbour#7, its key alone, or the number of a
+    message.
+    """
+    from evennia_ai.cli import composing
+
+    if jsonl and (files or item):
+        raise click.UsageError(
+            "--jsonl reads scenarios from standard input: no files, no --explain"
+        )
+    if jsonl:
+        return composing.compose_lines(composing.standard_input())
+    if not files:
+        raise click.UsageError("name at least one scenario file, or use --jsonl")
+    return composing.compose_files(files, as_json=as_json, item=item)
+
+
+@evennia_ai.group()
+def card() -> None:
+    """Look at character cards."""
+
+
+@card.command("show")
+@click.argument("file", type=FILE)
+@click.option("--json", "as_json", is_flag=True, help="Print an object.")
+@click.option("--language", default="en", help="Language of the creator's notes.")
+@click.option("--group", is_flag=True, help="With the greetings that are for groups only.")
+def card_show(file: Path, as_json: bool, language: str, group: bool) -> int:
+    """Show what a card holds. Nothing is written."""
+    from evennia_ai.cli import cards
+
+    return cards.show(file, as_json=as_json, language=language, group=group)
+
+
+@card.command("lint")
+@click.argument("file", type=FILE)
+def card_lint(file: Path) -> int:
+    """Check a card: status 1 and the findings, or 0 and nothing."""
+    from evennia_ai.cli import cards
+
+    return cards.lint(file)
+
+
+@evennia_ai.group()
+def lore() -> None:
+    """Look at lorebooks."""
+
+
+@lore.command("show")
+@click.argument("file", type=FILE)
+@click.option("--json", "as_json", is_flag=True, help="Print an object.")
+def lore_show(file: Path, as_json: bool) -> int:
+    """Show the entries of a lorebook. Nothing is written."""
+    from evennia_ai.cli import lore as lore_room
+
+    return lore_room.show(file, as_json=as_json)
+
+
+@lore.command("lint")
+@click.argument("file", type=FILE)
+def lore_lint(file: Path) -> int:
+    """Check a lorebook: status 1 and the findings, or 0 and nothing."""
+    from evennia_ai.cli import lore as lore_room
+
+    return lore_room.lint(file)

@@ -1,0 +1,136 @@
+"""`evennia-ai compose`: prompts from scenario files, or from lines of standard input."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from evennia_ai.cli.output import is_terminal, write_json, write_lines
+from evennia_ai.cli.refusals import refusal, refuse
+from evennia_ai.prompt.errors import EvenniaAIError, FormatError
+from evennia_ai.prompt.report import Report, explain_lines, known_item, report_of, trace_lines
+from evennia_ai.scenario import (
+    ComposedTurn,
+    Scenario,
+    composed_turns,
+    read_scenario_file,
+    result_of,
+    run_scenario,
+)
+from evennia_ai.scenario.documents import MAX_BYTES, decoded, json_values
+
+STANDARD_INPUT: Final = "line"
+
+
+def compose_files(paths: Sequence[Path], *, as_json: bool, item: str | None) -> int:
+    """Compose each file and print it; a refused one says so and the others still print."""
+    status = 0
+    for path in paths:
+        try:
+            scenario = read_scenario_file(path)
+            turns = list(composed_turns(scenario))
+            explained = _explained(turns, item)
+            if as_json:
+                _print_json(scenario, turns, explained, indent=2 if len(paths) == 1 else None)
+            else:
+                _print_text(path, turns, explained, titled=len(paths) > 1)
+        except (EvenniaAIError, RecursionError) as error:
+            status = refuse(_placed(error, path))
+    return status
+
+
+def compose_lines(source: BinaryIO) -> int:
+    """One scenario a line in, one result a line out; a refused line is answered too."""
+    for number, line in enumerate(_lines(source), start=1):
+        write_json(_answer(line, number))
+    return 0
+
+
+def _answer(line: bytes | None, number: int) -> Any:
+    """The result for one line, or what is wrong with it. None is a line that is too long."""
+    where = f"{STANDARD_INPUT} {number}"
+    try:
+        if line is None:
+            raise FormatError("scenario", f"{where}: is longer than {MAX_BYTES} bytes")
+        text = decoded(line, kind="scenario", where=where)
+        return run_scenario(json_values(text, kind="scenario", where=where))
+    except (EvenniaAIError, RecursionError) as error:
+        return refusal(error)
+
+
+def _lines(source: BinaryIO) -> Iterator[bytes | None]:
+    """The lines of `source` without their ends; None for one that is too long to be read."""
+    while line := source.readline(MAX_BYTES + 2):
+        if len(line) > MAX_BYTES and not line.endswith(b"\n"):
+            while line and not line.endswith(b"\n"):
+                line = source.readline(MAX_BYTES)
+            yield None
+        else:
+            yield line.rstrip(b"\r\n")
+
+
+def _placed(error: EvenniaAIError | RecursionError, path: Path) -> EvenniaAIError | str:
+    """The error with the file it is about, where it does not say so itself."""
+    text = "is nested too deeply" if isinstance(error, RecursionError) else str(error)
+    return text if text.startswith(str(path)) else f"{path}: {text}"
+
+
+def _explained(turns: Sequence[ComposedTurn], item: str | None) -> list[list[str]]:
+    """What each turn says about `item`; FormatError where none of them knows it."""
+    if item is None:
+        return []
+    reports = [_report(turns, index) for index in range(len(turns))]
+    lines = [explain_lines(report, item) for report in reports]
+    if reports and not any(_knows(report, item) for report in reports):
+        raise FormatError("item", " ".join(lines[-1]))
+    return lines
+
+
+def _knows(report: Report, item: str) -> bool:
+    number = item.removeprefix("#")
+    is_message = number.isascii() and number.isdecimal() and int(number) < len(report.messages)
+    return is_message or known_item(report, item) is not None
+
+
+def _report(turns: Sequence[ComposedTurn], index: int) -> Report:
+    older = turns[index - 1].made.prompt.messages if index else None
+    return report_of(turns[index].made.prompt, older=older)
+
+
+def _print_json(
+    scenario: Scenario,
+    turns: Sequence[ComposedTurn],
+    explained: Sequence[Sequence[str]],
+    *,
+    indent: int | None,
+) -> None:
+    results = [result_of(turn) for turn in turns]
+    for result, lines in zip(results, explained, strict=False):
+        result["explained"] = list(lines)
+    write_json({"turns": results} if scenario.several else results[0], indent=indent)
+
+
+def _print_text(
+    path: Path,
+    turns: Sequence[ComposedTurn],
+    explained: Sequence[Sequence[str]],
+    *,
+    titled: bool,
+) -> None:
+    for index in range(len(turns)):
+        heads = [f"{path}"] if titled and index == 0 else []
+        if len(turns) > 1:
+            heads.append(f"turn {index + 1} of {len(turns)}")
+        if explained:
+            write_lines([*heads, *explained[index], ""])
+        elif is_terminal():
+            from evennia_ai.cli.screen import show_trace
+
+            show_trace(_report(turns, index), heads=heads)
+        else:
+            write_lines([*heads, *trace_lines(_report(turns, index)), ""])
+
+
+def standard_input() -> BinaryIO:
+    """Standard input as bytes."""
+    return sys.stdin.buffer
