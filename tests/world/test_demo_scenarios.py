@@ -1,6 +1,7 @@
 """The demo's scenarios, composed: what the village shows a newcomer is really so."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def test_the_shared_lorebook_is_read_without_a_refused_entry() -> None:
     assert_nothing_is_refused(json.loads((DEMO / "lorebooks/harbour.json").read_text("utf-8")))
 
 
-def assert_nothing_is_refused(book: dict[str, Any]) -> None:
+def assert_nothing_is_refused(book: Mapping[str, Any]) -> None:
     entries = read_book(book, label="book", attach="global", trust="builder", revision=1).entries
     assert entries
     assert [entry.name for entry in entries if entry.refused] == []
