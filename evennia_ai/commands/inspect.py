@@ -3,7 +3,9 @@
 from typing import Any
 
 from evennia_ai.commands.naming import npc_named
+from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand
+from evennia_ai.game.handler import LastTurn
 from evennia_ai.game.npc import AIMixin
 from evennia_ai.prompt.report import trace_lines
 
@@ -88,7 +90,7 @@ class CmdAI(StrictCommand):
 
     def _who_is_here(self) -> None:
         here = self.caller.location.contents if self.caller.location else []
-        npcs = [npc for npc in here if isinstance(npc, AIMixin)]
+        npcs: list[Any] = [npc for npc in here if isinstance(npc, AIMixin)]
         if not npcs:
             self.say("There is no NPC with a mind here; name one: ai <npc>")
             return
@@ -99,4 +101,25 @@ class CmdAI(StrictCommand):
 def status_lines(npc: Any) -> list[str]:
     """How an NPC is doing, one line each."""
     status = npc.ai.status()
-    return [f"{npc.key} (#{npc.id}): {'on' if status.enabled else 'off'}"]
+    busy = "answering now" if status.in_flight else "idle"
+    breaker = f", breaker {status.breaker}" if status.breaker else ""
+    where = "no model is asked" if status.offline else "a model is asked"
+    talks = ", ".join(f"{count} {kind}" for kind, count in status.conversations.items())
+    state = f"{'on' if status.enabled else 'off'}, {busy}, {status.waiting} waiting"
+    lines = [
+        f"{npc.key} (#{npc.id}): {state}",
+        f"  answers by     {status.endpoint} ({where}){breaker}",
+        f"  card           {status.card or 'none'}",
+        f"  conversations  {talks or 'none'}",
+        f"  last turn      {_turn_in_words(status.last_turn)}",
+    ]
+    if status.unrecorded:
+        lines.append(f"  not recorded   {status.unrecorded}: the database is away")
+    return lines + [f"  problem        {problem}" for problem in status.problems]
+
+
+def _turn_in_words(last: LastTurn | None) -> str:
+    if last is None:
+        return "none yet"
+    outcome = f": {last.outcome}" if last.outcome else ""
+    return f"{last.number}, {last.state}{outcome}, {day_and_time(last.created_at)}"

@@ -15,7 +15,7 @@ from evennia.utils.utils import class_from_module
 from evennia_ai.commands.shown import shown_block, shown_line
 from evennia_ai.prompt.errors import EvenniaAIError
 
-COMMAND_DEFAULT_CLASS = class_from_module(settings.COMMAND_DEFAULT_CLASS)
+COMMAND_DEFAULT_CLASS: Any = class_from_module(settings.COMMAND_DEFAULT_CLASS)
 BUILDER_LOCK: Final = "cmd:perm({key}) or perm(Builder)"
 
 # What `func` may give back to Evennia: nothing, or a generator that asks questions.

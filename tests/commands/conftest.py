@@ -1,4 +1,4 @@
-"""Evennia is started when the first test module here is imported, so nothing is imported at the top."""
+"""Evennia starts when the first test module here is imported: nothing of it at the top."""
 
 from typing import Any
 

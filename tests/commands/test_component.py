@@ -111,14 +111,12 @@ def test_a_switch_may_be_shortened_where_only_one_begins_so(stage, mood):
 
 @pytest.mark.req("S3-21")
 def test_create_stores_what_was_typed(stage):
-    told = stage.builds(
-        "component/create tide = 1201, user: It is = 3 o'clock: low tide, {{user}}."
-    )
+    told = stage.builds("component/create tide = 1201, user: It is = 3: low tide, {{user}}.")
     made = component("tide")
     assert (made.id, made.role, made.content) == (
         1201,
         "user",
-        "It is = 3 o'clock: low tide, {{user}}.",
+        "It is = 3: low tide, {{user}}.",
     )
     assert (made.injection_depth, made.injection_order, made.placement) == (0, 100, "ordered")
     assert "tide (1201)" in told

@@ -8,18 +8,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from evennia_ai.cards.card import Card
+from evennia_ai.cards.card import Card, greetings
+from evennia_ai.cards.components import card_components, character_book
 from evennia_ai.cards.reading import card_from_bytes, card_from_text
 from evennia_ai.commands.naming import npc_named
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand
 from evennia_ai.conf import conf
-from evennia_ai.prompt.columns import clipped, first_line
+from evennia_ai.prompt.columns import clipped, first_line, visible
+from evennia_ai.prompt.errors import FormatError
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store import cards as store
 from evennia_ai.store.cards import StoredCard
 
 WIDTH: Final = 78
 _MOST_FILES: Final = 40
+_MOST_ENTRIES: Final = 12
 _BYTES_PER_CHARACTER: Final = 4
 
 
@@ -135,19 +138,17 @@ def offered(folder: Path) -> list[str]:
 
 
 def described(stored: StoredCard, card: Card) -> list[str]:
-    """What a card holds, one line each, and what was noticed when it was read."""
-    greetings = [text for text in (card.first_mes, *card.alternate_greetings) if text]
-    lines = [
+    """What a card holds, where it wants to stand, and what was noticed when it was read."""
+    written = [text for text in greetings(card, group=True) if text]
+    return [
         f"Card {stored.name}, revision {stored.revision}, spec {card.spec}",
         f"  sha256           {stored.sha256}",
         *(clipped(line, WIDTH) for line in _texts(card)),
-        f"  greetings        {len(greetings)}",
+        f"  greetings        {len(written)}",
+        *_injections(card),
+        *_lore(card),
+        *(f"  note: {notice}" for notice in card.notices),
     ]
-    book = card.character_book or {}
-    entries = book.get("entries")
-    if entries:
-        lines.append(f"  lore entries     {len(entries)}")
-    return lines + [f"  note: {notice}" for notice in card.notices]
 
 
 def _texts(card: Card) -> Iterator[str]:
@@ -164,6 +165,37 @@ def _texts(card: Card) -> Iterator[str]:
     for title, text in named.items():
         if text:
             yield f"  {title:16} {ESTIMATE.count(text):5} tokens  {first_line(text)}"
+
+
+def _injections(card: Card) -> Iterator[str]:
+    """What of the card's own texts goes into the conversation by depth."""
+    for component in card_components(card, trust="builder"):
+        if component.placement == "history":
+            yield f"  {component.key}: depth {component.injection_depth}, role {component.role}"
+
+
+def _lore(card: Card) -> Iterator[str]:
+    """The card's book: how many entries, which go in by depth, which cannot be used."""
+    try:
+        book = character_book(card, trust="builder")
+    except FormatError as error:
+        yield f"  note: its lorebook will be left out: {error}"
+        return
+    if book is None:
+        return
+    yield f"  lore entries     {len(book.entries)}"
+    deep = [entry for entry in book.entries if entry.depth is not None]
+    refused = [entry for entry in book.entries if entry.refused]
+    for entry in deep[:_MOST_ENTRIES]:
+        end = " from the oldest" if entry.from_oldest else ""
+        named = clipped(visible(f"{entry.uid} {entry.name}"), 44)
+        yield f"    {named}: depth {entry.depth}{end}, role {entry.role}"
+    for entry in refused[:_MOST_ENTRIES]:
+        yield f"    {clipped(visible(entry.uid), 44)} is never used: {entry.refused}"
+    more = max(len(deep) - _MOST_ENTRIES, 0) + max(len(refused) - _MOST_ENTRIES, 0)
+    if more:
+        yield f"    and {more} more like these"
+    yield from (f"  note: {notice}" for notice in book.notices)
 
 
 def _path_in(folder: Path, name: str) -> Path:

@@ -38,7 +38,7 @@ class CmdComponent(StrictCommand):
       component <key or id>[@<scope>]
       component/create <key>[@<scope>] = <id>[, <role>][: <text>]
       component/<switch> <key or id>[@<scope>] [= <value>]
-      component/preview <npc>
+      component/preview <npc> [= <what you would say>]
 
     Switches:
       create    - make a component; without a text the editor opens
@@ -54,7 +54,8 @@ class CmdComponent(StrictCommand):
       remove    - remove it, after a question
       revisions - who changed what, and when
       revert    - <revision>: make it what it was then
-      preview   - the prompt an NPC would send now; looking changes nothing
+      preview   - the prompt an NPC would send now, or if you said something
+                  to it; looking changes nothing
 
     Examples:
       component
@@ -66,6 +67,7 @@ class CmdComponent(StrictCommand):
       component/order mood@room = 50
       component/revert mood = 3
       component/preview oren
+      component/preview oren = When does the ferry sail?
 
     A component is one text of the prompt and its ID is its place: 0 to 4999
     stand before the conversation, 5001 to 5499 between it and the facts of the
@@ -126,7 +128,7 @@ class CmdComponent(StrictCommand):
             PromptComponent(
                 id=whole_number(component_id, what="ID"),
                 key=key,
-                role=role or "system",
+                role=role or "system",  # type: ignore[arg-type]  # the component checks it
                 content=text or "",
                 scope=scope,
             ),
@@ -217,9 +219,10 @@ class CmdComponent(StrictCommand):
 
     def preview(self) -> None:
         """The prompt an NPC would send now, first its trace, then every message in full."""
-        self._refuse_value()
-        npc = npc_named(self.caller, self.wanted("component/preview <npc>"))
-        report = report_of(npc.ai.preview())
+        npc = npc_named(
+            self.caller, self.wanted("component/preview <npc> [= <what you would say>]")
+        )
+        report = report_of(npc.ai.preview(self.rhs or None, self.caller))
         lines = [f"What {npc.key} would send now; nothing was changed.", *trace_lines(report)]
         for number, message in enumerate(report.messages):
             name = f", {message.name}" if message.name else ""

@@ -1,0 +1,77 @@
+"""What all commands have in common: their help, who may use them, their set."""
+
+import pytest
+from evennia.commands.default.cmdset_account import AccountCmdSet
+from evennia.commands.default.cmdset_character import CharacterCmdSet
+from evennia.commands.default.help import CmdHelp
+
+from evennia_ai.commands.cmdset import AICmdSet
+from evennia_ai.commands.inspect import CmdAI
+from evennia_ai.commands.setup.card import CmdCard
+from evennia_ai.commands.setup.component import CmdComponent
+from evennia_ai.commands.setup.note import CmdNote
+from evennia_ai.commands.talk import CmdTalk
+
+FOR_BUILDERS = (CmdComponent, CmdCard, CmdNote, CmdAI)
+ALL = (*FOR_BUILDERS, CmdTalk)
+
+
+@pytest.mark.parametrize("command", ALL)
+def test_the_help_text_has_usage_and_examples(command):
+    text = command.__doc__
+    assert "Usage:\n" in text
+    examples = text.split("Examples:\n")[1].split("\n\n")[0]
+    assert [line for line in examples.splitlines() if line.strip().startswith(command.key)]
+
+
+@pytest.mark.parametrize("command", ALL)
+def test_every_switch_is_in_the_help_text(command):
+    for verb in command.verbs:
+        if verb:
+            assert f"\n      {verb} " in command.__doc__
+
+
+@pytest.mark.parametrize("command", ALL)
+def test_the_help_text_fits_a_screen_of_78_columns(command):
+    assert max(len(line) - 4 for line in command.__doc__.splitlines()) <= 78
+
+
+@pytest.mark.parametrize("command", FOR_BUILDERS)
+def test_builders_may_use_it_and_players_may_not(stage, command):
+    assert command.help_category == "building"
+    assert command().access(stage.builder, "cmd")
+    assert not command().access(stage.player, "cmd")
+
+
+def test_everybody_may_talk(stage):
+    assert CmdTalk().access(stage.player, "cmd")
+
+
+def test_the_help_command_shows_the_examples_to_a_builder(stage, monkeypatch):
+    monkeypatch.setattr(CmdHelp, "help_more", False)  # no pager: nobody is connected
+    stage.builder.cmdset.add(CharacterCmdSet, persistent=False)
+    stage.builder.cmdset.add(AICmdSet)
+    assert "component/depth mood = 2" in stage.builds("help component")
+
+
+def names_in(cmdset):
+    return {name for command in cmdset.commands for name in (command.key, *command.aliases)}
+
+
+@pytest.mark.parametrize("taken_by", [CharacterCmdSet, AccountCmdSet])
+def test_no_name_of_evennia_is_replaced(taken_by):
+    there = taken_by()
+    there.at_cmdset_creation()
+    ours = AICmdSet()
+    ours.at_cmdset_creation()
+    taken = {name for command in there.commands for name in (command.key, *command.aliases)}
+    assert not taken & {
+        name for command in ours.commands for name in (command.key, *command.aliases)
+    }
+
+
+@pytest.mark.parametrize("typed", ["component", "card", "note oren", "ai oren"])
+def test_a_player_who_types_it_is_told_there_is_no_such_command(stage, typed):
+    stage.player.cmdset.add(CharacterCmdSet)
+    stage.player.cmdset.add(AICmdSet)
+    assert "is not available" in stage.plays(typed)
