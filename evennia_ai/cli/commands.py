@@ -9,10 +9,14 @@ import evennia_ai as package
 FILE = click.Path(path_type=Path)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True
+)
 @click.version_option(package.__version__, prog_name="evennia-ai")
-def evennia_ai() -> None:
+@click.pass_context
+def evennia_ai(context: click.Context) -> None:
     """Compose, explain and check prompts of evennia_ai from files, without the game."""
+    _help_alone(context)
 
 
 @evennia_ai.command()
@@ -39,9 +43,11 @@ def compose(files: tuple[Path, ...], as_json: bool, item: str | None, jsonl: boo
     return composing.compose_files(files, as_json=as_json, item=item)
 
 
-@evennia_ai.group()
-def card() -> None:
+@evennia_ai.group(invoke_without_command=True)
+@click.pass_context
+def card(context: click.Context) -> None:
     """Look at character cards."""
+    _help_alone(context)
 
 
 @card.command("show")
@@ -65,9 +71,11 @@ def card_lint(file: Path) -> int:
     return cards.lint(file)
 
 
-@evennia_ai.group()
-def lore() -> None:
+@evennia_ai.group(invoke_without_command=True)
+@click.pass_context
+def lore(context: click.Context) -> None:
     """Look at lorebooks."""
+    _help_alone(context)
 
 
 @lore.command("show")
@@ -87,3 +95,9 @@ def lore_lint(file: Path) -> int:
     from evennia_ai.cli import lore as lore_room
 
     return lore_room.lint(file)
+
+
+def _help_alone(context: click.Context) -> None:
+    """Print the help of a group that was called without a command."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())

@@ -12,7 +12,6 @@ from evennia_ai.prompt.components import (
     PLUGGABLE_IDS,
     STATIC_COMPONENTS,
     PromptComponent,
-    is_plain_int,
 )
 from evennia_ai.prompt.errors import ComponentValueError, FormatError, NotYetError
 from evennia_ai.prompt.registry import with_statics
@@ -23,6 +22,7 @@ FIELDS: Final = (
     *("injection_depth", "injection_order", "placement", "volatile", "trust", "priority"),
     *("required", "scope"),
 )
+COPIED: Final = tuple(name for name in FIELDS if name not in ("id", "key", "is_static", "scope"))
 FIRST_FREE_ID: Final = 1201
 _STATIC_BY_KEY: Final = {component.key: component for component in STATIC_COMPONENTS}
 _STATIC_BY_ID: Final = {component.id: component for component in STATIC_COMPONENTS}
@@ -67,49 +67,37 @@ class _Row:
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        given = table.data
-        self.base = _base(table)
-        self.id: int | None = given.get("id", self.base.id if self.base else None)
-        if self.id is None and given.get("key") in PLUGGABLE_IDS:
-            self.id = PLUGGABLE_IDS[given["key"]]
-        if self.id is not None and not is_plain_int(self.id):
-            raise wrong(table.at("id"), self.id, "a whole number")
+        self.key = table.text("key") if "key" in table.data else None
+        self.id = table.whole("id", 0) if "id" in table.data else None
+        self.base = _base(table, key=self.key, at=self.id)
+        if self.id is None:
+            self.id = self.base.id if self.base else PLUGGABLE_IDS.get(self.key or "")
 
     def rank(self) -> tuple[str, str]:
         """What decides who gets the next free ID: nothing but the component itself."""
-        given = self.table.data
-        return str(given.get("key", "")), json.dumps(given, sort_keys=True, default=str)
+        return self.key or "", json.dumps(self.table.data, sort_keys=True)
 
     def component(self) -> PromptComponent:
-        fields = dict(self.table.data)
-        fields.pop("is_static", None)
-        fields.pop("scope", None)
+        fields = {name: self.table.data[name] for name in COPIED if name in self.table.data}
+        fields.setdefault("trust", "author")
         try:
             if self.base is not None:
-                return self.base.changed(**{"trust": "author", **fields})
-            return PromptComponent(
-                **{"key": f"component_{self.id}", "trust": "author", **fields, "id": self.id}
-            )
+                return self.base.changed(**fields)
+            key = self.key if self.key is not None else f"component_{self.id}"
+            return PromptComponent(id=self.id or 0, key=key, **fields)
         except ComponentValueError as error:
             raise FormatError(KIND, f"{self.table.path}.{error}") from error
 
 
-def _base(table: Table) -> PromptComponent | None:
+def _base(table: Table, *, key: str | None, at: int | None) -> PromptComponent | None:
     """The static component that a row means by its key or ID; its ID and key cannot be changed."""
-    given = table.data
-    scope = given.get("scope", "game")
-    if scope != "game":
+    if table.data.get("scope", "game") != "game":
         raise NotYetError("a scope other than game", table.at("scope"))
-    key, at = given.get("key"), given.get("id")
-    base = _STATIC_BY_KEY.get(key) if isinstance(key, str) else None
-    if base is None and isinstance(at, int) and is_plain_int(at):
-        base = _STATIC_BY_ID.get(at)
-    if given.get("is_static", base is not None) is not (base is not None):
-        raise wrong(table.at("is_static"), given["is_static"], f"{base is not None} here".lower())
-    if base is not None and (given.get("key", base.key), given.get("id", base.id)) != (
-        base.key,
-        base.id,
-    ):
+    base = _STATIC_BY_KEY.get(key or "") or _STATIC_BY_ID.get(-1 if at is None else at)
+    is_static = base is not None
+    if table.flag("is_static", is_static) is not is_static:
+        raise wrong(table.at("is_static"), not is_static, f"{str(is_static).lower()} here")
+    if base is not None and (key or base.key, base.id if at is None else at) != (base.key, base.id):
         raise FormatError(
             KIND,
             f"{table.path}: ID {base.id} belongs to the static component '{base.key}', which keeps"

@@ -100,7 +100,7 @@ def read_scenario(data: object, *, folder: Path | None = None) -> Scenario:
     FormatError: it cannot be read as a scenario, or its card or a book cannot be read.
     """
     check_plain(data, kind=KIND, where="the scenario")
-    table = Table({} if data is None else data, path="", known=KEYS)
+    table = Table(data, path="", known=KEYS)
     settings = _settings(table)
     files = Files(folder or Path.cwd(), card_trust=settings.card_trust)
     card = files.card(table.data["card"]) if table.has("card") else None
@@ -125,9 +125,7 @@ def read_scenario(data: object, *, folder: Path | None = None) -> Scenario:
 def read_scenario_file(path: Path) -> Scenario:
     """The scenario in a YAML or JSON file; its paths count from the file's folder."""
     data = read_document(path, kind=KIND)
-    if not (data is None or isinstance(data, dict)):
-        raise FormatError(KIND, f"{path}: holds no scenario, which is a mapping")
-    return read_scenario(data, folder=path.parent)
+    return read_scenario({} if data is None else data, folder=path.parent)
 
 
 def _settings(table: Table) -> Settings:
