@@ -92,8 +92,9 @@ def append(conversation: ConversationRef, new: Sequence[NewRecord]) -> tuple[Rec
     """
     if not new:
         return ()
+    # Read before the transaction: on SQLite one that reads first may not get to write.
+    window = _windows.read(conversation.id)
     with one_transaction(f"appending to {conversation}"):
-        window = _windows.read(conversation.id)
         rows = _inserted(conversation, _rows(conversation, window, new))
         records = tuple(_record(row) for row in rows)
         _windows.wrote(conversation.id, _grown(window, records))
@@ -155,16 +156,24 @@ _Key = tuple[str, ConversationKind, str, str]
 def _opened(key: _Key, origin: str) -> ConversationRef:
     with one_transaction(f"opening a conversation of NPC {key[0]}"):
         npc_ref, kind, partner_ref, place_ref = key
-        row, is_new = models.Conversation.objects.get_or_create(
+        row = models.Conversation(
             npc_ref=npc_ref,
             kind=kind,
             partner_ref=partner_ref,
             place_ref=place_ref,
-            defaults={"origin": origin, "opened_at": time.time()},
+            origin=origin,
+            opened_at=time.time(),
         )
-        _conversations.written(key)
-        if is_new:
-            _windows.wrote(row.pk, _Window(history=History()))
+        try:
+            with transaction.atomic():
+                row.save()
+        except IntegrityError:  # another process opened it since we looked
+            _conversations.drop(key)
+            opened = _load_conversation(key)
+            assert opened is not None
+            return opened
+        _conversations.wrote(key, ref_of(row))
+        _windows.wrote(row.pk, _Window(history=History()))
     return ref_of(row)
 
 

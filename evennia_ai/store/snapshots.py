@@ -19,6 +19,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 _ABSENT: Final = object()
+_NOTHING: Final = object()
 _everything: "WeakSet[Snapshots[Any, Any]]" = WeakSet()
 
 
@@ -132,19 +133,24 @@ class _Write(Generic[K, V]):
     __slots__ = ("base", "key", "snapshots", "values")
 
     def __init__(
-        self, snapshots: Snapshots[K, V], key: K | None, *, base: object = None, value: Any = None
+        self,
+        snapshots: Snapshots[K, V],
+        key: K | None,
+        *,
+        base: object = _NOTHING,
+        value: Any = None,
     ) -> None:
         self.snapshots = snapshots
         self.key = key
         self.base = base
-        self.values: dict[K, V] = {} if base is None or key is None else {key: value}
+        self.values: dict[K, V] = {} if base is _NOTHING or key is None else {key: value}
 
     def announce(self) -> None:
         transaction.on_commit(self)
 
     def continues(self, kept: object) -> bool:
         """Whether its value is what comes after the one that is kept."""
-        return self.base is not None and self.base is kept and self.key in self.values
+        return self.base is kept and self.key in self.values
 
     def __call__(self) -> None:
         self.snapshots._commit(self)

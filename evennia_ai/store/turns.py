@@ -62,9 +62,10 @@ def begin(
     alone, committed with it. StoreError: nothing was committed, so ask no model.
     """
     npc_ref = conversation.npc_ref
+    # Read before the transaction: on SQLite one that reads first may not get to write.
+    number, _ = next_number(npc_ref), conversations.cut(conversation)
     with one_transaction(f"beginning a turn of NPC {npc_ref}"):
         conversations.append(conversation, context)
-        number = next_number(npc_ref)
         row = _inserted(conversation, number, manifest, event)
         _newest.wrote(npc_ref, number)
         conversations.remember_cut(conversation, manifest.cut)
