@@ -31,16 +31,26 @@ def no_queries() -> Callable[[], AbstractContextManager[None]]:
 
 
 @pytest.fixture
-def settings_of_ai() -> Iterator[Callable[..., None]]:
-    """Change settings by their names without the prefix, until the end of the test."""
+def settings_of_game() -> Iterator[Callable[..., None]]:
+    """Change Django settings until the end of the test."""
     from django.test import override_settings
 
     changed = []
 
     def change(**values: object) -> None:
-        changed.append(override_settings(**{f"EVENNIA_AI_{k}": v for k, v in values.items()}))
+        changed.append(override_settings(**values))
         changed[-1].enable()
 
     yield change
     for override in reversed(changed):
         override.disable()
+
+
+@pytest.fixture
+def settings_of_ai(settings_of_game: Callable[..., None]) -> Callable[..., None]:
+    """Change our own settings, by their names without the prefix."""
+
+    def change(**values: object) -> None:
+        settings_of_game(**{f"EVENNIA_AI_{name}": value for name, value in values.items()})
+
+    return change

@@ -1,0 +1,148 @@
+"""Settings: typed, checked at start, and the key from the environment alone."""
+
+from pathlib import Path
+
+import pytest
+from django.core import checks
+
+from evennia_ai.conf import SettingError, conf
+
+
+@pytest.fixture(autouse=True)
+def _read_anew(monkeypatch):
+    for name in ("BASE_URL", "MODEL", "API_KEY"):
+        monkeypatch.delenv(f"EVENNIA_AI_{name}", raising=False)
+    conf.cache_clear()
+    yield
+    conf.cache_clear()
+
+
+def found() -> list[checks.CheckMessage]:
+    return [m for m in checks.run_checks() if (m.id or "").startswith("evennia_ai.")]
+
+
+def test_without_settings_the_game_is_offline_and_has_defaults():
+    settings = conf()
+
+    assert settings.is_offline
+    assert (settings.context_tokens, settings.reply_tokens) == (8192, 400)
+    assert (settings.layout, settings.queue_limit, settings.hop_limit) == ("cache", 128, 3)
+    assert settings.max_concurrent_calls == 4
+
+
+def test_settings_replace_defaults(settings_of_ai):
+    settings_of_ai(CONTEXT_TOKENS=4096, LAYOUT="classic", COOLDOWN_SECONDS=0)
+
+    assert (conf().context_tokens, conf().layout, conf().cooldown_seconds) == (4096, "classic", 0)
+
+
+def test_the_environment_wins_over_the_settings(settings_of_ai, monkeypatch):
+    settings_of_ai(BASE_URL="http://localhost:1/v1", MODEL="small")
+    monkeypatch.setenv("EVENNIA_AI_BASE_URL", "http://localhost:2/v1")
+    monkeypatch.setenv("EVENNIA_AI_MODEL", "large")
+    conf.cache_clear()
+
+    assert (conf().base_url, conf().model) == ("http://localhost:2/v1", "large")
+
+
+def test_the_key_comes_from_the_environment_and_is_never_shown(monkeypatch):
+    monkeypatch.setenv("EVENNIA_AI_API_KEY", "sk-very-secret")
+    conf.cache_clear()
+
+    assert conf().api_key == "sk-very-secret"
+    assert "secret" not in repr(conf())
+
+
+def test_another_variable_may_hold_the_key(settings_of_ai, monkeypatch):
+    settings_of_ai(API_KEY_ENV="HARBOUR_KEY")
+    monkeypatch.setenv("HARBOUR_KEY", "sk-other")
+    conf.cache_clear()
+
+    assert conf().api_key == "sk-other"
+
+
+def test_a_relative_card_folder_counts_from_the_game(settings_of_ai, settings_of_game):
+    settings_of_game(GAME_DIR="/games/harbour")
+    settings_of_ai(CARD_FOLDER="world/people")
+
+    assert conf().card_folder == Path("/games/harbour/world/people")
+
+
+def test_an_absolute_card_folder_is_taken(settings_of_ai):
+    settings_of_ai(CARD_FOLDER="/srv/cards")
+
+    assert conf().card_folder == Path("/srv/cards")
+
+
+def test_our_own_settings_pass_the_checks():
+    assert found() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "check"),
+    [
+        ("BASE_URL", "ftp://localhost", "E001"),
+        ("BASE_URL", "localhost:8000", "E001"),
+        ("BASE_URL", "http://anna:pw@localhost", "E001"),
+        ("BASE_URL", "http://[bad", "E001"),
+        ("BASE_URL", None, "E001"),
+        ("MODEL", 7, "E002"),
+        ("API_KEY_ENV", "not a name", "E003"),
+        ("MODEL_TIMEOUT_SECONDS", 0, "E004"),
+        ("MODEL_TIMEOUT_SECONDS", float("inf"), "E004"),
+        ("CONTEXT_TOKENS", "8192", "E005"),
+        ("CONTEXT_TOKENS", 8192.0, "E005"),
+        ("REPLY_TOKENS", 0, "E006"),
+        ("LAYOUT", "fast", "E007"),
+        ("MAX_CONCURRENT_CALLS", True, "E008"),
+        ("QUEUE_LIMIT", -1, "E009"),
+        ("HOP_LIMIT", None, "E010"),
+        ("COOLDOWN_SECONDS", -1, "E011"),
+        ("ENGAGEMENT_SECONDS", "soon", "E012"),
+        ("REFRESH_SECONDS", 0, "E013"),
+        ("FALLBACK_LINE", "two\nlines", "E014"),
+        ("FALLBACK_LINE", " ", "E014"),
+        ("CARD_FOLDER", "", "E015"),
+        ("MAX_SOURCE_CHARACTERS", 1, "E016"),
+    ],
+)
+def test_a_wrong_value_fails_at_start_with_a_hint(settings_of_ai, name, value, check):
+    settings_of_ai(**{name: value})
+    (message,) = found()
+
+    assert message.id == f"evennia_ai.{check}"
+    assert f"EVENNIA_AI_{name}" in message.msg
+    assert message.hint.startswith("It must be ")
+
+
+def test_an_address_with_a_password_is_not_repeated(settings_of_ai):
+    settings_of_ai(BASE_URL="http://anna:hunter2@localhost")
+
+    assert "hunter2" not in found()[0].msg
+
+
+def test_an_address_without_a_model_is_refused(settings_of_ai):
+    settings_of_ai(BASE_URL="http://localhost:8000/v1")
+
+    assert [m.id for m in found()] == ["evennia_ai.E017"]
+
+
+def test_a_reply_that_leaves_no_room_is_refused(settings_of_ai):
+    settings_of_ai(CONTEXT_TOKENS=1000, REPLY_TOKENS=1000)
+
+    assert [m.id for m in found()] == ["evennia_ai.E018"]
+
+
+def test_a_misspelt_setting_is_warned_of(settings_of_ai):
+    settings_of_ai(CONTEXT_TOKNES=4096)
+    (message,) = found()
+
+    assert message.id == "evennia_ai.W001"
+    assert message.hint == "Did you mean EVENNIA_AI_CONTEXT_TOKENS?"
+
+
+def test_wrong_settings_are_never_used(settings_of_ai):
+    settings_of_ai(LAYOUT="fast")
+
+    with pytest.raises(SettingError, match=r"EVENNIA_AI_LAYOUT 'fast' .*\"classic\""):
+        conf()

@@ -1,0 +1,42 @@
+"""Migrations: they agree with the models, and do what only they can do."""
+
+from importlib import import_module
+
+import pytest
+from django.apps import apps
+from django.core.management import call_command
+from django.db import connection
+
+from evennia_ai import models
+from evennia_ai.migrations import _append_only
+from evennia_ai.prompt.components import STATIC_COMPONENTS
+
+static_components = import_module("evennia_ai.migrations.0003_static_components")
+
+
+def test_models_and_migrations_agree():
+    call_command("makemigrations", "evennia_ai", check=True, dry_run=True, verbosity=0)
+
+
+@pytest.mark.req("S3-21")
+def test_the_static_components_are_made_once():
+    static_components.create(apps, None)
+
+    rows = models.Component.objects.filter(is_static=True).order_by("registry_id")
+    assert [(row.registry_id, row.key) for row in rows] == [
+        (component.id, component.key) for component in STATIC_COMPONENTS
+    ]
+    assert models.ComponentRevision.objects.count() == len(STATIC_COMPONENTS)
+
+
+def test_the_triggers_can_be_taken_away_and_made_again():
+    editor = connection.SchemaEditorClass(connection)
+    _append_only.unprotect(apps, editor)
+    _append_only.protect(apps, editor)
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT name FROM sqlite_master WHERE type = 'trigger' ORDER BY name")
+        assert [row[0] for row in cursor.fetchall()] == [
+            "evennia_ai_record_no_delete",
+            "evennia_ai_record_no_update",
+        ]

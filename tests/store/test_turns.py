@@ -1,0 +1,232 @@
+"""Turns: the manifest before the call, the reply with the end, and nothing twice."""
+
+import pytest
+from django.db import DatabaseError, transaction
+
+from evennia_ai import models
+from evennia_ai.history.records import NewRecord, RecordKind, first_broken
+from evennia_ai.history.turns import manifest_of, messages_of
+from evennia_ai.store import conversations, turns
+from evennia_ai.store.conversations import append, conversation, history
+from evennia_ai.store.errors import (
+    HistoryConflictError,
+    NotStoredError,
+    StoreError,
+    TurnClosedError,
+)
+from evennia_ai.store.snapshots import forget_everything
+from tests.history.builders import a_prompt
+
+REPLY = NewRecord(kind=RecordKind.ASSISTANT, role="assistant", name="Oren", body="Evening.")
+
+
+def heard(where, body="Good evening, Oren."):
+    (record,) = append(
+        where, [NewRecord(kind=RecordKind.EVENT, role="user", name="Anna", body=body)]
+    )
+    return record
+
+
+def begun(where, *, limit_tokens=4000, **fields):
+    """A turn that answers the newest record, with the prompt it is given."""
+    records = conversations.records_of(where)
+    said = [r for r in records if r.kind in ("event", "assistant")]
+    prompt = a_prompt(said, limit_tokens=limit_tokens)
+    manifest = manifest_of(prompt, model="tiny")
+    return turns.begin(where, manifest=manifest, event=said[-1], **fields), prompt
+
+
+def states() -> list[str]:
+    return list(models.Turn.objects.order_by("pk").values_list("state", flat=True))
+
+
+@pytest.fixture
+def quay():
+    return conversation("12", kind="room", place_ref="3")
+
+
+class TestBegin:
+    @pytest.mark.req("S2-30")
+    def test_a_past_prompt_is_rebuilt_by_a_fresh_process(self, quay):
+        heard(quay)
+        _, prompt = begun(quay)
+        forget_everything()
+        stored = turns.last_turn("12")
+        records = conversations.records(stored.manifest.record_ids)
+
+        rebuilt = messages_of(stored.manifest, records)
+        assert [m.wire() for m in rebuilt] == [m.wire() for m in prompt.messages]
+
+    def test_the_turn_is_stored_as_it_was_begun(self, quay):
+        heard(quay)
+        turn, _ = begun(quay)
+
+        assert turns.last_turn("12") == turn
+        assert (turn.state, turn.number, turn.conversation) == ("open", 1, quay)
+        assert conversations.records([turn.event_record])[0].body == "Good evening, Oren."
+
+    def test_numbers_count_the_npc_s_own_turns_over_all_conversations(self, quay):
+        private = conversation("12", kind="private", partner_ref="7")
+        other = conversation("13", kind="room", place_ref="3")
+        for where in (quay, private, quay, other):
+            heard(where)
+        numbers = [begun(where)[0].number for where in (quay, private, quay, other)]
+
+        assert numbers == [1, 2, 3, 1]
+        assert (turns.next_number("12"), turns.next_number("13")) == (4, 2)
+
+    def test_the_next_number_is_warm(self, quay, no_queries):
+        heard(quay)
+        begun(quay)
+
+        with no_queries():
+            assert turns.next_number("12") == 2
+
+    def test_the_prompt_s_own_records_are_committed_with_it(self, quay):
+        heard(quay)
+        block = NewRecord(kind=RecordKind.CONTEXT_BLOCK, role="user", body="Dusk.")
+        begun(quay, context=[block])
+
+        assert conversations.records_of(quay)[-1].body == "Dusk."
+        assert [m.content for m in history(quay)] == ["Good evening, Oren."]
+
+    @pytest.mark.req("S2-27")
+    def test_a_refused_commit_writes_neither_the_turn_nor_its_records(self, quay, monkeypatch):
+        heard(quay)
+
+        def refuse(*_, **__):
+            raise DatabaseError("disk full")
+
+        block = NewRecord(kind=RecordKind.CONTEXT_BLOCK, role="user", body="Dusk.")
+        with monkeypatch.context() as broken:
+            broken.setattr(models.Turn.objects, "create", refuse)
+            with pytest.raises(StoreError, match="disk full"):
+                begun(quay, context=[block])
+
+        assert states() == []
+        assert len(conversations.records_of(quay)) == 1
+        assert turns.next_number("12") == 1
+        assert begun(quay)[0].number == 1
+
+    @pytest.mark.req("S2-31")
+    def test_two_processes_do_not_begin_the_same_turn(self, quay):
+        heard(quay)
+        turns.next_number("12")
+        with transaction.atomic():
+            begun(quay)
+        models.Turn.objects.update(number=2)
+
+        with pytest.raises(HistoryConflictError):
+            begun(quay)
+        assert begun(quay)[0].number == 3
+
+    def test_the_cut_is_remembered_and_read_again(self, quay):
+        for number in range(20):
+            heard(quay, f"Line {number}.")
+            append(quay, [REPLY])
+        heard(quay)
+        _, prompt = begun(quay, limit_tokens=200)
+
+        assert conversations.cut(quay) == prompt.cut > 0
+        forget_everything()
+        assert conversations.cut(quay) == prompt.cut
+
+
+class TestFinish:
+    def test_the_reply_and_the_end_are_committed_together(self, quay):
+        heard(quay)
+        turn, _ = begun(quay)
+        (record,) = turns.finish(turn, [REPLY], outcome="answered")
+        forget_everything()
+        stored = turns.turn("12", 1)
+
+        assert (stored.state, stored.outcome) == ("done", "answered")
+        assert stored.ended_at >= stored.created_at
+        assert conversations.records([record.id])[0].body == "Evening."
+        assert [m.content for m in history(quay)] == ["Good evening, Oren.", "Evening."]
+
+    def test_how_the_turn_ended_is_a_record_too(self, quay):
+        heard(quay)
+        turns.finish(begun(quay)[0], [REPLY])
+        end = conversations.records_of(quay)[-1]
+
+        assert (end.kind, end.body) == (RecordKind.RUN_END, "answered")
+        assert end.meta == {"turn": 1, "state": "done"}
+        assert first_broken(conversations.records_of(quay)) is None
+
+    def test_a_reply_that_comes_too_late_is_not_written(self, quay):
+        heard(quay)
+        turn, _ = begun(quay)
+        turns.fail(turn, "timeout")
+
+        with pytest.raises(TurnClosedError, match="turn 1 of NPC 12 has ended already"):
+            turns.finish(turn, [REPLY])
+        assert "Evening." not in [m.content for m in history(quay)]
+        assert states() == ["failed"]
+
+    @pytest.mark.req("S2-27")
+    def test_a_refused_commit_leaves_the_turn_open(self, quay, monkeypatch):
+        heard(quay)
+        turn, _ = begun(quay)
+
+        def refuse(*_, **__):
+            raise DatabaseError("disk full")
+
+        with monkeypatch.context() as broken:
+            broken.setattr(models.Record.objects, "bulk_create", refuse)
+            with pytest.raises(StoreError):
+                turns.finish(turn, [REPLY])
+
+        assert states() == ["open"]
+        turns.finish(turn, [REPLY])
+        assert states() == ["done"]
+
+
+class TestFail:
+    def test_what_was_said_instead_is_in_the_history(self, quay):
+        heard(quay)
+        turn, _ = begun(quay)
+        turns.fail(turn, "timeout after 60 s", new=[REPLY])
+
+        assert turns.last_turn("12").outcome == "timeout after 60 s"
+        assert [m.content for m in history(quay)][-1] == "Evening."
+
+
+class TestInterrupted:
+    @pytest.mark.req("S2-29")
+    def test_turns_that_were_left_open_are_closed_at_the_next_start(self, quay):
+        heard(quay)
+        turns.finish(begun(quay)[0], [REPLY])
+        heard(quay)
+        begun(quay)
+        forget_everything()
+
+        assert turns.close_interrupted() == 1
+        assert states() == ["done", "interrupted"]
+        assert turns.close_interrupted() == 0
+
+    def test_an_interrupted_turn_leaves_a_record_and_no_message(self, quay):
+        heard(quay)
+        begun(quay)
+        turns.close_interrupted()
+        end = conversations.records_of(quay)[-1]
+
+        assert (end.kind, end.meta) == (RecordKind.RUN_END, {"turn": 1, "state": "interrupted"})
+        assert [m.content for m in history(quay)] == ["Good evening, Oren."]
+
+    def test_an_interrupted_turn_is_not_ended_again(self, quay):
+        heard(quay)
+        turn, _ = begun(quay)
+        turns.close_interrupted()
+
+        with pytest.raises(TurnClosedError):
+            turns.finish(turn, [REPLY])
+
+
+class TestRead:
+    def test_an_npc_without_turns_has_no_last_one(self):
+        assert turns.last_turn("12") is None
+
+    def test_a_turn_that_never_was_is_told(self):
+        with pytest.raises(NotStoredError, match="there is no turn of NPC 12 7"):
+            turns.turn("12", 7)

@@ -1,0 +1,142 @@
+"""One of several processes that share a database file: does what its arguments say.
+
+Runs without Evennia: the store needs Django alone. Prints one line of JSON when it is ready and
+one when it is done, and waits for a line on standard input between the two.
+"""
+
+import json
+import sys
+
+
+def start(database: str) -> None:
+    import django
+    from django.conf import settings
+
+    settings.configure(
+        INSTALLED_APPS=["evennia_ai"],
+        DATABASES={
+            "default": {
+                "ENGINE": "django.db.backends.sqlite3",
+                "NAME": database,
+                "OPTIONS": {"timeout": 20},
+            }
+        },
+        USE_TZ=True,
+        AT_SERVER_STARTSTOP_MODULE=[],  # the one setting of Evennia's that our app reads
+    )
+    django.setup()
+
+
+def say(**told: object) -> None:
+    print(json.dumps(told), flush=True)
+
+
+def migrate(_: str) -> None:
+    """Make the tables."""
+    from django.core.management import call_command
+
+    call_command("migrate", "evennia_ai", verbosity=0)
+    say(ready=True)
+
+
+def edit(name: str) -> None:
+    """Change one component as an editor who saw its first revision."""
+    from evennia_ai.prompt.errors import EditConflictError
+    from evennia_ai.store import components
+
+    components.registry()
+    say(ready=True)
+    sys.stdin.readline()
+    try:
+        components.update("goals", by=name, content=f"{name} wins.", seen_revision=1)
+    except EditConflictError as error:
+        say(conflict=error.changed_by)
+    else:
+        say(saved=name)
+
+
+def append(name: str) -> None:
+    """Append 20 pairs of records to one conversation, again after each conflict."""
+    from evennia_ai.history.records import NewRecord, RecordKind
+    from evennia_ai.store import conversations
+    from evennia_ai.store.errors import HistoryConflictError
+
+    where = conversations.conversation("12", kind="room", place_ref="3")
+    say(ready=True)
+    sys.stdin.readline()
+    conflicts = 0
+    for number in range(20):
+        pair = [
+            NewRecord(kind=RecordKind.EVENT, role="user", name=name, body=f"{number}{part}")
+            for part in "ab"
+        ]
+        while True:
+            try:
+                conversations.append(where, pair)
+                break
+            except HistoryConflictError:
+                conflicts += 1
+    say(conflicts=conflicts)
+
+
+def watch(name: str) -> None:
+    """Say what a component reads before and after a refresh."""
+    from evennia_ai.store import components, state
+
+    state.refresh_if_changed()
+    components.registry()
+    say(ready=True)
+    sys.stdin.readline()
+    before = components.registry().get("goals").content
+    state.refresh_if_changed()
+    say(before=before, after=components.registry().get("goals").content)
+
+
+def live(_: str) -> None:
+    """Write a little of everything with real commits; then count the queries of reading it."""
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    from evennia_ai.history.records import NewRecord, RecordKind
+    from evennia_ai.prompt.components import GAME
+    from evennia_ai.store import cards, components, conversations, lorebooks, notes
+
+    def read() -> list[str]:
+        where = conversations.conversation("12", kind="room", place_ref="3")
+        books = lorebooks.books_for([GAME])
+        return [
+            components.registry().get("goals").content,
+            cards.card_of("12").name,
+            *(book.name for book in books),
+            *(note.content for note in notes.notes_for("12")),
+            *(message.content for message in conversations.history(where)),
+        ]
+
+    def write(number: int) -> None:
+        components.update("goals", by="Mira", content=f"goal {number}")
+        cards.save_card("oren", json.dumps({"n": number}), by="Mira")
+        cards.assign("12", "oren", by="Mira")
+        lorebooks.save_book("harbour", json.dumps({"n": number}), by="Mira")
+        lorebooks.attach("harbour", GAME, by="Mira")
+        notes.set_note("12", by="Mira", content=f"note {number}")
+        where = conversations.conversation("12", kind="room", place_ref="3")
+        new = NewRecord(kind=RecordKind.EVENT, role="user", body=f"line {number}")
+        conversations.append(where, [new])
+
+    say(ready=True)
+    sys.stdin.readline()
+    write(1)
+    read()
+    write(2)
+    with CaptureQueriesContext(connection) as cold:
+        read()
+    with CaptureQueriesContext(connection) as warm:
+        told = read()
+    say(told=told, cold=len(cold), warm=len(warm))
+
+
+JOBS = {"migrate": migrate, "edit": edit, "append": append, "watch": watch, "live": live}
+
+if __name__ == "__main__":
+    start(sys.argv[1])
+    JOBS[sys.argv[2]](sys.argv[3])
