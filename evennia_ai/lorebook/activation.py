@@ -246,16 +246,14 @@ def _over_budget(
     over: dict[int, str] = {}
     for one in sorted(awake, key=_survival):
         purses = _purses(one.book)
-        left = min(
-            room.setdefault(purse, purse.token_budget or 0 if purse else 0) for purse in purses
-        )
-        if one.tokens > left or not full.isdisjoint(purses):
+        left = min(room.setdefault(purse, one.book.token_budget or 0) for purse in purses)
+        if not full.isdisjoint(purses):
+            over[id(one)] = "over the lore budget: an entry before it did not fit"
+        elif one.tokens > left:
             over[id(one)] = f"over the lore budget: needs {one.tokens} tokens, {left} were left"
-            if rules.overflow == "stop":
-                full.update(purses)
-            continue
-        for purse in purses:
-            room[purse] -= one.tokens
+            full.update(purses if rules.overflow == "stop" else ())
+        else:
+            room.update({purse: room[purse] - one.tokens for purse in purses})
     return over
 
 
