@@ -1,0 +1,119 @@
+"""Keys in texts: whole words, case, scripts without blanks, places."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evennia_ai.lorebook.matching import KeyTable, hits_of, make_key, searchable
+from evennia_ai.prompt.messages import said
+
+
+def found(key: str, text: str, *, sensitive: bool = False, whole: bool = True):
+    """The span of the key in the text, None where it does not stand."""
+    wanted = make_key(key, sensitive=sensitive, whole=whole)
+    span = KeyTable([wanted]).hits(searchable(text)).get(wanted)
+    return None if span is None else tuple(span)
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "span"),
+    [
+        ("art", "the art is long", (4, 7)),
+        ("art", "an artist", None),
+        ("art", "a part", None),
+        ("art", "art", (0, 3)),
+        ("art", "artful art", (7, 10)),
+        ("art", "art's", (0, 3)),
+        ("art", "'art'!", (1, 4)),
+        ("caf", "café", None),
+        ("cafe", "cafe\u0301", None),
+        ("Œuvre", "l'œuvre", (2, 7)),
+        ("red fox", "a red fox ran", (2, 9)),
+        ("red fox", "sacred fox", None),
+        ("red fox", "red foxglove", None),
+        ("salt, pepper", "salt, pepper please", (0, 12)),
+        ("c++", "in c++, mostly", (3, 6)),
+        (":)", "hello:)there", (5, 7)),
+        ("_x", "a_x", None),
+        ("船", "渡船在等", (1, 2)),
+        ("さかな", "おさかなです", (1, 4)),
+        ("오렌", "오렌은 어디", (0, 2)),
+        ("Oren", "你好Oren在", (2, 6)),
+        ("Oren", "你好Orens", None),
+        ("walrus", "", None),
+    ],
+)
+def test_a_key_is_found_as_a_whole_word(key, text, span):
+    assert found(key, text) == span
+
+
+def test_without_whole_words_a_key_is_found_anywhere():
+    assert found("art", "a part", whole=False) == (3, 6)
+
+
+def test_case_is_folded_unless_it_counts():
+    assert found("COIN", "a coin") == (2, 6)
+    assert found("COIN", "a coin", sensitive=True) is None
+    assert found("Coin", "a Coin", sensitive=True) == (2, 6)
+    assert found("ΟΔΟΣ", "η οδος") == (2, 6)
+
+
+def test_a_span_counts_the_characters_that_were_written():
+    text = "die STRASSE, die Straße"
+    assert found("straße", text) == (4, 11)
+    assert found("weg", "ẞẞ weg") == (3, 6)
+    assert found("straße", "ﬃ Straße") == (2, 8)
+
+
+def test_a_place_in_the_speaker_s_name_is_negative():
+    key = make_key("brida", sensitive=False, whole=True)
+    hits = KeyTable([key]).hits(searchable("good day", name="Brida"))
+    assert tuple(hits[key]) == (-7, -2)
+
+
+def test_two_ways_to_look_for_one_text_are_apart():
+    anywhere = make_key("art", sensitive=False, whole=False)
+    whole = make_key("art", sensitive=False, whole=True)
+    assert set(KeyTable([anywhere, whole]).hits(searchable("a part"))) == {anywhere}
+
+
+def test_a_message_is_scanned_once_for_a_table():
+    message = said("user", "a coin")
+    table = KeyTable([make_key("coin", sensitive=False, whole=True)])
+    first = hits_of(message, table, slot="book", with_name=True)
+    assert hits_of(message, table, slot="book", with_name=True) is first
+
+
+def test_a_newer_table_takes_the_place_of_the_older_one():
+    message = said("user", "a coin")
+    key = make_key("coin", sensitive=False, whole=True)
+    assert hits_of(message, KeyTable([]), slot="book", with_name=True) == {}
+    kept = len(message.memo)
+    assert set(hits_of(message, KeyTable([key]), slot="book", with_name=True)) == {key}
+    assert len(message.memo) == kept
+
+
+def test_hostile_keys_and_texts_are_found_out_quickly():
+    table = KeyTable(make_key("a" * n, sensitive=False, whole=True) for n in range(1, 3000))
+    started = time.perf_counter()
+    assert table.hits(searchable("a" * 50_000)) == {}
+    assert table.hits(searchable("aab " * 10_000)) == {}
+    huge = KeyTable([make_key("x" * 1_000_000, sensitive=False, whole=True)])
+    assert huge.hits(searchable("x" * 10_000)) == {}
+    assert time.perf_counter() - started < 3
+
+
+@given(st.text(max_size=30), st.text(min_size=1, max_size=4), st.booleans())
+def test_what_is_found_is_the_key_and_whole_words_are_a_subset(text, key, sensitive):
+    span = found(key, text, sensitive=sensitive, whole=False)
+    if span is not None and sensitive:
+        assert text[span[0] : span[1]] == key
+    if found(key, text, sensitive=sensitive, whole=True) is not None:
+        assert span is not None
+
+
+@given(st.text(alphabet="ab é-船", max_size=12), st.text(alphabet="abé船", min_size=1, max_size=2))
+def test_a_key_between_blanks_is_always_found(text, key):
+    assert found(key, f"{text} {key} {text}") is not None
