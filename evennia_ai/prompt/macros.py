@@ -8,7 +8,7 @@ written. Player text never comes here.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from evennia_ai.prompt.dice import Dice
 
@@ -43,31 +43,31 @@ class Roll:
 Piece = str | Value | Roll
 
 
-def split(text: str, *, v1_names: bool) -> tuple[Piece, ...]:
+class Split(NamedTuple):
+    """A text in pieces; `foreign` where one `{{...}}` is no macro and stays as it is written."""
+
+    pieces: tuple[Piece, ...]
+    foreign: bool
+
+
+def split(text: str, *, v1_names: bool) -> Split:
     """`text` in literal pieces, named values and rolls.
 
     `v1_names` also takes `<USER>`, `<BOT>` and `<CHAR>`, as card text has them.
     """
     pieces: list[Piece] = []
     done = 0
+    foreign = False
     for found in (_MACRO_OR_V1 if v1_names else _MACRO).finditer(text):
         if found.start() > done:
             pieces.append(text[done : found.start()])
-        pieces.append(_piece(found))
+        piece = _piece(found)
+        foreign = foreign or isinstance(piece, str)
+        pieces.append(piece)
         done = found.end()
     if done < len(text):
         pieces.append(text[done:])
-    return tuple(pieces)
-
-
-def bodies(text: str) -> list[str]:
-    """What stands between each `{{` and `}}` of `text`."""
-    return [found[1] for found in _MACRO.finditer(text)]
-
-
-def is_macro(body: str) -> bool:
-    """Whether a body is a plain name or a macro of the standard, not an expression."""
-    return _NAME.fullmatch(body) is not None or _function(body) is not None
+    return Split(tuple(pieces), foreign)
 
 
 def fill(pieces: tuple[Piece, ...], *, values: Mapping[str, str], dice: Dice, source: str) -> str:
@@ -82,12 +82,6 @@ def fill(pieces: tuple[Piece, ...], *, values: Mapping[str, str], dice: Dice, so
             for piece in pieces
         ]
     )
-
-
-def hidden_keys(text: str) -> str:
-    """What a recursive scan may see of the text beside what is shown (Card V3, `hidden_key`)."""
-    found = (_function(body) for body in bodies(text))
-    return " ".join(argument for name, argument in filter(None, found) if name == "hidden_key")
 
 
 def _piece(found: re.Match[str]) -> Piece:

@@ -6,18 +6,13 @@ syntax tree was checked, because the sandbox by itself does not stop nested loop
 method calls. Text without logic never reaches Jinja. Player text is never a template.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from evennia_ai.prompt import macros
 from evennia_ai.prompt.components import Trust
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.errors import TemplateError
 from evennia_ai.prompt.logic import CheckedLogic, compile_logic
-
-_LOGIC: Final = re.compile(r"\{%|\{#")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,27 +45,10 @@ def compile_template(source: str, *, trust: Trust) -> Template:
     if trust == "player":
         return Template(source, (), False, (source,))
     imported = trust == "imported"
-    if not imported and _has_logic(source):
+    text = macros.split(source, v1_names=imported)
+    if not imported and (text.foreign or "{%" in source or "{#" in source):
         compiled = compile_logic(source)
         return Template(source, compiled.names, False, (), compiled)
-    pieces = macros.split(source, v1_names=imported)
-    names = dict.fromkeys(p.name for p in pieces if isinstance(p, macros.Value))
-    rolls = any(isinstance(p, macros.Roll) and p.name in macros.ROLLED for p in pieces)
-    return Template(source, tuple(names), rolls, pieces)
-
-
-def check_template(source: str, *, trust: Trust, known: frozenset[str]) -> Template:
-    """`source` compiled for saving: a name that no value will ever have is an error too."""
-    template = compile_template(source, trust=trust)
-    unknown = [name for name in template.names if name not in known]
-    if unknown and trust != "imported":
-        raise TemplateError(
-            f"unknown name '{unknown[0]}'; known names are {', '.join(sorted(known))}"
-        )
-    return template
-
-
-def _has_logic(source: str) -> bool:
-    if _LOGIC.search(source):
-        return True
-    return any(not macros.is_macro(body) for body in macros.bodies(source))
+    names = dict.fromkeys(p.name for p in text.pieces if isinstance(p, macros.Value))
+    rolls = any(isinstance(p, macros.Roll) and p.name in macros.ROLLED for p in text.pieces)
+    return Template(source, tuple(names), rolls, text.pieces)

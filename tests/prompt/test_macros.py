@@ -3,7 +3,6 @@
 import pytest
 
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.macros import hidden_keys
 from evennia_ai.prompt.template import compile_template
 
 
@@ -54,7 +53,3 @@ def test_a_roll_stays_within_its_sides() -> None:
 
 def test_equal_seeds_give_equal_rolls() -> None:
     assert expanded("{{roll:1000}}") == expanded("{{roll:1000}}")
-
-
-def test_hidden_keys_are_seen_by_a_scan_alone() -> None:
-    assert hidden_keys("a {{hidden_key:moon}} b {{hidden_key:sun}}") == "moon sun"

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from evennia_ai.prompt.errors import TemplateError
-from evennia_ai.prompt.template import check_template, compile_template
+from evennia_ai.prompt.template import compile_template
 from tests.prompt.builders import DICE, a_component, texts, the_prompt, verdicts_of
 
 VALUES = {"user": "Anna", "char": "Oren", "speaker": "Ben"}
@@ -152,12 +152,6 @@ def test_an_unknown_name_in_logic_is_an_error_when_rendered() -> None:
 def test_a_template_names_values_and_nothing_of_jinja(name: str) -> None:
     with pytest.raises(TemplateError):
         rendered(f"{{% if true %}}{{{{ {name} }}}}{{% endif %}}")
-
-
-def test_saving_refuses_a_name_that_no_value_will_have() -> None:
-    with pytest.raises(TemplateError, match="unknown name 'moood'; known names are char, user"):
-        check_template("{{moood}}", trust="builder", known=frozenset({"user", "char"}))
-    check_template("{{moood}}", trust="imported", known=frozenset())
 
 
 def test_a_bad_template_is_a_verdict_and_no_crash() -> None:
