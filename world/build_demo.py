@@ -120,6 +120,8 @@ def _make_first_room(room: Place) -> str:
     limbo.aliases.add(list(room.aliases))
     limbo.db.desc = room.desc
     limbo.tags.batch_add(*_room_tags(room))
+    for character in limbo.contents_get(content_type="character"):
+        _send_away(character, limbo)
     return f"room {room.key}, where new characters start"
 
 
@@ -244,8 +246,16 @@ def _make_account(
         raise DemoWorldError(f"account '{name}': {' '.join(map(str, errors))}")
     character = account.characters.all()[0]
     character.key = character_name
-    character.home = character.location = _tagged(f"room:{start}")
+    character.home = room = _tagged(f"room:{start}")
+    _send_away(character, room)
     return f"account {name} ({permission}), who plays {character_name}"
+
+
+def _send_away(character: Any, room: Any) -> None:
+    """Let `character` be nowhere until somebody plays it, as Evennia does at a logout."""
+    if not character.sessions.count():
+        character.db.prelogout_location = room
+        character.location = None
 
 
 def _tagged(name: str) -> Any:

@@ -184,15 +184,26 @@ def test_a_first_room_that_somebody_changed_is_not_the_landing(new_game: Any) ->
     assert (new_game.key, new_game.db.desc) == ("Limbo", "Our own lobby.")
 
 
-def test_the_demo_accounts_can_log_in_and_their_characters_stand_at_the_landing() -> None:
+def test_the_demo_accounts_can_log_in_and_their_characters_arrive_at_the_landing() -> None:
     build_demo.build()
     for (name, password), character_name, permission in build_demo.ACCOUNTS:
         account = AccountDB.objects.get_account_from_name(name)
         (character,) = account.characters.all()
         assert account.check_password(password)
         assert permission.lower() in [held.lower() for held in account.permissions.all()]
-        assert (character.key, character.location) == (character_name, tagged("room:landing"))
+        assert (character.key, character.location) == (character_name, None)
         assert character.access(account, "puppet")
+        character.at_pre_puppet(account)
+        assert character.location == tagged("room:landing")
+
+
+def test_nobody_but_oren_stands_at_the_landing_before_somebody_logs_in(new_game: Any) -> None:
+    superuser = create_object(
+        settings.BASE_CHARACTER_TYPECLASS, key="admin", location=new_game, home=new_game
+    )
+    build_demo.build()
+    assert [one.key for one in new_game.contents_get(content_type="character")] == ["Oren"]
+    assert (superuser.location, superuser.db.prelogout_location) == (None, new_game)
 
 
 def test_a_part_that_cannot_be_made_is_told_and_tried_again() -> None:
