@@ -145,6 +145,8 @@ def play_exchange(ports: Ports, demo: Demo, *, patience_seconds: float = 60) -> 
         arrived = connection.wait_for_quiet()
         if "incorrect" in arrived:
             raise StepError(f"the game refused {name!r} and the demo's password: {arrived.strip()}")
+        connection.send(f"@teleport/loc {demo.npc}")  # the builder may have walked away since
+        connection.wait_for_quiet()
         connection.send(said)
         heard = connection.wait_for(rf'(?i)^{demo.npc}\b[^\n]* says?, "', seconds=patience_seconds)
         heard = connection.wait_for_quiet()
