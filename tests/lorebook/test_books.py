@@ -266,8 +266,23 @@ JSON = st.recursive(
     max_leaves=12,
 )
 FIELDS = st.sampled_from(
-    "keys content enabled insertion_order id extensions constant position secondary_keys selective"
-    " priority key order use_regex comment".split()
+    [
+        "keys",
+        "content",
+        "enabled",
+        "insertion_order",
+        "id",
+        "extensions",
+        "constant",
+        "position",
+        "secondary_keys",
+        "selective",
+        "priority",
+        "key",
+        "order",
+        "use_regex",
+        "comment",
+    ]
 )
 
 
