@@ -46,11 +46,8 @@ def npc_named(caller: Any, name: str) -> Any:
 
 def npc_here(caller: Any, name: str) -> Any:
     """The NPC with a mind that `name` means among those who are where `caller` is."""
-    found = [
-        candidate
-        for candidate in caller.search(name, location=caller.location, quiet=True)
-        if isinstance(candidate, AIMixin)
-    ]
+    there = caller.search(name, location=caller.location, quiet=True)
+    found = {f"{name}-{n}": it for n, it in enumerate(there, start=1) if isinstance(it, AIMixin)}
     return _only(found, name, nobody=f"There is nobody called '{name}' here to talk to.")
 
 
@@ -128,13 +125,14 @@ def _one(caller: Any, name: str, *, what: str, accepts: Callable[[Any], bool]) -
         if mindless
         else f"There is no {what} called '{name}'."
     )
-    return _only(found, name, nobody=why)
+    return _only({f"#{it.id}": it for it in found}, name, nobody=why)
 
 
-def _only(found: list[Any], name: str, *, nobody: str) -> Any:
+def _only(found: dict[str, Any], name: str, *, nobody: str) -> Any:
+    """The one that was found; `found` is by what would name each of them alone."""
     if not found:
         raise CommandError(nobody)
     if len(found) > 1:
-        which = ", ".join(f"{it.key} (#{it.id})" for it in found[:8])
-        raise CommandError(f"'{name}' could be {which}; name one by its number, as #{found[0].id}.")
-    return found[0]
+        which = ", ".join(f"{it.key} ({alone})" for alone, it in list(found.items())[:8])
+        raise CommandError(f"'{name}' could be {which}; name one as {next(iter(found))}.")
+    return next(iter(found.values()))

@@ -10,12 +10,15 @@ from types import GeneratorType
 from typing import Any, ClassVar, Final
 
 from django.conf import settings
+from evennia.commands.default.muxcommand import MuxCommand
 from evennia.utils.utils import class_from_module
 
 from evennia_ai.commands.shown import shown_block, shown_line
 from evennia_ai.prompt.errors import EvenniaAIError
 
-COMMAND_DEFAULT_CLASS: Any = class_from_module(settings.COMMAND_DEFAULT_CLASS)
+_GAMES_OWN: Any = class_from_module(settings.COMMAND_DEFAULT_CLASS)
+# The game's own class, with its hooks, where it splits switches and "=" as Evennia's does.
+COMMAND_CLASS: Any = _GAMES_OWN if issubclass(_GAMES_OWN, MuxCommand) else MuxCommand
 BUILDER_LOCK: Final = "cmd:perm({key}) or perm(Builder)"
 
 # What `func` may give back to Evennia: nothing, or a generator that asks questions.
@@ -26,7 +29,7 @@ class CommandError(EvenniaAIError):
     """What somebody typed cannot be done; the text says why and what would do."""
 
 
-class StrictCommand(COMMAND_DEFAULT_CLASS):
+class StrictCommand(COMMAND_CLASS):
     """
     Base of the commands here.
 
@@ -61,6 +64,11 @@ class StrictCommand(COMMAND_DEFAULT_CLASS):
         if not self.lhs or not self.rhs:
             raise CommandError(f"Usage: {usage}")
         return self.lhs, self.rhs
+
+    @property
+    def typed_by(self) -> str:
+        """Who typed it, as revisions name them."""
+        return str(self.caller.key)[:200]
 
     def say(self, text: str) -> None:
         """Tell the caller one line; nothing in it is interpreted."""

@@ -12,9 +12,13 @@ from unittest.mock import patch
 from evennia.objects.objects import DefaultCharacter, DefaultRoom
 from evennia.utils.ansi import parse_ansi
 from evennia.utils.create import create_object
+from twisted.internet.task import Clock
 
 from evennia_ai.commands.cmdset import AICmdSet
+from evennia_ai.conf import conf
+from evennia_ai.game import runtime as running
 from evennia_ai.game.npc import AINPC
+from evennia_ai.llm.scripted import ScriptedModel
 from evennia_ai.prompt.components import GAME, PromptComponent, Scope
 from evennia_ai.store import components as store
 
@@ -50,6 +54,22 @@ class Stage:
     def plays(self, *lines: str) -> str:
         """What the player reads on a plain screen after typing `lines`."""
         return on_screen(self.sent(self.player, *lines))
+
+    @contextmanager
+    def model(self, *script: Any) -> Iterator[ScriptedModel]:
+        """Meanwhile NPCs are answered for by `script`; `waited` lets their turns run."""
+        self.clock = Clock()
+        model = ScriptedModel(script)
+        before = running.install(running.runtime_of(conf(), clock=self.clock, model=model))
+        try:
+            yield model
+        finally:
+            running.runtime().close()
+            running.install(before)
+
+    def waited(self) -> None:
+        """Some seconds go by, as the turns see it."""
+        self.clock.pump([0.5] * 8)
 
 
 @contextmanager

@@ -163,6 +163,19 @@ def test_the_assigned_card_is_in_the_preview_at_its_places(stage, folder):
     assert "@@depth" not in told
 
 
+def test_a_cards_depth_of_99999_lands_at_the_top_of_the_history_and_nowhere_else(stage, folder):
+    stage.builds("card/import oren", "card/assign oren = Oren Tallow")
+    with stage.model("Aye.", "Aye."):
+        for said in ("Oren, good morning.", "Oren, how are you?"):
+            stage.player.at_say(said)
+            stage.waited()
+        prompt = stage.npc.ai.preview("When does the ferry sail?", stage.player)
+    [at] = [n for n, m in enumerate(prompt.messages) if "sails at dusk" in m.content]
+    assert prompt.messages[at].injected
+    assert prompt.messages[at - 1].block == "ordered"
+    assert [m.content for m in prompt.messages[at + 1 : at + 3]] == ["Oren, good morning.", "Aye."]
+
+
 @pytest.mark.parametrize(
     ("typed", "words"),
     [

@@ -91,7 +91,7 @@ class CmdCard(StrictCommand):
         content = file_in(folder, self.lhs)
         card = card_from_bytes(content)
         text = content.decode("utf-8-sig")
-        stored = store.save_card(self.rhs or card.name, text, by=str(self.caller.key))
+        stored = store.save_card(self.rhs or card.name, text, by=self.typed_by)
         self.show("\n".join(described(stored, card)))
 
     def assign(self) -> None:
@@ -100,7 +100,7 @@ class CmdCard(StrictCommand):
         npc = npc_named(self.caller, named)
         card = card_named(wanted)
         card_from_text(card.source)
-        store.assign(npc.ai.ref, card.name, by=str(self.caller.key))
+        store.assign(npc.ai.ref, card.name, by=self.typed_by)
         self.say(f"{npc.key} plays the card {card.name} (revision {card.revision}) from now on.")
 
 

@@ -132,16 +132,16 @@ class CmdComponent(StrictCommand):
                 content=text or "",
                 scope=scope,
             ),
-            by=self._builder(),
+            by=self.typed_by,
         )
         self.say(f"Made {listing.labelled(made)} ({made.id}), role {made.role}.")
         if not made.content:
-            open_editor(self.caller, made, by=self._builder())
+            open_editor(self.caller, made, by=self.typed_by)
 
     def edit(self) -> None:
         """Open the editor on a component's text."""
         self._refuse_value()
-        open_editor(self.caller, self._component("edit"), by=self._builder())
+        open_editor(self.caller, self._component("edit"), by=self.typed_by)
 
     def depth(self) -> None:
         """Show, set or clear how deep in the history a component stands."""
@@ -211,7 +211,7 @@ class CmdComponent(StrictCommand):
         self.both("component/revert <key>[@<scope>] = <revision>")
         key, scope = self._key_and_scope("revert")
         number = whole_number(self.rhs, what="revision")
-        back = store.revert(key, number, by=self._builder(), scope=scope)
+        back = store.revert(key, number, by=self.typed_by, scope=scope)
         self.say(
             f"{listing.labelled(back)} is what it was at revision {number}; this is revision"
             f" {back.revision}. It {listing.place_in_words(back)}."
@@ -241,13 +241,13 @@ class CmdComponent(StrictCommand):
         if now != component:
             self.say(f"{named} was changed while you were asked, so it stays; look at it again.")
             return
-        store.remove(component.key, by=self._builder(), scope=component.scope)
+        store.remove(component.key, by=self.typed_by, scope=component.scope)
         self.say(f"Removed {named}.")
 
     def _changed(self, component: PromptComponent, **fields: Any) -> None:
         changed = store.update(
             component.key,
-            by=self._builder(),
+            by=self.typed_by,
             scope=component.scope,
             seen_revision=component.revision,
             **fields,
@@ -293,9 +293,6 @@ class CmdComponent(StrictCommand):
     def _refuse_static(self, component: PromptComponent, action: str) -> None:
         if component.is_static:
             raise StaticComponentError(component.key, action)
-
-    def _builder(self) -> str:
-        return str(self.caller.key)
 
 
 def _depth_fields(value: str) -> dict[str, Any]:

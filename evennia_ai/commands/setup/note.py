@@ -90,7 +90,7 @@ class CmdNote(StrictCommand):
         if self.rhs is not None:
             raise CommandError("Usage: note/clear <npc>, without '='. Nothing was changed.")
         npc = npc_named(self.caller, self.wanted("note/clear <npc>"))
-        removed = store.clear_notes(npc.ai.ref, by=str(self.caller.key))
+        removed = store.clear_notes(npc.ai.ref, by=self.typed_by)
         self.say(f"{npc.key} has no note any more." if removed else f"{npc.key} had no note.")
 
     def _look(self, npc: Any) -> None:
@@ -112,7 +112,7 @@ class CmdNote(StrictCommand):
         self._write(npc, **fields)
 
     def _write(self, npc: Any, **fields: Any) -> None:
-        note = store.set_note(npc.ai.ref, POSITION, by=str(self.caller.key), **fields)
+        note = store.set_note(npc.ai.ref, POSITION, by=self.typed_by, **fields)
         self.say(f"{npc.key}: {in_words(note)}")
 
 

@@ -1,0 +1,132 @@
+"""The command `ai`: status, what was last assembled, why, on and off."""
+
+import pytest
+
+from evennia_ai import models
+from tests.commands.stage import on_screen
+
+
+@pytest.fixture
+def model(stage, mood):
+    """Oren answered Pim three times, with the component `mood` at depth 2."""
+    stage.builds("component/depth mood = 2")
+    with stage.model("Aye.", "At dusk.", "So be it.", "Yes?") as scripted:
+        for said in ("Oren, are you there?", "Oren, when does the ferry sail?", "Thanks, Oren."):
+            stage.player.at_say(said)
+            stage.waited()
+        yield scripted
+
+
+def test_status_says_how_the_npc_is_doing(stage, model):
+    told = stage.builds("ai oren")
+    assert told.startswith(f"Oren (#{stage.npc.id}): on, idle, 0 waiting")
+    assert "scripted" in told
+    assert "conversations  1 room" in told
+    assert "last turn      3, done" in told
+
+
+def test_status_without_an_endpoint_says_that_nobody_is_asked(stage):
+    assert "offline responder (no model is asked)" in stage.builds("ai oren")
+
+
+def test_the_bare_command_tells_who_is_here(stage):
+    assert stage.builds("ai").strip() == "Oren: on"
+
+
+def test_context_before_the_first_turn_says_so(stage):
+    assert "not asked anything yet" in stage.builds("ai/context oren")
+
+
+def test_context_shows_the_component_between_the_right_messages(stage, model):
+    told = stage.builds("ai/context oren")
+    there = ("are you there", "Aye.", "component:mood", "when does the ferry", "At dusk.", "Thanks")
+    assert sorted(there, key=told.index) == list(there)
+
+
+def test_context_has_the_bar_the_tokens_and_the_verdicts(stage, model):
+    told = stage.builds("ai/context oren")
+    assert "tokens" in told
+    assert "[C" in told
+    assert "left out" in told
+    assert "breakpoints" in told
+    assert max(len(line) for line in told.splitlines()) <= 78
+
+
+def test_context_is_what_the_model_was_really_asked(stage, model):
+    sent = [message.content for message in model.requests[-1].messages]
+    assert any("The air is heavy." in content for content in sent)
+    stage.builds("component/off mood")
+    assert "component:mood" in stage.builds("ai/context oren")
+
+
+def test_why_tells_all_about_one_component(stage, model):
+    told = stage.builds("ai/why oren = mood")
+    assert "component:mood" in told
+    assert "The air is heavy." in told
+    assert "depth 2" in told
+
+
+def test_why_tells_about_a_message_by_its_number(stage, model):
+    assert stage.builds("ai/why oren = 0").startswith("message 0")
+
+
+def test_why_of_something_unknown_names_what_is_near(stage, model):
+    assert "component:mood" in stage.builds("ai/why oren = moood")
+
+
+def test_off_silences_the_npc_and_on_wakes_it(stage, model):
+    asked = len(model.requests)
+    stage.builds("ai/off oren")
+    assert stage.npc.ai.enabled is False
+    stage.player.at_say("Oren, are you there?")
+    stage.waited()
+    assert len(model.requests) == asked
+    stage.builds("ai/on oren")
+    stage.player.at_say("Oren, are you there?")
+    stage.waited()
+    assert len(model.requests) == asked + 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("ai nobody", "no NPC called 'nobody'"),
+        ("ai pim", "has no mind"),
+        ("ai oren = off", "Usage"),
+        ("ai/of oren = x", "Usage"),
+        ("ai/o oren", "several switches"),
+        ("ai/offf oren", "no switch"),
+        ("ai/ oren", "no switch"),
+        ("ai/on", "Usage"),
+        ("ai/context", "Usage"),
+        ("ai/why oren", "Usage"),
+        ("ai/why oren =", "Usage"),
+        ("ai/why nobody = mood", "no NPC called 'nobody'"),
+    ],
+)
+def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, typed, words):
+    told = stage.builds(typed)
+    assert words in told
+    assert "\n" not in told.strip()
+    assert stage.npc.ai.enabled is True
+
+
+def test_looking_writes_nothing(stage, model):
+    def counted():
+        return [m.objects.count() for m in (models.Record, models.Turn, models.Conversation)]
+
+    before = counted()
+    stage.builds("ai oren", "ai/context oren", "ai/why oren = mood", "component/preview oren")
+    assert counted() == before
+
+
+def test_what_players_say_is_shown_harmlessly(stage, mood):
+    hostile = "Oren, |rred|n |lclook|ltgo|le {x} $eval(1+1)"
+    with stage.model("|rAye|n |lclook|ltgo|le", "Aye."):
+        for said in (hostile, hostile):
+            stage.player.at_say(said)
+            stage.waited()
+        sent = stage.sent(stage.builder, "ai/context oren", "component/preview oren")
+    assert "{x} $eval(1+1)" in on_screen(sent)
+    assert "|lc" not in on_screen(sent)
+    assert "\x1b" not in sent

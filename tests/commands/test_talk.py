@@ -1,0 +1,90 @@
+"""The command `talk`: what a player says aloud to one NPC."""
+
+import pytest
+
+from evennia_ai import models
+from tests.commands.stage import Stage, hearing, on_screen
+
+
+@pytest.fixture
+def model(stage):
+    with stage.model(*["Aye."] * 5) as scripted:
+        yield scripted
+
+
+def recorded():
+    return list(models.Record.objects.filter(kind="user").values_list("name", "body"))
+
+
+@pytest.mark.parametrize("name", ["oren", "Oren", "OREN", "ore", "ferryman"])
+def test_the_npc_hears_it_by_any_form_of_its_name_and_answers(stage, model, name):
+    stage.npc.aliases.add("ferryman")
+    with hearing(stage.builder) as heard:
+        stage.plays(f"talk {name} = When does the ferry sail?")
+        stage.waited()
+    assert recorded() == [("Pim", "When does the ferry sail?")]
+    assert "When does the ferry sail?" in on_screen(heard[0])
+    assert "Aye." in on_screen(heard[-1])
+
+
+def test_the_text_may_hold_an_equals_sign(stage, model):
+    stage.plays("talk oren = Is 1 + 1 = 2?")
+    assert recorded() == [("Pim", "Is 1 + 1 = 2?")]
+
+
+def test_the_player_reads_what_was_said(stage, model):
+    assert '"Hello."' in stage.plays("talk oren = Hello.")
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("talk", "Usage"),
+        ("talk oren", "Usage"),
+        ("talk oren =", "Usage"),
+        ("talk = hello", "Usage"),
+        ("talk nobody = hello", "nobody called 'nobody' here"),
+        ("talk mara = hello", "nobody called 'mara' here"),
+        ("talk/loud oren = hello", "takes no switches"),
+        ("talk /loud oren = hello", "right behind"),
+    ],
+)
+def test_bad_input_gets_one_clear_line_and_nothing_is_said(stage, model, typed, words):
+    told = stage.plays(typed)
+    assert words in told
+    assert "\n" not in told.strip()
+    assert recorded() == []
+
+
+def test_an_npc_in_another_room_does_not_hear(stage, model):
+    stage.npc.location = None
+    assert "nobody called 'oren' here" in stage.plays("talk oren = hello")
+    assert recorded() == []
+
+
+def test_hostile_words_are_shown_harmlessly_to_everybody(stage, model):
+    with hearing(stage.builder) as heard:
+        own = stage.sent(stage.player, "talk oren = {x} a } b $eval(1+1) |lclook|ltgo|le |rred")
+    for sent in (own, heard[0]):
+        assert "{x} a } b $eval(1+1)" in on_screen(sent)
+        assert "|lc" not in on_screen(sent)
+        assert "|rred" in on_screen(sent)
+
+
+def test_a_name_that_could_be_several_is_asked_back_and_can_be_told_apart(stage, model):
+    other = Stage()
+    other.npc.move_to(stage.room, quiet=True)
+    told = stage.plays("talk oren = hello")
+    assert "'oren' could be Oren (oren-1), Oren (oren-2)" in told
+    assert recorded() == []
+    stage.plays("talk oren-2 = hello")
+    assert len(recorded()) == 2  # both heard it
+
+
+def test_an_addressed_npc_alone_answers(stage, model):
+    other = Stage()
+    other.npc.move_to(stage.room, quiet=True)
+    stage.plays("talk oren-2 = hello")
+    stage.waited()
+    answered = models.Record.objects.filter(kind="assistant")
+    assert [record.conversation.npc_ref for record in answered] == [str(other.npc.id)]
