@@ -218,4 +218,4 @@ def _tail(path: Path, *, start: int) -> str:
 
 
 def _migration(line: str) -> str | None:
-    return line.strip() if "evennia_ai" in line else None
+    return line.strip() if "Applying evennia_ai" in line else None

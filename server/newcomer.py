@@ -4,6 +4,7 @@ Standard library only: this runs in the machine's Python, before anything is ins
 """
 
 import ast
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -50,6 +51,10 @@ def main(words: list[str]) -> int:
         actions[words[0]]()
     except (StepError, ValueError) as error:
         print(f"make {words[0]}: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # Whoever read along has read enough; Python would complain once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
         print(f"make {words[0]}: interrupted", file=sys.stderr)
