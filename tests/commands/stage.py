@@ -92,6 +92,15 @@ def on_screen(sent: str) -> str:
     return parse_ansi(sent, strip_ansi=True)
 
 
+def one_line(told: str) -> str:
+    """What was told, when it is one line that a person can read."""
+    line = told.strip()
+    assert line
+    assert "\n" not in line
+    assert len(line) < 700
+    return line
+
+
 def component(key: str, *, scope: Scope = GAME) -> PromptComponent:
     """The stored component of this key."""
     return store.registry().get(key, scope=scope)

@@ -5,7 +5,7 @@ import pytest
 from evennia_ai import models
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store import components as store
-from tests.commands.stage import Stage, component, everything, hearing, on_screen
+from tests.commands.stage import Stage, component, everything, hearing, on_screen, one_line
 
 # Each typed line must leave every component as it was and say one line with the words behind it.
 BAD_INPUT = {
@@ -85,23 +85,18 @@ MISSPELT = (
 )
 
 
-@pytest.mark.parametrize(("typed", "words"), BAD_INPUT.items())
-def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, mood, typed, words):
+def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, mood):
     before = everything()
-    told = stage.builds(typed)
-    assert words in told
-    assert "\n" not in told.strip()
-    assert len(told) < 700
-    assert everything() == before
+    for typed, words in BAD_INPUT.items():
+        assert words in one_line(stage.builds(typed)), typed
+        assert everything() == before, typed
 
 
-@pytest.mark.parametrize("typed", MISSPELT)
-def test_a_misspelt_switch_changes_nothing_and_names_the_switches(stage, mood, typed):
+def test_a_misspelt_switch_changes_nothing_and_names_the_switches(stage, mood):
     before = everything()
-    told = stage.builds(typed)
-    assert "/" in told
-    assert "\n" not in told.strip()
-    assert everything() == before
+    for typed in MISSPELT:
+        assert "/" in one_line(stage.builds(typed)), typed
+        assert everything() == before, typed
 
 
 def test_a_switch_may_be_shortened_where_only_one_begins_so(stage, mood):
