@@ -80,7 +80,7 @@ class ComponentRevision(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["scope_kind", "scope_ref", "key", "number"],
-                name="evennia_ai_component_revision",
+                name="evennia_ai_component_number",
             )
         ]
 
@@ -163,7 +163,7 @@ class Note(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["npc_ref", "position"], name="evennia_ai_note")
+            models.UniqueConstraint(fields=["npc_ref", "position"], name="evennia_ai_note_position")
         ]
 
     def __str__(self) -> str:
@@ -184,7 +184,7 @@ class Conversation(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["npc_ref", "kind", "partner_ref", "place_ref"],
-                name="evennia_ai_conversation",
+                name="evennia_ai_conversation_once",
             )
         ]
 

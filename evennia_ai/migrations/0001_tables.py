@@ -138,7 +138,7 @@ class Migration(migrations.Migration):
                 "constraints": [
                     models.UniqueConstraint(
                         fields=("scope_kind", "scope_ref", "key", "number"),
-                        name="evennia_ai_component_revision",
+                        name="evennia_ai_component_number",
                     )
                 ],
             },
@@ -163,7 +163,7 @@ class Migration(migrations.Migration):
                 "constraints": [
                     models.UniqueConstraint(
                         fields=("npc_ref", "kind", "partner_ref", "place_ref"),
-                        name="evennia_ai_conversation",
+                        name="evennia_ai_conversation_once",
                     )
                 ],
             },
@@ -188,7 +188,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 "constraints": [
-                    models.UniqueConstraint(fields=("npc_ref", "position"), name="evennia_ai_note")
+                    models.UniqueConstraint(
+                        fields=("npc_ref", "position"), name="evennia_ai_note_position"
+                    )
                 ],
             },
         ),

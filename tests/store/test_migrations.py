@@ -5,11 +5,13 @@ from importlib import import_module
 import pytest
 from django.apps import apps
 from django.core.management import call_command
-from django.db import connection
+from django.db import DatabaseError, connection, transaction
 
 from evennia_ai import models
+from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.migrations import _append_only
 from evennia_ai.prompt.components import STATIC_COMPONENTS
+from evennia_ai.store.conversations import append, conversation
 
 static_components = import_module("evennia_ai.migrations.0003_static_components")
 
@@ -30,13 +32,17 @@ def test_the_static_components_are_made_once():
 
 
 def test_the_triggers_can_be_taken_away_and_made_again():
+    where = conversation("12", kind="room", place_ref="3")
+    append(where, [NewRecord(kind=RecordKind.EVENT, role="user", body="said")])
     editor = connection.SchemaEditorClass(connection)
-    _append_only.unprotect(apps, editor)
-    _append_only.protect(apps, editor)
 
+    _append_only.unprotect(apps, editor)
+    change_all_records()
+    _append_only.protect(apps, editor)
+    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+        change_all_records()
+
+
+def change_all_records() -> None:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT name FROM sqlite_master WHERE type = 'trigger' ORDER BY name")
-        assert [row[0] for row in cursor.fetchall()] == [
-            "evennia_ai_record_no_delete",
-            "evennia_ai_record_no_update",
-        ]
+        cursor.execute("UPDATE evennia_ai_record SET name = 'Tam'")
