@@ -59,7 +59,20 @@ def component_set(
             )
     keys |= {component.key for component in settings}
     plugged = [component for component in card if component.key not in keys]
+    _check_ids(listed, plugged)
     return tuple(with_statics([*listed, *settings, *plugged]))
+
+
+def _check_ids(listed: Sequence[PromptComponent], plugged: Sequence[PromptComponent]) -> None:
+    """The card's components keep their IDs; a listed one may not want one of them."""
+    taken = {component.id: component.key for component in plugged}
+    for component in listed:
+        if component.id in taken:
+            raise FormatError(
+                KIND,
+                f"components: ID {component.id} of '{component.key}' is that of"
+                f" '{taken[component.id]}'; take one that is no multiple of 10",
+            )
 
 
 class _Row:

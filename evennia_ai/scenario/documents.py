@@ -4,6 +4,7 @@ Both refuse what would pass in silence otherwise: keys that come twice, numbers 
 nesting without end. YAML also refuses aliases, which a small file can multiply into a huge one.
 """
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +13,7 @@ from evennia_ai.lorebook.foreign import check_plain, parse_json
 from evennia_ai.prompt.errors import FormatError
 
 MAX_BYTES: Final = 32 * 1024 * 1024
+_BOOLEAN: Final = re.compile(r"(?:true|True|TRUE|false|False|FALSE)$")
 
 
 def read_document(path: Path, *, kind: str) -> Any:
@@ -75,7 +77,10 @@ def yaml_values(text: str, *, kind: str, where: str) -> Any:
 
 @cache
 def _strict_loader() -> Any:
-    """SafeLoader that refuses aliases and keys that come twice, and leaves dates as text."""
+    """SafeLoader that refuses aliases and keys that come twice.
+
+    Dates stay text, and so do `no`, `off` and the like: only `true` and `false` are booleans.
+    """
     import yaml
 
     class StrictLoader(yaml.SafeLoader):
@@ -95,7 +100,11 @@ def _strict_loader() -> Any:
             return made
 
     StrictLoader.yaml_implicit_resolvers = {
-        first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
+        first: [
+            (tag, _BOOLEAN if tag.endswith(":bool") else pattern)
+            for tag, pattern in resolvers
+            if not tag.endswith(":timestamp")
+        ]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
     return StrictLoader

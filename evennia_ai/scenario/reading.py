@@ -25,7 +25,7 @@ from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter, ratio_counter
 from evennia_ai.scenario.components import read_components
 from evennia_ai.scenario.documents import read_document
 from evennia_ai.scenario.files import Files
-from evennia_ai.scenario.tables import KIND, Table, text_at, wrong
+from evennia_ai.scenario.tables import KIND, Table, brief, text_at, wrong
 
 KEYS: Final = (
     *("card", "lorebooks", "components", "notes", "dynamic_context", "persona"),
@@ -178,7 +178,8 @@ def _counter(settings: Table) -> TokenCounter:
         return ESTIMATE
     ratio = _RATIO.fullmatch(name)
     if ratio is None:
-        raise NotYetError(f"tokenizer {name!r} (there are estimate and chars/R)", "settings")
+        where = settings.at("tokenizer")
+        raise NotYetError(f"{brief(name)} (there are estimate and chars/R)", where)
     per_token = float(ratio[1])
     if not (math.isfinite(per_token) and per_token > 0):
         raise wrong(settings.at("tokenizer"), name, "chars/R with R above 0")
