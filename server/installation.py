@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,8 +38,19 @@ class Installation:
         return {**os.environ, **(more or {}), "PATH": path, "PYTHONUNBUFFERED": "1"}
 
 
+def pip_progress(line: str) -> str | None:
+    """The lines of pip that tell how far it is, cut short."""
+    words = line.strip().split(" (from", 1)[0]
+    return f"{words[:90]}..." if words.startswith(_PIP_PROGRESS) else None
+
+
 def installed(
-    root: Path, *, folder: str = ".venv", python: str = sys.executable, extras: str = ""
+    root: Path,
+    *,
+    folder: str = ".venv",
+    python: str = sys.executable,
+    extras: str = "",
+    shown: Callable[[str], str | None] = pip_progress,
 ) -> Installation:
     """The installation in `folder`, made or brought up to date first, with `name[extras]`.
 
@@ -61,7 +72,7 @@ def installed(
         [installation.python, "-m", "pip", "install", "--disable-pip-version-check", "-e", what],
         cwd=root,
         environment=installation.environment(),
-        shown=_pip_progress,
+        shown=shown,
     )
     stamp.write_text(json.dumps({"fingerprint": wanted, "extras": extras}), encoding="utf-8")
     return installation
@@ -82,11 +93,6 @@ def _make(target: Path, *, python: str) -> None:
             f"{error}. On Debian and Ubuntu the module is a package of its own: "
             "apt-get install python3-venv"
         ) from error
-
-
-def _pip_progress(line: str) -> str | None:
-    words = line.strip().split(" (from", 1)[0]
-    return f"{words[:90]}..." if words.startswith(_PIP_PROGRESS) else None
 
 
 def _fingerprint(root: Path, *, python: str) -> str:
