@@ -169,7 +169,6 @@ class TestAppend:
         with pytest.raises(IntegrityError), transaction.atomic():
             another_process_appends(quay, seq=1)
 
-    @pytest.mark.req("S2-27")
     def test_a_refused_commit_is_one_clear_error_and_leaves_the_window(self, quay, monkeypatch):
         append(quay, lines(1))
 

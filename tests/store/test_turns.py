@@ -164,7 +164,6 @@ class TestFinish:
         assert "Evening." not in [m.content for m in history(quay)]
         assert states() == ["failed"]
 
-    @pytest.mark.req("S2-27")
     def test_a_refused_commit_leaves_the_turn_open(self, quay, monkeypatch):
         heard(quay)
         turn, _ = begun(quay)
@@ -193,7 +192,6 @@ class TestFail:
 
 
 class TestInterrupted:
-    @pytest.mark.req("S2-29")
     def test_turns_that_were_left_open_are_closed_at_the_next_start(self, quay):
         heard(quay)
         turns.finish(begun(quay)[0], [REPLY])
