@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from server.installation import Installation, installed
-from server.steps import StepError, run, say
+from server.steps import StepError, nothing, run, say
 
 SUPPORTED = ("3.11", "3.12", "3.13")
 CHECKS = {
@@ -67,7 +67,13 @@ def check_elsewhere(root: Path, pythons: list[str]) -> None:
     for python in pythons:
         version = _version_of(python)
         try:
-            installation = installed(root, folder=f".venvs/{version}", python=python, extras="test")
+            installation = installed(
+                root,
+                folder=f".venvs/{version}",
+                python=python,
+                extras="test",
+                shown=nothing,
+            )
             failed += [version] if _fails(installation, f"Tests, {version}", ELSEWHERE) else []
         except StepError as error:
             say(str(error))
