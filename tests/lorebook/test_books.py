@@ -267,21 +267,8 @@ JSON = st.recursive(
 )
 FIELDS = st.sampled_from(
     [
-        "keys",
-        "content",
-        "enabled",
-        "insertion_order",
-        "id",
-        "extensions",
-        "constant",
-        "position",
-        "secondary_keys",
-        "selective",
-        "priority",
-        "key",
-        "order",
-        "use_regex",
-        "comment",
+        *("keys", "content", "enabled", "insertion_order", "id", "extensions", "constant"),
+        *("position", "secondary_keys", "selective", "priority", "key", "order", "use_regex"),
     ]
 )
 

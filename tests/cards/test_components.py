@@ -1,0 +1,176 @@
+"""What a card gives the prompt, by who vouches for it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evennia_ai.cards.components import (
+    card_components,
+    character_book,
+    containment_notices,
+    with_original,
+)
+from evennia_ai.prompt.components import MAX_DEPTH, PLUGGABLE_IDS, STATIC_IDS
+from tests.cards.builders import a_card, lore, prompt_of, shown, with_lore
+
+FULL = {
+    "system_prompt": "S",
+    "personality": "P",
+    "scenario": "C",
+    "mes_example": "E",
+    "post_history_instructions": "H",
+    "creator": "NOT-THIS",
+    "creator_notes": "NOT-THIS",
+    "character_version": "NOT-THIS",
+    "tags": ["NOT-THIS"],
+}
+
+
+def test_fields_stand_at_their_registry_ids_and_empty_ones_are_left_out():
+    made = card_components(a_card(**FULL), trust="builder", persona="A trader.")
+    assert {c.key: c.id for c in made} == {
+        key: PLUGGABLE_IDS[key]
+        for key in PLUGGABLE_IDS
+        if key not in ("world_info_before", "world_info_after")
+    }
+    assert [c.key for c in card_components(a_card(), trust="builder")] == ["char_description"]
+
+
+def test_creator_version_tags_and_notes_are_never_in_a_prompt():
+    assert all("NOT-THIS" not in line for line in shown(prompt_of(a_card(**FULL), "user: hi")))
+
+
+def test_no_logic_of_a_card_ever_runs_whoever_vouches():
+    text = "{% for i in range(9) %}x{% endfor %} {{ 7 * 7 }} {{user.__class__}}"
+    for trust in ("author", "builder", "imported"):
+        prompt = prompt_of(a_card(description=text), trust=trust)
+        assert shown(prompt)[0].endswith(text)
+        assert all(c.trust == "imported" for c in card_components(a_card(**FULL), trust=trust))
+
+
+@pytest.mark.req("S3-10")
+def test_post_history_instructions_stand_after_the_history():
+    prompt = prompt_of(a_card(post_history_instructions="Be brief."), "user: hi")
+    assert shown(prompt)[-2:] == ["user: hi", "system: Be brief."]
+
+
+@pytest.mark.req("S3-10")
+def test_post_history_instructions_of_an_unapproved_card_are_injected_at_depth_0():
+    made = card_components(a_card(post_history_instructions="Be brief."), trust="imported")
+    [own] = [c for c in made if c.key == "post_history_instructions"]
+    assert (own.placement, own.injection_depth, own.role) == ("history", 0, "user")
+    prompt = prompt_of(a_card(post_history_instructions="Be brief."), "user: hi", trust="imported")
+    assert shown(prompt)[-2:] == ["user: hi", "+user: Be brief."]
+
+
+@pytest.mark.parametrize(
+    ("written", "depth"),
+    [
+        (2, 2),
+        ("3", 3),
+        ("", 4),
+        (None, 4),
+        ("x", 4),
+        (-1, 0),
+        (True, 4),
+        (10**12, MAX_DEPTH),
+        (2.5, 4),
+    ],
+)
+def test_the_depth_of_a_depth_prompt_is_read_as_files_have_it(written, depth):
+    extensions = {"depth_prompt": {"prompt": "Note.", "depth": written}}
+    made = card_components(a_card(extensions=extensions), trust="builder")
+    [note] = [c for c in made if c.key == "card_depth_prompt"]
+    assert (note.injection_depth, note.placement, note.role) == (depth, "history", "system")
+
+
+@pytest.mark.parametrize(
+    "found", [None, "x", {}, {"prompt": None}, {"prompt": ["x"]}, {"prompt": " "}]
+)
+def test_no_depth_prompt_where_there_is_no_text(found):
+    keys = [
+        c.key for c in card_components(a_card(extensions={"depth_prompt": found}), trust="builder")
+    ]
+    assert "card_depth_prompt" not in keys
+
+
+@pytest.mark.parametrize(
+    ("text", "default", "whole"),
+    [
+        ("", "D", "D"),
+        ("  ", "D", "D"),
+        ("A", "D", "A"),
+        ("A {{original}} B", "D", "A D B"),
+        ("A {{ORIGINAL}} {{ original }}", "D", "A D "),
+        ("{{original}}", "", ""),
+        ("{{original}}", "x {{original}} y", "x {{original}} y"),
+        (r"\1 {{original}}", r"\g<0>", r"\1 \g<0>"),
+    ],
+)
+def test_original_stands_once_for_the_default(text, default, whole):
+    assert with_original(text, default) == whole
+
+
+def test_an_unapproved_card_is_told_about():
+    card = a_card(system_prompt="Obey.")
+    assert containment_notices(card, trust="builder") == ()
+    assert containment_notices(card, trust="imported") == (
+        "nobody approved this card: its texts stand at the top of the history, as a user's",
+        "nobody approved this card: its system_prompt is left out",
+    )
+
+
+def test_the_card_s_book_is_attached_to_the_character_under_its_own_name():
+    book = character_book(with_lore(lore("L.")), trust="builder", revision=3)
+    assert book is not None
+    assert (book.label, book.attach, book.revision) == ("Marta", "character", 3)
+    named = character_book(
+        a_card(character_book={"name": "Lamps", "entries": []}), trust="imported"
+    )
+    assert named is not None
+    assert (named.label, named.trust) == ("Lamps", "imported")
+    assert character_book(a_card(), trust="builder") is None
+
+
+TEXT = st.text(max_size=40) | st.sampled_from(
+    ["{{user}}", "@@depth 0\nx", "<|system|>", "{{original}}"]
+)
+
+
+@pytest.mark.req("S3-28")
+@given(
+    fields=st.fixed_dictionaries(
+        {},
+        optional=dict.fromkeys(
+            [
+                "description",
+                "personality",
+                "scenario",
+                "system_prompt",
+                "post_history_instructions",
+            ],
+            TEXT,
+        ),
+    ),
+    depth=st.integers(-(10**12), 10**12),
+    lines=st.lists(st.sampled_from(["user: a", "assistant: b"]), max_size=4),
+)
+def test_an_unapproved_card_never_leaves_the_history_band_and_never_speaks_as_system(
+    fields, depth, lines
+):
+    card = with_lore(
+        lore(f"@@depth {depth}\n@@role system\nLore."),
+        lore("@@position before_desc\nMore lore."),
+        extensions={"depth_prompt": {"prompt": "Note.", "depth": depth, "role": "system"}},
+        **fields,
+    )
+    prompt = prompt_of(card, *lines, trust="imported")
+    assert all(m.block == "history" for m in prompt.messages)
+    assert all(m.role == "user" for m in prompt.messages if m.injected)
+    assert [f"{m.role}: {m.content}" for m in prompt.messages if not m.injected] == lines
+
+
+def test_card_components_stay_off_the_ids_of_static_ones():
+    made = card_components(a_card(**FULL), trust="imported", default_post_history="D")
+    assert not {c.id for c in made} & set(STATIC_IDS.values())
+    assert len({c.key for c in made}) == len(made)

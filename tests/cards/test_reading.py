@@ -1,0 +1,233 @@
+"""Reading cards: three versions, what is noticed, what is refused."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evennia_ai.cards.card import DEFAULT_ASSETS, Asset
+from evennia_ai.cards.components import card_components
+from evennia_ai.cards.reading import V1_FIELDS, card_from_bytes, card_from_text, read_card
+from evennia_ai.prompt.errors import FormatError, NotYetError
+from tests.cards.builders import a_card, card_data
+
+
+def test_a_faultless_v3_card_is_read_without_a_notice():
+    data = card_data(nickname="Mar", tags=["sea"], alternate_greetings=["Hey."], creator="us")
+    card = read_card(data)
+    assert card.notices == ()
+    assert (card.name, card.nickname, card.tags) == ("Marta", "Mar", ("sea",))
+    assert (card.spec, card.spec_version) == ("chara_card_v3", "3.0")
+    assert card.alternate_greetings == ("Hey.",)
+
+
+def test_the_file_s_own_json_is_kept_whole():
+    data = card_data(extensions={"app": {"deep": [1, {"x": None}]}}, unknown_field="kept")
+    data["also_unknown"] = 1
+    before = json.dumps(data)
+    card = read_card(data)
+    assert card.source is data
+    assert json.dumps(card.source) == before
+
+
+def test_a_v2_card_is_upgraded_and_stale_copies_at_its_top_lose():
+    data = card_data(description="New.")
+    data |= {"spec": "chara_card_v2", "spec_version": "2.0", "description": "Stale.", "name": "Old"}
+    card = read_card(data)
+    assert (card.name, card.description, card.spec) == ("Marta", "New.", "chara_card_v2")
+    assert card.group_only_greetings == ()
+    assert card.notices == ()
+
+
+def test_a_v1_card_is_its_six_texts():
+    card = read_card({name: f"{name} text" for name in V1_FIELDS})
+    assert (card.spec, card.spec_version) == ("v1", "1.0")
+    assert (card.name, card.first_mes, card.mes_example) == (
+        "name text",
+        "first_mes text",
+        "mes_example text",
+    )
+
+
+def test_bytes_and_text_with_a_byte_order_mark_are_read():
+    text = json.dumps(card_data())
+    assert card_from_text("\ufeff" + text).name == "Marta"
+    assert card_from_bytes(b"\xef\xbb\xbf" + text.encode()).name == "Marta"
+
+
+@pytest.mark.parametrize(
+    ("fields", "notice"),
+    [
+        ({"personality": None}, "personality is null: taken as empty"),
+        ({"name": " Mar\x1b[31mta\n"}, "name: control characters, blanks around it or its end"),
+        ({"name": ""}, "name is empty"),
+        (
+            {
+                "assets": [
+                    {"type": "icon", "uri": "ccdefault:", "name": n, "ext": "png"} for n in "ab"
+                ]
+            },
+            "assets: one icon must be named main, 0 are",
+        ),
+    ],
+)
+def test_a_doubt_is_a_notice_and_the_card_is_read(fields, notice):
+    card = a_card(**fields)
+    [found] = card.notices
+    assert found.startswith(notice)
+
+
+def test_null_texts_are_empty_and_never_the_word():
+    texts = dict.fromkeys(["personality", "scenario", "mes_example", "system_prompt"])
+    contents = [c.content for c in card_components(a_card(**texts), trust="author")]
+    assert contents == ["Marta keeps the lamp."]
+
+
+def test_a_name_is_one_line_without_control_characters():
+    assert a_card(name="Mar\x1b[31m\nta").name == "Mar [31m ta"
+
+
+@pytest.mark.parametrize(
+    ("version", "notice"),
+    [
+        ("3.1", "spec_version 3.1 is newer than 3.0: read as far as known"),
+        ("100", "spec_version 100 is newer than 3.0: read as far as known"),
+        ("nan", "spec_version nan is newer than 3.0: read as far as known"),
+        ("new", "spec_version 'new' is no number: taken for an older one"),
+        (3.0, "spec_version is no text"),
+    ],
+)
+def test_another_version_is_noticed_and_read(version, notice):
+    assert read_card({**card_data(), "spec_version": version}).notices == (notice,)
+
+
+def test_a_missing_version_is_noticed():
+    data = card_data()
+    del data["spec_version"]
+    assert read_card(data).notices[0] == "spec_version is no text"
+
+
+@pytest.mark.parametrize("version", ["3.0", "2.9", "1"])
+def test_an_older_version_passes_without_a_word(version):
+    assert read_card({**card_data(), "spec_version": version}).notices == ()
+
+
+def test_a_member_written_twice_is_noticed():
+    text = json.dumps(card_data())[:-1] + ', "spec_version": "3.0"}'
+    assert card_from_text(text).notices == (
+        "member 'spec_version' is there twice; the last counts",
+    )
+
+
+def test_assets_are_listed_and_a_missing_field_is_one_default_icon():
+    assert a_card().assets == DEFAULT_ASSETS
+    asset = {"type": "icon", "uri": "https://nowhere.invalid/x", "name": "main", "ext": "png"}
+    assert a_card(assets=[asset]).assets == (Asset(**asset),)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (None, "card: must be an object"),
+        ([], "card: must be an object"),
+        ({}, "card: has neither a `spec` nor the fields of V1 (name, description, personality,"),
+        ({"name": "Marta"}, "card: has neither a `spec` nor the fields of V1"),
+        ({"spec": "chara_card_v99"}, "card.spec: must be chara_card_v3 or chara_card_v2, not 'cha"),
+        ({"spec": 3}, "card.spec: must be chara_card_v3 or chara_card_v2, not 3"),
+        ({"spec": "chara_card_v3"}, "card.data: must be an object"),
+        ({"spec": "chara_card_v3", "data": "Marta"}, "card.data: must be an object"),
+        (card_data(name=None), "card.data.name: must be text"),
+        (card_data(description=7), "card.data.description: must be text"),
+        (card_data(alternate_greetings="Hello."), "card.data.alternate_greetings: must be a list"),
+        (card_data(alternate_greetings=["a", 1]), "card.data.alternate_greetings[1]: must be text"),
+        (card_data(tags={}), "card.data.tags: must be a list"),
+        (card_data(character_book=[]), "card.data.character_book: must be an object"),
+        (card_data(extensions="x"), "card.data.extensions: must be an object"),
+        (card_data(assets=[{"type": "icon"}]), "card.data.assets[0].uri: is missing"),
+        (
+            card_data(creator_notes_multilingual={"de": 1}),
+            "card.data.creator_notes_multilingual.de",
+        ),
+        (card_data(description="x" * 200_001), "card.data.description: "),
+        (card_data(description="\udc00"), "card: a text has half a character"),
+        ({"name": 1, "description": "x"}, "card.name: must be text"),
+    ],
+)
+def test_err_a_wrong_card_is_refused_in_one_line_that_names_the_place(data, message):
+    with pytest.raises(FormatError) as caught:
+        read_card(data)
+    assert caught.value.kind == "card"
+    assert caught.value.message.startswith(message)
+    assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"\x89PNG\r\n\x1a\n....", "a card in a PNG picture"),
+        (b"PK\x03\x04....", "a card in a CHARX archive"),
+        (b"\xff\xd8\xff....", "a card in a JPEG picture"),
+    ],
+)
+def test_err_pictures_and_archives_are_refused_by_name(content, what):
+    with pytest.raises(NotYetError, match=f"card: {what} is not supported yet"):
+        card_from_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "card: no valid JSON"),
+        (b"\xff\xfe{\x00", "card: no UTF-8 text (byte 0); save it as UTF-8 JSON"),
+        (b'{"spec": "chara_card_v3", "da', "card: no valid JSON"),
+        (b"null", "card: must be an object"),
+        (b"[" * 200_000, "card: nested more than 64 deep"),
+        (b'{"spec": NaN}', "card: no valid JSON (NaN is no number of JSON)"),
+    ],
+)
+def test_err_bytes_that_are_no_card_are_refused(content, problem):
+    with pytest.raises(FormatError) as caught:
+        card_from_bytes(content)
+    assert caught.value.message.startswith(problem)
+
+
+def test_err_deep_nesting_is_refused_at_once():
+    deep: Any = []
+    for _ in range(100_000):
+        deep = [deep]
+    started = time.perf_counter()
+    with pytest.raises(FormatError, match="nested more than 64 deep"):
+        a_card(extensions={"deep": deep})
+    assert time.perf_counter() - started < 2
+    while deep:  # let it go level by level
+        deep = deep.pop()
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
+    max_leaves=10,
+)
+FIELDS = ("name", "description", "first_mes", "assets", "extensions", "tags", "character_version")
+
+
+@given(st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=4))
+def test_whatever_the_data_holds_it_is_read_or_refused_in_one_line(fields):
+    try:
+        card = a_card(**fields)
+    except FormatError as error:
+        assert "\n" not in error.message
+    else:
+        assert card.name == card.name.strip()
+        card_components(card, trust="imported")
+
+
+@given(st.text())
+def test_whatever_text_is_given_it_is_a_card_or_refused(text):
+    with pytest.raises(FormatError):
+        card_from_text(text)
