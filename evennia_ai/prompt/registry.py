@@ -6,7 +6,8 @@ one assignment. Keys and IDs are unique inside a scope; between scopes the narro
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 from evennia_ai.prompt.components import (
     GAME,
@@ -22,7 +23,19 @@ from evennia_ai.prompt.errors import (
     UnknownComponentError,
 )
 
-_IDENTITY = ("id", "key", "is_static", "scope")
+# Fields that a static component keeps, and what changing one would be.
+_STATIC_KEEPS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "id": "renumbered",
+        "key": "renamed",
+        "is_static": "made another kind",
+        "scope": "moved to another scope",
+        "role": "given another role",
+        "injection_depth": "injected by depth",
+        "placement": "injected by depth",
+        "injection_order": "ordered at a depth",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +85,15 @@ class ComponentRegistry:
     def updated(
         self, wanted: str | int, *, scope: Scope = GAME, **fields: Any
     ) -> "ComponentRegistry":
-        """With `fields` of one component replaced; static ones keep their ID and key."""
+        """With `fields` of one component replaced.
+
+        Static ones take other content, names, priority, and may be disabled; nothing else.
+        """
         old = self.get(wanted, scope=scope)
-        moved = [
-            name for name in _IDENTITY if name in fields and fields[name] != getattr(old, name)
-        ]
-        if old.is_static and moved:
-            raise StaticComponentError(old.key, "given another " + " or ".join(moved))
+        if old.is_static:
+            for name, action in _STATIC_KEEPS.items():
+                if name in fields and fields[name] != getattr(old, name):
+                    raise StaticComponentError(old.key, action)
         new = old.changed(**fields)
         return ComponentRegistry((*(c for c in self.components if c is not old), new))
 

@@ -149,7 +149,6 @@ class CmdComponent(StrictCommand):
         if self.rhs is None:
             self.say(f"{listing.labelled(component)} {listing.place_in_words(component)}.")
             return
-        self._refuse_static(component, "injected by depth")
         fields = _depth_fields(self.rhs)
         self._changed(component, **fields)
 
@@ -159,7 +158,6 @@ class CmdComponent(StrictCommand):
         if self.rhs is None:
             self.say(f"{listing.labelled(component)} has order {component.injection_order}.")
             return
-        self._refuse_static(component, "ordered at a depth")
         self._changed(component, injection_order=any_whole_number(self.rhs, what="order"))
 
     def role(self) -> None:
@@ -168,7 +166,6 @@ class CmdComponent(StrictCommand):
         if self.rhs is None:
             self.say(f"{listing.labelled(component)} has role {component.role}.")
             return
-        self._refuse_static(component, "given another role")
         self._changed(component, role=self.rhs.lower())
 
     def move(self) -> None:
@@ -289,10 +286,6 @@ class CmdComponent(StrictCommand):
                 f"This takes no '='; to change something name a switch: {usage}."
                 " Nothing was changed."
             )
-
-    def _refuse_static(self, component: PromptComponent, action: str) -> None:
-        if component.is_static:
-            raise StaticComponentError(component.key, action)
 
 
 def _depth_fields(value: str) -> dict[str, Any]:
