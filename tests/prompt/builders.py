@@ -17,10 +17,10 @@ from evennia_ai.prompt.registry import with_statics
 DICE = Dice(turn="1:0", conversation="1")
 
 
-def a_component(content: str = "A text.", *, id: int = 1201, **fields: Any) -> PromptComponent:
-    return PromptComponent(
-        id=id, key=fields.pop("key", f"component_{id}"), content=content, **fields
-    )
+def a_component(content: str = "A text.", **fields: Any) -> PromptComponent:
+    fields.setdefault("id", 1201)
+    fields.setdefault("key", f"component_{fields['id']}")
+    return PromptComponent(content=content, **fields)
 
 
 def injected(content: str, depth: int, **fields: Any) -> PromptComponent:

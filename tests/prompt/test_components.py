@@ -26,7 +26,7 @@ def test_a_depth_that_is_no_whole_number_from_0_on_is_refused(depth: object) -> 
 
 @pytest.mark.parametrize("order", [True, 1.5, "first", None])
 def test_an_order_that_is_no_whole_number_is_refused(order: object) -> None:
-    with pytest.raises(ComponentValueError, match="injection_order .* a whole number"):
+    with pytest.raises(ComponentValueError, match=r"injection_order .* a whole number"):
         a_component(injection_order=order)
 
 

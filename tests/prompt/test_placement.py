@@ -1,0 +1,62 @@
+"""Placement: two lists, one for IDs and one for the history."""
+
+import pytest
+
+from evennia_ai.compose import compose
+from tests.prompt.builders import (
+    a_component,
+    a_history,
+    first_words,
+    injected,
+    the_inputs,
+    the_prompt,
+    verdicts_of,
+)
+
+
+@pytest.mark.req("S3-15")
+def test_injected_components_are_kept_apart_from_those_at_their_ids() -> None:
+    normal = [a_component(f"id{i}", id=i) for i in (4999, 101, 5001)]
+    deep = [injected("deep", 1, id=102, key="deep")]
+    prompt = the_prompt([*normal, *deep], history=a_history(2), event="now")
+    assert first_words(prompt) == ["id101", "id4999", "m1", "deep", "m2", "id5001", "now"]
+    assert [m.injected for m in prompt.messages] == [False, False, False, True, *[False] * 3]
+
+
+@pytest.mark.req("S3-13")
+def test_only_the_history_block_gains_what_is_injected() -> None:
+    ordered = [a_component("before", id=1201), a_component("after", id=5201)]
+    without = the_prompt(ordered, history=a_history(4), event="now")
+    deep = [injected("deep", 2, id=1301), injected("top", 99, id=1302)]
+    with_both = the_prompt([*ordered, *deep], history=a_history(4), event="now")
+    others = [message.wire() for message in with_both.messages if not message.injected]
+    assert others == [message.wire() for message in without.messages]
+    assert len(with_both.messages) == len(without.messages) + 2
+
+
+@pytest.mark.req("S3-16", "S3-17")
+def test_depths_are_computed_on_the_history_as_it_was() -> None:
+    """In-place insertion puts 4 and 2 wrong and turns equal depths around."""
+    components = [
+        injected("four", 4, id=1201),
+        injected("two-b", 2, id=1203),
+        injected("two-a", 2, id=1202),
+    ]
+    prompt = the_prompt(components, history=a_history(4))
+    assert first_words(prompt) == ["four", "m1", "m2", "two-a", "two-b", "m3", "m4"]
+
+
+def test_ties_go_by_id_and_then_by_key() -> None:
+    components = [injected(f"k{i}", 1, id=1300 - i, key=f"k{i}") for i in range(1, 4)]
+    prompt = the_prompt(components, history=a_history(1))
+    assert first_words(prompt) == ["k3", "k2", "k1", "m1"]
+
+
+def test_a_disabled_place_is_told_apart_from_an_empty_one() -> None:
+    components = [
+        a_component("never", key="pending_event", id=6000, enabled=False),
+        a_component("mood", id=1201, key="mood", enabled=False),
+    ]
+    prompt = compose(the_inputs(components, event="now"))
+    assert prompt.messages == ()
+    assert verdicts_of(prompt, "component:mood") == [("expand", False, "disabled")]
