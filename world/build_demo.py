@@ -48,6 +48,9 @@ TAG: Final = "demo"
 ZONE: Final = "ebbwick"
 """The zone tag of every room: a scope for components and lore that count in the village alone."""
 
+# Evennia lets only admins edit what no builder has made; here everything is for builders.
+BUILDERS_MAY: Final = "edit:perm(Builder);delete:perm(Builder)"
+
 # What a static component takes from the demo; the rest of it is the engine's.
 _STATIC_FIELDS: Final = ("name", "description", "content", "priority", "required")
 
@@ -120,6 +123,7 @@ def _make_first_room(room: Place) -> str:
     limbo.aliases.add(list(room.aliases))
     limbo.db.desc = room.desc
     limbo.tags.batch_add(*_room_tags(room))
+    limbo.locks.add(BUILDERS_MAY)
     for character in limbo.contents_get(content_type="character"):
         _send_away(character, limbo)
     return f"room {room.key}, where new characters start"
@@ -131,6 +135,7 @@ def _make_room(room: Place) -> str:
         key=room.key,
         aliases=list(room.aliases),
         tags=_room_tags(room),
+        locks=BUILDERS_MAY,
         attributes=[("desc", room.desc)],
     )
     return f"room {room.key}"
@@ -148,6 +153,7 @@ def _make_exit(room: Place, way: Way) -> str:
         aliases=list(way.aliases),
         location=here,
         destination=there,
+        locks=BUILDERS_MAY,
     )
     return f"way {way.key} from {here.key} to {there.key}"
 
@@ -172,6 +178,7 @@ def _place(typeclass: str, one: Person | Thing) -> Any:
         aliases=list(one.aliases),
         location=room,
         home=room,
+        locks=BUILDERS_MAY,
         attributes=[("desc", one.desc)],
     )
 
@@ -246,6 +253,7 @@ def _make_account(
         raise DemoWorldError(f"account '{name}': {' '.join(map(str, errors))}")
     character = account.characters.all()[0]
     character.key = character_name
+    character.locks.add("teleport:perm(Builder)")  # Evennia: admins
     character.home = room = _tagged(f"room:{start}")
     _send_away(character, room)
     return f"account {name} ({permission}), who plays {character_name}"

@@ -197,6 +197,19 @@ def test_the_demo_accounts_can_log_in_and_their_characters_arrive_at_the_landing
         assert character.location == tagged("room:landing")
 
 
+def test_a_builder_may_edit_everything_and_go_everywhere_and_a_player_may_not() -> None:
+    build_demo.build()
+    builder, player = (
+        AccountDB.objects.get_account_from_name(name).characters.all()[0]
+        for (name, _), _, _ in build_demo.ACCOUNTS
+    )
+    landing = tagged("room:landing")
+    for one in (landing, *landing.contents, tagged("room:inn"), tagged("npc:oren")):
+        assert (one.access(builder, "edit"), one.access(player, "edit")) == (True, False), one.key
+    assert builder.access(builder, "teleport")
+    assert not player.access(player, "teleport")
+
+
 def test_nobody_but_oren_stands_at_the_landing_before_somebody_logs_in(new_game: Any) -> None:
     superuser = create_object(
         settings.BASE_CHARACTER_TYPECLASS, key="admin", location=new_game, home=new_game
