@@ -1,16 +1,15 @@
 """Activation: which entries are awake, what they say, and why the others are silent.
 
 Pure. Each entry of each book gets one verdict. What is awake and has text competes for the lore
-budget: constants before matched entries, then high priority before low, then as in the file;
-entries marked `@@ignore_on_max_context` come last of all. What does not fit is skipped and the
-next one is tried, unless the rules say to stop. `Activation.entries` goes book by book (chat before
-character before global), inside a book by order, ties as in the file.
+budget (`allotment`). `Activation.entries` goes book by book (chat before character before global),
+inside a book by order, ties as in the file.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from evennia_ai.lorebook.allotment import VOUCHED, Awake, over_budget
 from evennia_ai.lorebook.books import ATTACH_RANK, Lorebook
 from evennia_ai.lorebook.decorators import Decorator
 from evennia_ai.lorebook.entries import LoreEntry, Position
@@ -31,7 +30,6 @@ _JOINTS: Final[Mapping[Position, JointName]] = {
     "after": "world_info_after",
     "depth": "",
 }
-_VOUCHED: Final = frozenset({"author", "builder"})
 _CONTAINED: Final = "; at the top of the history, because nobody approved its book"
 _NOTHING: Final = Window({})
 
@@ -72,18 +70,6 @@ class Activation:
     verdicts: tuple[Verdict, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Awake:
-    """An entry that its conditions let through, with its text; `rank` is the book's."""
-
-    rank: int
-    book: Lorebook
-    entry: LoreEntry
-    reason: str
-    text: str
-    tokens: int
-
-
 def activate(
     books: Iterable[Lorebook],
     scan: Scan,
@@ -96,29 +82,26 @@ def activate(
 ) -> Activation:
     """What the books give for this scan; `limit_tokens` is the limit of the whole prompt."""
     facts = Facts(greeting_index=rules.greeting_index, replies=scan.history.replies)
-    awake: list[_Awake] = []
+    awake: list[Awake] = []
     judged: list[list[Verdict]] = []
     for rank, book in enumerate(_ranked(books, rules)):
         verdicts, woken = _judged(book, scan, rules=rules, facts=facts)
         for index, reason in woken:
-            entry = book.entries[index]
-            text, tokens = _text(book, entry, values, dice, counter)
-            if not text.strip():
-                verdicts[index] = _no(book, entry, f"{reason}, but its content is empty")
-                continue
-            awake.append(
-                _Awake(rank=rank, book=book, entry=entry, reason=reason, text=text, tokens=tokens)
-            )
+            text, tokens = _text(book, book.entries[index], values, dice, counter)
+            if text.strip():
+                awake.append(Awake(rank, book, book.entries[index], reason, text, tokens))
+            else:
+                why = f"{reason}, but its content is empty"
+                verdicts[index] = _no(book.entries[index], why)
         judged.append(verdicts)
     entries: list[ActiveEntry] = []
-    over = _over_budget(awake, rules=rules, limit_tokens=limit_tokens)
+    over = over_budget(awake, rules=rules, limit_tokens=limit_tokens)
     for one in sorted(awake, key=_activation_order):
-        problem = over.get(id(one))
-        if problem is None:
+        if id(one) in over:
+            verdict = _no(one.entry, over[id(one)], tokens=one.tokens)
+        else:
             active, verdict = _active(one)
             entries.append(active)
-        else:
-            verdict = _no(one.book, one.entry, problem, tokens=one.tokens)
         judged[one.rank][one.entry.index] = verdict
     return Activation(
         entries=tuple(entries), verdicts=tuple(verdict for book in judged for verdict in book)
@@ -135,10 +118,9 @@ def decorators_of(books: Iterable[Lorebook]) -> dict[str, tuple[Decorator, ...]]
 def _ranked(books: Iterable[Lorebook], rules: ActivationRules) -> list[Lorebook]:
     """The books in the order they are activated in; those of one attachment stay as given."""
 
-    def rank(book: Lorebook) -> int:
-        if rules.strategy == "global_first" and book.attach != "chat":
-            return -ATTACH_RANK[book.attach] + 100
-        return ATTACH_RANK[book.attach]
+    def rank(book: Lorebook) -> tuple[bool, int]:
+        rank = ATTACH_RANK[book.attach]
+        return rank > 0, -rank if rules.strategy == "global_first" else rank
 
     return sorted(books, key=rank)
 
@@ -163,7 +145,7 @@ def _judged(
         if found.awake:
             woken.append((index, found.reason))
         else:
-            verdicts[index] = _no(book, book.entries[index], found.reason)
+            verdicts[index] = _no(book.entries[index], found.reason)
     return verdicts, woken
 
 
@@ -203,14 +185,14 @@ def _silent(book: Lorebook, scanner: Scanner, depth: int) -> list[Verdict]:
         return known
     facts = Facts(greeting_index=0, replies=0)
     made = [
-        _no(book, entry, _judge(entry, scanner, _NOTHING, depth=depth, facts=facts).reason)
+        _no(entry, _judge(entry, scanner, _NOTHING, depth=depth, facts=facts).reason)
         for entry in book.entries
     ]
     book.memo[slot] = made
     return made
 
 
-def _no(book: Lorebook, entry: LoreEntry, reason: str, *, tokens: int = 0) -> Verdict:
+def _no(entry: LoreEntry, reason: str, *, tokens: int = 0) -> Verdict:
     return Verdict(stage="activate", item=entry.origin, kept=False, reason=reason, tokens=tokens)
 
 
@@ -234,46 +216,11 @@ def _text(
     return text, tokens
 
 
-def _over_budget(
-    awake: Sequence[_Awake], *, rules: ActivationRules, limit_tokens: int
-) -> dict[int, str]:
-    """For each entry that does not fit (by `id`) the reason.
-
-    A book's own budget stands in place of the rules'; a book that nobody approved keeps to both.
-    """
-    room: dict[Lorebook | None, int] = {None: rules.budget(limit_tokens)}
-    full: set[Lorebook | None] = set()
-    over: dict[int, str] = {}
-    for one in sorted(awake, key=_survival):
-        purses = _purses(one.book)
-        left = min(room.setdefault(purse, one.book.token_budget or 0) for purse in purses)
-        if not full.isdisjoint(purses):
-            over[id(one)] = "over the lore budget: an entry before it did not fit"
-        elif one.tokens > left:
-            over[id(one)] = f"over the lore budget: needs {one.tokens} tokens, {left} were left"
-            full.update(purses if rules.overflow == "stop" else ())
-        else:
-            room.update({purse: room[purse] - one.tokens for purse in purses})
-    return over
-
-
-def _purses(book: Lorebook) -> tuple[Lorebook | None, ...]:
-    """The budgets an entry of the book is paid from; None is the one of the rules."""
-    if book.token_budget is None:
-        return (None,)
-    return (book,) if book.trust in _VOUCHED else (book, None)
-
-
-def _survival(one: _Awake) -> tuple[bool, bool, float, int, int]:
-    entry = one.entry
-    return entry.first_to_go, not entry.constant, -entry.priority, one.rank, entry.index
-
-
-def _activation_order(one: _Awake) -> tuple[int, float, int]:
+def _activation_order(one: Awake) -> tuple[int, float, int]:
     return one.rank, one.entry.order, one.entry.index
 
 
-def _active(one: _Awake) -> tuple[ActiveEntry, Verdict]:
+def _active(one: Awake) -> tuple[ActiveEntry, Verdict]:
     """The entry for the prompt and its verdict: the same objects while nothing about it changed."""
     book, entry = one.book, one.entry
     seen = (one.rank, one.reason, one.text, one.tokens)
@@ -281,10 +228,24 @@ def _active(one: _Awake) -> tuple[ActiveEntry, Verdict]:
     known = book.memo.get(slot)
     if isinstance(known, tuple) and known[0] == seen:
         return known[1], known[2]
-    vouched = book.trust in _VOUCHED
-    position: Position = entry.position if vouched else "depth"
-    reason = one.reason if vouched else one.reason + _CONTAINED
-    active = ActiveEntry(
+    vouched = book.trust in VOUCHED
+    active = _placed(one) if vouched else _contained(_placed(one))
+    verdict = Verdict(
+        stage="activate",
+        item=entry.origin,
+        kept=True,
+        reason=one.reason if vouched else one.reason + _CONTAINED,
+        tokens=one.tokens,
+        cause=one.reason,
+    )
+    book.memo[slot] = (seen, active, verdict)
+    return active, verdict
+
+
+def _placed(one: Awake) -> ActiveEntry:
+    """The entry where it asks to stand."""
+    book, entry = one.book, one.entry
+    return ActiveEntry(
         origin=entry.origin,
         label=f"{book.label}#{entry.uid}",
         book=book.label,
@@ -293,24 +254,21 @@ def _active(one: _Awake) -> tuple[ActiveEntry, Verdict]:
         key=f"{one.rank:04}:{entry.index:06}",
         text=one.text,
         tokens=one.tokens,
-        position=position,
-        joint=_JOINTS[position],
-        depth=entry.depth if vouched else MAX_DEPTH,
-        from_oldest=entry.from_oldest and vouched,
-        role=entry.role if vouched else "user",
+        position=entry.position,
+        joint=_JOINTS[entry.position],
+        depth=entry.depth,
+        from_oldest=entry.from_oldest,
+        role=entry.role,
         order=entry.order,
         priority=entry.priority,
         constant=entry.constant,
         revision=book.revision,
-        cause=reason,
-    )
-    verdict = Verdict(
-        stage="activate",
-        item=entry.origin,
-        kept=True,
-        reason=reason,
-        tokens=one.tokens,
         cause=one.reason,
     )
-    book.memo[slot] = (seen, active, verdict)
-    return active, verdict
+
+
+def _contained(entry: ActiveEntry) -> ActiveEntry:
+    """The entry where text that nobody approved may stand."""
+    return replace(
+        entry, position="depth", joint="", depth=MAX_DEPTH, from_oldest=False, role="user"
+    )

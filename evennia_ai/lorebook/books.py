@@ -93,25 +93,32 @@ def read_book(
     raw = _unwrapped(data, where)
     book = _checked(raw, where)
     label = label or one_line(book.name or "") or "book"
-    listed = raw["entries"]
-    named = listed.items() if isinstance(listed, dict) else enumerate(listed)
-    entries: list[LoreEntry] = []
-    notices = _book_notices(book)
-    for index, (name, entry) in enumerate(named):
-        at = f"{where}.entries[{one_line(str(name))}]"
-        made, found = read_entry(entry, label=label, index=index, default_uid=str(name), where=at)
-        entries.append(made)
-        notices += [f"entry {made.uid}: {notice}" for notice in found]
+    entries, notices = _entries(raw["entries"], label, where)
     return Lorebook(
         label=label,
-        entries=tuple(entries),
+        entries=entries,
         scan_depth=book.scan_depth,
         token_budget=book.token_budget,
         attach=attach,
         revision=revision,
         trust=trust,
-        notices=_few(notices),
+        notices=_few([*_book_notices(book), *notices]),
     )
+
+
+def _entries(
+    listed: list[Any] | dict[str, Any], label: str, where: str
+) -> tuple[tuple[LoreEntry, ...], list[str]]:
+    """The entries in the file's order, and the notices about them."""
+    named = listed.items() if isinstance(listed, dict) else enumerate(listed)
+    entries: list[LoreEntry] = []
+    notices: list[str] = []
+    for index, (name, entry) in enumerate(named):
+        at = f"{where}.entries[{one_line(str(name))}]"
+        made, found = read_entry(entry, label=label, index=index, default_uid=str(name), where=at)
+        entries.append(made)
+        notices += [f"entry {made.uid}: {notice}" for notice in found]
+    return tuple(entries), notices
 
 
 def _unwrapped(data: Any, where: str) -> dict[str, Any]:

@@ -4,13 +4,16 @@ Standard: Card V3, "Decorators". Conditions are combined with AND; `@@activate` 
 but not against `enabled: false`, and wins over `@@dont_activate`. Gates bind constant entries too.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.entries import LoreEntry
 from evennia_ai.lorebook.matching import Key
 from evennia_ai.lorebook.scanning import Wanted, Window
+
+_SHOWN: Final = 6
+_SHOWN_LENGTH: Final = 60
 
 
 class Judgement(NamedTuple):
@@ -38,7 +41,7 @@ def judge(
     if barred := _barred(entry, facts):
         return Judgement(False, barred)
     woken = _woken(entry, wanted, window, depth)
-    barred = _barred_by_keys(wanted, window, depth) if woken.awake else ""
+    barred = _barred_by_keys(entry, wanted, window, depth) if woken.awake else ""
     return Judgement(False, barred) if barred else woken
 
 
@@ -75,7 +78,8 @@ def _woken(entry: LoreEntry, wanted: Wanted, window: Window, depth: int) -> Judg
     found = window.first(wanted.keys, depth=depth)
     if found is None:
         return Judgement(False, f"no key in the newest {_messages(depth)}")
-    reason = f"key '{found[0].text}' {found[1]}"
+    at, place = found
+    reason = f"key {_quoted((entry.keys[at],))} {place}"
     if not wanted.secondary:
         return Judgement(True, reason)
     return _secondary(entry, wanted, window, depth, reason)
@@ -85,35 +89,45 @@ def _secondary(
     entry: LoreEntry, wanted: Wanted, window: Window, depth: int, reason: str
 ) -> Judgement:
     """The entry's logic over its secondary keys, once a key was found."""
-    there = _there(wanted.secondary, window, depth)
-    missing = [key for key in wanted.secondary if key not in there]
-    needs, shown, awake = {
-        "any": ("one of", there, bool(there)),
-        "all": ("all of", missing, not missing),
-        "not_any": ("none of", there, not there),
-        "not_all": ("not all of", there, bool(missing)),
+    there, missing = _sorted_out(entry.secondary_keys, wanted.secondary, window, depth)
+    needs, state, shown, awake = {
+        "any": ("one of", "there", there, bool(there)),
+        "all": ("all of", "missing", missing, not missing),
+        "not_any": ("none of", "there", there, not there),
+        "not_all": ("not all of", "there", there, bool(missing)),
     }[entry.logic]
-    names = ", ".join(f"'{key.text}'" for key in wanted.secondary)
+    wish = f"{needs} {_quoted(entry.secondary_keys)}"
     if awake:
-        return Judgement(True, f"{reason}, and {needs} {names}")
-    found = ", ".join(f"'{key.text}'" for key in shown) or "none"
-    state = "missing" if entry.logic == "all" else "there"
-    return Judgement(False, f"{reason}, but wants {needs} {names}: {found} {state}")
+        return Judgement(True, f"{reason}, and {wish}")
+    return Judgement(False, f"{reason}, but wants {wish}: {_quoted(shown) or 'none'} {state}")
 
 
-def _barred_by_keys(wanted: Wanted, window: Window, depth: int) -> str:
-    for line in wanted.additional:
-        if window.first(line, depth=depth) is None:
-            names = ", ".join(f"'{key.text}'" for key in line)
-            return f"@@additional_keys: none of {names} is there"
+def _sorted_out(
+    texts: Iterable[str], keys: Iterable[Key], window: Window, depth: int
+) -> tuple[list[str], list[str]]:
+    """The texts of keys that are there, and of those that are not."""
+    there: list[str] = []
+    missing: list[str] = []
+    for text, key in zip(texts, keys, strict=True):
+        (missing if window.first((key,), depth=depth) is None else there).append(text)
+    return there, missing
+
+
+def _barred_by_keys(entry: LoreEntry, wanted: Wanted, window: Window, depth: int) -> str:
+    for texts, keys in zip(entry.gates.additional, wanted.additional, strict=True):
+        if window.first(keys, depth=depth) is None:
+            return f"@@additional_keys: none of {_quoted(texts)} is there"
     excluded = window.first(wanted.excluded, depth=depth)
-    if excluded is not None:
-        return f"@@exclude_keys: '{excluded[0].text}' {excluded[1]}"
-    return ""
+    if excluded is None:
+        return ""
+    at, place = excluded
+    return f"@@exclude_keys: {_quoted((entry.gates.excluded[at],))} {place}"
 
 
-def _there(keys: Iterable[Key], window: Window, depth: int) -> list[Key]:
-    return [key for key in keys if window.first((key,), depth=depth) is not None]
+def _quoted(texts: Sequence[str]) -> str:
+    """Keys for a reason, the first few of them."""
+    few = ", ".join(f"'{text[:_SHOWN_LENGTH]}'" for text in texts[:_SHOWN])
+    return few if len(texts) <= _SHOWN else f"{few} and {len(texts) - _SHOWN} more"
 
 
 def _times(replies: int) -> str:

@@ -87,12 +87,12 @@ class Window:
     def __iter__(self) -> Iterator[Key]:
         return iter(self._found)
 
-    def first(self, keys: Iterable[Key], *, depth: int) -> tuple[Key, Found] | None:
-        """The first of `keys` that stands in the newest `depth` messages, and where."""
-        for key in keys:
+    def first(self, keys: Iterable[Key], *, depth: int) -> tuple[int, Found] | None:
+        """Which of `keys` is the first that stands in the newest `depth` messages, and where."""
+        for at, key in enumerate(keys):
             found = self._found.get(key)
             if found is not None and found.age < depth:
-                return key, found
+                return at, found
         return None
 
 
