@@ -98,15 +98,26 @@ def history_for(heard: Heard, *, waiting: Collection[str] = ()) -> History:
     return heard.before.appended(*later)
 
 
+def pending_message(heard: Heard) -> Message:
+    """The event as the message being answered.
+
+    It is the history's own message elsewhere, so what is known about it (its tokens, its lore) is
+    worked out once.
+    """
+    now, at, record = conversations.history(heard.conversation), heard.before.stop, heard.record
+    if now.earlier <= at < now.stop and now[at].record == record.id:
+        return replace(now[at], block="event", origin="event")
+    return pending(record.body, name=record.name or None, record=record.id)
+
+
 def inputs_for(npc: Any, view: NPCView, heard: Heard, *, waiting: Collection[str] = ()) -> Inputs:
     """The inputs of the turn that answers `heard`."""
-    record = heard.record
     return inputs(
         npc,
         view,
         talk_of(heard.event),
         event=heard.event,
-        said=pending(record.body, name=record.name or None, record=record.id),
+        said=pending_message(heard),
         history=history_for(heard, waiting=waiting),
         cut=conversations.cut(heard.conversation),
     )

@@ -1,6 +1,6 @@
 """AIHandler: the mind of one NPC, `npc.ai`: hears, answers when it is meant, explains itself."""
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -30,6 +30,8 @@ from evennia_ai.store.turns import StoredTurn
 
 OVERFLOW: Final = "Too much was said at once; some of it will go unanswered."
 RECORD_RETRY_SECONDS: Final = 5.0
+MOST_SENT: Final = 32
+"""Conversations whose last prompt is kept, to tell what the next one shares with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +82,7 @@ class AIHandler:
         self._waiting: set[str] = set()
         self._is_overflowing = False
         self._engaged: dict[str, tuple[str, float]] = {}
-        self._prompts: dict[int, Prompt] = {}
+        self._sent: OrderedDict[int, tuple[Message, ...]] = OrderedDict()
         self._last: _Prompted | None = None
 
     @property
@@ -92,6 +94,13 @@ class AIHandler:
     def fallback_line(self) -> str:
         """What the NPC says when there is no reply."""
         return self.npc.fallback_line or runtime().conf.fallback_line
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something of it is only in memory: a turn, or an event not committed yet."""
+        scheduler = runtime().scheduler
+        waits = scheduler.waiting(self.ref) or self._unrecorded
+        return bool(waits) or scheduler.in_flight(self.ref)
 
     @property
     def waiting_records(self) -> frozenset[str]:
@@ -219,9 +228,11 @@ class AIHandler:
 
     def prompted(self, stored: StoredTurn, prompt: Prompt) -> None:
         """This prompt is about to be sent."""
-        older = self._prompts.get(stored.conversation.id)
-        self._last = _Prompted(prompt=prompt, older=older.messages if older else None)
-        self._prompts[stored.conversation.id] = prompt
+        older = self._sent.pop(stored.conversation.id, None)
+        self._last = _Prompted(prompt=prompt, older=older)
+        self._sent[stored.conversation.id] = prompt.messages
+        while len(self._sent) > MOST_SENT:
+            self._sent.popitem(last=False)
 
     def answered(self, turn: Turn) -> None:
         """The turn ended with a reply."""

@@ -33,6 +33,11 @@ class AIMixin:
             self.ai.receive(text, from_obj)
         return bool(received)
 
+    def at_idmapper_flush(self) -> bool:
+        """Evennia's hook: an NPC in the middle of something stays in memory."""
+        flushes = super().at_idmapper_flush()  # type: ignore[misc]
+        return bool(flushes) and not ("ai" in self.__dict__ and self.ai.is_busy)
+
 
 class AINPC(AIMixin, DefaultCharacter):
     """A character that is nobody's, with a mind."""

@@ -26,7 +26,7 @@ TALK: Final = '{object} says to {npc}, "{speech}"'
 TALK_SELF: Final = '{self} say to {npc}, "{speech}"'
 
 _LINK_MARK: Final = re.compile(r"\|(?=l)")
-_ADDRESS: Final = re.compile(r"(?i)\b(?:(?:https?|ftp):(?=//)|(?:www|ftp)\.(?=\S))")
+_ADDRESS: Final = re.compile(r"(?i)(?:https?|ftp):(?=//)|\b(?:www|ftp)\.(?=\S)")
 
 
 def safe_text(

@@ -12,7 +12,6 @@ from twisted.python.failure import Failure
 from evennia_ai.conf import Conf, conf
 from evennia_ai.game.endpoints import Access, access_to
 from evennia_ai.game.scheduler import Scheduler
-from evennia_ai.llm.chat import ChatModel
 from evennia_ai.llm.resilience import Clock
 
 
@@ -51,9 +50,9 @@ def install(new: Runtime | None) -> Runtime | None:
     return old
 
 
-def runtime_of(conf: Conf, *, clock: Clock, model: ChatModel | None = None) -> Runtime:
-    """A runtime for these settings; with `model` instead of the one they ask for."""
-    access = access_to(conf, clock=clock) if model is None else Access(model=model)
+def runtime_of(conf: Conf, *, clock: Clock, access: Access | None = None) -> Runtime:
+    """A runtime for these settings; with `access` instead of the one they ask for."""
+    access = access or access_to(conf, clock=clock)
     scheduler = Scheduler(
         clock,
         max_running=conf.max_concurrent_calls,

@@ -107,7 +107,12 @@ class Turn:
             model=access.model_id or access.name,
             revisions=self._mind.view().revisions,
         )
-        stored = turns.begin(self.heard.conversation, manifest=manifest, event=self.heard.record)
+        stored = turns.begin(
+            self.heard.conversation,
+            manifest=manifest,
+            event=self.heard.record,
+            context=_facts(composed.prompt),
+        )
         self._mind.prompted(stored, composed.prompt)
         return stored
 
@@ -222,6 +227,15 @@ class Turn:
 def _said(text: str, *, fallback: bool = False) -> NewRecord:
     meta = {"fallback": True} if fallback else {}
     return NewRecord(kind=RecordKind.ASSISTANT, role="assistant", body=text, meta=meta)
+
+
+def _facts(prompt: Prompt) -> list[NewRecord]:
+    """The facts of this turn, as a record of their own."""
+    return [
+        NewRecord(kind=RecordKind.CONTEXT_BLOCK, role=message.role, body=message.content)
+        for message in prompt.messages
+        if message.block == "dynamic"
+    ]
 
 
 def _passages(composed: Composition) -> tuple[Passage, ...]:

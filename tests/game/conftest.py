@@ -101,10 +101,16 @@ class Stage:
         return self.model
 
     def install(self, model: Any, **conf: Any) -> None:
+        from evennia_ai.game.endpoints import Access
+
+        self.opens(Access(model=model), **conf)
+
+    def opens(self, access: Any, **conf: Any) -> None:
+        """Use this access to a model, None for the one that the settings ask for."""
         from evennia_ai.conf import conf as settings
 
         values = replace(settings(), **{"cooldown_seconds": 0.0, **conf})
-        self.running.install(self.running.runtime_of(values, clock=self.clock, model=model))
+        self.running.install(self.running.runtime_of(values, clock=self.clock, access=access))
 
     def says(self, speaker: Any, text: str) -> None:
         """`speaker` says it as the command `say` does, and what follows at once happens."""
@@ -125,7 +131,10 @@ class Stage:
         return character.screen.plain()
 
     def records(self, kind: str = "room") -> list[tuple[str, str, str]]:
-        """(kind, name, body) of all records of the NPC's conversations of this kind."""
+        """(kind, name, body) of the records of the NPC's conversations of this kind.
+
+        The facts of each turn are left out.
+        """
         from evennia_ai.store.conversations import conversations_of, records_of
 
         return [
@@ -133,6 +142,7 @@ class Stage:
             for known in conversations_of(self.npc.ai.ref)
             if known.kind == kind
             for record in records_of(known)
+            if record.kind.value != "context_block"
         ]
 
 

@@ -1,0 +1,67 @@
+"""Start and stop of the server."""
+
+import pytest
+from django.conf import settings
+
+from evennia_ai.apps import SERVICE
+from evennia_ai.game import service
+from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.store import turns
+from tests.game.test_turn import Pending
+
+
+@pytest.fixture
+def started(stage):
+    service.at_server_start()
+    yield stage
+    service.at_server_stop()
+
+
+def test_evennia_calls_our_hooks_beside_the_games_own():
+    modules = settings.AT_SERVER_STARTSTOP_MODULE
+    assert modules.count(SERVICE) == 1
+    assert "server.conf.at_server_startstop" in modules
+
+
+def test_the_start_closes_turns_a_dead_process_left_open(stage):
+    model = Pending()
+    stage.install(model)
+    stage.says(stage.anna, "Oren?")
+    assert turns.last_turn(stage.npc.ai.ref).state == "open"
+    stage.running.install(None)
+    service.at_server_start()
+    assert turns.last_turn(stage.npc.ai.ref).state == "interrupted"
+    service.at_server_stop()
+
+
+def test_what_another_process_wrote_is_noticed_by_the_timer(started):
+    from evennia_ai import models
+
+    stage = started
+    assert "goals" not in str(stage.npc.ai.preview().messages)
+    models.Component.objects.filter(key="goals").update(content="My goals are new.")
+    models.StateRevision.objects.update_or_create(name="components", defaults={"number": 999})
+    assert "My goals are new." not in str(stage.npc.ai.preview().messages)
+    stage.passes(stage.running.runtime().conf.refresh_seconds + 1)
+    assert "My goals are new." in str(stage.npc.ai.preview().messages)
+
+
+def test_the_stop_gives_up_what_is_in_flight_without_a_word(stage, logged):
+    model = Pending()
+    stage.install(model)
+    service.at_server_start()
+    stage.says(stage.anna, "Oren?")
+    logged.clear()
+    model.close = model.asked[0][1].cancel
+    service.at_server_stop()
+    assert stage.screen_of(stage.ben) == ['Anna says, "Oren?"']
+    assert "dropped" in turns.last_turn(stage.npc.ai.ref).outcome
+    assert stage.clock.getDelayedCalls() == []
+
+
+def test_a_record_can_still_be_written_after_the_stop(started):
+    from evennia_ai.store.conversations import append, conversation
+
+    service.at_server_stop()
+    kept = conversation("1", kind="room", place_ref="2")
+    assert append(kept, [NewRecord(kind=RecordKind.USER, role="user", body="hello")])
