@@ -26,8 +26,12 @@ from drivers import DRIVERS, Naive, Ours
 LONG = 20_000
 # What performance.md asks: (driver, at most or at least, ratio) per way of counting.
 ASKED = {
-    "plain": {"naive loop": 1 / 0.15, "langchain trim_messages": 35, "prompt-poet": 250,
-              "promptbudget pack_chat": 70},
+    "plain": {
+        "naive loop": 1 / 0.15,
+        "langchain trim_messages": 35,
+        "prompt-poet": 250,
+        "promptbudget pack_chat": 70,
+    },
     "remembered": {"naive loop": 1 / 0.8, "langchain trim_messages": 4},
     "free": {"naive loop": 1 / 0.7, "langchain trim_messages": 6, "promptbudget pack_chat": 30},
 }
@@ -82,7 +86,9 @@ def measure(ready, options, count, encode):
             gc.collect()
             Naive(count, encode).turn(workload.W1(0), 0)  # the tokenizer's tables into the caches
             cold[name].append(timed(lambda: driver.turn(w, 0)))
-            warm[name] += [timed(lambda t=t: driver.turn(w, t)) for t in range(1, options.turns + 1)]
+            warm[name] += [
+                timed(lambda t=t: driver.turn(w, t)) for t in range(1, options.turns + 1)
+            ]
     return (
         {name: statistics.median(times) for name, times in cold.items()},
         {name: statistics.median(times) for name, times in warm.items()},
@@ -120,8 +126,10 @@ def main():
     print(f"{'driver':26} {'cold us':>10} {'warm us':>10} {'warm/ours':>10}  answer")
     for name in sorted(ready, key=warm.__getitem__):
         ratio = warm[name] / warm["evennia_ai"]
-        print(f"{name:26} {cold[name] * 1e6:10.1f} {warm[name] * 1e6:10.1f} {ratio:10.1f}  "
-              f"{ready[name][1]}")
+        print(
+            f"{name:26} {cold[name] * 1e6:10.1f} {warm[name] * 1e6:10.1f} {ratio:10.1f}  "
+            f"{ready[name][1]}"
+        )
     kind = "remembered" if options.memo else "free" if options.count == "chars" else "plain"
     for name, asked in ASKED[kind].items():
         if name in warm:
@@ -129,11 +137,15 @@ def main():
             verdict = "met" if ratio >= asked else "MISSED"
             print(f"{name} / evennia_ai, warm: {ratio:.2f}, asked at least {asked:.2f}: {verdict}")
     ratio = cold["evennia_ai"] / cold["naive loop"]
-    print(f"cold / naive cold: {ratio:.2f}, asked at most 1.50: {'met' if ratio <= 1.5 else 'MISSED'}")
+    print(
+        f"cold / naive cold: {ratio:.2f}, asked at most 1.50: {'met' if ratio <= 1.5 else 'MISSED'}"
+    )
     length = by_length(options, count, encode)
     ratio = length[LONG] / length[workload.HISTORY]
-    print(f"warm at {LONG:,} messages / at {workload.HISTORY}: {ratio:.2f}, asked at most 1.30: "
-          f"{'met' if ratio <= 1.3 else 'MISSED'}")
+    print(
+        f"warm at {LONG:,} messages / at {workload.HISTORY}: {ratio:.2f}, asked at most 1.30: "
+        f"{'met' if ratio <= 1.3 else 'MISSED'}"
+    )
 
 
 if __name__ == "__main__":

@@ -235,9 +235,7 @@ def _system(text):
 def _fixed(count, head, notes):
     """Tokens of what is never dropped."""
     messages = head + [message for _, message in notes]
-    return workload.PER_PROMPT + sum(
-        count(m["content"]) + workload.PER_MESSAGE for m in messages
-    )
+    return workload.PER_PROMPT + sum(count(m["content"]) + workload.PER_MESSAGE for m in messages)
 
 
 def _interleave(body, notes):

@@ -81,7 +81,9 @@ class W1:
         for i, n in enumerate(sizes):
             names = ["char", "user"] if i < 6 else ["char", "place", "mood", "hour"]
             self.components.append((f"c{i}", 10 * (i + 1), macros(rng, prose(rng, n), names)))
-        self.injections = [(d, 100, "system", macros(rng, prose(rng, 28), ["char"])) for d in DEPTHS]
+        self.injections = [
+            (d, 100, "system", macros(rng, prose(rng, 28), ["char"])) for d in DEPTHS
+        ]
         self.history = []
         for i in range(messages + turns):
             role, name = ("user", USER) if i % 2 == 0 else ("assistant", CHAR)
@@ -89,7 +91,15 @@ class W1:
         self.states = []
         for _ in range(turns + 1):
             place, mood = f"the {rng.choice(WORDS)} {rng.choice(WORDS)}", rng.choice(WORDS)
-            self.states.append({"char": CHAR, "user": USER, "place": place, "mood": mood, "hour": str(rng.randint(0, 23))})
+            self.states.append(
+                {
+                    "char": CHAR,
+                    "user": USER,
+                    "place": place,
+                    "mood": mood,
+                    "hour": str(rng.randint(0, 23)),
+                }
+            )
 
     def length(self, turn):
         return self.messages + turn
@@ -105,9 +115,16 @@ def expected(w, turn, count):
     """The messages of `turn`, by the plainest code that is right."""
     state = w.states[turn]
     head = [{"role": "system", "content": fill(w.system, state)}]
-    head += [{"role": "system", "content": fill(t, state)} for _, _, t in sorted(w.components, key=lambda c: c[1])]
+    head += [
+        {"role": "system", "content": fill(t, state)}
+        for _, _, t in sorted(w.components, key=lambda c: c[1])
+    ]
     notes = [(d, {"role": r, "content": fill(t, state)}) for d, _, r, t in w.injections]
-    left = BUDGET - PER_PROMPT - sum(count(m["content"]) + PER_MESSAGE for m in head + [m for _, m in notes])
+    left = (
+        BUDGET
+        - PER_PROMPT
+        - sum(count(m["content"]) + PER_MESSAGE for m in head + [m for _, m in notes])
+    )
     kept = []
     for role, content in reversed(w.history[: w.length(turn)]):
         left -= count(content) + PER_MESSAGE

@@ -205,7 +205,7 @@ def _lore_piece(entry: ActiveEntry, inputs: Inputs) -> Piece | Verdict:
         entry.text,
         claim,
         counter=rules.counter,
-        content_tokens=rules.counter.recall(entry.text),
+        content_tokens=entry.tokens,
         cause=entry.cause,
     )
 

@@ -112,6 +112,8 @@ class History:
             return self.stop
         log = self._log
         slot = max(first, self.stop - depth)
+        if log.is_plain:
+            return slot
         if log.bookkeeping:
             slot = self._counted_slot(depth, first, log.bookkeeping)
         while first < slot < self.stop and log.messages[slot - self.earlier].role == "tool":
@@ -147,11 +149,12 @@ class History:
 class _Log:
     """What views of one conversation share; it only ever grows at its end."""
 
-    __slots__ = ("_sums", "bookkeeping", "earlier", "messages", "replies", "users")
+    __slots__ = ("_sums", "bookkeeping", "earlier", "is_plain", "messages", "replies", "users")
 
     def __init__(self, messages: Iterable[Message], earlier: int) -> None:
         self.messages: list[Message] = []
         self.earlier = earlier
+        self.is_plain = True  # nothing but what people said: no bookkeeping, no tools
         self.bookkeeping: list[int] = []  # indexes that depth does not count
         self.users: list[int] = []  # indexes of messages of role user
         self.replies: list[int] = []  # indexes of messages of role assistant
@@ -163,10 +166,13 @@ class _Log:
             index = self.earlier + len(self.messages)
             if not message.counted:
                 self.bookkeeping.append(index)
+                self.is_plain = False
             elif message.role == "user":
                 self.users.append(index)
             elif message.role == "assistant":
                 self.replies.append(index)
+            else:
+                self.is_plain = False
             self.messages.append(message)
 
     def sums(self, counter: TokenCounter) -> "_Sums":

@@ -67,14 +67,15 @@ def interleaved(pieces: Iterable[Piece], history: History, *, first: int) -> lis
             slot = history.slot(depth, first=first)
         slotted.append((slot, -depth, piece.rank, index, piece))
     slotted.sort()  # no two share an index: pieces themselves are never compared
+    kept = history.between(first, stop)
     messages: list[Message] = []
     done = first
-    for slot, *_, piece in slotted:
+    for slot, _, _, _, piece in slotted:
         if slot > done:
-            messages += history.between(done, slot)
+            messages += kept[done - first : slot - first]
             done = slot
         messages.append(piece.message)
-    return messages + history.between(done, stop)
+    return messages + kept[done - first :]
 
 
 def slot_of(piece: Piece, history: History, *, first: int) -> int:
