@@ -6,7 +6,7 @@ escapes such as `\\x1b`; wide characters count two columns.
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 _HOSTILE: Final = re.compile(
@@ -43,6 +43,19 @@ def wrapped(text: str, limit: int) -> list[str]:
     """The lines of `text`, made visible and broken at words; at least one line."""
     lines = [piece for line in text.splitlines() for piece in _broken(visible(line), limit)]
     return lines or [""]
+
+
+def comma_lines(items: Iterable[str], limit: int) -> list[str]:
+    """`items` with commas, in lines that break between items only, where these are not too long."""
+    lines = [""]
+    for item in items:
+        longer = f"{lines[-1]}, {item}" if lines[-1] else item
+        if lines[-1] and columns(longer) >= limit:
+            lines[-1] += ","
+            lines.append(item)
+        else:
+            lines[-1] = longer
+    return [clipped(line, limit) for line in lines]
 
 
 def padded(text: str, limit: int) -> str:

@@ -10,7 +10,15 @@ from difflib import get_close_matches
 from itertools import groupby
 from typing import Any, Final
 
-from evennia_ai.prompt.columns import clipped, columns, first_line, padded, visible, wrapped
+from evennia_ai.prompt.columns import (
+    clipped,
+    columns,
+    comma_lines,
+    first_line,
+    padded,
+    visible,
+    wrapped,
+)
 from evennia_ai.prompt.expansion import Layout
 from evennia_ai.prompt.messages import Block, Message, Part, Role
 from evennia_ai.prompt.prompt import Prompt
@@ -234,8 +242,7 @@ def _head(report: Report, width: int) -> Iterator[str]:
     bar = "".join(share.mark * share.cells for share in parts)
     percent = 100 * report.tokens // max(report.limit, 1)
     yield f"[{bar.ljust(cells, '.')}] {percent:3} %"[:width]
-    legend = ", ".join(f"{share.mark} {share.label} {share.tokens}" for share in parts)
-    yield from wrapped(legend, width)
+    yield from comma_lines([f"{share.mark} {share.label} {share.tokens}" for share in parts], width)
 
 
 def _drawn(report: Report, width: int) -> Iterator[str]:

@@ -114,4 +114,5 @@ def _in_one_line(error: Exception) -> str:
     mark = getattr(error, "problem_mark", None)
     if mark is None:
         return str(error)
-    return f"{getattr(error, 'problem', 'bad syntax')} at line {mark.line + 1}"
+    problem = getattr(error, "problem", None) or "bad syntax"
+    return f"{problem} at line {mark.line + 1}; a text with signs of YAML in it wants quotes"

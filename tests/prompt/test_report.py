@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from evennia_ai.prompt.columns import clipped, columns, visible, wrapped
+from evennia_ai.prompt.columns import clipped, columns, comma_lines, visible, wrapped
 from evennia_ai.prompt.messages import said
 from evennia_ai.prompt.notes import AuthorsNote
 from evennia_ai.prompt.report import (
@@ -146,3 +146,9 @@ def test_text_is_wrapped_at_words_and_long_words_are_broken() -> None:
 def test_visible_text_has_no_control_characters() -> None:
     assert visible("a\tb\x00c\ud800") == "a\\x09b\\x00c\\ud800"
     assert visible("Straße 渡し船 🙂") == "Straße 渡し船 🙂"
+
+
+def test_a_list_breaks_between_its_items() -> None:
+    assert comma_lines(["one 1", "two 2", "three 3"], 14) == ["one 1, two 2,", "three 3"]
+    assert comma_lines(["much too long"], 8) == ["much ..."]
+    assert comma_lines([], 8) == [""]
