@@ -11,9 +11,8 @@ The right answer (`expected`):
   all); a message costs count(content) + 4, the whole prompt 3 more; system,
   components and injections are never dropped.
 
-Texts are one line of plain words without quotes, because one peer carries the
-texts through YAML.  Macros are {{char}},
-{{user}}, {{place}}, {{mood}}, {{hour}}.  Standard library only.
+Texts are one line of plain words without quotes, because one peer carries them through YAML.
+Macros are {{char}}, {{user}}, {{place}}, {{mood}}, {{hour}}.  Standard library only.
 """
 
 import random
@@ -26,24 +25,29 @@ DEPTHS = (0, 1, 2, 4, 6, 10)
 HISTORY = 200
 CHAR, USER = "Maren", "Tobias"
 
-WORDS = (
-    "the a of to in and that it is was on for with as at by from or but not this they she he we you all one two more "
-    "when where which who what there then than so no if out up over under after before again back down just only even "
-    "still never always often very much many some any other same new old good bad great small large long short high low "
-    "dark light cold warm hot dry wet deep clear quiet loud soft hard slow fast strong weak young wise brave kind true "
-    "man woman child king queen guard smith baker sailor hunter priest thief mage knight lord lady friend stranger "
-    "town city village road street bridge gate wall tower house hall room door window roof floor table chair bed fire "
-    "river lake sea shore island forest tree leaf root stone rock hill mountain valley field farm garden path cave mine "
-    "sun moon star sky cloud rain snow wind storm fog night day morning evening winter summer spring autumn hour year "
-    "sword shield bow arrow knife axe armor cloak boot ring coin gold silver iron copper glass paper book map letter "
-    "bread meat fish apple salt wine beer water milk honey soup horse dog cat wolf bear bird crow snake sheep goat "
-    "say said tell told ask asked know knew think thought see saw look looked hear heard feel felt find found give gave "
-    "take took bring brought come came go went run ran walk walked stand stood sit sat wait waited open opened close "
-    "closed turn turned keep kept leave left lose lost win won fight fought hide hid sleep slept wake woke eat ate drink "
-    "remember remembered forget forgot believe believed follow followed call called name named speak spoke laugh laughed "
-    "hand eye face voice word song story secret truth promise debt price trade market ship boat harbor guild temple "
-    "shadow dream hope fear anger peace war death life blood bone heart mind soul power magic spell curse gift plan"
-).split()
+WORDS = """
+    the a of to in and that it is was on for with as at by from or but not this they she he we
+    you all one two more when where which who what there then than so no if out up over under
+    after before again back down just only even still never always often very much many some any
+    other same new old good bad great small large long short high low dark light cold warm hot
+    dry wet deep clear quiet loud soft hard slow fast strong weak young wise brave kind true man
+    woman child king queen guard smith baker sailor hunter priest thief mage knight lord lady
+    friend stranger town city village road street bridge gate wall tower house hall room door
+    window roof floor table chair bed fire river lake sea shore island forest tree leaf root
+    stone rock hill mountain valley field farm garden path cave mine sun moon star sky cloud
+    rain snow wind storm fog night day morning evening winter summer spring autumn hour year
+    sword shield bow arrow knife axe armor cloak boot ring coin gold silver iron copper glass
+    paper book map letter bread meat fish apple salt wine beer water milk honey soup horse dog
+    cat wolf bear bird crow snake sheep goat say said tell told ask asked know knew think
+    thought see saw look looked hear heard feel felt find found give gave take took bring
+    brought come came go went run ran walk walked stand stood sit sat wait waited open opened
+    close closed turn turned keep kept leave left lose lost win won fight fought hide hid sleep
+    slept wake woke eat ate drink remember remembered forget forgot believe believed follow
+    followed call called name named speak spoke laugh laughed hand eye face voice word song
+    story secret truth promise debt price trade market ship boat harbor guild temple shadow
+    dream hope fear anger peace war death life blood bone heart mind soul power magic spell
+    curse gift plan
+""".split()  # noqa: SIM905 - three hundred quoted words would be two pages
 
 
 def prose(rng, words):
@@ -114,17 +118,11 @@ def fill(template, state):
 def expected(w, turn, count):
     """The messages of `turn`, by the plainest code that is right."""
     state = w.states[turn]
-    head = [{"role": "system", "content": fill(w.system, state)}]
-    head += [
-        {"role": "system", "content": fill(t, state)}
-        for _, _, t in sorted(w.components, key=lambda c: c[1])
-    ]
+    head = [w.system] + [text for _, _, text in sorted(w.components, key=lambda c: c[1])]
+    head = [{"role": "system", "content": fill(text, state)} for text in head]
     notes = [(d, {"role": r, "content": fill(t, state)}) for d, _, r, t in w.injections]
-    left = (
-        BUDGET
-        - PER_PROMPT
-        - sum(count(m["content"]) + PER_MESSAGE for m in head + [m for _, m in notes])
-    )
+    fixed = head + [message for _, message in notes]
+    left = BUDGET - PER_PROMPT - sum(count(m["content"]) + PER_MESSAGE for m in fixed)
     kept = []
     for role, content in reversed(w.history[: w.length(turn)]):
         left -= count(content) + PER_MESSAGE
