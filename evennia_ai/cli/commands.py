@@ -9,9 +9,7 @@ import evennia_ai as package
 FILE = click.Path(path_type=Path)
 
 
-@click.group(
-    context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True
-)
+@click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
 @click.version_option(package.__version__, prog_name="evennia-ai")
 @click.pass_context
 def evennia_ai(context: click.Context) -> None:
