@@ -105,6 +105,8 @@ def read_scenario(data: object, *, folder: Path | None = None) -> Scenario:
     files = Files(folder or Path.cwd(), card_trust=settings.card_trust)
     card = files.card(table.data["card"]) if table.has("card") else None
     books = files.books(card, table.rows("lorebooks"))
+    if settings.greeting and card is None:
+        files.notices.append("settings.greeting: there is no card whose greeting could open it")
     return Scenario(
         settings=settings,
         card=card,

@@ -162,6 +162,12 @@ def test_the_greeting_opens_the_history(settings: dict[str, Any], opening: list[
     assert all((m["role"], m["name"]) == ("assistant", "Tilda") for m in history[:-1])
 
 
+def test_a_greeting_without_a_card_is_noticed() -> None:
+    result = run_scenario({"settings": {"greeting": True}, "history": said(1)})
+    assert contents(result) == ["m1"]
+    assert result["notices"] == ["settings.greeting: there is no card whose greeting could open it"]
+
+
 def test_a_greeting_that_is_not_there_is_refused() -> None:
     settings = {"greeting": True, "greeting_index": 2}
     with pytest.raises(EvenniaAIError, match="has no greeting 2; it has 0 to 1"):
