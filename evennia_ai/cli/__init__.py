@@ -4,7 +4,6 @@ Exit status: 0 well, 1 a finding, 2 bad input. Bad input is one line on standard
 traceback, and nothing on standard output.
 """
 
-import os
 import sys
 from collections.abc import Sequence
 
@@ -36,7 +35,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return refuse(error.format_message())
     except (EvenniaAIError, RecursionError) as error:
         return refuse(error)
-    except BrokenPipeError:  # the reader has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except SystemExit:  # click's way to say that the reader of our output is gone
         return 0
     return status if isinstance(status, int) else 0

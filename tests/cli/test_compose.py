@@ -170,6 +170,20 @@ def test_a_terminal_gets_colours_and_harmless_text(write, tmp_path) -> None:
     assert "In a hurry." in out
 
 
+def test_a_reader_who_has_seen_enough_is_no_error(write, tmp_path) -> None:
+    write("a.json", {"components": [{"content": "long " * 5000}], "history": said(2000)})
+    program = f"{sys.executable} -m evennia_ai.cli compose a.json a.json | head -n 1"
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {program}"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "a.json\n", "")
+
+
 def printed_on_a_terminal(arguments: list[str], *, cwd: os.PathLike[str]) -> str:
     """What the program writes to a terminal of 80 columns."""
     ours, theirs = pty.openpty()
