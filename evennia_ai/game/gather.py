@@ -172,9 +172,9 @@ def _speaker_block(event: Event | None) -> tuple[DynamicBlock, ...]:
 def _place_block(npc: Any) -> tuple[DynamicBlock, ...]:
     if npc.location is None:
         return ()
-    lines = [f"Place: {plain_name(npc.location.get_display_name(npc))}."]
+    text = f"Place: {plain_name(npc.location.get_display_name(npc))}."
     names = [plain_name(other.get_display_name(npc)) for other in bystanders(npc)]
     if names:
         more = f" and {len(names) - MOST_COMPANY} more" if len(names) > MOST_COMPANY else ""
-        lines.append(f"Present: {', '.join(names[:MOST_COMPANY])}{more}.")
-    return (DynamicBlock(key="place", text="\n".join(lines)),)
+        text += f" Present: {', '.join(names[:MOST_COMPANY])}{more}."
+    return (DynamicBlock(key="place", text=text),)

@@ -78,16 +78,16 @@ def perceived(npc: Any, text: Any, from_obj: Any, *, now: float = 0.0) -> Event 
 
 
 def bystanders(npc: Any) -> list[Any]:
-    """The other characters where `npc` is."""
+    """The other characters where `npc` is, in the order in which they came."""
     if npc.location is None:
         return []
-    there = npc.location.contents_get(exclude=npc, content_type="character")
-    return cast(list[Any], there)
+    there = npc.location.contents_get(content_type="character")
+    return [other for other in there if other != npc]
 
 
 def rank_of(speaker: Any) -> str:
     """A speaker's permission in words: the highest it has; "NPC" for one of ours."""
-    if hasattr(speaker, "ai"):
+    if _is_npc(speaker):
         return "NPC"
     for rank in reversed(settings.PERMISSION_HIERARCHY):
         if speaker.locks.check_lockstring(speaker, f"perm({rank})"):
@@ -137,7 +137,7 @@ def _read_back(npc: Any, speaker: Any, rendered: str, kind: str) -> _Heard | Non
         text = heard_text(_after_name(rendered, (name, str(speaker.key))))
     else:
         text = _speech(rendered, kind, name)
-    hops = 1 if hasattr(speaker, "ai") else 0  # an NPC that was made to speak by a script
+    hops = 1 if _is_npc(speaker) else 0  # one that was made to speak by a script
     return _Heard(cast(Kind, kind), text, hops=hops)
 
 
@@ -158,6 +158,11 @@ def _after_name(line: str, names: tuple[str, ...]) -> str:
         if name and line.startswith(name):
             return line[len(name) :].strip()
     return line.strip()
+
+
+def _is_npc(speaker: Any) -> bool:
+    """Whether this is one of ours, and not a player whose character has a mind as well."""
+    return hasattr(type(speaker), "ai") and not speaker.has_account
 
 
 def _alone(npc: Any, speaker: Any) -> bool:

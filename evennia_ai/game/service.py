@@ -11,6 +11,7 @@ from twisted.internet.task import LoopingCall
 from twisted.python.failure import Failure
 
 from evennia_ai.game import runtime as running
+from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.store import turns
 from evennia_ai.store.errors import StoreError
 from evennia_ai.store.state import refresh_if_changed
@@ -21,7 +22,11 @@ _timers: Final[list[LoopingCall]] = []
 
 def at_server_start() -> None:
     """End the turns of a process that died, get the model ready, watch for foreign writes."""
-    live = running.runtime()
+    try:
+        live = running.runtime()
+    except EvenniaAIError as error:
+        logger.log_err(f"evennia_ai: no NPC can answer: {error}")
+        return
     try:
         closed = turns.close_interrupted()
     except StoreError as error:

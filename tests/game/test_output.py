@@ -37,43 +37,58 @@ def shown(text):
     return text.replace("|l", "| l").replace("http://", "http: //")
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_speech_is_read_as_it_stands_by_a_plain_client(stage, output, text):
-    output.speak(stage.npc, text)
-    assert stage.anna.screen.plain() == [f'Oren says, "{shown(text)}"']
+def lines_of(stage, speak):
+    """The lines of one screen after `speak` was called with each hostile text."""
+    for text in HOSTILE:
+        speak(text)
+    stage.passes()
+    return stage.ben.screen
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_speech_sends_no_link_and_no_colour_to_a_client_that_knows_them(
-    stage, output, text
-):
-    output.speak(stage.npc, text)
-    (line,) = stage.anna.screen.telnet(MXP=True, TRUECOLOR=True)
-    assert "<SEND" not in line
-    assert "<A HREF" not in line
-    assert line.removesuffix("\x1b[0m").count("\x1b") == 0
+def has_markup(line):
+    """Whether a line for a client that knows colours and links holds one."""
+    colours = line.removesuffix("\x1b[0m").count("\x1b")
+    return colours > 0 or "<SEND" in line or "<A HREF" in line
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_speech_makes_no_link_and_no_colour_on_the_web(stage, output, text):
-    output.speak(stage.npc, text)
-    (html,) = stage.anna.screen.web()
-    assert re.findall(r"<(?!br)[^>]*>", html) == []
+def tags(html):
+    return re.findall(r"<(?!br)[^>]*>", html)
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_speech_is_read_as_it_stands_by_a_plain_client(stage, output):
+    screen = lines_of(stage, lambda text: output.speak(stage.npc, text))
+    assert screen.plain() == [f'Oren says, "{shown(text)}"' for text in HOSTILE]
+
+
+def test_hostile_speech_sends_no_link_and_no_colour_to_a_client_that_knows_them(stage, output):
+    screen = lines_of(stage, lambda text: output.speak(stage.npc, text))
+    lines = screen.telnet(MXP=True, TRUECOLOR=True)
+    assert [line for line in lines if has_markup(line)] == []
+    assert len(lines) == len(HOSTILE)
+
+
+def test_a_client_without_colours_that_knows_links_gets_none(stage, output):
+    screen = lines_of(stage, lambda text: output.speak(stage.npc, text))
+    assert [line for line in screen.telnet(MXP=True, NOCOLOR=True) if has_markup(line)] == []
+
+
+def test_hostile_speech_makes_no_link_and_no_colour_on_the_web(stage, output):
+    screen = lines_of(stage, lambda text: output.speak(stage.npc, text))
+    assert [html for html in screen.web() if tags(html)] == []
+
+
 def test_hostile_speech_is_not_parsed_where_a_game_parses_all_that_it_sends(
-    stage, output, text, monkeypatch
+    stage, output, monkeypatch
 ):
     from django.conf import settings
     from evennia.server import sessionhandler
 
     monkeypatch.setattr(settings, "FUNCPARSER_PARSE_OUTGOING_MESSAGES_ENABLED", True)
     monkeypatch.setattr(sessionhandler, "_FUNCPARSER_PARSE_OUTGOING_MESSAGES_ENABLED", True)
-    output.speak(stage.npc, text)
-    (line,) = stage.anna.screen.plain()
-    assert "$" not in text or "$" in line
-    assert len(line) < 200
+    screen = lines_of(stage, lambda text: output.speak(stage.npc, text))
+    calls = [line for line, text in zip(screen.plain(), HOSTILE, strict=True) if "$" in text]
+    assert [line.count("$") for line in calls] == [t.count("$") for t in HOSTILE if "$" in t]
+    assert max(map(len, screen.sent)) < 200
 
 
 @pytest.mark.parametrize("act", ["speak", "pose"])
@@ -84,42 +99,48 @@ def test_characters_that_are_not_seen_are_taken_out(stage, output, act):
     assert line.isprintable()
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_a_name_made_of_markup_stays_a_name(stage, output, text):
-    stage.anna.key = text
-    stage.npc.key = text
-    output.speak(stage.npc, "hello")
-    output.whisper(stage.npc, stage.ben, "psst")
-    output.pose(stage.npc, "waits.")
-    html = "".join(stage.ben.screen.web())
-    lines = stage.ben.screen.telnet(MXP=True)
-    assert re.findall(r"<(?!br)[^>]*>", html) == []
-    assert not [line for line in lines if "<SEND" in line or "<A HREF" in line]
-    assert all(line.removesuffix("\x1b[0m").count("\x1b") == 0 for line in lines)
+def test_a_name_made_of_markup_stays_a_name(stage, output):
+    def everything(name):
+        stage.npc.key = name
+        output.speak(stage.npc, "hello")
+        output.whisper(stage.npc, stage.ben, "psst")
+        output.pose(stage.npc, "waits.")
+        stage.anna.key = name
+        output.talk(stage.anna, stage.npc, "good evening")
+
+    stage.talks_with(*["Aye."] * len(HOSTILE))
+    screen = lines_of(stage, everything)
+    assert [line for line in screen.telnet(MXP=True) if has_markup(line)] == []
+    assert [html for html in screen.web() if tags(html)] == []
+    assert len(screen.sent) == 5 * len(HOSTILE)
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_talk_of_a_player_is_read_as_it_stands_by_everybody(stage, output, text):
-    output.talk(stage.anna, stage.npc, text)
-    stage.passes()
-    assert stage.anna.screen.plain()[0] == f'You say to Oren, "{shown(text)}"'
-    assert stage.ben.screen.plain()[0] == f'Anna says to Oren, "{shown(text)}"'
-    assert stage.ben.screen.telnet(MXP=True)[0].removesuffix("\x1b[0m").count("\x1b") == 0
+def test_talk_of_a_player_is_read_as_it_stands_by_everybody(stage, output):
+    screen = lines_of(stage, lambda text: output.talk(stage.anna, stage.npc, text))
+    assert screen.plain()[: len(HOSTILE)] == [f'Anna says to Oren, "{shown(t)}"' for t in HOSTILE]
+    assert [line for line in screen.telnet(MXP=True) if has_markup(line)] == []
+    own = stage.anna.screen.plain()[: len(HOSTILE)]
+    assert own == [f'You say to Oren, "{shown(text)}"' for text in HOSTILE]
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_a_hostile_reply_is_spoken_as_text(stage, text):
-    stage.talks_with(text)
-    stage.says(stage.anna, "Oren, hello")
-    assert stage.anna.screen.plain()[-1] == f'Oren says, "{shown(text)}"'
+def test_a_hostile_reply_is_spoken_as_text(stage):
+    stage.talks_with(*HOSTILE)
+    for _ in HOSTILE:
+        stage.says(stage.anna, "Oren, hello")
+    replies = [line for line in stage.ben.screen.plain() if line.startswith("Oren")]
+    assert replies == [f'Oren says, "{shown(text)}"' for text in HOSTILE]
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_speech_of_a_player_reaches_the_npc_as_text_and_is_answered(stage, text):
-    stage.anna.key = text
-    stage.talks_with("Aye.")
-    stage.says(stage.anna, f"Oren, {text}")
-    assert stage.ben.screen.plain()[-1] == 'Oren says, "Aye."'
+def test_hostile_speech_and_names_of_players_reach_the_npc_as_text_and_are_answered(stage):
+    model = stage.talks_with(*["Aye."] * len(HOSTILE))
+    for text in HOSTILE:
+        stage.anna.key = text
+        stage.says(stage.anna, f"Oren, {text}")
+    replies = [line for line in stage.ben.screen.plain() if line == 'Oren says, "Aye."']
+    assert len(replies) == len(model.requests) == len(HOSTILE)
+    asked = [request.question for request in model.requests]
+    unmarked = [text for text in HOSTILE if "|" not in text]
+    assert [f"Oren, {text}" for text in unmarked] == [a for a in asked if a[6:] in unmarked]
 
 
 def test_a_line_break_in_a_reply_cannot_fake_somebody_elses_line(stage):

@@ -151,3 +151,11 @@ def test_a_puppeted_character_with_a_mind_leaves_the_talking_to_its_player(stage
     stage.npc.__dict__["sessions"] = stage.anna.sessions
     stage.says(stage.ben, "Oren!")
     assert heard == []
+
+
+def test_a_players_character_that_has_a_mind_too_is_a_person(stage, heard):
+    cora = stage.make("Cora", "evennia_ai.game.npc.AINPC")
+    cora.at_say("hello")
+    cora.__dict__["sessions"] = stage.anna.sessions
+    cora.at_say("hello again")
+    assert [(event.hops, event.speaker_rank) for event in heard] == [(1, "NPC"), (0, "Player")]

@@ -65,3 +65,13 @@ def test_a_record_can_still_be_written_after_the_stop(started):
     service.at_server_stop()
     kept = conversation("1", kind="room", place_ref="2")
     assert append(kept, [NewRecord(kind=RecordKind.USER, role="user", body="hello")])
+
+
+def test_a_wrong_setting_is_logged_and_does_not_stop_the_start(stage, logged):
+    from django.test import override_settings
+
+    stage.running.install(None)
+    with override_settings(EVENNIA_AI_QUEUE_LIMIT="many"):
+        service.at_server_start()
+    assert "EVENNIA_AI_QUEUE_LIMIT" in logged[-1]
+    service.at_server_stop()

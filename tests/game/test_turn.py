@@ -54,7 +54,7 @@ def test_the_prompt_says_who_speaks_where_and_who_is_there(stage):
     model = stage.talks_with("Aye.")
     stage.says(stage.anna, "Oren?")
     facts = next(m.content for m in model.requests[0].messages if "Who speaks" in m.content)
-    assert facts == ("Who speaks: Anna (Player).\n\nPlace: Ferry Landing.\nPresent: Anna, Ben.")
+    assert facts == ("Who speaks: Anna (Player).\n\nPlace: Ferry Landing. Present: Anna, Ben.")
 
 
 @pytest.mark.req("S2-01")
