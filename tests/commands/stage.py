@@ -17,6 +17,7 @@ from twisted.internet.task import Clock
 from evennia_ai.commands.cmdset import AICmdSet
 from evennia_ai.conf import conf
 from evennia_ai.game import runtime as running
+from evennia_ai.game.endpoints import Access
 from evennia_ai.game.npc import AINPC
 from evennia_ai.llm.scripted import ScriptedModel
 from evennia_ai.prompt.components import GAME, PromptComponent, Scope
@@ -60,7 +61,8 @@ class Stage:
         """Meanwhile NPCs are answered for by `script`; `waited` lets their turns run."""
         self.clock = Clock()
         model = ScriptedModel(script)
-        before = running.install(running.runtime_of(conf(), clock=self.clock, model=model))
+        access = Access(model=model, model_id="scripted")
+        before = running.install(running.runtime_of(conf(), clock=self.clock, access=access))
         try:
             yield model
         finally:
