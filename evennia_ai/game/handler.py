@@ -78,6 +78,7 @@ class AIHandler:
         self.ref = str(npc.id)
         self._view: NPCView | None = None
         self._unrecorded: deque[Event] = deque()
+        self._lost = 0
         self._retry: Any = None
         self._waiting: set[str] = set()
         self._is_overflowing = False
@@ -141,7 +142,7 @@ class AIHandler:
         before.
         """
         if len(self._unrecorded) >= runtime().conf.queue_limit:
-            logger.log_err(f"evennia_ai: NPC {self.ref}: an event is lost, the database is away")
+            self._lost += 1
             return
         self._unrecorded.append(event)
         self._record_all()
@@ -156,6 +157,7 @@ class AIHandler:
                 return
             self._unrecorded.popleft()
             self._consider(heard)
+            self._record_lost(heard.conversation)
 
     def _recorded(self, event: Event) -> Heard:
         conversation = gather.opened(self.ref, gather.talk_of(event))
@@ -169,6 +171,13 @@ class AIHandler:
                 continue
             break
         return Heard(event=event, conversation=conversation, record=record, before=before)
+
+    def _record_lost(self, conversation: ConversationRef) -> None:
+        """Note once that more was heard than could be kept while the database was away."""
+        if self._lost and not self._unrecorded:
+            logger.log_err(f"evennia_ai: NPC {self.ref}: {self._lost} events were not recorded")
+            self._lost = 0
+            self._record_overflow(conversation)
 
     def _record_later(self) -> None:
         if self._retry is None or not self._retry.active():

@@ -362,6 +362,26 @@ def test_too_much_at_once_is_bounded_and_noted_once(stage):
     ]
 
 
+@pytest.mark.req("S2-32")
+def test_what_is_lost_while_the_database_is_away_is_noted_once(stage, logged, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise StoreError("the disk is full")
+
+    stage.talks_with(*["Aye."] * 3, queue_limit=3)
+    with monkeypatch.context() as patch:
+        patch.setattr(conversations, "append", refuse)
+        for number in range(10):
+            stage.says(stage.anna, f"Ben, {number}")
+    stage.passes(5)
+    assert [record[2] for record in stage.records()] == [
+        "Ben, 0",
+        "Ben, 1",
+        "Ben, 2",
+        "Too much was said at once; some of it will go unanswered.",
+    ]
+    assert "7 events were not recorded" in logged[-1]
+
+
 @pytest.mark.parametrize(
     ("happens", "why"),
     [
