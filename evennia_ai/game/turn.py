@@ -23,7 +23,7 @@ from evennia_ai.game.text import plain_name
 from evennia_ai.game.view import NPCView
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turns import manifest_of
-from evennia_ai.llm.chat import ChatReply, ChatRequest, Passage, chat_messages
+from evennia_ai.llm.chat import ChatReply, ChatRequest, Passage, chat_messages, sent_sha256
 from evennia_ai.llm.clean import spoken_text
 from evennia_ai.llm.errors import ModelRubbish
 from evennia_ai.llm.roles import adapt
@@ -87,37 +87,38 @@ class Turn:
             self._log(f"the prompt does not fit: {error}")
             self._unanswered()
             return None
+        request = self._request(composed)
         try:
-            stored = self._begun(composed)
+            stored = self._begun(composed.prompt, request)
         except StoreError as error:
             self._again(error)
             return None
-        return self._asked(stored, composed)
+        return self._asked(stored, request)
 
     def _composed(self) -> Composition:
         mind = self._mind
         inputs = gather.inputs_for(mind.npc, mind.view(), self.heard, waiting=mind.waiting_records)
         return compose_with_lore(inputs)
 
-    def _begun(self, composed: Composition) -> StoredTurn:
+    def _begun(self, prompt: Prompt, request: ChatRequest) -> StoredTurn:
         """Commit the manifest: after this, and only after this, the model may be asked."""
-        access = runtime().access
         manifest = manifest_of(
-            composed.prompt,
-            model=access.model_id or access.name,
+            prompt,
+            model=request.model or runtime().access.name,
             revisions=self._mind.view().revisions,
+            sent_sha256=sent_sha256(request.messages),
         )
         stored = turns.begin(
             self.heard.conversation,
             manifest=manifest,
             event=self.heard.record,
-            context=_facts(composed.prompt),
+            context=_facts(prompt),
         )
-        self._mind.prompted(stored, composed.prompt)
+        self._mind.prompted(stored, prompt)
         return stored
 
-    def _asked(self, stored: StoredTurn, composed: Composition) -> "Deferred[None]":
-        asked = maybeDeferred(runtime().access.model.complete, self._request(composed))
+    def _asked(self, stored: StoredTurn, request: ChatRequest) -> "Deferred[None]":
+        asked = maybeDeferred(runtime().access.model.complete, request)
         asked.addCallback(self._spoken)
         answered: Deferred[None] = asked.addCallbacks(
             self._answered, self._failed, callbackArgs=(stored,), errbackArgs=(stored,)

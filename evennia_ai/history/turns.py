@@ -51,8 +51,9 @@ class TurnManifest:
     """What one prompt consisted of.
 
     `revisions` says which version of each card, book and component took part, by origin;
-    `counter` names the token counter; `sha256` is the prompt's own. `shared_tokens` is what the
-    prompt had in common with the conversation's prompt before, None where there was none.
+    `counter` names the token counter; `sha256` is the prompt's own, `sent_sha256` that of the
+    messages as the provider's adapter sent them. `shared_tokens` is what the prompt had in common
+    with the conversation's prompt before, None where there was none.
     """
 
     messages: tuple[RecordedMessage | RenderedMessage, ...]
@@ -69,6 +70,7 @@ class TurnManifest:
     shared_tokens: int | None = None
     broken_by: str | None = None
     model: str = ""
+    sent_sha256: str = ""
     revisions: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -110,7 +112,11 @@ _PLAIN: Final = (
     "shared_tokens",
     "broken_by",
     "model",
+    "sent_sha256",
 )
+
+
+_RENDERED: Final = ("role", "content", "block", "tokens", "name", "injected", "tool_call_id")
 
 
 def manifest_of(
@@ -119,6 +125,7 @@ def manifest_of(
     model: str = "",
     revisions: Mapping[str, str] | None = None,
     account: CacheAccount | None = None,
+    sent_sha256: str = "",
 ) -> TurnManifest:
     """The manifest of a prompt that is about to be sent to `model`.
 
@@ -141,6 +148,7 @@ def manifest_of(
         shared_tokens=account.shared_tokens if account else None,
         broken_by=account.broken_by if account else None,
         model=model,
+        sent_sha256=sent_sha256,
         revisions={**_revisions(prompt), **(revisions or {})},
     )
 
@@ -243,11 +251,13 @@ def _rebuilt(message: RecordedMessage | RenderedMessage, by_id: Mapping[str, Rec
 
 
 def _told(message: RecordedMessage | RenderedMessage) -> dict[str, Any]:
+    """The message as JSON values; what is empty is left out."""
     if isinstance(message, RecordedMessage):
-        return asdict(message)
-    told = asdict(message)
+        return {"record": message.record, "block": message.block, "tokens": message.tokens}
+    told: dict[str, Any] = {name: getattr(message, name) for name in _RENDERED}
     told["parts"] = [[p.origin, p.start, p.end, p.revision] for p in message.parts]
-    return {name: value for name, value in told.items() if value not in (None, False, (), [])}
+    told["tool_calls"] = [asdict(call) for call in message.tool_calls]
+    return {name: value for name, value in told.items() if value not in (None, False, [])}
 
 
 def _message_from(told: Mapping[str, Any]) -> RecordedMessage | RenderedMessage:

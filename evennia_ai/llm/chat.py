@@ -11,6 +11,7 @@ from typing import Protocol
 from twisted.internet.defer import Deferred
 
 from evennia_ai.prompt.messages import Message, Role, ToolCall
+from evennia_ai.prompt.prompt import digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,4 +109,20 @@ def chat_messages(messages: Iterable[Message]) -> tuple[ChatMessage, ...]:
             tool_call_id=message.tool_call_id,
         )
         for message in messages
+    )
+
+
+def sent_sha256(messages: Iterable[ChatMessage]) -> str:
+    """Hash of what goes out; the prompt's own hash where the adapter changed nothing."""
+    return digest(
+        [
+            Message(
+                role=message.role,
+                content=message.content,
+                name=message.name,
+                tool_calls=message.tool_calls,
+                tool_call_id=message.tool_call_id,
+            )
+            for message in messages
+        ]
     )

@@ -3,6 +3,7 @@
 import pytest
 from twisted.internet.defer import Deferred
 
+from evennia_ai.llm.chat import sent_sha256
 from evennia_ai.llm.errors import ModelUnavailable
 from evennia_ai.store import conversations, turns
 from evennia_ai.store.components import update
@@ -484,3 +485,13 @@ def test_an_npc_in_the_middle_of_a_turn_stays_in_memory(stage):
     model.reply(0, "Aye.")
     stage.passes()
     assert stage.npc.at_idmapper_flush() is True
+
+
+@pytest.mark.req("S2-16")
+def test_the_manifest_has_the_hash_of_exactly_what_was_sent(stage):
+    model = stage.talks_with("Aye.")
+    stage.says(stage.anna, "Oren?")
+    manifest = turns.last_turn(stage.npc.ai.ref).manifest
+    (request,) = model.requests
+    assert manifest.sent_sha256 == sent_sha256(request.messages)
+    assert manifest.sent_sha256 != manifest.sha256  # the speaker's label was put before the text
