@@ -5,6 +5,7 @@ the first test file of `EVENNIA_PATHS` is collected. A `conftest.py` or `__init_
 folders must not import Evennia at its top.
 """
 
+import gc
 import ipaddress
 import os
 import socket
@@ -83,7 +84,11 @@ def _evennia_database() -> Iterator[None]:
     settings.TEST_ENVIRONMENT = True
     utils.setup_test_environment()
     databases = utils.setup_databases(verbosity=0, interactive=False)
+    # Emptying Evennia's caches collects garbage after every test; what was imported never is any.
+    gc.collect()
+    gc.freeze()
     yield
+    gc.unfreeze()
     utils.teardown_databases(databases, verbosity=0)
     utils.teardown_test_environment()
     settings.TEST_ENVIRONMENT = False
