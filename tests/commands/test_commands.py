@@ -1,5 +1,7 @@
 """What all commands have in common: their help, who may use them, their set."""
 
+import re
+
 import pytest
 from evennia.commands.default.cmdset_account import AccountCmdSet
 from evennia.commands.default.cmdset_character import CharacterCmdSet
@@ -28,7 +30,7 @@ def test_the_help_text_has_usage_and_examples(command):
 def test_every_switch_is_in_the_help_text(command):
     for verb in command.verbs:
         if verb:
-            assert f"\n      {verb} " in command.__doc__
+            assert re.search(rf"^ +{verb} ", command.__doc__, re.MULTILINE)
 
 
 @pytest.mark.parametrize("command", ALL)
