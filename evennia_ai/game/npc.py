@@ -41,3 +41,14 @@ class AIMixin:
 
 class AINPC(AIMixin, DefaultCharacter):
     """A character that is nobody's, with a mind."""
+
+    @classmethod
+    def create(cls, key: str, account: Any = None, **kwargs: Any) -> tuple[Any, list[str]]:
+        """Evennia's way to make one; whoever makes it spends no character of their account."""
+        created: tuple[Any, list[str]] = super().create(key, account=None, **kwargs)
+        return created
+
+    @classmethod
+    def get_default_lockstring(cls, **kwargs: Any) -> str:
+        """Evennia's hook: builders, not owners, look after it."""
+        return "puppet:perm(Developer);delete:perm(Builder);edit:perm(Builder)"
