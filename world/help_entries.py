@@ -32,7 +32,7 @@ Every answer was made from a prompt, and every piece of it can be read and chang
     |wcomponent/preview oren|n       the prompt as it would be sent now
     |wnote oren = ...|n              an author's note for him
 
-See also |whelp component|n, |whelp card|n, |whelp lore|n, |whelp note|n and |whelp ai|n.
+See also |whelp component|n, |whelp card|n, |whelp note|n and |whelp ai|n.
         """,
     },
 ]
