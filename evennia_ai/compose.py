@@ -119,7 +119,7 @@ def compose_with_lore(inputs: Inputs) -> Composition:
         history=history,
         fitted=fitted,
         fixed=fixed,
-        earlier=(lore.verdicts, expanded.refused),
+        earlier=(lore.verdicts, expanded.refused, _switched_off(inputs)),
     )
     return Composition(prompt=prompt, lore=lore)
 
@@ -239,6 +239,20 @@ def _fixed(inputs: Inputs) -> tuple[list[Stand], list[tuple[str, int]]]:
         stands += [(TOOL_ID, f"~tool{i:04}", message) for i, message in enumerate(inputs.tools)]
         costs.append(("tools", sum(message.tokens(counter) for message in inputs.tools)))
     return stands, costs
+
+
+def _switched_off(inputs: Inputs) -> list[Verdict]:
+    """Verdicts on the history, the event and the tools where their component is disabled."""
+    given = (
+        ("conversation_history", "history", len(inputs.history) > 0),
+        ("pending_event", "event", inputs.event is not None),
+        ("tool_result", "tools", bool(inputs.tools)),
+    )
+    return [
+        Verdict(stage="expand", item=item, kept=False, reason=f"component {key} is disabled")
+        for key, item, is_there in given
+        if is_there and not inputs.components.is_on(key)
+    ]
 
 
 def _speaker(inputs: Inputs) -> str:

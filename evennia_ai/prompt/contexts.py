@@ -21,7 +21,7 @@ OVERRIDABLE: Final = frozenset(
     {"content", "role", "injection_depth", "injection_order", "priority", "required"}
 )
 # A layer over a base may change these only: nothing that gives a text more weight.
-_RESTRICTING: Final = frozenset({"content", "priority"})
+_RESTRICTING: Final = frozenset({"content"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,13 +60,13 @@ class PromptContext:
             if wrong:
                 raise ContextError(
                     f"layer '{layer.name}' over context '{self.name}' overrides {key}.{wrong[0]};"
-                    " a layer may only restrict: content and priority"
+                    " a layer may only restrict, and give other content"
                 )
         return replace(
             self,
             name=f"{self.name}+{layer.name}",
             enabled_ids=_both(self.enabled_ids, layer.enabled_ids),
-            overrides=_lowered(self.overrides, layer.overrides),
+            overrides=_overlaid(self.overrides, layer.overrides),
             limit_tokens=_lower(self.limit_tokens, layer.limit_tokens),
             tools=_both(self.tools, layer.tools),
         )
@@ -116,14 +116,9 @@ def _lower(first: int | None, second: int | None) -> int | None:
     return min(given) if given else None
 
 
-def _lowered(
+def _overlaid(
     base: Mapping[str, Mapping[str, Any]], layer: Mapping[str, Mapping[str, Any]]
 ) -> Mapping[str, Mapping[str, Any]]:
-    """The base's overrides with the layer's texts, and priorities only where they are lower."""
-    result = {key: dict(fields) for key, fields in base.items()}
-    for key, fields in layer.items():
-        merged = {**result.get(key, {}), **fields}
-        if "priority" in fields and "priority" in result.get(key, {}):
-            merged["priority"] = min(fields["priority"], result[key]["priority"])
-        result[key] = merged
-    return result
+    """The base's overrides with the layer's texts over them."""
+    keys = dict.fromkeys((*base, *layer))
+    return {key: {**base.get(key, {}), **layer.get(key, {})} for key in keys}

@@ -60,7 +60,8 @@ class Prompt:
     def verdicts(self) -> tuple[Verdict, ...]:
         """Every stage's verdicts, in the order of the stages."""
         before = [verdict for stage in self.earlier for verdict in stage]
-        return (*before, *self.fitted.verdicts(self.history), *self._places())
+        budget = [*self.fitted.verdicts(self.history), *map(_always_kept, self.fixed)]
+        return (*before, *budget, *self._places())
 
     @property
     def by_origin(self) -> Mapping[str, int]:
@@ -112,7 +113,13 @@ class Prompt:
         follow = self.history.counted(slot_of(piece, self.history, first=self.cut))
         base = "from the oldest" if claim.from_oldest else "from the newest"
         clamped = f"; the kept history has {kept}" if claim.depth > kept else ""
-        return f"in the history, depth {claim.depth} {base}: {follow} messages follow{clamped}"
+        followed = "1 message follows" if follow == 1 else f"{follow} messages follow"
+        return f"in the history, depth {claim.depth} {base}: {followed}{clamped}"
+
+
+def _always_kept(cost: tuple[str, int]) -> Verdict:
+    item, tokens = cost
+    return Verdict(stage="budget", item=item, kept=True, reason="always kept", tokens=tokens)
 
 
 def digest(messages: Sequence[Message]) -> str:

@@ -73,12 +73,10 @@ def test_a_layer_cannot_give_a_text_more_weight(field: str) -> None:
         CONVERSATION.restricted(layer)
 
 
-def test_a_layer_lowers_a_priority_and_never_raises_it() -> None:
+def test_a_layer_changes_no_priority() -> None:
     base = PromptContext(name="base", overrides={"mood": {"priority": 50}})
-    raised = base.restricted(PromptContext(name="up", overrides={"mood": {"priority": 90}}))
-    lowered = base.restricted(PromptContext(name="down", overrides={"mood": {"priority": 9}}))
-    assert raised.overrides["mood"]["priority"] == 50
-    assert lowered.overrides["mood"]["priority"] == 9
+    with pytest.raises(ContextError, match="overrides mood.priority; a layer may only restrict"):
+        base.restricted(PromptContext(name="up", overrides={"mood": {"priority": 90}}))
 
 
 def test_a_component_outside_the_context_gives_no_message() -> None:
