@@ -75,7 +75,7 @@ def test_a_layer_cannot_give_a_text_more_weight(field: str) -> None:
 
 def test_a_layer_changes_no_priority() -> None:
     base = PromptContext(name="base", overrides={"mood": {"priority": 50}})
-    with pytest.raises(ContextError, match="overrides mood.priority; a layer may only restrict"):
+    with pytest.raises(ContextError, match=r"overrides mood\.priority; a layer may only restrict"):
         base.restricted(PromptContext(name="up", overrides={"mood": {"priority": 90}}))
 
 
