@@ -15,14 +15,7 @@ from typing import Any
 
 import pytest
 
-EVENNIA_PATHS = (
-    "acceptance",
-    "commands",
-    "game",
-    "store",
-    "web",
-    "test_injection_depth.py",
-)
+EVENNIA_PATHS = ("commands", "game", "store", "test_injection_depth.py")
 """Folders and files below `tests/` whose tests live inside a started Evennia."""
 
 TESTS = Path(__file__).parent

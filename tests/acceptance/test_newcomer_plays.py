@@ -1,46 +1,21 @@
 """A newcomer's first minutes: a real server is started, spoken with over telnet, and stopped."""
 
-import shutil
-import socket
-import sys
 import urllib.request
-from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
-from server.evennia_process import Evennia, is_running, recorded_ports
-from server.installation import Installation
+from server.evennia_process import is_running, recorded_ports
 from server.newcomer import play
-from server.ports import Ports
+from tests.acceptance.games import copied_game
 
 pytestmark = pytest.mark.server
-
-ROOT = Path(__file__).resolve().parents[2]
-GAME = ("commands", "evennia_ai", "server", "world")
-MADE_BY_RUNNING = shutil.ignore_patterns(
-    "__pycache__", "logs", "*.db3*", "*.pid", ".static", ".media", "secret_settings.py"
-)
-
-
-def _free_ports() -> Ports:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(5)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        telnet, web, websocket, web_internal, amp = (s.getsockname()[1] for s in sockets)
-    return Ports(telnet=telnet, web=web, websocket=websocket, web_internal=web_internal, amp=amp)
 
 
 @pytest.fixture(scope="module")
 def game(tmp_path_factory):
-    root = tmp_path_factory.mktemp("game")
-    for name in GAME:
-        shutil.copytree(ROOT / name, root / name, ignore=MADE_BY_RUNNING)
-    programs = Path(sys.executable).parent
-    evennia = Evennia(installation=Installation(root=root, programs=programs), ports=_free_ports())
+    evennia = copied_game(tmp_path_factory.mktemp("game"))
     yield evennia
-    if is_running(root):
+    if is_running(evennia.root):
         evennia.stop()
 
 
