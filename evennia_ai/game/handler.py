@@ -13,12 +13,12 @@ from evennia_ai.game.addressing import Listener, why_addressed
 from evennia_ai.game.events import Event
 from evennia_ai.game.gather import Heard, Talk
 from evennia_ai.game.perception import bystanders, heard_text, perceived, rank_of
-from evennia_ai.game.reports import stored_report
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.text import plain_name
 from evennia_ai.game.turn import Turn
 from evennia_ai.game.view import NPCView, scopes_of, sources_of, view_of
 from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.history.turns import report_of_turn
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, pending
 from evennia_ai.prompt.prompt import Prompt
@@ -235,6 +235,10 @@ class AIHandler:
         """The turn does not wait any more."""
         self._waiting.discard(turn.heard.record.id)
 
+    def sent_before(self, conversation: ConversationRef) -> Sequence[Message] | None:
+        """The messages of the prompt before in this conversation, while this process knows."""
+        return self._sent.get(conversation.id)
+
     def prompted(self, stored: StoredTurn, prompt: Prompt) -> None:
         """This prompt is about to be sent."""
         older = self._sent.pop(stored.conversation.id, None)
@@ -291,7 +295,10 @@ class AIHandler:
         if self._last is not None:
             return report_of(self._last.prompt, older=self._last.older)
         stored = turns.last_turn(self.ref)
-        return None if stored is None else stored_report(stored)
+        if stored is None:
+            return None
+        shown = conversations.records(stored.manifest.record_ids)
+        return report_of_turn(stored.manifest, shown)
 
     def why(self, item: str) -> list[str]:
         """Everything about one component, entry, note or message of the last prompt.

@@ -6,7 +6,7 @@ nothing. A failure ends the turn: it is committed, logged, and covered by the NP
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, Final, Protocol
 
 from evennia.utils import logger
@@ -28,8 +28,10 @@ from evennia_ai.llm.clean import spoken_text
 from evennia_ai.llm.errors import ModelRubbish
 from evennia_ai.llm.roles import adapt
 from evennia_ai.prompt.errors import BudgetError
+from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.store import conversations, turns
+from evennia_ai.store.conversations import ConversationRef
 from evennia_ai.store.errors import StoreError
 from evennia_ai.store.turns import StoredTurn
 
@@ -58,6 +60,8 @@ class Mind(Protocol):
     def view(self) -> NPCView: ...
 
     def started(self, turn: "Turn") -> None: ...
+
+    def sent_before(self, conversation: ConversationRef) -> Sequence[Message] | None: ...
 
     def prompted(self, stored: StoredTurn, prompt: Prompt) -> None: ...
 
@@ -102,8 +106,10 @@ class Turn:
 
     def _begun(self, prompt: Prompt, request: ChatRequest) -> StoredTurn:
         """Commit the manifest: after this, and only after this, the model may be asked."""
+        older = self._mind.sent_before(self.heard.conversation)
         manifest = manifest_of(
             prompt,
+            account=prompt.account(older) if older is not None else None,
             model=request.model or runtime().access.name,
             revisions=self._mind.view().revisions,
             sent_sha256=sent_sha256(request.messages),

@@ -16,7 +16,7 @@ from evennia_ai.prompt.breakpoints import CacheAccount
 from evennia_ai.prompt.expansion import Layout
 from evennia_ai.prompt.messages import Block, Message, Part, Role, ToolCall
 from evennia_ai.prompt.prompt import Prompt, digest
-from evennia_ai.prompt.report import Report, ReportMessage
+from evennia_ai.prompt.report import Report, reported
 from evennia_ai.prompt.trace import Verdict
 
 FORMAT: Final = 1
@@ -178,7 +178,7 @@ def report_of_turn(manifest: TurnManifest, records: Iterable[Record]) -> Report:
     rebuilt = messages_of(manifest, records)
     return Report(
         messages=tuple(
-            _reported(message, kept.tokens)
+            reported(message, kept.tokens)
             for message, kept in zip(rebuilt, manifest.messages, strict=True)
         ),
         verdicts=manifest.verdicts,
@@ -192,18 +192,6 @@ def report_of_turn(manifest: TurnManifest, records: Iterable[Record]) -> Report:
         counter=manifest.counter,
         shared_tokens=manifest.shared_tokens,
         broken_by=manifest.broken_by,
-    )
-
-
-def _reported(message: Message, tokens: int) -> ReportMessage:
-    return ReportMessage(
-        role=message.role,
-        content=message.content,
-        name=message.name,
-        block=message.block,
-        injected=message.injected,
-        parts=message.parts,
-        tokens=tokens,
     )
 
 

@@ -125,16 +125,7 @@ def report_of(prompt: Prompt, *, older: Sequence[Message] | None = None) -> Repo
     account = prompt.account(older) if older is not None else None
     return Report(
         messages=tuple(
-            ReportMessage(
-                role=message.role,
-                content=message.content,
-                name=message.name,
-                block=message.block,
-                injected=message.injected,
-                parts=message.parts,
-                tokens=message.tokens(prompt.counter),
-            )
-            for message in prompt.messages
+            reported(message, message.tokens(prompt.counter)) for message in prompt.messages
         ),
         verdicts=prompt.verdicts,
         tokens=prompt.tokens,
@@ -147,6 +138,19 @@ def report_of(prompt: Prompt, *, older: Sequence[Message] | None = None) -> Repo
         counter=prompt.counter.name,
         shared_tokens=account.shared_tokens if account else None,
         broken_by=account.broken_by if account else None,
+    )
+
+
+def reported(message: Message, tokens: int) -> ReportMessage:
+    """A message as reports show it."""
+    return ReportMessage(
+        role=message.role,
+        content=message.content,
+        name=message.name,
+        block=message.block,
+        injected=message.injected,
+        parts=message.parts,
+        tokens=tokens,
     )
 
 
