@@ -10,6 +10,7 @@ import ipaddress
 import os
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -77,14 +78,17 @@ def _evennia_database() -> Iterator[None]:
     settings.TEST_ENVIRONMENT = True
     utils.setup_test_environment()
     databases = utils.setup_databases(verbosity=0, interactive=False)
-    # Emptying Evennia's caches collects garbage after every test; what was imported never is any.
-    gc.collect()
-    gc.freeze()
     yield
-    gc.unfreeze()
     utils.teardown_databases(databases, verbosity=0)
     utils.teardown_test_environment()
     settings.TEST_ENVIRONMENT = False
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _short_collections() -> None:
+    """Keep what is alive out of the collections; emptying Evennia's caches makes one a test."""
+    if _started:
+        gc.freeze()
 
 
 @pytest.fixture
@@ -97,6 +101,21 @@ def db() -> Iterator[None]:
         yield
         transaction.set_rollback(True)
     flush_cache()
+
+
+@pytest.fixture
+def no_queries() -> Callable[[], AbstractContextManager[None]]:
+    """A block in which the database must not be asked anything."""
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    @contextmanager
+    def block() -> Iterator[None]:
+        with CaptureQueriesContext(connection) as queries:
+            yield
+        assert [query["sql"] for query in queries] == []
+
+    return block
 
 
 def _on_loopback(connect: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,7 +1,6 @@
 """A small stage: a room, an NPC, two players whose screens can be read, a model with a script."""
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -159,21 +158,6 @@ def stage(db: None) -> Iterator[Stage]:
     yield made
     running.install(None)
     forget_everything()
-
-
-@pytest.fixture
-def no_queries() -> Callable[[], AbstractContextManager[None]]:
-    """A block in which the database must not be asked anything."""
-    from django.db import connection
-    from django.test.utils import CaptureQueriesContext
-
-    @contextmanager
-    def block() -> Iterator[None]:
-        with CaptureQueriesContext(connection) as queries:
-            yield
-        assert [query["sql"] for query in queries] == []
-
-    return block
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Every test of the store has a database of its own and starts with nothing in memory."""
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 
@@ -13,21 +12,6 @@ def _fresh(db: None) -> Iterator[None]:
     forget_everything()
     yield
     forget_everything()
-
-
-@pytest.fixture
-def no_queries() -> Callable[[], AbstractContextManager[None]]:
-    """A block in which the database must not be asked anything."""
-    from django.db import connection
-    from django.test.utils import CaptureQueriesContext
-
-    @contextmanager
-    def block() -> Iterator[None]:
-        with CaptureQueriesContext(connection) as queries:
-            yield
-        assert [query["sql"] for query in queries] == []
-
-    return block
 
 
 @pytest.fixture
