@@ -46,7 +46,7 @@ def check(root: Path) -> None:
     """
     others = dict(_other_pythons())
     with _Elsewhere(root, others) as elsewhere:
-        installation = installed(root, extras="test")
+        installation = installed(root, extras="test,check")
         failed = [title for title in CHECKS if _fails(installation, title, CHECKS[title])]
         failed += elsewhere.wait()
     missing = [version for version in SUPPORTED if version not in (_this_version(), *others)]

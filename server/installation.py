@@ -69,9 +69,9 @@ def installed(
     what = f".[{extras}]" if extras else "."
     run(
         f"Installing evennia_ai into {folder} (half a minute on a fast line)",
-        [installation.python, "-m", "pip", "install", "--disable-pip-version-check", "-e", what],
+        [installation.python, "-m", "pip", "install", "--no-compile", "-e", what],
         cwd=root,
-        environment=installation.environment(),
+        environment=installation.environment({"PIP_DISABLE_PIP_VERSION_CHECK": "1"}),
         shown=shown,
     )
     stamp.write_text(json.dumps({"fingerprint": wanted, "extras": extras}), encoding="utf-8")
