@@ -20,7 +20,7 @@ from django.core.signals import setting_changed
 
 from evennia_ai.prompt.components import is_plain_int
 from evennia_ai.prompt.errors import EvenniaAIError
-from evennia_ai.prompt.expansion import Layout
+from evennia_ai.prompt.expansion import LAYOUTS, Layout
 
 PREFIX: Final = "EVENNIA_AI_"
 
@@ -173,7 +173,7 @@ _SETTINGS: Final = (
         field="layout",
         default="cache",
         wanted='"cache" or "classic"',
-        accepts=lambda value: value in ("cache", "classic"),
+        accepts=lambda value: value in LAYOUTS,
     ),
     _Setting(
         id="E008",

@@ -10,21 +10,25 @@ from typing import Any, Final
 
 from evennia_ai.cards.card import Card
 from evennia_ai.lorebook.books import Lorebook, read_book
-from evennia_ai.prompt.components import MAX_DEPTH, PLUGGABLE_IDS, PromptComponent, Trust
-from evennia_ai.prompt.messages import Role
+from evennia_ai.prompt.components import (
+    MAX_DEPTH,
+    PLUGGABLE_IDS,
+    VOUCHED,
+    PromptComponent,
+    Trust,
+)
+from evennia_ai.prompt.messages import TEXT_ROLES
 
 DEPTH_PROMPT_ID: Final = 5020
 CONTAINED_POST_HISTORY_ID: Final = 5030
 DEFAULT_DEPTH: Final = 4
 _ORIGINAL: Final = re.compile(r"\{\{\s*original\s*\}\}", re.IGNORECASE)
-_VOUCHED: Final = frozenset({"author", "builder"})
 _FIELDS: Final = {
     "char_description": "description",
     "char_personality": "personality",
     "scenario": "scenario",
     "dialogue_examples": "mes_example",
 }
-_ROLES: Final[tuple[Role, ...]] = ("system", "user", "assistant")
 
 
 def card_components(
@@ -33,16 +37,15 @@ def card_components(
     trust: Trust,
     default_system_prompt: str = "",
     default_post_history: str = "",
-    persona: str | None = None,
 ) -> tuple[PromptComponent, ...]:
     """The card's texts as components, empty ones left out.
 
     `trust` says who vouches for the card. The defaults are the game's own texts that the card's
-    replace and that `{{original}}` in them stands for; `persona` describes the user.
+    replace and that `{{original}}` in them stands for.
     """
     made = [_component(key, getattr(card, field)) for key, field in _FIELDS.items()]
     made += _depth_prompt(card)
-    if trust in _VOUCHED:
+    if trust in VOUCHED:
         system_prompt = with_original(card.system_prompt, default_system_prompt)
         post_history = with_original(card.post_history_instructions, default_post_history)
     else:
@@ -52,14 +55,13 @@ def card_components(
     made += [
         _component("card_system_prompt", system_prompt),
         _component("post_history_instructions", post_history),
-        _component("persona_description", persona or ""),
     ]
     return tuple(sorted((c for c in made if c.content.strip()), key=lambda c: c.id))
 
 
 def containment_notices(card: Card, *, trust: Trust) -> tuple[str, ...]:
     """What of the card does not reach its place because nobody approved it."""
-    if trust in _VOUCHED:
+    if trust in VOUCHED:
         return ()
     notices = ["nobody approved this card: its texts stand at the top of the history, as a user's"]
     if card.system_prompt.strip():
@@ -102,7 +104,7 @@ def _depth_prompt(card: Card) -> list[PromptComponent]:
     text = found.get("prompt") if isinstance(found, dict) else None
     if not isinstance(found, dict) or not isinstance(text, str):
         return []
-    role = next((role for role in _ROLES if role == found.get("role")), "system")
+    role = next((role for role in TEXT_ROLES if role == found.get("role")), "system")
     return [
         _component(
             "card_depth_prompt",

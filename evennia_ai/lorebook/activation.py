@@ -9,14 +9,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from evennia_ai.lorebook.allotment import VOUCHED, Awake, over_budget
+from evennia_ai.lorebook.allotment import Awake, over_budget
 from evennia_ai.lorebook.books import ATTACH_RANK, Lorebook
 from evennia_ai.lorebook.decorators import Decorator
 from evennia_ai.lorebook.entries import LoreEntry, Position
 from evennia_ai.lorebook.judging import Facts, Judgement, judge
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.scanning import Scan, Scanner, Window, scanner_of
-from evennia_ai.prompt.components import MAX_DEPTH
+from evennia_ai.prompt.components import MAX_DEPTH, VOUCHED
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.messages import Role
 from evennia_ai.prompt.tokens import TokenCounter

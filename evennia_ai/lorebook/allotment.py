@@ -7,14 +7,11 @@ tried, unless the rules say to stop.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.entries import LoreEntry
 from evennia_ai.lorebook.rules import ActivationRules
-
-# Who vouches for a book: the others' are contained.
-VOUCHED: Final = frozenset({"author", "builder"})
+from evennia_ai.prompt.components import VOUCHED
 
 
 @dataclass(frozen=True, slots=True)

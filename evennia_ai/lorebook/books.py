@@ -12,10 +12,9 @@ from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from evennia_ai.lorebook.decorators import MAX_NOTICES
 from evennia_ai.lorebook.entries import LoreEntry
 from evennia_ai.lorebook.entry_formats import read_entry
-from evennia_ai.lorebook.foreign import as_format_error, check_plain, one_line
+from evennia_ai.lorebook.foreign import as_format_error, check_plain, few, one_line
 from evennia_ai.prompt.components import Trust
 from evennia_ai.prompt.errors import FormatError, NotYetError
 
@@ -102,7 +101,7 @@ def read_book(
         attach=attach,
         revision=revision,
         trust=trust,
-        notices=_few([*_book_notices(book), *notices]),
+        notices=few([*_book_notices(book), *notices]),
     )
 
 
@@ -154,12 +153,6 @@ def _book_notices(book: _Book) -> list[str]:
     if book.token_budget == 0:
         notices.append("token_budget is 0: nothing of this book will ever fit")
     return notices
-
-
-def _few(notices: list[str]) -> tuple[str, ...]:
-    once = list(dict.fromkeys(notices))
-    more = len(once) - MAX_NOTICES
-    return tuple(once[:MAX_NOTICES]) + ((f"and {more} more like these",) if more > 0 else ())
 
 
 # Marks of formats that are known by name only.

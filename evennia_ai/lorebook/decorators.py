@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from evennia_ai.lorebook.foreign import few
+
 # Name and values of one decorator that counts.
 Decorator = tuple[str, tuple[str, ...]]
 
@@ -17,7 +19,6 @@ _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _DECORATOR: Final = re.compile(r"@@(@?)(?:([A-Za-z_]+)(?:[ \t]+(.*))?)?")
 _WHOLE: Final = re.compile(r"-?[0-9]+")
 _LARGEST: Final = 10**18
-MAX_NOTICES: Final = 20
 
 POSITIONS: Final[Mapping[str, Literal["before", "after"]]] = {
     "before_desc": "before",
@@ -70,7 +71,7 @@ def read_decorators(content: str) -> Decorated:
     if overruled:
         chosen, notices = _chosen(chains, overruled=overruled)
     decorators = tuple((line.name, line.values) for line in chosen)
-    return Decorated(decorators, text, _few(notices))
+    return Decorated(decorators, text, few(notices))
 
 
 def whole_number(text: str) -> int:
@@ -174,13 +175,6 @@ def _overruled(names: set[str]) -> frozenset[str]:
     return frozenset(
         name for name, over in _OVERRULED_BY.items() if name in names and not names.isdisjoint(over)
     )
-
-
-def _few(notices: list[str]) -> tuple[str, ...]:
-    """The notices, each once, at most `MAX_NOTICES` of them."""
-    once = list(dict.fromkeys(notices))
-    more = len(once) - MAX_NOTICES
-    return tuple(once[:MAX_NOTICES]) + ((f"and {more} more like these",) if more > 0 else ())
 
 
 Check = Callable[[tuple[str, ...]], bool]

@@ -9,6 +9,7 @@ import json
 import math
 import re
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -19,6 +20,7 @@ MAX_NESTING: Final = 64
 MAX_NUMBER: Final = 2**63
 MAX_TEXT: Final = 20_000_000
 MAX_LINE: Final = 300
+MAX_NOTICES: Final = 20
 
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -104,6 +106,13 @@ def one_line(text: str) -> str:
     """`text` for a message: no control characters, at most `MAX_LINE` characters."""
     shown = _CONTROL.sub(" ", _LONE_SURROGATE.sub("?", text))
     return shown if len(shown) <= MAX_LINE else shown[: MAX_LINE - 3] + "..."
+
+
+def few(notices: Iterable[str]) -> tuple[str, ...]:
+    """The notices, each once, at most `MAX_NOTICES` of them and how many more there were."""
+    once = list(dict.fromkeys(notices))
+    more = len(once) - MAX_NOTICES
+    return tuple(once[:MAX_NOTICES]) + ((f"and {more} more like these",) if more > 0 else ())
 
 
 def _children(item: dict[Any, Any] | list[Any]) -> list[Any]:

@@ -14,6 +14,8 @@ from evennia_ai.prompt.tokens import TokenCounter
 
 Role = Literal["system", "user", "assistant", "tool"]
 ROLES: Final[tuple[Role, ...]] = ("system", "user", "assistant", "tool")
+# What a text can be given as; a tool's message belongs to the call it answers.
+TEXT_ROLES: Final[tuple[Role, ...]] = ("system", "user", "assistant")
 
 Block = Literal["ordered", "history", "dynamic", "event", "tool"]
 

@@ -18,8 +18,8 @@ from evennia_ai.lorebook.foreign import check_plain
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.prompt.components import PromptComponent, Trust
 from evennia_ai.prompt.errors import FormatError, NotYetError
-from evennia_ai.prompt.expansion import Layout
-from evennia_ai.prompt.messages import ROLES, Message, Role, pending, said
+from evennia_ai.prompt.expansion import LAYOUTS, Layout
+from evennia_ai.prompt.messages import ROLES, TEXT_ROLES, Message, pending, said
 from evennia_ai.prompt.notes import AuthorsNote
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter, ratio_counter
 from evennia_ai.scenario.components import read_components
@@ -36,9 +36,7 @@ SETTINGS: Final = (
     *("greeting", "greeting_index", "group", "language", "system_prompt"),
     *("post_history_instructions", "card_system_prompt", "card_trust", "lore"),
 )
-LAYOUTS: Final[tuple[Layout, ...]] = ("cache", "classic")
 CARD_TRUSTS: Final[tuple[Trust, ...]] = ("author", "imported")
-NOTE_ROLES: Final[tuple[Role, ...]] = ("system", "user", "assistant")
 _RATIO: Final = re.compile(r"chars/([0-9]{1,4}(?:\.[0-9]{1,6})?)")
 
 
@@ -193,7 +191,7 @@ def _note(path: str, row: Any) -> AuthorsNote:
     return AuthorsNote(
         content=table.text("content"),
         depth=table.whole("depth", 4),
-        role=table.choice("role", NOTE_ROLES, "system"),
+        role=table.choice("role", TEXT_ROLES, "system"),
         every=table.whole("every", 1),
         scanned=table.flag("scanned", False),
         trust="author",

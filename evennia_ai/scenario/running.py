@@ -5,7 +5,6 @@ Nothing is carried from turn to turn but the cut of the history: lore of this ve
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from evennia_ai.cards.card import macro_values, opening_message
 from evennia_ai.cards.components import card_components
@@ -24,8 +23,6 @@ from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.notes import Notes
 from evennia_ai.scenario.components import component_set
 from evennia_ai.scenario.reading import Scenario, TurnText
-
-NOBODY: Final = "User"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +117,7 @@ def _values(scenario: Scenario, text: TurnText) -> Mapping[str, str]:
 
 
 def _user(scenario: Scenario, text: TurnText) -> str:
-    """The partner's name: as the settings say, else the persona, else who spoke last."""
+    """The partner's name: as the settings say, else the persona, else who spoke last, else ""."""
     persona = scenario.persona.name if scenario.persona else None
     named = scenario.settings.user or persona
     if named:
@@ -128,7 +125,7 @@ def _user(scenario: Scenario, text: TurnText) -> str:
     if text.event is not None and text.event.name:
         return text.event.name
     speakers = (m.name for m in reversed(text.history) if m.role == "user" and m.name)
-    return next(speakers, NOBODY)
+    return next(speakers, "")
 
 
 def _greeting(scenario: Scenario, values: Mapping[str, str], dice: Dice) -> tuple[Message, ...]:

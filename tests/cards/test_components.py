@@ -27,11 +27,11 @@ FULL = {
 
 
 def test_fields_stand_at_their_registry_ids_and_empty_ones_are_left_out():
-    made = card_components(a_card(**FULL), trust="builder", persona="A trader.")
+    made = card_components(a_card(**FULL), trust="builder")
     assert {c.key: c.id for c in made} == {
         key: PLUGGABLE_IDS[key]
         for key in PLUGGABLE_IDS
-        if key not in ("world_info_before", "world_info_after")
+        if key not in ("world_info_before", "world_info_after", "persona_description")
     }
     assert [c.key for c in card_components(a_card(), trust="builder")] == ["char_description"]
 

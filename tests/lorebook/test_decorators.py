@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.lorebook.decorators import MAX_NOTICES, read_decorators
+from evennia_ai.lorebook.decorators import read_decorators
+from evennia_ai.lorebook.foreign import MAX_NOTICES
 
 
 def names(content: str) -> list[str]:

@@ -4,6 +4,7 @@ from typing import Any
 
 from evennia_ai.commands.naming import npc_named, whole_number
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand
+from evennia_ai.prompt.messages import TEXT_ROLES
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store import notes as store
 from evennia_ai.store.notes import StoredNote
@@ -78,7 +79,7 @@ class CmdNote(StrictCommand):
     def role(self) -> None:
         """Set as whom the note speaks."""
         name, value = self.both("note/role <npc> = <system | user | assistant>")
-        if value.lower() not in ("system", "user", "assistant"):
+        if value.lower() not in TEXT_ROLES:
             raise CommandError(
                 f"'{value}' is no role of a note: it is system, user or assistant."
                 " Nothing was changed."
