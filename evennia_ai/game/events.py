@@ -5,10 +5,9 @@ speaker can never change the one that is being answered.
 """
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 Kind = Literal["say", "whisper", "talk", "pose"]
-KINDS: Final[tuple[Kind, ...]] = ("say", "whisper", "talk", "pose")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +19,7 @@ class Event:
     speaker's permission in words, "NPC" for one of ours. `private` events belong to the
     conversation with their speaker alone. `hops` counts the NPC replies in a row that led to this
     event; 0 is a person. `alone` is true when nobody but the speaker was there to be
-    meant. `spoken_at` is the reactor's clock in seconds.
+    meant.
     """
 
     kind: Kind
@@ -33,4 +32,3 @@ class Event:
     private: bool = False
     alone: bool = False
     hops: int = 0
-    spoken_at: float = 0.0

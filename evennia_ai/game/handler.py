@@ -131,7 +131,7 @@ class AIHandler:
         """Take in a message the NPC was sent; the arguments are those of `at_msg_receive`."""
         if self.npc.has_account:
             return
-        event = perceived(self.npc, text, from_obj, now=runtime().clock.seconds())
+        event = perceived(self.npc, text, from_obj)
         if event is not None:
             self.hear(event)
 
@@ -185,11 +185,10 @@ class AIHandler:
             self._retry = clock.callLater(RECORD_RETRY_SECONDS, self._record_all)
 
     def _consider(self, heard: Heard) -> None:
-        reason = why_addressed(heard.event, self._listener(heard.event)) if self.enabled else None
-        if reason is None:
+        if not (self.enabled and why_addressed(heard.event, self._listener(heard.event))):
             return
         self._engage(heard.event)
-        turn = Turn(self, heard, reason=reason)
+        turn = Turn(self, heard)
         if runtime().scheduler.offer(self.ref, turn.run):
             self._waiting.add(heard.record.id)
             self._is_overflowing = False

@@ -50,10 +50,10 @@ class _Heard(NamedTuple):
     hops: int = 0
 
 
-def perceived(npc: Any, text: Any, from_obj: Any, *, now: float = 0.0) -> Event | None:
+def perceived(npc: Any, text: Any, from_obj: Any) -> Event | None:
     """The event in a message that `npc` received, None where nobody says or does anything.
 
-    `text` and `from_obj` are those of `at_msg_receive`; `now` is the reactor's clock.
+    `text` and `from_obj` are those of `at_msg_receive`.
     """
     speaker = _speaker(from_obj)
     if speaker is None or speaker == npc:
@@ -73,7 +73,6 @@ def perceived(npc: Any, text: Any, from_obj: Any, *, now: float = 0.0) -> Event 
         private=heard.kind == "whisper",
         alone=_alone(npc, speaker),
         hops=heard.hops,
-        spoken_at=now,
     )
 
 

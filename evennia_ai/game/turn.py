@@ -73,9 +73,8 @@ class Mind(Protocol):
 class Turn:
     """One answer of one NPC to one event; `run` may be called again only by the turn itself."""
 
-    def __init__(self, mind: Mind, heard: Heard, *, reason: str) -> None:
+    def __init__(self, mind: Mind, heard: Heard) -> None:
         self.heard: Final = heard
-        self.reason: Final = reason
         self._mind: Final = mind
         self._npc_ref: Final = mind.ref
         self._tries = 0

@@ -43,9 +43,9 @@ class ChatRequest:
     """One call of a model.
 
     `timeout_seconds` is the time from asking to the complete reply, retries and queueing
-    included. `purpose` says which of a game's models is meant. `speaker` is the name of the
-    NPC that will say the reply, `question` what was said to it. `cache_key` is stable for one
-    NPC, so that a router can send its requests to the server that has its prompt cached.
+    included. `speaker` is the name of the NPC that will say the reply, `question` what was said
+    to it. `cache_key` is stable for one NPC, so that a router can send its requests to the server
+    that has its prompt cached.
     """
 
     messages: tuple[ChatMessage, ...]
@@ -53,7 +53,6 @@ class ChatRequest:
     max_tokens: int
     timeout_seconds: float
     temperature: float | None = None
-    purpose: str = "speaker"
     passages: tuple[Passage, ...] = ()
     speaker: str = ""
     question: str = ""

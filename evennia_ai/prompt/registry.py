@@ -116,16 +116,6 @@ class ComponentRegistry:
                 best[component.key] = component
         return _unchecked(tuple(sorted(best.values(), key=_position)))
 
-    def free_ids(self, *, scope: Scope = GAME) -> Iterator[int]:
-        """Free registry IDs from 1 on that are not multiples of 10, which the engine keeps."""
-        taken = {c.id for c in self.components if c.scope == scope}
-        return (n for n in range(1, 9999) if n % 10 and n not in taken)
-
-
-def static_registry() -> ComponentRegistry:
-    """The registry every game starts with."""
-    return ComponentRegistry(STATIC_COMPONENTS)
-
 
 def with_statics(components: Sequence[PromptComponent]) -> ComponentRegistry:
     """`components` and the static ones that they do not bring themselves."""

@@ -20,7 +20,6 @@ COMPONENTS: Final = "components"
 CARDS: Final = "cards"
 LOREBOOKS: Final = "lorebooks"
 NOTES: Final = "notes"
-KINDS: Final = (COMPONENTS, CARDS, LOREBOOKS, NOTES)
 
 _seen: dict[str, int] = {}
 

@@ -9,7 +9,7 @@ from evennia_ai.prompt.contexts import (
     context_for,
 )
 from evennia_ai.prompt.errors import ContextError
-from evennia_ai.prompt.registry import static_registry, with_statics
+from evennia_ai.prompt.registry import with_statics
 from tests.prompt.builders import a_component, a_history, first_words, injected, the_prompt
 
 
@@ -22,7 +22,7 @@ def test_an_event_finds_its_context() -> None:
 
 def test_a_context_disables_what_it_does_not_list() -> None:
     context = PromptContext(name="brief", enabled_ids=frozenset({0, 5000}))
-    on = [component.key for component in context.applied(static_registry()) if component.enabled]
+    on = [component.key for component in context.applied(with_statics([])) if component.enabled]
     assert on == ["system_prompt", "conversation_history"]
 
 
