@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from evennia_ai.prompt.components import DYNAMIC_ID
 from evennia_ai.prompt.messages import Block, Message, Role
-from evennia_ai.prompt.tokens import TokenCounter
+from evennia_ai.prompt.tokens import SEPARATOR, TokenCounter
 from evennia_ai.prompt.trace import Verdict
 
 
@@ -32,11 +32,9 @@ class Joint:
 
 
 DYNAMIC: Final = Joint(
-    key="dynamic_context", id=DYNAMIC_ID, role="user", block="dynamic", separator="\n\n"
+    key="dynamic_context", id=DYNAMIC_ID, role="user", block="dynamic", separator=SEPARATOR
 )
 
-
-SEPARATOR_TOKENS: Final = 1
 
 # Order, registry ID, key, origin: the place among pieces of one slot and one depth.
 Rank = tuple[float, int, str, str]
@@ -117,5 +115,5 @@ def make_piece(
     )
     if content_tokens is None:
         content_tokens = counter.count(text)
-    tokens = content_tokens + (SEPARATOR_TOKENS if claim.joint else counter.per_message)
+    tokens = content_tokens + (counter.per_separator if claim.joint else counter.per_message)
     return Piece(claim, message, tokens, claim.rank, note, cause)

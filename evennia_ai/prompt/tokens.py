@@ -16,6 +16,9 @@ CountText = Callable[[str], int]
 
 REMEMBERED_TEXTS: Final = 2048
 
+# The longest thing that stands between texts which share a message.
+SEPARATOR: Final = "\n\n"
+
 
 @dataclass(frozen=True, eq=False)
 class TokenCounter:
@@ -24,7 +27,8 @@ class TokenCounter:
     `name` and `version` say in the trace what counted; the object itself is the key under which
     messages keep their counts, so make one and share it.
     `per_message` and `per_prompt` are the tokens a provider adds around each message and each
-    prompt; a speaker's name costs its own tokens and one more. `recall` counts texts that are
+    prompt, `per_separator` what stands between the texts of one message costs at most; a
+    speaker's name costs its own tokens and one more. `recall` counts texts that are
     made anew each turn and mostly come again (lore, facts), and remembers the recent ones.
     """
 
@@ -34,9 +38,11 @@ class TokenCounter:
     per_message: int = 4
     per_prompt: int = 3
 
+    per_separator: int = field(init=False, repr=False)
     recall: CountText = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "per_separator", max(1, self.count(SEPARATOR)))
         object.__setattr__(self, "recall", lru_cache(maxsize=REMEMBERED_TEXTS)(self.count))
 
     def of_message(self, content: str, *, name: str | None = None, more: Iterable[str] = ()) -> int:

@@ -143,6 +143,46 @@ def test_examples_yield_before_any_message_of_the_history_goes() -> None:
     ]
 
 
+def test_examples_never_take_the_room_that_a_cut_history_leaves() -> None:
+    examples = a_component("x" * 20, id=1060, key="dialogue_examples")
+    cut = the_prompt(examples, limit=103, history=messages(11))
+    assert (cut.cut, len(cut.messages), cut.tokens) == (5, 6, 63)
+    assert verdicts_of(cut, "component:dialogue_examples") == [
+        ("budget", False, "gives way to the history: needs 24 tokens, 0 were left")
+    ]
+
+
+def test_examples_that_are_kept_are_paid_for() -> None:
+    examples = a_component("x" * 20, id=1060, key="dialogue_examples")
+    prompt = the_prompt(examples, limit=99, history=messages(2))
+    assert prompt.tokens == sum(prompt.by_origin.values()) == 3 + 24 + 20
+
+
+def test_a_message_that_texts_share_is_paid_for_with_its_separators() -> None:
+    facts = [a_component("x" * 10, id=i, key=f"fact{i}", volatile=True) for i in range(1, 5)]
+    prompt = the_prompt(*facts, limit=999)
+    (shared,) = prompt.messages
+    assert shared.tokens(LETTERS) == 4 + 4 * 10 + 3 * 2
+    assert prompt.tokens >= LETTERS.per_prompt + shared.tokens(LETTERS)
+
+
+def test_a_share_that_cannot_be_given_is_not_given_in_part() -> None:
+    words = a_component("one two three four five", id=1, key="words")
+    prompt = the_prompt(words, limit=20, words=Reserve(min_tokens=25))
+    assert texts(prompt) == []
+    assert verdicts_of(prompt, "component:words") == [
+        ("budget", False, "does not fit: needs 27 tokens, 17 were left")
+    ]
+
+
+def test_a_shortened_text_leaves_its_rest_to_others() -> None:
+    words = a_component("one two three four five", id=1, key="words")
+    rival = a_component("rival!", id=2, key="rival")
+    prompt = the_prompt(words, rival, limit=24, words=Reserve(max_tokens=12))
+    assert texts(prompt) == ["one two", "rival!"]
+    assert prompt.tokens == 3 + 11 + 10
+
+
 def test_injections_are_paid_before_the_history_is_filled() -> None:
     prompt = the_prompt(injected("note!!", 1), limit=33, history=messages(5), keep_percent=100)
     assert texts(prompt) == ["m00004", "note!!", "m00005"]
