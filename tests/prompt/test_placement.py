@@ -3,6 +3,11 @@
 import pytest
 
 from evennia_ai.compose import compose
+from evennia_ai.prompt.components import HISTORY_ID
+from evennia_ai.prompt.history import History
+from evennia_ai.prompt.pieces import Claim, Piece, make_piece
+from evennia_ai.prompt.placement import interleaved
+from evennia_ai.prompt.tokens import ESTIMATE
 from tests.prompt.builders import (
     a_component,
     a_history,
@@ -60,3 +65,48 @@ def test_a_disabled_place_is_told_apart_from_an_empty_one() -> None:
     prompt = compose(the_inputs(components, event="now"))
     assert prompt.messages == ()
     assert verdicts_of(prompt, "component:mood") == [("expand", False, "disabled")]
+
+
+@pytest.mark.req("S3-12")
+def test_a_text_at_the_id_of_the_history_stands_before_it() -> None:
+    own = a_component("head", id=5000, key="conversation_history")
+    assert first_words(the_prompt([own], history=a_history(1))) == ["head", "m1"]
+
+
+def a_piece(name: str, depth: int, *, order: float = 100, from_oldest: bool = False) -> Piece:
+    claim = Claim(
+        origin=f"lore:{name}",
+        id=HISTORY_ID,
+        key=name,
+        role="system",
+        depth=depth,
+        order=order,
+        from_oldest=from_oldest,
+    )
+    return make_piece(name, claim, counter=ESTIMATE)
+
+
+@pytest.mark.req("S3-18", "S3-26")
+def test_a_reverse_depth_ties_with_the_depth_of_its_slot() -> None:
+    pieces = [
+        a_piece("late", 4, order=200),
+        a_piece("early", 0, order=50, from_oldest=True),
+        a_piece("deeper", 9, order=900),
+    ]
+    messages = interleaved(pieces, History(a_history(4)), first=0)
+    assert [message.content.split(" ")[0] for message in messages] == [
+        *("deeper", "early", "late"),
+        *("m1", "m2", "m3", "m4"),
+    ]
+
+
+def test_a_shared_message_tells_the_revision_of_each_stretch() -> None:
+    components = [
+        a_component("tide", id=1201, key="tide", volatile=True, revision=7),
+        a_component("fog", id=1202, key="fog", volatile=True, revision=3),
+    ]
+    (shared,) = the_prompt(components).messages
+    assert [(part.origin, part.revision) for part in shared.parts] == [
+        ("component:tide", 7),
+        ("component:fog", 3),
+    ]

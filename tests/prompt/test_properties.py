@@ -105,12 +105,23 @@ def test_no_component_ever_stands_outside_its_band(
     limit=st.integers(0, 160),
     keep=st.sampled_from([0, 30, 60, 100]),
     layout=LAYOUTS,
+    facts=st.lists(st.sampled_from(["noon", "It rains on the quay.", ""]), max_size=4),
 )
 def test_kept_tokens_never_exceed_the_limit(
-    components: list[PromptComponent], length: int, limit: int, keep: int, layout: str
+    components: list[PromptComponent],
+    length: int,
+    limit: int,
+    keep: int,
+    layout: str,
+    facts: list[str],
 ) -> None:
     inputs = the_inputs(
-        components, history=a_history(length), limit=limit, keep_percent=keep, layout=layout
+        [*components, a_component("Examples of talk.", id=1060, key="dialogue_examples")],
+        history=a_history(length),
+        limit=limit,
+        keep_percent=keep,
+        layout=layout,
+        blocks=tuple(DynamicBlock(key=str(i), text=text) for i, text in enumerate(facts)),
     )
     try:
         prompt = compose(inputs)
