@@ -100,8 +100,9 @@ def compose_with_lore(inputs: Inputs) -> Composition:
     rules = inputs.rules
     history = inputs.history if inputs.components.is_on("conversation_history") else NO_HISTORY
     values = {**inputs.values, "speaker": _speaker(inputs)}
-    lore = _lore(inputs, values) if inputs.books else NO_LORE
-    expanded = _expand(inputs, lore.entries, values)
+    notes = _notes(inputs, values) if inputs.notes.notes else []
+    lore = _lore(inputs, notes, values) if inputs.books else NO_LORE
+    expanded = _expand(inputs, notes, lore.entries, values)
     stands, fixed = _fixed(inputs)
     fitted = fit(
         expanded.pieces,
@@ -124,9 +125,15 @@ def compose_with_lore(inputs: Inputs) -> Composition:
     return Composition(prompt=prompt, lore=lore)
 
 
-def _lore(inputs: Inputs, values: Mapping[str, str]) -> Activation:
+def _lore(
+    inputs: Inputs, notes: Sequence[Piece | Verdict], values: Mapping[str, str]
+) -> Activation:
     rules = inputs.rules
-    scanned = tuple(note.content for note in inputs.notes.notes if note.scanned)
+    scanned = tuple(
+        made.message.content
+        for note, made in zip(inputs.notes.notes, notes, strict=True)
+        if note.scanned and isinstance(made, Piece)
+    )
     return activate(
         inputs.books,
         Scan(history=inputs.history, event=inputs.event, texts=scanned),
@@ -138,11 +145,15 @@ def _lore(inputs: Inputs, values: Mapping[str, str]) -> Activation:
     )
 
 
-def _expand(inputs: Inputs, entries: Sequence[ActiveEntry], values: Mapping[str, str]) -> _Expanded:
+def _expand(
+    inputs: Inputs,
+    notes: Sequence[Piece | Verdict],
+    entries: Sequence[ActiveEntry],
+    values: Mapping[str, str],
+) -> _Expanded:
     counter = inputs.rules.counter
     made = _all(inputs.components.compiled, inputs.rules, values)
-    if inputs.notes.notes:
-        made += _notes(inputs, values)
+    made += notes
     made += [_lore_piece(entry, inputs) for entry in entries]
     made += [_block_piece(block, i, counter) for i, block in enumerate(inputs.blocks)]
     if not inputs.components.is_on(DYNAMIC.key):
@@ -154,6 +165,7 @@ def _expand(inputs: Inputs, entries: Sequence[ActiveEntry], values: Mapping[str,
 
 
 def _notes(inputs: Inputs, values: Mapping[str, str]) -> list[Piece | Verdict]:
+    """Each note as it goes in; only what goes in is scanned for lore."""
     made = _all(inputs.notes.compiled, inputs.rules, values)
     return [_not_due(note, i, inputs) or made[i] for i, note in enumerate(inputs.notes.notes)]
 

@@ -12,8 +12,8 @@ from evennia_ai.prompt.messages import Role
 class AuthorsNote:
     """A note at `depth` messages from the newest.
 
-    Due at every `every`-th message of role user; 1 is always, 0 never. `scanned` lets its text
-    wake lore.
+    Due at every `every`-th message of role user; 1 is always, 0 never. `scanned` lets its text,
+    where it is due and as it goes in, wake lore.
     """
 
     content: str

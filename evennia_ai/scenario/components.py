@@ -9,9 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evennia_ai.prompt.components import (
+    GAME,
+    MAX_DEPTH,
     PLUGGABLE_IDS,
+    SCOPE_RANK,
     STATIC_COMPONENTS,
     PromptComponent,
+    is_plain_int,
 )
 from evennia_ai.prompt.errors import ComponentValueError, FormatError, NotYetError
 from evennia_ai.prompt.registry import with_statics
@@ -34,7 +38,9 @@ def read_components(rows: Sequence[tuple[str, Any]]) -> tuple[PromptComponent, .
     taken = {row.id for row in tables if row.id is not None}
     free = _free_ids(taken)
     for row in sorted((row for row in tables if row.id is None), key=_Row.rank):
-        row.id = next(free)
+        row.id = next(free, None)
+        if row.id is None:
+            raise FormatError(KIND, f"{row.table.path}: no ID below 5000 is free; give it one")
     components = tuple(row.component() for row in tables)
     _check_unique(tables, components)
     return components
@@ -93,6 +99,9 @@ class _Row:
     def component(self) -> PromptComponent:
         fields = {name: self.table.data[name] for name in COPIED if name in self.table.data}
         fields.setdefault("trust", "author")
+        depth: Any = fields.get("injection_depth")
+        if is_plain_int(depth) and depth > MAX_DEPTH:  # the top of the history all the same
+            fields["injection_depth"] = MAX_DEPTH
         try:
             if self.base is not None:
                 return self.base.changed(**fields)
@@ -104,7 +113,7 @@ class _Row:
 
 def _base(table: Table, *, key: str | None, at: int | None) -> PromptComponent | None:
     """The static component that a row means by its key or ID; its ID and key cannot be changed."""
-    if table.data.get("scope", "game") != "game":
+    if table.choice("scope", tuple(SCOPE_RANK), GAME.kind) != GAME.kind:
         raise NotYetError("a scope other than game", table.at("scope"))
     base = _STATIC_BY_KEY.get(key or "") or _STATIC_BY_ID.get(-1 if at is None else at)
     is_static = base is not None

@@ -117,7 +117,7 @@ def read_scenario(data: object, *, folder: Path | None = None) -> Scenario:
         ),
         persona=_persona(table),
         turns=_turns(table),
-        several="turns" in table.data,
+        several=table.has("turns"),
         notices=tuple(files.notices),
     )
 
@@ -129,7 +129,8 @@ def read_scenario_file(path: Path) -> Scenario:
 
 
 def _settings(table: Table) -> Settings:
-    settings = Table(table.data.get("settings") or {}, path="settings", known=SETTINGS)
+    given = table.data["settings"] if table.has("settings") else {}
+    settings = Table(given, path="settings", known=SETTINGS)
     if settings.has("user_icon"):
         raise NotYetError("the icon of the user", settings.at("user_icon"))
     group = settings.flag("group", False)
@@ -190,7 +191,7 @@ def _note(path: str, row: Any) -> AuthorsNote:
     table = Table(row, path=path, known=("content", "depth", "role", "every", "scanned"))
     return AuthorsNote(
         content=table.text("content"),
-        depth=table.whole("depth", 4),
+        depth=table.depth("depth", 4),
         role=table.choice("role", TEXT_ROLES, "system"),
         every=table.whole("every", 1),
         scanned=table.flag("scanned", False),
@@ -209,10 +210,10 @@ def _persona(table: Table) -> Persona | None:
 
 
 def _turns(table: Table) -> tuple[TurnText, ...]:
-    if "turns" not in table.data:
+    if not table.has("turns"):
         return (_turn(table),)
     for key in ("history", "event"):
-        if key in table.data:
+        if table.has(key):
             raise FormatError(KIND, f"{key}: with turns it belongs to each turn")
     return tuple(
         _turn(Table(row, path=path, known=("history", "event")))

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from typing import Any, Final, TypeVar
 
-from evennia_ai.prompt.components import is_plain_int
+from evennia_ai.prompt.components import MAX_DEPTH, is_plain_int
 from evennia_ai.prompt.errors import FormatError
 
 Choice = TypeVar("Choice", bound=str)
@@ -57,6 +57,13 @@ class Table:
         if not (is_plain_int(value) and low <= value <= MAX_NUMBER):
             raise wrong(self.at(key), value, f"a whole number from {low} to {MAX_NUMBER}")
         return int(value)
+
+    def depth(self, key: str, default: int) -> int:
+        """An injection depth; deeper than any history is the top of it all the same."""
+        value = self.data.get(key, default)
+        if not (is_plain_int(value) and value >= 0):
+            raise wrong(self.at(key), value, "a whole number, 0 or more")
+        return min(int(value), MAX_DEPTH)
 
     def flag(self, key: str, default: bool) -> bool:
         """True or false."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.prompt.errors import EvenniaAIError
+from evennia_ai.prompt.errors import EvenniaAIError, FormatError
 from evennia_ai.scenario import read_scenario, run_scenario
 from tests.scenario.builders import a_book, a_card, a_rich_scenario, an_entry, said
 
@@ -268,3 +268,9 @@ def test_absolute_paths_are_taken(tmp_path: Path) -> None:
     path.write_text(json.dumps(a_card()), encoding="utf-8")
     result = run_scenario({"card": str(path)}, folder=Path("elsewhere"))
     assert contents(result) == ["Tilda lights the lamps."]
+
+
+def test_more_components_than_free_ids_are_refused() -> None:
+    components = [{"content": str(number)} for number in range(4000)]
+    with pytest.raises(FormatError, match=r"no ID below 5000 is free; give it one"):
+        run_scenario({"components": components})
