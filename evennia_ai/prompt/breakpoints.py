@@ -1,7 +1,7 @@
 """The cache account: where a provider may cache, and what the last prompt's cache is still worth.
 
-Caches are strict prefixes: the first message that differs loses everything after it. At most four
-breakpoints are used, never on a message that changes at the next turn.
+Caches are strict prefixes: the first message that differs loses everything after it. At most two
+breakpoints are used, where providers take four, and never on a message that moves at the next turn.
 """
 
 from collections.abc import Sequence
@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import TokenCounter
-
-MAX_BREAKPOINTS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +38,7 @@ def breakpoints(messages: Sequence[Message]) -> tuple[int, ...]:
         spots.append(moving - 1)
     elif history:
         spots.append(history[-1])
-    return tuple(sorted({spot for spot in spots if spot >= 0}))[:MAX_BREAKPOINTS]
+    return tuple(sorted({spot for spot in spots if spot >= 0}))
 
 
 def account(

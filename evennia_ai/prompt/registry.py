@@ -29,7 +29,6 @@ _STATIC_KEEPS: Final[Mapping[str, str]] = MappingProxyType(
         "id": "renumbered",
         "key": "renamed",
         "is_static": "made another kind",
-        "scope": "moved to another scope",
         "role": "given another role",
         "injection_depth": "injected by depth",
         "placement": "injected by depth",
@@ -87,7 +86,8 @@ class ComponentRegistry:
     ) -> "ComponentRegistry":
         """With `fields` of one component replaced.
 
-        Static ones take other content, names, priority, and may be disabled; nothing else.
+        `scope` says whose component it is and is never changed. Static ones take other content,
+        names, priority, and may be disabled; nothing else.
         """
         old = self.get(wanted, scope=scope)
         if old.is_static:

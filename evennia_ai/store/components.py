@@ -29,7 +29,7 @@ from evennia_ai.store.state import COMPONENTS, changing
 _COLUMNS: Final = {"id": "registry_id"}
 _TEXTS: Final = ("name", "description", "content")
 # What only the store decides.
-_KEPT: Final = ("is_static", "scope", "revision")
+_KEPT: Final = ("is_static", "revision")
 
 
 def registry() -> ComponentRegistry:

@@ -20,6 +20,12 @@ def test_an_event_finds_its_context() -> None:
         context_for("earthquake")
 
 
+def test_a_context_without_events_serves_all_that_none_before_it_serves() -> None:
+    rest = PromptContext(name="rest")
+    assert context_for("earthquake", [CONVERSATION, rest]) is rest
+    assert context_for("say", [CONVERSATION, rest]) is CONVERSATION
+
+
 def test_a_context_disables_what_it_does_not_list() -> None:
     context = PromptContext(name="brief", enabled_ids=frozenset({0, 5000}))
     on = [component.key for component in context.applied(with_statics([])) if component.enabled]

@@ -53,7 +53,18 @@ def test_a_key_or_an_id_cannot_be_taken_twice(second: dict[str, object], message
         registry.created(a_component(**second))
 
 
-@pytest.mark.parametrize("change", [{"id": 1001}, {"key": "who"}, {"is_static": False}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"id": 1001},
+        {"key": "who"},
+        {"is_static": False},
+        {"role": "user"},
+        {"injection_depth": 2},
+        {"placement": "history"},
+        {"injection_order": 5},
+    ],
+)
 def test_a_static_component_keeps_its_identity(change: dict[str, object]) -> None:
     with pytest.raises(StaticComponentError, match="'character_context' is static and cannot be"):
         with_statics([]).updated("character_context", **change)
