@@ -1,6 +1,7 @@
 """`evennia-ai lore`: the entries of a lorebook, and what is doubtful about them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +35,10 @@ def lint(path: Path) -> int:
 
 def read(path: Path) -> Lorebook:
     """The book in a file; FormatError names the file."""
-    data = book_file(path)
+    data, twice = book_file(path)
     try:
-        return read_book(data, trust="author")
+        book = read_book(data, trust="author")
+        return replace(book, notices=(*twice, *book.notices))
     except FormatError as error:
         raise FormatError(error.kind, f"{path}: {error.message}") from error
 

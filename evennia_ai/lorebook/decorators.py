@@ -24,6 +24,8 @@ POSITIONS: Final[Mapping[str, Literal["before", "after"]]] = {
     "before_desc": "before",
     "after_desc": "after",
 }
+# Places of the standard that are not done here.
+_OTHER_POSITIONS: Final = frozenset({"personality", "scenario"})
 ROLES: Final = ("assistant", "system", "user")
 LISTS: Final = frozenset({"additional_keys", "exclude_keys"})
 REPEATABLE: Final = frozenset({"additional_keys"})
@@ -137,6 +139,8 @@ def _problem(name: str, values: tuple[str, ...]) -> str:
     if wanted is None:
         return "is not known"
     check, words = wanted
+    if name == "position" and values and values[0] in _OTHER_POSITIONS:
+        return f"{values[0]} is a place this version does not have"
     return "" if check(values) else f"wants {words}"
 
 

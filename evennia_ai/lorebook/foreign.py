@@ -62,7 +62,8 @@ def parse_json(text: str, *, kind: str, where: str) -> tuple[Any, tuple[str, ...
         )
     except json.JSONDecodeError as error:
         at = f"line {error.lineno}, column {error.colno}"
-        raise FormatError(kind, f"{where}: no valid JSON ({error.msg} at {at})") from error
+        problem = error.msg.removesuffix(" at")
+        raise FormatError(kind, f"{where}: no valid JSON ({problem} at {at})") from error
     except RecursionError as error:
         raise FormatError(kind, _too_deep(where)) from error
     except ValueError as error:  # NaN, Infinity, or a number with thousands of digits

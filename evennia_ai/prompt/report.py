@@ -351,7 +351,7 @@ def _stands(report: Report, origin: str) -> Iterator[tuple[int, Part, str]]:
 
 def _in_words(verdict: Verdict) -> str:
     decided = "kept" if verdict.kept else "left out"
-    cause = f" ({verdict.cause})" if verdict.cause else ""
+    cause = f" ({verdict.cause})" if verdict.cause and verdict.cause not in verdict.reason else ""
     cost = f", {verdict.tokens} tokens" if verdict.tokens else ""
     return f"{_STAGES[verdict.stage]}: {decided}: {verdict.reason}{cause}{cost}"
 

@@ -60,7 +60,9 @@ class Files:
         stem = ""
         if isinstance(given, str):
             stem = Path(given).stem
-            given = book_file(self.folder / given)
+            file = self.folder / given
+            given, twice = book_file(file)
+            self.notices += [f"{file}: {notice}" for notice in twice]
         if not isinstance(given, dict):
             raise wrong(table.at("book"), given, "a path or a book's object")
         label = table.text_or_none("name") or _own_name(given) or stem
@@ -92,12 +94,12 @@ def card_file(path: Path) -> Card:
         raise FormatError(error.kind, f"{path}: {error.message}") from error
 
 
-def book_file(path: Path) -> dict[str, Any]:
-    """The JSON object in a lorebook's file."""
-    value, _ = parse_json(read_text(path, kind="book"), kind="book", where=str(path))
+def book_file(path: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The JSON object in a lorebook's file, and a notice for each member written twice."""
+    value, twice = parse_json(read_text(path, kind="book"), kind="book", where=str(path))
     if not isinstance(value, dict):
         raise FormatError("book", f"{path}: must be an object with `entries`")
-    return value
+    return value, twice
 
 
 def content_revision(book: Mapping[str, Any]) -> int:

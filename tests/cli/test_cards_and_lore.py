@@ -113,3 +113,13 @@ def test_a_card_in_a_picture_is_refused_by_name(call, tmp_path) -> None:
     called = call("card", "show", "tilda.png")
     assert called.status == 2
     assert "a card in a PNG picture is not supported yet" in called.err
+
+
+def test_a_member_that_is_there_twice_in_a_book_is_a_finding(call, write) -> None:
+    name = write("twice.json", '{"name": "a", "name": "b", "entries": []}')
+    finding = "member 'name' is there twice; the last counts"
+    linted = call("lore", "lint", name)
+    assert (linted.status, linted.out) == (1, f"twice.json: {finding}\n")
+    scenario = write("s.json", {"lorebooks": [name]})
+    notices = call("compose", scenario, "--json").json["notices"]
+    assert [notice.endswith(f"twice.json: {finding}") for notice in notices] == [True]

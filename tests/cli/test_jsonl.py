@@ -108,3 +108,12 @@ def test_an_answer_comes_before_the_next_line_is_sent() -> None:
             assert answer["messages"][0]["content"] == text
         process.stdin.close()
     assert process.returncode == 0
+
+
+def test_an_answer_is_one_line_whatever_text_is_in_it(call) -> None:
+    said_text = "a\u2028b\u2029c\x85d\x9b2Je"
+    line = json.dumps({"event": {"content": said_text}})
+    called = call("compose", "--jsonl", stdin=line.encode())
+    assert [found["messages"][0]["content"] for found in answers(called)] == [said_text]
+    assert "\\u2028" in called.out
+    assert "\x9b" not in called.out

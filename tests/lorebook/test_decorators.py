@@ -218,3 +218,12 @@ def test_text_that_does_not_begin_with_a_decorator_is_left_alone(content):
     first = next(line for line in content.replace("\r", "\n").split("\n") if line.strip())
     if not first.strip().startswith("@@"):
         assert read_decorators(content).text == content
+
+
+@pytest.mark.parametrize("place", ["personality", "scenario"])
+def test_a_place_that_is_not_done_is_named_and_its_fallback_counts(place: str):
+    read = read_decorators(f"@@position {place}\n@@@depth 2\nL")
+    assert read.decorators == (("depth", ("2",)),)
+    assert read.notices == (
+        f"@@position {place} is a place this version does not have; it is ignored",
+    )
