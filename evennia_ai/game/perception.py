@@ -10,10 +10,9 @@ from typing import Any, Final, NamedTuple, cast
 
 from django.conf import settings
 from django.utils.translation import gettext
-from evennia.utils.ansi import strip_ansi
 
 from evennia_ai.game.events import Event, Kind
-from evennia_ai.game.text import one_line, plain_name
+from evennia_ai.game.text import one_line, plain_name, unmarked
 from evennia_ai.game.utterance import utterance_of, uttered
 
 MAX_HEARD: Final = 2000
@@ -96,7 +95,7 @@ def rank_of(speaker: Any) -> str:
 
 def heard_text(text: str) -> str:
     """`text` as somebody hears it: on one line, without colour codes or link markup."""
-    return one_line(strip_ansi(text.replace("{", "{{")))[:MAX_HEARD]
+    return one_line(unmarked(text))[:MAX_HEARD]
 
 
 def _speaker(from_obj: Any) -> Any:

@@ -1,5 +1,7 @@
 """What an NPC hears, from speakers of every kind."""
 
+from time import perf_counter
+
 import pytest
 from evennia.objects.objects import DefaultCharacter
 from evennia.utils.create import create_object
@@ -62,6 +64,15 @@ def test_a_pose_is_heard_without_the_name(stage, heard):
 def test_colour_codes_links_and_control_characters_are_not_part_of_what_is_heard(stage, heard):
     stage.says(stage.anna, "|rred|n |lclook|ltclick|le \x1b[31m \u202eodd")
     assert heard[0].text == "red click odd"
+
+
+@pytest.mark.req("S3-08")
+@pytest.mark.parametrize("unit", ["|lc|lt", "|lca|ltb", "|luh|lt", "|lc", "|l|lcc|l|ltt", "|#fff"])
+def test_broken_links_without_end_do_not_hold_the_game(stage, heard, unit):
+    began = perf_counter()
+    stage.says(stage.anna, "Oren " + unit * (6000 // len(unit)))
+    assert perf_counter() - began < 0.5
+    assert not {"|lc", "|lt", "|lu"} & {heard[0].text[n : n + 3] for n in range(2000)}
 
 
 def test_an_npc_does_not_hear_itself(stage, heard):
