@@ -65,20 +65,25 @@ def padded(text: str, limit: int) -> str:
 
 
 def _broken(line: str, limit: int) -> Iterator[str]:
-    while columns(line) > limit:
-        end = max(_fitting(line, limit), 1)
-        at_word = line.rfind(" ", 0, end + 1)
-        end = at_word if at_word > 0 and line[:at_word].strip() else end
-        yield line[:end].rstrip()
-        line = line[end:].lstrip()
-    yield line
+    at = 0
+    while (end := _fitting(line, limit, start=at)) < len(line):
+        end = max(end, at + 1)
+        at_word = line.rfind(" ", at, end + 1)
+        end = at_word if at_word > at and line[at:at_word].strip() else end
+        yield line[at:end].rstrip()
+        at = end
+        while at < len(line) and line[at].isspace():
+            at += 1
+    yield line[at:]
 
 
-def _fitting(text: str, limit: int) -> int:
-    """How many characters from the start fit in `limit` columns."""
+def _fitting(text: str, limit: int, *, start: int = 0) -> int:
+    """Where what stands from `start` on fills `limit` columns; the end where all of it fits."""
+    if text.isascii():
+        return min(len(text), start + max(limit, 0))
     taken = 0
-    for index, character in enumerate(text):
-        taken += _width(character)
+    for index in range(start, len(text)):
+        taken += _width(text[index])
         if taken > limit:
             return index
     return len(text)

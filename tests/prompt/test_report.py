@@ -1,6 +1,7 @@
 """The trace as text: complete, within its width, and harmless."""
 
 import json
+from time import perf_counter
 
 import pytest
 
@@ -141,6 +142,14 @@ def test_text_is_wrapped_at_words_and_long_words_are_broken() -> None:
     assert wrapped("abcdefgh", 3) == ["abc", "def", "gh"]
     assert wrapped("", 8) == [""]
     assert wrapped("one\ntwo", 8) == ["one", "two"]
+
+
+@pytest.mark.parametrize("unit", ["漢", "é", "\u200d", "漢 ", "a", "\x00"])
+def test_a_line_without_end_is_wrapped_in_linear_time(unit: str) -> None:
+    began = perf_counter()
+    lines = wrapped(unit * 100_000, 74)
+    assert max(map(columns, lines)) <= 74
+    assert perf_counter() - began < 1.0
 
 
 def test_visible_text_has_no_control_characters() -> None:
