@@ -20,9 +20,10 @@ _REASONING_TAG: Final = re.compile(
     r"[<\[](/?)(?:think|thinking|thought|thoughts|reasoning|reflection)[>\]]", re.IGNORECASE
 )
 _REASONING_FENCE: Final = re.compile(
-    r"^[ \t]*```[ \t]*(?:think|thinking|thought|thoughts|reasoning)\b", re.IGNORECASE
+    r"^[ \t]*```[ \t]*(?:think|thinking|thought|thoughts|reasoning)\b",
+    re.IGNORECASE | re.MULTILINE,
 )
-_FENCE: Final = re.compile(r"^[ \t]*```")
+_FENCE: Final = re.compile(r"^[ \t]*```", re.MULTILINE)
 _CHANNEL: Final = re.compile(r"<\|channel\|>[^<]*<\|message\|>")
 _SPECIAL_TOKEN: Final = re.compile(r"<\|[^<>|\s]{1,40}\|>")
 _ESCAPE: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
@@ -79,17 +80,17 @@ def _without_reasoning(text: str) -> str:
 
 
 def _without_fences(text: str) -> str:
-    """Without code fences that are named as reasoning."""
+    """Without code fences that are named as reasoning; one without its end hides the rest."""
     kept: list[str] = []
-    hidden = False
-    for line in text.split("\n"):
-        if hidden:
-            hidden = not _FENCE.match(line)
-        elif _REASONING_FENCE.match(line):
-            hidden = True
-        else:
-            kept.append(line)
-    return "\n".join(kept)
+    at = 0
+    while opened := _REASONING_FENCE.search(text, at):
+        kept.append(text[at : opened.start()])
+        closed = _FENCE.search(text, opened.end())
+        if closed is None:
+            return "".join(kept)
+        at = text.find("\n", closed.end()) + 1 or len(text)
+    kept.append(text[at:])
+    return "".join(kept)
 
 
 def _visible(text: str) -> str:
@@ -145,7 +146,8 @@ def _without_label(line: str, name: str) -> str | None:
 
 @lru_cache(maxsize=256)
 def _label(name: str) -> re.Pattern[str]:
-    opened, closed = r"(?P<opened>[\"'“‘„«*_\[(# ]*)", r"(?P<closed>[\"'”’“»*_\]) ]*)"
+    # Bounded: a name may itself be made of these marks, and a line of nothing else.
+    opened, closed = r"(?P<opened>[\"'“‘„«*_\[(# ]{0,8})", r"(?P<closed>[\"'”’“»*_\]) ]{0,8})"
     return re.compile(f"{opened}{re.escape(name)}{closed}[:：] *", re.IGNORECASE)
 
 

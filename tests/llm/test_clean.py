@@ -44,6 +44,10 @@ def test_hidden_reasoning_is_not_said(text: str) -> None:
     assert spoken(text) == "Aye."
 
 
+def test_what_stands_around_fences_of_reasoning_is_said() -> None:
+    assert spoken("Aye.\n```think\nno\n```\nSit.\n ```thought\nno") == "Aye.\nSit."
+
+
 def test_a_code_fence_of_another_kind_is_kept() -> None:
     assert spoken("```\nAye.\n```") == "```\nAye.\n```"
 
@@ -167,3 +171,10 @@ def test_hostile_replies_cost_no_more_than_their_length(unit: str) -> None:
     began = perf_counter()
     spoken(unit * 50_000, other_names=["Anna", "Bo"])
     assert perf_counter() - began < 0.5
+
+
+@pytest.mark.parametrize(("name", "unit"), [("___", "_"), ("'''", "'"), ("[ [", "[ ")])
+def test_a_name_made_of_the_marks_around_labels_costs_no_more(name: str, unit: str) -> None:
+    began = perf_counter()
+    spoken(unit * 8_000, other_names=[name, name + unit])
+    assert perf_counter() - began < 0.1
