@@ -19,6 +19,11 @@ MAX_RANGE: Final = 100
 MAX_LOOP_DEPTH: Final = 2
 MAX_NESTING: Final = 50  # deeper than that neither Jinja nor Python can be trusted to go
 MAX_OUTPUT: Final = 200_000
+MAX_STEPS: Final = 200_000
+"""Parts of a template that one rendering may go through: some 20 ms of the game's thread."""
+VALUE_LENGTH: Final = 200  # what a loop over a value is taken for: values are names and the like
+FILTER_STEPS: Final = 10
+CHARACTERS_A_STEP: Final = 20
 MAX_SEPARATOR: Final = 20
 FILTERS: Final = frozenset(
     {"upper", "lower", "title", "capitalize", "trim", "default", "d", "join"}
@@ -110,6 +115,10 @@ def compile_logic(source: str) -> CheckedLogic:
     except RecursionError as error:
         raise TemplateError("is nested too deeply") from error
     _check(tree, loops=(), level=0)
+    if _steps(tree) > MAX_STEPS:
+        raise TemplateError(
+            f"may take more than {MAX_STEPS} steps; make its loops shorter, or what is in them"
+        )
     return CheckedLogic(source, tuple(sorted(find_undeclared_variables(tree) - {"range"})))
 
 
@@ -166,6 +175,26 @@ def _check_loop(node: nodes.For, loops: tuple[nodes.For, ...]) -> None:
             "of nested loops only one may run over a value, the other over range or a list",
             line=node.lineno,
         )
+
+
+def _steps(node: nodes.Node) -> int:
+    """How many parts a rendering goes through at most; loops count as often as they run."""
+    inner = sum(_steps(child) for child in node.iter_child_nodes())
+    if isinstance(node, nodes.For):
+        return 1 + max(1, _turns(node.iter)) * (1 + inner)
+    if isinstance(node, nodes.Const) and isinstance(node.value, str):
+        return 1 + len(node.value) // CHARACTERS_A_STEP
+    return inner + (FILTER_STEPS if isinstance(node, nodes.Filter) else 1)
+
+
+def _turns(sequence: nodes.Node) -> int:
+    """How often a loop over `sequence`, which was checked, runs."""
+    if isinstance(sequence, nodes.List | nodes.Tuple):
+        return len(sequence.items)
+    if isinstance(sequence, nodes.Call):
+        written = (int(n.value) for n in sequence.args if isinstance(n, nodes.Const))
+        return max(written, default=0)
+    return VALUE_LENGTH
 
 
 def _is_written_out(sequence: nodes.Node) -> bool:

@@ -95,6 +95,14 @@ HOSTILE = {
     "conditions a little too deep": "{% if user %}" * 90 + "x" + "{% endif %}" * 90,
     "deep additions": "{{ " + "1 + " * 5000 + "1 }}",
     "deep negations": "{{ " + "not " * 5000 + "1 }}",
+    "much in nested loops": "{% for a in range(100) %}{% for b in range(100) %}"
+    + "{% if a %}{% endif %}" * 50
+    + "{% endfor %}{% endfor %}",
+    "sorting in nested loops": "{% for a in range(100) %}{% for b in range(100) %}"
+    "{% if [user|sort, user|sort] %}{% endif %}{% endfor %}{% endfor %}",
+    "long text in nested loops": "{% for a in range(100) %}{% for b in range(100) %}{% if ('"
+    + "ab" * 5000
+    + "' + user)|sort %}{% endif %}{% endfor %}{% endfor %}",
     "unclosed": "{% if user %}",
     "unknown tag": "{% autoescape %}",
     "debug": "{% debug %}",
@@ -135,6 +143,11 @@ def test_macros_are_split_in_linear_time(count: int) -> None:
         started = time.process_time()
         rendered(hostile * count, trust="imported")
         assert time.process_time() - started < 0.5
+
+
+def test_a_range_without_numbers_is_an_error_when_rendered() -> None:
+    with pytest.raises(TemplateError, match="range expected"):
+        rendered("{% for a in range() %}x{% endfor %}")
 
 
 def test_an_error_names_the_line() -> None:
