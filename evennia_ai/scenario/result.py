@@ -148,8 +148,9 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
 def _notices(turn: ComposedTurn) -> Iterable[str]:
     """What the author should know: of the files, and names in templates that nobody knows."""
     yield from turn.scenario.notices
-    known = {**turn.inputs.values, "speaker": ""}
-    for compiled in turn.inputs.components.compiled.members:
+    inputs = turn.inputs
+    known = {**inputs.values, "speaker": ""}
+    for compiled in (*inputs.components.compiled.members, *inputs.notes.compiled.members):
         template = compiled.template
         if template is None or not compiled.component.enabled:
             continue

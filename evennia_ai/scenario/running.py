@@ -38,11 +38,12 @@ def composed_turns(scenario: Scenario) -> Iterator[ComposedTurn]:
     """Every turn of the scenario, in order. BudgetError: what a turn requires does not fit."""
     components = ComponentSet(_components(scenario))
     notes = Notes(scenario.notes)
+    values = macro_values(scenario.card, user=_user(scenario))
+    greeting = _greeting(scenario, values)
     cut = 0
     for number, text in enumerate(scenario.turns):
         dice = _dice(scenario, number)
-        values = _values(scenario, text)
-        history = History((*_greeting(scenario, values, dice), *text.history))
+        history = History((*greeting, *text.history))
         inputs = Inputs(
             components=components,
             rules=_rules(scenario, dice),
@@ -111,29 +112,40 @@ def _pluggable(key: str, text: str, *, trust: Trust) -> PromptComponent:
     return PromptComponent(id=PLUGGABLE_IDS[key], key=key, content=text, trust=trust)
 
 
-def _values(scenario: Scenario, text: TurnText) -> Mapping[str, str]:
-    """What templates may name: who the partner is and, with a card, who the character is."""
-    return macro_values(scenario.card, user=_user(scenario, text))
+def _user(scenario: Scenario) -> str:
+    """The partner's name, one for all turns.
 
-
-def _user(scenario: Scenario, text: TurnText) -> str:
-    """The partner's name: as the settings say, else the persona, else who spoke last, else ""."""
+    As the settings say, else the persona, else who spoke last in the first turn in which somebody
+    has a name, else "".
+    """
     persona = scenario.persona.name if scenario.persona else None
     named = scenario.settings.user or persona
     if named:
         return named
+    return next((name for text in scenario.turns if (name := _speaker(text))), "")
+
+
+def _speaker(text: TurnText) -> str:
+    """Who spoke last, "" where nobody has a name."""
     if text.event is not None and text.event.name:
         return text.event.name
     speakers = (m.name for m in reversed(text.history) if m.role == "user" and m.name)
     return next(speakers, "")
 
 
-def _greeting(scenario: Scenario, values: Mapping[str, str], dice: Dice) -> tuple[Message, ...]:
-    """The character's greeting as the first message, where the scenario asks for it."""
+def _greeting(scenario: Scenario, values: Mapping[str, str]) -> tuple[Message, ...]:
+    """The character's greeting as the first message, where the scenario asks for it.
+
+    It was said once, before the first turn: its macros are rolled for all turns alike.
+    """
     settings, card = scenario.settings, scenario.card
     if card is None or not settings.greeting:
         return ()
     opening = opening_message(
-        card, index=settings.greeting_index, group=settings.group, values=values, dice=dice
+        card,
+        index=settings.greeting_index,
+        group=settings.group,
+        values=values,
+        dice=_dice(scenario, 0),
     )
     return (opening,) if opening is not None else ()

@@ -274,3 +274,22 @@ def test_more_components_than_free_ids_are_refused() -> None:
     components = [{"content": str(number)} for number in range(4000)]
     with pytest.raises(FormatError, match=r"no ID below 5000 is free; give it one"):
         run_scenario({"components": components})
+
+
+def test_the_partner_and_the_greeting_stay_the_same_over_turns() -> None:
+    card = a_card(
+        description="Knows {{user}}.", first_mes="{{random:a,b,c,d,e,f}}{{roll:1000}}, {{user}}"
+    )
+    spoken = [{"role": "user", "name": name, "content": "Hm."} for name in ("Anna", "Ben", "Cai")]
+    for settings in ({"seed": 3}, {"seed": 4}):
+        turns = [{"history": spoken[:count]} for count in range(4)]
+        made = run_scenario(
+            {"card": card, "settings": {**settings, "greeting": True}, "turns": turns}
+        )["turns"]
+        assert {contents(turn)[0] for turn in made} == {"Knows Anna."}
+        assert len({contents(turn)[1] for turn in made}) == 1
+
+
+def test_a_name_in_a_note_that_nobody_knows_is_a_notice() -> None:
+    result = run_scenario({"notes": [{"content": "{{usr}} frowns."}]})
+    assert result["notices"] == ["note:0: there is no name 'usr'; it was left as written"]
