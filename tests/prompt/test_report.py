@@ -1,6 +1,7 @@
 """The trace as text: complete, within its width, and harmless."""
 
 import json
+from dataclasses import replace
 from time import perf_counter
 
 import pytest
@@ -16,6 +17,7 @@ from evennia_ai.prompt.report import (
     shares,
     trace_lines,
 )
+from evennia_ai.prompt.trace import Verdict
 from tests.prompt.builders import a_component, a_history, injected, the_prompt
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07 \u202etfel \u2028 |r red"
@@ -56,6 +58,23 @@ def test_the_trace_tells_kept_from_left_out_with_the_reason() -> None:
     text = "\n".join(trace_lines(a_report()))
     assert "component:off: expansion: disabled" in text
     assert "depth 2 from the newest: 2 messages follow" in " ".join(text.split())
+
+
+def test_the_first_stage_that_left_an_item_out_decides() -> None:
+    stages = [
+        Verdict(stage="activate", item="lore:b#1", kept=True, reason="constant", cause="constant"),
+        Verdict(stage="expand", item="lore:b#1", kept=False, reason="no place"),
+        Verdict(stage="budget", item="lore:b#1", kept=True, reason="fits"),
+    ]
+    kept, (left,) = fates(replace(a_report(), verdicts=tuple(stages)))
+    assert kept == []
+    assert (left.stage, left.reason, left.cause) == ("expand", "no place", "constant")
+
+
+def test_a_bar_with_fewer_cells_than_kinds_stays_within_them() -> None:
+    made = shares(a_report(), cells=2)
+    assert len(made) > 2
+    assert [share.cells for share in made] == [1, 1, *[0] * (len(made) - 2)]
 
 
 def test_the_trace_accounts_for_the_cache() -> None:

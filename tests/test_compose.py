@@ -1,0 +1,100 @@
+"""The pipeline as a whole: what reaches the budget and what has no place to stand in."""
+
+from dataclasses import replace
+
+import pytest
+
+from evennia_ai.compose import DynamicBlock, compose, compose_with_lore
+from evennia_ai.lorebook.books import read_book
+from evennia_ai.prompt.components import STATIC_IDS
+from evennia_ai.prompt.messages import said
+from evennia_ai.prompt.prompt import Prompt
+from tests.lorebook.builders import a_book, an_entry
+from tests.prompt.builders import (
+    a_component,
+    a_history,
+    a_tool_pair,
+    texts,
+    the_inputs,
+    the_prompt,
+    verdicts_of,
+)
+
+NOON = DynamicBlock(key="time", text="It is noon.")
+
+
+def blocks(prompt: Prompt) -> set[str]:
+    return {message.block for message in prompt.messages}
+
+
+@pytest.mark.parametrize(
+    ("key", "block", "item"),
+    [
+        ("conversation_history", "history", "history"),
+        ("dynamic_context", "dynamic", "block:time"),
+        ("pending_event", "event", "event"),
+        ("tool_result", "tool", "tools"),
+    ],
+)
+def test_a_disabled_place_leaves_out_what_stands_there_and_says_so(
+    key: str, block: str, item: str
+) -> None:
+    result = replace(a_tool_pair(1)[1], block="tool", _memo={})
+    given = {
+        "history": a_history(2),
+        "event": "now",
+        "blocks": (NOON,),
+        "tools": (result,),
+    }
+    off = a_component("", id=STATIC_IDS[key], key=key, enabled=False)
+    prompt = the_prompt([off], **given)
+    assert block in blocks(the_prompt(**given))
+    assert block not in blocks(prompt)
+    assert item not in prompt.by_origin
+    assert ("expand", False, f"component {key} is disabled") in verdicts_of(prompt, item)
+
+
+def test_a_volatile_text_has_no_other_place_than_the_dynamic_message() -> None:
+    off = a_component("", id=5500, key="dynamic_context", enabled=False)
+    tide = a_component("Low tide.", id=1301, key="tide", volatile=True)
+    prompt = the_prompt([off, tide])
+    assert prompt.messages == ()
+    assert verdicts_of(prompt, "component:tide") == [
+        ("expand", False, "component dynamic_context is disabled")
+    ]
+    assert texts(the_prompt([off, tide], layout="classic")) == ["Low tide."]
+
+
+def test_a_disabled_place_of_lore_leaves_its_entries_out() -> None:
+    book = a_book(an_entry("Lamps.", constant=True), an_entry("@@depth 0\nDeep.", constant=True))
+    off = a_component("", id=1050, key="world_info_after", enabled=False)
+    prompt = the_prompt([off], books=(book,))
+    assert texts(prompt) == ["Deep."]
+    assert verdicts_of(prompt, "lore:book#0")[-1] == (
+        *("expand", False),
+        "component world_info_after is disabled",
+    )
+
+
+def test_constant_lore_survives_matched_lore_of_any_priority() -> None:
+    constant = an_entry("@@depth 0\nconstant", id=1, keys=[], constant=True, insertion_order=1)
+    matched = an_entry("@@depth 0\nmatched!", id=2, insertion_order=900)
+    book = read_book({"entries": [matched, constant], "token_budget": 999}, label="book")
+    inputs = the_inputs(history=[said("user", "a coin")], books=(book,))
+    both = compose(inputs)
+    assert sorted(texts(both)) == ["a coin", "constant", "matched!"]
+    costs = both.by_origin
+    limit = costs["framing"] + costs["lore:book#1"]
+    tight = compose_with_lore(
+        the_inputs(history=[said("user", "a coin")], books=(book,), limit=limit)
+    )
+    assert [entry.uid for entry in tight.lore.entries] == ["1", "2"]
+    assert texts(tight.prompt) == ["constant"]
+
+
+def test_the_speaker_is_the_one_of_the_event_then_the_newest_user() -> None:
+    who = a_component("{{speaker}}")
+    history = [said("user", "hello", name="Ben"), said("assistant", "Aye.", name="Oren")]
+    assert texts(the_prompt([who], history=history))[0] == "Ben"
+    assert texts(the_prompt([who], history=history, event="now"))[0] == "Anna"
+    assert texts(the_prompt([who]))[0] == "Anna"
