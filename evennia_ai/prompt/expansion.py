@@ -143,6 +143,14 @@ class CompiledComponent:
             note=f"left as written: {', '.join(unknown)}" if unknown else "",
         )
 
+    def unsettles(self, layout: Layout) -> bool:
+        """Whether what stands before the history would change with it from turn to turn."""
+        component = self.component
+        stands_before = component.placement == "ordered" and component.id < HISTORY_ID
+        moves = _moves_behind_history(component, layout)
+        differs = self.template is not None and self.template.differs_by_turn
+        return component.enabled and stands_before and not moves and differs
+
     def _no(self, reason: str) -> Verdict:
         return Verdict(stage="expand", item=self.origin, kept=False, reason=reason)
 

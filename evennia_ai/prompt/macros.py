@@ -148,3 +148,5 @@ ROLLERS: Final[Mapping[str, Roller]] = {
     "comment": _nothing,
 }
 ROLLED: Final = frozenset({"random", "pick", "roll"})
+# Those whose result may be another one in the next turn.
+ROLLED_EACH_TURN: Final = ROLLED - {"pick"}

@@ -31,6 +31,14 @@ class Template:
             return self.logic.render(values)
         return macros.fill(self.pieces, values=values, dice=dice, source=self.source)
 
+    @property
+    def differs_by_turn(self) -> bool:
+        """Whether it says who speaks or rolls anew each turn."""
+        return "speaker" in self.names or any(
+            isinstance(piece, macros.Roll) and piece.name in macros.ROLLED_EACH_TURN
+            for piece in self.pieces
+        )
+
     def unknown(self, values: Mapping[str, str]) -> tuple[str, ...]:
         """Names this template reads that `values` does not have; they stay as written."""
         return tuple([name for name in self.names if name not in values])

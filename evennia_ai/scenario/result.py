@@ -156,3 +156,8 @@ def _notices(turn: ComposedTurn) -> Iterable[str]:
             continue
         for name in template.unknown(known):
             yield f"{compiled.origin}: there is no name '{name}'; it was left as written"
+        if inputs.rules.layout == "cache" and compiled.unsettles("cache"):
+            yield (
+                f"{compiled.origin}: differs from turn to turn before the history, so that no"
+                " prompt is cached from there on; make it volatile"
+            )

@@ -293,3 +293,25 @@ def test_the_partner_and_the_greeting_stay_the_same_over_turns() -> None:
 def test_a_name_in_a_note_that_nobody_knows_is_a_notice() -> None:
     result = run_scenario({"notes": [{"content": "{{usr}} frowns."}]})
     assert result["notices"] == ["note:0: there is no name 'usr'; it was left as written"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"content": "You answer {{speaker}}."}, True),
+        ({"content": "The tide is {{random:in,out}}."}, True),
+        ({"content": "{% if speaker == 'Ann' %}Ann!{% endif %}."}, True),
+        ({"content": "You answer {{speaker}}.", "volatile": True}, False),
+        ({"content": "You answer {{speaker}}.", "injection_depth": 2}, False),
+        ({"content": "You know {{user}} as {{pick:a,b}}."}, False),
+    ],
+)
+def test_what_changes_before_the_history_each_turn_is_a_notice(
+    fields: dict[str, Any], told: bool
+) -> None:
+    given = {"components": [{"key": "mood", **fields}], "event": {"content": "Hm."}}
+    notices = run_scenario(given)["notices"]
+    assert [notice.startswith("component:mood: differs from turn") for notice in notices] == [
+        True
+    ] * told
+    assert run_scenario({**given, "settings": {"layout": "classic"}})["notices"] == []
