@@ -37,7 +37,7 @@ from evennia_ai.store.turns import StoredTurn
 
 RETRY_SECONDS: Final = 5.0
 MOST_TRIES: Final = 3
-"""How often a turn is begun whose prompt cannot be committed."""
+"""How often a turn is begun whose prompt cannot be made or committed."""
 
 _ACTION: Final = re.compile(r"\*([^*\n]+)\*")
 
@@ -86,13 +86,12 @@ class Turn:
             return None
         try:
             composed = self._composed()
+            request = self._request(composed)
+            stored = self._begun(composed.prompt, request)
         except BudgetError as error:
             self._log(f"the prompt does not fit: {error}")
             self._unanswered()
             return None
-        request = self._request(composed)
-        try:
-            stored = self._begun(composed.prompt, request)
         except StoreError as error:
             self._again(error)
             return None
@@ -193,9 +192,9 @@ class Turn:
         """Try later: the event is committed, the model was not asked."""
         self._tries += 1
         if self._tries >= MOST_TRIES:
-            self._log(f"given up, the prompt cannot be committed: {error}")
+            self._log(f"given up, the prompt cannot be made or committed: {error}")
             return
-        self._log(f"the prompt cannot be committed, no model is asked: {error}")
+        self._log(f"the prompt cannot be made or committed, no model is asked: {error}")
         self._mind.put_back(self, delay_seconds=RETRY_SECONDS)
 
     def _say(self, text: str) -> None:

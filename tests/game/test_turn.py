@@ -119,6 +119,28 @@ def test_a_prompt_that_cannot_be_committed_is_not_sent_and_is_tried_again(
 
 
 @pytest.mark.req("S2-27")
+@pytest.mark.parametrize("table", ["component", "cardassignment", "note", "turn", "lorebook"])
+def test_what_cannot_be_read_for_a_turn_is_read_again_later(stage, logged, table):
+    from django.db import connection
+    from django.db.utils import OperationalError
+
+    model = stage.talks_with("Aye.")
+    refused = []
+
+    def locked(execute, sql, *args):
+        if sql.startswith("SELECT") and f'FROM "evennia_ai_{table}' in sql:
+            refused.append(sql)
+            raise OperationalError("database is locked")
+        return execute(sql, *args)
+
+    with connection.execute_wrapper(locked):
+        stage.says(stage.anna, "Oren, hello?")
+    assert refused and model.requests == []
+    stage.passes(5)
+    assert stage.screen_of(stage.ben)[-1] == 'Oren says, "Aye."'
+    assert not any("Traceback" in line for line in logged)
+
+
 def test_an_event_that_cannot_be_committed_asks_nothing_and_is_kept(stage, logged, monkeypatch):
     def refuse(*args, **kwargs):
         raise StoreError("the disk is full")
