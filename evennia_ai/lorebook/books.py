@@ -5,8 +5,9 @@ files. A file that cannot be read raises and changes nothing; what could be read
 notice on the book. The file's own JSON is not kept here: whoever stores it keeps it whole.
 """
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Annotated, Any, Final
 
@@ -112,12 +113,26 @@ def _entries(
     named = listed.items() if isinstance(listed, dict) else enumerate(listed)
     entries: list[LoreEntry] = []
     notices: list[str] = []
+    times: Counter[str] = Counter()
     for index, (name, entry) in enumerate(named):
         at = f"{where}.entries[{one_line(str(name))}]"
         made, found = read_entry(entry, label=label, index=index, default_uid=str(name), where=at)
+        times[made.uid] += 1
+        if times[made.uid] > 1:
+            made = _told_apart(made, times, label)
         entries.append(made)
         notices += [f"entry {made.uid}: {notice}" for notice in found]
     return tuple(entries), notices
+
+
+def _told_apart(entry: LoreEntry, times: Counter[str], label: str) -> LoreEntry:
+    """The entry under an id that no other has (Card V3 does not promise that ids are unique)."""
+    number = times[entry.uid]
+    while (uid := f"{entry.uid} ({number})") in times:
+        number += 1
+    times[entry.uid] = number
+    times[uid] += 1
+    return replace(entry, uid=uid, origin=f"lore:{label}#{uid}")
 
 
 def _unwrapped(data: Any, where: str) -> dict[str, Any]:

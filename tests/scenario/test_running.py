@@ -315,3 +315,11 @@ def test_what_changes_before_the_history_each_turn_is_a_notice(
         True
     ] * told
     assert run_scenario({**given, "settings": {"layout": "classic"}})["notices"] == []
+
+
+def test_entries_of_one_id_have_their_own_place_and_decorators() -> None:
+    entries = [an_entry("@@depth 1\nA.", id=7), an_entry("B.", id=7)]
+    result = run_scenario({"lorebooks": [{"book": a_book(*entries)}]})
+    assert result["placed"]["depth"] == [{"depth": 1, "role": "system", "entries": ["lamps#7"]}]
+    assert result["placed"]["after"] == ["lamps#7 (2)"]
+    assert result["decorators"] == {"lamps#7": [["depth", ["1"]]], "lamps#7 (2)": []}
