@@ -8,10 +8,13 @@ Texts are matched one by one: a key never reaches over two messages.
 The hits of a message are kept with it, so a turn scans what is new.
 """
 
+import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby, pairwise
 from typing import Final, NamedTuple
 
 from evennia_ai.prompt.messages import Message
@@ -30,6 +33,9 @@ _UNSPACED: Final = (
     (0xFF66, 0xFFDC),  # half-width kana and Hangul
     (0x20000, 0x3FFFF),  # Han
 )
+
+
+_ASCII_WORD: Final = re.compile("[0-9A-Za-z_]+")
 
 
 class Key(NamedTuple):
@@ -86,20 +92,52 @@ class KeyTable:
         written: dict[str, set[Key]] = {}
         for key in keys:
             (written if key.sensitive else folded).setdefault(key.text, set()).add(key)
-        self._folded = {text: tuple(sorted(found)) for text, found in folded.items()}
-        self._written = {text: tuple(sorted(found)) for text, found in written.items()}
+        self._folded = _Needles(folded)
+        self._written = _Needles(written)
 
     def hits(self, text: Folded) -> Hits:
         """Each key that stands in `text`, with its first place."""
         found: Hits = {}
         for haystack, needles in ((text.folded, self._folded), (text.written, self._written)):
             edges = _Edges(haystack)
-            for needle in [needle for needle in needles if needle in haystack]:
-                for key in needles[needle]:
-                    at = _first(key, haystack, edges)
-                    if at >= 0:
-                        found[key] = _span(text, key, at)
+            for key in needles.perhaps_in(haystack):
+                at = _first(key, haystack, edges)
+                if at >= 0:
+                    found[key] = _span(text, key, at)
         return found
+
+
+class _Needles:
+    """Keys by how their text begins, so that a search asks only for those that may be there.
+
+    A key to be found as a whole word that begins with one is listed under that word, any other
+    under its first two characters.
+    """
+
+    __slots__ = ("_by_start", "_by_word")
+
+    def __init__(self, keys: Mapping[str, Iterable[Key]]) -> None:
+        self._by_word: dict[str, list[tuple[str, tuple[Key, ...]]]] = {}
+        self._by_start: dict[str, list[tuple[str, tuple[Key, ...]]]] = {}
+        for text, found in keys.items():
+            is_word = text and _in_word(text[0]) and all(key.whole for key in found)
+            word = next(_words(text)) if is_word else ""
+            listed = self._by_word if is_word else self._by_start
+            listed.setdefault(word or text[:2], []).append((text, tuple(sorted(found))))
+
+    def perhaps_in(self, haystack: str) -> Iterator[Key]:
+        """The keys whose text stands in `haystack`, as a whole word or not."""
+        there: list[tuple[str, tuple[Key, ...]]] = []
+        if self._by_word:
+            for word in self._by_word.keys() & set(_words(haystack)):
+                there += self._by_word[word]
+        if self._by_start:
+            pairs = map("".join, pairwise(haystack))
+            for start in self._by_start.keys() & {"", *haystack, *pairs}:
+                there += self._by_start[start]
+        for text, keys in there:
+            if text in haystack:
+                yield from keys
 
 
 def hits_of(message: Message, table: KeyTable, *, slot: object, with_name: bool) -> Hits:
@@ -179,6 +217,14 @@ def _stands_alone(text: str, start: int, end: int) -> bool:
     return not (runs_on_left or runs_on_right)
 
 
+def _words(text: str) -> Iterator[str]:
+    """The longest runs of characters that make one word with their neighbours."""
+    if text.isascii():
+        return (found[0] for found in _ASCII_WORD.finditer(text))
+    return ("".join(run) for in_word, run in groupby(text, _in_word) if in_word)
+
+
+@lru_cache(maxsize=4096)
 def _in_word(char: str) -> bool:
     """Whether a character makes one word with its neighbours."""
     if char.isascii():

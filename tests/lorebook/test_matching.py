@@ -105,6 +105,45 @@ def test_hostile_keys_and_texts_are_found_out_quickly():
     assert time.perf_counter() - started < 3
 
 
+TINY = "ab B_1é\u0301船か ẞ-"
+
+
+@given(
+    st.text(alphabet=TINY, max_size=30),
+    st.lists(
+        st.tuples(st.text(alphabet=TINY, min_size=1, max_size=5), st.booleans(), st.booleans())
+    ),
+)
+def test_many_keys_are_found_where_each_alone_is_found(text, wanted):
+    keys = [make_key(key, sensitive=sensitive, whole=whole) for key, sensitive, whole in wanted]
+    hits = KeyTable(keys).hits(searchable(text))
+    alone = [KeyTable([key]).hits(searchable(text)) for key in keys]
+    assert hits == {key: span for one in alone for key, span in one.items()}
+    assert set(hits) == {key for key in keys if stands(key, text)}
+
+
+def stands(key, text):
+    """Whether the key stands in the text, asked place by place."""
+    text = text if key.sensitive else text.casefold()
+    places = [at for at in range(len(text) + 1) if text.startswith(key.text, at)]
+    ends = [(at, at + len(key.text)) for at in places]
+    return any(not key.whole or not (inside(text, a) or inside(text, b)) for a, b in ends)
+
+
+def inside(text, at):
+    """Whether a word goes on over this place."""
+    return 0 < at < len(text) and all(c in "abB_1é\u0301ẞs" for c in text[at - 1 : at + 1])
+
+
+def test_a_large_book_costs_a_message_what_it_says_and_not_what_the_book_holds():
+    words = [f"word{n}" for n in range(30_000)]
+    table = KeyTable(make_key(word, sensitive=False, whole=True) for word in words)
+    texts = [searchable(" ".join(words[n * 70 : n * 70 + 250])) for n in range(400)]
+    started = time.perf_counter()
+    assert all(len(table.hits(text)) == 250 for text in texts)
+    assert time.perf_counter() - started < 3
+
+
 @given(st.text(max_size=30), st.text(min_size=1, max_size=4), st.booleans())
 def test_what_is_found_is_the_key_and_whole_words_are_a_subset(text, key, sensitive):
     span = found(key, text, sensitive=sensitive, whole=False)
