@@ -172,3 +172,28 @@ def test_speaking_takes_no_time_whatever_is_said(stage, output):
     output.speak(stage.npc, "$pad(x,3000000) $space(9999999)" * 50)
     assert time.perf_counter() - started < 0.2
     assert len(stage.anna.screen.sent[0]) < 5000
+
+
+def test_a_pose_that_ends_in_a_pipe_leaves_what_follows_alone(stage, output):
+    output.pose(stage.npc, "points at the mast |")
+    assert stage.ben.screen.plain() == ["Oren points at the mast "]
+
+
+def test_an_npc_is_not_sent_what_it_says_itself(stage, output):
+    sent = []
+    stage.npc.msg = lambda *args, **kwargs: sent.append(args)
+    output.speak(stage.npc, "Aye.")
+    output.pose(stage.npc, "nods.")
+    assert sent == []
+
+
+def test_talk_respects_a_hook_that_forbids_or_changes_speech(stage, output):
+    stage.talks_with("Aye.")
+    stage.anna.at_pre_say = lambda message, **kwargs: ""
+    assert not output.talk(stage.anna, stage.npc, "Oren, hello")
+    stage.passes()
+    assert stage.ben.screen.plain() == []
+    stage.anna.at_pre_say = lambda message, **kwargs: f"{message}, hic"
+    assert output.talk(stage.anna, stage.npc, "hello")
+    stage.passes()
+    assert stage.ben.screen.plain()[0] == 'Anna says to Oren, "hello, hic"'

@@ -7,6 +7,7 @@ from evennia.objects.objects import DefaultCharacter
 from evennia.utils.create import create_object
 
 from evennia_ai.game.perception import AISpeakerMixin
+from evennia_ai.game.utterance import uttered
 
 
 class SpeakingCharacter(AISpeakerMixin, DefaultCharacter):
@@ -170,3 +171,10 @@ def test_a_players_character_that_has_a_mind_too_is_a_person(stage, heard):
     cora.__dict__["sessions"] = stage.anna.sessions
     cora.at_say("hello again")
     assert [(event.hops, event.speaker_rank) for event in heard] == [(1, "NPC"), (0, "Player")]
+
+
+def test_one_utterance_that_arrives_twice_is_heard_once(stage, heard):
+    with uttered(stage.anna, "hello", kind="say"):
+        for line in ('Anna says, "hello"', "Anna calls: hello"):
+            stage.npc.msg((line, {"type": "say"}), from_obj=stage.anna)
+    assert [event.text for event in heard] == ["hello"]
