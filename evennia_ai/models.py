@@ -88,8 +88,8 @@ class ComponentRevision(models.Model):
         return f"{self.key} {self.number} {self.action}"
 
 
-class Card(models.Model):
-    """A character card: the file's own JSON, to the letter."""
+class Source(models.Model):
+    """A file of somebody's: its own JSON, to the letter."""
 
     name = models.CharField(max_length=_NAME, unique=True)
     source = models.TextField()
@@ -98,8 +98,15 @@ class Card(models.Model):
     added_by = models.CharField(max_length=_NAME)
     added_at = models.FloatField()
 
+    class Meta:
+        abstract = True
+
     def __str__(self) -> str:
         return self.name
+
+
+class Card(Source):
+    """A character card."""
 
 
 class CardAssignment(models.Model):
@@ -114,18 +121,8 @@ class CardAssignment(models.Model):
         return f"{self.npc_ref}: {self.card_id}"
 
 
-class Lorebook(models.Model):
-    """A lorebook: the file's own JSON, to the letter."""
-
-    name = models.CharField(max_length=_NAME, unique=True)
-    source = models.TextField()
-    sha256 = models.CharField(max_length=_SHA256)
-    revision = models.PositiveIntegerField(default=1)
-    added_by = models.CharField(max_length=_NAME)
-    added_at = models.FloatField()
-
-    def __str__(self) -> str:
-        return self.name
+class Lorebook(Source):
+    """A lorebook."""
 
 
 class LorebookAttachment(models.Model):

@@ -7,29 +7,12 @@ from typing import Final
 from evennia_ai.prompt.columns import clipped, padded, visible
 from evennia_ai.prompt.components import GAME, HISTORY_ID, PromptComponent
 from evennia_ai.prompt.tokens import ESTIMATE
-from evennia_ai.store.revisions import ComponentRevision
+from evennia_ai.store.revisions import VALUE_FIELDS, ComponentRevision
 
 WIDTH: Final = 78
 _KEY_COLUMNS: Final = 30
 _HEADINGS: Final = f"{'role':9} {'depth':>10} {'order':>7} {'on':3} tokens"
 HEAD: Final = f"{'ID':>5}  {padded('key', _KEY_COLUMNS)} {_HEADINGS}"
-# What a builder may look up in the list of revisions.
-_SHOWN_FIELDS: Final = (
-    "id",
-    "key",
-    "name",
-    "description",
-    "content",
-    "role",
-    "enabled",
-    "injection_depth",
-    "injection_order",
-    "placement",
-    "volatile",
-    "trust",
-    "priority",
-    "required",
-)
 
 
 def listed(components: Iterable[PromptComponent]) -> list[str]:
@@ -136,7 +119,7 @@ def _last_change(revisions: Sequence[ComponentRevision]) -> str:
 
 def _differences(revision: ComponentRevision) -> Iterator[str]:
     """What a revision changed, field by field, the first of a text only."""
-    for field in _SHOWN_FIELDS:
+    for field in VALUE_FIELDS:
         before = getattr(revision.old, field, None)
         after = getattr(revision.new, field, None)
         if revision.old is None and revision.new is not None:
