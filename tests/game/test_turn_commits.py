@@ -1,0 +1,174 @@
+"""What a turn commits, and when: before the model is asked, and before anything is said."""
+
+import pytest
+
+from evennia_ai.llm.chat import sent_sha256
+from evennia_ai.store import conversations, turns
+from evennia_ai.store.errors import StoreError
+
+
+@pytest.mark.req("S2-01")
+def test_the_facts_of_a_turn_are_committed_before_the_call_and_are_not_history(stage):
+    stored = []
+
+    def answer(request):
+        (room,) = conversations.conversations_of(stage.npc.ai.ref)
+        stored.append([(r.kind.value, r.body) for r in conversations.records_of(room)])
+        return "Aye."
+
+    model = stage.talks_with(answer)
+    stage.says(stage.anna, "Oren?")
+    stage.says(stage.ben, "Oren?")
+    kind, facts = stored[0][1]
+    assert kind == "context_block"
+    assert facts in [message.content for message in model.requests[0].messages]
+    assert facts not in [message.content for message in model.requests[1].messages]
+
+
+@pytest.mark.req("S2-01")
+def test_inside_the_call_everything_sent_is_already_stored(stage):
+    checked = []
+
+    def answer(request):
+        stored = turns.last_turn(stage.npc.ai.ref)
+        assert stored.state == "open"
+        records = conversations.records(stored.manifest.record_ids)
+        bodies = {record.body for record in records}
+        rendered = {m.content for m in stored.manifest.messages if hasattr(m, "content")}
+        for message in request.messages:
+            bare = message.content.removeprefix("Anna: ")
+            assert message.content in rendered or bare in bodies
+            checked.append(bare)
+        return "Aye."
+
+    stage.talks_with(answer)
+    stage.says(stage.anna, "Oren, a word.")
+    stage.says(stage.anna, "And another.")
+    assert "Oren, a word." in checked
+    assert "And another." in checked
+
+
+@pytest.mark.req("S2-27")
+def test_a_prompt_that_cannot_be_committed_is_not_sent_and_is_tried_again(
+    stage, logged, monkeypatch
+):
+    def refuse(*args, **kwargs):
+        raise StoreError("the disk is full")
+
+    model = stage.talks_with("Aye.")
+    with monkeypatch.context() as patch:
+        patch.setattr(turns, "begin", refuse)
+        stage.says(stage.anna, "Oren?")
+    assert model.requests == []
+    assert stage.records() == [("user", "Anna", "Oren?")]
+    assert "the disk is full" in logged[-1]
+    stage.passes(5)
+    assert len(model.requests) == 1
+    assert stage.screen_of(stage.anna)[-1] == 'Oren says, "Aye."'
+
+
+@pytest.mark.req("S2-27")
+@pytest.mark.parametrize("table", ["component", "cardassignment", "note", "turn", "lorebook"])
+def test_what_cannot_be_read_for_a_turn_is_read_again_later(stage, logged, table):
+    from django.db import connection
+    from django.db.utils import OperationalError
+
+    model = stage.talks_with("Aye.")
+    refused = []
+
+    def locked(execute, sql, *args):
+        if sql.startswith("SELECT") and f'FROM "evennia_ai_{table}' in sql:
+            refused.append(sql)
+            raise OperationalError("database is locked")
+        return execute(sql, *args)
+
+    with connection.execute_wrapper(locked):
+        stage.says(stage.anna, "Oren, hello?")
+    assert refused and model.requests == []
+    stage.passes(5)
+    assert stage.screen_of(stage.ben)[-1] == 'Oren says, "Aye."'
+    assert not any("Traceback" in line for line in logged)
+
+
+def test_an_event_that_cannot_be_committed_asks_nothing_and_is_kept(stage, logged, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise StoreError("the disk is full")
+
+    model = stage.talks_with("Aye.")
+    with monkeypatch.context() as patch:
+        patch.setattr(conversations, "append", refuse)
+        stage.says(stage.anna, "Oren?")
+        stage.says(stage.ben, "Fog again.")
+    assert model.requests == []
+    assert stage.npc.ai.status().unrecorded == 2
+    stage.passes(5)
+    assert [record[1:] for record in stage.records()][:2] == [
+        ("Anna", "Oren?"),
+        ("Ben", "Fog again."),
+    ]
+    assert len(model.requests) == 1
+
+
+@pytest.mark.req("S2-27")
+def test_a_prompt_that_can_never_be_committed_is_given_up(stage, logged, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise StoreError("the disk is full")
+
+    model = stage.talks_with("Aye.")
+    monkeypatch.setattr(turns, "begin", refuse)
+    stage.says(stage.anna, "Oren?")
+    for _ in range(5):
+        stage.passes(10)
+    assert model.requests == []
+    assert "given up" in logged[-1]
+
+
+def test_a_reply_that_cannot_be_committed_is_not_said(stage, logged, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise StoreError("the disk is full")
+
+    stage.talks_with("Aye.")
+    monkeypatch.setattr(turns, "finish", refuse)
+    stage.says(stage.anna, "Oren?")
+    assert stage.screen_of(stage.ben) == ['Anna says, "Oren?"']
+    assert "nothing is said" in logged[-1]
+
+
+@pytest.mark.req("S2-32")
+def test_what_is_lost_while_the_database_is_away_is_noted_once(stage, logged, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise StoreError("the disk is full")
+
+    stage.talks_with(*["Aye."] * 3, queue_limit=3)
+    with monkeypatch.context() as patch:
+        patch.setattr(conversations, "append", refuse)
+        for number in range(10):
+            stage.says(stage.anna, f"Ben, {number}")
+    stage.passes(5)
+    assert [record[2] for record in stage.records()] == [
+        "Ben, 0",
+        "Ben, 1",
+        "Ben, 2",
+        "Too much was said at once; some of it will go unanswered.",
+    ]
+    assert "7 events were not recorded" in logged[-1]
+
+
+def test_a_turn_knows_which_model_it_asked_and_which_prompt(stage):
+    stage.talks_with("Aye.")
+    stage.says(stage.anna, "Oren?")
+    stored = turns.last_turn(stage.npc.ai.ref)
+    assert stored.manifest.model == "scripted"
+    assert stored.manifest.sha256 == stage.npc.ai.last_report().sha256
+    (record,) = conversations.records([stored.event_record])
+    assert record.body == "Oren?"
+
+
+@pytest.mark.req("S2-16")
+def test_the_manifest_has_the_hash_of_exactly_what_was_sent(stage):
+    model = stage.talks_with("Aye.")
+    stage.says(stage.anna, "Oren?")
+    manifest = turns.last_turn(stage.npc.ai.ref).manifest
+    (request,) = model.requests
+    assert manifest.sent_sha256 == sent_sha256(request.messages)
+    assert manifest.sent_sha256 != manifest.sha256  # the speaker's label was put before the text
