@@ -65,10 +65,15 @@ class Fitted(NamedTuple):
 
 @dataclass(slots=True)
 class _Admitted:
-    """Pieces admitted so far, the tokens spent, and verdicts as soon as one did not fit."""
+    """Pieces admitted so far, the tokens spent, and verdicts as soon as one did not fit.
+
+    `opened` are the keys of the messages that admitted pieces share; the first piece of one pays
+    for what a message costs.
+    """
 
     kept: list[Piece]
     tokens: int
+    opened: set[str]
     judged: list[Verdict] | None = None
 
 
@@ -86,8 +91,7 @@ def fit(
     `fixed` are the event and tool messages with their tokens, always kept; `cut` is the index the
     history was cut at before. BudgetError: what is required does not fit.
     """
-    framing = counter.per_prompt + _joints(pieces) * counter.per_message
-    spent = framing + sum(tokens for _, tokens in fixed)
+    spent = counter.per_prompt + sum(tokens for _, tokens in fixed)
     steady = [piece for piece in pieces if piece.claim.tier is not Tier.YIELDING]
     admitted = _admit(steady, spent, rules=rules, counter=counter, fixed=fixed)
     room = rules.limit_tokens - admitted.tokens
@@ -95,14 +99,16 @@ def fit(
     first, history_tokens = _cut(history, room, floor, rules=rules, counter=counter)
     if len(steady) < len(pieces):
         yielding = [piece for piece in pieces if piece.claim.tier is Tier.YIELDING]
-        _admit_yielding(yielding, admitted, room - history_tokens, cut_moved=first > floor)
+        left = 0 if first > floor else room - history_tokens
+        _admit_yielding(yielding, admitted, left, counter=counter)
+    framing = counter.per_prompt + len(admitted.opened) * counter.per_message
     total = admitted.tokens + history_tokens
     return Fitted(admitted.kept, first, total, framing, history_tokens, admitted.judged)
 
 
-def _joints(pieces: Sequence[Piece]) -> int:
-    """How many messages the pieces share; each costs what a message costs."""
-    return len({piece.claim.joint.key for piece in pieces if piece.claim.joint is not None})
+def _joints(pieces: Sequence[Piece]) -> set[str]:
+    """The keys of the messages that pieces share; each costs what a message costs."""
+    return {piece.claim.joint.key for piece in pieces if piece.claim.joint is not None}
 
 
 def _admit(
@@ -113,12 +119,13 @@ def _admit(
     counter: TokenCounter,
     fixed: Sequence[tuple[str, int]],
 ) -> _Admitted:
-    total = spent + sum(piece.tokens for piece in pieces)
+    opened = _joints(pieces)
+    total = spent + len(opened) * counter.per_message + sum(piece.tokens for piece in pieces)
     if total <= rules.limit_tokens and not rules.reserves:
-        return _Admitted(list(pieces), total)
+        return _Admitted(list(pieces), total, opened)
     ranked = sorted(pieces, key=lambda piece: _rank(piece, rules.reserves))
-    _check_required(ranked, spent, rules.limit_tokens, fixed)
-    admitted = _Admitted([], spent)
+    _check_required(ranked, rules.limit_tokens, fixed, counter)
+    admitted = _Admitted([], spent, set())
     admitted.judged = [
         _admit_one(piece, admitted, rules=rules, counter=counter) for piece in ranked
     ]
@@ -133,21 +140,34 @@ def _rank(piece: Piece, reserves: Mapping[str, Reserve]) -> tuple[int, float, in
 
 
 def _check_required(
-    ranked: Sequence[Piece], spent: int, limit: int, fixed: Sequence[tuple[str, int]]
+    ranked: Sequence[Piece], limit: int, fixed: Sequence[tuple[str, int]], counter: TokenCounter
 ) -> None:
-    required = [(p.claim.origin, p.tokens) for p in ranked if p.claim.tier is Tier.REQUIRED]
-    if spent + sum(tokens for _, tokens in required) > limit:
-        framing = spent - sum(tokens for _, tokens in fixed)
-        raise BudgetError(limit, [("framing", framing), *required, *fixed])
+    required = [piece for piece in ranked if piece.claim.tier is Tier.REQUIRED]
+    framing = counter.per_prompt + len(_joints(required)) * counter.per_message
+    costs = [("framing", framing), *((p.claim.origin, p.tokens) for p in required), *fixed]
+    if sum(tokens for _, tokens in costs) > limit:
+        raise BudgetError(limit, costs)
+
+
+def _opening(piece: Piece, admitted: _Admitted, counter: TokenCounter) -> int:
+    """What the piece pays for the message it shares, as the first one in it."""
+    joint = piece.claim.joint
+    return 0 if joint is None or joint.key in admitted.opened else counter.per_message
+
+
+def _take(piece: Piece, admitted: _Admitted, opening: int) -> None:
+    admitted.kept.append(piece)
+    admitted.tokens += piece.tokens + opening
+    admitted.opened |= _joints((piece,))
 
 
 def _admit_one(
     piece: Piece, admitted: _Admitted, *, rules: BudgetRules, counter: TokenCounter
 ) -> Verdict:
     """Keep, shorten or skip one piece; `admitted` is this stage's own running result."""
-    before = rules.limit_tokens - admitted.tokens
+    opening = _opening(piece, admitted, counter)
     reserve = rules.reserves.get(piece.claim.key)
-    room = before
+    room = rules.limit_tokens - admitted.tokens - opening
     if reserve is None and piece.claim.tier is not Tier.REQUIRED:
         room -= rules.reserves.get(HISTORY_KEY, Reserve()).min_tokens
     wanted = piece
@@ -155,8 +175,7 @@ def _admit_one(
         wanted = _shortened(piece, reserve, room, counter)
     if wanted.tokens > room:
         return _dropped(piece, room)
-    admitted.kept.append(wanted)
-    admitted.tokens += wanted.tokens
+    _take(wanted, admitted, opening)
     fits = wanted.fits()
     return replace(fits, reason=f"{fits.reason}, {room} were left")
 
@@ -215,20 +234,20 @@ def _cut(
 
 
 def _admit_yielding(
-    yielding: Sequence[Piece], admitted: _Admitted, room: int, *, cut_moved: bool
+    yielding: Sequence[Piece], admitted: _Admitted, room: int, *, counter: TokenCounter
 ) -> None:
     """Dialogue examples: only what room the history leaves, nothing where history itself is cut."""
-    room = 0 if cut_moved else room
     judged = [piece.fits() for piece in admitted.kept]
     judged = judged if admitted.judged is None else admitted.judged
     for piece in sorted(yielding, key=lambda p: (-p.claim.priority, p.rank)):
-        if piece.tokens <= room:
-            room -= piece.tokens
-            admitted.kept.append(piece)
-            admitted.tokens += piece.tokens
+        opening = _opening(piece, admitted, counter)
+        if piece.tokens + opening <= room:
+            room -= piece.tokens + opening
+            _take(piece, admitted, opening)
             judged.append(piece.fits())
         else:
-            reason = f"gives way to the history: needs {piece.tokens} tokens, {room} were left"
+            needed = piece.tokens + opening
+            reason = f"gives way to the history: needs {needed} tokens, {room} were left"
             judged.append(replace(_dropped(piece, room), reason=reason))
     admitted.judged = judged
 
