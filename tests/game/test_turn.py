@@ -277,6 +277,18 @@ def test_a_reply_nobody_waits_for_any_more_is_dropped(stage, happens, why):
     assert "assistant" not in [record[0] for record in stage.records()]
 
 
+def test_a_failure_nobody_waits_for_any_more_says_no_fallback_line(stage, logged):
+    model = Pending()
+    stage.install(model)
+    stage.says(stage.anna, "Oren?")
+    stage.npc.ai.disable()
+    model.asked[0][1].errback(ModelUnavailable("stub", "no connection"))
+    stage.passes()
+    assert stage.screen_of(stage.ben) == ['Anna says, "Oren?"']
+    assert stage.npc.ai.status().last_turn.outcome == "dropped: the NPC was switched off"
+    assert logged == []
+
+
 def test_a_reply_of_an_npc_that_was_deleted_is_dropped(stage, logged):
     model = Pending()
     stage.install(model)
