@@ -9,7 +9,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -24,6 +24,8 @@ MAX_NOTICES: Final = 20
 
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+
+_NESTED: Final = (dict, list)
 
 # pydantic's error type -> what was wanted, in our words.
 _WANTED: Final = {
@@ -79,20 +81,19 @@ def check_plain(value: Any, *, kind: str, where: str) -> None:
     file of aliases costs no more than it is long; one that holds itself is too deep.
     """
     deepest: dict[int, int] = {}
-    waiting: list[tuple[Any, int]] = [(value, 1)]
+    waiting: list[tuple[Iterable[Any], int]] = [([value], 1)]
     while waiting:
-        item, depth = waiting.pop()
-        if isinstance(item, dict | list):
+        items, depth = waiting.pop()
+        for item in items:
+            if not isinstance(item, _NESTED):
+                if problem := _problem(item):
+                    raise FormatError(kind, f"{where}: {problem}")
+                continue
             if depth > MAX_NESTING:
                 raise FormatError(kind, _too_deep(where))
-            if deepest.get(id(item), 0) >= depth:
-                continue
-            if isinstance(item, dict) and not all(isinstance(name, str) for name in item):
-                raise FormatError(kind, f"{where}: a member's name is not text; put it in quotes")
-            deepest[id(item)] = depth
-            waiting += [(child, depth + 1) for child in _children(item)]
-        elif problem := _problem(item):
-            raise FormatError(kind, f"{where}: {problem}")
+            if item and deepest.get(id(item), 0) < depth:
+                deepest[id(item)] = depth
+                waiting += _inside(item, depth + 1, kind=kind, where=where)
 
 
 def as_format_error(error: ValidationError, *, kind: str, where: str) -> FormatError:
@@ -116,8 +117,17 @@ def few(notices: Iterable[str]) -> tuple[str, ...]:
     return tuple(once[:MAX_NOTICES]) + ((f"and {more} more like these",) if more > 0 else ())
 
 
-def _children(item: dict[Any, Any] | list[Any]) -> list[Any]:
-    return item if isinstance(item, list) else [*item, *item.values()]
+def _inside(
+    item: dict[Any, Any] | list[Any], depth: int, *, kind: str, where: str
+) -> Iterator[tuple[Iterable[Any], int]]:
+    """What is to be looked at in a list or an object, and how deep it stands."""
+    if isinstance(item, list):
+        yield item, depth
+        return
+    if not all(isinstance(name, str) for name in item):
+        raise FormatError(kind, f"{where}: a member's name is not text; put it in quotes")
+    yield item.keys(), depth
+    yield item.values(), depth
 
 
 def _problem(item: Any) -> str:

@@ -5,6 +5,7 @@ nesting without end. YAML also refuses aliases, which a small file can multiply 
 """
 
 import re
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -30,12 +31,14 @@ def read_document(path: Path, *, kind: str) -> Any:
 def read_bytes(path: Path, *, kind: str) -> bytes:
     """The bytes of a file; FormatError for one that cannot be read or is too large."""
     try:
-        if path.is_file() and path.stat().st_size > MAX_BYTES:
-            raise FormatError(kind, f"{path}: the file is larger than {MAX_BYTES} bytes")
-        return path.read_bytes()
+        with path.open("rb") as file:  # a device has no size and may have no end
+            content = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise FormatError(kind, f"{path}: cannot be read: {reason}") from error
+    if len(content) > MAX_BYTES:
+        raise FormatError(kind, f"{path}: the file is larger than {MAX_BYTES} bytes")
+    return content
 
 
 def read_text(path: Path, *, kind: str) -> str:
@@ -69,7 +72,7 @@ def yaml_values(text: str, *, kind: str, where: str) -> Any:
         raise FormatError(kind, f"{where}: is no YAML: {_in_one_line(error)}") from error
     except RecursionError as error:
         raise FormatError(kind, f"{where}: is nested too deeply; make it flatter") from error
-    except ValueError as error:
+    except (ValueError, ArithmeticError) as error:  # a number that Python does not make
         raise FormatError(kind, f"{where}: is no YAML: {error}") from error
     check_plain(values, kind=kind, where=where)
     return values
@@ -94,7 +97,8 @@ def _strict_loader() -> Any:
             made = super().construct_mapping(node, deep=deep)
             if len(made) < len(node.value):
                 keys = [getattr(key, "value", None) for key, _ in node.value]
-                twice = next((key for key in keys if keys.count(key) > 1), keys[0])
+                times = Counter(str(key) for key in keys)
+                twice = next((key for key in keys if times[str(key)] > 1), keys[0])
                 line = node.start_mark.line + 1
                 raise yaml.YAMLError(f"key '{twice}' is there twice in the block of line {line}")
             return made

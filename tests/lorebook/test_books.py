@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evennia_ai.lorebook.books import MAX_ENTRIES, read_book
-from evennia_ai.lorebook.foreign import parse_json
+from evennia_ai.lorebook.foreign import check_plain, parse_json
 from evennia_ai.prompt.errors import FormatError, NotYetError
 from tests.lorebook.builders import a_book, a_world_entry, an_entry, awake, reasons, texts
 
@@ -302,6 +302,22 @@ def test_err_text_that_is_no_strict_json_is_refused(text, problem):
     with pytest.raises(FormatError) as caught:
         parse_json(text, kind="card", where="x.json")
     assert caught.value.message.startswith(f"x.json: {problem}")
+
+
+@pytest.mark.req("S3-08")
+@pytest.mark.parametrize("unit", ["[],", "0,", '"a",', '{"a":[]},', "[[[]]],"])
+def test_a_million_values_are_looked_at_in_linear_time(unit):
+    started = time.perf_counter()
+    value, _ = parse_json(f"[{unit * 300_000}1]", kind="card", where="x.json")
+    assert len(value) == 300_001
+    assert time.perf_counter() - started < 3
+
+
+def test_a_value_that_holds_itself_is_too_deep():
+    loop: list[object] = []
+    loop.append({"again": loop})
+    with pytest.raises(FormatError, match="nested more than 64 deep"):
+        check_plain(loop, kind="card", where="x")
 
 
 def test_a_byte_order_mark_passes_and_members_written_twice_are_noticed():
