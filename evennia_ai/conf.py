@@ -234,7 +234,7 @@ _SETTINGS: Final = (
     _Setting(
         id="E016",
         field="max_source_characters",
-        default=16_000_000,
+        default=4_000_000,
         wanted="a whole number from 1000 on",
         accepts=_whole(1000),
     ),

@@ -136,6 +136,14 @@ def test_a_file_over_the_limit_is_refused_by_its_size(stage, folder):
     assert store.card_names() == ()
 
 
+def test_a_file_of_too_many_characters_is_refused_before_it_is_read_as_a_card(stage, folder):
+    (folder / "big.json").write_bytes(b"[" * 2000)
+    with override_settings(EVENNIA_AI_MAX_SOURCE_CHARACTERS=1000):
+        told = stage.builds("card/import big.json")
+    assert "has 2000 characters and the limit is 1000" in told
+    assert store.card_names() == ()
+
+
 def test_a_byte_order_mark_is_no_part_of_the_card(stage, folder):
     (folder / "bom.json").write_bytes(b"\xef\xbb\xbf" + json.dumps(OREN).encode())
     stage.builds("card/import bom.json")
@@ -186,7 +194,7 @@ def test_a_cards_depth_of_99999_lands_at_the_top_of_the_history_and_nowhere_else
 def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, folder):
     stage.builds("card/import oren")
     for typed, words in BAD_INPUT.items():
-        assert words in one_line(stage.builds(typed)), typed
+        assert words.lower() in one_line(stage.builds(typed)).lower(), typed
         assert store.card_names() == ("Oren Tallow",), typed
         assert store.card_of(str(stage.npc.id)) is None, typed
 

@@ -121,11 +121,18 @@ def file_in(folder: Path, name: str) -> bytes:
             " (EVENNIA_AI_MAX_SOURCE_CHARACTERS); nothing was imported."
         )
     try:
-        return path.read_bytes()
+        content = path.read_bytes()
     except OSError as error:
         raise CommandError(
             f"{name} cannot be read: {error.strerror}; nothing was imported."
         ) from error
+    characters = len(content.decode("utf-8", "replace"))
+    if characters > conf().max_source_characters:  # told before the work of reading it
+        raise CommandError(
+            f"{name} has {characters} characters and the limit is {conf().max_source_characters}"
+            " (EVENNIA_AI_MAX_SOURCE_CHARACTERS); nothing was imported."
+        )
+    return content
 
 
 def offered(folder: Path) -> list[str]:
