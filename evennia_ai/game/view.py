@@ -19,7 +19,6 @@ from evennia_ai.cards.reading import card_from_text
 from evennia_ai.compose import ComposeRules
 from evennia_ai.conf import Conf
 from evennia_ai.lorebook.books import Lorebook, read_book
-from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.components import GAME, PromptComponent, Scope
 from evennia_ai.prompt.contexts import CONVERSATION
 from evennia_ai.prompt.errors import FormatError
@@ -189,7 +188,7 @@ def _note(note: StoredNote) -> AuthorsNote:
 
 def _rules(conf: Conf) -> ComposeRules:
     limit = conf.context_tokens - conf.reply_tokens
-    return ComposeRules(budget=BudgetRules(limit_tokens=limit), layout=conf.layout)
+    return ComposeRules(budget=CONVERSATION.budget(limit), layout=conf.layout)
 
 
 def _revisions(sources: Sources) -> dict[str, str]:

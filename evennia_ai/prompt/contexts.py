@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
-from evennia_ai.prompt.budget import Reserve
+from evennia_ai.prompt.budget import BudgetRules, Reserve
 from evennia_ai.prompt.components import STATIC_IDS, PromptComponent
 from evennia_ai.prompt.errors import ContextError
 from evennia_ai.prompt.registry import ComponentRegistry
@@ -53,8 +53,14 @@ class PromptContext:
     def restricted(self, layer: "PromptContext") -> "PromptContext":
         """This context with `layer` on top, which can take away and never add.
 
-        ContextError: the layer overrides a field that would give a component more weight.
+        ContextError: the layer overrides a field that would give a component more weight, or
+        reserves room for one.
         """
+        if layer.reserves:
+            raise ContextError(
+                f"layer '{layer.name}' over context '{self.name}' reserves room for"
+                f" {', '.join(sorted(layer.reserves))}; a layer may only restrict"
+            )
         for key, fields in layer.overrides.items():
             wrong = sorted(set(fields) - _RESTRICTING)
             if wrong:
@@ -74,6 +80,12 @@ class PromptContext:
     def applied(self, registry: ComponentRegistry) -> tuple[PromptComponent, ...]:
         """The registry's components as this context wants them; those left out are disabled."""
         return tuple(self._applied(component) for component in registry)
+
+    def budget(self, limit_tokens: int) -> BudgetRules:
+        """The rules of a prompt of at most `limit_tokens`; the context may ask for fewer."""
+        lower = _lower(self.limit_tokens, limit_tokens)
+        assert lower is not None  # one of the two is a number
+        return BudgetRules(limit_tokens=lower, reserves=self.reserves)
 
     def _applied(self, component: PromptComponent) -> PromptComponent:
         fields = dict(self.overrides.get(component.key, {}))

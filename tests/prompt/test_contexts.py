@@ -2,6 +2,7 @@
 
 import pytest
 
+from evennia_ai.prompt.budget import BudgetRules, Reserve
 from evennia_ai.prompt.contexts import (
     AUTONOMOUS,
     CONVERSATION,
@@ -77,6 +78,20 @@ def test_a_layer_cannot_give_a_text_more_weight(field: str) -> None:
     layer = PromptContext(name="layer", overrides={"mood": {field: 1}})
     with pytest.raises(ContextError, match="a layer may only restrict"):
         CONVERSATION.restricted(layer)
+
+
+def test_a_layer_reserves_no_room() -> None:
+    layer = PromptContext(name="layer", reserves={"mood": Reserve(min_tokens=50)})
+    with pytest.raises(ContextError, match="reserves room for mood; a layer may only restrict"):
+        CONVERSATION.restricted(layer)
+
+
+def test_a_context_budgets_no_more_than_the_model_has() -> None:
+    reserves = {"mood": Reserve(min_tokens=50)}
+    context = PromptContext(name="brief", limit_tokens=1000, reserves=reserves)
+    assert context.budget(4000) == BudgetRules(limit_tokens=1000, reserves=reserves)
+    assert context.budget(600).limit_tokens == 600
+    assert CONVERSATION.budget(600) == BudgetRules(limit_tokens=600)
 
 
 def test_a_layer_changes_no_priority() -> None:
