@@ -5,6 +5,7 @@ that is not in the command's own table stops it: one line is said and nothing is
 evennia_ai become that one line too.
 """
 
+import re
 from collections.abc import Generator, Mapping
 from types import GeneratorType
 from typing import Any, ClassVar, Final
@@ -20,6 +21,8 @@ _GAMES_OWN: Any = class_from_module(settings.COMMAND_DEFAULT_CLASS)
 # The game's own class, with its hooks, where it splits switches and "=" as Evennia's does.
 COMMAND_CLASS: Any = _GAMES_OWN if issubclass(_GAMES_OWN, MuxCommand) else MuxCommand
 BUILDER_LOCK: Final = "cmd:perm({key}) or perm(Builder)"
+
+_WORD: Final = re.compile(r"[a-z]+ ")
 
 # What `func` may give back to Evennia: nothing, or a generator that asks questions.
 Run = Generator[Any, Any, None] | None
@@ -49,9 +52,13 @@ class StrictCommand(COMMAND_CLASS):
         try:
             done = getattr(self, self.verbs[self._verb()])()
         except EvenniaAIError as error:
-            self.say(str(error))
+            self.say(_sentence(str(error)))
             return None
         return self._asked(done) if isinstance(done, GeneratorType) else None
+
+    def get_help(self, caller: Any, cmdset: Any) -> str:
+        """Evennia's hook: the help text, whose braces the screen shows as they are."""
+        return str(self.__doc__).replace("{", "{{")
 
     def wanted(self, usage: str) -> str:
         """What stands left of "=", which must be something; `usage` is what is said if not."""
@@ -81,23 +88,30 @@ class StrictCommand(COMMAND_CLASS):
     def _verb(self) -> str:
         """The switch that was meant: exact, or the only one that begins so."""
         if not self.switches:
-            if self.args.startswith("/"):
+            if self.args.startswith("/") and self.args.strip(" /"):
                 raise CommandError(
                     f"Write the switch right behind the command: {self.key}{self.args}"
                 )
-            return ""
+            if not self.args.startswith("/"):
+                return ""
         if len(self.switches) > 1:
             raise CommandError(
                 f"{self.key} takes one switch at a time, not /{'/'.join(self.switches)};"
                 " nothing was changed."
             )
-        return _matching(self.switches[0].lower(), [verb for verb in self.verbs if verb])
+        return _matching("".join(self.switches).lower(), [verb for verb in self.verbs if verb])
 
     def _asked(self, questions: Generator[Any, Any, None]) -> Generator[Any, Any, None]:
         try:
             yield from questions
         except EvenniaAIError as error:
-            self.say(str(error))
+            self.say(_sentence(str(error)))
+
+
+def _sentence(text: str) -> str:
+    """An error's text as a sentence; what it begins with may be a name, so only words change."""
+    begin = text[:1].upper() + text[1:] if _WORD.match(text) else text
+    return begin if begin.endswith((".", "!", "?", ":")) else f"{begin}."
 
 
 def _matching(typed: str, known: list[str]) -> str:

@@ -25,10 +25,12 @@ class ComponentValueError(EvenniaAIError):
 class UnknownComponentError(EvenniaAIError):
     """No component has this key or id."""
 
-    def __init__(self, wanted: object, known: Sequence[str] = ()) -> None:
+    def __init__(self, wanted: object, known: Sequence[str] = (), *, where: str = "") -> None:
         self.wanted = wanted
+        self.where = where
+        scope = f" of the scope {where}" if where else ""
         near = f"; known keys are {', '.join(known)}" if known else ""
-        super().__init__(f"there is no component {_shown(wanted)}{near}")
+        super().__init__(f"there is no component {_shown(wanted)}{scope}{near}")
 
 
 class DuplicateComponentError(EvenniaAIError):

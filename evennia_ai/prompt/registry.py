@@ -75,7 +75,8 @@ class ComponentRegistry:
             for component in self.components:
                 if component.id == wanted and component.scope == scope:
                     return component
-        raise UnknownComponentError(wanted, [c.key for c in self.components if c.scope == scope])
+        known = [c.key for c in self.components if c.scope == scope]
+        raise UnknownComponentError(wanted, known, where="" if scope == GAME else str(scope))
 
     def created(self, component: PromptComponent) -> "ComponentRegistry":
         """With one component more; its key and ID must be free in its scope."""

@@ -75,7 +75,7 @@ def revision(key: str, number: int, *, scope: Scope) -> ComponentRevision:
     row = rows.filter(number=number).first()
     if row is None:
         known = [str(n) for n in rows.order_by("number").values_list("number", flat=True)]
-        raise NotStoredError(f"revision of component '{key}'", number, known)
+        raise NotStoredError(f"revision of component '{key}' with number", number, known)
     return _value(row)
 
 

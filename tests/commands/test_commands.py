@@ -13,6 +13,7 @@ from evennia_ai.commands.setup.card import CmdCard
 from evennia_ai.commands.setup.component import CmdComponent
 from evennia_ai.commands.setup.note import CmdNote
 from evennia_ai.commands.talk import CmdTalk
+from tests.commands.stage import on_screen
 
 FOR_BUILDERS = (CmdComponent, CmdCard, CmdNote, CmdAI)
 ALL = (*FOR_BUILDERS, CmdTalk)
@@ -24,6 +25,11 @@ def test_the_help_text_has_usage_and_examples(command):
     assert "Usage:\n" in text
     examples = text.split("Examples:\n")[1].split("\n\n")[0]
     assert [line for line in examples.splitlines() if line.strip().startswith(command.key)]
+
+
+def test_braces_in_the_help_text_are_shown_as_they_are():
+    assert "{{char}}" in CmdComponent.__doc__
+    assert "{{char}}" in on_screen(CmdComponent().get_help(None, None))
 
 
 @pytest.mark.parametrize("command", ALL)

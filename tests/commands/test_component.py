@@ -88,7 +88,7 @@ MISSPELT = (
 def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, mood):
     before = everything()
     for typed, words in BAD_INPUT.items():
-        assert words in one_line(stage.builds(typed)), typed
+        assert words.lower() in one_line(stage.builds(typed)).lower(), typed
         assert everything() == before, typed
 
 
@@ -280,6 +280,19 @@ def test_the_list_can_be_of_one_scope(stage, mood):
     told = stage.builds("component @npc:oren")
     assert f"temper@npc:#{stage.npc.id}" in told
     assert "system_prompt" not in told
+
+
+def test_the_list_of_a_scope_without_components_says_so(stage, mood):
+    assert "No component has the scope @npc:oren" in one_line(stage.builds("component @npc:oren"))
+
+
+def test_a_key_that_only_another_scope_has_is_refused_naming_the_scope(stage, mood):
+    told = one_line(stage.builds("component/off mood@npc:oren"))
+    assert told == f"There is no component 'mood' of the scope npc:{stage.npc.id}."
+
+
+def test_a_slash_without_a_switch_names_the_switches(stage):
+    assert "/ is no switch of this command: /create, /edit" in one_line(stage.builds("component/"))
 
 
 def test_one_component_is_shown_in_full_with_who_changed_it_last(stage, mood):

@@ -90,3 +90,17 @@ def test_a_static_component_can_be_edited(stage):
 def test_colour_codes_in_the_editor_are_shown_as_text(stage, mood):
     store.update("mood", by="Mara", content="|rred|n {x}")
     assert "|rred|n {x}" in on_screen(stage.sent(stage.builder, "component/edit mood"))
+
+
+@pytest.mark.parametrize("leaving", [[":wq"], [":q", "y"]])
+def test_what_could_not_be_saved_is_shown_when_the_editor_is_left(stage, mood, leaving):
+    stage.builds("component/edit mood", "My |rlong|n line.")
+    store.update("mood", by="Tam", content="Tam's words.")
+    told = stage.builds(*leaving)
+    assert "changed by Tam" in told
+    assert told.rstrip().endswith("The air is heavy.\nMy |rlong|n line.")
+    assert component("mood").content == "Tam's words."
+
+
+def test_leaving_after_saving_says_nothing_of_a_loss(stage, mood):
+    assert stage.builds("component/edit mood", "One.", ":wq").rstrip().endswith("Left the editor.")

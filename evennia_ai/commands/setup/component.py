@@ -60,7 +60,7 @@ class CmdComponent(StrictCommand):
     Examples:
       component
       component mood
-      component/create mood = 1200, system: The air smells of {{weather}}.
+      component/create mood = 1200, system: {{char}} smells the sea.
       component/create mood@npc:oren = 1200: Oren is in a foul temper.
       component/depth mood = 2
       component/depth mood = normal
@@ -114,6 +114,9 @@ class CmdComponent(StrictCommand):
         if self.lhs:
             scope = scope_named(self.caller, self.lhs[1:], registry=registry)
             components = [c for c in components if c.scope == scope]
+            if not components:
+                self.say(f"No component has the scope {self.lhs}; 'component' alone lists all.")
+                return
         self.show("\n".join(listing.listed(components)))
 
     def create(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from evennia.utils.eveditor import EvEditor
 
 from evennia_ai.commands.setup.listing import labelled
-from evennia_ai.commands.shown import shown_line
+from evennia_ai.commands.shown import shown_block, shown_line
 from evennia_ai.prompt.components import PromptComponent, Scope
 from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.store import components as store
@@ -51,6 +51,7 @@ def save_content(caller: Any, text: str) -> bool:
             content=text,
         )
     except EvenniaAIError as error:
+        edited["refused"] = text
         caller.msg(shown_line(f"Not saved: {error}"))
         return False
     _remember(caller, saved, by=edited["by"])
@@ -59,9 +60,14 @@ def save_content(caller: Any, text: str) -> bool:
 
 
 def leave_editor(caller: Any) -> None:
-    """Forget what was edited, for EvEditor."""
+    """Forget what was edited, for EvEditor; show what could not be saved, which `:wq` left too."""
+    refused = _edited(caller).get("refused")
     caller.attributes.remove(ATTRIBUTE, category=CATEGORY)
-    caller.msg("Left the editor; what you did not save is gone.")
+    if refused is None:
+        caller.msg("Left the editor.")
+        return
+    caller.msg("Left the editor. This was not saved; copy what you still need:")
+    caller.msg(shown_block(refused))
 
 
 def _remember(caller: Any, component: PromptComponent, *, by: str) -> None:
