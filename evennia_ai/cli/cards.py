@@ -7,10 +7,9 @@ from evennia_ai.cards.card import Card, greetings, notes_in
 from evennia_ai.cli.output import write_json, write_lines
 from evennia_ai.cli.refusals import FINDING
 from evennia_ai.lorebook.books import read_book
-from evennia_ai.prompt.columns import visible, wrapped
+from evennia_ai.prompt.columns import WIDTH, visible, wrapped
 from evennia_ai.scenario.files import card_file
 
-WIDTH = 78
 _TEXTS = (
     *("description", "personality", "scenario", "system_prompt", "post_history_instructions"),
     "mes_example",

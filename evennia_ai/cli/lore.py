@@ -9,11 +9,9 @@ from evennia_ai.cli.output import write_json, write_lines
 from evennia_ai.cli.refusals import FINDING
 from evennia_ai.lorebook.books import Lorebook, read_book
 from evennia_ai.lorebook.entries import LoreEntry
-from evennia_ai.prompt.columns import clipped, first_line, visible
+from evennia_ai.prompt.columns import WIDTH, clipped, first_line, visible
 from evennia_ai.prompt.errors import FormatError
 from evennia_ai.scenario.files import book_file
-
-WIDTH = 78
 
 
 def show(path: Path, *, as_json: bool) -> int:

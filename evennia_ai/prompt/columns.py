@@ -9,6 +9,9 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+WIDTH: Final = 78
+"""Columns of a line where nobody says otherwise."""
+
 _HOSTILE: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff]"

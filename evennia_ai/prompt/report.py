@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from evennia_ai.prompt.columns import (
+    WIDTH,
     clipped,
     columns,
     comma_lines,
@@ -24,7 +25,6 @@ from evennia_ai.prompt.messages import Block, Message, Part, Role
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.prompt.trace import Verdict, about
 
-WIDTH: Final = 78
 # Kind of origin -> its mark in the token bar and its name in the legend.
 KINDS: Final[Mapping[str, tuple[str, str]]] = {
     "component": ("C", "components"),

@@ -14,13 +14,12 @@ from evennia_ai.cards.reading import card_from_bytes, card_from_text
 from evennia_ai.commands.naming import npc_named
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand
 from evennia_ai.conf import conf
-from evennia_ai.prompt.columns import clipped, first_line, visible
+from evennia_ai.prompt.columns import WIDTH, clipped, first_line, visible
 from evennia_ai.prompt.errors import FormatError
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store import cards as store
 from evennia_ai.store.cards import StoredCard
 
-WIDTH: Final = 78
 _MOST_FILES: Final = 40
 _MOST_ENTRIES: Final = 12
 _BYTES_PER_CHARACTER: Final = 4
@@ -91,7 +90,7 @@ class CmdCard(StrictCommand):
         content = file_in(folder, self.lhs)
         card = card_from_bytes(content)
         text = content.decode("utf-8-sig")
-        stored = store.save_card(self.rhs or card.name, text, by=self.typed_by)
+        stored = store.save_card(as_stored(self.rhs or card.name), text, by=self.typed_by)
         self.show("\n".join(described(stored, card)))
 
     def assign(self) -> None:
@@ -106,9 +105,14 @@ class CmdCard(StrictCommand):
 
 def card_named(wanted: str) -> StoredCard:
     """The card of this name, written in whatever case; NotStoredError names those there are."""
+    return store.get_card(as_stored(wanted))
+
+
+def as_stored(wanted: str) -> str:
+    """`wanted` in the case in which a card of that name is stored; without one, as it is."""
     names = store.card_names()
     same = [name for name in names if name.casefold() == wanted.casefold()]
-    return store.get_card(same[0] if wanted not in names and len(same) == 1 else wanted)
+    return same[0] if wanted not in names and len(same) == 1 else wanted
 
 
 def file_in(folder: Path, name: str) -> bytes:

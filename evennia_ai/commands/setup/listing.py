@@ -4,12 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from evennia_ai.prompt.columns import clipped, padded, visible
+from evennia_ai.prompt.columns import WIDTH, clipped, padded, visible
 from evennia_ai.prompt.components import GAME, HISTORY_ID, PromptComponent
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store.revisions import VALUE_FIELDS, ComponentRevision
 
-WIDTH: Final = 78
 _KEY_COLUMNS: Final = 30
 _HEADINGS: Final = f"{'role':9} {'depth':>10} {'order':>7} {'on':3} tokens"
 HEAD: Final = f"{'ID':>5}  {padded('key', _KEY_COLUMNS)} {_HEADINGS}"
