@@ -1,7 +1,7 @@
 """The thread with the asyncio loop."""
 
 import asyncio
-from threading import get_ident
+from threading import Event, get_ident
 
 import pytest
 from twisted.internet.defer import CancelledError
@@ -21,7 +21,16 @@ async def _forever() -> None:
 def test_a_result_is_made_in_the_bridge_and_delivered_outside(
     bridge: AsyncBridge, reactor: Handover
 ) -> None:
-    ran_in = reactor.outcome_of(bridge.run(_thread))
+    waited_for = Event()
+
+    async def thread() -> int:
+        while not waited_for.is_set():  # one that ends before would be handed over from here
+            await asyncio.sleep(0.001)
+        return get_ident()
+
+    result = bridge.run(thread)
+    waited_for.set()
+    ran_in = reactor.outcome_of(result)
     assert ran_in != get_ident()
     assert reactor.called_from == {ran_in}
 
