@@ -109,7 +109,7 @@ def status_lines(npc: Any) -> list[str]:
     lines = [
         f"{npc.key} (#{npc.id}): {state}",
         f"  answers by     {status.endpoint} ({where}){breaker}",
-        f"  card           {status.card or 'none'}",
+        f"  card           {status.card or f'none; card/assign {npc.key} = <card> gives one'}",
         f"  conversations  {talks or 'none'}",
         f"  last turn      {_turn_in_words(status.last_turn)}",
     ]

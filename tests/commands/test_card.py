@@ -106,6 +106,12 @@ def test_import_under_another_name(stage, folder):
     assert store.card_names() == ("The net mender",)
 
 
+def test_import_replaces_the_card_whose_name_differs_only_in_case(stage, folder):
+    stage.builds("card/import oren.json = oren tallow")
+    assert "Card oren tallow, revision" in stage.builds("card/import oren.json")
+    assert store.card_names() == ("oren tallow",)
+
+
 def test_import_without_a_file_lists_the_folder(stage, folder):
     told = stage.builds("card/import")
     assert "oren.json" in told

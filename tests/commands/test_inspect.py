@@ -44,6 +44,10 @@ def test_status_without_an_endpoint_says_that_nobody_is_asked(stage):
     assert "offline responder (no model is asked)" in stage.builds("ai oren")
 
 
+def test_status_without_a_card_says_how_to_give_one(stage):
+    assert "none; card/assign Oren = <card> gives one" in stage.builds("ai oren")
+
+
 def test_the_bare_command_tells_who_is_here(stage):
     assert stage.builds("ai").strip() == "Oren: on"
 

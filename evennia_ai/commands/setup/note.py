@@ -119,7 +119,9 @@ class CmdNote(StrictCommand):
 
 def in_words(note: StoredNote) -> str:
     """Where a note stands and how often, in words."""
-    every = {0: "never due", 1: "always due"}.get(note.every, f"due at every {note.every} messages")
+    every = {0: "never due", 1: "always due"}.get(
+        note.every, f"due once every {note.every} messages"
+    )
     follow = "1 message follows" if note.depth == 1 else f"{note.depth} messages follow"
     tokens = ESTIMATE.count(note.content)
     return (
