@@ -258,9 +258,22 @@ def test_while_the_probe_is_out_others_are_told_so(clock: Clock) -> None:
     assert probe[0].text == "probe"
 
 
-@pytest.mark.parametrize(
-    "problem", [ModelRefused("m", 400, "too long"), ModelRubbish("m", "the text is empty")]
-)
+USELESS = [ModelRefused("m", 400, "too long"), ModelRubbish("m", "the text is empty")]
+
+
+@pytest.mark.parametrize("problem", USELESS)
+def test_a_probe_that_gets_an_answer_of_no_use_closes_the_breaker(
+    clock: Clock, problem: Exception
+) -> None:
+    guard = guarded(ScriptedModel([DEAD, DEAD, DEAD, problem]), clock)
+    for _ in range(3):
+        outcome(guard.complete(a_request()))
+    clock.advance(30)
+    assert outcome(guard.complete(a_request())) is problem
+    assert guard.breaker.state == "closed"
+
+
+@pytest.mark.parametrize("problem", USELESS)
 def test_an_answer_of_no_use_does_not_open_the_breaker(clock: Clock, problem: Exception) -> None:
     guard = guarded(ScriptedModel(lambda _: problem), clock)
     for _ in range(5):
