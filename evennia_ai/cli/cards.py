@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from evennia_ai.cards.card import Card, greetings, notes_in
+from evennia_ai.cards.components import character_book
+from evennia_ai.cli.lore import findings_of
 from evennia_ai.cli.output import write_json, write_lines
 from evennia_ai.cli.refusals import FINDING
-from evennia_ai.lorebook.books import read_book
 from evennia_ai.prompt.columns import WIDTH, visible, wrapped
 from evennia_ai.scenario.files import card_file
 
@@ -27,8 +28,11 @@ def show(path: Path, *, as_json: bool, language: str, group: bool) -> int:
 
 
 def lint(path: Path) -> int:
-    """Print what the author should know of the card and of its book."""
-    findings = list(notices_of(card_file(path)))
+    """Print what the author should know of the card, its book and entries that never wake."""
+    card = card_file(path)
+    book = character_book(card, trust="imported")
+    of_book = findings_of(book) if book else ()
+    findings = [*card.notices, *(f"lorebook: {finding}" for finding in of_book)]
     write_lines(visible(f"{path}: {finding}") for finding in findings)
     return FINDING if findings else 0
 
@@ -57,10 +61,8 @@ def described(card: Card, *, language: str, group: bool) -> dict[str, Any]:
 
 def notices_of(card: Card) -> tuple[str, ...]:
     """What is doubtful about the card and about its book."""
-    if card.character_book is None:
-        return card.notices
-    book = read_book(card.character_book, label=card.name, attach="character", trust="imported")
-    return (*card.notices, *(f"lorebook: {notice}" for notice in book.notices))
+    book = character_book(card, trust="imported")
+    return (*card.notices, *(f"lorebook: {notice}" for notice in (book.notices if book else ())))
 
 
 def _entries(card: Card) -> list[Any]:

@@ -26,7 +26,7 @@ def show(path: Path, *, as_json: bool) -> int:
 
 def lint(path: Path) -> int:
     """Print what the author should know: notices, and entries that can never be active."""
-    findings = list(_findings(read(path)))
+    findings = list(findings_of(read(path)))
     write_lines(visible(f"{path}: {finding}") for finding in findings)
     return FINDING if findings else 0
 
@@ -84,7 +84,8 @@ def _lines(book: Lorebook) -> Iterator[str]:
     yield from (visible(f"notice: {notice}") for notice in book.notices)
 
 
-def _findings(book: Lorebook) -> Iterator[str]:
+def findings_of(book: Lorebook) -> Iterator[str]:
+    """What is doubtful about the book, and which entries can never be active."""
     yield from book.notices
     for entry in book.entries:
         if entry.refused:

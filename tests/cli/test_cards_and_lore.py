@@ -123,3 +123,13 @@ def test_a_member_that_is_there_twice_in_a_book_is_a_finding(call, write) -> Non
     scenario = write("s.json", {"lorebooks": [name]})
     notices = call("compose", scenario, "--json").json["notices"]
     assert [notice.endswith(f"twice.json: {finding}") for notice in notices] == [True]
+
+
+def test_the_lint_of_a_card_names_entries_that_never_wake(call, write) -> None:
+    card = a_card(an_entry("Oil is dear.", "/oil/", use_regex=True, id=4))
+    linted = call("card", "lint", write("tilda.json", card))
+    assert linted.status == 1
+    assert linted.out == (
+        "tilda.json: lorebook: entry 4: needs regex keys, which this version does not have\n"
+    )
+    assert call("card", "show", "tilda.json", "--json").json["notices"] == []
