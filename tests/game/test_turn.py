@@ -1,10 +1,13 @@
 """The turn, from what a player types to what the room reads."""
 
+import json
+
 import pytest
 from twisted.internet.defer import Deferred
 
 from evennia_ai.llm.errors import ModelUnavailable
-from evennia_ai.store import turns
+from evennia_ai.prompt.components import GAME
+from evennia_ai.store import lorebooks, turns
 from evennia_ai.store.components import update
 
 
@@ -360,3 +363,16 @@ def test_an_npc_in_the_middle_of_a_turn_stays_in_memory(stage):
     model.reply(0, "Aye.")
     stage.passes()
     assert stage.npc.at_idmapper_flush() is True
+
+
+def test_a_responder_may_quote_only_lore_that_reached_the_prompt(stage):
+    lore = {"keys": ["bell"], "content": "The bell is cracked.", "extensions": {}, "enabled": True}
+    book = {"entries": [{**lore, "insertion_order": 1, "use_regex": False}]}
+    lorebooks.save_book("bells", json.dumps(book), by="tests")
+    lorebooks.attach("bells", GAME, by="tests")
+    model = stage.talks_with("Aye.", "Aye.", context_tokens=400, reply_tokens=300)
+    stage.says(stage.anna, "Oren, the bell?")
+    update("system_prompt", content="rope " * 60, by="tests")
+    stage.says(stage.anna, "Oren, the bell?")
+    quoted = [[passage.text for passage in request.passages] for request in model.requests]
+    assert quoted == [["The bell is cracked."], []]
