@@ -98,7 +98,7 @@ class _WorldEntry(BaseModel):
     comment: str | None = None
     content: Content = ""
     constant: bool | None = None
-    selective: bool | None = True
+    selective: bool | None = None
     selectiveLogic: int | None = None  # noqa: N815  (their name)
     order: Number = 100
     position: int | None = None

@@ -324,3 +324,11 @@ def test_a_byte_order_mark_passes_and_members_written_twice_are_noticed():
     value, notices = parse_json('\ufeff{"a": 1, "b": 2, "a": 3}', kind="card", where="x")
     assert value == {"a": 3, "b": 2}
     assert notices == ("member 'a' is there twice; the last counts",)
+
+
+@pytest.mark.parametrize(
+    ("fields", "counting"), [({}, ()), ({"selective": True}, ("sea",)), ({"selective": False}, ())]
+)
+def test_second_keys_of_a_world_file_count_only_where_it_is_selective(fields, counting):
+    entry = {"uid": 0, "key": ["dragon"], "keysecondary": ["sea"], "content": "C.", **fields}
+    assert read_book({"entries": {"0": entry}}).entries[0].secondary_keys == counting
