@@ -4,6 +4,7 @@ A `Report` is what is worth keeping of a `Prompt` once it was sent: plain values
 and back. `trace_lines` and `explain_lines` make the same text of it everywhere.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
@@ -210,7 +211,7 @@ def explain_lines(report: Report, item: str, *, width: int = WIDTH) -> list[str]
     `item` is an origin such as `component:mood`, its bare key, or a message's number such as `3`.
     """
     number = item.removeprefix("#")
-    if number.isascii() and number.isdecimal() and int(number) < len(report.messages):
+    if number in {str(index) for index in range(len(report.messages))}:
         return _about_message(report, int(number), width)
     origin = known_item(report, item)
     if origin is None:
@@ -327,6 +328,9 @@ def _about_message(report: Report, index: int, width: int) -> list[str]:
 
 
 def _unknown(report: Report, item: str, width: int) -> list[str]:
+    if re.fullmatch(r"#?-?[0-9]+", item):
+        last = len(report.messages) - 1
+        return wrapped(f"there is no message {clipped(item, 20)}; they are 0 to {last}", width)
     origins = _origins(report)
     known = {key: origin for origin in origins for key in (origin, origin.partition(":")[2])}
     near = [known[key] for key in get_close_matches(item, known, n=6, cutoff=0.4)]

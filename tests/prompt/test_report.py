@@ -139,6 +139,13 @@ def test_an_unknown_item_lists_those_near_it() -> None:
     assert line.startswith("nothing here is called moood; near it are: component:mood")
 
 
+@pytest.mark.parametrize("item", ["99", "#99", "-1", "9" * 5000])
+def test_a_number_beyond_the_messages_is_answered_with_those_there_are(item: str) -> None:
+    (line,) = explain_lines(a_report(), item)
+    assert line.startswith("there is no message ")
+    assert line.endswith(f"they are 0 to {len(a_report().messages) - 1}")
+
+
 def test_a_share_is_never_invisible_and_never_overflows() -> None:
     report = a_report()
     parts = shares(report, cells=40)
