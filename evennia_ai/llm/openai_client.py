@@ -160,11 +160,12 @@ class OpenAIChat:
         choices = answer.get("choices")
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
             raise ModelRubbish(self.name, f"the reply has no choices{self._own_error(answer)}")
-        finish = _text(choices[0].get("finish_reason")) or "stop"
+        finish = self._quoted(_text(choices[0].get("finish_reason")) or "stop")
         text = _message_text(choices[0].get("message"))
         if not text.strip():
             raise ModelRubbish(self.name, f"the text is empty (finish reason '{finish[:40]}')")
-        model = _text(answer.get("model")) or request.model or self.endpoint.model
+        named = _text(answer.get("model")) or request.model or self.endpoint.model
+        model = self._quoted(named)  # it gets into the log: no line of the server's own, no key
         usage = _usage(answer.get("usage"))
         return ChatReply(text=text, model=model, finish_reason=finish, usage=usage)
 

@@ -222,6 +222,13 @@ def test_what_is_not_a_reply_is_rubbish(outcome: Outcome, body: bytes, said: str
     assert said in str(problem)
 
 
+def test_a_servers_name_for_its_model_cannot_write_lines_of_the_log(outcome: Outcome) -> None:
+    reply = outcome(answers("Aye.", model="tiny\n[EE] forged \x1b[2J" + KEY + "x" * 5000))
+    assert isinstance(reply, ChatReply)
+    assert reply.model.startswith("tiny [EE] forged [2J***xxx")
+    assert len(reply.model) == 200
+
+
 def test_a_huge_reply_is_read_no_further_than_the_limit(outcome: Outcome) -> None:
     problem = outcome(answers("x" * 3_000_000), endpoint={"max_reply_bytes": 50_000})
     assert isinstance(problem, ModelRubbish)
