@@ -92,46 +92,53 @@ def watch(name: str) -> None:
     say(before=before, after=components.registry().get("goals").content)
 
 
+def read_everything() -> list[str]:
+    """What is stored, as a turn reads it."""
+    from evennia_ai.prompt.components import GAME
+    from evennia_ai.store import cards, components, conversations, lorebooks, notes
+
+    where = conversations.conversation("12", kind="room", place_ref="3")
+    books = lorebooks.books_for([GAME])
+    return [
+        components.registry().get("goals").content,
+        cards.card_of("12").name,
+        *(book.name for book in books),
+        *(note.content for note in notes.notes_for("12")),
+        *(message.content for message in conversations.history(where)),
+    ]
+
+
+def write_everything(number: int) -> None:
+    """A little of everything, with this number in it."""
+    from evennia_ai.history.records import NewRecord, RecordKind
+    from evennia_ai.prompt.components import GAME
+    from evennia_ai.store import cards, components, conversations, lorebooks, notes
+
+    components.update("goals", by="Mira", content=f"goal {number}")
+    cards.save_card("oren", json.dumps({"n": number}), by="Mira")
+    cards.assign("12", "oren", by="Mira")
+    lorebooks.save_book("harbour", json.dumps({"n": number}), by="Mira")
+    lorebooks.attach("harbour", GAME, by="Mira")
+    notes.set_note("12", by="Mira", content=f"note {number}")
+    where = conversations.conversation("12", kind="room", place_ref="3")
+    new = NewRecord(kind=RecordKind.EVENT, role="user", body=f"line {number}")
+    conversations.append(where, [new])
+
+
 def live(_: str) -> None:
     """Write a little of everything with real commits; then count the queries of reading it."""
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
-    from evennia_ai.history.records import NewRecord, RecordKind
-    from evennia_ai.prompt.components import GAME
-    from evennia_ai.store import cards, components, conversations, lorebooks, notes
-
-    def read() -> list[str]:
-        where = conversations.conversation("12", kind="room", place_ref="3")
-        books = lorebooks.books_for([GAME])
-        return [
-            components.registry().get("goals").content,
-            cards.card_of("12").name,
-            *(book.name for book in books),
-            *(note.content for note in notes.notes_for("12")),
-            *(message.content for message in conversations.history(where)),
-        ]
-
-    def write(number: int) -> None:
-        components.update("goals", by="Mira", content=f"goal {number}")
-        cards.save_card("oren", json.dumps({"n": number}), by="Mira")
-        cards.assign("12", "oren", by="Mira")
-        lorebooks.save_book("harbour", json.dumps({"n": number}), by="Mira")
-        lorebooks.attach("harbour", GAME, by="Mira")
-        notes.set_note("12", by="Mira", content=f"note {number}")
-        where = conversations.conversation("12", kind="room", place_ref="3")
-        new = NewRecord(kind=RecordKind.EVENT, role="user", body=f"line {number}")
-        conversations.append(where, [new])
-
     say(ready=True)
     sys.stdin.readline()
-    write(1)
-    read()
-    write(2)
+    write_everything(1)
+    read_everything()
+    write_everything(2)
     with CaptureQueriesContext(connection) as cold:
-        read()
+        read_everything()
     with CaptureQueriesContext(connection) as warm:
-        told = read()
+        told = read_everything()
     say(told=told, cold=len(cold), warm=len(warm))
 
 
