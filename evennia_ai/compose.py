@@ -21,6 +21,7 @@ from evennia_ai.prompt.components import EVENT_ID, HISTORY_ID, TOOL_ID
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import CompiledComponents, ComponentSet, Layout
 from evennia_ai.prompt.history import History
+from evennia_ai.prompt.hot import hot_value
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.notes import AuthorsNote, Notes
 from evennia_ai.prompt.pieces import DYNAMIC, Claim, Piece, Tier, make_piece
@@ -53,7 +54,7 @@ class ComposeRules:
     dice: Dice = field(default_factory=lambda: Dice(turn="0", conversation="0"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value
 class Inputs:
     """Everything one prompt depends on, as values.
 

@@ -1,13 +1,14 @@
 """Prompt: the messages a model gets, and the account of every byte of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 
 from evennia_ai.prompt.breakpoints import CacheAccount, account, breakpoints
 from evennia_ai.prompt.budget import Fitted
 from evennia_ai.prompt.expansion import Layout
 from evennia_ai.prompt.history import History
+from evennia_ai.prompt.hot import hot_value
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.pieces import Piece
 from evennia_ai.prompt.placement import slot_of
@@ -15,7 +16,7 @@ from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value
 class Prompt:
     """What `compose` returns.
 
