@@ -24,6 +24,9 @@ VISITOR: Final = "the visitor"
 
 MOST_COMPANY: Final = 20
 
+NAMES: Final = frozenset({"char", "user", "speaker"})
+"""What templates may name in the game: `inputs` gives the first two, composing the speaker."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Talk:

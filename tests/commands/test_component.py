@@ -117,6 +117,12 @@ def test_create_stores_what_was_typed(stage):
     assert "tide (1201)" in told
 
 
+def test_create_tells_a_name_that_nothing_is_called(stage):
+    told = stage.builds("component/create tide = 1301: The tide is {{tide}}, {{char}}.")
+    assert "Nothing is called {{tide}}, so it is sent as it stands" in told
+    assert "Nothing is called" not in stage.builds("component/create sea = 1303: Hail, {{user}}.")
+
+
 def test_create_without_a_role_makes_a_system_message(stage):
     stage.builds("component/create tide = 1201: Low.")
     assert component("tide").role == "system"

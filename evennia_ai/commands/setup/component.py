@@ -137,7 +137,8 @@ class CmdComponent(StrictCommand):
             ),
             by=self.typed_by,
         )
-        self.say(f"Made {listing.labelled(made)} ({made.id}), role {made.role}.")
+        names = listing.names_in_words(made)
+        self.say(f"Made {listing.labelled(made)} ({made.id}), role {made.role}.{names}")
         if not made.content:
             open_editor(self.caller, made, by=self.typed_by)
 

@@ -4,8 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
+from evennia_ai.game.gather import NAMES
 from evennia_ai.prompt.columns import WIDTH, clipped, padded, visible
 from evennia_ai.prompt.components import GAME, HISTORY_ID, PromptComponent
+from evennia_ai.prompt.template import compile_template
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store.revisions import VALUE_FIELDS, ComponentRevision
 
@@ -44,6 +46,17 @@ def shown(component: PromptComponent, revisions: Sequence[ComponentRevision]) ->
     if not c.content.strip():
         return [*lines, "  no content: it gives no message"]
     return [*lines, f"  content, about {ESTIMATE.count(c.content)} tokens:", "", c.content]
+
+
+def names_in_words(component: PromptComponent) -> str:
+    """A sentence about names in the text that no value will ever have; "" where all are known."""
+    template = compile_template(component.content, trust=component.trust)
+    unknown = [name for name in template.names if name not in NAMES]
+    if not unknown:
+        return ""
+    written = ", ".join(f"{{{{{name}}}}}" for name in unknown)
+    known = ", ".join(f"{{{{{name}}}}}" for name in sorted(NAMES))
+    return f" Nothing is called {written}, so it is sent as it stands; there are {known}."
 
 
 def place_in_words(component: PromptComponent) -> str:
