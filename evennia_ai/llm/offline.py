@@ -65,7 +65,8 @@ class OfflineResponder:
     """A `ChatModel` that answers at once, from the request's passages alone.
 
     It says the one or two sentences with the most words of the question; where none has any, the
-    first sentence of the best constant passage; where there is none, `fallback`.
+    first sentence of the best constant passage that it has not said yet; where there is none,
+    `fallback`.
     """
 
     offline: Final = True
@@ -93,7 +94,7 @@ def answer(request: ChatRequest) -> str:
     found = sorted(_sentences(request.passages, asked, request.speaker), key=lambda s: s.rank)
     best = found[0] if found and found[0].overlap else None
     if best is None:
-        return _constant(request.passages, found)
+        return _constant(request, found)
     return _spoken([best, *_seconding(best, found[1:])])
 
 
@@ -159,9 +160,10 @@ def _seconding(best: Sentence, others: Iterable[Sentence]) -> list[Sentence]:
     return []
 
 
-def _constant(passages: Sequence[Passage], found: Sequence[Sentence]) -> str:
-    """The first sentence of the best constant passage."""
-    constant = [sentence for sentence in found if passages[sentence.place[0]].constant]
+def _constant(request: ChatRequest, found: Sequence[Sentence]) -> str:
+    """The first sentence of the best constant passage that was not said in this conversation."""
+    said = "\n".join(m.content for m in request.messages if m.role == "assistant")
+    constant = [s for s in found if request.passages[s.place[0]].constant and s.text not in said]
     return _spoken(constant[:1])
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evennia_ai.llm.chat import Passage
+from evennia_ai.llm.chat import ChatMessage, Passage
 from evennia_ai.llm.offline import ANSWER_CHARACTERS, OfflineResponder
 from tests.llm.builders import a_passage, a_request
 from tests.llm.test_resilience import outcome
@@ -76,6 +76,14 @@ def test_without_a_fitting_sentence_the_best_constant_passage_is_quoted() -> Non
     low = a_passage("Nets are dear.", constant=True)
     high = a_passage("Fish is cheap. Salt is not.", score=2.0, constant=True)
     assert said("Do you know any songs?", LIGHT, low, high) == "Fish is cheap."
+
+
+def test_a_constant_passage_is_gone_through_before_the_fallback_is_said() -> None:
+    fish = a_passage("Fish is cheap. Salt is not.", constant=True)
+    heard: list[ChatMessage] = []
+    for answer in ("Fish is cheap.", "Salt is not.", "Hm."):
+        assert said("Any songs?", fish, messages=tuple(heard)) == answer
+        heard.append(ChatMessage(role="assistant", content=answer))
 
 
 @pytest.mark.parametrize("passages", [(), (FERRY, LIGHT), (a_passage("", constant=True),)])
