@@ -5,6 +5,7 @@ from evennia.commands.default.cmdset_character import CharacterCmdSet as Default
 from evennia.commands.default.cmdset_session import SessionCmdSet as DefaultSessionCmdSet
 from evennia.commands.default.cmdset_unloggedin import UnloggedinCmdSet as DefaultUnloggedinCmdSet
 
+from commands.pose import CmdPose
 from evennia_ai.commands.cmdset import AICmdSet
 
 
@@ -12,9 +13,10 @@ class CharacterCmdSet(DefaultCharacterCmdSet):
     """What a character in play can do."""
 
     def at_cmdset_creation(self) -> None:
-        """Add the commands of evennia_ai, the one line a game of your own needs."""
+        """Add the commands of evennia_ai, the one line a game of your own needs; a safe pose."""
         super().at_cmdset_creation()
         self.add(AICmdSet)
+        self.add(CmdPose)
 
 
 class AccountCmdSet(DefaultAccountCmdSet):

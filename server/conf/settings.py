@@ -28,6 +28,9 @@ AMP_PORT = _ports.amp
 AMP_INTERFACE = HOST
 ALLOWED_HOSTS = ["localhost", HOST]
 REST_API_ENABLED = True
+# Evennia takes link markup out of a typed line in time that grows with the cube of its length:
+# its default of 6,000 characters lets one line hold everybody up for seconds.
+MAX_CHAR_LIMIT = 1500
 
 # Layout: there is no `typeclasses` and no `web` folder here
 BASE_ACCOUNT_TYPECLASS = "evennia.accounts.accounts.DefaultAccount"
