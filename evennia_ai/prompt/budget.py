@@ -237,19 +237,23 @@ def _admit_yielding(
     yielding: Sequence[Piece], admitted: _Admitted, room: int, *, counter: TokenCounter
 ) -> None:
     """Dialogue examples: only what room the history leaves, nothing where history itself is cut."""
-    judged = [piece.fits() for piece in admitted.kept]
-    judged = judged if admitted.judged is None else admitted.judged
+    steady = [*admitted.kept]
+    answers: list[tuple[Piece, Verdict | None]] = []  # each piece, and why it is not kept
     for piece in sorted(yielding, key=lambda p: (-p.claim.priority, p.rank)):
         opening = _opening(piece, admitted, counter)
-        if piece.tokens + opening <= room:
-            room -= piece.tokens + opening
+        needed = piece.tokens + opening
+        refused = None
+        if needed <= room:
+            room -= needed
             _take(piece, admitted, opening)
-            judged.append(piece.fits())
         else:
-            needed = piece.tokens + opening
             reason = f"gives way to the history: needs {needed} tokens, {room} were left"
-            judged.append(replace(_dropped(piece, room), reason=reason))
-    admitted.judged = judged
+            refused = replace(_dropped(piece, room), reason=reason)
+        answers.append((piece, refused))
+    if admitted.judged is None and all(refused is None for _, refused in answers):
+        return
+    judged = [p.fits() for p in steady] if admitted.judged is None else admitted.judged
+    admitted.judged = [*judged, *(refused or piece.fits() for piece, refused in answers)]
 
 
 def _history_verdict(history: History, first: int, tokens: int) -> Verdict:
