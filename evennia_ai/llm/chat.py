@@ -5,8 +5,8 @@ fitted them to the provider (`roles.adapt`), because the prompt's hash covers th
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, fields
+from typing import Any, Final, Protocol
 
 from twisted.internet.defer import Deferred
 
@@ -99,29 +99,17 @@ class ChatModel(Protocol):
 
 def chat_messages(messages: Iterable[Message]) -> tuple[ChatMessage, ...]:
     """The messages of a prompt without what only we know about them."""
-    return tuple(
-        ChatMessage(
-            role=message.role,
-            content=message.content,
-            name=message.name,
-            tool_calls=message.tool_calls,
-            tool_call_id=message.tool_call_id,
-        )
-        for message in messages
-    )
+    return tuple(ChatMessage(**_visible(message)) for message in messages)
 
 
 def sent_sha256(messages: Iterable[ChatMessage]) -> str:
     """Hash of what goes out; the prompt's own hash where the adapter changed nothing."""
-    return digest(
-        [
-            Message(
-                role=message.role,
-                content=message.content,
-                name=message.name,
-                tool_calls=message.tool_calls,
-                tool_call_id=message.tool_call_id,
-            )
-            for message in messages
-        ]
-    )
+    return digest([Message(**_visible(message)) for message in messages])
+
+
+# What a provider sees of a message.
+_VISIBLE: Final = tuple(field.name for field in fields(ChatMessage))
+
+
+def _visible(message: Message | ChatMessage) -> dict[str, Any]:
+    return {name: getattr(message, name) for name in _VISIBLE}
