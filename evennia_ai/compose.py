@@ -153,8 +153,7 @@ def _expand(
     values: Mapping[str, str],
 ) -> _Expanded:
     counter = inputs.rules.counter
-    made = _all(inputs.components.compiled, inputs.rules, values)
-    made += notes
+    made = [*_all(inputs.components.compiled, inputs.rules, values), *notes]
     made += [_lore_piece(entry, inputs) for entry in entries]
     made += [_block_piece(block, i, counter) for i, block in enumerate(inputs.blocks)]
     if not inputs.components.is_on(DYNAMIC.key):
@@ -173,10 +172,8 @@ def _notes(inputs: Inputs, values: Mapping[str, str]) -> list[Piece | Verdict]:
 
 def _all(
     components: CompiledComponents, rules: ComposeRules, values: Mapping[str, str]
-) -> list[Piece | Verdict]:
-    return components.expand(
-        values, dice=rules.dice, counter=rules.counter, layout=rules.layout
-    ).copy()
+) -> Sequence[Piece | Verdict]:
+    return components.expand(values, dice=rules.dice, counter=rules.counter, layout=rules.layout)
 
 
 def _not_due(note: AuthorsNote, index: int, inputs: Inputs) -> Verdict | None:

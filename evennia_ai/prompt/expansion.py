@@ -4,7 +4,7 @@ A component that is asked again with the same values gives the same piece, with 
 tokens and its verdict: a turn renders and counts only what changed.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 from evennia_ai.prompt.components import HISTORY_ID, PLUGGABLE_IDS, PromptComponent
@@ -57,7 +57,7 @@ class CompiledComponents:
 
     def expand(
         self, values: Mapping[str, str], *, dice: Dice, counter: TokenCounter, layout: Layout
-    ) -> list["Piece | Verdict"]:
+    ) -> Sequence[Piece | Verdict]:
         """What each member gives for these values, in their order.
 
         Only members that read a value which changed since the last call, or that roll dice, are

@@ -81,10 +81,6 @@ class History:
         """Messages of the absolute indexes from `first` up to `stop`."""
         return self._log.messages[first - self.earlier : min(stop, self.stop) - self.earlier]
 
-    def newest(self, count: int) -> list[Message]:
-        """The newest `count` messages, oldest of them first; none for 0."""
-        return self.between(max(self.earlier, self.stop - max(count, 0)), self.stop)
-
     def fitting(self, room_tokens: int, *, counter: TokenCounter, floor: int) -> tuple[int, int]:
         """The newest messages that fit in the room: index of the oldest of them, and their tokens.
 
