@@ -1,35 +1,129 @@
-"""How lore is activated: the settings of one composition, as a value.
+"""How lore is activated: the settings of one composition and the manner of a preset, as values.
 
-`settings.lore` of a scenario is read here. A setting whose value asks for what this room does not
-do is refused by name.
+There is one engine. `ActivationRules` are what a builder may set; a `Manner` is what tells our own
+decisions (`evennia_ai`) from what SillyTavern 1.12 does (`sillytavern`), one flag for each point
+where the two differ. `settings.lore` of a scenario is read here.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from types import MappingProxyType
 from typing import Any, Final, Literal
 
+from evennia_ai.lorebook.entries import CLOCKS, ClockName
 from evennia_ai.lorebook.foreign import one_line
 from evennia_ai.prompt.components import is_plain_int
-from evennia_ai.prompt.errors import FormatError, NotYetError
+from evennia_ai.prompt.errors import FormatError
 
+Preset = Literal["evennia_ai", "sillytavern"]
 Overflow = Literal["skip", "stop"]
 Strategy = Literal["evenly", "character_first", "global_first"]
 WHERE: Final = "settings.lore"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Manner:
+    """Where the presets differ; each flag is one decision.
+
+    Order: `high_order_first` activates entries of a high order first; `ties_narrow_first` lets the
+    narrower attachment go first among equals; `ties_reversed` puts equals out in reverse.
+    Scanning: `ascii_words` bounds a word by ASCII letters, digits and `_` and looks for a key of
+    several words anywhere; `one_text` lets a pattern reach over messages; `patterns_by_form`
+    takes every /pattern/ for one; `blank_keys_match` lets a key of blanks match anything;
+    `depth_0_is_blind` keeps an entry of scan depth 0 from recursed text as well;
+    `widening_is_fresh` keeps recursed text from a scan that was widened for minimum activations.
+    Recursion: `first_pass_counts` among the steps of the limit; `levels_are_walked` even when
+    nothing recursed.
+    Groups: `groups_last_a_build`, so a group that has a member takes no other in a later pass.
+    Chance: `chance_is_inclusive`: 50 passes on a roll of exactly 50.
+    Budget: `tiers` (constants first, then by priority; else in processing order, sticky first);
+    `budget_is_open`: the sum must stay below the budget, which is 1 token at least;
+    `counts_what_recursed`: in a later pass only texts that were passed on count as spent, and
+    those of entries that had no room are passed on.
+    Timers: `rewinds` takes an effect back when the clock stands where it stood.
+    """
+
+    high_order_first: bool
+    ties_narrow_first: bool
+    ties_reversed: bool
+    ascii_words: bool
+    one_text: bool
+    patterns_by_form: bool
+    blank_keys_match: bool
+    depth_0_is_blind: bool
+    widening_is_fresh: bool
+    first_pass_counts: bool
+    levels_are_walked: bool
+    groups_last_a_build: bool
+    chance_is_inclusive: bool
+    tiers: bool
+    budget_is_open: bool
+    counts_what_recursed: bool
+    rewinds: bool
+
+
+EVENNIA_AI: Final = Manner(
+    high_order_first=False,
+    ties_narrow_first=True,
+    ties_reversed=False,
+    ascii_words=False,
+    one_text=False,
+    patterns_by_form=False,
+    blank_keys_match=False,
+    depth_0_is_blind=False,
+    widening_is_fresh=False,
+    first_pass_counts=False,
+    levels_are_walked=False,
+    groups_last_a_build=True,
+    chance_is_inclusive=False,
+    tiers=True,
+    budget_is_open=False,
+    counts_what_recursed=False,
+    rewinds=False,
+)
+SILLYTAVERN: Final = Manner(
+    high_order_first=True,
+    ties_narrow_first=False,
+    ties_reversed=True,
+    ascii_words=True,
+    one_text=True,
+    patterns_by_form=True,
+    blank_keys_match=True,
+    depth_0_is_blind=True,
+    widening_is_fresh=True,
+    first_pass_counts=True,
+    levels_are_walked=True,
+    groups_last_a_build=False,
+    chance_is_inclusive=True,
+    tiers=False,
+    budget_is_open=True,
+    counts_what_recursed=True,
+    rewinds=True,
+)
+MANNERS: Final[Mapping[Preset, Manner]] = MappingProxyType(
+    {"evennia_ai": EVENNIA_AI, "sillytavern": SILLYTAVERN}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ActivationRules:
     """How lore is activated.
 
-    `scan_depth` counts messages from the newest, the pending event among them. The budget of all
-    lore is `budget_percent` of the prompt's limit, at most `budget_tokens`. `greeting_index` is
-    the greeting the conversation began with, `group` whether several characters take part. `dice`
-    is a fixed number in [0, 1) for every roll; nothing here rolls yet.
+    `scan_depth` counts messages from the newest, the pending event among them. At most
+    `max_recursion_steps` passes follow the first (0: no limit; `sillytavern` counts the first as
+    well). With `min_activations` the scan is widened until so many entries are active or
+    `min_activations_depth_max` is reached (0: the whole history). The budget of all lore is
+    `budget_percent` of the prompt's limit, at most `budget_tokens`; where several people speak,
+    what one of them wakes takes at most `speaker_share_percent` of it and `speaker_matches`
+    entries (0: no limit). At most `most_woken` entries are looked at in one turn (0: no limit).
+    `clock` is what timers count that name none. `dice` is a fixed number in [0, 1) for every roll.
+    `dry_run` neither reads nor writes timers. `greeting_index` is the greeting the conversation
+    began with, `user_icon` the name of the player's icon, None where it is not known.
     """
 
-    rules: Literal["evennia_ai"] = "evennia_ai"
+    rules: Preset = "evennia_ai"
     scan_depth: int = 4
-    recursive: Literal[False] = False
+    recursive: bool = True
     max_recursion_steps: int = 3
     case_sensitive: bool = False
     match_whole_words: bool = True
@@ -37,43 +131,68 @@ class ActivationRules:
     budget_percent: float = 25
     budget_tokens: int | None = None
     overflow: Overflow = "skip"
-    min_activations: Literal[0] = 0
+    min_activations: int = 0
     min_activations_depth_max: int = 0
-    group_scoring: Literal[False] = False
+    group_scoring: bool = False
     strategy: Strategy = "evenly"
     dice: float | None = None
     dry_run: bool = False
-    greeting_index: int = 0
-    group: bool = False
+    clock: ClockName = "turns"
+    speaker_share_percent: float = 100
+    speaker_matches: int = 0
+    most_woken: int = 2000
+    greeting_index: int | None = 0
+    user_icon: str | None = None
+
+    @property
+    def manner(self) -> Manner:
+        """The decisions of the preset."""
+        return MANNERS[self.rules]
 
     def budget(self, limit_tokens: int) -> int:
         """Tokens that all lore may take of a prompt of `limit_tokens`."""
-        share = int(limit_tokens * self.budget_percent / 100)
+        exact = limit_tokens * self.budget_percent / 100
+        share = max(1, int(exact + 0.5)) if self.manner.budget_is_open else int(exact)
         return share if self.budget_tokens is None else min(share, self.budget_tokens)
 
 
-def read_rules(data: Mapping[str, Any]) -> ActivationRules:
-    """The rules that `settings.lore` of a scenario asks for.
+# What a preset sets that the scenario does not.
+PRESETS: Final[Mapping[Preset, Mapping[str, Any]]] = MappingProxyType(
+    {
+        "evennia_ai": {},
+        "sillytavern": {
+            "scan_depth": 2,
+            "recursive": False,
+            "max_recursion_steps": 0,
+            "overflow": "stop",
+            "strategy": "character_first",
+            "clock": "messages",
+            "most_woken": 0,
+        },
+    }
+)
 
-    FormatError: an unknown setting or a value that it cannot have. NotYetError: a value that asks
-    for what this version does not do.
+
+def read_rules(data: Mapping[str, Any], *, where: str = WHERE) -> ActivationRules:
+    """The rules that `settings.lore` of a scenario asks for: a preset, then overrides.
+
+    FormatError: an unknown setting or a value that it cannot have.
     """
     if not isinstance(data, Mapping):
-        raise FormatError("scenario", f"{WHERE}: must be an object")
+        raise FormatError("scenario", f"{where}: must be an object")
     unknown = [str(name) for name in data if name not in _ALLOWED]
     if unknown:
         names = one_line(", ".join(unknown))
         raise FormatError(
-            "scenario", f"{WHERE}: unknown setting {names}; known are {', '.join(_ALLOWED)}"
+            "scenario", f"{where}: unknown setting {names}; known are {', '.join(_ALLOWED)}"
         )
     for name, value in data.items():
         wanted = _ALLOWED[name](value)
         if wanted:
             shown = one_line(repr(value))[:60]
-            raise FormatError("scenario", f"{WHERE}.{name}: must be {wanted}, not {shown}")
-        if name in _ONLY and value != _ONLY[name]:
-            raise NotYetError(f"{name}: {str(value).lower()}", WHERE)
-    return ActivationRules(**data)
+            raise FormatError("scenario", f"{where}.{name}: must be {wanted}, not {shown}")
+    preset = PRESETS[data.get("rules", "evennia_ai")]
+    return ActivationRules(**{**preset, **data})
 
 
 # Says what is wanted where a value is not allowed, "" where it is.
@@ -123,10 +242,9 @@ _ALLOWED: Final[Mapping[str, Check]] = {
     "strategy": _one_of("evenly", "character_first", "global_first"),
     "dice": _chance_or_null,
     "dry_run": _flag,
+    "clock": _one_of(*CLOCKS),
+    "speaker_share_percent": _percent,
+    "speaker_matches": _count,
+    "most_woken": _count,
 }
-# The one value that this version does of a setting that can have others.
-_ONLY: Final[Mapping[str, Any]] = {
-    field.name: field.default
-    for field in fields(ActivationRules)
-    if field.name in ("rules", "recursive", "min_activations", "group_scoring")
-}
+assert _ALLOWED.keys() <= {field.name for field in fields(ActivationRules)}

@@ -1,0 +1,118 @@
+"""Conditions: typed questions about facts of the game, asked before an entry may wake.
+
+A condition names a fact, a test and the values it is compared with. It is data, never code. A fact
+that is not given is not met, and the verdict says so. Filters by NPC, tag, zone, kind of event or
+kind of speaker are conditions on facts of these names.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+# One fact: a text, a number, a flag, or several texts (tags, zones).
+Fact = str | int | float | bool | tuple[str, ...]
+Facts = Mapping[str, Fact]
+Test = Literal["is_any", "is_none", "at_least", "at_most", "has_any", "has_none"]
+TESTS: Final[tuple[Test, ...]] = (
+    "is_any",
+    "is_none",
+    "at_least",
+    "at_most",
+    "has_any",
+    "has_none",
+)
+
+# Facts that the game and the scenarios give; a game may add others.
+CHARACTER_NAME: Final = "character.name"
+CHARACTER_TAGS: Final = "character.tags"
+NPC_KEY: Final = "npc.key"
+NPC_TAGS: Final = "npc.tags"
+ZONES: Final = "room.zones"
+EVENT_KIND: Final = "event.kind"
+SPEAKER_KIND: Final = "speaker.kind"
+
+_WORDS: Final[Mapping[Test, str]] = {
+    "is_any": "must be",
+    "is_none": "must not be",
+    "at_least": "must be at least",
+    "at_most": "must be at most",
+    "has_any": "must have",
+    "has_none": "must not have",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """One question: does the fact pass the test against `values`?
+
+    `is_any` and `is_none` compare the whole fact with each value, `has_any` and `has_none` look
+    among the texts of a fact that has several, `at_least` and `at_most` compare numbers. Texts are
+    compared without regard to case. `kept_unknown` is whether a missing fact passes.
+    """
+
+    fact: str
+    test: Test
+    values: tuple[str | int | float | bool, ...]
+    kept_unknown: bool = False
+
+
+def unmet(conditions: tuple[Condition, ...], facts: Facts) -> str:
+    """The first condition that is not met, in words; "" where all are."""
+    for condition in conditions:
+        if problem := _problem(condition, facts):
+            return problem
+    return ""
+
+
+def _problem(condition: Condition, facts: Facts) -> str:
+    wish = f"{condition.fact} {_WORDS[condition.test]} {_shown(condition.values)}"
+    fact = facts.get(condition.fact)
+    if fact is None:
+        return "" if condition.kept_unknown else f"{wish}, and nothing is known about it"
+    met = _TESTS[condition.test](fact, condition.values)
+    found = fact if isinstance(fact, tuple) else (fact,)
+    return "" if met else f"{wish}, and it is {_shown(found) or 'nothing'}"
+
+
+def _is_any(fact: Fact, values: tuple[object, ...]) -> bool:
+    return _plain(fact) in map(_plain, values)
+
+
+def _has_any(fact: Fact, values: tuple[object, ...]) -> bool:
+    several = fact if isinstance(fact, tuple) else (fact,)
+    return not set(map(_plain, several)).isdisjoint(map(_plain, values))
+
+
+def _at_least(fact: Fact, values: tuple[object, ...]) -> bool:
+    return _is_number(fact) and all(_is_number(v) and fact >= v for v in values)  # type: ignore[operator]
+
+
+def _at_most(fact: Fact, values: tuple[object, ...]) -> bool:
+    return _is_number(fact) and all(_is_number(v) and fact <= v for v in values)  # type: ignore[operator]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _plain(value: object) -> object:
+    """A value for comparing: texts without case, flags apart from numbers."""
+    if isinstance(value, bool):
+        return ("flag", value)
+    return value.casefold() if isinstance(value, str) else value
+
+
+def _shown(values: tuple[object, ...]) -> str:
+    return " or ".join(
+        str(value).lower() if isinstance(value, bool) else str(value)[:60] for value in values[:6]
+    )
+
+
+_TESTS: Final[Mapping[Test, Callable[[Fact, tuple[object, ...]], bool]]] = {
+    "is_any": _is_any,
+    "is_none": lambda fact, values: not _is_any(fact, values),
+    "at_least": _at_least,
+    "at_most": _at_most,
+    "has_any": _has_any,
+    "has_none": lambda fact, values: not _has_any(fact, values),
+}
