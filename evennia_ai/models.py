@@ -122,7 +122,39 @@ class CardAssignment(models.Model):
 
 
 class Lorebook(Source):
-    """A lorebook."""
+    """A lorebook, and who may see and change it and its entries.
+
+    `locks` is an Evennia lock string, "" where there is none; `entry_locks` is JSON, such strings
+    by the uid of the entry.
+    """
+
+    locks = models.TextField(default="", blank=True)
+    entry_locks = models.TextField(default="{}", blank=True)
+
+
+class LorebookRevision(models.Model):
+    """One change of a lorebook; stays when the book is removed.
+
+    `source` is the text as it was after the change, "" for a removal; the locks are those the
+    book had then.
+    """
+
+    name = models.CharField(max_length=_NAME)
+    number = models.PositiveIntegerField()
+    action = models.CharField(max_length=_KINDS)
+    changed_by = models.CharField(max_length=_NAME)
+    changed_at = models.FloatField()
+    source = models.TextField(default="", blank=True)
+    locks = models.TextField(default="", blank=True)
+    entry_locks = models.TextField(default="{}", blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["name", "number"], name="evennia_ai_lorebook_number")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.number} {self.action}"
 
 
 class LorebookAttachment(models.Model):

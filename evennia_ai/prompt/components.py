@@ -34,12 +34,13 @@ _KEY: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Where a component applies: the whole game, a zone tag, a room, an NPC.
+    """Where something applies: the whole game, a zone tag, a room, an NPC, ...
 
-    `ref` names which one: "" for the game, the tag of a zone, the database id of a room or an NPC.
+    `ref` names which one: "" for the game, the tag of a zone or a faction, the database id of a
+    room, an NPC or a player's character. Factions and players have lorebooks, no components.
     """
 
-    kind: Literal["game", "zone", "room", "npc"] = "game"
+    kind: Literal["game", "zone", "room", "npc", "faction", "player"] = "game"
     ref: str = ""
 
     def __str__(self) -> str:
@@ -47,7 +48,7 @@ class Scope:
 
 
 GAME: Final = Scope()
-# From wide to narrow: the narrowest scope that has a key wins.
+# The scopes of components, from wide to narrow: the narrowest that has a key wins.
 SCOPE_RANK: Final[Mapping[str, int]] = MappingProxyType({"game": 0, "zone": 1, "room": 2, "npc": 3})
 
 
@@ -85,6 +86,9 @@ class PromptComponent:
             wanted = check(getattr(self, field))
             if wanted:
                 raise ComponentValueError(field, getattr(self, field), wanted)
+        if self.scope.kind not in SCOPE_RANK:
+            wanted = f"of the kind {', '.join(SCOPE_RANK)}; only lorebooks have others"
+            raise ComponentValueError("scope", str(self.scope), wanted)
         if self.injection_depth > 0:  # depth implies the place
             object.__setattr__(self, "placement", "history")
 

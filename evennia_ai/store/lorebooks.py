@@ -1,47 +1,62 @@
-"""Lorebooks, and where they are attached."""
+"""Lorebooks: their texts and revisions, who may touch them, and where they are attached.
 
+Two builders who edit one book: the second is told, nothing is overwritten in silence. A lock is
+kept as it is given; whether it is a lock, and what it allows whom, is for the commands.
+"""
+
+import json
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from evennia_ai import models
-from evennia_ai.prompt.components import SCOPE_RANK, Scope
+from evennia_ai.history.records import canonical_json, storable
+from evennia_ai.lorebook.books import ATTACH_RANK
+from evennia_ai.prompt.components import Scope
+from evennia_ai.prompt.errors import ComponentValueError, EditConflictError
+from evennia_ai.store import book_revisions as log
+from evennia_ai.store.book_revisions import BookChange, BookRevision
 from evennia_ai.store.cards import checked_name
 from evennia_ai.store.errors import NotStoredError
 from evennia_ai.store.snapshots import Snapshots
 from evennia_ai.store.sources import checked_source
 from evennia_ai.store.state import LOREBOOKS, changing
 
+# Scopes that name something: all but the game.
+_NAMED_KINDS: Final = ("zone", "room", "npc", "faction", "player")
+_MAX_LOCKS: Final = 2000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredBook:
-    """A lorebook as it was given; `scope` is where it was found attached, None by its name."""
+    """A lorebook as it was given; `scope` is where it was found attached, None by its name.
+
+    Two that differ in `locks` alone are the same book: what was parsed of it stays good.
+    """
 
     name: str
     source: str
     sha256: str
     revision: int
     scope: Scope | None = None
+    locks: str = field(default="", compare=False)
 
 
-def save_book(name: str, source: str, *, by: str) -> StoredBook:
+def save_book(
+    name: str, source: str, *, by: str, expected_revision: int | None = None
+) -> StoredBook:
     """Store a lorebook under `name`, in place of the one that has it.
 
-    The same text again changes nothing. FormatError: the text is no strict JSON object.
+    The same text again changes nothing. `expected_revision` is the revision the editor looked at,
+    0 where there was no book; EditConflictError says who changed it since. FormatError: the text
+    is no strict JSON object.
     """
     checked_name(name, what="lorebook")
-    digest = checked_source(source, what=f"lorebook '{name}'")
     with changing(LOREBOOKS, f"saving lorebook '{name}'"):
-        row = models.Lorebook.objects.filter(name=name).first()
-        if row is not None and row.source == source:
-            return _value(row)
-        row = row or models.Lorebook(name=name, revision=0)
-        row.source, row.sha256, row.revision = source, digest, row.revision + 1
-        row.added_by, row.added_at = by, time.time()
-        row.save()
-        _attached.all_written()
-        return _value(row)
+        row = _row_or_none(name)
+        _refuse_stale(name, row, expected_revision)
+        return _saved(name, row, source, action="updated" if row else "created", by=by)
 
 
 def get_book(name: str) -> StoredBook:
@@ -54,12 +69,74 @@ def book_names() -> tuple[str, ...]:
     return tuple(models.Lorebook.objects.order_by("name").values_list("name", flat=True))
 
 
+def remove_book(name: str, *, by: str, expected_revision: int | None = None) -> None:
+    """Remove a lorebook and its attachments; its revisions stay, and it can be reverted to one."""
+    with changing(LOREBOOKS, f"removing lorebook '{name}'"):
+        row = _row(name)
+        _refuse_stale(name, row, expected_revision)
+        row.revision = _next_number(name, row)
+        log.record_book_revision(row, action="removed", by=by)
+        row.delete()
+        _attached.all_written()
+
+
+def book_revisions(name: str) -> tuple[BookChange, ...]:
+    """All changes of a lorebook, oldest first; also of one that was removed."""
+    return log.changes(name)
+
+
+def book_revision(name: str, number: int) -> BookRevision:
+    """One change of a lorebook with the text it left; NotStoredError: there is no such number."""
+    return log.revision(name, number)
+
+
+def revert_book(name: str, number: int, *, by: str) -> StoredBook:
+    """Give a lorebook the text of an earlier revision, as a change of its own.
+
+    A book that was removed comes back with the locks it had, attached nowhere. NotStoredError:
+    there is no such revision, or it is the one that removed the book.
+    """
+    with changing(LOREBOOKS, f"reverting lorebook '{name}'"):
+        then = log.revision(name, number).source
+        if then is None:
+            raise NotStoredError("lorebook in revision", f"{name} {number}: it removed it")
+        return _saved(name, _row_or_none(name), then, action="reverted", by=by)
+
+
+def set_book_locks(name: str, locks: str, *, by: str) -> StoredBook:
+    """Say who may see and change a lorebook, as an Evennia lock string; "" takes it away."""
+    _check_locks(locks)
+    with changing(LOREBOOKS, f"locking lorebook '{name}' for {by}"):
+        row = _row(name)
+        if row.locks != locks:
+            row.locks = locks
+            row.save(update_fields=["locks"])
+            _attached.all_written()
+        return _value(row)
+
+
+def entry_locks(name: str) -> dict[str, str]:
+    """The lock strings of a lorebook's entries by their uid; entries without one are left out."""
+    return dict(json.loads(_row(name).entry_locks))
+
+
+def set_entry_locks(name: str, uid: str, locks: str, *, by: str) -> None:
+    """Say who may see and change one entry; "" takes it away."""
+    _check_locks(locks)
+    with changing(LOREBOOKS, f"locking entry {uid} of lorebook '{name}' for {by}"):
+        row = _row(name)
+        kept = json.loads(row.entry_locks)
+        kept.pop(uid, None)
+        row.entry_locks = canonical_json({**kept, uid: locks} if locks else kept)
+        row.save(update_fields=["entry_locks"])
+
+
 def attach(name: str, scope: Scope, *, by: str) -> None:
     """Let a lorebook count in `scope`; again changes nothing."""
-    row = _row(name)
+    _check_scope(scope)
     with changing(LOREBOOKS, f"attaching lorebook '{name}'"):
         models.LorebookAttachment.objects.get_or_create(
-            lorebook=row,
+            lorebook=_row(name),
             scope_kind=scope.kind,
             scope_ref=scope.ref,
             defaults={"attached_by": by, "attached_at": time.time()},
@@ -69,20 +146,19 @@ def attach(name: str, scope: Scope, *, by: str) -> None:
 
 def detach(name: str, scope: Scope, *, by: str) -> bool:
     """Let a lorebook no longer count in `scope`; whether it did."""
-    row = _row(name)
     with changing(LOREBOOKS, f"detaching lorebook '{name}' for {by}"):
         removed, _ = models.LorebookAttachment.objects.filter(
-            lorebook=row, scope_kind=scope.kind, scope_ref=scope.ref
+            lorebook=_row(name), scope_kind=scope.kind, scope_ref=scope.ref
         ).delete()
         _attached.written(scope)
     return removed > 0
 
 
-def scopes_of(name: str) -> tuple[Scope, ...]:
+def attachments(name: str) -> tuple[Scope, ...]:
     """Where a lorebook is attached, from wide to narrow."""
     rows = models.LorebookAttachment.objects.filter(lorebook__name=name)
     scopes = [Scope(kind=k, ref=r) for k, r in rows.values_list("scope_kind", "scope_ref")]
-    return tuple(sorted(scopes, key=lambda scope: (SCOPE_RANK[scope.kind], scope.ref)))
+    return tuple(sorted(scopes, key=lambda scope: (-ATTACH_RANK[scope.kind], scope.ref)))
 
 
 def books_for(scopes: Iterable[Scope]) -> tuple[StoredBook, ...]:
@@ -91,23 +167,83 @@ def books_for(scopes: Iterable[Scope]) -> tuple[StoredBook, ...]:
     Inside a scope they stand in the order of their attachment.
     """
     found: dict[str, StoredBook] = {}
-    narrow_first = sorted(set(scopes), key=lambda scope: (-SCOPE_RANK[scope.kind], scope.ref))
+    narrow_first = sorted(set(scopes), key=lambda scope: (ATTACH_RANK[scope.kind], scope.ref))
     for scope in narrow_first:
         for book in _attached.read(scope):
             found.setdefault(book.name, book)
     return tuple(found.values())
 
 
+def _saved(
+    name: str, row: models.Lorebook | None, source: str, *, action: str, by: str
+) -> StoredBook:
+    digest = checked_source(source, what=f"lorebook '{name}'")
+    if row is not None and row.source == source:
+        return _value(row)
+    number = _next_number(name, row)
+    row = row or _new_row(name, keeps_locks=action == "reverted")
+    row.source, row.sha256, row.revision = source, digest, number
+    row.added_by, row.added_at = by, time.time()
+    row.save()
+    log.record_book_revision(row, action=action, by=by)
+    _attached.all_written()
+    return _value(row)
+
+
+def _new_row(name: str, *, keeps_locks: bool) -> models.Lorebook:
+    """A row for a book that is not there; what comes back has the locks it went with."""
+    last = log.newest_row(name) if keeps_locks else None
+    if last is None:
+        return models.Lorebook(name=name)
+    return models.Lorebook(name=name, locks=last.locks, entry_locks=last.entry_locks)
+
+
+def _next_number(name: str, row: models.Lorebook | None) -> int:
+    return 1 + max(log.newest_number(name), row.revision if row else 0)
+
+
+def _refuse_stale(name: str, row: models.Lorebook | None, expected_revision: int | None) -> None:
+    """Refuse a change by somebody who looked at another revision; 0 is no book at all."""
+    current = row.revision if row else 0
+    if expected_revision not in (None, current):
+        newest = max(current, log.newest_number(name))
+        raise EditConflictError(
+            f"lorebook '{name}'", expected_revision, newest, log.last_changed_by(name)
+        )
+
+
+def _check_locks(locks: str) -> None:
+    if len(locks) > _MAX_LOCKS or storable(locks) != locks:
+        wanted = f"a lock string of at most {_MAX_LOCKS} characters"
+        raise ComponentValueError("locks", locks, wanted)
+
+
+def _check_scope(scope: Scope) -> None:
+    named = scope.kind in _NAMED_KINDS and 0 < len(scope.ref) <= 255 and scope.ref.isprintable()
+    if not named and scope != Scope():
+        wanted = f"the game, or {', '.join(_NAMED_KINDS)} with the tag or id of which one"
+        raise ComponentValueError("scope", str(scope), wanted)
+
+
 def _row(name: str) -> models.Lorebook:
-    row = models.Lorebook.objects.filter(name=name).first()
+    row = _row_or_none(name)
     if row is None:
         raise NotStoredError("lorebook", name, book_names())
     return row
 
 
+def _row_or_none(name: str) -> models.Lorebook | None:
+    return models.Lorebook.objects.filter(name=name).first()
+
+
 def _value(row: models.Lorebook, scope: Scope | None = None) -> StoredBook:
     return StoredBook(
-        name=row.name, source=row.source, sha256=row.sha256, revision=row.revision, scope=scope
+        name=row.name,
+        source=row.source,
+        sha256=row.sha256,
+        revision=row.revision,
+        scope=scope,
+        locks=row.locks,
     )
 
 

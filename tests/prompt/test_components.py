@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from evennia_ai.prompt.components import STATIC_COMPONENTS, STATIC_IDS, PromptComponent
+from evennia_ai.prompt.components import STATIC_COMPONENTS, STATIC_IDS, PromptComponent, Scope
 from evennia_ai.prompt.errors import ComponentValueError
 from tests.prompt.builders import a_component
 
@@ -53,6 +53,16 @@ def test_a_value_a_field_cannot_have_is_refused_by_name(field: str, value: objec
     assert caught.value.field == field
     assert str(caught.value).startswith(f"{field} ")
     assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize("kind", ["faction", "player"])
+def test_a_scope_that_only_lorebooks_have_is_refused(kind: str) -> None:
+    with pytest.raises(ComponentValueError) as caught:
+        a_component(scope=Scope(kind=kind, ref="7"))
+    assert str(caught.value) == (
+        f"scope '{kind}:7' is not allowed: it must be of the kind game, zone, room, npc;"
+        " only lorebooks have others"
+    )
 
 
 def test_a_depth_implies_the_place() -> None:

@@ -76,6 +76,21 @@ def test_of_two_processes_that_edit_one_component_one_is_told(database):
     ]
 
 
+def test_of_two_processes_that_edit_one_lorebook_one_is_told(database):
+    with workers(database, ("make_book", "Mira")):
+        pass
+    with workers(database, ("edit_book", "Mira"), ("edit_book", "Tam")) as pair:
+        for worker in pair:
+            worker.go()
+        answers = [worker.answer() for worker in pair]
+
+    (winner,) = [answer["saved"] for answer in answers if "saved" in answer]
+    assert [a["conflict"] for a in answers if "conflict" in a] == [winner]
+    assert rows(
+        database, "SELECT number, changed_by FROM evennia_ai_lorebookrevision ORDER BY number"
+    ) == [(1, "Mira"), (2, winner)]
+
+
 @pytest.mark.req("S2-31")
 def test_two_processes_that_append_do_not_interleave(database):
     with workers(database, ("append", "Mira"), ("append", "Tam")) as pair:

@@ -55,6 +55,29 @@ def edit(name: str) -> None:
         say(saved=name)
 
 
+def edit_book(name: str) -> None:
+    """Change one lorebook as an editor who saw its first revision."""
+    from evennia_ai.prompt.errors import EditConflictError
+    from evennia_ai.store import lorebooks
+
+    say(ready=True)
+    sys.stdin.readline()
+    try:
+        lorebooks.save_book("harbour", json.dumps({"n": name}), by=name, expected_revision=1)
+    except EditConflictError as error:
+        say(conflict=error.changed_by)
+    else:
+        say(saved=name)
+
+
+def make_book(name: str) -> None:
+    """Make the lorebook that others edit."""
+    from evennia_ai.store import lorebooks
+
+    lorebooks.save_book("harbour", "{}", by=name)
+    say(ready=True)
+
+
 def append(name: str) -> None:
     """Append 20 pairs of records to one conversation, again after each conflict."""
     from evennia_ai.history.records import NewRecord, RecordKind
@@ -142,7 +165,15 @@ def live(_: str) -> None:
     say(told=told, cold=len(cold), warm=len(warm))
 
 
-JOBS = {"migrate": migrate, "edit": edit, "append": append, "watch": watch, "live": live}
+JOBS = {
+    "migrate": migrate,
+    "edit": edit,
+    "make_book": make_book,
+    "edit_book": edit_book,
+    "append": append,
+    "watch": watch,
+    "live": live,
+}
 
 if __name__ == "__main__":
     start(sys.argv[1])
