@@ -1,0 +1,226 @@
+"""Finding the active lore, side by side with the naive loop and with an automaton.
+
+    python benchmarks/lore.py [--rounds 3] [--turns 20] [--preset sillytavern] [--small]
+
+Workloads: `lore_workload.py`; drivers: `lore_drivers.py`. build: the parsed file to a book that is
+ready. first: a chat the book never saw. next: one more message. All drivers take turns in one
+process, and each answer is compared with the naive loop's before anything is timed. Read the
+ratios, not the times. `docs/benchmarks.md` says what is asked of us.
+"""
+
+import argparse
+import gc
+import platform
+import statistics
+import time
+import tracemalloc
+from functools import partial
+from itertools import chain
+
+from lore_drivers import DRIVERS, Naive, Ours
+from lore_workload import Shape, Workload
+
+SIZES = (100, 1_000, 10_000)
+LARGEST = 50_000
+LARGE = 10_000
+PERCENTS = (1, 10)
+WINDOWS = ((50, 4), (50, 0), (500, 4), (500, 50), (500, 0))
+FEWEST = 3
+"""So many entries are active at least."""
+SLOW_SECONDS = 0.5
+"""A driver that takes longer for a turn is asked for no more than one next turn a row."""
+
+
+def shapes(sizes, windows):
+    """The rows of the table: plain books first, then mixed ones."""
+    for size in sizes:
+        for percent in PERCENTS:
+            for recursive in (False, True):
+                active = max(FEWEST, size * percent // 100)
+                for messages, depth in windows:
+                    yield Shape(
+                        entries=size,
+                        active=active,
+                        messages=messages,
+                        depth=depth,
+                        recursive=recursive,
+                    )
+    for size in sizes:
+        yield Shape(entries=size)
+
+
+class Times:
+    """Seconds that one driver took for a workload."""
+
+    def __init__(self):
+        self.build, self.first, self.next = [], [], []
+
+    def median(self, what):
+        times = getattr(self, what)
+        return statistics.median(times) if times else None
+
+
+def timed(call, *args):
+    start = time.perf_counter()
+    result = call(*args)
+    return time.perf_counter() - start, result
+
+
+def check(workload, makers):
+    """The drivers that are installed. SystemExit where one gives another answer than the loop."""
+    expected = {turn: Naive(workload).turn(turn) for turn in (0, workload.turns)}
+    ready = {}
+    for name, make in makers.items():
+        try:
+            driver = make(workload)
+        except ImportError as missing:
+            print(f"left out: {name}: {missing}")
+            continue
+        for turn, want in expected.items():
+            got = driver.answer(driver.turn(turn))
+            if got != want:
+                extra, lost = sorted(got - want)[:5], sorted(want - got)[:5]
+                raise SystemExit(
+                    f"{name} is wrong in turn {turn} of {workload.shape}: {len(got)} active, not "
+                    f"{len(want)}; too many: {extra}, missing: {lost}"
+                )
+        ready[name] = make
+    return ready, len(expected[0])
+
+
+def measure(workload, ready, rounds):
+    """The times of each driver; a slow one is measured once."""
+    times = {name: Times() for name in ready}
+    for number in range(rounds):
+        for name, make in ready.items():
+            if number and is_slow(times[name]):
+                continue
+            gc.collect()
+            seconds, driver = timed(make, workload)
+            times[name].build.append(seconds)
+            times[name].first.append(timed(driver.turn, 0)[0])
+            for turn in range(1, workload.turns + 1):
+                if turn > 1 and is_slow(times[name]):
+                    break
+                times[name].next.append(timed(driver.turn, turn)[0])
+    return times
+
+
+def is_slow(times):
+    return max(times.first + times.next) > SLOW_SECONDS
+
+
+def memory(shape):
+    """Bytes that the book takes once it is ready, and after a first turn."""
+    workload = Workload(shape, turns=0)
+    gc.collect()
+    tracemalloc.start()
+    driver = Ours(workload)
+    book = tracemalloc.get_traced_memory()[0]
+    driver.turn(0)
+    gc.collect()
+    turn = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    return book, turn
+
+
+def row(shape, active, times):
+    """One line of the table, in milliseconds."""
+    ours, naive = times["evennia_ai"], times["naive loop"]
+    rivals = [ms(times[name].median("next")) if name in times else "-" for name in RIVALS]
+    figures = [ms(ours.median(what)) for what in ("build", "first", "next")]
+    ratios = [naive.median(what) / ours.median(what) for what in ("first", "next")]
+    kind = "mixed" if shape.mixed else "rec" if shape.recursive else "flat"
+    return (
+        f"| {shape.entries:,} | {active:,} | {kind} | {shape.messages} | {shape.depth or 'all'} | "
+        + " | ".join([*figures, *rivals, *(f"{ratio:,.0f}" for ratio in ratios)])
+        + " |"
+    )
+
+
+RIVALS = [name for name in DRIVERS if name != "evennia_ai"]
+HEAD = (
+    ["entries", "active", "kind", "messages", "depth", "build", "first", "next"]
+    + [f"{name}, next" for name in RIVALS]
+    + ["naive / first", "naive / next"]
+)
+
+
+def ms(seconds):
+    return (
+        "-"
+        if seconds is None
+        else f"{seconds * 1e3:.3g}"
+        if seconds < 1
+        else f"{seconds * 1e3:.0f}"
+    )
+
+
+def judge(what, value, *, at_least=None, at_most=None, unit=""):
+    """One line about a figure and what is asked of it."""
+    met = value >= at_least if at_least is not None else value <= at_most
+    asked = f"at least {at_least:,g}" if at_least is not None else f"at most {at_most:,g}"
+    print(f"{what}: {value:,.3g}{unit}, asked {asked}{unit}: {'met' if met else 'MISSED'}")
+
+
+def judgements(found, alike):
+    """What is asked of us, on the largest book that was measured."""
+    large = max(shape.entries for shape in found)
+    mixed = Shape(entries=large)
+    ours, naive = found[mixed]["evennia_ai"], found[mixed]["naive loop"]
+    judge(f"naive / next turn, {mixed}", naive.median("next") / ours.median("next"), at_least=1000)
+    judge(f"naive / first turn, {mixed}", naive.median("first") / ours.median("first"), at_least=50)
+    for small, same in alike:
+        ratio = found[same]["evennia_ai"].median("next") / found[small]["evennia_ai"].median("next")
+        judge(f"next turn: {same} / {small}", ratio, at_most=1.5)
+    rows = [shape for shape in found if shape.entries == large]
+    slowest = max(rows, key=lambda shape: found[shape]["evennia_ai"].median("next"))
+    worst = found[slowest]["evennia_ai"].median("next") * 1e3
+    judge(f"slowest next turn of {large:,} entries, {slowest}", worst, at_most=2, unit=" ms")
+
+
+def equally_active(sizes):
+    """Pairs of a small and a large book with as many active entries."""
+    for recursive in (False, True):
+        for depth in (4, 0):
+            pair = [
+                Shape(entries=size, active=10, depth=depth, recursive=recursive)
+                for size in (min(sizes), max(sizes))
+            ]
+            yield tuple(pair)
+    yield Shape(entries=min(sizes)), Shape(entries=max(sizes))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--turns", type=int, default=20)
+    parser.add_argument("--preset", choices=["evennia_ai", "sillytavern"], default="evennia_ai")
+    parser.add_argument("--small", action="store_true", help="a smoke run: small books, few turns")
+    options = parser.parse_args()
+    sizes, windows = (SIZES, WINDOWS) if not options.small else (SIZES[:2], WINDOWS[:2])
+    rounds, turns = (1, 3) if options.small else (options.rounds, options.turns)
+    makers = {**DRIVERS, "evennia_ai": partial(Ours, preset=options.preset)}
+    alike = list(equally_active(sizes))
+    rows = dict.fromkeys([*shapes(sizes, windows), *chain.from_iterable(alike)])
+    if not options.small:
+        rows[Shape(entries=LARGEST, active=LARGEST // 100, recursive=True)] = None
+    print(f"python {platform.python_version()}, preset {options.preset}, times in ms\n")
+    print("| " + " | ".join(HEAD) + " |\n" + "|---" * len(HEAD) + "|")
+    found = {}
+    for shape in rows:
+        workload = Workload(shape, turns=turns)
+        ready, active = check(workload, makers)
+        found[shape] = measure(workload, ready, rounds)
+        print(row(shape, active, found[shape]), flush=True)
+    print()
+    for size in sizes:
+        book, turn = memory(Shape(entries=size, active=max(FEWEST, size // 100), recursive=True))
+        print(
+            f"memory of {size:,} entries: {book / 1e6:.1f} MB ready, {turn / 1e6:.1f} after a turn"
+        )
+    judgements({shape: times for shape, times in found.items() if shape.entries <= LARGE}, alike)
+
+
+if __name__ == "__main__":
+    main()

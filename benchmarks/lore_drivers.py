@@ -1,0 +1,181 @@
+"""Ways of finding the active entries: our engine, the loop that everybody writes, an automaton.
+
+A driver is made with a workload, which builds what it keeps for the book, and does one turn after
+the other: `turn(t)` takes in the messages that are new and returns what it found, `answer` makes a
+set of entry numbers of that. A driver whose package is missing is left out.
+"""
+
+from evennia_ai.lorebook.activation import Scan, activate
+from evennia_ai.lorebook.books import read_book
+from evennia_ai.lorebook.rules import read_rules
+from evennia_ai.lorebook.timers import NO_STATE, Clock
+from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.history import History
+from evennia_ai.prompt.messages import said
+from evennia_ai.prompt.tokens import TokenCounter
+
+ROOM = 10_000_000
+"""Tokens of the prompt, so that every active entry fits."""
+
+
+class Ours:
+    """The real `activate` with all its rules; its verdicts are told in every turn."""
+
+    def __init__(self, workload, *, preset="evennia_ai"):
+        self.workload = workload
+        self.book = read_book(workload.book, label="bench")
+        shape = workload.shape
+        self.rules = read_rules(
+            {
+                "rules": preset,
+                "scan_depth": shape.depth or len(workload.texts),
+                "recursive": shape.recursive,
+                "budget_percent": 100,
+            }
+        )
+        self.counter = TokenCounter("bench", "1", lambda text: (len(text) + 3) // 4)
+        self.history, self.state = History(), NO_STATE
+        self.activated(turn=-1)  # an empty chat: whatever is made once for a book is made here
+
+    def turn(self, turn):
+        new = self.workload.chat(turn)[len(self.history) :]
+        roles = {"Aria": "assistant", "Ren": "user"}
+        self.history = self.history.appended(
+            *(said(roles[name], text, name=name) for name, text in new)
+        )
+        result = self.activated(turn=turn)
+        self.state = result.after
+        return result
+
+    def activated(self, *, turn):
+        result = activate(
+            (self.book,),
+            Scan(history=self.history),
+            rules=self.rules,
+            limit_tokens=ROOM,
+            counter=self.counter,
+            values={"char": "Aria", "user": "Ren"},
+            dice=Dice(turn=str(turn), conversation="bench"),
+            state=self.state,
+            clock=Clock(turns=turn + 1, messages=len(self.history)),
+        )
+        self.told = len(result.touched), len(result.silent)
+        return result
+
+    @staticmethod
+    def answer(result):
+        return {int(entry.uid) for entry in result.entries}
+
+
+class Naive:
+    """Nothing kept: every key against the window, and in recursion against what it woke.
+
+    What was active is not looked for again, and only new contents are searched in a later pass.
+    """
+
+    def __init__(self, workload):
+        self.workload = workload
+
+    def turn(self, turn):
+        text = "\n".join(text for _, text in self.workload.window(turn)).casefold()
+        active, fresh = set(), self.woken(text, set())
+        while fresh:
+            active |= fresh
+            if not self.workload.shape.recursive:
+                break
+            contents = (self.workload.contents[n] for n in sorted(fresh))
+            fresh = self.woken("\n".join(contents).casefold(), active)
+        return active
+
+    def woken(self, text, active):
+        return {
+            n
+            for n, keys in enumerate(self.workload.keys)
+            if n not in active
+            and any((folded := key.casefold()) in text and stands(text, folded) for key in keys)
+        }
+
+    @staticmethod
+    def answer(result):
+        return result
+
+
+class Remembering(Naive):
+    """The same loop, with what it found kept for each message and for each entry's content."""
+
+    def __init__(self, workload):
+        super().__init__(workload)
+        self.known = {}
+        self.build()
+
+    def build(self):
+        self.pairs = [
+            (key.casefold(), n) for n, keys in enumerate(self.workload.keys) for key in keys
+        ]
+
+    def scan(self, text):
+        return {n for key, n in self.pairs if key in text and stands(text, key)}
+
+    def hits(self, what, text):
+        hits = self.known.get(what)
+        if hits is None:
+            hits = self.known[what] = self.scan(text.casefold())
+        return hits
+
+    def turn(self, turn):
+        active, fresh = set(), set()
+        for number, text in self.workload.window(turn):
+            fresh |= self.hits(number, text)
+        while fresh:
+            active |= fresh
+            if not self.workload.shape.recursive:
+                break
+            woken = (self.hits(("entry", n), self.workload.contents[n]) for n in fresh)
+            fresh = set().union(*woken) - active
+        return active
+
+
+class Automaton(Remembering):
+    """ahocorasick-rs in place of the loop, with the same memory."""
+
+    def build(self):
+        from ahocorasick_rs import AhoCorasick
+
+        super().build()
+        keys = [key for key, _ in self.pairs]
+        self.find = AhoCorasick(keys, store_patterns=False).find_matches_as_indexes
+
+    def scan(self, text):
+        found = set()
+        for at, start, stop in self.find(text, overlapping=True):
+            if self.pairs[at][1] not in found and alone(text, start, stop):
+                found.add(self.pairs[at][1])
+        return found
+
+
+def stands(text, key):
+    """Whether `key` stands in `text` with no word running on at either end."""
+    start = text.find(key)
+    while start >= 0:
+        if alone(text, start, start + len(key)):
+            return True
+        start = text.find(key, start + 1)
+    return False
+
+
+def alone(text, start, stop):
+    runs_on_left = start and in_word(text[start]) and in_word(text[start - 1])
+    runs_on_right = stop < len(text) and in_word(text[stop - 1]) and in_word(text[stop])
+    return not (runs_on_left or runs_on_right)
+
+
+def in_word(char):
+    return (char.isalnum() or char == "_") and not "\u4e00" <= char <= "\u9fff"
+
+
+DRIVERS = {
+    "evennia_ai": Ours,
+    "naive loop": Naive,
+    "naive, remembered": Remembering,
+    "ahocorasick-rs, remembered": Automaton,
+}
