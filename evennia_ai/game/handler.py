@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from evennia.utils import logger
 
-from evennia_ai.compose import compose
+from evennia_ai.compose import Composition, compose_with_lore
 from evennia_ai.game import gather
 from evennia_ai.game.addressing import Listener, why_addressed
 from evennia_ai.game.events import Event
@@ -262,12 +262,16 @@ class AIHandler:
 
         Nothing is committed or changed by looking. BudgetError: the turn would fail with it.
         """
+        return self.preview_composition(question, speaker).prompt
+
+    def preview_composition(self, question: str | None = None, speaker: Any = None) -> Composition:
+        """The same prompt with the activation of lore it was made with."""
         room_ref = str(self.npc.location.id) if self.npc.location else ""
         talk = Talk(kind="room", place_ref=room_ref or "nowhere")
         known = gather.found(self.ref, talk)
         event = None if question is None else self._imagined(question, speaker, room_ref)
         said = pending(event.text, name=event.speaker_name) if event else None
-        return compose(
+        return compose_with_lore(
             gather.inputs(
                 self.npc,
                 self.view(),
