@@ -221,6 +221,21 @@ class Conversation(models.Model):
         return f"{self.npc_ref} {self.kind} {self.partner_ref or self.place_ref}"
 
 
+class LoreState(models.Model):
+    """What the lore of a conversation remembers: sticky and resting entries, what was active.
+
+    `state` is JSON; `turn` is the number of the turn whose prompt left it so.
+    """
+
+    conversation = models.OneToOneField(Conversation, on_delete=models.PROTECT)
+    state = models.TextField(default="{}")
+    turn = models.PositiveIntegerField(default=0)
+    updated_at = models.FloatField()
+
+    def __str__(self) -> str:
+        return f"{self.conversation_id} turn {self.turn}"
+
+
 class AppendOnlyQuerySet(models.QuerySet):
     """Rows that are never changed, in bulk neither."""
 

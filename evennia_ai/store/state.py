@@ -20,6 +20,8 @@ COMPONENTS: Final = "components"
 CARDS: Final = "cards"
 LOREBOOKS: Final = "lorebooks"
 NOTES: Final = "notes"
+# Raised by a reset alone: a turn tells nobody else what its lore remembers.
+LORE_STATES: Final = "lore_states"
 
 _seen: dict[str, int] = {}
 

@@ -15,7 +15,8 @@ from django.db.models import Max
 from evennia_ai import models
 from evennia_ai.history.records import NewRecord, Record, RecordKind, storable
 from evennia_ai.history.turns import TurnManifest
-from evennia_ai.store import conversations
+from evennia_ai.lorebook.timers import LoreState
+from evennia_ai.store import conversations, lore_state
 from evennia_ai.store.conversations import ConversationRef, ref_of
 from evennia_ai.store.errors import HistoryConflictError, NotStoredError, TurnClosedError
 from evennia_ai.store.snapshots import Snapshots
@@ -55,20 +56,25 @@ def begin(
     manifest: TurnManifest,
     event: Record | None = None,
     context: Sequence[NewRecord] = (),
+    lore: LoreState | None = None,
 ) -> StoredTurn:
     """Commit the manifest of a prompt that is about to be sent; call the model only after it.
 
     `event` was committed when it was heard; `context` are records that belong to this prompt
-    alone, committed with it. StoreError: nothing was committed, so ask no model.
+    alone, committed with it; `lore` is what its lore remembers from now on, None where that
+    stays as it is. StoreError: nothing was committed, so ask no model.
     """
     npc_ref = conversation.npc_ref
     # Read before the transaction: on SQLite one that reads first may not get to write.
     number, _ = next_number(npc_ref), conversations.cut(conversation)
+    known = lore_state.read(conversation)
     with one_transaction(f"beginning a turn of NPC {npc_ref}"):
         conversations.append(conversation, context)
         row = _inserted(conversation, number, manifest, event)
         _newest.wrote(npc_ref, number)
         conversations.remember_cut(conversation, manifest.cut)
+        if lore is not None and lore != known:
+            lore_state.remember(conversation, lore, turn=number)
     return StoredTurn(
         id=row.pk,
         npc_ref=npc_ref,
@@ -165,6 +171,7 @@ def _inserted(
             )
     except IntegrityError as error:
         _newest.drop(conversation.npc_ref)
+        lore_state.forget(conversation)
         raise HistoryConflictError(f"the turns of NPC {conversation.npc_ref}") from error
 
 

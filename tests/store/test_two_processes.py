@@ -115,6 +115,17 @@ def test_a_process_sees_after_a_refresh_what_another_one_committed(database):
         assert watcher.answer() == {"before": "", "after": "Mira wins."}
 
 
+def test_a_process_sees_after_a_refresh_that_another_one_reset_the_lore(database):
+    with workers(database, ("remember_lore", "")):
+        pass
+    with workers(database, ("watch_lore", "game"), ("reset_lore", "Mira")) as (watcher, resetter):
+        resetter.go()
+        assert resetter.answer() == {"removed": True}
+        watcher.go()
+
+        assert watcher.answer() == {"before": ["harbour#7"], "after": []}
+
+
 def test_after_real_commits_everything_is_new_and_then_warm(database):
     with workers(database, ("live", "")) as (worker,):
         worker.go()

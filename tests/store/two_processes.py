@@ -31,6 +31,13 @@ def say(**told: object) -> None:
     print(json.dumps(told), flush=True)
 
 
+def the_quay():
+    """The conversation of an NPC in its room."""
+    from evennia_ai.store import conversations
+
+    return conversations.conversation("12", kind="room", place_ref="3")
+
+
 def migrate(_: str) -> None:
     """Make the tables."""
     from django.core.management import call_command
@@ -84,7 +91,7 @@ def append(name: str) -> None:
     from evennia_ai.store import conversations
     from evennia_ai.store.errors import HistoryConflictError
 
-    where = conversations.conversation("12", kind="room", place_ref="3")
+    where = the_quay()
     say(ready=True)
     sys.stdin.readline()
     conflicts = 0
@@ -115,19 +122,51 @@ def watch(name: str) -> None:
     say(before=before, after=components.registry().get("goals").content)
 
 
+def remember_lore(_: str) -> None:
+    """Let the lore of a conversation remember something, as a turn does."""
+    from evennia_ai.lorebook.timers import LoreState
+    from evennia_ai.store import lore_state
+    from evennia_ai.store.state import one_transaction
+
+    with one_transaction("remembering"):
+        lore_state.remember(the_quay(), LoreState(matched=frozenset({"harbour#7"})), turn=1)
+    say(ready=True)
+
+
+def reset_lore(name: str) -> None:
+    """Let the lore of the conversation begin anew."""
+    from evennia_ai.store import lore_state
+
+    say(ready=True)
+    sys.stdin.readline()
+    say(removed=lore_state.reset(the_quay(), by=name))
+
+
+def watch_lore(_: str) -> None:
+    """Say what the lore remembers before and after a refresh."""
+    from evennia_ai.store import lore_state, state
+
+    state.refresh_if_changed()
+    lore_state.read(the_quay())
+    say(ready=True)
+    sys.stdin.readline()
+    before = sorted(lore_state.read(the_quay()).matched)
+    state.refresh_if_changed()
+    say(before=before, after=sorted(lore_state.read(the_quay()).matched))
+
+
 def read_everything() -> list[str]:
     """What is stored, as a turn reads it."""
     from evennia_ai.prompt.components import GAME
     from evennia_ai.store import cards, components, conversations, lorebooks, notes
 
-    where = conversations.conversation("12", kind="room", place_ref="3")
     books = lorebooks.books_for([GAME])
     return [
         components.registry().get("goals").content,
         cards.card_of("12").name,
         *(book.name for book in books),
         *(note.content for note in notes.notes_for("12")),
-        *(message.content for message in conversations.history(where)),
+        *(message.content for message in conversations.history(the_quay())),
     ]
 
 
@@ -143,9 +182,8 @@ def write_everything(number: int) -> None:
     lorebooks.save_book("harbour", json.dumps({"n": number}), by="Mira")
     lorebooks.attach("harbour", GAME, by="Mira")
     notes.set_note("12", by="Mira", content=f"note {number}")
-    where = conversations.conversation("12", kind="room", place_ref="3")
     new = NewRecord(kind=RecordKind.EVENT, role="user", body=f"line {number}")
-    conversations.append(where, [new])
+    conversations.append(the_quay(), [new])
 
 
 def live(_: str) -> None:
@@ -172,6 +210,9 @@ JOBS = {
     "edit_book": edit_book,
     "append": append,
     "watch": watch,
+    "remember_lore": remember_lore,
+    "reset_lore": reset_lore,
+    "watch_lore": watch_lore,
     "live": live,
 }
 
