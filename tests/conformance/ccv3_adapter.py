@@ -1,0 +1,266 @@
+"""Cases of the card standard as scenarios, and one question for each thing a case expects.
+
+A question answers with what is wrong, "" where nothing is. What a case expects and nobody asks
+here is a KeyError: no expectation passes unseen.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evennia_ai.cli.cards import described
+from evennia_ai.prompt.errors import EvenniaAIError
+from evennia_ai.scenario import read_scenario, run_scenario
+
+# The cards' settings: their names in a case and in a scenario.
+SETTINGS = {
+    "user_name": "user",
+    "system_prompt": "card_system_prompt",
+    "post_history_instructions": "post_history_instructions",
+    "greeting_index": "greeting_index",
+    "group": "group",
+    "language": "language",
+    "user_icon": "user_icon",
+}
+EXPORTS = ("export", "export_startswith", "export_number_range", "export_v2", "export_v2_contains")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of a case: the error, or the card as the program shows it and a result a turn."""
+
+    error: str = ""
+    card: Mapping[str, Any]
+    turns: Sequence[Mapping[str, Any]]
+
+    @property
+    def result(self) -> Mapping[str, Any]:
+        return self.turns[0]
+
+    @property
+    def prompt(self) -> str:
+        return "\n".join(message["content"] for message in self.result["messages"])
+
+    @property
+    def active(self) -> Mapping[str, Mapping[str, Any]]:
+        """The active entries by name."""
+        return {entry["entry"]: entry for entry in self.result["activated"]}
+
+
+def outcome_of(case: Mapping[str, Any], *, folder: Path) -> Outcome:
+    """What the program makes of the case; a card's text is first written to `folder`."""
+    scenario = scenario_of(case, folder=folder)
+    settings = case.get("settings") or {}
+    try:
+        turns = run_scenario(scenario)["turns"]
+        card = read_scenario(scenario).card
+    except EvenniaAIError as error:
+        return Outcome(error=str(error), card={}, turns=())
+    language, group = settings.get("language", "en"), settings.get("group", False)
+    shown = described(card, language=language, group=group) if card else {}
+    return Outcome(card=shown, turns=turns)
+
+
+def scenario_of(case: Mapping[str, Any], *, folder: Path) -> dict[str, Any]:
+    """The scenario that asks what the case asks, with as many turns as it wants."""
+    lorebook, expect = case.get("lorebook"), case["expect"]
+    history = case.get("history", [])
+    several = case.get("turns") or [{"history": history}] * expect.get("repeat", 1)
+    return {
+        **({"card": _card(case, folder)} if "card" in case or "card_text" in case else {}),
+        "lorebooks": [{"book": lorebook, "attach": "character"}] if lorebook else [],
+        "components": case.get("components", []),
+        "turns": [{"history": turn["history"]} for turn in several],
+        "settings": {
+            **{SETTINGS[name]: value for name, value in (case.get("settings") or {}).items()},
+            "layout": "classic",
+            "context_tokens": 1_000_000,
+            "reply_tokens": 0,
+            "lore": {"match_whole_words": False, "budget_percent": 100},
+        },
+    }
+
+
+def problems(outcome: Outcome, case: Mapping[str, Any]) -> list[str]:
+    """What of the expectations does not hold, turn by turn; none is right."""
+    found = [*unmet(outcome, case["expect"])]
+    for index, turn in enumerate(case.get("turns", ())):
+        if index < len(outcome.turns):
+            here = Outcome(card=outcome.card, turns=outcome.turns[index:])
+            found += [f"turn {index}: {wrong}" for wrong in unmet(here, turn["expect"])]
+    return found
+
+
+def unmet(outcome: Outcome, expect: Mapping[str, Any]) -> Iterator[str]:
+    """What of one set of expectations does not hold."""
+    if outcome.error and not ({"error", "any_of"} & expect.keys()):
+        yield f"refused: {outcome.error}"
+        return
+    for name, wanted in expect.items():
+        wrong = QUESTIONS[name](outcome, wanted, expect)
+        if wrong:
+            yield f"{name}: {wrong}"
+
+
+def asks_for_export(case: Mapping[str, Any]) -> bool:
+    """Whether the case, or one way of meeting it, needs the card to be exported."""
+    expect = case["expect"]
+    return any(name in some for some in (expect, *expect.get("any_of", ())) for name in EXPORTS)
+
+
+def _card(case: Mapping[str, Any], folder: Path) -> Any:
+    """The card; a text to expand becomes its description."""
+    if "card_text" in case:
+        path = folder / "card.json"
+        path.write_text(case["card_text"], encoding="utf-8")
+        return str(path)
+    if "text" not in case:
+        return case["card"]
+    return {**case["card"], "data": {**case["card"]["data"], "description": case["text"]}}
+
+
+def _described(outcome: Outcome) -> list[str]:
+    """The description of each turn, "" where it came to nothing."""
+    return [
+        "".join(
+            message["content"][part["start"] : part["end"]]
+            for message in turn["messages"]
+            for part in message["parts"]
+            if part["origin"] == "component:char_description"
+        )
+        for turn in outcome.turns
+    ]
+
+
+def _activated(outcome: Outcome, wanted: list[str], expect: Mapping[str, Any]) -> str:
+    active = set(outcome.active)
+    exact = expect.get("activated_exact", True)
+    well = active == set(wanted) if exact else active >= set(wanted)
+    return "" if well else f"{sorted(active)} instead of {sorted(wanted)}"
+
+
+def _content(outcome: Outcome, wanted: Mapping[str, str], _: object) -> str:
+    found = {name: entry["content"] for name, entry in outcome.active.items()}
+    wrong = {name: found.get(name) for name in wanted if found.get(name) != wanted[name]}
+    return f"{wrong}" if wrong else ""
+
+
+def _history(outcome: Outcome, wanted: list[Mapping[str, Any]], _: object) -> str:
+    """The messages of the history block, one by one; a role of null is any."""
+    found = [m for m in outcome.result["messages"] if m["block"] == "history"]
+    told = [(m["role"], m["content"], m["injected"]) for m in found]
+    roles = [message["role"] for message in wanted]
+    if len(told) == len(wanted):
+        roles = [role or is_there[0] for role, is_there in zip(roles, told, strict=True)]
+    right = [
+        (role, message["content"], message.get("injected", False))
+        for role, message in zip(roles, wanted, strict=True)
+    ]
+    return "" if told == right else f"{told} instead of {right}"
+
+
+def _decorators(outcome: Outcome, wanted: Mapping[str, Mapping[str, Any]], _: object) -> str:
+    for name, rule in wanted.items():
+        entry = outcome.active[name]
+        found = outcome.result["decorators"][f"{entry['book']}#{entry['uid']}"]
+        if found != rule.get("effective", found):
+            return f"{name}: {found} instead of {rule['effective']}"
+        if {one for one, _values in found} & set(rule.get("not_effective", ())):
+            return f"{name}: {found} with one that must not count"
+    return ""
+
+
+def _prompt_order(outcome: Outcome, wanted: list[str], _: object) -> str:
+    places = [outcome.prompt.find(text) for text in wanted]
+    well = -1 not in places and places == sorted(places)
+    return "" if well else f"they stand at {places}"
+
+
+def _prompt_count(outcome: Outcome, wanted: Mapping[str, int], _: object) -> str:
+    found = {text: outcome.prompt.count(text) for text in wanted}
+    return "" if found == wanted else f"{found}"
+
+
+def _encodable(outcome: Outcome, _: object, _expect: object) -> str:
+    try:
+        outcome.prompt.encode()
+    except UnicodeEncodeError as error:
+        return str(error)
+    return ""
+
+
+def _any_of(outcome: Outcome, wanted: list[Mapping[str, Any]], _: object) -> str:
+    failed = [list(unmet(outcome, some)) for some in wanted]
+    return "" if [] in failed else f"none of them: {failed}"
+
+
+def _same(told: object, wanted: object) -> str:
+    return "" if told == wanted else f"{told!r} instead of {wanted!r}"
+
+
+def _left(wrong: Sequence[object]) -> str:
+    return f"{wrong}" if wrong else ""
+
+
+def _assets(outcome: Outcome) -> list[dict[str, str]]:
+    """The assets in the words of the standard."""
+    fields = ("type", "uri", "name", "ext")
+    return [{name: asset[name] for name in fields} for asset in outcome.card["assets"]]
+
+
+def _notices(outcome: Outcome) -> Sequence[str]:
+    return outcome.card["notices"]
+
+
+def _nothing(_outcome: Outcome, _wanted: object, _expect: object) -> str:
+    """What another question looks at."""
+    return ""
+
+
+# For each name of an expectation: (outcome, wanted, all expectations) -> what is wrong.
+QUESTIONS: Mapping[str, Callable[[Outcome, Any, Mapping[str, Any]], str]] = {
+    "error": lambda o, _w, _: "" if o.error else "it was accepted",
+    "no_error": lambda o, _w, _: o.error,
+    "any_of": _any_of,
+    "activated": _activated,
+    "activated_exact": _nothing,
+    "not_activated": lambda o, wanted, _: _left(sorted(set(wanted) & set(o.active))),
+    "entry_count": lambda o, wanted, _: _same(o.card["lorebook_entries"], wanted),
+    "content": _content,
+    "decorators": _decorators,
+    "history": _history,
+    "prompt_contains": lambda o, wanted, _: _left(
+        [text for text in wanted if text not in o.prompt]
+    ),
+    "prompt_absent": lambda o, wanted, _: _left([text for text in wanted if text in o.prompt]),
+    "prompt_count": _prompt_count,
+    "prompt_order": _prompt_order,
+    "prompt_encodable": _encodable,
+    "text": lambda o, wanted, _: _same(set(_described(o)), {wanted}),
+    "text_one_of": lambda o, wanted, _: _left(sorted(set(_described(o)) - set(wanted))),
+    "text_endswith": lambda o, wanted, _: _left(
+        [one for one in _described(o) if not one.endswith(wanted)]
+    ),
+    "repeat": lambda o, wanted, _: _same(len(o.turns), wanted),
+    "distinct_min": lambda o, wanted, _: "" if len(set(_described(o))) >= wanted else "too few",
+    "distinct_max": lambda o, wanted, _: "" if len(set(_described(o))) <= wanted else "too many",
+    "name": lambda o, wanted, _: _same(o.card["name"], wanted),
+    "assets": lambda o, wanted, _: _same(
+        [
+            {name: asset[name] for name in ("type", "uri", "name", "ext")}
+            for asset in o.card["assets"]
+        ],
+        wanted,
+    ),
+    "greetings": lambda o, wanted, _: _same(o.card["greetings"], wanted),
+    "greetings_include": lambda o, wanted, _: _left(
+        [one for one in wanted if one not in o.card["greetings"]]
+    ),
+    "greetings_exclude": lambda o, wanted, _: _left(
+        [one for one in wanted if one in o.card["greetings"]]
+    ),
+    "creator_notes": lambda o, wanted, _: _same(o.card["creator_notes"], wanted),
+    "warnings_min": lambda o, wanted, _: "" if len(_notices(o)) >= wanted else "too few",
+    "warnings_max": lambda o, wanted, _: "" if len(_notices(o)) <= wanted else f"{_notices(o)}",
+}

@@ -1,0 +1,172 @@
+"""SillyTavern's cases as scenarios, and our results in the words of its answers.
+
+Both sides are brought to one form, so that a failing test shows the one answer beside the other:
+labels for entries, texts for positions, `depth/role` for lists in the history.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+ROLES = ("system", "user", "assistant")
+# World info settings: their names in a case and in `settings.lore`.
+SETTINGS = {
+    "depth": "scan_depth",
+    "min_activations": "min_activations",
+    "min_activations_depth_max": "min_activations_depth_max",
+    "include_names": "include_names",
+    "recursive": "recursive",
+    "case_sensitive": "case_sensitive",
+    "match_whole_words": "match_whole_words",
+    "use_group_scoring": "group_scoring",
+    "max_recursion_steps": "max_recursion_steps",
+}
+STRATEGIES = ("evenly", "character_first", "global_first")
+BUDGET = {"budget", "budget_cap", "character_strategy"}
+# A context in which nothing but the lore budget ever runs short.
+CONTEXT_TOKENS = 10_000_000
+
+
+def scenario_of(case: Mapping[str, Any], *, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """The scenario that asks what the case asked."""
+    return {
+        "card": _card(case.get("char", "Aria")),
+        "lorebooks": list(_books(case, defaults)),
+        "notes": list(_notes(case)),
+        "turns": [{"history": list(_messages(case, count))} for count in _turns(case)],
+        "settings": {
+            "user": case.get("user", "Ren"),
+            "layout": "classic",
+            "tokenizer": "chars/3.35",
+            "context_tokens": CONTEXT_TOKENS,
+            "reply_tokens": 0,
+            "lore": _lore(case),
+        },
+    }
+
+
+def answer(result: Mapping[str, Any]) -> dict[str, Any]:
+    """What our result of one turn says, in the form of `wanted`."""
+    texts = {f"{one['book']}#{one['uid']}": one["content"] for one in result["activated"]}
+    placed, note = result["placed"], result["notes"][0]
+    depth: dict[str, list[str]] = {}
+    for here in placed["depth"]:
+        listed = depth.setdefault(f"{here['depth']}/{here['role']}", [])
+        listed += [texts[label] for label in here["entries"]]
+    return {
+        "activated": list(texts),
+        "before": "\n".join(filter(None, (texts[label] for label in placed["before"]))),
+        "after": "\n".join(filter(None, (texts[label] for label in placed["after"]))),
+        "examples_before": [texts[label] for label in placed["examples_before"]],
+        "examples_after": [texts[label] for label in placed["examples_after"]],
+        "depth": depth,
+        "note_is_due": note["due"],
+        "note": note["content"],
+        "sticky": result["timed"]["sticky"],
+        "cooldown": result["timed"]["cooldown"],
+    }
+
+
+def wanted(expected: Mapping[str, Any], case: Mapping[str, Any]) -> dict[str, Any]:
+    """What the application answered in one turn; examples and depths as they come out."""
+    examples, note = expected["examples"], expected["author_note"]
+    before = [one["content"] for one in examples if one["position"] == 0]
+    return {
+        "activated": [f"{book}#{uid}" for book, uid in expected["activated"]],
+        "before": expected["before"],
+        "after": expected["after"],
+        # The application puts those before on top of each other, one by one.
+        "examples_before": before[::-1],
+        "examples_after": [one["content"] for one in examples if one["position"] == 1],
+        "depth": {
+            f"{here['depth']}/{ROLES[here['role']]}": here["entries"] for here in expected["depth"]
+        },
+        "note_is_due": note["due"],
+        "note": _with_names(note["with_world_info"], case),
+        **{
+            kind: sorted(label.replace(".", "#", 1) for label in expected["timed"][kind])
+            for kind in ("sticky", "cooldown")
+        },
+    }
+
+
+def _lore(case: Mapping[str, Any]) -> dict[str, Any]:
+    given = case["settings"]
+    assert given.keys() <= SETTINGS.keys() | BUDGET
+    return {
+        "rules": "sillytavern",
+        **{SETTINGS[name]: value for name, value in given.items() if name in SETTINGS},
+        "strategy": STRATEGIES[given.get("character_strategy", 1)],
+        "budget_percent": 100,
+        "budget_tokens": _budget(given, case.get("max_context", 8192)),
+        "dice": case.get("random"),
+        "dry_run": case.get("dry_run", False),
+    }
+
+
+def _budget(given: Mapping[str, Any], max_context: int) -> int:
+    """Tokens that the application gives to lore: rounded half up, never 0, then the cap."""
+    share = max(1, math.floor(given.get("budget", 25) * max_context / 100 + 0.5))
+    cap = given.get("budget_cap", 0)
+    return min(share, cap) if cap else share
+
+
+def _books(case: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every book wherever it hangs; one that hangs in two places is there twice."""
+    attached = case.get("attach") or {"global": list(case["books"])}
+    for place, names in attached.items():
+        for name in [names] if isinstance(names, str) else names or []:
+            entries = case["books"][name]["entries"]
+            filled = {} if case.get("raw") else defaults
+            book = {uid: {**filled, **entry} for uid, entry in entries.items()}
+            yield {"name": name, "attach": place, "book": {"entries": book}}
+
+
+def _notes(case: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The author's note, first and even if empty, then the other injections.
+
+    A note that stands outside the chat is given a depth all the same: what is compared is its
+    text and the lore around it.
+    """
+    note = case.get("author_note") or {}
+    yield {
+        "content": note.get("prompt", ""),
+        "depth": note.get("depth", 4),
+        "role": ROLES[note.get("role", 0)],
+        "every": note.get("interval", 1),
+        "scanned": note.get("allow_wi_scan", False),
+    }
+    for other in case.get("extension_prompts", ()):
+        role = ROLES[other.get("role", 0)]
+        scanned = other.get("scan", False)
+        yield {"content": other["value"], "depth": other["depth"], "role": role, "scanned": scanned}
+
+
+def _turns(case: Mapping[str, Any]) -> Sequence[int]:
+    return case.get("turns") or [len(case["chat"])]
+
+
+def _messages(case: Mapping[str, Any], count: int) -> Iterator[dict[str, Any]]:
+    """The first `count` messages without the hidden ones."""
+    for message in case["chat"][:count]:
+        if message.get("is_system"):
+            continue
+        is_narrator = (message.get("extra") or {}).get("type") == "narrator"
+        role = "user" if message["is_user"] else "system" if is_narrator else "assistant"
+        yield {"role": role, "name": message["name"], "content": message["mes"]}
+
+
+def _with_names(text: str, case: Mapping[str, Any]) -> str:
+    """The note with its names filled in, as it goes into a prompt."""
+    user, char = case.get("user", "Ren"), case.get("char", "Aria")
+    return text.replace("{{user}}", user).replace("{{char}}", char)
+
+
+def _card(name: str) -> dict[str, Any]:
+    """A card that gives the character its name and nothing else."""
+    texts = ("description", "personality", "scenario", "first_mes", "mes_example", "creator")
+    more = ("creator_notes", "system_prompt", "post_history_instructions", "character_version")
+    lists = ("alternate_greetings", "group_only_greetings", "tags")
+    data: dict[str, Any] = {**dict.fromkeys((*texts, *more), ""), **{key: [] for key in lists}}
+    data |= {"name": name, "extensions": {}}
+    return {"spec": "chara_card_v3", "spec_version": "3.0", "data": data}

