@@ -131,9 +131,6 @@ def read_scenario_file(path: Path) -> Scenario:
 def _settings(table: Table) -> Settings:
     given = table.data["settings"] if table.has("settings") else {}
     settings = Table(given, path="settings", known=SETTINGS)
-    if settings.has("user_icon"):
-        raise NotYetError("the icon of the user", settings.at("user_icon"))
-    group = settings.flag("group", False)
     greeting_index = settings.whole("greeting_index", 0)
     return Settings(
         user=settings.text_or_none("user") or None,
@@ -143,13 +140,17 @@ def _settings(table: Table) -> Settings:
         seed=settings.whole("seed", 1, low=-(10**9)),
         greeting=settings.flag("greeting", False),
         greeting_index=greeting_index,
-        group=group,
+        group=settings.flag("group", False),
         language=settings.text("language", "en"),
         system_prompt=settings.text("system_prompt", ""),
         post_history_instructions=settings.text("post_history_instructions", ""),
         card_system_prompt=settings.text("card_system_prompt", ""),
         card_trust=settings.choice("card_trust", CARD_TRUSTS, "author"),
-        lore=replace(_lore(settings), greeting_index=greeting_index, group=group),
+        lore=replace(
+            _lore(settings),
+            greeting_index=greeting_index,
+            user_icon=settings.text_or_none("user_icon") or None,
+        ),
     )
 
 
