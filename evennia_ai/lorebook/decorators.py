@@ -8,7 +8,7 @@ its place. Only the head block counts; player text never comes here.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 from evennia_ai.lorebook.foreign import few
 
@@ -20,16 +20,21 @@ _DECORATOR: Final = re.compile(r"@@(@?)(?:([A-Za-z_]+)(?:[ \t]+(.*))?)?")
 _WHOLE: Final = re.compile(r"-?[0-9]+")
 _LARGEST: Final = 10**18
 
-POSITIONS: Final[Mapping[str, Literal["before", "after"]]] = {
-    "before_desc": "before",
-    "after_desc": "after",
-}
-# Places of the standard that are not done here.
-_OTHER_POSITIONS: Final = frozenset({"personality", "scenario"})
+# Values of one line of keys; what is over it makes the line count for nothing.
+MAX_KEYS: Final = 1000
+POSITIONS: Final = ("before_desc", "after_desc", "personality", "scenario")
 ROLES: Final = ("assistant", "system", "user")
 LISTS: Final = frozenset({"additional_keys", "exclude_keys"})
 REPEATABLE: Final = frozenset({"additional_keys"})
-FLAGS: Final = frozenset({"activate", "dont_activate", "ignore_on_max_context"})
+FLAGS: Final = frozenset(
+    {
+        "activate",
+        "dont_activate",
+        "dont_activate_after_match",
+        "ignore_on_max_context",
+        "keep_activate_after_match",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +133,8 @@ def _values(name: str, rest: str) -> tuple[str, ...]:
     if name in FLAGS:
         return ()
     if name in LISTS:
-        return tuple(value for part in rest.split(",") if (value := part.strip()))
+        parts = rest.split(",", MAX_KEYS)
+        return tuple([value for part in parts if (value := part.strip())])
     return (rest,) if rest else ()
 
 
@@ -139,8 +145,6 @@ def _problem(name: str, values: tuple[str, ...]) -> str:
     if wanted is None:
         return "is not known"
     check, words = wanted
-    if name == "position" and values and values[0] in _OTHER_POSITIONS:
-        return f"{values[0]} is a place this version does not have"
     return "" if check(values) else f"wants {words}"
 
 
@@ -199,7 +203,7 @@ def _among(choices: Iterable[str]) -> Check:
 
 
 def _some(values: tuple[str, ...]) -> bool:
-    return bool(values)
+    return 0 < len(values) <= MAX_KEYS
 
 
 def _anything(values: tuple[str, ...]) -> bool:
@@ -211,12 +215,15 @@ _WANTED: Final[Mapping[str, tuple[Check, str]]] = {
     "activate": (_anything, ""),
     "activate_only_after": (_whole_from(0), "a whole number, 0 or more"),
     "activate_only_every": (_whole_from(1), "a whole number, 1 or more"),
-    "additional_keys": (_some, "one key or more"),
+    "additional_keys": (_some, f"1 to {MAX_KEYS} keys"),
     "depth": (_whole_from(None), "a whole number"),
     "dont_activate": (_anything, ""),
-    "exclude_keys": (_some, "one key or more"),
+    "exclude_keys": (_some, f"1 to {MAX_KEYS} keys"),
+    "dont_activate_after_match": (_anything, ""),
     "ignore_on_max_context": (_anything, ""),
     "is_greeting": (_whole_from(0), "a whole number, 0 or more"),
+    "is_user_icon": (_some, "the name of an icon"),
+    "keep_activate_after_match": (_anything, ""),
     "position": (_among(POSITIONS), "one of " + ", ".join(POSITIONS)),
     "reverse_depth": (_whole_from(None), "a whole number"),
     "role": (_among(ROLES), "one of " + ", ".join(ROLES)),
@@ -226,11 +233,8 @@ _OTHER_KIND = "is for prompts that are one text, not messages"
 # Decorators of the standard that are not done here, and why.
 _UNSUPPORTED: Final[Mapping[str, str]] = {
     "disable_ui_prompt": "is never honoured: a card cannot switch off the game's own prompts",
-    "dont_activate_after_match": "needs a memory of matches, which this version does not have",
     "instruct_depth": _OTHER_KIND,
     "instruct_scan_depth": _OTHER_KIND,
-    "is_user_icon": "needs user icons, which this version does not have",
-    "keep_activate_after_match": "needs a memory of matches, which this version does not have",
     "reverse_instruct_depth": _OTHER_KIND,
 }
 # Which others, where they count, make a decorator count for nothing.

@@ -79,7 +79,9 @@ def test_an_unknown_decorator_is_cut_and_noticed():
         ("@@role tool", "one of assistant, system, user"),
         ("@@scan_depth -1", "a whole number, 0 or more"),
         ("@@activate_only_every 0", "a whole number, 1 or more"),
-        ("@@additional_keys , ,", "one key or more"),
+        ("@@is_user_icon", "the name of an icon"),
+        ("@@additional_keys " + "a," * 1001, "1 to 1000 keys"),
+        ("@@additional_keys , ,", "1 to 1000 keys"),
     ],
 )
 def test_a_value_it_cannot_have_makes_a_decorator_count_for_nothing(line, wanted):
@@ -94,7 +96,9 @@ def test_a_known_position_counts_and_an_unknown_one_is_ignored_with_a_notice():
     assert names("@@position before_desc\nLore.") == ["position"]
     read = read_decorators("@@position behind_the_moon\nLore.")
     assert read.decorators == ()
-    assert read.notices == ("@@position wants one of before_desc, after_desc; it is ignored",)
+    assert read.notices == (
+        "@@position wants one of before_desc, after_desc, personality, scenario; it is ignored",
+    )
 
 
 def test_the_fallback_of_an_unknown_decorator_is_used():
@@ -168,10 +172,15 @@ def test_decorators_for_prompts_of_one_text_give_way_to_their_fallback(name):
 
 
 @pytest.mark.parametrize("name", ["keep_activate_after_match", "dont_activate_after_match"])
-def test_what_needs_a_memory_of_matches_is_noticed_by_name(name):
-    read = read_decorators(f"@@{name}\nL")
-    assert read.decorators == ()
-    assert "needs a memory of matches" in read.notices[0]
+def test_what_remembers_matches_counts_and_has_no_values(name):
+    read = read_decorators(f"@@{name} whatever\nL")
+    assert read.decorators == ((name, ()),)
+    assert read.notices == ()
+
+
+def test_the_name_of_an_icon_is_one_value_with_its_commas():
+    read = read_decorators("@@is_user_icon  red cap, new \nL")
+    assert read.decorators == (("is_user_icon", ("red cap, new",)),)
 
 
 def test_a_card_cannot_switch_off_the_game_s_own_prompts():
@@ -221,9 +230,7 @@ def test_text_that_does_not_begin_with_a_decorator_is_left_alone(content):
 
 
 @pytest.mark.parametrize("place", ["personality", "scenario"])
-def test_a_place_that_is_not_done_is_named_and_its_fallback_counts(place: str):
+def test_places_beside_card_fields_count(place: str):
     read = read_decorators(f"@@position {place}\n@@@depth 2\nL")
-    assert read.decorators == (("depth", ("2",)),)
-    assert read.notices == (
-        f"@@position {place} is a place this version does not have; it is ignored",
-    )
+    assert read.decorators == (("position", (place,)),)
+    assert read.notices == ()
