@@ -13,13 +13,14 @@ from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from evennia_ai.lorebook.entries import LoreEntry
+from evennia_ai.lorebook.entries import NO_GATES, LoreEntry
 from evennia_ai.lorebook.entry_formats import read_entry
 from evennia_ai.lorebook.foreign import as_format_error, check_plain, few, one_line
 from evennia_ai.prompt.components import Trust
 from evennia_ai.prompt.errors import FormatError, NotYetError
 
 MAX_ENTRIES: Final = 100_000
+MAX_BOOK_KEYS: Final = 300_000
 
 # Where a book may hang, narrow before wide: the order books are activated in.
 ATTACH_RANK: Final[Mapping[str, int]] = MappingProxyType(
@@ -41,14 +42,16 @@ ATTACH_RANK: Final[Mapping[str, int]] = MappingProxyType(
 class Lorebook:
     """A book with its entries, in the file's order.
 
-    `scan_depth` and `token_budget` win over the rules, None leaves it to them. `attach` is one of
-    `ATTACH_RANK`. `revision` is the store's revision of the book. `notices` are for who imports it.
+    `scan_depth`, `token_budget` and `recursive` (whether its entries wake one another) win over the
+    rules, None leaves it to them. `attach` is one of `ATTACH_RANK`. `revision` is the store's
+    revision of the book. `notices` are for who imports it.
     """
 
     label: str
     entries: tuple[LoreEntry, ...] = ()
     scan_depth: int | None = None
     token_budget: int | None = None
+    recursive: bool | None = None
     attach: str = "global"
     revision: int = 0
     trust: Trust = "builder"
@@ -99,6 +102,7 @@ def read_book(
         entries=entries,
         scan_depth=book.scan_depth,
         token_budget=book.token_budget,
+        recursive=book.recursive_scanning,
         attach=attach,
         revision=revision,
         trust=trust,
@@ -110,19 +114,51 @@ def _entries(
     listed: list[Any] | dict[str, Any], label: str, where: str
 ) -> tuple[tuple[LoreEntry, ...], list[str]]:
     """The entries in the file's order, and the notices about them."""
-    named = listed.items() if isinstance(listed, dict) else enumerate(listed)
     entries: list[LoreEntry] = []
     notices: list[str] = []
     times: Counter[str] = Counter()
-    for index, (name, entry) in enumerate(named):
-        at = f"{where}.entries[{one_line(str(name))}]"
-        made, found = read_entry(entry, label=label, index=index, default_uid=str(name), where=at)
+    keys = 0
+    for index, (name, entry) in enumerate(in_order(listed)):
+        at = f"{where}.entries[{one_line(name)}]"
+        made, found = read_entry(entry, label=label, index=index, default_uid=name, where=at)
         times[made.uid] += 1
         if times[made.uid] > 1:
             made = _told_apart(made, times, label)
-        entries.append(made)
+        keys += _keys_of(made)
+        entries.append(made if keys <= MAX_BOOK_KEYS else _without_keys(made))
         notices += [f"entry {made.uid}: {notice}" for notice in found]
+    if keys > MAX_BOOK_KEYS:
+        notices.insert(0, f"{_TOO_MANY_KEYS}; its last entries are never active")
     return tuple(entries), notices
+
+
+def in_order(listed: list[Any] | dict[str, Any]) -> list[tuple[str, Any]]:
+    """The entries by name, or by position in a list, in the order JavaScript walks them.
+
+    An object's members that are whole numbers come first there, from low to high.
+    """
+    if isinstance(listed, list):
+        return [(str(index), entry) for index, entry in enumerate(listed)]
+    named = list(listed.items())
+    numbered = [item for item in named if _is_array_index(item[0])]
+    numbered.sort(key=lambda item: int(item[0]))
+    return numbered + [item for item in named if not _is_array_index(item[0])]
+
+
+def _is_array_index(name: str) -> bool:
+    plain = name.isascii() and name.isdecimal() and len(name) <= 10
+    return plain and (name == "0" or name[0] != "0") and int(name) < 2**32 - 1
+
+
+def _keys_of(entry: LoreEntry) -> int:
+    gates = entry.gates
+    gated = len(gates.excluded) + sum(map(len, gates.additional))
+    return len(entry.keys) + len(entry.secondary_keys) + gated
+
+
+def _without_keys(entry: LoreEntry) -> LoreEntry:
+    """The entry of a book that has too many keys: known by name, never active."""
+    return replace(entry, keys=(), secondary_keys=(), gates=NO_GATES, refused=_TOO_MANY_KEYS)
 
 
 def _told_apart(entry: LoreEntry, times: Counter[str], label: str) -> LoreEntry:
@@ -163,13 +199,12 @@ def _checked(raw: Mapping[str, Any], where: str) -> _Book:
 
 def _book_notices(book: _Book) -> list[str]:
     notices: list[str] = []
-    if book.recursive_scanning:
-        notices.append("recursive_scanning: entries do not wake entries in this version")
     if book.token_budget == 0:
         notices.append("token_budget is 0: nothing of this book will ever fit")
     return notices
 
 
+_TOO_MANY_KEYS: Final = f"the book has more than {MAX_BOOK_KEYS} keys: split it"
 # Marks of formats that are known by name only.
 _NOT_YET: Final = (
     (lambda data: "lorebookVersion" in data, "NovelAI"),

@@ -1,0 +1,74 @@
+"""Entries of SillyTavern's world files."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from evennia_ai.lorebook.entry_app import (
+    AppEntry,
+    chance_of,
+    conditions_of,
+    doubts,
+    grouping_of,
+    logic_of,
+    place_of,
+    recursion_of,
+    role_of,
+    sources_of,
+    timing_of,
+)
+from evennia_ai.lorebook.entry_extension import read_own
+from evennia_ai.lorebook.entry_fields import EntryFields
+from evennia_ai.lorebook.entry_values import Content, Flag, Identifier, Number
+
+
+class _WorldEntry(AppEntry):
+    uid: Identifier | None = None
+    key: list[str] | None = None
+    keysecondary: list[str] | None = None
+    comment: str | None = None
+    content: Content | None = None
+    constant: Flag | None = None
+    selective: Flag | None = None
+    order: Number | None = None
+    disable: Flag | None = None
+
+
+def from_world(raw: Mapping[str, Any], *, default_uid: str, where: str) -> EntryFields:
+    """What the entry says; pydantic's or a FormatError names the field that is wrong.
+
+    As in the application, a chance counts only with `useProbability` and secondary keys only with
+    `selective`.
+    """
+    entry = _WorldEntry.model_validate(raw)
+    own = read_own(raw.get("evennia_ai"), where=f"{where}.evennia_ai")
+    order = 100 if entry.order is None else entry.order
+    return EntryFields(
+        uid=default_uid if entry.uid is None else entry.uid,
+        name=entry.comment or "",
+        keys=tuple(entry.key or ()),
+        secondary_keys=tuple(entry.keysecondary or ()),
+        selective=bool(entry.selective and entry.keysecondary),
+        logic=logic_of(entry),
+        patterns="by_form" if own.patterns is None else own.patterns,
+        enabled=not entry.disable,
+        constant=bool(entry.constant),
+        content=entry.content or "",
+        position=place_of(entry, "before"),
+        depth=entry.depth,
+        role=role_of(entry),
+        outlet=entry.outlet_name or "",
+        order=order,
+        priority=order if own.priority is None else own.priority,
+        ignore_budget=bool(entry.ignore_budget),
+        case_sensitive=entry.case_sensitive,
+        match_whole_words=entry.match_whole_words,
+        scan_depth=entry.scan_depth,
+        sources=sources_of(entry),
+        recursion=recursion_of(entry),
+        timing=timing_of(entry),
+        grouping=grouping_of(entry),
+        chance=chance_of(entry, used_unless_said=False),
+        conditions=conditions_of(entry),
+        own=own,
+        notices=tuple(doubts(entry)),
+    )
