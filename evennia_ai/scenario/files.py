@@ -1,16 +1,19 @@
 """The card and the lorebooks of a scenario, inline or from files beside it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 from evennia_ai.cards.card import Card
 from evennia_ai.cards.components import containment_notices
 from evennia_ai.cards.reading import card_from_bytes, read_card
 from evennia_ai.lorebook.books import ATTACH_RANK, Lorebook, read_book
 from evennia_ai.lorebook.foreign import parse_json
+from evennia_ai.lorebook.rules import Preset
 from evennia_ai.prompt.components import Trust
 from evennia_ai.prompt.errors import FormatError
 from evennia_ai.scenario.documents import read_bytes, read_text
@@ -40,20 +43,21 @@ class Files:
         self.notices += containment_notices(card, trust=self.card_trust)
         return card
 
-    def books(self, card: Card | None, rows: list[tuple[str, Any]]) -> tuple[Lorebook, ...]:
-        """The card's own book and the listed ones."""
-        books = [self._listed(path, row) for path, row in rows]
+    def books(
+        self, card: Card | None, rows: list[tuple[str, Any]], *, rules: Preset
+    ) -> tuple[Lorebook, ...]:
+        """The card's own book and the listed ones, each once (`rules` say where it then hangs)."""
+        listed = [self._listed(path, row) for path, row in rows]
+        books = [self._book(book, trust="author") for book in self._once(listed, rules)]
         if card is not None and card.character_book is not None:
             name = _own_name(card.character_book) or card.name
-            own = self._book(
-                card.character_book, label=name, attach="character", trust=self.card_trust
-            )
-            books.insert(0, own)
+            own = _found(name, card.character_book, attach="character")
+            books.insert(0, self._book(own, trust=self.card_trust))
         for book in books:
             self.notices += [f"lorebook {book.label}: {notice}" for notice in book.notices]
         return tuple(books)
 
-    def _listed(self, path: str, row: object) -> Lorebook:
+    def _listed(self, path: str, row: object) -> "_Found":
         table = Table({"book": row} if isinstance(row, str) else row, path=path, known=BOOK_KEYS)
         attach = table.choice("attach", tuple(ATTACH_RANK), "global")
         given = table.data.get("book")
@@ -66,12 +70,24 @@ class Files:
         if not isinstance(given, dict):
             raise wrong(table.at("book"), given, "a path or a book's object")
         label = table.text_or_none("name") or _own_name(given) or stem
-        return self._book(given, label=label, attach=attach, trust="author")
+        return _found(label, given, attach=attach)
 
-    def _book(self, data: Mapping[str, Any], *, label: str, attach: str, trust: Trust) -> Lorebook:
-        label = self._free(label or "book")
+    def _once(self, listed: list["_Found"], rules: Preset) -> list["_Found"]:
+        """The listed books; one that is there several times hangs at one of its places only."""
+        kept: dict[tuple[str, int], _Found] = {}
+        for book in sorted(listed, key=_PREFERENCES[rules]):  # stable: equals stay as listed
+            first = kept.setdefault(book.identity, book)
+            if first is not book:
+                self.notices.append(
+                    f"lorebook {book.label}: is listed more than once with the same content; it"
+                    f" counts once, attached to {first.attach}"
+                )
+        return [book for book in listed if kept[book.identity] is book]
+
+    def _book(self, found: "_Found", *, trust: Trust) -> Lorebook:
+        label = self._free(found.label or "book")
         return read_book(
-            data, label=label, attach=attach, trust=trust, revision=content_revision(data)
+            found.data, label=label, attach=found.attach, trust=trust, revision=found.revision
         )
 
     def _free(self, label: str) -> str:
@@ -83,6 +99,43 @@ class Files:
             self.notices.append(f"two lorebooks are called '{label}': one is shown as '{free}'")
         self._labels.add(free)
         return free
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Found:
+    """A book as its file or the scenario has it, and where it hangs."""
+
+    label: str
+    attach: str
+    data: Mapping[str, Any]
+    revision: int
+
+    @property
+    def identity(self) -> tuple[str, int]:
+        """What makes two rows one book: their name and their content."""
+        return self.label, self.revision
+
+
+def _found(label: str, data: Mapping[str, Any], *, attach: str) -> _Found:
+    return _Found(label=label, attach=attach, data=data, revision=content_revision(data))
+
+
+def _narrow_first(book: _Found) -> int:
+    return ATTACH_RANK[book.attach]
+
+
+def _as_the_application(book: _Found) -> tuple[bool, bool, int]:
+    """SillyTavern skips a chat's book that is global, and a character's that is either; else wide
+    goes before narrow.
+    """
+    rank = ATTACH_RANK[book.attach]
+    return rank != ATTACH_RANK["global"], rank != ATTACH_RANK["chat"], -rank
+
+
+# Which of several places a book keeps that is listed for all of them: the first by this order.
+_PREFERENCES: Final[Mapping[Preset, Callable[[_Found], Any]]] = MappingProxyType(
+    {"evennia_ai": _narrow_first, "sillytavern": _as_the_application}
+)
 
 
 def card_file(path: Path) -> Card:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from evennia_ai.cards.card import Card
 from evennia_ai.compose import DynamicBlock
 from evennia_ai.lorebook.books import Lorebook
+from evennia_ai.lorebook.conditions import Fact, Facts
 from evennia_ai.lorebook.foreign import check_plain
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.prompt.components import PromptComponent, Trust
@@ -34,7 +35,7 @@ KEYS: Final = (
 SETTINGS: Final = (
     *("user", "user_icon", "layout", "context_tokens", "reply_tokens", "tokenizer", "seed"),
     *("greeting", "greeting_index", "group", "language", "system_prompt"),
-    *("post_history_instructions", "card_system_prompt", "card_trust", "lore"),
+    *("post_history_instructions", "card_system_prompt", "card_trust", "facts", "lore"),
 )
 CARD_TRUSTS: Final[tuple[Trust, ...]] = ("author", "imported")
 _RATIO: Final = re.compile(r"chars/([0-9]{1,4}(?:\.[0-9]{1,6})?)")
@@ -57,6 +58,7 @@ class Settings:
     post_history_instructions: str
     card_system_prompt: str
     card_trust: Trust
+    facts: Facts
     lore: ActivationRules
 
 
@@ -102,7 +104,7 @@ def read_scenario(data: object, *, folder: Path | None = None) -> Scenario:
     settings = _settings(table)
     files = Files(folder or Path.cwd(), card_trust=settings.card_trust)
     card = files.card(table.data["card"]) if table.has("card") else None
-    books = files.books(card, table.rows("lorebooks"))
+    books = files.books(card, table.rows("lorebooks"), rules=settings.lore.rules)
     if settings.greeting and card is None:
         files.notices.append("settings.greeting: there is no card whose greeting could open it")
     return Scenario(
@@ -146,12 +148,29 @@ def _settings(table: Table) -> Settings:
         post_history_instructions=settings.text("post_history_instructions", ""),
         card_system_prompt=settings.text("card_system_prompt", ""),
         card_trust=settings.choice("card_trust", CARD_TRUSTS, "author"),
+        facts=_facts(settings),
         lore=replace(
             _lore(settings),
             greeting_index=greeting_index,
             user_icon=settings.text_or_none("user_icon") or None,
         ),
     )
+
+
+def _facts(settings: Table) -> Facts:
+    """What is true in the scene, for entries that ask."""
+    given = settings.data["facts"] if settings.has("facts") else {}
+    if not isinstance(given, dict):
+        raise wrong(settings.at("facts"), given, "a mapping of names")
+    return {name: _fact(f"{settings.at('facts')}.{name}", value) for name, value in given.items()}
+
+
+def _fact(path: str, value: object) -> Fact:
+    if isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, list) and all(isinstance(text, str) for text in value):
+        return tuple(value)
+    raise wrong(path, value, "text, a number, true or false, or a list of texts")
 
 
 def _lore(settings: Table) -> ActivationRules:

@@ -84,6 +84,8 @@ def a_rich_scenario() -> dict[str, Any]:
             "post_history_instructions": "Stay in character.",
             "card_system_prompt": "",
             "card_trust": "author",
+            "user_icon": "anna.png",
+            "facts": {"weather": "rain", "hour": 23, "room.zones": ["quay"]},
             "lore": {"scan_depth": 3, "budget_percent": 50, "case_sensitive": False},
         },
     }

@@ -1,0 +1,65 @@
+"""The books of a scenario: a book that is listed twice counts once."""
+
+from typing import Any
+
+import pytest
+
+from evennia_ai.scenario import read_scenario
+from tests.scenario.builders import a_book, a_card, an_entry
+
+
+def read(*rows: dict[str, Any], rules: str = "evennia_ai", **more: Any) -> Any:
+    settings = {"lore": {"rules": rules}}
+    return read_scenario({"lorebooks": list(rows), "settings": settings, **more})
+
+
+def a_row(attach: str, *, name: str = "town", content: str = "A town.") -> dict[str, Any]:
+    return {"name": name, "attach": attach, "book": a_book(an_entry(content))}
+
+
+@pytest.mark.parametrize(
+    ("rules", "places", "kept"),
+    [
+        ("evennia_ai", ["global", "character"], "character"),
+        ("evennia_ai", ["room", "chat", "zone"], "chat"),
+        ("sillytavern", ["global", "character"], "global"),
+        ("sillytavern", ["character", "chat", "global"], "global"),
+        ("sillytavern", ["character", "chat"], "chat"),
+        ("sillytavern", ["character", "room"], "room"),
+    ],
+)
+def test_a_book_that_hangs_in_several_places_hangs_in_one(
+    rules: str, places: list[str], kept: str
+) -> None:
+    scenario = read(*map(a_row, places), rules=rules)
+    assert [(book.label, book.attach) for book in scenario.books] == [("town", kept)]
+    notice = (
+        "lorebook town: is listed more than once with the same content; it counts once, attached"
+        f" to {kept}"
+    )
+    assert scenario.notices == (notice,) * (len(places) - 1)
+
+
+def test_books_of_one_name_and_other_content_are_two() -> None:
+    books = read(a_row("global"), a_row("character", content="Another town.")).books
+    assert [book.label for book in books] == ["town", "town (2)"]
+
+
+def test_books_of_one_content_and_other_names_are_two() -> None:
+    books = read(a_row("global"), a_row("global", name="city")).books
+    assert [book.label for book in books] == ["town", "city"]
+
+
+def test_books_that_are_left_keep_the_order_of_the_list() -> None:
+    rows = [a_row("global"), a_row("global", name="sea"), a_row("chat"), a_row("chat", name="sky")]
+    assert [book.label for book in read(*rows).books] == ["sea", "town", "sky"]
+
+
+def test_the_cards_own_book_stays_beside_one_that_is_listed() -> None:
+    own = a_book(an_entry("Lamps."), name="lamps")
+    rows = [{"book": own, "attach": "global"}]
+    books = read(*rows, card=a_card(an_entry("Lamps."))).books
+    assert [(book.label, book.attach) for book in books] == [
+        ("lamps (2)", "character"),
+        ("lamps", "global"),
+    ]
