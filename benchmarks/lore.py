@@ -182,7 +182,7 @@ def judgements(found, alike):
 def equally_active(sizes):
     """Pairs of a small and a large book with as many active entries."""
     for recursive in (False, True):
-        for depth in (4, 0):
+        for depth in (4, 50):
             pair = [
                 Shape(entries=size, active=10, depth=depth, recursive=recursive)
                 for size in (min(sizes), max(sizes))

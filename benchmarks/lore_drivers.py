@@ -14,6 +14,7 @@ from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import said
 from evennia_ai.prompt.tokens import TokenCounter
 
+ROLES = {"Aria": "assistant", "Ren": "user"}
 ROOM = 10_000_000
 """Tokens of the prompt, so that every active entry fits."""
 
@@ -28,7 +29,7 @@ class Ours:
         self.rules = read_rules(
             {
                 "rules": preset,
-                "scan_depth": shape.depth or len(workload.texts),
+                "scan_depth": shape.depth or len(workload.messages),
                 "recursive": shape.recursive,
                 "budget_percent": 100,
             }
@@ -38,10 +39,9 @@ class Ours:
         self.activated(turn=-1)  # an empty chat: whatever is made once for a book is made here
 
     def turn(self, turn):
-        new = self.workload.chat(turn)[len(self.history) :]
-        roles = {"Aria": "assistant", "Ren": "user"}
+        new = self.workload.new(len(self.history), turn=turn)
         self.history = self.history.appended(
-            *(said(roles[name], text, name=name) for name, text in new)
+            *(said(ROLES[name], text, name=name) for name, text in new)
         )
         result = self.activated(turn=turn)
         self.state = result.after
@@ -77,7 +77,8 @@ class Naive:
         self.workload = workload
 
     def turn(self, turn):
-        text = "\n".join(text for _, text in self.workload.window(turn)).casefold()
+        scanned = self.workload.scanned
+        text = "\n".join(scanned[n] for n in self.workload.window(turn)).casefold()
         active, fresh = set(), self.woken(text, set())
         while fresh:
             active |= fresh
@@ -124,8 +125,9 @@ class Remembering(Naive):
 
     def turn(self, turn):
         active, fresh = set(), set()
-        for number, text in self.workload.window(turn):
-            fresh |= self.hits(number, text)
+        scanned = self.workload.scanned
+        for number in self.workload.window(turn):
+            fresh |= self.hits(number, scanned[number])
         while fresh:
             active |= fresh
             if not self.workload.shape.recursive:

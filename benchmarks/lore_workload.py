@@ -38,7 +38,7 @@ class Shape:
     entries: int
     active: int = 0
     messages: int = 50
-    depth: int = 0
+    depth: int = 50
     recursive: bool = False
 
     @property
@@ -67,18 +67,18 @@ class Workload:
         self.shape, self.turns = shape, turns
         rng = random.Random(f"{SEED} {shape.entries} {shape.active} {shape.recursive}")
         made = _mixed(rng, shape, turns) if shape.mixed else _plain(rng, shape, turns)
-        self.keys, self.contents, self.texts, self.book = made
+        self.keys, self.contents, texts, self.book = made
+        self.messages = [(SPEAKERS[n % 2], text) for n, text in enumerate(texts)]
+        self.scanned = [f"{name}: {text}" for name, text in self.messages]
 
-    def chat(self, turn: int) -> list[tuple[str, str]]:
-        """Speaker and text of every message there is at `turn`, oldest first."""
-        texts = self.texts[: self.shape.messages + turn]
-        return [(SPEAKERS[n % 2], text) for n, text in enumerate(texts)]
+    def new(self, count: int, *, turn: int) -> list[tuple[str, str]]:
+        """Speaker and text of the messages that are there at `turn`, after the first `count`."""
+        return self.messages[count : self.shape.messages + turn]
 
-    def window(self, turn: int) -> list[tuple[int, str]]:
-        """Number and scanned text of each message within the scan depth, oldest first."""
+    def window(self, turn: int) -> range:
+        """Numbers of the messages within the scan depth, oldest first."""
         stop = self.shape.messages + turn
-        start = stop - self.shape.depth if self.shape.depth else 0
-        return [(n, f"{SPEAKERS[n % 2]}: {self.texts[n]}") for n in range(max(0, start), stop)]
+        return range(max(0, stop - self.shape.depth) if self.shape.depth else 0, stop)
 
 
 def _plain(rng, shape, turns):
