@@ -6,7 +6,8 @@ in the settings, the database, a log or the `repr` of anything.
 """
 
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
@@ -18,11 +19,16 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.signals import setting_changed
 
+from evennia_ai.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.prompt.components import is_plain_int
-from evennia_ai.prompt.errors import EvenniaAIError
+from evennia_ai.prompt.errors import EvenniaAIError, FormatError
 from evennia_ai.prompt.expansion import LAYOUTS, Layout
 
 PREFIX: Final = "EVENNIA_AI_"
+# One player's shouted keywords shall not crowd out what others wake.
+_LORE: Final = {"speaker_share_percent": 50, "speaker_matches": 40}
+_NOT_FOR_GAMES: Final = ("dice", "dry_run")
+_DOTTED: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 
 
 class SettingError(EvenniaAIError):
@@ -34,7 +40,8 @@ class Conf:
     """All settings of evennia_ai, checked.
 
     An empty `base_url` means that no endpoint is configured and the offline responder answers.
-    `card_folder` is absolute: builders import cards from there and from nowhere else.
+    `card_folder` is absolute: builders import cards from there and from nowhere else. `lore_facts`
+    are dotted paths of the game's own functions (`evennia_ai.game.facts`).
     """
 
     base_url: str
@@ -53,6 +60,8 @@ class Conf:
     fallback_line: str
     card_folder: Path
     max_source_characters: int
+    lore: ActivationRules
+    lore_facts: tuple[str, ...]
 
     @property
     def is_offline(self) -> bool:
@@ -77,6 +86,7 @@ class _Setting:
     wanted: str
     accepts: Callable[[Any], bool]
     from_environment: bool = False
+    problem: Callable[[Any], str] | None = None
 
     @property
     def name(self) -> str:
@@ -107,6 +117,30 @@ def _line(value: Any) -> bool:
 
 def _text(value: Any) -> bool:
     return isinstance(value, str)
+
+
+def _paths(value: Any) -> bool:
+    listed = isinstance(value, list | tuple)
+    return listed and all(isinstance(path, str) and _DOTTED.fullmatch(path) for path in value)
+
+
+def _lore_rules(given: Any) -> ActivationRules:
+    """The rules of lore with what the game sets; FormatError names what it cannot set."""
+    where = f"{PREFIX}LORE"
+    if not isinstance(given, Mapping):
+        raise FormatError("setting", f"{where}: must be a dictionary")
+    for name in _NOT_FOR_GAMES:
+        if name in given:
+            raise FormatError("setting", f"{where}.{name}: is for scenarios alone; take it out")
+    return read_rules({**_LORE, **given}, where=where)
+
+
+def _lore_problem(given: Any) -> str:
+    try:
+        _lore_rules(given)
+    except FormatError as error:
+        return error.message
+    return ""
 
 
 def _address(value: Any) -> bool:
@@ -238,6 +272,21 @@ _SETTINGS: Final = (
         wanted="a whole number from 1000 on",
         accepts=_whole(1000),
     ),
+    _Setting(
+        id="E019",
+        field="lore",
+        default=_LORE,
+        wanted="a dictionary with rules of lore, as settings.lore of a scenario has them",
+        accepts=lambda value: not _lore_problem(value),
+        problem=_lore_problem,
+    ),
+    _Setting(
+        id="E020",
+        field="lore_facts",
+        default=[],
+        wanted='a list of dotted paths of functions, such as ["world.facts.of_the_tide"]',
+        accepts=_paths,
+    ),
 )
 
 
@@ -249,7 +298,13 @@ def conf() -> Conf:
     values = {setting.field: setting.value() for setting in _SETTINGS}
     api_key = os.environ.get(values.pop("api_key_env"), "")
     folder = Path(getattr(settings, "GAME_DIR", "."), values.pop("card_folder"))
-    return Conf(api_key=api_key, card_folder=folder.absolute(), **values)
+    return Conf(
+        api_key=api_key,
+        card_folder=folder.absolute(),
+        lore=_lore_rules(values.pop("lore")),
+        lore_facts=tuple(values.pop("lore_facts")),
+        **values,
+    )
 
 
 def problems() -> list[Problem]:
@@ -266,6 +321,9 @@ def unknown_names() -> list[tuple[str, str]]:
 
 
 def _problem(setting: _Setting) -> Problem:
+    hint = f"It must be {setting.wanted}."
+    if setting.problem is not None:
+        return Problem(id=setting.id, message=f"{setting.problem(setting.value())}.", hint=hint)
     # An address with a password in it must not be repeated in a log.
     shown = "" if setting.field == "base_url" else f" {setting.value()!r}"
     here = " (from the environment)" if setting.from_environment else ""
@@ -273,7 +331,7 @@ def _problem(setting: _Setting) -> Problem:
     return Problem(
         id=setting.id,
         message=f"{setting.name}{place}{shown} is not allowed.",
-        hint=f"It must be {setting.wanted}.",
+        hint=hint,
     )
 
 

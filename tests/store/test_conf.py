@@ -104,6 +104,14 @@ def test_our_own_settings_pass_the_checks():
         ("FALLBACK_LINE", " ", "E014"),
         ("CARD_FOLDER", "", "E015"),
         ("MAX_SOURCE_CHARACTERS", 1, "E016"),
+        ("LORE", [], "E019"),
+        ("LORE", {"scan_depth": -1}, "E019"),
+        ("LORE", {"scan_dept": 4}, "E019"),
+        ("LORE", {"dice": 0.5}, "E019"),
+        ("LORE", {"dry_run": True}, "E019"),
+        ("LORE_FACTS", "world.facts.of_the_tide", "E020"),
+        ("LORE_FACTS", ["of_the_tide"], "E020"),
+        ("LORE_FACTS", [len], "E020"),
     ],
 )
 def test_a_wrong_value_fails_at_start_with_a_hint(settings_of_ai, name, value, check):
@@ -113,6 +121,40 @@ def test_a_wrong_value_fails_at_start_with_a_hint(settings_of_ai, name, value, c
     assert message.id == f"evennia_ai.{check}"
     assert f"EVENNIA_AI_{name}" in message.msg
     assert message.hint.startswith("It must be ")
+
+
+def test_the_rules_of_lore_keep_one_speaker_from_taking_all():
+    assert (conf().lore.speaker_share_percent, conf().lore.speaker_matches) == (50, 40)
+    assert conf().lore_facts == ()
+
+
+def test_rules_of_lore_that_are_left_out_stay_as_they_are(settings_of_ai):
+    settings_of_ai(LORE={"scan_depth": 6, "speaker_matches": 10, "clock": "seconds"})
+    rules = conf().lore
+
+    assert (rules.scan_depth, rules.speaker_matches, rules.clock) == (6, 10, "seconds")
+    assert (rules.speaker_share_percent, rules.recursive) == (50, True)
+
+
+def test_the_other_preset_brings_its_own_rules(settings_of_ai):
+    settings_of_ai(LORE={"rules": "sillytavern"})
+
+    assert (conf().lore.rules, conf().lore.scan_depth) == ("sillytavern", 2)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"scan_depth": -1}, "LORE.scan_depth: must be a whole number, 0 or more, not -1."),
+        ({"dice": None}, "LORE.dice: is for scenarios alone; take it out."),
+        ("deep", "LORE: must be a dictionary."),
+    ],
+)
+def test_a_wrong_rule_of_lore_is_named(settings_of_ai, given, told):
+    settings_of_ai(LORE=given)
+
+    assert found()[0].msg == f"EVENNIA_AI_{told}"
+    assert found()[0].hint.startswith("It must be a dictionary with rules of lore")
 
 
 def test_an_address_with_a_password_is_not_repeated(settings_of_ai):
