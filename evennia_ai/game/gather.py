@@ -3,20 +3,26 @@
 Warm, it makes no query: the view, the history and the company come from memory.
 """
 
+import time
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from evennia.utils import gametime
+
 from evennia_ai.compose import DynamicBlock, Inputs
 from evennia_ai.game.events import Event
+from evennia_ai.game.facts import passing_facts
+from evennia_ai.game.lore_sources import scanned_sources
 from evennia_ai.game.perception import bystanders
 from evennia_ai.game.text import plain_name
-from evennia_ai.game.view import NPCView
+from evennia_ai.game.view import NPCView, books_with
 from evennia_ai.history.records import NewRecord, Record, RecordKind
+from evennia_ai.lorebook.timers import NO_STATE, Clock
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, pending
-from evennia_ai.store import conversations, turns
+from evennia_ai.store import conversations, lore_state, turns
 from evennia_ai.store.conversations import ConversationKind, ConversationRef
 
 VISITOR: Final = "the visitor"
@@ -119,10 +125,10 @@ def inputs_for(npc: Any, view: NPCView, heard: Heard, *, waiting: Collection[str
         npc,
         view,
         talk_of(heard.event),
+        conversation=heard.conversation,
         event=heard.event,
         said=pending_message(heard),
         history=history_for(heard, waiting=waiting),
-        cut=conversations.cut(heard.conversation),
     )
 
 
@@ -131,29 +137,45 @@ def inputs(
     view: NPCView,
     talk: Talk,
     *,
+    conversation: ConversationRef | None,
     event: Event | None,
     said: Message | None,
     history: History,
-    cut: int,
 ) -> Inputs:
     """The inputs of a turn in `talk`; `said` is the event as a message, None where there is none.
 
-    The dice are those of the NPC's next turn, so a preview rolls what the turn will roll.
+    `conversation` is None where it was not opened yet. The dice are those of the NPC's next turn,
+    so a preview rolls what the turn will roll.
     """
     npc_ref = str(npc.id)
     dice = Dice(
         turn=f"{npc_ref}/{turns.next_number(npc_ref)}", conversation=f"{npc_ref}/{talk.seed}"
     )
+    values = {"char": view.char_name, "user": _partner(npc, talk, event)}
+    paths = view.sources.conf.lore_facts
     return Inputs(
         components=view.components,
         rules=replace(view.rules, dice=dice),
         history=history,
         event=said,
         notes=view.notes,
-        books=view.books,
+        books=books_with(view, player_ref=event.speaker_ref if event else ""),
         blocks=(*_speaker_block(event), *_place_block(npc)),
-        values={"char": view.char_name, "user": _partner(npc, talk, event)},
-        cut=cut,
+        values=values,
+        cut=conversations.cut(conversation) if conversation else 0,
+        lore_state=lore_state.read(conversation) if conversation else NO_STATE,
+        clock=_clock(conversation, history, event),
+        facts={**view.facts, **passing_facts(npc, event, paths=paths)},
+        sources=scanned_sources(npc, view.texts, values=values, dice=dice),
+    )
+
+
+def _clock(conversation: ConversationRef | None, history: History, event: Event | None) -> Clock:
+    """What time it is in the conversation; game seconds are real ones by Evennia's time factor."""
+    heard = history.user_messages + (event is not None)
+    real_seconds = max(0.0, time.time() - conversation.opened_at) if conversation else 0.0
+    return Clock(
+        turns=history.replies + 1, messages=heard, seconds=real_seconds * gametime.TIMEFACTOR
     )
 
 

@@ -11,6 +11,7 @@ from evennia_ai.compose import Composition, compose_with_lore
 from evennia_ai.game import gather
 from evennia_ai.game.addressing import Listener, why_addressed
 from evennia_ai.game.events import Event
+from evennia_ai.game.facts import standing_facts
 from evennia_ai.game.gather import Heard, Talk
 from evennia_ai.game.perception import bystanders, heard_text, perceived, rank_of
 from evennia_ai.game.runtime import runtime
@@ -120,7 +121,12 @@ class AIHandler:
 
     def view(self) -> NPCView:
         """What turns are composed from, made anew where something of it was changed."""
-        sources = sources_of(self.ref, scopes_of(self.npc), conf=runtime().conf)
+        sources = sources_of(
+            self.ref,
+            scopes_of(self.npc),
+            facts=standing_facts(self.npc),
+            conf=runtime().conf,
+        )
         if self._view is None or not self._view.sources.is_same(sources):
             self._view = view_of(plain_name(self.npc.key), sources)
         return self._view
@@ -276,10 +282,10 @@ class AIHandler:
                 self.npc,
                 self.view(),
                 talk,
+                conversation=known,
                 event=event,
                 said=said,
                 history=conversations.history(known) if known else History(),
-                cut=conversations.cut(known) if known else 0,
             )
         )
 

@@ -20,7 +20,7 @@ from evennia_ai.game.output import pose, speak, whisper
 from evennia_ai.game.perception import bystanders
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.text import plain_name
-from evennia_ai.game.view import NPCView
+from evennia_ai.game.view import NPCView, revisions_with
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turns import manifest_of
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Passage, chat_messages, sent_sha256
@@ -87,7 +87,7 @@ class Turn:
         try:
             composed = self._composed()
             request = self._request(composed)
-            stored = self._begun(composed.prompt, request)
+            stored = self._begun(composed, request)
         except BudgetError as error:
             self._log(f"the prompt does not fit: {error}")
             self._unanswered()
@@ -102,14 +102,16 @@ class Turn:
         inputs = gather.inputs_for(mind.npc, mind.view(), self.heard, waiting=mind.waiting_records)
         return compose_with_lore(inputs)
 
-    def _begun(self, prompt: Prompt, request: ChatRequest) -> StoredTurn:
+    def _begun(self, composed: Composition, request: ChatRequest) -> StoredTurn:
         """Commit the manifest: after this, and only after this, the model may be asked."""
+        prompt = composed.prompt
         older = self._mind.sent_before(self.heard.conversation)
+        player_ref = self.heard.event.speaker_ref
         manifest = manifest_of(
             prompt,
             account=prompt.account(older) if older is not None else None,
             model=request.model or runtime().access.name,
-            revisions=self._mind.view().revisions,
+            revisions=revisions_with(self._mind.view(), player_ref=player_ref),
             sent_sha256=sent_sha256(request.messages),
         )
         stored = turns.begin(
@@ -117,6 +119,7 @@ class Turn:
             manifest=manifest,
             event=self.heard.record,
             context=_facts(prompt),
+            lore=composed.lore.after,
         )
         self._mind.prompted(stored, prompt)
         return stored

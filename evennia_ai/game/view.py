@@ -7,7 +7,7 @@ and counted for it stays with it.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -18,7 +18,10 @@ from evennia_ai.cards.components import card_components, character_book
 from evennia_ai.cards.reading import card_from_text
 from evennia_ai.compose import ComposeRules
 from evennia_ai.conf import Conf
+from evennia_ai.game.facts import FACTION, ZONE, card_facts
+from evennia_ai.game.lore_sources import CardSources, card_sources
 from evennia_ai.lorebook.books import Lorebook, read_book
+from evennia_ai.lorebook.conditions import Facts
 from evennia_ai.prompt.components import GAME, PromptComponent, Scope
 from evennia_ai.prompt.contexts import CONVERSATION
 from evennia_ai.prompt.errors import FormatError
@@ -30,15 +33,19 @@ from evennia_ai.store.components import registry
 from evennia_ai.store.lorebooks import StoredBook, books_for
 from evennia_ai.store.notes import StoredNote, notes_for
 
-ZONE: Final = "zone"
-"""Category of the tags that say to which zones a room belongs."""
+MOST_PARSED: Final = 256
+"""Cards, books and players' books that are kept parsed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """What the store has for an NPC in its scopes; the same objects until they are changed."""
+    """What the store has for an NPC in its scopes; the same objects until they are changed.
+
+    `facts` are names, tags and zones of the NPC and its place.
+    """
 
     scopes: tuple[Scope, ...]
+    facts: Facts
     registry: ComponentRegistry
     card: StoredCard | None
     books: tuple[StoredBook, ...]
@@ -53,6 +60,7 @@ class Sources:
             and self.notes is other.notes
             and self.conf is other.conf
             and self.scopes == other.scopes
+            and self.facts == other.facts
             and len(self.books) == len(other.books)
             and all(a is b for a, b in zip(self.books, other.books, strict=True))
         )
@@ -62,8 +70,9 @@ class Sources:
 class NPCView:
     """What turns of one NPC in one place are composed from.
 
-    `char_name` is the name the card gives it, else its own; `problems` say what of its sources
-    cannot be read, for its builder.
+    `char_name` is the name the card gives it, else its own; `facts` are those that stand still
+    and `texts` those of the card that lore may scan; `problems` say what of its sources cannot be
+    read, for its builder.
     """
 
     sources: Sources
@@ -73,24 +82,31 @@ class NPCView:
     notes: Notes
     rules: ComposeRules
     revisions: Mapping[str, str]
+    facts: Facts
+    texts: CardSources
     problems: tuple[str, ...] = ()
 
 
 def scopes_of(npc: Any) -> tuple[Scope, ...]:
-    """The scopes that apply to `npc` where it is: game, zones, room, NPC."""
+    """The scopes that apply to `npc` where it is: game, zones, factions, room, NPC."""
     room = npc.location
-    own = Scope(kind="npc", ref=str(npc.id))
+    factions = sorted(npc.tags.get(category=FACTION, return_list=True))
+    own = (
+        *(Scope(kind="faction", ref=faction) for faction in factions),
+        Scope(kind="npc", ref=str(npc.id)),
+    )
     if room is None:
-        return (GAME, own)
+        return (GAME, *own)
     zones = sorted(room.tags.get(category=ZONE, return_list=True))
     named = (Scope(kind="zone", ref=zone) for zone in zones)
-    return (GAME, *named, Scope(kind="room", ref=str(room.id)), own)
+    return (GAME, *named, Scope(kind="room", ref=str(room.id)), *own)
 
 
-def sources_of(npc_ref: str, scopes: tuple[Scope, ...], *, conf: Conf) -> Sources:
+def sources_of(npc_ref: str, scopes: tuple[Scope, ...], *, facts: Facts, conf: Conf) -> Sources:
     """What the store has now; a warm read makes no query."""
     return Sources(
         scopes=scopes,
+        facts=facts,
         registry=registry(),
         card=card_of(npc_ref),
         books=books_for(scopes),
@@ -111,8 +127,30 @@ def view_of(npc_name: str, sources: Sources) -> NPCView:
         notes=Notes([_note(note) for note in sources.notes if note.content]),
         rules=_rules(sources.conf),
         revisions=_revisions(sources),
+        facts={**sources.facts, **card_facts(card)},
+        texts=card_sources(card),
         problems=(*problems, *refused),
     )
+
+
+def books_with(view: NPCView, *, player_ref: str) -> tuple[Lorebook, ...]:
+    """The books of a turn that answers this player: theirs, then those of the view.
+
+    A book counts once, in its narrowest scope. Warm, this makes no query.
+    """
+    stored = books_for([Scope(kind="player", ref=player_ref)]) if player_ref else ()
+    if not stored:
+        return view.books
+    own = _readable(stored)
+    taken = {book.name for book in stored}
+    # A card's book may be called like a player's; it is another one, and stays.
+    return (*own, *(b for b in view.books if b.label not in taken or b.attach == "character"))
+
+
+def revisions_with(view: NPCView, *, player_ref: str) -> dict[str, str]:
+    """Which version of the card and of each book such a turn is made with, for its manifest."""
+    stored = books_for([Scope(kind="player", ref=player_ref)]) if player_ref else ()
+    return {**view.revisions, **_book_revisions(stored)}
 
 
 def _components(sources: Sources, card: Card | None) -> list[PromptComponent]:
@@ -145,26 +183,40 @@ def _books(sources: Sources, card: Card | None) -> tuple[tuple[Lorebook, ...], t
             books += [own] if own else []
         except FormatError as error:
             problems.append(_told(f"the lorebook of card '{card.name}' is left out: {error}"))
-    for book in sources.books:
+    attached, refused = _parsed(sources.books)
+    return (*books, *attached), (*problems, *refused)
+
+
+def _parsed(stored: tuple[StoredBook, ...]) -> tuple[tuple[Lorebook, ...], tuple[str, ...]]:
+    """The books that can be read, and what is wrong with the others."""
+    books: list[Lorebook] = []
+    problems: list[str] = []
+    for book in stored:
         try:
-            books.append(_parsed_book(book))
+            books.append(_shared_book(book))
         except FormatError as error:
             problems.append(_told(f"lorebook '{book.name}' is left out: {error}"))
     return tuple(books), tuple(problems)
 
 
 # Parsed once for each revision and shared by all NPCs, with all that is remembered about them.
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=MOST_PARSED)
 def _parsed_card(stored: StoredCard) -> Card:
     return card_from_text(stored.source)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=MOST_PARSED)
 def _parsed_character_book(stored: StoredCard) -> Lorebook | None:
     return character_book(_parsed_card(stored), trust="builder", revision=stored.revision)
 
 
-@lru_cache(maxsize=256)
+def _shared_book(stored: StoredBook) -> Lorebook:
+    """The book; where it hangs is told by the kind of scope alone, so all rooms share it."""
+    scope = stored.scope and Scope(kind=stored.scope.kind)
+    return _parsed_book(replace(stored, scope=scope))
+
+
+@lru_cache(maxsize=MOST_PARSED)
 def _parsed_book(stored: StoredBook) -> Lorebook:
     attach = stored.scope.kind if stored.scope else "global"
     return read_book(
@@ -174,6 +226,13 @@ def _parsed_book(stored: StoredBook) -> Lorebook:
         trust="builder",
         revision=stored.revision,
     )
+
+
+@lru_cache(maxsize=MOST_PARSED)
+def _readable(stored: tuple[StoredBook, ...]) -> tuple[Lorebook, ...]:
+    """A player's books, without those that cannot be read, which is told once."""
+    books, _ = _parsed(stored)
+    return books
 
 
 def _note(note: StoredNote) -> AuthorsNote:
@@ -188,15 +247,18 @@ def _note(note: StoredNote) -> AuthorsNote:
 
 def _rules(conf: Conf) -> ComposeRules:
     limit = conf.context_tokens - conf.reply_tokens
-    return ComposeRules(budget=CONVERSATION.budget(limit), layout=conf.layout)
+    return ComposeRules(budget=CONVERSATION.budget(limit), layout=conf.layout, lore=conf.lore)
 
 
 def _revisions(sources: Sources) -> dict[str, str]:
-    """Which version of each card and book a prompt was made with, for its manifest."""
-    books = {f"book:{book.name}": str(book.revision) for book in sources.books}
+    books = _book_revisions(sources.books)
     if sources.card is None:
         return books
     return {f"card:{sources.card.name}": str(sources.card.revision), **books}
+
+
+def _book_revisions(stored: tuple[StoredBook, ...]) -> dict[str, str]:
+    return {f"book:{book.name}": str(book.revision) for book in stored}
 
 
 def _told(problem: str) -> str:

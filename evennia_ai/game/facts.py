@@ -1,0 +1,152 @@
+"""Facts: what conditions of lore may ask about the NPC, its place and the moment, by name.
+
+What stands still (names, tags, zones) belongs to the view of an NPC; the event, the time and what
+the game's own functions tell are asked anew each turn.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, Final
+
+from django.utils.module_loading import import_string
+from django.utils.timezone import get_default_timezone
+from evennia.utils import gametime, logger
+
+from evennia_ai.cards.card import Card
+from evennia_ai.game.events import Event
+from evennia_ai.game.text import plain_name
+from evennia_ai.lorebook.conditions import (
+    CHARACTER_NAME,
+    CHARACTER_TAGS,
+    EVENT_KIND,
+    NPC_KEY,
+    NPC_TAGS,
+    SPEAKER_KIND,
+    ZONES,
+    Fact,
+    Facts,
+)
+
+ROOM_KEY: Final = "room.key"
+ROOM_TAGS: Final = "room.tags"
+SPEAKER_RANK: Final = "speaker.rank"
+SPEAKER_NAME: Final = "speaker.name"
+HOUR: Final = "time.hour"
+PART: Final = "time.part"
+
+ZONE: Final = "zone"
+"""Category of the tags that say to which zones a room belongs."""
+FACTION: Final = "faction"
+"""Category of the tags that say to which factions an NPC belongs."""
+
+# The hour from which on a part of the day lasts; before the first it is still night.
+_PARTS: Final = ((22, "night"), (18, "evening"), (10, "day"), (6, "morning"), (0, "night"))
+_PLAIN: Final = (str, bool, int, float)
+
+
+def standing_facts(npc: Any) -> dict[str, Fact]:
+    """Names, tags and zones of `npc` and of where it is; warm, this makes no query."""
+    facts: dict[str, Fact] = {NPC_KEY: plain_name(npc.key), NPC_TAGS: _tags(npc)}
+    room = npc.location
+    if room is None:
+        return facts
+    zones = room.tags.get(category=ZONE, return_list=True)
+    return {
+        **facts,
+        ROOM_KEY: plain_name(room.key),
+        ROOM_TAGS: _tags(room),
+        ZONES: tuple(sorted(map(str, zones))),
+    }
+
+
+def card_facts(card: Card | None) -> dict[str, Fact]:
+    """Name and tags of the card an NPC plays."""
+    return {} if card is None else {CHARACTER_NAME: card.name, CHARACTER_TAGS: card.tags}
+
+
+def passing_facts(npc: Any, event: Event | None, *, paths: tuple[str, ...]) -> dict[str, Fact]:
+    """The facts of this moment; those of the game's functions at `paths` win."""
+    return {**_event_facts(event), **_time_facts(), **_told_by_game(npc, event, paths)}
+
+
+def _event_facts(event: Event | None) -> dict[str, Fact]:
+    if event is None:
+        return {}
+    return {
+        EVENT_KIND: event.kind,
+        SPEAKER_KIND: "npc" if event.speaker_rank == "NPC" else "player",
+        SPEAKER_RANK: event.speaker_rank,
+        SPEAKER_NAME: event.speaker_name,
+    }
+
+
+def _time_facts() -> dict[str, Fact]:
+    """Hour and part of the day of Evennia's game time; none for a date no calendar has."""
+    try:
+        now = datetime.fromtimestamp(gametime.gametime(absolute=True), tz=get_default_timezone())
+    except (OSError, OverflowError, ValueError):
+        return {}
+    part = next(part for start, part in _PARTS if now.hour >= start)
+    return {HOUR: now.hour, PART: part}
+
+
+def _tags(thing: Any) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(map(str, thing.tags.all())))
+
+
+def _told_by_game(npc: Any, event: Event | None, paths: tuple[str, ...]) -> dict[str, Fact]:
+    facts: dict[str, Fact] = {}
+    for path, function in _functions(paths):
+        try:
+            told = function(npc, event)
+        except Exception as error:  # a game's own code may raise anything
+            _log(path, f"raised {type(error).__name__}: {error}")
+            continue
+        facts.update(_accepted(path, told))
+    return facts
+
+
+@lru_cache(maxsize=8)
+def _functions(paths: tuple[str, ...]) -> tuple[tuple[str, Callable[..., Any]], ...]:
+    """The functions at these paths; what cannot be imported is told once and left out."""
+    found = []
+    for path in paths:
+        try:
+            function = import_string(path)
+        except Exception as error:  # importing a game's module runs its code
+            _log(path, f"cannot be imported: {error}")
+            continue
+        if callable(function):
+            found.append((path, function))
+        else:
+            _log(path, "is no function")
+    return tuple(found)
+
+
+def _accepted(path: str, told: Any) -> Facts:
+    """What of a function's answer is facts."""
+    if not isinstance(told, Mapping):
+        _log(path, f"gave {type(told).__name__} and no dictionary")
+        return {}
+    facts: dict[str, Fact] = {}
+    for name, value in told.items():
+        fact = _fact(value)
+        if fact is None or not isinstance(name, str):
+            _log(path, f"gave {name!r} as {type(value).__name__}, which is no fact")
+        else:
+            facts[name] = fact
+    return facts
+
+
+def _fact(value: Any) -> Fact | None:
+    if isinstance(value, _PLAIN):
+        return value
+    several = isinstance(value, list | tuple | set | frozenset)
+    if not several or not all(isinstance(text, str) for text in value):
+        return None
+    return tuple(sorted(value) if isinstance(value, set | frozenset) else value)
+
+
+def _log(path: str, problem: str) -> None:
+    logger.log_err(f"evennia_ai: EVENNIA_AI_LORE_FACTS: {path} {problem}; it is left out")
