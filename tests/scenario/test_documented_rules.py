@@ -1,0 +1,36 @@
+"""docs/scenarios.md tells the settings of lore and what each preset makes of them."""
+
+import re
+from pathlib import Path
+
+import yaml
+
+from evennia_ai.lorebook.rules import PRESETS, read_rules
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "scenarios.md"
+KNOWN = (
+    *("scan_depth", "recursive", "max_recursion_steps", "case_sensitive", "match_whole_words"),
+    *("include_names", "budget_percent", "budget_tokens", "overflow", "min_activations"),
+    *("min_activations_depth_max", "group_scoring", "strategy", "dice", "dry_run", "clock"),
+    *("speaker_share_percent", "speaker_matches", "most_woken"),
+)
+
+
+def documented() -> dict[str, dict[str, object]]:
+    """For each preset the settings of the table, as the page writes them."""
+    table = PAGE.read_text(encoding="utf-8").split("begins with a preset")[1].split("\n\n")[1]
+    told: dict[str, dict[str, object]] = {preset: {} for preset in PRESETS}
+    for row in table.splitlines()[2:]:
+        names, ours, theirs, _ = (cell.strip() for cell in row.strip("|").split(" | ", 3))
+        values = {"evennia_ai": ours, "sillytavern": ours if theirs == "the same" else theirs}
+        for preset, cell in values.items():
+            found = yaml.safe_load(f"[{cell.replace('`', '')}]")
+            told[preset].update(zip(re.findall(r"`(\w+)`", names), found, strict=True))
+    return told
+
+
+def test_the_table_of_lore_settings_says_what_each_preset_does() -> None:
+    told = documented()
+    for preset in PRESETS:
+        rules = read_rules({"rules": preset})
+        assert told[preset] == {name: getattr(rules, name) for name in KNOWN}
