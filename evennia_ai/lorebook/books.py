@@ -93,7 +93,7 @@ def read_book(
         known = ", ".join(ATTACH_RANK)
         raise FormatError("book", f"{where}: unknown attach {one_line(attach)!r}; known: {known}")
     check_plain(data, kind="book", where=where)
-    raw = _unwrapped(data, where)
+    raw = unwrapped(data, where)
     book = _checked(raw, where)
     label = label or one_line(book.name or "") or "book"
     entries, notices = _entries(raw["entries"], label, where)
@@ -121,9 +121,9 @@ def _entries(
     for index, (name, entry) in enumerate(in_order(listed)):
         at = f"{where}.entries[{one_line(name)}]"
         made, found = read_entry(entry, label=label, index=index, default_uid=name, where=at)
-        times[made.uid] += 1
-        if times[made.uid] > 1:
-            made = _told_apart(made, times, label)
+        uid = told_apart(made.uid, times)
+        if uid != made.uid:
+            made = replace(made, uid=uid, origin=f"lore:{label}#{uid}")
         keys += _keys_of(made)
         entries.append(made if keys <= MAX_BOOK_KEYS else _without_keys(made))
         notices += [f"entry {made.uid}: {notice}" for notice in found]
@@ -161,17 +161,23 @@ def _without_keys(entry: LoreEntry) -> LoreEntry:
     return replace(entry, keys=(), secondary_keys=(), gates=NO_GATES, refused=_TOO_MANY_KEYS)
 
 
-def _told_apart(entry: LoreEntry, times: Counter[str], label: str) -> LoreEntry:
-    """The entry under an id that no other has (Card V3 does not promise that ids are unique)."""
-    number = times[entry.uid]
-    while (uid := f"{entry.uid} ({number})") in times:
-        number += 1
-    times[entry.uid] = number
+def told_apart(uid: str, times: Counter[str]) -> str:
+    """The id, or one that no other entry has (Card V3 does not promise that ids are unique).
+
+    `times` counts the ids that are taken and is brought up to date.
+    """
     times[uid] += 1
-    return replace(entry, uid=uid, origin=f"lore:{label}#{uid}")
+    if times[uid] == 1:
+        return uid
+    number = times[uid]
+    while (free := f"{uid} ({number})") in times:
+        number += 1
+    times[uid] = number
+    times[free] += 1
+    return free
 
 
-def _unwrapped(data: Any, where: str) -> dict[str, Any]:
+def unwrapped(data: Any, where: str = "book") -> dict[str, Any]:
     """The book itself, out of the frame a file may put around it."""
     if not isinstance(data, dict):
         raise FormatError("book", f"{where}: must be an object with `entries`")

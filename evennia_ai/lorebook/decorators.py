@@ -69,10 +69,10 @@ class _Line:
 
 def read_decorators(content: str) -> Decorated:
     """`content` taken apart. Never raises: what cannot be read is a notice."""
-    lines, text = _head(content)
-    if not lines:
+    if not content.lstrip().startswith("@@"):
         return Decorated((), content)
-    chains = list(_chains(lines))
+    lines, text = head_lines(content)
+    chains = list(_chains(line for written in lines if (line := written.strip())))
     chosen, notices = _chosen(chains, overruled=frozenset())
     overruled = _overruled({line.name for line in chosen})
     if overruled:
@@ -88,8 +88,8 @@ def whole_number(text: str) -> int:
     return int(text)
 
 
-def _head(content: str) -> tuple[list[str], str]:
-    """The decorator lines at the head, blank lines skipped, and what comes after them."""
+def head_lines(content: str) -> tuple[list[str], str]:
+    """The lines of the head as they are written, blank ones too, and what comes after them."""
     lines: list[str] = []
     at = 0
     while at < len(content):
@@ -98,8 +98,7 @@ def _head(content: str) -> tuple[list[str], str]:
         line = found[0].strip()
         if line and not line.startswith("@@"):
             break
-        if line:
-            lines.append(line)
+        lines.append(found[0])
         at = found.end()
     return lines, content[at:]
 

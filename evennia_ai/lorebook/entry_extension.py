@@ -68,7 +68,8 @@ def _conditions(given: Mapping[str, Any], where: str) -> Iterator[Condition]:
 
 def _filtered(given: Mapping[str, Any], where: str) -> Iterator[Condition]:
     for name, (fact, with_these, without) in FILTERS.items():
-        values = [_text(value, f"{where}.{name}") for value in _list(given.get(name, []), where)]
+        at = f"{where}.{name}"
+        values = [_text(value, at) for value in _list(given.get(name, []), at)]
         wanted = tuple(value for value in values if not value.startswith("!"))
         unwanted = tuple(value[1:] for value in values if value.startswith("!"))
         if wanted:

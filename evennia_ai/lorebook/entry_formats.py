@@ -33,6 +33,7 @@ from evennia_ai.prompt.messages import Role
 from evennia_ai.prompt.template import compile_template
 
 MAX_KEY: Final = 1000
+_WORLD_MARKS: Final = frozenset({"key", "keysecondary", "uid", "disable"})
 # The values of @@position, as places.
 _PLACES: Final[Mapping[str, tuple[Position, Anchor | None]]] = {
     "before_desc": ("before", None),
@@ -44,7 +45,7 @@ _PLACES: Final[Mapping[str, tuple[Position, Anchor | None]]] = {
 
 def is_world_entry(raw: Mapping[str, Any]) -> bool:
     """Whether an entry is spelled as in SillyTavern's world files."""
-    return "key" in raw and "keys" not in raw
+    return "keys" not in raw and not _WORLD_MARKS.isdisjoint(raw)
 
 
 def read_entry(

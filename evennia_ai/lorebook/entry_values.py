@@ -49,7 +49,8 @@ def _flag(value: Any) -> bool:
     raise PydanticCustomError("flag", "must be true or false")
 
 
-def _identifier(value: Any) -> str:
+def identifier(value: Any) -> str:
+    """The id that a text or a number is."""
     if isinstance(value, str):
         return one_line(value)
     if isinstance(value, float) and value.is_integer():
@@ -72,6 +73,6 @@ Number = Annotated[float, PlainValidator(_number)]
 Code = Annotated[int, PlainValidator(_code)]
 Count = Annotated[int, PlainValidator(_count)]
 Flag = Annotated[bool, PlainValidator(_flag)]
-Identifier = Annotated[str, PlainValidator(_identifier)]
+Identifier = Annotated[str, PlainValidator(identifier)]
 Texts = Annotated[list[str], PlainValidator(_texts)]
 Content = Annotated[str, Field(max_length=MAX_CONTENT)]
