@@ -113,6 +113,7 @@ class Turn:
             model=request.model or runtime().access.name,
             revisions=revisions_with(self._mind.view(), player_ref=player_ref),
             sent_sha256=sent_sha256(request.messages),
+            silent=composed.lore.silent,
         )
         stored = turns.begin(
             self.heard.conversation,

@@ -1,17 +1,19 @@
 """The manifest of a turn: enough to rebuild its prompt byte for byte, and to say why it was so.
 
 A message that stands in the records is named by its id; every other one is kept with its exact
-rendered text, so later edits of components, cards and lore change no past turn.
+rendered text, so later edits of components, cards and lore change no past turn. Entries of lore
+that nothing concerned are told in bulk: a book of 10,000 costs a turn a few words.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from evennia_ai.history.errors import ReplayError
 from evennia_ai.history.projection import message_of
 from evennia_ai.history.records import Record, canonical_json
+from evennia_ai.lorebook.silence import Silence
 from evennia_ai.prompt.breakpoints import CacheAccount
 from evennia_ai.prompt.expansion import Layout
 from evennia_ai.prompt.messages import Block, Message, Part, Role, ToolCall
@@ -19,7 +21,9 @@ from evennia_ai.prompt.prompt import Prompt, digest
 from evennia_ai.prompt.report import Report, reported
 from evennia_ai.prompt.trace import Verdict
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+# Format 1 had a verdict of its own for every entry.
+READ_FORMATS: Final = (1, FORMAT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +54,7 @@ class RenderedMessage:
 class TurnManifest:
     """What one prompt consisted of.
 
+    `silent` are the entries of lore without a verdict of their own, by the reason they share.
     `revisions` says which version of each card, book and component took part, by origin;
     `counter` names the token counter; `sha256` is the prompt's own, `sent_sha256` that of the
     messages as the provider's adapter sent them. `shared_tokens` is what the prompt had in common
@@ -58,6 +63,7 @@ class TurnManifest:
 
     messages: tuple[RecordedMessage | RenderedMessage, ...]
     verdicts: tuple[Verdict, ...]
+    silent: tuple[Silence, ...] = ()
     tokens: int
     limit_tokens: int
     by_origin: Mapping[str, int]
@@ -85,6 +91,7 @@ class TurnManifest:
         told["revisions"] = dict(self.revisions)
         told["messages"] = [_told(message) for message in self.messages]
         told["verdicts"] = [list(_verdict_fields(verdict)) for verdict in self.verdicts]
+        told["silent"] = [[one.book, one.reason, one.uids] for one in self.silent]
         return canonical_json({"format": FORMAT, **told})
 
     @classmethod
@@ -92,10 +99,12 @@ class TurnManifest:
         """The manifest that `to_json` wrote; ReplayError for one of another format."""
         told = json.loads(text)
         found = told.pop("format", None)
-        if found != FORMAT:
-            raise ReplayError(f"the manifest has format {found}, this version reads {FORMAT}")
+        if found not in READ_FORMATS:
+            known = " and ".join(map(str, READ_FORMATS))
+            raise ReplayError(f"the manifest has format {found}, this version reads {known}")
         told["messages"] = tuple(_message_from(message) for message in told["messages"])
         told["verdicts"] = tuple(_verdict_from(fields) for fields in told["verdicts"])
+        told["silent"] = tuple(Silence(*fields) for fields in told.get("silent", ()))
         told["breakpoints"] = tuple(told["breakpoints"])
         return cls(**told)
 
@@ -126,16 +135,19 @@ def manifest_of(
     revisions: Mapping[str, str] | None = None,
     account: CacheAccount | None = None,
     sent_sha256: str = "",
+    silent: Sequence[Silence] = (),
 ) -> TurnManifest:
     """The manifest of a prompt that is about to be sent to `model`.
 
     A message with a `record` is trusted to say what the record says; an adapter that changes a
     message's text takes its record away. `revisions` adds cards and books by origin; `account`
-    is what the prompt shares with the one before.
+    is what the prompt shares with the one before; `silent` is what its activation of lore tells in
+    bulk.
     """
     return TurnManifest(
         messages=tuple(_kept(message, prompt) for message in prompt.messages),
-        verdicts=prompt.verdicts,
+        verdicts=prompt.told,
+        silent=tuple(silent),
         tokens=prompt.tokens,
         limit_tokens=prompt.limit_tokens,
         by_origin=prompt.by_origin,
@@ -181,7 +193,7 @@ def report_of_turn(manifest: TurnManifest, records: Iterable[Record]) -> Report:
             reported(message, kept.tokens)
             for message, kept in zip(rebuilt, manifest.messages, strict=True)
         ),
-        verdicts=manifest.verdicts,
+        verdicts=_all_verdicts(manifest),
         tokens=manifest.tokens,
         limit=manifest.limit_tokens,
         by_origin=manifest.by_origin,
@@ -193,6 +205,20 @@ def report_of_turn(manifest: TurnManifest, records: Iterable[Record]) -> Report:
         shared_tokens=manifest.shared_tokens,
         broken_by=manifest.broken_by,
     )
+
+
+def _all_verdicts(manifest: TurnManifest) -> tuple[Verdict, ...]:
+    """The verdicts, each silent entry's behind those of the activation."""
+    own = [verdict for verdict in manifest.verdicts if verdict.stage == "activate"]
+    judged = {verdict.item for verdict in own}
+    silent = [
+        Verdict(stage="activate", item=f"lore:{label}", kept=False, reason=silence.reason)
+        for silence in manifest.silent
+        for label in silence.labels()
+        if f"lore:{label}" not in judged
+    ]
+    later = (verdict for verdict in manifest.verdicts if verdict.stage != "activate")
+    return (*own, *silent, *later)
 
 
 def _kept(message: Message, prompt: Prompt) -> RecordedMessage | RenderedMessage:

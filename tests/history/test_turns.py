@@ -14,8 +14,10 @@ from evennia_ai.history.turns import (
     messages_of,
     report_of_turn,
 )
+from evennia_ai.lorebook.silence import Silence
 from evennia_ai.prompt.prompt import digest
 from evennia_ai.prompt.report import report_of
+from evennia_ai.prompt.trace import Verdict
 from tests.history.builders import a_conversation, a_prompt
 
 
@@ -119,8 +121,51 @@ def test_a_manifest_of_another_format_is_refused():
     told = json.loads(manifest_of(a_prompt(a_conversation(3))).to_json())
     told["format"] = 99
 
-    with pytest.raises(ReplayError, match="format 99"):
+    with pytest.raises(ReplayError, match="format 99, this version reads 1 and 2"):
         TurnManifest.from_json(json.dumps(told))
+
+
+def test_a_manifest_of_the_first_format_is_read():
+    manifest = manifest_of(a_prompt(a_conversation(3)))
+    told = json.loads(manifest.to_json())
+    del told["silent"]
+    told["format"] = 1
+
+    assert TurnManifest.from_json(json.dumps(told)) == manifest
+
+
+def test_silent_entries_are_kept_in_bulk_and_told_one_by_one():
+    records = a_conversation(3)
+    silent = [
+        Silence("harbour", "none of its keys is there", '0-2;["gate"]'),
+        Silence("quay", "it is disabled", "7"),
+    ]
+    manifest = manifest_of(a_prompt(records), silent=silent)
+    again = TurnManifest.from_json(manifest.to_json())
+    told = report_of_turn(again, records).verdicts
+
+    assert again == manifest
+    assert [(v.item, v.reason) for v in told if v.stage == "activate"] == [
+        ("lore:harbour#0", "none of its keys is there"),
+        ("lore:harbour#1", "none of its keys is there"),
+        ("lore:harbour#2", "none of its keys is there"),
+        ("lore:harbour#gate", "none of its keys is there"),
+        ("lore:quay#7", "it is disabled"),
+    ]
+    assert not any(v.kept for v in told if v.stage == "activate")
+
+
+def test_an_entry_with_a_verdict_of_its_own_is_not_told_as_silent():
+    records = a_conversation(3)
+    own = Verdict(stage="activate", item="lore:harbour#1", kept=True, reason="its key is there")
+    manifest = manifest_of(
+        a_prompt(records), silent=[Silence("harbour", "none of its keys is there", "0-2")]
+    )
+    manifest = replace(manifest, verdicts=(own, *manifest.verdicts))
+    told = [v for v in report_of_turn(manifest, records).verdicts if v.stage == "activate"]
+
+    assert [v.item for v in told] == ["lore:harbour#1", "lore:harbour#0", "lore:harbour#2"]
+    assert told[0] == own
 
 
 def test_the_report_of_a_past_turn_is_the_report_it_had():
