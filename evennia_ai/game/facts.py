@@ -43,18 +43,20 @@ FACTION: Final = "faction"
 # The hour from which on a part of the day lasts; before the first it is still night.
 _PARTS: Final = ((22, "night"), (18, "evening"), (10, "day"), (6, "morning"), (0, "night"))
 _PLAIN: Final = (str, bool, int, float)
+# Asked for at every look at a view, where names hardly ever change.
+_named: Final = lru_cache(maxsize=1024)(plain_name)
 
 
 def standing_facts(npc: Any) -> dict[str, Fact]:
     """Names, tags and zones of `npc` and of where it is; warm, this makes no query."""
-    facts: dict[str, Fact] = {NPC_KEY: plain_name(npc.key), NPC_TAGS: _tags(npc)}
+    facts: dict[str, Fact] = {NPC_KEY: _named(npc.key), NPC_TAGS: _tags(npc)}
     room = npc.location
     if room is None:
         return facts
     zones = room.tags.get(category=ZONE, return_list=True)
     return {
         **facts,
-        ROOM_KEY: plain_name(room.key),
+        ROOM_KEY: _named(room.key),
         ROOM_TAGS: _tags(room),
         ZONES: tuple(sorted(map(str, zones))),
     }
