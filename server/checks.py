@@ -28,6 +28,10 @@ CHECKS = {
 }
 """Title and command of each check of the main Python, in order."""
 
+FUZZER = "atheris"
+FUZZING = ["python", "fuzz/lorebook.py", "-runs=4000", "-max_total_time=60", "-verbosity=0"]
+"""A short search for books that break the engine; a long one is for who changes it."""
+
 ELSEWHERE = ["pytest", "-q", "-p", "no:cacheprovider", "-m", "not packaging and not server"]
 """What every other Python runs."""
 
@@ -48,6 +52,7 @@ def check(root: Path) -> None:
     with _Elsewhere(root, others) as elsewhere:
         installation = installed(root, extras="test,check")
         failed = [title for title in CHECKS if _fails(installation, title, CHECKS[title])]
+        failed += _fuzzed(installation)
         failed += elsewhere.wait()
     missing = [version for version in SUPPORTED if version not in (_this_version(), *others)]
     for version in missing:
@@ -136,6 +141,24 @@ def _fails(installation: Installation, title: str, command: list[str]) -> bool:
         say(f"!! {error}")
         return True
     return False
+
+
+def _fuzzed(installation: Installation) -> list[str]:
+    """What failed of the fuzzing; nothing, loudly, where there is no fuzzer for this Python."""
+    install = [
+        "python",
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        f"--only-binary={FUZZER}",
+        "-e",
+        ".[fuzz]",
+    ]
+    if _fails(installation, "Installing the fuzzer", install):
+        say(f"!! SKIPPED: no {FUZZER} for Python {_this_version()} here, so nothing was fuzzed")
+        return []
+    return ["Fuzzing"] if _fails(installation, "Fuzzing", FUZZING) else []
 
 
 def _other_pythons() -> Iterator[tuple[str, str]]:

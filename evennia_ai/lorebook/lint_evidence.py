@@ -13,7 +13,7 @@ from typing import Final
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.entries import LoreEntry
 from evennia_ai.lorebook.foreign import one_line
-from evennia_ai.lorebook.matching import fold, searchable
+from evennia_ai.lorebook.matching import searchable
 from evennia_ai.lorebook.patterns import Refused, is_delimited, read_pattern
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.wanted import Scanner, Wanted, scanner_of
@@ -119,7 +119,7 @@ class Evidence:
 
     def is_frequent(self, text: str) -> bool:
         """Whether a key is one word, and one of the most frequent of the book's texts."""
-        times, total = self._words[fold(text)], self._words.total()
+        times, total = self._words[text.casefold()], self._words.total()
         enough = times >= _FREQUENT_TIMES and total >= _FEWEST_WORDS
         return enough and times >= _FREQUENT_SHARE * total
 
@@ -153,7 +153,7 @@ class Evidence:
         """How often each word stands in the texts."""
         words: Counter[str] = Counter()
         for entry in self._enabled:
-            words.update(words_of(fold(entry.template.source)))
+            words.update(words_of(entry.template.source.casefold()))
         return words
 
     @cached_property
@@ -215,7 +215,7 @@ class _Found:
 
     def add(self, entry: LoreEntry, scanner: Scanner) -> None:
         """Search the entry's text."""
-        hits = scanner.table.hits(searchable(entry.template.source))
+        hits = scanner.table.hits(searchable(entry.template.source, fold=scanner.table.fold))
         self.searched += 1
         self.texts.update(hits.keys())
         if own := hits.keys() & scanner.wanted[entry.index].keys:
