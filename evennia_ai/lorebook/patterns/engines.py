@@ -1,0 +1,104 @@
+"""The engines that search: `regex`, which can be stopped, and Python's own `re`, which cannot.
+
+`regex` comes with the extra `evennia-ai[regex]`. Without it only patterns of trusted books run, and
+of those only the ones that cannot take long.
+"""
+
+import importlib
+import importlib.util
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from evennia_ai.lorebook.patterns.charsets import CharSet, merged, others
+from evennia_ai.lorebook.patterns.costs import reach
+from evennia_ai.lorebook.patterns.properties import ranges_of
+from evennia_ai.lorebook.patterns.source import UnsupportedPatternError
+from evennia_ai.lorebook.patterns.tree import (
+    Chain,
+    Chars,
+    Choice,
+    Group,
+    Look,
+    Node,
+    Repeat,
+)
+from evennia_ai.lorebook.patterns.writing import write
+
+LIMIT_SECONDS: Final = 0.005
+EXTRA: Final = "needs the extra evennia-ai[regex]"
+
+# The span of the first match in a text; TimeoutError where that takes too long.
+Search = Callable[[str], tuple[int, int] | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """One way to run patterns; `make` raises UnsupportedPatternError for what it cannot run."""
+
+    name: str
+    make: Callable[[Node], Search]
+    only_trusted: bool
+
+
+def _make_with_regex(tree: Node) -> Search:
+    module: Any = importlib.import_module("regex")
+    written = write(tree)
+    try:
+        compiled = module.compile(written, cache_pattern=False)
+    except (module.error, ValueError, OverflowError, RecursionError, MemoryError) as error:
+        raise UnsupportedPatternError(f"the engine refuses it: {error}") from error
+
+    def search(text: str) -> tuple[int, int] | None:
+        found = compiled.search(text, timeout=LIMIT_SECONDS)
+        return None if found is None else found.span()
+
+    return search
+
+
+def _make_with_re(tree: Node) -> Search:
+    tree = _without_properties(tree)
+    characters = reach(tree)
+    written = write(tree)
+    try:
+        compiled = re.compile(written)
+    except (re.error, ValueError, OverflowError, RecursionError, MemoryError) as error:
+        raise UnsupportedPatternError(f"{error}; it {EXTRA}") from error
+
+    def search(text: str) -> tuple[int, int] | None:
+        found = compiled.search(text[:characters])
+        return None if found is None else found.span()
+
+    return search
+
+
+def _without_properties(node: Node) -> Node:
+    """The tree with general categories written out as ranges of characters."""
+    match node:
+        case Chars(chars=chars):
+            return Chars(chars=_spelled(chars))
+        case Chain(parts=parts):
+            return Chain(parts=tuple(map(_without_properties, parts)))
+        case Choice(options=options):
+            return Choice(options=tuple(map(_without_properties, options)))
+        case Repeat(body=body) | Group(body=body) | Look(body=body):
+            return replace(node, body=_without_properties(body))
+        case _:
+            return node
+
+
+def _spelled(chars: CharSet) -> CharSet:
+    ranges = list(chars.ranges)
+    for one in chars.properties:
+        if not one.category:
+            raise UnsupportedPatternError(f"the property {one.name} {EXTRA}")
+        members = ranges_of(one.category)
+        ranges += others(members) if one.negated else members
+    return CharSet(ranges=merged(ranges), negated=chars.negated)
+
+
+REGEX: Final = Engine(name="regex", make=_make_with_regex, only_trusted=False)
+RE: Final = Engine(name="re", make=_make_with_re, only_trusted=True)
+# The one that is used unless another is asked for.
+INSTALLED: Final = REGEX if importlib.util.find_spec("regex") else RE

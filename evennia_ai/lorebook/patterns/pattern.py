@@ -1,0 +1,142 @@
+"""Keys that are regular expressions, in the dialect of JavaScript (Card V3, `use_regex`).
+
+`/body/flags`, or the bare body. A pattern is read and checked here first; what comes through is run
+by an engine under a time limit, behind a text that each match must contain.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from evennia_ai.lorebook.patterns.charsets import SURROGATES, CharSet
+from evennia_ai.lorebook.patterns.engines import EXTRA, INSTALLED, LIMIT_SECONDS, Engine, Search
+from evennia_ai.lorebook.patterns.literals import required
+from evennia_ai.lorebook.patterns.parsing import parse
+from evennia_ai.lorebook.patterns.source import (
+    BrokenPatternError,
+    Flags,
+    UnsupportedPatternError,
+)
+from evennia_ai.lorebook.patterns.tree import Chars, Node, walk
+from evennia_ai.lorebook.patterns.units import in_points, in_units
+
+_DELIMITED: Final = re.compile(r"/(.+)/([dgimsuvy]*)", re.DOTALL)
+_UNESCAPED_SLASH: Final = re.compile(r"(?:^|[^\\])/")
+_MOST_STRIKES: Final = 2
+_HALVES: Final = CharSet(ranges=(SURROGATES,))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """Why a text is no pattern that runs here.
+
+    `is_broken`: it is none in JavaScript either, so a key that only looks like one is an ordinary
+    key. Otherwise it is a fine pattern that cannot run here.
+    """
+
+    reason: str
+    is_broken: bool
+
+
+class Pattern:
+    """A pattern that is ready to search.
+
+    `literal` stands in every lower-cased text that matches, "" where nothing is known to.
+    `problem` says why the pattern was switched off, "" while it works.
+    """
+
+    __slots__ = ("_search", "_sees_halves", "_strikes", "literal", "problem", "written")
+
+    def __init__(self, written: str, *, literal: str, search: Search, sees_halves: bool) -> None:
+        self.written = written
+        self.literal = literal
+        self.problem = ""
+        self._search = search
+        self._sees_halves = sees_halves
+        self._strikes = 0
+
+    def __repr__(self) -> str:
+        return f"Pattern({self.written!r})"
+
+    def search(self, text: str, folded: str) -> tuple[int, int] | None:
+        """The span of the first match in code points; `folded` is the text in lower case.
+
+        A search that takes too long finds nothing, and after the second the pattern is off.
+        """
+        if self.literal not in folded or self.problem:
+            return None
+        units = in_units(text) if self._sees_halves else text
+        try:
+            span = self._search(units)
+        except TimeoutError:
+            self._strike(f"took longer than {LIMIT_SECONDS * 1000:g} ms twice")
+            return None
+        except (MemoryError, RecursionError):
+            self._strike("took too much memory twice")
+            return None
+        return span if span is None or units is text else in_points(units, *span)
+
+    def _strike(self, problem: str) -> None:
+        self._strikes += 1
+        if self._strikes >= _MOST_STRIKES:
+            self.problem = problem
+
+
+def is_delimited(written: str) -> bool:
+    """Whether a text has the form `/body/flags`; every slash inside must have a backslash."""
+    return _parts(written) is not None
+
+
+def read_pattern(written: str, *, trusted: bool, engine: Engine = INSTALLED) -> Pattern | Refused:
+    """The pattern of a key, `/body/flags` or else the bare body, or why there is none."""
+    body, letters = _parts(written) or (written, "")
+    if not body:
+        return Refused(reason="is no regular expression: it is empty", is_broken=True)
+    try:
+        flags = _flags(letters)
+        tree = parse(body, flags)
+    except BrokenPatternError as error:
+        return Refused(reason=f"is no regular expression: {error}", is_broken=True)
+    except UnsupportedPatternError as error:
+        return Refused(reason=f"cannot run here: {error}", is_broken=False)
+    if engine.only_trusted and not trusted:
+        return Refused(reason=f"is a regular expression and {EXTRA}", is_broken=False)
+    try:
+        search = engine.make(tree)
+    except UnsupportedPatternError as error:
+        return Refused(reason=f"cannot run here: {error}", is_broken=False)
+    halves = not flags.unicode and _sees_halves(tree)
+    return Pattern(written, literal=required(tree), search=search, sees_halves=halves)
+
+
+def _parts(written: str) -> tuple[str, str] | None:
+    """Body and flags of the delimited form.
+
+    As SillyTavern reads it: a slash behind any backslash counts as escaped, and the first such
+    backslash goes.
+    """
+    found = _DELIMITED.fullmatch(written)
+    if found is None or _UNESCAPED_SLASH.search(found[1]):
+        return None
+    return found[1].replace("\\/", "/", 1), found[2]
+
+
+def _flags(letters: str) -> Flags:
+    if len(set(letters)) < len(letters):
+        raise BrokenPatternError("a flag stands there twice")
+    if "u" in letters and "v" in letters:
+        raise BrokenPatternError("the flags u and v exclude each other")
+    return Flags(
+        ignore_case="i" in letters,
+        multiline="m" in letters,
+        dot_all="s" in letters,
+        unicode="u" in letters or "v" in letters,
+        sets="v" in letters,
+        sticky="y" in letters,
+    )
+
+
+def _sees_halves(tree: Node) -> bool:
+    """Whether half of a wide character can be matched by itself."""
+    sets = (node.chars for node in walk(tree) if isinstance(node, Chars))
+    return any(chars.overlaps(_HALVES) for chars in sets)
