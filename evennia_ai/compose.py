@@ -15,16 +15,26 @@ from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.activation import Activation, ActiveEntry, Scan, activate
 from evennia_ai.lorebook.books import Lorebook
+from evennia_ai.lorebook.conditions import Facts
+from evennia_ai.lorebook.entries import SourceName
+from evennia_ai.lorebook.lore_pieces import (
+    NotePlace,
+    around_note,
+    lore_pieces,
+    outlet_values,
+    outlet_verdicts,
+)
 from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.lorebook.timers import NO_STATE, Clock, LoreState
 from evennia_ai.prompt.budget import BudgetRules, fit
-from evennia_ai.prompt.components import EVENT_ID, HISTORY_ID, TOOL_ID
+from evennia_ai.prompt.components import EVENT_ID, TOOL_ID
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import CompiledComponents, ComponentSet, Layout
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.hot import hot_value
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.notes import AuthorsNote, Notes
-from evennia_ai.prompt.pieces import DYNAMIC, Claim, Piece, Tier, make_piece
+from evennia_ai.prompt.pieces import DYNAMIC, Claim, Piece, make_piece
 from evennia_ai.prompt.placement import Stand, place
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter
@@ -32,7 +42,8 @@ from evennia_ai.prompt.trace import Verdict
 
 NO_HISTORY: Final = History()
 NO_NOTES: Final = Notes()
-NO_LORE: Final = Activation(entries=(), verdicts=())
+NO_LORE: Final = Activation()
+START: Final = Clock()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +70,9 @@ class Inputs:
     """Everything one prompt depends on, as values.
 
     `values` are what templates may name; `cut` is the index the history was last cut at; `tools`
-    are the messages of this turn's own tool calls and results.
+    are the messages of this turn's own tool calls and results. For lore: `lore_state` is what the
+    turn before left, `clock` the time its timers count, `facts` what its conditions ask for,
+    `sources` what entries may have scanned beside the conversation.
     """
 
     components: ComponentSet
@@ -72,6 +85,10 @@ class Inputs:
     blocks: tuple[DynamicBlock, ...] = ()
     values: Mapping[str, str] = field(default_factory=dict)
     cut: int = 0
+    lore_state: LoreState = NO_STATE
+    clock: Clock = START
+    facts: Facts = field(default_factory=dict)
+    sources: Mapping[SourceName, str] = field(default_factory=dict)
 
 
 class Composition(NamedTuple):
@@ -121,7 +138,8 @@ def compose_with_lore(inputs: Inputs) -> Composition:
         history=history,
         fitted=fitted,
         fixed=fixed,
-        earlier=(lore.verdicts, expanded.refused, _switched_off(inputs)),
+        lore=lore,
+        earlier=(expanded.refused, _switched_off(inputs)),
     )
     return Composition(prompt=prompt, lore=lore)
 
@@ -137,12 +155,15 @@ def _lore(
     )
     return activate(
         inputs.books,
-        Scan(history=inputs.history, event=inputs.event, texts=scanned),
+        Scan(history=inputs.history, event=inputs.event, texts=scanned, sources=inputs.sources),
         rules=rules.lore,
         limit_tokens=rules.budget.limit_tokens,
         counter=rules.counter,
         values=values,
         dice=rules.dice,
+        state=inputs.lore_state,
+        clock=inputs.clock,
+        facts=inputs.facts,
     )
 
 
@@ -152,9 +173,12 @@ def _expand(
     entries: Sequence[ActiveEntry],
     values: Mapping[str, str],
 ) -> _Expanded:
-    counter = inputs.rules.counter
-    made = [*_all(inputs.components.compiled, inputs.rules, values), *notes]
-    made += [_lore_piece(entry, inputs) for entry in entries]
+    counter, components = inputs.rules.counter, inputs.components
+    outlets = outlet_values(entries)
+    made = [*_all(components.compiled, inputs.rules, {**values, **outlets} if outlets else values)]
+    made += _with_lore(inputs, notes, entries)
+    made += lore_pieces(entries, components=components, layout=inputs.rules.layout, counter=counter)
+    made += outlet_verdicts(entries, components=components) if outlets else ()
     made += [_block_piece(block, i, counter) for i, block in enumerate(inputs.blocks)]
     if not inputs.components.is_on(DYNAMIC.key):
         made = [_without_dynamic(result) for result in made]
@@ -170,6 +194,32 @@ def _notes(inputs: Inputs, values: Mapping[str, str]) -> list[Piece | Verdict]:
     return [_not_due(note, i, inputs) or made[i] for i, note in enumerate(inputs.notes.notes)]
 
 
+def _with_lore(
+    inputs: Inputs, notes: Sequence[Piece | Verdict], entries: Sequence[ActiveEntry]
+) -> Sequence[Piece | Verdict]:
+    """The notes, the first one with the lore around it."""
+    if not any(entry.position in ("note_top", "note_bottom") for entry in entries):
+        return notes
+    rules = inputs.rules
+    place = NotePlace()
+    if notes:
+        first = inputs.notes.notes[0]
+        place = NotePlace(
+            made=notes[0],
+            depth=first.depth,
+            role=first.role,
+            is_due=first.is_due(_said(inputs)),
+        )
+    keeps_blank = rules.lore.manner.blank_notes_stay
+    around = around_note(place, entries, keeps_blank=keeps_blank, counter=rules.counter)
+    return [*around, *notes[1:]]
+
+
+def _said(inputs: Inputs) -> int:
+    """How many messages of role user were said, the event among them."""
+    return inputs.history.user_messages + (inputs.event is not None)
+
+
 def _all(
     components: CompiledComponents, rules: ComposeRules, values: Mapping[str, str]
 ) -> Sequence[Piece | Verdict]:
@@ -177,47 +227,12 @@ def _all(
 
 
 def _not_due(note: AuthorsNote, index: int, inputs: Inputs) -> Verdict | None:
-    said = inputs.history.user_messages + (inputs.event is not None)
+    said = _said(inputs)
     if note.is_due(said):
         return None
     every = f"due every {note.every} messages of role user, {said} were said"
     reason = every if note.every else "never due: every is 0"
     return Verdict(stage="expand", item=f"note:{index}", kept=False, reason=reason)
-
-
-def _lore_piece(entry: ActiveEntry, inputs: Inputs) -> Piece | Verdict:
-    """A depth entry in the history; another one in the message of its position.
-
-    In the cache layout keyword lore that would stand before the history is volatile: it joins the
-    dynamic message, so that the head stays as it is.
-    """
-    rules = inputs.rules
-    joint = None if entry.depth is not None else inputs.components.joints[entry.joint]
-    if joint is not None and not inputs.components.is_on(joint.key):
-        reason = f"component {joint.key} is disabled"
-        return Verdict(stage="expand", item=entry.origin, kept=False, reason=reason)
-    at = joint.id if joint else HISTORY_ID
-    moves = joint and rules.layout == "cache" and not entry.constant and at < HISTORY_ID
-    claim = Claim(
-        origin=entry.origin,
-        id=at,
-        key=entry.key,
-        role=entry.role,
-        depth=entry.depth,
-        from_oldest=entry.from_oldest,
-        order=entry.order,
-        joint=DYNAMIC if moves else joint,
-        tier=Tier.FLEXIBLE if entry.constant else Tier.MATCHED,
-        priority=entry.priority,
-        revision=entry.revision,
-    )
-    return make_piece(
-        entry.text,
-        claim,
-        counter=rules.counter,
-        content_tokens=entry.tokens,
-        cause=entry.cause,
-    )
 
 
 def _block_piece(block: DynamicBlock, index: int, counter: TokenCounter) -> Piece | Verdict:

@@ -1,61 +1,147 @@
 """The lore budget: which of the entries that are awake have room.
 
-Constants come before matched entries, then high priority before low, then as in the file; entries
-marked `@@ignore_on_max_context` come last of all. What does not fit is skipped and the next one is
-tried, unless the rules say to stop.
+With tiers, constants come before matched entries, then high priority before low; entries marked
+`@@ignore_on_max_context` come last of all. What does not fit is skipped and the next one is tried,
+unless the rules say to stop. Where several people speak, nobody can spend all of it: what one of
+them wakes has a share.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
 
+from evennia_ai.lorebook.awake import Awake
 from evennia_ai.lorebook.books import Lorebook
-from evennia_ai.lorebook.entries import LoreEntry
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.prompt.components import VOUCHED
+from evennia_ai.prompt.tokens import TokenCounter
+
+_ALL: Final[tuple[Lorebook | None, ...]] = (None,)
 
 
-@dataclass(frozen=True, slots=True)
-class Awake:
-    """An entry that its conditions let through, why, and its text; `rank` is the book's place."""
+class Charge(NamedTuple):
+    """What admitting an entry did to the budget: tokens left before and after."""
 
-    rank: int
-    book: Lorebook
-    entry: LoreEntry
-    reason: str
-    text: str
-    tokens: int
+    before: int
+    after: int
+
+    def __str__(self) -> str:
+        return f"budget {self.before} -> {self.after} tokens"
 
 
-def over_budget(
-    awake: Sequence[Awake], *, rules: ActivationRules, limit_tokens: int
-) -> dict[int, str]:
-    """For each entry that does not fit (by `id`) the reason.
+class Allotment:
+    """The budgets of one build; entries are offered in the order of their survival.
 
     A book's own budget stands in place of the rules'; a book that nobody approved keeps to both.
     """
-    room: dict[Lorebook | None, int] = {None: rules.budget(limit_tokens)}
-    full: set[Lorebook | None] = set()
-    over: dict[int, str] = {}
-    for one in sorted(awake, key=_survival):
-        purses = _purses(one.book)
-        left = min(room.setdefault(purse, one.book.token_budget or 0) for purse in purses)
-        if not full.isdisjoint(purses):
-            over[id(one)] = "over the lore budget: an entry before it did not fit"
-        elif one.tokens > left:
-            over[id(one)] = f"over the lore budget: needs {one.tokens} tokens, {left} were left"
-            full.update(purses if rules.overflow == "stop" else ())
-        else:
-            room.update({purse: room[purse] - one.tokens for purse in purses})
-    return over
+
+    def __init__(
+        self,
+        rules: ActivationRules,
+        *,
+        limit_tokens: int,
+        counter: TokenCounter,
+        speakers: int,
+    ) -> None:
+        self.overflowed = False
+        self._rules = rules
+        self._counter = counter
+        self._budget = rules.budget(limit_tokens)
+        self._room: dict[Lorebook | None, int] = {None: self._budget}
+        self._full: set[Lorebook | None] = set()
+        self._one_text = rules.manner.counts_what_recursed
+        self._is_open = int(rules.manner.budget_is_open)
+        self._shared = speakers > 1
+        self._share = int(self._budget * rules.speaker_share_percent / 100)
+        self._spent_by: dict[str, int] = {}
+        self._woken_by: dict[str, int] = {}
+        self._text = ""
+        self._recursed = ""
+
+    def offer(self, one: Awake) -> Charge | str:
+        """What admitting the entry costs, or why it is not admitted."""
+        book = one.book
+        purses = _ALL if book.token_budget is None else _purses(book)
+        left = self._room[None] if purses is _ALL else min(map(self._left, purses))
+        if not (one.entry.ignore_budget and book.trust in VOUCHED):
+            if self._full and not self._full.isdisjoint(purses):
+                return "over the lore budget: an entry before it did not fit"
+            if self._shared and (why := self._over_share(one)):
+                return why
+        elif left < one.tokens:
+            left = one.tokens
+        cost = self._cost(one) if self._one_text else one.tokens
+        if cost > left - self._is_open:
+            if self._rules.overflow == "stop":
+                self._full.update(purses)
+                self.overflowed = True
+            return f"over the lore budget: needs {cost} tokens, {max(left, 0)} were left"
+        self._charge(one, purses, cost)
+        return Charge(left, left - cost)
+
+    def next_pass(self, recursed: Sequence[str]) -> None:
+        """The texts that the pass has passed on; some manners count only those as spent."""
+        if self._one_text:
+            self._recursed = "\n".join(recursed) + "\n" + self._recursed
+            self._room[None] = self._budget - self._counter.count(self._recursed)
+            self._text = ""
+            self._full.clear()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing more is admitted in this pass, whatever it is."""
+        return None in self._full
+
+    def _left(self, purse: Lorebook | None) -> int:
+        if purse is not None:
+            self._room.setdefault(purse, purse.token_budget or 0)
+        return self._room[purse]
+
+    def _cost(self, one: Awake) -> int:
+        """What the text of this pass grows by, counted as one text."""
+        counted = self._counter.count
+        return counted(f"{self._text}{one.text}\n") - (counted(self._text) if self._text else 0)
+
+    def _charge(self, one: Awake, purses: Iterable[Lorebook | None], cost: int) -> None:
+        for purse in purses:
+            self._room[purse] -= cost
+        if self._one_text:
+            self._text += f"{one.text}\n"
+        if self._shared and one.speaker is not None and not one.entry.constant:
+            who = one.speaker
+            self._spent_by[who] = self._spent_by.get(who, 0) + cost
+            self._woken_by[who] = self._woken_by.get(who, 0) + 1
+
+    def _over_share(self, one: Awake) -> str:
+        """Why an entry has no room among those that its speaker woke, "" where it has."""
+        if one.speaker is None or one.entry.constant:
+            return ""
+        who, rules = one.speaker, self._rules
+        shown = who or "somebody"
+        if rules.speaker_matches and self._woken_by.get(who, 0) >= rules.speaker_matches:
+            return f"over the share of {shown}, who woke {rules.speaker_matches} entries already"
+        left = self._share - self._spent_by.get(who, 0)
+        if rules.speaker_share_percent < 100 and one.tokens > left:
+            return f"over {shown}'s share of the lore budget: {one.tokens} tokens, {left} were left"
+        return ""
+
+
+def processing(rules: ActivationRules) -> Callable[[Awake], tuple[object, ...]]:
+    """The key that sorts the entries of a pass by who is asked first."""
+    if rules.manner.tiers:
+        return lambda one: one.place
+    return lambda one: (not one.sticky, one.place)
+
+
+def survival(rules: ActivationRules) -> Callable[[Awake], tuple[object, ...]]:
+    """The key that sorts them by who is offered room first."""
+    return _by_tier if rules.manner.tiers else processing(rules)
+
+
+def _by_tier(one: Awake) -> tuple[object, ...]:
+    entry = one.entry
+    return entry.first_to_go, not entry.constant, -entry.priority, one.place
 
 
 def _purses(book: Lorebook) -> tuple[Lorebook | None, ...]:
-    """The budgets an entry of the book is paid from; None is the one of the rules."""
-    if book.token_budget is None:
-        return (None,)
+    """The budgets of an entry whose book has one of its own; None is the one of the rules."""
     return (book,) if book.trust in VOUCHED else (book, None)
-
-
-def _survival(one: Awake) -> tuple[bool, bool, float, int, int]:
-    entry = one.entry
-    return entry.first_to_go, not entry.constant, -entry.priority, one.rank, entry.index

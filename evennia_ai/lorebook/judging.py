@@ -1,138 +1,247 @@
-"""Why one entry is awake or not: its conditions, asked in one fixed order.
+"""Why one entry is awake or not in one pass: its conditions, asked in one fixed order.
 
 Standard: Card V3, "Decorators". Conditions are combined with AND; `@@activate` counts in any case
 but not against `enabled: false`, and wins over `@@dont_activate`. Gates bind constant entries too.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
-from evennia_ai.lorebook.entries import LoreEntry
-from evennia_ai.lorebook.matching import Key
-from evennia_ai.lorebook.scanning import Wanted, Window
+from evennia_ai.lorebook import reasons
+from evennia_ai.lorebook.conditions import Facts, unmet
+from evennia_ai.lorebook.entries import NO_GATES, NO_TIMING, LoreEntry
+from evennia_ai.lorebook.hearing import Found
+from evennia_ai.lorebook.reasons import Reason, plain
+from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.lorebook.scanning import Window
+from evennia_ai.lorebook.timers import Timers
+from evennia_ai.lorebook.wanted import Wanted
 
-_SHOWN: Final = 6
-_SHOWN_LENGTH: Final = 60
+PassKind = Literal["first", "recursion", "widened"]
 
 
 class Judgement(NamedTuple):
-    """Whether an entry is awake, and why or why not."""
+    """Whether an entry is awake and why; `found` is the key that woke it, None where none did."""
 
     awake: bool
-    reason: str
+    reason: Reason
+    found: Found | None = None
+    sticky: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
-    """What the gates ask for: the active greeting, and how often the character has spoken."""
+class Sight:
+    """What one entry is judged by: what of its book is in sight, in which pass.
 
-    greeting_index: int
+    `depth` is the book's scan depth in this pass; `recursive` whether there is recursion at all,
+    `sees_fed` whether texts of entries wake entries of this book; `level` the delay level that
+    recursion has reached. `replies` is how often the character has spoken.
+    """
+
+    window: Window
+    kind: PassKind
+    level: int
+    depth: int
+    recursive: bool
+    sees_fed: bool
+    rules: ActivationRules
+    timers: Timers
+    facts: Facts
     replies: int
 
 
-def judge(
-    entry: LoreEntry, wanted: Wanted, window: Window, *, depth: int, facts: Facts
-) -> Judgement:
-    """The judgement on `entry`, whose keys are looked for in the newest `depth` messages."""
-    decided = _decided(entry)
+_FORCED: Final = Judgement(True, plain("@@activate"))
+_CONSTANT: Final = Judgement(True, plain("constant"))
+_KEPT: Final = Judgement(True, plain("@@keep_activate_after_match: was active before"))
+_NO_KEYS: Final = Judgement(False, plain("has no keys"))
+_BLIND: Final = Judgement(False, plain("scan depth is 0: nothing is scanned"))
+
+
+def judge(entry: LoreEntry, wanted: Wanted, sight: Sight, *, label: str) -> Judgement:
+    """The judgement on `entry` in this pass."""
+    if wanted.keys_decide and not sight.timers.sticky:
+        return _woken_by_keys(entry, wanted, sight)
+    decided = _decided(entry, sight.rules)
     if decided is not None:
         return decided
-    if barred := _barred(entry, facts):
+    spell = sight.timers.sticky.get(label)
+    woken = _STAYING if spell else _woken(entry, wanted, sight, label)
+    if not woken.awake:
+        return woken
+    barred = _barred(entry, sight, label, is_sticky=spell is not None)
+    barred = barred or _barred_by_keys(entry, wanted, sight)
+    if barred is not None:
         return Judgement(False, barred)
-    woken = _woken(entry, wanted, window, depth)
-    barred = _barred_by_keys(entry, wanted, window, depth) if woken.awake else ""
-    return Judgement(False, barred) if barred else woken
+    if spell is None:
+        return woken
+    clock = entry.timing.clock or sight.rules.clock
+    reason = Reason(reasons.staying, (spell.end, sight.timers.now(entry.timing), clock))
+    return Judgement(True, reason, sticky=True)
 
 
-def _decided(entry: LoreEntry) -> Judgement | None:
+_STAYING: Final = Judgement(True, plain("sticky"), sticky=True)
+
+
+def _decided(entry: LoreEntry, rules: ActivationRules) -> Judgement | None:
     """The judgement where it does not depend on the conversation."""
     if not entry.enabled:
-        return Judgement(False, "disabled")
+        return Judgement(False, plain("disabled"))
     if entry.refused:
-        return Judgement(False, entry.refused)
-    if entry.gates.forced:
-        return Judgement(True, "@@activate")
-    return Judgement(False, "@@dont_activate") if entry.gates.forbidden else None
+        return Judgement(False, plain(entry.refused))
+    gates = entry.gates
+    if gates.forced:
+        return _FORCED if rules.manner.activate_in_any_case else None
+    return Judgement(False, plain("@@dont_activate")) if gates.forbidden else None
 
 
-def _barred(entry: LoreEntry, facts: Facts) -> str:
-    """Which gate is shut, "" where none is."""
-    gates, replies = entry.gates, facts.replies
-    if gates.greeting is not None and gates.greeting != facts.greeting_index:
-        return f"@@is_greeting {gates.greeting}: the greeting is {facts.greeting_index}"
+def _barred(entry: LoreEntry, sight: Sight, label: str, *, is_sticky: bool) -> Reason | None:
+    """Which condition beside the keys is not met, None where all are."""
+    if entry.conditions and (problem := unmet(entry.conditions, sight.facts)):
+        return plain(problem)
+    if entry.gates is not NO_GATES and (shut := _shut_gate(entry, sight, label)):
+        return shut
+    return _timed_out(entry, sight, label, is_sticky=is_sticky) or (
+        None if is_sticky else _out_of_turn(entry, sight)
+    )
+
+
+def _timed_out(entry: LoreEntry, sight: Sight, label: str, *, is_sticky: bool) -> Reason | None:
+    """The timer that keeps the entry silent."""
+    timing, timers = entry.timing, sight.timers
+    clock = timing.clock or sight.rules.clock
+    if timing.delay and not sight.rules.dry_run and timers.now(timing) < timing.delay:
+        return Reason(reasons.too_early, (timers.now(timing), timing.delay, clock))
+    if is_sticky:
+        return None
+    spell = timers.resting.get(label)
+    if spell:
+        return Reason(reasons.resting, (spell.end, timers.now(timing), clock))
+    for name in entry.grouping.names if timers.resting_groups else ():
+        if spell := timers.resting_groups.get(name):
+            now = timers.now(NO_TIMING)
+            return Reason(reasons.resting, (spell.end, now, sight.rules.clock, name))
+    return None
+
+
+def _out_of_turn(entry: LoreEntry, sight: Sight) -> Reason | None:
+    """Whether recursion keeps the entry out of this pass."""
+    recursion = entry.recursion
+    level = recursion.delay_level
+    if level and (sight.kind != "recursion" or level > sight.level):
+        reached = sight.level if sight.kind == "recursion" else 0
+        return plain(f"sleeps until recursion reaches level {level}, it is at {reached}")
+    if sight.kind == "recursion" and recursion.excluded and sight.recursive:
+        return plain("texts of other entries do not wake it")
+    return None
+
+
+def _shut_gate(entry: LoreEntry, sight: Sight, label: str) -> Reason | None:
+    """Which gate of the card standard is shut, None where none is."""
+    gates, replies, rules = entry.gates, sight.replies, sight.rules
+    greeting = rules.greeting_index
+    if gates.greeting is not None and greeting is not None and gates.greeting != greeting:
+        return plain(f"@@is_greeting {gates.greeting}: the greeting is {greeting}")
     if gates.replies_from is not None and replies < gates.replies_from:
-        return f"@@activate_only_after {gates.replies_from}: {_times(replies)} so far"
+        so_far = f"{reasons.times(replies)} so far"
+        return plain(f"@@activate_only_after {gates.replies_from}: {so_far}")
     if gates.every_replies is not None and replies % gates.every_replies:
-        return f"@@activate_only_every {gates.every_replies}: {_times(replies)} so far"
-    return ""
+        so_far = f"{reasons.times(replies)} so far"
+        return plain(f"@@activate_only_every {gates.every_replies}: {so_far}")
+    if gates.user_icon is not None and rules.user_icon not in (None, gates.user_icon):
+        return plain(f"@@is_user_icon {gates.user_icon}: the icon is {rules.user_icon}")
+    if gates.never_after_match and sight.timers.matched(label):
+        return plain("@@dont_activate_after_match: was active before")
+    return None
 
 
-def _woken(entry: LoreEntry, wanted: Wanted, window: Window, depth: int) -> Judgement:
+def _woken(entry: LoreEntry, wanted: Wanted, sight: Sight, label: str) -> Judgement:
+    """Whether something wakes the entry: itself, what was before, or its keys."""
     if entry.constant:
-        return Judgement(True, "constant")
-    if not entry.keys:
-        return Judgement(False, "has no keys")
-    if not depth:
-        return Judgement(False, "scan depth is 0: nothing is scanned")
-    found = window.first(wanted.keys, depth=depth)
-    if found is None:
-        return Judgement(False, f"no key in the newest {_messages(depth)}")
-    at, place = found
-    reason = f"key {_quoted((entry.keys[at],))} {place}"
-    if not wanted.secondary:
-        return Judgement(True, reason)
-    return _secondary(entry, wanted, window, depth, reason)
+        return _CONSTANT
+    if entry.gates.forced:
+        return _FORCED
+    if entry.gates.kept_after_match and sight.timers.matched(label):
+        return _KEPT
+    if not wanted.keys:
+        return Judgement(False, plain(wanted.refused)) if wanted.refused else _NO_KEYS
+    return _woken_by_keys(entry, wanted, sight)
+
+
+def _woken_by_keys(entry: LoreEntry, wanted: Wanted, sight: Sight) -> Judgement:
+    depth = _depth(entry, sight)
+    if depth <= 0 and sight.rules.manner.depth_0_is_blind:
+        return _BLIND
+    for text, number in zip(wanted.texts, wanted.keys, strict=True):
+        found = sight.window.found(number, entry, depth, sees_fed=sight.sees_fed)
+        if found is not None:
+            if wanted.secondary and entry.selective:
+                return _secondary(entry, wanted, sight, text, found)
+            known = sight.window.judged.get(entry.index)
+            if isinstance(known, Judgement) and known.found is found:
+                return known
+            made = Judgement(True, Reason(reasons.key_found, (text, found)), found)
+            sight.window.judged[entry.index] = made
+            return made
+    return Judgement(False, Reason(reasons.no_key, (depth,))) if depth > 0 else _BLIND
+
+
+def _depth(entry: LoreEntry, sight: Sight) -> int:
+    """How many messages the entry sees."""
+    return sight.depth if entry.scan_depth is None else entry.scan_depth
 
 
 def _secondary(
-    entry: LoreEntry, wanted: Wanted, window: Window, depth: int, reason: str
+    entry: LoreEntry, wanted: Wanted, sight: Sight, text: str, found: Found
 ) -> Judgement:
     """The entry's logic over its secondary keys, once a key was found."""
-    there, missing = _sorted_out(entry.secondary_keys, wanted.secondary, window, depth)
-    needs, state, shown, awake = {
-        "any": ("one of", "there", there, bool(there)),
-        "all": ("all of", "missing", missing, not missing),
-        "not_any": ("none of", "there", there, not there),
-        "not_all": ("not all of", "there", there, bool(missing)),
+    there, missing = _sorted_out(entry, wanted, sight)
+    awake, shown = {
+        "any": (bool(there), there),
+        "all": (not missing, missing),
+        "not_any": (not there, there),
+        "not_all": (bool(missing), there),
     }[entry.logic]
-    wish = f"{needs} {_quoted(entry.secondary_keys)}"
+    facts = (text, found, entry.logic, wanted.secondary_texts)
     if awake:
-        return Judgement(True, f"{reason}, and {wish}")
-    return Judgement(False, f"{reason}, but wants {wish}: {_quoted(shown) or 'none'} {state}")
+        return Judgement(True, Reason(reasons.key_and_logic, facts), found)
+    return Judgement(False, Reason(reasons.logic_unmet, (*facts, tuple(shown))))
 
 
-def _sorted_out(
-    texts: Iterable[str], keys: Iterable[Key], window: Window, depth: int
-) -> tuple[list[str], list[str]]:
-    """The texts of keys that are there, and of those that are not."""
+def _sorted_out(entry: LoreEntry, wanted: Wanted, sight: Sight) -> tuple[list[str], list[str]]:
+    """The secondary keys that are there, and those that are not."""
     there: list[str] = []
     missing: list[str] = []
-    for text, key in zip(texts, keys, strict=True):
-        (missing if window.first((key,), depth=depth) is None else there).append(text)
+    for text, number in zip(wanted.secondary_texts, wanted.secondary, strict=True):
+        (there if _found(entry, number, sight) else missing).append(text)
     return there, missing
 
 
-def _barred_by_keys(entry: LoreEntry, wanted: Wanted, window: Window, depth: int) -> str:
-    for texts, keys in zip(entry.gates.additional, wanted.additional, strict=True):
-        if window.first(keys, depth=depth) is None:
-            return f"@@additional_keys: none of {_quoted(texts)} is there"
-    excluded = window.first(wanted.excluded, depth=depth)
-    if excluded is None:
-        return ""
-    at, place = excluded
-    return f"@@exclude_keys: {_quoted((entry.gates.excluded[at],))} {place}"
+def _found(entry: LoreEntry, number: int, sight: Sight) -> Found | None:
+    depth = _depth(entry, sight)
+    return sight.window.found(number, entry, depth, sees_fed=sight.sees_fed)
 
 
-def _quoted(texts: Sequence[str]) -> str:
-    """Keys for a reason, the first few of them."""
-    few = ", ".join(f"'{text[:_SHOWN_LENGTH]}'" for text in texts[:_SHOWN])
-    return few if len(texts) <= _SHOWN else f"{few} and {len(texts) - _SHOWN} more"
+def _barred_by_keys(entry: LoreEntry, wanted: Wanted, sight: Sight) -> Reason | None:
+    for texts, numbers in zip(entry.gates.additional, wanted.additional, strict=True):
+        if not any(_found(entry, number, sight) for number in numbers):
+            return plain(f"@@additional_keys: none of {reasons.quoted(texts)} is there")
+    for text, number in zip(entry.gates.excluded, wanted.excluded, strict=True):
+        if found := _found(entry, number, sight):
+            return plain(f"@@exclude_keys: '{text[:60]}' {reasons.place_of(found)}")
+    return None
 
 
-def _times(replies: int) -> str:
-    return "1 reply" if replies == 1 else f"{replies} replies"
+def score(entry: LoreEntry, wanted: Wanted, sight: Sight) -> int:
+    """How many of its keys are found; secondary ones count where the logic wants them there."""
+    primary = _count(entry, wanted.keys, sight)
+    if not entry.keys or not wanted.secondary:
+        return primary
+    secondary = _count(entry, wanted.secondary, sight)
+    if entry.logic == "any" or (entry.logic == "all" and secondary == len(wanted.secondary)):
+        return primary + secondary
+    return primary
 
 
-def _messages(depth: int) -> str:
-    return "message" if depth == 1 else f"{depth} messages"
+def _count(entry: LoreEntry, numbers: Iterable[int], sight: Sight) -> int:
+    return sum(_found(entry, number, sight) is not None for number in numbers)

@@ -1,41 +1,33 @@
-"""Key matching: which keys of a book stand in a message, and where.
+"""Key matching: which keys of a book stand in a text, and where.
 
-A key is found as a whole word: no letter or digit may stand right beside its own first or last
-one. Scripts without blanks between words (Chinese, Japanese, Korean, Thai, ...) have no such
-edges, so keys in them are found anywhere. Case is folded unless an entry wants it as written.
-Texts are matched one by one: a key never reaches over two messages.
-
-The hits of a message are kept with it, so a turn scans what is new.
+All keys of a book are looked for together, through an index by words: a key that must stand as a
+whole word is listed under its longest word, a phrase that may stand anywhere under what is around
+its first blank, a key of a script without blanks under its first pair of characters, any other
+under the two it begins with. A text is asked for its words once,
+so the cost does not depend on how many keys there are. Texts are matched one by one: a key never
+reaches over two messages.
 """
 
-import re
-import unicodedata
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
-from itertools import groupby, pairwise
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final, Literal, NamedTuple
 
-from evennia_ai.prompt.messages import Message
-
-# First and last code point of scripts that put no blanks between words.
-_UNSPACED: Final = (
-    (0x0E00, 0x0EFF),  # Thai, Lao
-    (0x1000, 0x109F),  # Burmese
-    (0x1100, 0x11FF),  # Hangul letters
-    (0x1780, 0x17FF),  # Khmer
-    (0x2E80, 0x30FF),  # Han radicals and marks, kana
-    (0x3100, 0x9FFF),  # bopomofo, Hangul letters, Han
-    (0xA960, 0xA97F),
-    (0xAC00, 0xD7FF),  # Hangul
-    (0xF900, 0xFAFF),  # Han
-    (0xFF66, 0xFFDC),  # half-width kana and Hangul
-    (0x20000, 0x3FFFF),  # Han
+from evennia_ai.lorebook.patterns import Pattern
+from evennia_ai.lorebook.words import (
+    Edges,
+    ascii_words_of,
+    first_bounded,
+    first_whole,
+    in_word,
+    pairs_of,
+    words_of,
 )
 
-
-_ASCII_WORD: Final = re.compile("[0-9A-Za-z_]+")
+# As a whole word of any script; bounded by what is no part of an ASCII word; anywhere.
+How = Literal["word", "ascii", "part"]
+_AROUND: Final = 2
+_MOST_KNOWN: Final = 8192
 
 
 class Key(NamedTuple):
@@ -43,7 +35,7 @@ class Key(NamedTuple):
 
     text: str
     sensitive: bool
-    whole: bool
+    how: How
 
 
 class Span(NamedTuple):
@@ -56,187 +48,178 @@ class Span(NamedTuple):
     end: int
 
 
-Hits = dict[Key, Span]
+# Number of a key in its table -> its first place.
+Hits = Mapping[int, Span]
+_NO_HITS: Final[Hits] = {}
 
 
-def make_key(text: str, *, sensitive: bool, whole: bool) -> Key:
-    """The key as it is looked for."""
-    return Key(text if sensitive else text.casefold(), sensitive, whole)
-
-
-@dataclass(frozen=True, slots=True)
-class Folded:
+@dataclass(slots=True)
+class Searchable:
     """A text to search: as written, folded, and for each folded character where it comes from.
 
     `places` is None where folding left all characters where they were; `lead` is the length of
-    the speaker's name in front of the content.
+    the speaker's name in front of the content. Its words are found once, for all tables.
     """
 
     written: str
     folded: str
     places: tuple[int, ...] | None
     lead: int
+    _words: dict[object, frozenset[str]] = field(default_factory=dict)
+
+    def words(self, text: str, split: Callable[[str], Iterable[str]]) -> frozenset[str]:
+        """The words of `text`, which is one of its two texts, or what else `split` makes of it."""
+        known = self._words.get((split, text is self.written))
+        if known is None:
+            known = self._words[split, text is self.written] = frozenset(split(text))
+        return known
 
 
-class KeyTable:
-    """All keys of a book, looked for together.
-
-    Made once for a book and the flags of the rules; what it found in a message stays right for
-    ever, because both are immutable.
-    """
-
-    __slots__ = ("_folded", "_written")
-
-    def __init__(self, keys: Iterable[Key]) -> None:
-        folded: dict[str, set[Key]] = {}
-        written: dict[str, set[Key]] = {}
-        for key in keys:
-            (written if key.sensitive else folded).setdefault(key.text, set()).add(key)
-        self._folded = _Needles(folded)
-        self._written = _Needles(written)
-
-    def hits(self, text: Folded) -> Hits:
-        """Each key that stands in `text`, with its first place."""
-        found: Hits = {}
-        for haystack, needles in ((text.folded, self._folded), (text.written, self._written)):
-            edges = _Edges(haystack)
-            for key in needles.perhaps_in(haystack):
-                at = _first(key, haystack, edges)
-                if at >= 0:
-                    found[key] = _span(text, key, at)
-        return found
+# Takes the case out of a text.
+Fold = Callable[[str], str]
 
 
-class _Needles:
-    """Keys by how their text begins, so that a search asks only for those that may be there.
-
-    A key to be found as a whole word that begins with one is listed under that word, any other
-    under its first two characters.
-    """
-
-    __slots__ = ("_by_start", "_by_word")
-
-    def __init__(self, keys: Mapping[str, Iterable[Key]]) -> None:
-        self._by_word: dict[str, list[tuple[str, tuple[Key, ...]]]] = {}
-        self._by_start: dict[str, list[tuple[str, tuple[Key, ...]]]] = {}
-        for text, found in keys.items():
-            is_word = text and _in_word(text[0]) and all(key.whole for key in found)
-            word = next(_words(text)) if is_word else ""
-            listed = self._by_word if is_word else self._by_start
-            listed.setdefault(word or text[:2], []).append((text, tuple(sorted(found))))
-
-    def perhaps_in(self, haystack: str) -> Iterator[Key]:
-        """The keys whose text stands in `haystack`, as a whole word or not."""
-        there: list[tuple[str, tuple[Key, ...]]] = []
-        if self._by_word:
-            for word in self._by_word.keys() & set(_words(haystack)):
-                there += self._by_word[word]
-        if self._by_start:
-            pairs = map("".join, pairwise(haystack))
-            for start in self._by_start.keys() & {"", *haystack, *pairs}:
-                there += self._by_start[start]
-        for text, keys in there:
-            if text in haystack:
-                yield from keys
-
-
-def hits_of(message: Message, table: KeyTable, *, slot: object, with_name: bool) -> Hits:
-    """The hits of `table` in `message`, scanned once and kept with the message.
-
-    `slot` is the book's place in the message's memory: a newer table of the same book takes the
-    place of the older one.
-    """
-    known = message.memo.get(slot)
-    if isinstance(known, tuple) and known[0] is table and known[1] is with_name:
-        hits: Hits = known[2]
-        return hits
-    made = table.hits(_searchable(message, with_name))
-    message.memo[slot] = (table, with_name, made)
-    return made
-
-
-def searchable(content: str, *, name: str | None = None) -> Folded:
+def searchable(content: str, *, name: str | None = None, fold: Fold = str.casefold) -> Searchable:
     """A text ready to be searched, with the speaker's name in front if there is one."""
     lead = f"{name}: " if name else ""
     written = lead + content
-    folded = written.casefold()
-    places = None if len(folded) == len(written) else _places(written)
-    return Folded(written, folded, places, len(lead))
+    folded = fold(written)
+    places = None if len(folded) == len(written) else _places(written, fold)
+    return Searchable(written, folded, places, len(lead))
 
 
-def _searchable(message: Message, with_name: bool) -> Folded:
-    slot = ("searchable", with_name)
-    known = message.memo.get(slot)
-    if isinstance(known, Folded):
-        return known
-    made = searchable(message.content, name=message.name if with_name else None)
-    message.memo[slot] = made
-    return made
+class KeyTable:
+    """All keys of a book, looked for together; a key's number is its place in `keys`.
 
-
-def _places(written: str) -> tuple[int, ...]:
-    """For each folded character the index of the written one; one more for the end."""
-    places = [i for i, char in enumerate(written) for _ in char.casefold()]
-    return (*places, len(written))
-
-
-class _Edges:
-    """The places of a text where a word may begin; worked out when first asked for.
-
-    They let a search leave a long word at once, so hostile keys and texts cost no more than others.
+    What it found in a text stays right for ever, because both are immutable, and is remembered
+    here by the text: a line that thirty NPCs heard is scanned once. `patterns` are regular
+    expressions by number; `fold` is how the keys lost their case, and the texts must.
     """
 
-    __slots__ = ("_starts", "_text")
+    __slots__ = ("_folded", "_known", "_patterns", "_written", "fold")
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._starts: list[int] | None = None
+    def __init__(
+        self,
+        keys: Iterable[tuple[int, Key]],
+        *,
+        patterns: Mapping[int, Pattern] | None = None,
+        fold: Fold = str.casefold,
+    ) -> None:
+        self.fold = fold
+        folded: dict[str, list[tuple[int, How]]] = {}
+        written: dict[str, list[tuple[int, How]]] = {}
+        for number, key in keys:
+            needles = written if key.sensitive else folded
+            needles.setdefault(key.text, []).append((number, key.how))
+        self._folded = _Needles(folded)
+        self._written = _Needles(written)
+        self._patterns = tuple((patterns or {}).items())
+        self._known: dict[tuple[str, int], Hits] = {}
 
-    def after(self, at: int) -> int:
-        """The next place behind `at`, the length of the text where there is none."""
-        if self._starts is None:
-            words = [_in_word(char) for char in self._text]
-            self._starts = [i for i in range(1, len(words)) if not (words[i - 1] and words[i])]
-        next_one = bisect_right(self._starts, at)
-        return self._starts[next_one] if next_one < len(self._starts) else len(self._text)
+    def hits(self, text: Searchable) -> Hits:
+        """Each key that stands in `text`, with its first place."""
+        known = self._known.get((text.written, text.lead))
+        if known is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known = {}
+            known = self._known[text.written, text.lead] = self._search(text) or _NO_HITS
+        return known
 
-
-def _first(key: Key, text: str, edges: _Edges) -> int:
-    """Index of the first place where the key stands as it is wanted, -1 where there is none."""
-    at = text.find(key.text)
-    if not key.whole:
-        return at
-    while at >= 0 and not _stands_alone(text, at, at + len(key.text)):
-        at = text.find(key.text, edges.after(at))
-    return at
-
-
-def _stands_alone(text: str, start: int, end: int) -> bool:
-    runs_on_left = start > 0 and _in_word(text[start - 1]) and _in_word(text[start])
-    runs_on_right = end < len(text) and _in_word(text[end - 1]) and _in_word(text[end])
-    return not (runs_on_left or runs_on_right)
-
-
-def _words(text: str) -> Iterator[str]:
-    """The longest runs of characters that make one word with their neighbours."""
-    if text.isascii():
-        return (found[0] for found in _ASCII_WORD.finditer(text))
-    return ("".join(run) for in_word, run in groupby(text, _in_word) if in_word)
-
-
-@lru_cache(maxsize=4096)
-def _in_word(char: str) -> bool:
-    """Whether a character makes one word with its neighbours."""
-    if char.isascii():
-        return char.isalnum() or char == "_"
-    if not (char.isalnum() or unicodedata.category(char).startswith("M")):
-        return False
-    code = ord(char)
-    return not any(first <= code <= last for first, last in _UNSPACED)
+    def _search(self, text: Searchable) -> Hits:
+        found: dict[int, Span] = {}
+        self._folded.search(text.folded, text, found)
+        self._written.search(text.written, text, found)
+        lowered = text.written.lower() if self._patterns else ""
+        for number, pattern in self._patterns:
+            place = pattern.search(text.written, lowered)
+            if place is not None:
+                found[number] = Span(place[0] - text.lead, place[1] - text.lead)
+        return found
 
 
-def _span(text: Folded, key: Key, at: int) -> Span:
-    end = at + len(key.text)
-    if not key.sensitive and text.places is not None:
+# One text that is looked for, and under which numbers and how.
+_Needle = tuple[str, tuple[tuple[int, How], ...]]
+
+
+class _Needles:
+    """Keys by how they are found, so that a search asks only for those that may be there."""
+
+    __slots__ = ("_by_ascii_word", "_by_blank", "_by_pair", "_by_start", "_by_word")
+
+    def __init__(self, keys: Mapping[str, Sequence[tuple[int, How]]]) -> None:
+        self._by_word: dict[str, list[_Needle]] = {}
+        self._by_ascii_word: dict[str, list[_Needle]] = {}
+        self._by_blank: dict[str, list[_Needle]] = {}
+        self._by_pair: dict[str, list[_Needle]] = {}
+        self._by_start: dict[str, list[_Needle]] = {}
+        for text, numbers in keys.items():
+            if text:
+                listed, under = self._shelf(text, {how for _, how in numbers})
+                listed.setdefault(under, []).append((text, tuple(numbers)))
+
+    def _shelf(self, text: str, hows: set[How]) -> tuple[dict[str, list[_Needle]], str]:
+        """Where a key is listed: under something that stands in every text that has the key."""
+        if hows == {"word"} and (words := words_of(text)):
+            return self._by_word, max(words, key=len)
+        if hows == {"ascii"} and (words := ascii_words_of(text)):
+            return self._by_ascii_word, max(words, key=len)
+        if around := next(_around_blanks(text), ""):
+            return self._by_blank, around
+        pairs = pairs_of(text)
+        return (self._by_pair, pairs[0]) if pairs else (self._by_start, text[:2])
+
+    def search(self, haystack: str, text: Searchable, found: dict[int, Span]) -> None:
+        """Add the keys that stand in `haystack`, which is one of the two texts of `text`."""
+        edges = None
+        for needle, numbers in self._perhaps_in(haystack, text):
+            if needle in haystack:
+                edges = edges or Edges(haystack, in_word)
+                for number, how in numbers:
+                    at = _FIRST[how](needle, haystack, edges)
+                    if at >= 0:
+                        found[number] = _span(text, haystack, at, at + len(needle))
+
+    def _perhaps_in(self, haystack: str, text: Searchable) -> Iterator[_Needle]:
+        for index, split in (
+            (self._by_word, words_of),
+            (self._by_ascii_word, ascii_words_of),
+            (self._by_blank, _around_blanks),
+            (self._by_pair, pairs_of),
+            (self._by_start, _starts),
+        ):
+            if index:
+                for there in index.keys() & text.words(haystack, split):
+                    yield from index[there]
+
+
+def _around_blanks(text: str) -> Iterator[str]:
+    """What stands around each single blank with two characters on either side."""
+    at = text.find(" ", _AROUND)
+    while 0 <= at <= len(text) - 1 - _AROUND:
+        yield text[at - _AROUND : at + _AROUND + 1]
+        at = text.find(" ", at + 1)
+
+
+def _starts(text: str) -> Iterator[str]:
+    """What a key in `text` may begin with: each character, and each two."""
+    yield from text
+    yield from map("".join, pairwise(text))
+
+
+_FIRST: Final[Mapping[How, Callable[[str, str, Edges], int]]] = {
+    "word": first_whole,
+    "ascii": lambda key, text, _: first_bounded(key, text),
+    "part": lambda key, text, _: text.find(key),
+}
+
+
+def _span(text: Searchable, haystack: str, at: int, end: int) -> Span:
+    if haystack is not text.written and text.places is not None:
         at, end = text.places[at], text.places[end - 1] + 1
     return Span(at - text.lead, end - text.lead)
+
+
+def _places(written: str, fold: Fold) -> tuple[int, ...]:
+    """For each folded character the index of the written one; one more for the end."""
+    places = [i for i, char in enumerate(written) for _ in fold(char)]
+    return (*places, len(written))

@@ -27,19 +27,26 @@ class Manner:
 
     Order: `high_order_first` activates entries of a high order first; `ties_narrow_first` lets the
     narrower attachment go first among equals; `ties_reversed` puts equals out in reverse.
-    Scanning: `ascii_words` bounds a word by ASCII letters, digits and `_` and looks for a key of
-    several words anywhere; `one_text` lets a pattern reach over messages; `patterns_by_form`
-    takes every /pattern/ for one; `blank_keys_match` lets a key of blanks match anything;
+    Scanning: `ascii_words` bounds a word by ASCII letters, digits and `_`, looks for a key of
+    several words anywhere and folds case letter by letter; `one_text` lets a pattern reach over
+    messages; `patterns_by_form` takes every /pattern/ for one; `blank_keys_match` lets a key of
+    blanks match anything;
     `depth_0_is_blind` keeps an entry of scan depth 0 from recursed text as well;
-    `widening_is_fresh` keeps recursed text from a scan that was widened for minimum activations.
+    `widening_is_fresh` keeps recursed text from a scan that was widened for minimum activations;
+    `widens_beyond` lets the widened scan go one message beyond its limit.
     Recursion: `first_pass_counts` among the steps of the limit; `levels_are_walked` even when
     nothing recursed.
-    Groups: `groups_last_a_build`, so a group that has a member takes no other in a later pass.
+    Groups: `losers_compete` in their further groups all the same; `served_by_whole_text`: a group
+    is served in a later pass only by an entry whose whole group text is its name;
+    `rest_ends_a_stay`: a sticky member whose cooldown runs as well is put out.
     Chance: `chance_is_inclusive`: 50 passes on a roll of exactly 50.
     Budget: `tiers` (constants first, then by priority; else in processing order, sticky first);
     `budget_is_open`: the sum must stay below the budget, which is 1 token at least;
     `counts_what_recursed`: in a later pass only texts that were passed on count as spent, and
     those of entries that had no room are passed on.
+    Decorators: `activate_in_any_case`, past filters, timers and recursion as well (Card V3).
+    Content: `empty_is_active`: an entry without text counts as active, though it adds nothing.
+    Notes: `blank_notes_stay`: around an empty author's note lore keeps a blank line.
     Timers: `rewinds` takes an effect back when the clock stands where it stood.
     """
 
@@ -54,11 +61,17 @@ class Manner:
     widening_is_fresh: bool
     first_pass_counts: bool
     levels_are_walked: bool
-    groups_last_a_build: bool
+    losers_compete: bool
+    rest_ends_a_stay: bool
+    served_by_whole_text: bool
     chance_is_inclusive: bool
     tiers: bool
     budget_is_open: bool
     counts_what_recursed: bool
+    activate_in_any_case: bool
+    empty_is_active: bool
+    widens_beyond: bool
+    blank_notes_stay: bool
     rewinds: bool
 
 
@@ -74,11 +87,17 @@ EVENNIA_AI: Final = Manner(
     widening_is_fresh=False,
     first_pass_counts=False,
     levels_are_walked=False,
-    groups_last_a_build=True,
+    losers_compete=False,
+    rest_ends_a_stay=False,
+    served_by_whole_text=False,
     chance_is_inclusive=False,
     tiers=True,
     budget_is_open=False,
     counts_what_recursed=False,
+    activate_in_any_case=True,
+    empty_is_active=False,
+    widens_beyond=False,
+    blank_notes_stay=False,
     rewinds=False,
 )
 SILLYTAVERN: Final = Manner(
@@ -93,11 +112,17 @@ SILLYTAVERN: Final = Manner(
     widening_is_fresh=True,
     first_pass_counts=True,
     levels_are_walked=True,
-    groups_last_a_build=False,
+    losers_compete=True,
+    rest_ends_a_stay=True,
+    served_by_whole_text=True,
     chance_is_inclusive=True,
     tiers=False,
     budget_is_open=True,
     counts_what_recursed=True,
+    activate_in_any_case=False,
+    empty_is_active=True,
+    widens_beyond=True,
+    blank_notes_stay=True,
     rewinds=True,
 )
 MANNERS: Final[Mapping[Preset, Manner]] = MappingProxyType(

@@ -2,34 +2,49 @@
 
 The window is the newest messages: the pending event first, then the history backwards, records
 that injection depth does not count left out. Scanned notes belong to every window that is not
-empty.
+empty; an entry may ask for other sources; texts of active entries join in recursion.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final
 
-from evennia_ai.lorebook.books import Lorebook
-from evennia_ai.lorebook.entries import LoreEntry
-from evennia_ai.lorebook.matching import Hits, Key, KeyTable, Span, hits_of, make_key, searchable
-from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.lorebook.entries import LoreEntry, SourceName
+from evennia_ai.lorebook.hearing import Found, Places, heard
+from evennia_ai.lorebook.matching import Hits, Span, searchable
+from evennia_ai.lorebook.patterns import Pattern
+from evennia_ai.lorebook.wanted import ALWAYS, Scanner
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message
 
 # Numbers of places that are no message of the history.
 EVENT: Final = -1
 NOTE: Final = -2
-_KEPT_NOTES: Final = 64
+SOURCE: Final = -3
+FED: Final = -4
+SOMEWHERE: Final = -5
+# What stands before each text where all are searched as one.
+_MARK: Final = "\x01"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan:
-    """What is scanned: the history, the event being answered, and texts that count as newest."""
+    """What is scanned: the history, the event being answered, and what counts as newest.
+
+    `texts` are scanned notes; `sources` are there for the entries that ask for them by name.
+    """
 
     history: History
     event: Message | None = None
     texts: tuple[str, ...] = ()
+    sources: Mapping[SourceName, str] = field(default_factory=dict)
+
+    @property
+    def length(self) -> int:
+        """How many messages there are to scan."""
+        history = self.history
+        return history.counted(history.earlier) + (self.event is not None)
 
     def newest(self) -> Iterator[tuple[int, Message]]:
         """Index and message, newest first; the event's index is `EVENT`."""
@@ -41,138 +56,150 @@ class Scan:
             if message.counted:
                 yield index, message
 
-
-class Found(NamedTuple):
-    """The newest place of a key: its age in messages, which message, the span in it."""
-
-    age: int
-    message: int
-    span: Span
-
-    def __str__(self) -> str:
-        if self.message == NOTE:
-            return "in a note"
-        where = "the event" if self.message == EVENT else f"message {self.message + 1}"
-        if self.span.start < 0:
-            return f"in the name of {where}"
-        return f"in {where} at {self.span.start}-{self.span.end}"
+    def speaker(self, place: int) -> str | None:
+        """Who said the message at this place; None where it is nobody but the game and the NPC."""
+        if place < EVENT:
+            return None
+        message = self.event if place == EVENT else self.history[place]
+        return message.name or "" if message is not None and message.role == "user" else None
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """The keys of one entry as they are looked for; `depth` is its own scan depth."""
-
-    keys: tuple[Key, ...]
-    secondary: tuple[Key, ...]
-    additional: tuple[tuple[Key, ...], ...]
-    excluded: tuple[Key, ...]
-    depth: int | None
-
-    def all(self) -> Iterator[Key]:
-        """Every key of the entry."""
-        yield from self.keys
-        yield from self.secondary
-        yield from (key for line in self.additional for key in line)
-        yield from self.excluded
+ANYWHERE: Final = Found(SOMEWHERE, Span(0, 0))
 
 
 class Window:
-    """Where the keys of one book stand in what is scanned."""
+    """Where the keys of one book stand in what is scanned; it only ever grows."""
 
-    __slots__ = ("_found",)
-
-    def __init__(self, found: dict[Key, Found]) -> None:
-        self._found = found
-
-    def __iter__(self) -> Iterator[Key]:
-        return iter(self._found)
-
-    def first(self, keys: Iterable[Key], *, depth: int) -> tuple[int, Found] | None:
-        """Which of `keys` is the first that stands in the newest `depth` messages, and where."""
-        for at, key in enumerate(keys):
-            found = self._found.get(key)
-            if found is not None and found.age < depth:
-                return at, found
-        return None
-
-
-class Scanner:
-    """A book made ready for scanning with the flags of some rules.
-
-    `owners` says which entries a key wakes; `deepest` is the deepest scan depth an entry states.
-    """
-
-    __slots__ = ("_notes", "_slot", "_table", "deepest", "owners", "wanted")
-
-    def __init__(self, book: Lorebook, *, rules: ActivationRules) -> None:
-        self.wanted = tuple(_wanted(entry, rules) for entry in book.entries)
-        self.owners = _owners(self.wanted)
-        self.deepest = max((wanted.depth or 0 for wanted in self.wanted), default=0)
-        self._table = KeyTable(key for wanted in self.wanted for key in wanted.all())
-        self._slot = ("lore", book.label, book.attach)
-        self._notes: dict[str, Hits] = {}
-
-    def window(self, scan: Scan, *, depth: int, include_names: bool) -> Window:
-        """What stands in the newest messages, as deep as `depth` or any entry asks for."""
-        found: dict[Key, Found] = {}
-        depth = max(depth, self.deepest)
-        messages = islice(scan.newest(), depth)
-        for age, (index, message) in enumerate(messages):
-            hits = hits_of(message, self._table, slot=self._slot, with_name=include_names)
-            _add(found, hits, age, index)
-            if age == 0:
-                self._add_notes(found, scan.texts)
-        if depth and not found:
-            self._add_notes(found, scan.texts)
-        return Window(found)
-
-    def _add_notes(self, found: dict[Key, Found], texts: Iterable[str]) -> None:
-        for text in texts:
-            if text not in self._notes:
-                if len(self._notes) >= _KEPT_NOTES:
-                    self._notes.clear()
-                self._notes[text] = self._table.hits(searchable(text))
-            _add(found, self._notes[text], 0, NOTE)
-
-
-def scanner_of(book: Lorebook, rules: ActivationRules) -> Scanner:
-    """The book's scanner for these rules, made once."""
-    slot = ("scanner", rules.case_sensitive, rules.match_whole_words)
-    known = book.memo.get(slot)
-    if not isinstance(known, Scanner):
-        known = book.memo[slot] = Scanner(book, rules=rules)
-    return known
-
-
-def _add(found: dict[Key, Found], hits: Hits, age: int, index: int) -> None:
-    for key, span in hits.items():
-        if key not in found:
-            found[key] = Found(age, index, span)
-
-
-def _wanted(entry: LoreEntry, rules: ActivationRules) -> Wanted:
-    """The entry's keys; those of an entry that can never be active are not looked for."""
-    if not entry.enabled or entry.refused:
-        return Wanted((), (), (), (), None)
-    sensitive = rules.case_sensitive if entry.case_sensitive is None else entry.case_sensitive
-    whole = entry.match_whole_words
-    whole = rules.match_whole_words if whole is None else whole
-
-    def keys(texts: Iterable[str]) -> tuple[Key, ...]:
-        return tuple(make_key(text, sensitive=sensitive, whole=whole) for text in texts)
-
-    return Wanted(
-        keys=keys(entry.keys),
-        secondary=keys(entry.secondary_keys),
-        additional=tuple(keys(line) for line in entry.gates.additional),
-        excluded=keys(entry.gates.excluded),
-        depth=entry.scan_depth,
+    __slots__ = (
+        "_fed",
+        "_fed_texts",
+        "_found",
+        "_heard",
+        "_joined",
+        "_reached",
+        "_scan",
+        "_scanner",
+        "_sources",
+        "_texts",
+        "awake",
+        "judged",
     )
 
+    def __init__(self, scan: Scan, scanner: Scanner, *, slot: object, include_names: bool) -> None:
+        self._scan = scan
+        self._scanner = scanner
+        self._heard = heard(scan.history, scanner.table, slot=slot, with_names=include_names)
+        self.judged = self._heard.judged
+        self.awake = self._heard.awake
+        self._reached = 0
+        self._found: dict[int, tuple[int, Found]] = {}  # with its age in messages
+        self._fed: dict[int, Found] = {}
+        self._sources: dict[SourceName, Hits] = {}
+        self._texts: list[str] = []
+        self._fed_texts: list[str] = []
+        self._joined: dict[object, str] = {}
 
-def _owners(wanted: Iterable[Wanted]) -> dict[Key, tuple[int, ...]]:
-    owners: dict[Key, list[int]] = {}
-    for index, one in enumerate(wanted):
-        for key in one.keys:
-            owners.setdefault(key, []).append(index)
-    return {key: tuple(indexes) for key, indexes in owners.items()}
+    def reach(self, depth: int) -> list[int]:
+        """Scan the newest `depth` messages, and return the keys that were not found before."""
+        fresh: list[int] = []
+        if depth <= self._reached:
+            return fresh
+        scan, history = self._scan, self._scan.history
+        is_plain, with_event = history.is_plain, int(scan.event is not None)
+        if not self._reached:
+            self._add_newest(fresh)
+        first = history.newest_from(depth - with_event)
+        stop = history.newest_from(max(0, self._reached - with_event))
+        for index, places in self._heard.newest(history, first=first, stop=stop):
+            age = history.stop - index if is_plain else history.counted(index)
+            self._add(places, age - 1 + with_event, fresh)
+        self._reached = depth
+        if self._scanner.patterns:
+            newest = islice(scan.newest(), depth)
+            self._texts = [self._heard.text_of(message) for _, message in newest]
+        return fresh
+
+    def _add_newest(self, fresh: list[int]) -> None:
+        """What counts as newest: the newest message, the event if there is one; then the notes."""
+        scan = self._scan
+        if not scan.texts and scan.event is None:
+            return  # the messages of the history come by themselves
+        for index, message in islice(scan.newest(), 1):
+            hits = self._heard.of(message)
+            self._add({n: Found(index, span) for n, span in hits.items()}, 0, fresh)
+        for text in scan.texts:
+            hits = self._hits(text)
+            self._add({n: Found(NOTE, span) for n, span in hits.items()}, 0, fresh)
+
+    def sources(self) -> list[int]:
+        """Search the sources that entries of the book ask for; the keys that stand in them."""
+        for name in self._scanner.sources:
+            text = self._scan.sources.get(name)
+            if text:
+                self._sources[name] = self._hits(text)
+        return [number for hits in self._sources.values() for number in hits]
+
+    def feed(self, text: str, *, of: str) -> list[int]:
+        """Let the text of an active entry be searched; the keys that stand in it."""
+        hits = self._hits(text)
+        for number, span in hits.items():
+            self._fed.setdefault(number, Found(FED, span, of))
+        return list(hits)
+
+    def feed_as_one(self, text: str) -> None:
+        """The texts one pass fed, for patterns that reach over texts."""
+        self._fed_texts.append(text)
+        self._joined = {}
+
+    def found(self, number: int, entry: LoreEntry, depth: int, *, sees_fed: bool) -> Found | None:
+        """Where the key of this number stands for `entry`, which sees `depth` messages."""
+        if number == ALWAYS:
+            return ANYWHERE
+        newest = self._found.get(number)
+        if newest is not None and newest[0] < depth:
+            return newest[1]
+        if number in self._scanner.patterns:
+            return self._of_pattern(self._scanner.patterns[number], entry, depth, sees_fed)
+        if sees_fed and number in self._fed:
+            return self._fed[number]
+        return self._in_sources(number, entry) if entry.sources else None
+
+    def _in_sources(self, number: int, entry: LoreEntry) -> Found | None:
+        for name in sorted(entry.sources & self._sources.keys()):
+            span = self._sources[name].get(number)
+            if span is not None:
+                return Found(SOURCE, span, name)
+        return None
+
+    def _of_pattern(
+        self, pattern: Pattern, entry: LoreEntry, depth: int, sees_fed: bool
+    ) -> Found | None:
+        if depth <= 0:
+            return None
+        text = self._as_one(entry, depth, sees_fed)
+        place = pattern.search(text, text.lower())
+        return Found(SOMEWHERE, Span(*place)) if place else None
+
+    def _as_one(self, entry: LoreEntry, depth: int, sees_fed: bool) -> str:
+        """All that an entry sees as one text, newest first (SillyTavern `WorldInfoBuffer.get`)."""
+        slot = (min(depth, self._reached), sees_fed, entry.sources)
+        if slot not in self._joined:
+            texts = self._texts[:depth]
+            texts += [
+                self._scan.sources[name] for name in sorted(entry.sources & self._sources.keys())
+            ]
+            texts += self._scan.texts
+            texts += self._fed_texts if sees_fed else ()
+            self._joined[slot] = _MARK + f"\n{_MARK}".join(texts)
+        return self._joined[slot]
+
+    def _hits(self, text: str) -> Hits:
+        table = self._scanner.table
+        return table.hits(searchable(text, fold=table.fold))
+
+    def _add(self, places: Places, age: int, fresh: list[int]) -> None:
+        known = self._found
+        for number, found in places.items():
+            if number not in known:
+                known[number] = (age, found)
+                fresh.append(number)

@@ -5,14 +5,12 @@ Sticky entries stay, resting ones (cooldown) are silent, and entries with `@@kee
 goes in with a turn and comes out changed; only a turn that was really sent keeps what came out.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
 
-from evennia_ai.lorebook.entries import ClockName
-
-_NONE: Final[Mapping[str, "Spell"]] = MappingProxyType({})
+from evennia_ai.lorebook.entries import NO_TIMING, ClockName, LoreEntry, Timing
+from evennia_ai.lorebook.rules import ActivationRules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +46,9 @@ class Spell:
 class LoreState:
     """What lore remembers of a conversation; entries by label (`book#uid`), groups by name."""
 
-    sticky: Mapping[str, Spell] = _NONE
-    cooldown: Mapping[str, Spell] = _NONE
-    groups: Mapping[str, Spell] = _NONE
+    sticky: Mapping[str, Spell] = field(default_factory=dict)
+    cooldown: Mapping[str, Spell] = field(default_factory=dict)
+    groups: Mapping[str, Spell] = field(default_factory=dict)
     matched: frozenset[str] = frozenset()
 
     def to_plain(self) -> dict[str, Any]:
@@ -75,3 +73,107 @@ def state_from(plain: Mapping[str, Any]) -> LoreState:
 
 
 NO_STATE: Final = LoreState()
+
+
+class Timers:
+    """What of a state is running now: read once, before the first pass.
+
+    `sticky` and `resting` are labels, `resting_groups` names of groups, with the count at which
+    each is over. Nothing here changes the state it was made from.
+    """
+
+    __slots__ = ("_before", "_clock", "_rules", "_state", "resting", "resting_groups", "sticky")
+
+    def __init__(
+        self,
+        state: LoreState,
+        *,
+        clock: Clock,
+        rules: ActivationRules,
+        entry_of: Callable[[str], LoreEntry | None],
+    ) -> None:
+        self._clock = clock
+        self._rules = rules
+        self._before = state
+        sticky, over = self._running("sticky", state.sticky, entry_of)
+        cooldown = {**state.cooldown, **self._settled(over, entry_of)}
+        cooldown, _ = self._running("cooldown", cooldown, entry_of)
+        now = clock.read(rules.clock)
+        groups = {name: spell for name, spell in state.groups.items() if now < spell.end}
+        self._state = LoreState(
+            sticky=sticky, cooldown=cooldown, groups=groups, matched=state.matched
+        )
+        self.sticky: Mapping[str, Spell] = _known(sticky, entry_of)
+        self.resting: Mapping[str, Spell] = _known(cooldown, entry_of)
+        self.resting_groups: Mapping[str, Spell] = groups
+
+    def now(self, timing: Timing) -> float:
+        """The count that a duration of this entry is measured in."""
+        return self._clock.read(timing.clock or self._rules.clock)
+
+    def matched(self, label: str) -> bool:
+        """Whether the entry was active before."""
+        return label in self._before.matched
+
+    def after(self, active: Mapping[str, LoreEntry]) -> LoreState:
+        """The state that a turn with these active entries leaves; the same object where equal."""
+        state = self._state
+        sticky, cooldown = dict(state.sticky), dict(state.cooldown)
+        groups, matched = dict(state.groups), set(state.matched)
+        for label, entry in active.items():
+            timing, now = entry.timing, self.now(entry.timing)
+            if timing.sticky:
+                sticky.setdefault(label, Spell(now, now + timing.sticky))
+            if timing.cooldown:
+                cooldown.setdefault(label, Spell(now, now + timing.cooldown))
+            if entry.grouping.cooldown:
+                count = self._clock.read(self._rules.clock)
+                spell = Spell(count, count + entry.grouping.cooldown)
+                groups.update(dict.fromkeys(entry.grouping.names, spell))
+            if entry.gates.kept_after_match or entry.gates.never_after_match:
+                matched.add(label)
+        made = LoreState(
+            sticky=sticky, cooldown=cooldown, groups=groups, matched=frozenset(matched)
+        )
+        return self._before if made == self._before else made
+
+    def _running(
+        self,
+        kind: Literal["sticky", "cooldown"],
+        spells: Mapping[str, Spell],
+        entry_of: Callable[[str], LoreEntry | None],
+    ) -> tuple[dict[str, Spell], list[str]]:
+        """The spells that go on, and the labels of those that are over."""
+        going: dict[str, Spell] = {}
+        over: list[str] = []
+        for label, spell in spells.items():
+            entry = entry_of(label)
+            timing = entry.timing if entry else NO_TIMING
+            now = self.now(timing)
+            taken_back = self._rules.manner.rewinds and now <= spell.start and not spell.settled
+            if taken_back or (entry is not None and not getattr(timing, kind)):
+                continue
+            if now < spell.end:
+                going[label] = spell
+            elif entry is not None:
+                over.append(label)
+        return going, over
+
+    def _settled(
+        self, over: Iterable[str], entry_of: Callable[[str], LoreEntry | None]
+    ) -> dict[str, Spell]:
+        """The rest that follows a sticky spell that is over, counted from now."""
+        settled: dict[str, Spell] = {}
+        for label in over:
+            entry = entry_of(label)
+            if entry is not None and entry.timing.cooldown:
+                now = self.now(entry.timing)
+                settled[label] = Spell(now, now + entry.timing.cooldown, settled=True)
+        return settled
+
+
+def _known(
+    spells: Mapping[str, Spell], entry_of: Callable[[str], LoreEntry | None]
+) -> dict[str, Spell]:
+    """The spells of entries that are there now."""
+    return {label: spell for label, spell in spells.items() if entry_of(label) is not None}

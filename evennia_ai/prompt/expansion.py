@@ -22,6 +22,8 @@ LAYOUTS: Final[tuple[Layout, ...]] = ("cache", "classic")
 _YIELDING = frozenset({"dialogue_examples"})
 # Components that stand for a place: several texts share their message.
 _LORE_JOINTS = ("world_info_before", "world_info_after")
+Side = Literal["before", "after"]
+_BESIDE: Final[Mapping[Side, str]] = {"before": "!", "after": "~"}
 
 
 class ComponentSet:
@@ -30,13 +32,43 @@ class ComponentSet:
     Made once for each registry snapshot and NPC, shared by its turns.
     """
 
-    __slots__ = ("_off", "compiled", "joints")
+    __slots__ = ("_listed", "_next_to", "_off", "compiled", "joints")
 
     def __init__(self, components: Iterable[PromptComponent]) -> None:
         listed = sorted(components, key=lambda c: (c.id, c.key))
         self._off = frozenset(c.key for c in listed if not c.enabled)
         self.joints = {key: _lore_joint(key, listed) for key in _LORE_JOINTS}
         self.compiled = CompiledComponents(CompiledComponent(component) for component in listed)
+        self._listed = {component.key: component for component in listed}
+        self._next_to: dict[tuple[str, Side], Joint | None] = {}
+
+    def next_to(self, key: str, *, side: Side) -> Joint | None:
+        """Where texts stand right before or after the component `key`.
+
+        None where there is no such component, or it stands in the history by its depth. The
+        card's own places are there without a component, too.
+        """
+        if (key, side) not in self._next_to:
+            self._next_to[key, side] = self._beside(key, side)
+        return self._next_to[key, side]
+
+    def reading(self, name: str) -> tuple[str, ...]:
+        """The keys of the components whose texts name a value."""
+        return self.compiled.reading(name)
+
+    def _beside(self, key: str, side: Side) -> Joint | None:
+        component = self._listed.get(key)
+        if component is None and key not in PLUGGABLE_IDS:
+            return None
+        if component is not None and component.placement == "history":
+            return None
+        return Joint(
+            key=f"{_BESIDE[side]}{key}",  # sorts before or after the component at the same ID
+            id=component.id if component else PLUGGABLE_IDS[key],
+            role=component.role if component else "system",
+            block="ordered",
+            separator="\n",
+        )
 
     def is_on(self, key: str) -> bool:
         """Whether the place named `key` takes part; a component that is not there does."""
@@ -75,6 +107,11 @@ class CompiledComponents:
                 made[i] = self.members[i].expand(values, dice=dice, counter=counter, layout=layout)
         self._last = _Last(counter, layout, dice, seen, made)
         return made
+
+    def reading(self, name: str) -> tuple[str, ...]:
+        """The keys of the enabled members whose texts name a value."""
+        members = (self.members[index].component for index in self._readers.get(name, ()))
+        return tuple(component.key for component in members if component.enabled)
 
     def _outdated(self, last: "_Last", seen: list[str | None], dice: Dice) -> set[int]:
         outdated = set(self._rollers) if self._rollers and last.dice != dice else set()

@@ -62,6 +62,22 @@ class History:
         return self._log.messages[index - self.earlier]
 
     @property
+    def memo(self) -> dict[object, object]:
+        """What was worked out for this conversation and stays right as it goes on."""
+        return self._log.memo
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all of it is what people said: no bookkeeping, no tools."""
+        return self._log.is_plain
+
+    def newest_from(self, count: int) -> int:
+        """Index from which on the newest `count` conversation messages stand."""
+        if self._log.is_plain or not self._log.bookkeeping:
+            return max(self.earlier, self.stop - count)
+        return self._counted_slot(count, self.earlier, self._log.bookkeeping)
+
+    @property
     def user_messages(self) -> int:
         """How many messages of role user were said, those left behind among them."""
         return self.earlier_users + bisect_left(self._log.users, self.stop)
@@ -145,10 +161,20 @@ class History:
 class _Log:
     """What views of one conversation share; it only ever grows at its end."""
 
-    __slots__ = ("_sums", "bookkeeping", "earlier", "is_plain", "messages", "replies", "users")
+    __slots__ = (
+        "_sums",
+        "bookkeeping",
+        "earlier",
+        "is_plain",
+        "memo",
+        "messages",
+        "replies",
+        "users",
+    )
 
     def __init__(self, messages: Iterable[Message], earlier: int) -> None:
         self.messages: list[Message] = []
+        self.memo: dict[object, object] = {}
         self.earlier = earlier
         self.is_plain = True  # nothing but what people said: no bookkeeping, no tools
         self.bookkeeping: list[int] = []  # indexes that depth does not count

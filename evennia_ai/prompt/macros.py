@@ -15,6 +15,9 @@ from evennia_ai.prompt.dice import Dice
 _MACRO: Final = re.compile(r"\{\{((?:(?!\{\{|\}\}).)*)\}\}", re.DOTALL)
 _MACRO_OR_V1: Final = re.compile(_MACRO.pattern + r"|<(user|bot|char)>", re.DOTALL | re.IGNORECASE)
 _NAME: Final = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*")
+_OUTLET: Final = re.compile(r"\s*outlet\s*::\s*(\S.*?)\s*", re.IGNORECASE)
+# What the name of a value begins with that is the text of an outlet of lore.
+OUTLET: Final = "outlet::"
 _V1_NAMES: Final = {"user": "user", "bot": "char", "char": "char"}
 _ESCAPED_COMMA: Final = "\x00"
 MAX_SIDES: Final = 10**9
@@ -25,7 +28,7 @@ Roller = Callable[[str, tuple[object, ...], Dice], str]
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A piece that stands for a named value; `written` is what it looked like."""
+    """A piece that stands for a named value; `written` is what stays where there is none."""
 
     name: str
     written: str
@@ -90,6 +93,9 @@ def _piece(found: re.Match[str]) -> Piece:
     plain = _NAME.fullmatch(found[1])
     if plain:
         return Value(plain[1].lower(), found[0])
+    outlet = _OUTLET.fullmatch(found[1])
+    if outlet:
+        return Value(OUTLET + outlet[1], "")
     called = _function(found[1])
     return Roll(called[0], called[1], found.start()) if called else found[0]
 

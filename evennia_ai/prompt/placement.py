@@ -34,16 +34,19 @@ def place(
     ordered: list[Stand] = list(fixed)
     injected: list[Piece] = []
     shared: list[Piece] = []
+    deep: list[Piece] = []
     for piece in pieces:
         claim = piece.claim
-        if claim.depth is not None:
+        if claim.joint is not None:
+            (shared if claim.depth is None else deep).append(piece)
+        elif claim.depth is not None:
             injected.append(piece)
-        elif claim.joint is not None:
-            shared.append(piece)
         else:
             ordered.append((claim.id, claim.key, piece.message))
     if shared:
         ordered.extend(joined(shared))
+    if deep:
+        injected.extend(joined_in_history(deep))
     ordered.sort(key=_id_and_key)
     before = [message for at, _, message in ordered if at <= HISTORY_ID]
     after = [stand[2] for stand in ordered[len(before) :]]
@@ -95,6 +98,19 @@ def joined(pieces: Iterable[Piece]) -> list[Stand]:
     ]
 
 
+def joined_in_history(pieces: Iterable[Piece]) -> list[Piece]:
+    """Pieces that share a message inside the history, as one piece with that message.
+
+    They have one depth; the message ranks where the last of them would.
+    """
+    by_joint = groupby(sorted(pieces, key=_joint_key), key=_joint)
+    made: list[Piece] = []
+    for joint, members in by_joint:
+        parts = list(members)
+        made.append(max(parts, key=_rank)._replace(message=join(joint, parts)))
+    return made
+
+
 def join(joint: Joint, pieces: Sequence[Piece]) -> Message:
     """The message that `pieces` share, in their given order, with a part for each."""
     parts: list[Part] = []
@@ -116,8 +132,13 @@ def join(joint: Joint, pieces: Sequence[Piece]) -> Message:
         role=joint.role,
         content=joint.separator.join(texts),
         block=joint.block,
+        injected=joint.block == "history",
         joined=tuple(parts),
     )
+
+
+def _rank(piece: Piece) -> Rank:
+    return piece.rank
 
 
 def _joint(piece: Piece) -> Joint:

@@ -13,7 +13,7 @@ from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.pieces import Piece
 from evennia_ai.prompt.placement import slot_of
 from evennia_ai.prompt.tokens import TokenCounter
-from evennia_ai.prompt.trace import Verdict
+from evennia_ai.prompt.trace import LoreVerdicts, Verdict
 
 
 @hot_value
@@ -21,7 +21,8 @@ class Prompt:
     """What `compose` returns.
 
     `history` is the one given, `fitted` what of everything was kept, `fixed` the event's and the
-    tools' tokens, `earlier` the verdicts of the stages before the budget. Hash, verdicts and
+    tools' tokens, `lore` what the activation tells, `earlier` the other verdicts of the stages
+    before the budget. Hash, verdicts and
     accounts are worked out when they are asked for: they are functions of what is here.
     """
 
@@ -32,6 +33,7 @@ class Prompt:
     history: History
     fitted: Fitted
     fixed: Sequence[tuple[str, int]]
+    lore: LoreVerdicts
     earlier: tuple[Sequence[Verdict], ...]
     _memo: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
@@ -60,7 +62,15 @@ class Prompt:
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """Every stage's verdicts, in the order of the stages."""
-        before = [verdict for stage in self.earlier for verdict in stage]
+        return self._verdicts(self.lore.verdicts)
+
+    @property
+    def told(self) -> tuple[Verdict, ...]:
+        """The same without entries of lore that nothing concerned: what is kept of a past turn."""
+        return self._verdicts(self.lore.touched)
+
+    def _verdicts(self, lore: Sequence[Verdict]) -> tuple[Verdict, ...]:
+        before = [verdict for stage in (lore, *self.earlier) for verdict in stage]
         budget = [*self.fitted.verdicts(self.history), *map(_always_kept, self.fixed)]
         return (*before, *budget, *self._places())
 

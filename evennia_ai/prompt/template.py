@@ -34,14 +34,16 @@ class Template:
     @property
     def differs_by_turn(self) -> bool:
         """Whether it says who speaks or rolls anew each turn."""
-        return "speaker" in self.names or any(
+        if any(name == "speaker" or name.startswith(macros.OUTLET) for name in self.names):
+            return True
+        return any(
             isinstance(piece, macros.Roll) and piece.name in macros.ROLLED_EACH_TURN
             for piece in self.pieces
         )
 
     def unknown(self, values: Mapping[str, str]) -> tuple[str, ...]:
         """Names this template reads that `values` does not have; they stay as written."""
-        return tuple([name for name in self.names if name not in values])
+        return tuple([n for n in self.names if n not in values and not n.startswith(macros.OUTLET)])
 
 
 def compile_template(source: str, *, trust: Trust) -> Template:

@@ -5,7 +5,7 @@ The stages' results are the trace; nothing is logged apart from them.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 Stage = Literal["activate", "expand", "budget", "place"]
 
@@ -24,6 +24,18 @@ class Verdict:
     reason: str
     tokens: int = 0
     cause: str | None = None
+
+
+class LoreVerdicts(Protocol):
+    """What the activation of lore tells: of a large book nearly all entries are silent."""
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """A verdict on every entry of every book."""
+
+    @property
+    def touched(self) -> tuple[Verdict, ...]:
+        """The verdicts on those that something in the conversation concerned."""
 
 
 def about(verdicts: Iterable[Verdict], item: str) -> Iterator[Verdict]:

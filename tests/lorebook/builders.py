@@ -1,5 +1,6 @@
 """Small makers of books, histories and scans: a test shows only what matters to it."""
 
+import re
 from typing import Any
 
 from evennia_ai.lorebook.activation import Activation, Scan, activate
@@ -9,6 +10,7 @@ from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, pending, said
 from evennia_ai.prompt.tokens import TokenCounter
+from evennia_ai.prompt.trace import Verdict
 
 WORDS = TokenCounter(name="words", version="1", count=lambda text: len(text.split()))
 DICE = Dice(turn="1", conversation="1")
@@ -75,11 +77,15 @@ def texts(result: Activation) -> list[str]:
 
 
 def reasons(result: Activation) -> dict[str, str]:
-    """Entry -> `+ reason` where it is kept, `- reason` where not."""
+    """Entry -> `+ reason` where it is kept, `- reason` where not; without what it was charged."""
     return {
-        verdict.item.removeprefix("lore:"): f"{'+' if verdict.kept else '-'} {verdict.reason}"
+        verdict.item.removeprefix("lore:"): f"{'+' if verdict.kept else '-'} {uncharged(verdict)}"
         for verdict in result.verdicts
     }
+
+
+def uncharged(verdict: Verdict) -> str:
+    return re.sub(r"; budget [0-9]+ -> -?[0-9]+ tokens", "", verdict.reason)
 
 
 def _message(line: str) -> Message:

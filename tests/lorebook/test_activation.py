@@ -24,7 +24,7 @@ def test_a_depth_entry_is_awake_with_its_keyword_and_silent_without():
     book = a_book(an_entry("@@depth 3\nThe toll is one coin.", keys=["toll"]))
     on = awake(book, scan=a_scan("user: what is the toll?"))
     [entry] = on.entries
-    assert (entry.text, entry.depth, entry.joint) == ("The toll is one coin.", 3, "")
+    assert (entry.text, entry.depth, entry.position) == ("The toll is one coin.", 3, "depth")
     assert entry.cause == "key 'toll' in message 1 at 12-16"
     [verdict] = on.verdicts
     assert (verdict.kept, verdict.tokens, verdict.cause) == (True, 5, entry.cause)
@@ -54,8 +54,8 @@ def test_a_depth_that_is_no_whole_number_leaves_the_entry_at_its_position(value)
 def test_depth_zero_of_a_card_is_the_end_of_the_history_not_a_place_by_id():
     book = a_book(an_entry("@@depth 0\nLore.", constant=True), an_entry("Plain.", constant=True))
     deep, plain = awake(book).entries
-    assert (deep.depth, deep.joint) == (0, "")
-    assert (plain.depth, plain.joint) == (None, "world_info_after")
+    assert (deep.depth, deep.position) == (0, "depth")
+    assert (plain.depth, plain.position) == (None, "after")
 
 
 def test_player_text_is_never_read_as_a_decorator_or_a_macro():
@@ -142,7 +142,7 @@ def test_a_turn_in_which_nothing_changed_gives_the_very_same_values_and_counts_n
     second = awake(book, scan=Scan(history=later), counter=counter, values={"user": "Anna"})
     assert len(asked) == 3
     assert [id(entry) for entry in second.entries] == [id(entry) for entry in first.entries]
-    assert [id(v) for v in second.verdicts] == [id(v) for v in first.verdicts]
+    assert second.verdicts == first.verdicts
 
 
 def test_one_book_serves_two_characters_without_mixing_them():

@@ -2,8 +2,8 @@
 
 import pytest
 
-from evennia_ai.lorebook.rules import ActivationRules, read_rules
-from evennia_ai.prompt.errors import FormatError, NotYetError
+from evennia_ai.lorebook.rules import EVENNIA_AI, SILLYTAVERN, ActivationRules, read_rules
+from evennia_ai.prompt.errors import FormatError
 
 
 def test_nothing_asked_is_the_default():
@@ -38,19 +38,16 @@ def test_err_a_wrong_setting_is_named(data, message):
     assert "\n" not in caught.value.message
 
 
-@pytest.mark.parametrize(
-    ("data", "what"),
-    [
-        ({"rules": "sillytavern"}, "rules: sillytavern"),
-        ({"recursive": True}, "recursive: true"),
-        ({"min_activations": 2}, "min_activations: 2"),
-        ({"group_scoring": True}, "group_scoring: true"),
-    ],
-)
-def test_err_what_this_version_does_not_do_is_refused_by_name(data, what):
-    with pytest.raises(NotYetError) as caught:
-        read_rules(data)
-    assert str(caught.value) == f"settings.lore: {what} is not supported yet; take it out"
+def test_a_preset_comes_first_and_what_is_written_wins_over_it():
+    rules = read_rules({"rules": "sillytavern", "scan_depth": 9})
+    assert rules.manner is SILLYTAVERN
+    assert (rules.scan_depth, rules.overflow, rules.recursive) == (9, "stop", False)
+    assert read_rules({}).manner is EVENNIA_AI
+
+
+def test_the_application_rounds_its_budget_and_never_has_none():
+    rules = ActivationRules(rules="sillytavern", budget_percent=25)
+    assert [rules.budget(limit) for limit in (10, 9, 1, 0)] == [3, 2, 1, 1]
 
 
 def test_the_budget_is_a_share_of_the_limit_under_a_cap():

@@ -1,0 +1,51 @@
+"""Awake: an entry that its conditions let through in one pass, on its way into the prompt."""
+
+from dataclasses import dataclass
+
+from evennia_ai.lorebook.books import Lorebook
+from evennia_ai.lorebook.entries import LoreEntry
+from evennia_ai.lorebook.judging import Judgement
+from evennia_ai.lorebook.places import ActiveEntry
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Awake:
+    """An entry that is awake, why, and its text; as text it reads as its cause.
+
+    `rank` is the place of its book among the books, `place` its own in the processing order. It is
+    `sticky` where it stays from before, and `rests` where its cooldown runs. `speaker` is who woke
+    it, None where it was nobody in particular. While nothing about it changes it is the same
+    object turn after turn.
+    """
+
+    place: tuple[float, ...]
+    rank: int
+    book: Lorebook
+    entry: LoreEntry
+    label: str
+    judgement: Judgement
+    rests: bool
+    text: str
+    tokens: int
+    speaker: str | None
+    cause: str = ""
+    active: ActiveEntry | None = None
+
+    def __str__(self) -> str:
+        if not self.cause:
+            self.cause = str(self.judgement.reason)
+        return self.cause
+
+    def is_still(self, judgement: Judgement, text: str, *, rank: int) -> bool:
+        """Whether nothing about it changed since it was made."""
+        return self.judgement is judgement and self.text is text and self.rank == rank
+
+    @property
+    def sticky(self) -> bool:
+        """Whether it stays from before."""
+        return self.judgement.sticky
+
+    @property
+    def spot(self) -> tuple[int, int]:
+        """The rank of its book and its index in it."""
+        return self.rank, self.entry.index

@@ -1,0 +1,292 @@
+"""One build: pass after pass adds to what is active, and nothing is taken away again.
+
+In each pass the entries that something concerns are judged, groups choose among those that are
+awake, chance is rolled, and what is left competes for the budget. What becomes active passes its
+text on to the next pass.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final, NamedTuple
+
+from evennia_ai.lorebook import reasons
+from evennia_ai.lorebook.allotment import Allotment, processing, survival
+from evennia_ai.lorebook.awake import Awake
+from evennia_ai.lorebook.conditions import Facts
+from evennia_ai.lorebook.groups import Outcome, contest
+from evennia_ai.lorebook.hearing import Found
+from evennia_ai.lorebook.judging import Judgement, Sight, judge, score
+from evennia_ai.lorebook.passes import Course, Gain
+from evennia_ai.lorebook.reasons import Reason, plain
+from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.lorebook.scanning import FED, Scan
+from evennia_ai.lorebook.shelves import Shelf
+from evennia_ai.lorebook.timers import Timers
+from evennia_ai.prompt.components import VOUCHED
+from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.tokens import TokenCounter
+
+CONTAINED: Final = "at the top of the history, because nobody approved its book"
+# An entry of a build: the rank of its book, its index in it.
+Spot = tuple[int, int]
+
+
+class Decision(NamedTuple):
+    """What became of an entry that something concerned: the last word, with its details."""
+
+    kept: bool
+    reasons: tuple[object, ...]
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What a build is made with, beside the books."""
+
+    scan: Scan
+    rules: ActivationRules
+    timers: Timers
+    facts: Facts
+    values: Mapping[str, str]
+    dice: Dice
+    counter: TokenCounter
+    limit_tokens: int
+
+
+class Build:
+    """One build in the making; `run` it once, then read `active` and `decisions`."""
+
+    def __init__(self, shelves: Sequence[Shelf], setting: Setting) -> None:
+        self.active: list[Awake] = []
+        self.decisions: dict[Spot, Decision] = {}
+        self._shelves = shelves
+        self._setting = setting
+        self._rules: ActivationRules = setting.rules
+        self._settled: set[Spot] = set()
+        self._speakers: dict[str, str | None] = {}
+        self._judged = 0
+        self._course = Course(
+            setting.rules,
+            recursive=any(shelf.recursive for shelf in shelves),
+            levels=(level for shelf in shelves for level in shelf.levels),
+            length=setting.scan.length if setting.rules.min_activations else 0,
+        )
+        self._allotment = Allotment(
+            setting.rules,
+            limit_tokens=setting.limit_tokens,
+            counter=setting.counter,
+            speakers=self._count_speakers(),
+        )
+
+    def run(self) -> None:
+        """Make all passes."""
+        self._open()
+        while True:
+            passed_on = self._admit(self._awake())
+            gain = Gain(
+                passed_on=len(passed_on),
+                active=len(self.active),
+                budget_is_full=self._allotment.overflowed,
+            )
+            if not self._course.moves_on(gain):
+                return
+            self._pass_on(passed_on)
+
+    def _open(self) -> None:
+        """Ask for what the conversation concerns, for what stays, and for what asks for itself."""
+        for shelf in self._shelves:
+            shelf.ask(shelf.scanner.asked)
+            shelf.ask_labels(self._setting.timers.sticky)
+            shelf.ask_owners(shelf.window.sources())
+            shelf.ask_owners(shelf.window.reach(max(shelf.depth, shelf.scanner.deepest)))
+
+    def _awake(self) -> list[Awake]:
+        """The entries that this pass wakes, in processing order."""
+        awake: list[Awake] = []
+        for shelf in self._shelves:
+            sight = self._sight(shelf)
+            for index in shelf.asked:
+                if (shelf.rank, index) not in self._settled:
+                    found = self._judgement(shelf, index, sight)
+                    if not found.awake:
+                        self.decisions[shelf.rank, index] = Decision(False, (found.reason,))
+                    elif (one := self._with_text(shelf, index, found)) is not None:
+                        awake.append(one)
+        awake.sort(key=processing(self._rules))
+        return awake
+
+    def _sight(self, shelf: Shelf) -> Sight:
+        setting, course = self._setting, self._course
+        depth = shelf.depth + course.widened
+        if course.kind == "widened":
+            shelf.ask_owners(shelf.window.reach(depth))
+        is_fresh = course.kind == "widened" and self._rules.manner.widening_is_fresh
+        return Sight(
+            window=shelf.window,
+            kind=course.kind,
+            level=course.level,
+            depth=depth,
+            recursive=course.recursive,
+            sees_fed=self._is_fed(shelf) and not is_fresh,
+            rules=self._rules,
+            timers=setting.timers,
+            facts=setting.facts,
+            replies=setting.scan.history.replies,
+        )
+
+    def _judgement(self, shelf: Shelf, index: int, sight: Sight) -> Judgement:
+        entry, most = shelf.book.entries[index], self._rules.most_woken
+        self._judged += 1
+        if most and self._judged > most and not entry.constant:
+            return Judgement(False, plain(f"not looked at: more than {most} entries were asked"))
+        return judge(entry, shelf.scanner.wanted[index], sight, label=shelf.labels[index])
+
+    def _with_text(self, shelf: Shelf, index: int, found: Judgement) -> Awake | None:
+        """The entry with its text; None where it has none and that makes it silent."""
+        setting = self._setting
+        text, tokens = shelf.text(index, setting.values, setting.dice, setting.counter)
+        if not text.strip() and not self._rules.manner.empty_is_active:
+            why = Decision(False, (f"{found.reason}, but its content is empty",))
+            self._settle((shelf.rank, index), why)
+            return None
+        known = shelf.window.awake.get(index)
+        if isinstance(known, Awake) and known.is_still(found, text, rank=shelf.rank):
+            return known
+        made = self._made(shelf, index, found, text, tokens)
+        if not made.entry.timing.cooldown:  # whether it rests may change
+            shelf.window.awake[index] = made
+        return made
+
+    def _made(self, shelf: Shelf, index: int, found: Judgement, text: str, tokens: int) -> Awake:
+        entry = shelf.book.entries[index]
+        return Awake(
+            place=shelf.place(entry),
+            rank=shelf.rank,
+            book=shelf.book,
+            entry=entry,
+            label=shelf.labels[index],
+            judgement=found,
+            rests=shelf.labels[index] in self._setting.timers.resting,
+            text=text,
+            tokens=tokens,
+            speaker=self._speaker(found.found),
+        )
+
+    def _admit(self, awake: Sequence[Awake]) -> list[Awake]:
+        """Let groups, chance and the budget decide; the entries that pass their text on."""
+        if not awake:
+            return []
+        outcome = self._contest(awake)
+        offered = [one for one in awake if id(one) not in outcome.lost]
+        admitted: set[int] = set()
+        unlucky: set[int] = set()
+        for one in sorted(offered, key=survival(self._rules)):
+            roll = None if self._allotment.is_closed else self._rolled(one)
+            if roll is not None and not self._passes(one, roll):
+                unlucky.add(id(one))
+                chance = Reason(reasons.rolled, (roll, one.entry.chance))
+                self._settle(one.spot, Decision(False, (one, chance)))
+            elif self._is_admitted(one, roll, outcome):
+                admitted.add(id(one))
+        self.active += [one for one in offered if id(one) in admitted]
+        if self._rules.manner.counts_what_recursed:  # what had no room is passed on as well
+            return [o for o in offered if id(o) not in unlucky and not o.entry.recursion.prevented]
+        return [o for o in offered if id(o) in admitted and self._may_feed(o)]
+
+    def _contest(self, awake: Sequence[Awake]) -> Outcome:
+        """The groups' choice; who lost may come back in a later pass."""
+        if not any(one.entry.grouping.names for one in awake):
+            return Outcome({}, {})
+        outcome = contest(
+            awake,
+            rules=self._rules,
+            active=self.active,
+            roll=lambda name: self._roll("group", name, self._course.number),
+            score=self._score,
+        )
+        for one in awake:
+            if why := outcome.lost.get(id(one)):
+                self.decisions[one.spot] = Decision(False, (one, why))
+        return outcome
+
+    def _is_admitted(self, one: Awake, roll: float | None, outcome: Outcome) -> bool:
+        charge = self._allotment.offer(one)
+        if isinstance(charge, str):
+            no = Decision(False, (one, charge), one.tokens)
+            # Room only gets less: who had none has none later, unless texts are counted anew.
+            if self._rules.manner.counts_what_recursed:
+                self.decisions[one.spot] = no
+            else:
+                self._settle(one.spot, no)
+            return False
+        details: list[object] = [one]
+        if self._course.number > 1:
+            details.append(f"pass {self._course.number} ({self._course.kind})")
+        if won := outcome.won.get(id(one)):
+            details.append(won)
+        if roll is not None:
+            details.append(Reason(reasons.rolled, (roll, one.entry.chance)))
+        if one.book.trust not in VOUCHED:
+            details.append(CONTAINED)
+        self._settle(one.spot, Decision(True, (*details, charge), one.tokens))
+        self._speakers[one.label] = one.speaker
+        return True
+
+    def _pass_on(self, passed_on: Sequence[Awake]) -> None:
+        """Let the texts be searched in the passes to come."""
+        for shelf in self._shelves:
+            if self._is_fed(shelf):
+                for one in passed_on:
+                    shelf.ask_owners(shelf.window.feed(one.text, of=one.label))
+                shelf.window.feed_as_one("\n".join(one.text for one in passed_on))
+        self._allotment.next_pass([one.text for one in passed_on])
+
+    def _is_fed(self, shelf: Shelf) -> bool:
+        """Whether texts of entries reach this book; the application lets them, in later passes."""
+        return shelf.recursive or self._rules.manner.counts_what_recursed
+
+    def _may_feed(self, one: Awake) -> bool:
+        return self._shelves[one.rank].recursive and not one.entry.recursion.prevented
+
+    def _rolled(self, one: Awake) -> float | None:
+        """The roll of an entry that leaves it to chance; one roll a build."""
+        if one.sticky or one.entry.chance >= 100:
+            return None
+        return self._roll("chance", one.label, one.book.revision)
+
+    def _passes(self, one: Awake, roll: float) -> bool:
+        chance = one.entry.chance
+        if self._rules.manner.chance_is_inclusive:
+            return roll * 100 <= chance
+        return roll * 100 < chance
+
+    def _roll(self, *what: object) -> float:
+        fixed = self._rules.dice
+        return self._setting.dice.roll("lore", *what) if fixed is None else fixed
+
+    def _score(self, one: Awake) -> int:
+        shelf = self._shelves[one.rank]
+        return score(one.entry, shelf.scanner.wanted[one.entry.index], self._sight(shelf))
+
+    def _settle(self, spot: Spot, decision: Decision) -> None:
+        """The last word on an entry: it is not asked again."""
+        self.decisions[spot] = decision
+        self._settled.add(spot)
+
+    def _speaker(self, found: Found | None) -> str | None:
+        """Who woke an entry: who said the key, or who woke the entry whose text has it."""
+        if found is None:
+            return None
+        if found.place == FED:
+            return self._speakers.get(found.of)
+        return self._setting.scan.speaker(found.place)
+
+    def _count_speakers(self) -> int:
+        """How many people spoke in what is scanned, where their shares count."""
+        rules = self._rules
+        if rules.speaker_share_percent >= 100 and not rules.speaker_matches:
+            return 0
+        depth = max((shelf.depth for shelf in self._shelves), default=0)
+        messages = islice(self._setting.scan.newest(), depth)
+        return len({message.name for _, message in messages if message.role == "user"})

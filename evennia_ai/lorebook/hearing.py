@@ -1,0 +1,124 @@
+"""What was heard of a book: which of its keys stand in which messages of one conversation.
+
+A message is searched once, when it is new; what was found in it is kept with the conversation. So
+a turn costs its new messages and the hits in its window, however long the chat and large the book.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from evennia_ai.lorebook.matching import Fold, Hits, KeyTable, Searchable, Span, searchable
+from evennia_ai.prompt.history import History
+from evennia_ai.prompt.messages import Message
+
+
+class Found(NamedTuple):
+    """Where a key was found: which message, the span in it.
+
+    `place` is a message's index in the history or one of the numbers below 0 of `scanning`; `of`
+    names the text where it is no message: the label of an entry, a source.
+    """
+
+    place: int
+    span: Span
+    of: str = ""
+
+
+# Number of a key -> where it was found.
+Places = Mapping[int, Found]
+
+
+class Heard:
+    """The hits of one table in the messages of one conversation, as far back as was asked for.
+
+    `judged` and `awake` keep, by the index of an entry, what was made of its hits.
+    """
+
+    __slots__ = (
+        "_first",
+        "_indexes",
+        "_places",
+        "_stop",
+        "_table",
+        "_with_names",
+        "awake",
+        "judged",
+    )
+
+    def __init__(self, table: KeyTable, *, with_names: bool, at: int) -> None:
+        self._table = table
+        self._with_names = with_names
+        self.judged: dict[int, object] = {}
+        self.awake: dict[int, object] = {}
+        self._begin(at)
+
+    def _begin(self, at: int) -> None:
+        self._first = at  # messages from here up to _stop were searched
+        self._stop = at
+        self._indexes: list[int] = []
+        self._places: list[Places] = []
+
+    def is_of(self, table: KeyTable, *, with_names: bool) -> bool:
+        """Whether it was heard with this table."""
+        return self._table is table and self._with_names is with_names
+
+    def newest(self, history: History, *, first: int, stop: int) -> Iterator[tuple[int, Places]]:
+        """Index and hits of the messages from `first` up to `stop` that have any, newest first."""
+        self._search(history, first, stop)
+        at = len(self._indexes)
+        if at and self._indexes[-1] >= stop:
+            at = bisect_left(self._indexes, stop)
+        while at and self._indexes[at - 1] >= first:
+            at -= 1
+            yield self._indexes[at], self._places[at]
+
+    def _search(self, history: History, first: int, stop: int) -> None:
+        """Search what is new; a stretch that does not touch what was searched begins anew."""
+        if first > self._stop or stop < self._first:
+            self._begin(first)
+        newer = self._hits(history, self._stop, stop)
+        for index, places in newer:
+            self._indexes.append(index)
+            self._places.append(places)
+        self._stop = max(self._stop, stop)
+        older = self._hits(history, first, self._first)
+        if older:
+            self._indexes[:0] = [index for index, _ in older]
+            self._places[:0] = [places for _, places in older]
+        self._first = min(self._first, first)
+
+    def _hits(self, history: History, first: int, stop: int) -> list[tuple[int, Places]]:
+        found: list[tuple[int, Places]] = []
+        for index in range(first, stop):
+            message = history[index]
+            if message.counted and (hits := self.of(message)):
+                found.append((index, {n: Found(index, span) for n, span in hits.items()}))
+        return found
+
+    def of(self, message: Message) -> Hits:
+        """The hits in one message."""
+        return self._table.hits(searched(message, self._with_names, self._table.fold))
+
+    def text_of(self, message: Message) -> str:
+        """A message as it is searched."""
+        return searched(message, self._with_names, self._table.fold).written
+
+
+def heard(history: History, table: KeyTable, *, slot: object, with_names: bool) -> Heard:
+    """What was heard of a book in this conversation; `slot` is the book's place in its memory."""
+    known = history.memo.get(slot)
+    if not isinstance(known, Heard) or not known.is_of(table, with_names=with_names):
+        known = history.memo[slot] = Heard(table, with_names=with_names, at=history.stop)
+    return known
+
+
+def searched(message: Message, with_name: bool, fold: Fold) -> Searchable:
+    """A message ready to be searched; kept with it, for all books."""
+    slot = ("searchable", with_name, fold)
+    known = message.memo.get(slot)
+    if isinstance(known, Searchable):
+        return known
+    made = searchable(message.content, name=message.name if with_name else None, fold=fold)
+    message.memo[slot] = made
+    return made

@@ -1,0 +1,221 @@
+"""Active entries as pieces of the prompt: each at the place it asks for.
+
+Before and after the character, around the examples or next to a component, entries share one
+message; with a depth each has its own; around the author's note they share the note's message;
+in an outlet they are a value that components may name. In the cache layout keyword lore that would
+stand before the history is volatile: it joins the dynamic message, so that the head stays as it is.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from evennia_ai.lorebook.entries import Anchor, Position
+from evennia_ai.lorebook.places import ActiveEntry, in_output_order, outlets_of
+from evennia_ai.prompt.components import DEFAULT_ORDER, HISTORY_ID
+from evennia_ai.prompt.expansion import ComponentSet, Layout
+from evennia_ai.prompt.macros import OUTLET
+from evennia_ai.prompt.messages import Role
+from evennia_ai.prompt.pieces import DYNAMIC, Claim, Joint, Piece, Tier, make_piece
+from evennia_ai.prompt.tokens import TokenCounter
+from evennia_ai.prompt.trace import Verdict
+
+NOTE_KEY: Final = "note_0"
+NOTE_ORIGIN: Final = "note:0"
+_SEPARATOR: Final = "\n"
+_EXAMPLES: Final = "dialogue_examples"
+_JOINTS: Final[Mapping[Position, str]] = {
+    "before": "world_info_before",
+    "after": "world_info_after",
+}
+_ANCHORS: Final[Mapping[Position, Anchor]] = {
+    "examples_before": Anchor(component=_EXAMPLES, side="before"),
+    "examples_after": Anchor(component=_EXAMPLES, side="after"),
+}
+_ELSEWHERE: Final = ("note_top", "note_bottom", "outlet")
+# Sorts the texts above the note before it and those below it after it.
+_ABOVE, _BELOW = "!", "~"
+
+
+def lore_pieces(
+    entries: Iterable[ActiveEntry],
+    *,
+    components: ComponentSet,
+    layout: Layout,
+    counter: TokenCounter,
+) -> list[Piece | Verdict]:
+    """The entries that stand by themselves: not those around the note, nor those of outlets."""
+    return [
+        _piece(entry, components, layout, counter)
+        for entry in entries
+        if entry.position not in _ELSEWHERE and entry.text.strip()
+    ]
+
+
+def outlet_values(entries: Sequence[ActiveEntry]) -> dict[str, str]:
+    """What components that name an outlet get: its entries' texts, joined."""
+    return {
+        OUTLET + name: _SEPARATOR.join(entry.text for entry in members)
+        for name, members in outlets_of(entries).items()
+    }
+
+
+def outlet_verdicts(entries: Iterable[ActiveEntry], *, components: ComponentSet) -> list[Verdict]:
+    """Whether a component names the outlet of each entry that has one."""
+    made: list[Verdict] = []
+    for entry in entries:
+        if entry.position == "outlet":
+            readers = components.reading(OUTLET + entry.outlet)
+            reason = _outlet_reason(entry, readers)
+            kept = bool(readers)
+            made.append(Verdict(stage="expand", item=entry.origin, kept=kept, reason=reason))
+    return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotePlace:
+    """The first author's note as this turn has it: where it stands, and whether it is due.
+
+    `made` is its piece, or the verdict that says why there is none; None where there is no note:
+    then lore around it stands where one would.
+    """
+
+    made: Piece | Verdict | None = None
+    depth: int = 4
+    role: Role = "system"
+    is_due: bool = True
+
+
+def around_note(
+    note: NotePlace, entries: Iterable[ActiveEntry], *, keeps_blank: bool, counter: TokenCounter
+) -> list[Piece | Verdict]:
+    """The note with the entries above and below it, all in one message.
+
+    A note that is not due takes them along; around an empty one a blank line stays where
+    `keeps_blank`.
+    """
+    around = [entry for entry in entries if entry.position in ("note_top", "note_bottom")]
+    own = [] if note.made is None else [note.made]
+    if not around:
+        return own
+    if not note.is_due:
+        return [*own, *(_left_out(entry, "the author's note is not due") for entry in around)]
+    joint = Joint(key="note", id=HISTORY_ID, role=note.role, block="history", separator=_SEPARATOR)
+    made: list[Piece | Verdict] = [
+        _in_note(entry, number, joint, note, counter)
+        for number, entry in enumerate(in_output_order(around))
+    ]
+    if isinstance(note.made, Piece):
+        text = note.made.message.content
+    elif keeps_blank and note.made is not None:
+        text = ""
+    else:
+        return [*own, *made]
+    claim = Claim(
+        origin=NOTE_ORIGIN,
+        id=HISTORY_ID,
+        key=NOTE_KEY,
+        role=note.role,
+        depth=note.depth,
+        order=DEFAULT_ORDER,
+        joint=joint,
+    )
+    return [*made, make_piece(text, claim, counter=counter)]
+
+
+def _in_note(
+    entry: ActiveEntry, number: int, joint: Joint, note: NotePlace, counter: TokenCounter
+) -> Piece:
+    side = _ABOVE if entry.position == "note_top" else _BELOW
+    claim = Claim(
+        origin=entry.origin,
+        id=HISTORY_ID,
+        key=f"{side}{number:06}",
+        role=note.role,
+        depth=note.depth,
+        order=DEFAULT_ORDER,
+        joint=joint,
+        tier=_tier(entry),
+        priority=entry.priority,
+        revision=entry.revision,
+    )
+    return _counted(entry, claim, counter)
+
+
+def _piece(
+    entry: ActiveEntry, components: ComponentSet, layout: Layout, counter: TokenCounter
+) -> Piece | Verdict:
+    """The entry's piece: the same object while nothing about it changed."""
+    joint, note = _joint(entry, components)
+    if joint is not None and (key := _switched_off(entry, components)):
+        return _left_out(entry, f"component {key} is disabled")
+    seen = (joint, layout, counter)
+    known = entry.memo.get("piece")
+    if isinstance(known, tuple) and known[0] == seen:
+        piece: Piece = known[1]
+        return piece
+    at = joint.id if joint else HISTORY_ID
+    moves = joint and layout == "cache" and not entry.constant and at < HISTORY_ID
+    order, key = entry.stands
+    claim = Claim(
+        origin=entry.origin,
+        id=at,
+        key=key,
+        role=entry.role,
+        depth=entry.depth,
+        from_oldest=entry.from_oldest,
+        order=order,
+        joint=DYNAMIC if moves else joint,
+        tier=_tier(entry),
+        priority=entry.priority,
+        revision=entry.revision,
+    )
+    made = _counted(entry, claim, counter, note=note)
+    entry.memo["piece"] = (seen, made)
+    return made
+
+
+def _joint(entry: ActiveEntry, components: ComponentSet) -> tuple[Joint | None, str]:
+    """The message the entry shares, None for one of its own, and what is to be said about it."""
+    if entry.depth is not None:
+        return None, ""
+    anchor = entry.anchor or _ANCHORS.get(entry.position)
+    if anchor is None:
+        return components.joints[_JOINTS.get(entry.position, "world_info_after")], ""
+    joint = components.next_to(anchor.component, side=anchor.side)
+    if joint is not None:
+        return joint, ""
+    missing = f"there is no component {anchor.component} to stand next to"
+    return components.joints["world_info_after"], missing
+
+
+def _switched_off(entry: ActiveEntry, components: ComponentSet) -> str:
+    """The component whose place the entry takes, where that is disabled."""
+    anchor = entry.anchor or _ANCHORS.get(entry.position)
+    key = anchor.component if anchor else _JOINTS.get(entry.position, "world_info_after")
+    return "" if components.is_on(key) else key
+
+
+def _counted(entry: ActiveEntry, claim: Claim, counter: TokenCounter, note: str = "") -> Piece:
+    return make_piece(
+        entry.text,
+        claim,
+        counter=counter,
+        content_tokens=entry.tokens,
+        note=note,
+        cause=entry.cause,
+    )
+
+
+def _tier(entry: ActiveEntry) -> Tier:
+    return Tier.FLEXIBLE if entry.constant else Tier.MATCHED
+
+
+def _left_out(entry: ActiveEntry, reason: str) -> Verdict:
+    return Verdict(stage="expand", item=entry.origin, kept=False, reason=reason)
+
+
+def _outlet_reason(entry: ActiveEntry, readers: Sequence[str]) -> str:
+    if readers:
+        return f"in the outlet '{entry.outlet}' of component {', '.join(readers)}"
+    return f"no component names the outlet '{entry.outlet}' ({{{{outlet::{entry.outlet}}}}})"

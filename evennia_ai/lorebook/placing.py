@@ -1,0 +1,89 @@
+"""Placing: each active entry where it asks to stand, or where text nobody approved may stand."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from evennia_ai.lorebook.awake import Awake
+from evennia_ai.lorebook.places import ActiveEntry
+from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.prompt.components import DEFAULT_ORDER, MAX_DEPTH, VOUCHED
+
+# Roles as SillyTavern puts them at one depth, top to bottom; there order does not cross roles.
+_ROLE_RANK: Final[Mapping[str, int]] = {"assistant": 0, "user": 1, "system": 2}
+
+
+def placed(active: Sequence[Awake], *, rules: ActivationRules) -> tuple[ActiveEntry, ...]:
+    """The active entries with their places, in the order of their activation."""
+    if rules.manner.ties_reversed:
+        return _as_the_application_does([_active(one) for one in active])
+    return tuple([_active(one) for one in active])
+
+
+def _active(one: Awake) -> ActiveEntry:
+    """The entry for the prompt: the same object while nothing about it changed."""
+    if one.active is None:
+        made = _made(one)
+        one.active = made if one.book.trust in VOUCHED else _contained(made)
+    return one.active
+
+
+def _made(one: Awake) -> ActiveEntry:
+    """The entry where it asks to stand."""
+    book, entry = one.book, one.entry
+    return ActiveEntry(
+        origin=entry.origin,
+        label=one.label,
+        book=book.label,
+        uid=entry.uid,
+        name=entry.name,
+        text=one.text,
+        tokens=one.tokens,
+        position=entry.position,
+        depth=entry.depth,
+        from_oldest=entry.from_oldest,
+        outlet=entry.outlet,
+        anchor=entry.anchor,
+        role=entry.role,
+        order=entry.order,
+        stands=(entry.order, f"{one.rank:04}:{entry.index:06}"),
+        priority=entry.priority,
+        constant=entry.constant,
+        revision=book.revision,
+        cause=str(one),
+    )
+
+
+def _contained(entry: ActiveEntry) -> ActiveEntry:
+    """The entry where text that nobody approved may stand: the top of the history, as data."""
+    return replace(
+        entry,
+        position="depth",
+        depth=MAX_DEPTH,
+        from_oldest=False,
+        outlet="",
+        anchor=None,
+        role="user",
+    )
+
+
+def _as_the_application_does(entries: Sequence[ActiveEntry]) -> tuple[ActiveEntry, ...]:
+    """The places SillyTavern gives: equals in reverse, roles before order at one depth.
+
+    Texts before the examples and in outlets come out with the highest order first.
+    """
+    by_order = sorted(entries, key=lambda entry: -entry.order)  # stable: as they were activated
+    last = len(by_order)
+    stands = {
+        id(entry): _application_place(entry, number, last - number)
+        for number, entry in enumerate(by_order)
+    }
+    return tuple(replace(entry, stands=stands[id(entry)]) for entry in entries)
+
+
+def _application_place(entry: ActiveEntry, falling: int, rising: int) -> tuple[float, str]:
+    if entry.position in ("examples_before", "outlet"):
+        return (falling, "")
+    if entry.position == "depth":
+        return (DEFAULT_ORDER, f"{_ROLE_RANK.get(entry.role, 2)}{rising:06}")
+    return (rising, "")

@@ -1,0 +1,124 @@
+"""Why an entry is awake or silent, in plain words.
+
+The engine keeps a reason as what is to be said and of what; the words are put together when
+somebody reads them, because most are never read.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from evennia_ai.lorebook.entries import Logic
+from evennia_ai.lorebook.hearing import Found
+from evennia_ai.lorebook.scanning import EVENT, FED, NOTE, SOMEWHERE, SOURCE
+
+_SHOWN: Final = 6
+_SHOWN_LENGTH: Final = 60
+
+
+class Reason(NamedTuple):
+    """`words` called with `facts` says it; two that say the same are equal."""
+
+    words: Callable[..., str]
+    facts: tuple[object, ...] = ()
+
+    def __str__(self) -> str:
+        return self.words(*self.facts)
+
+
+def plain(text: str) -> Reason:
+    """A reason that is a constant text."""
+    return Reason(str, (text,))
+
+
+def key_found(text: str, found: Found) -> str:
+    """Which key was found and where."""
+    return f"key {quoted((text,))} {place_of(found)}"
+
+
+def key_and_logic(text: str, found: Found, logic: Logic, secondary: Sequence[str]) -> str:
+    """The same where secondary keys agree."""
+    return f"{key_found(text, found)}, and {_NEEDS[logic]} {quoted(secondary)}"
+
+
+def logic_unmet(
+    text: str,
+    found: Found,
+    logic: Logic,
+    secondary: Sequence[str],
+    shown: Sequence[str],
+) -> str:
+    """A key was found and the secondary keys disagree; `shown` are those that decided."""
+    state = "missing" if logic == "all" else "there"
+    wish = f"wants {_NEEDS[logic]} {quoted(secondary)}"
+    return f"{key_found(text, found)}, but {wish}: {quoted(shown) or 'none'} {state}"
+
+
+def no_key(depth: int) -> str:
+    """None of the keys was found in that many messages."""
+    return f"no key in the newest {'message' if depth == 1 else f'{depth} messages'}"
+
+
+def too_early(count: float, needed: int, clock: str) -> str:
+    """The delay of an entry is not over."""
+    return f"delay: sleeps until {needed} {clock}, {count:g} so far"
+
+
+def resting(end: float, now: float, clock: str, of: str = "") -> str:
+    """A cooldown is not over."""
+    whose = f" of group '{of}'" if of else ""
+    return f"cooldown{whose}: rests for {end - now:g} more {clock}"
+
+
+def staying(end: float, now: float, clock: str) -> str:
+    """A sticky entry stays."""
+    return f"sticky: was woken before and stays for {end - now:g} more {clock}, this one counted"
+
+
+def rolled(roll: float, chance: float) -> str:
+    """The roll of an entry and its odds."""
+    return f"rolled {roll * 100:.1f} of a chance of {chance:g} %"
+
+
+def in_pass(number: int, kind: str) -> str:
+    """In which pass of the scan."""
+    return f"pass {number} ({kind})"
+
+
+def place_of(found: Found) -> str:
+    """Where a key was found."""
+    if found.place == NOTE:
+        return "in a note"
+    if found.place == SOMEWHERE:
+        return "in the scanned text"
+    span = f"at {found.span.start}-{found.span.end}"
+    if found.place == FED:
+        return f"in the text of {found.of} {span}"
+    if found.place == SOURCE:
+        return f"in {_SOURCES[found.of]} {span}"
+    where = "the event" if found.place == EVENT else f"message {found.place + 1}"
+    if found.span.start < 0:
+        return f"in the name of {where}"
+    return f"in {where} {span}"
+
+
+def quoted(texts: Sequence[str]) -> str:
+    """Keys for a reason, the first few of them."""
+    few = ", ".join(f"'{text[:_SHOWN_LENGTH]}'" for text in texts[:_SHOWN])
+    return few if len(texts) <= _SHOWN else f"{few} and {len(texts) - _SHOWN} more"
+
+
+def times(replies: int) -> str:
+    """How often the character has spoken."""
+    return "1 reply" if replies == 1 else f"{replies} replies"
+
+
+_NEEDS: Final = {"any": "one of", "all": "all of", "not_any": "none of", "not_all": "not all of"}
+_SOURCES: Final = {
+    "persona": "the persona",
+    "char_description": "the character's description",
+    "char_personality": "the character's personality",
+    "char_depth_prompt": "the character's depth prompt",
+    "scenario": "the scenario",
+    "creator_notes": "the creator's notes",
+    "room": "the description of the room",
+}

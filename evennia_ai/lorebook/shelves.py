@@ -1,0 +1,181 @@
+"""Shelves: the books of one build in the order they are asked, each with what it sees.
+
+A shelf lives for one build. What was worked out for a book and stays right (its scanner, its texts,
+its labels) is kept with the book and shared by all NPCs.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from evennia_ai.lorebook.books import ATTACH_RANK, Lorebook
+from evennia_ai.lorebook.entries import LoreEntry
+from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.lorebook.scanning import Scan, Window
+from evennia_ai.lorebook.wanted import Scanner, scanner_of
+from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.tokens import TokenCounter
+
+
+class Shelf:
+    """One book in one build.
+
+    `rank` is its place among the books, `standing` what sorts its entries against those of other
+    books. `asked` are the indexes of the entries that something concerns; it only grows.
+    """
+
+    __slots__ = (
+        "asked",
+        "book",
+        "depth",
+        "labels",
+        "rank",
+        "recursive",
+        "rules",
+        "scanner",
+        "standing",
+        "window",
+    )
+
+    def __init__(
+        self,
+        book: Lorebook,
+        *,
+        rank: int,
+        standing: tuple[int, int],
+        scanner: Scanner,
+        scan: Scan,
+        rules: ActivationRules,
+    ) -> None:
+        self.book = book
+        self.rank = rank
+        self.standing = standing
+        self.scanner = scanner
+        self.rules = rules
+        self.window = Window(
+            scan,
+            scanner,
+            slot=("lore", book.label, book.attach),
+            include_names=rules.include_names,
+        )
+        self.depth = rules.scan_depth if book.scan_depth is None else book.scan_depth
+        self.recursive = rules.recursive if book.recursive is None else book.recursive
+        self.labels = _labels(book)
+        self.asked: set[int] = set()
+
+    def ask(self, indexes: Iterable[int]) -> None:
+        """Have these entries judged."""
+        self.asked.update(indexes)
+
+    def ask_owners(self, keys: Iterable[int]) -> None:
+        """Have the entries judged that these keys may wake."""
+        owners = self.scanner.owners
+        for key in keys:
+            self.asked.update(owners.get(key, ()))
+
+    def ask_labels(self, labels: Iterable[str]) -> None:
+        """Have these entries judged, as far as they are in this book."""
+        for label in labels:
+            index = _index_of(self.book, label)
+            if index is not None:
+                self.asked.add(index)
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """The delay levels of its entries."""
+        known = self.book.memo.get("levels")
+        if not isinstance(known, tuple):
+            found = {entry.recursion.delay_level for entry in self.book.entries} - {0}
+            known = self.book.memo["levels"] = tuple(sorted(found))
+        return known
+
+    def place(self, entry: LoreEntry) -> tuple[float, ...]:
+        """The entry's place in the processing order of all books."""
+        high_first = self.rules.manner.high_order_first
+        order = -entry.order if high_first else entry.order
+        first, among_equals = self.standing
+        return first, order, among_equals, self.rank, entry.index
+
+    def text(
+        self, index: int, values: Mapping[str, str], dice: Dice, counter: TokenCounter
+    ) -> tuple[str, int]:
+        """An entry's text and its tokens; kept while what it reads stays the same."""
+        template = self.book.entries[index].template
+        seen: object = counter
+        if template.names or template.rolls:
+            read = [values.get(name) for name in template.names]
+            seen = (read, template.rolls and dice, counter)
+        known = self.book.memo.get(index)
+        if isinstance(known, tuple) and known[0] == seen:
+            return known[1], known[2]
+        text = template.render(values, dice)
+        tokens = counter.count(text)
+        self.book.memo[index] = (seen, text, tokens)
+        return text, tokens
+
+
+def shelved(
+    books: Iterable[Lorebook],
+    scan: Scan,
+    *,
+    rules: ActivationRules,
+    values: Mapping[str, str],
+    dice: Dice,
+) -> tuple[Shelf, ...]:
+    """The books in the order they are asked: chat before the others, which the strategy sorts."""
+    standing = _STANDINGS[rules.strategy]
+    ordered = sorted(books, key=lambda book: standing(ATTACH_RANK[book.attach]))
+    return tuple(
+        Shelf(
+            book,
+            rank=rank,
+            standing=_standing(book, rules),
+            scanner=scanner_of(book, rules=rules, values=values, dice=dice),
+            scan=scan,
+            rules=rules,
+        )
+        for rank, book in enumerate(ordered)
+    )
+
+
+def entry_finder(shelves: Sequence[Shelf]) -> Callable[[str], LoreEntry | None]:
+    """A function that gives the entry of a label, None where no book here has it."""
+
+    def find(label: str) -> LoreEntry | None:
+        for shelf in shelves:
+            index = _index_of(shelf.book, label)
+            if index is not None:
+                return shelf.book.entries[index]
+        return None
+
+    return find
+
+
+def _standing(book: Lorebook, rules: ActivationRules) -> tuple[int, int]:
+    """What comes before an entry's order, and what decides among equal orders."""
+    rank = ATTACH_RANK[book.attach]
+    narrow_first = rules.manner.ties_narrow_first
+    return _STANDINGS[rules.strategy](rank), rank if narrow_first else -rank
+
+
+# Chat books come first in every strategy.
+_STANDINGS: Mapping[str, Callable[[int], int]] = {
+    "evenly": lambda rank: min(rank, 1),
+    "character_first": lambda rank: rank,
+    "global_first": lambda rank: -rank if rank else -max(ATTACH_RANK.values()) - 1,
+}
+
+
+def _labels(book: Lorebook) -> tuple[str, ...]:
+    known = book.memo.get("labels")
+    if not isinstance(known, tuple):
+        known = tuple(f"{book.label}#{entry.uid}" for entry in book.entries)
+        book.memo["labels"] = known
+    return known
+
+
+def _index_of(book: Lorebook, label: str) -> int | None:
+    known = book.memo.get("by label")
+    if not isinstance(known, dict):
+        known = {label: index for index, label in enumerate(_labels(book))}
+        book.memo["by label"] = known
+    found: int | None = known.get(label)
+    return found

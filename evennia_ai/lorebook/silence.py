@@ -1,0 +1,118 @@
+"""Silent entries: what is to be said of those that nothing in the conversation concerned.
+
+In a large book that is nearly all of them, turn after turn the same. Their verdicts are made once
+for a book and a scan depth, and told in bulk: which entries share which reason.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from evennia_ai.lorebook.judging import Sight, judge
+from evennia_ai.lorebook.scanning import Scan, Window
+from evennia_ai.lorebook.shelves import Shelf
+from evennia_ai.lorebook.timers import NO_STATE, Clock, Timers
+from evennia_ai.prompt.history import History
+from evennia_ai.prompt.trace import Verdict
+
+_NOTHING: Final = Scan(history=History())
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """The entries of one book that are silent for one reason.
+
+    `uids` names them in short: ranges of numbers, then the others as a JSON list, as in
+    `0-41,43;["gate"]`. An entry that has a verdict of its own may be among them; its own counts.
+    """
+
+    book: str
+    reason: str
+    uids: str
+
+    def labels(self) -> Iterator[str]:
+        """The labels of the entries."""
+        return (f"{self.book}#{uid}" for uid in unpacked(self.uids))
+
+
+def silent_verdicts(shelf: Shelf) -> list[Verdict]:
+    """The verdict on each entry of the book where nothing concerns it; made once, to be copied."""
+    slot = ("silent verdicts", shelf.depth, _kind(shelf))
+    known = shelf.book.memo.get(slot)
+    if isinstance(known, list):
+        return known
+    made = [
+        Verdict(stage="activate", item=f"lore:{label}", kept=False, reason=reason)
+        for label, reason in zip(shelf.labels, _reasons(shelf), strict=True)
+    ]
+    shelf.book.memo[slot] = made
+    return made
+
+
+def silences(shelf: Shelf) -> tuple[Silence, ...]:
+    """The same in bulk; made once."""
+    slot = ("silences", shelf.depth, _kind(shelf))
+    known = shelf.book.memo.get(slot)
+    if isinstance(known, tuple):
+        return known
+    by_reason: dict[str, list[str]] = {}
+    for entry, reason in zip(shelf.book.entries, _reasons(shelf), strict=True):
+        by_reason.setdefault(reason, []).append(entry.uid)
+    made = tuple(
+        Silence(shelf.book.label, reason, packed(uids)) for reason, uids in by_reason.items()
+    )
+    shelf.book.memo[slot] = made
+    return made
+
+
+def packed(uids: Iterable[str]) -> str:
+    """Many uids as one short text."""
+    named: list[str] = []
+    ranges: list[list[int]] = []
+    for uid in uids:
+        if not _is_number(uid):
+            named.append(uid)
+        elif ranges and ranges[-1][1] + 1 == int(uid):
+            ranges[-1][1] += 1
+        else:
+            ranges.append([int(uid), int(uid)])
+    numbers = ",".join(f"{a}-{b}" if a < b else str(a) for a, b in ranges)
+    return f"{numbers};{json.dumps(named)}" if named else numbers
+
+
+def unpacked(text: str) -> Iterator[str]:
+    """The uids that `packed` took."""
+    numbers, _, named = text.partition(";")
+    for part in numbers.split(",") if numbers else ():
+        first, _, last = part.partition("-")
+        yield from map(str, range(int(first), int(last or first) + 1))
+    if named:
+        yield from json.loads(named)
+
+
+def _is_number(uid: str) -> bool:
+    return uid.isascii() and uid.isdecimal() and (uid == "0" or uid[0] != "0") and len(uid) < 18
+
+
+def _kind(shelf: Shelf) -> tuple[object, ...]:
+    """What of the rules a silent entry's reason depends on, beside the depth."""
+    rules = shelf.rules
+    return rules.manner, rules.case_sensitive, rules.match_whole_words, shelf.recursive
+
+
+def _reasons(shelf: Shelf) -> list[str]:
+    sight = Sight(
+        window=Window(_NOTHING, shelf.scanner, slot="silent", include_names=False),
+        kind="first",
+        level=0,
+        depth=shelf.depth,
+        recursive=False,
+        sees_fed=shelf.recursive,
+        rules=shelf.rules,
+        timers=Timers(NO_STATE, clock=Clock(), rules=shelf.rules, entry_of=lambda _: None),
+        facts={},
+        replies=0,
+    )
+    found = zip(shelf.book.entries, shelf.scanner.wanted, shelf.labels, strict=True)
+    return [str(judge(entry, wanted, sight, label=label).reason) for entry, wanted, label in found]

@@ -1,0 +1,268 @@
+"""What a book looks for: its entries' keys as numbers of one table, made ready once.
+
+The flags of the rules and the values that macros in keys read decide how a key is looked for;
+a scanner stays with its book, one for each such combination, and is shared by all NPCs.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from evennia_ai.lorebook.books import Lorebook
+from evennia_ai.lorebook.entries import NO_GATES, LoreEntry, Patterns, SourceName
+from evennia_ai.lorebook.matching import How, Key, KeyTable
+from evennia_ai.lorebook.patterns import Pattern, Refused, is_delimited, read_pattern
+from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.prompt.components import VOUCHED
+from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.template import Template, compile_template
+
+# Numbers that stand for no key of the table: one that is always there, one that never is.
+ALWAYS: Final = -1
+NEVER: Final = -2
+MAX_KEY: Final = 1000
+_KEPT_SCANNERS: Final = 64
+_SHOWN_REFUSALS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The keys of one entry by number, and as texts for reasons.
+
+    `refused` says which of its keys can never be found and why; an entry that is `barred` has
+    none that could wake it. Where `keys_decide`, nothing else is to be asked.
+    """
+
+    keys: tuple[int, ...] = ()
+    texts: tuple[str, ...] = ()
+    secondary: tuple[int, ...] = ()
+    secondary_texts: tuple[str, ...] = ()
+    additional: tuple[tuple[int, ...], ...] = ()
+    excluded: tuple[int, ...] = ()
+    refused: str = ""
+    barred: bool = False
+    keys_decide: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scanner:
+    """A book made ready for scanning.
+
+    `owners` says which entries a key may wake, `asked` which are to be judged in every turn
+    because keys alone do not decide; `sources` are those that any entry asks for; `patterns` those
+    that are looked for in the whole window as one text.
+    """
+
+    wanted: Sequence[Wanted]
+    table: KeyTable
+    owners: Mapping[int, tuple[int, ...]]
+    asked: tuple[int, ...]
+    deepest: int
+    sources: tuple[SourceName, ...]
+    patterns: Mapping[int, Pattern]
+
+
+def scanner_of(
+    book: Lorebook, *, rules: ActivationRules, values: Mapping[str, str], dice: Dice
+) -> Scanner:
+    """The book's scanner for these rules and values, made once."""
+    slot = ("scanners", rules.case_sensitive, rules.match_whole_words, rules.manner)
+    scanners = book.memo.setdefault(slot, {})
+    assert isinstance(scanners, dict)
+    macros = _macros(book)
+    seen = _seen(macros, values, dice)
+    known = scanners.get(seen)
+    if known is None:
+        if len(scanners) >= _KEPT_SCANNERS:
+            scanners.clear()
+        known = scanners[seen] = _made(book, rules, _filled(macros, values, dice))
+    assert isinstance(known, Scanner)
+    return known
+
+
+def _macros(book: Lorebook) -> dict[str, Template]:
+    """The keys of the book that have macros, compiled."""
+    known = book.memo.get("key macros")
+    if not isinstance(known, dict):
+        written = {text for entry in book.entries for text in _written(entry) if "{{" in text}
+        known = {text: compile_template(text, trust="imported") for text in sorted(written)}
+        book.memo["key macros"] = known
+    return known
+
+
+def _written(entry: LoreEntry) -> Iterator[str]:
+    yield from entry.keys
+    yield from entry.secondary_keys
+    for line in entry.gates.additional:
+        yield from line
+    yield from entry.gates.excluded
+
+
+def _seen(macros: Mapping[str, Template], values: Mapping[str, str], dice: Dice) -> object:
+    """What the macros of the keys read; () for nearly every book."""
+    names = {name for template in macros.values() for name in template.names}
+    rolls = any(template.rolls for template in macros.values())
+    return (*((name, values.get(name)) for name in sorted(names)), dice if rolls else None)
+
+
+def _filled(
+    macros: Mapping[str, Template], values: Mapping[str, str], dice: Dice
+) -> dict[str, str]:
+    return {text: template.render(values, dice) for text, template in macros.items()}
+
+
+def _made(book: Lorebook, rules: ActivationRules, filled: Mapping[str, str]) -> Scanner:
+    reader = _Reader(rules, filled=filled, trusted=book.trust in VOUCHED)
+    wanted = tuple(reader.wanted(entry) for entry in book.entries)
+    one_text = rules.manner.one_text
+    return Scanner(
+        wanted=wanted,
+        table=KeyTable(
+            reader.keys(), patterns={} if one_text else reader.patterns, fold=reader.fold
+        ),
+        owners=_owners(wanted),
+        asked=tuple(
+            entry.index
+            for entry, one in zip(book.entries, wanted, strict=True)
+            if _asked_always(entry, one, reader.patterns if one_text else {})
+        ),
+        deepest=max((entry.scan_depth or 0 for entry in book.entries), default=0),
+        sources=tuple(sorted(set().union(*(entry.sources for entry in book.entries)))),
+        patterns=reader.patterns if one_text else {},
+    )
+
+
+def _asked_always(entry: LoreEntry, wanted: Wanted, patterns: Mapping[int, Pattern]) -> bool:
+    if not entry.enabled or entry.refused:
+        return False
+    gates = entry.gates
+    by_itself = entry.constant or gates.forced or gates.kept_after_match
+    return by_itself or any(key == ALWAYS or key in patterns for key in wanted.keys)
+
+
+def _keys_decide(entry: LoreEntry) -> bool:
+    """Whether the entry's keys alone say if it is awake."""
+    asks_more = entry.constant or entry.conditions or entry.grouping.names
+    timing = entry.timing
+    return not (
+        asks_more
+        or (entry.secondary_keys and entry.selective)
+        or timing.delay
+        or timing.cooldown
+        or entry.gates != NO_GATES
+        or entry.recursion.delay_level
+        or entry.recursion.excluded
+    )
+
+
+def _owners(wanted: Iterable[Wanted]) -> dict[int, tuple[int, ...]]:
+    owners: dict[int, list[int]] = {}
+    for index, one in enumerate(wanted):
+        for key in dict.fromkeys(one.keys):
+            owners.setdefault(key, []).append(index)
+    return {key: tuple(indexes) for key, indexes in owners.items()}
+
+
+class _Reader:
+    """Gives each key of a book its number; equal keys of different entries share one."""
+
+    def __init__(self, rules: ActivationRules, *, filled: Mapping[str, str], trusted: bool) -> None:
+        self.patterns: dict[int, Pattern] = {}
+        self.fold = str.lower if rules.manner.ascii_words else str.casefold
+        self._rules = rules
+        self._manner = rules.manner
+        self._filled = filled
+        self._trusted = trusted
+        self._numbers: dict[Key | str, int] = {}
+        self._refusals: dict[str, str] = {}
+
+    def keys(self) -> Iterator[tuple[int, Key]]:
+        """The words and phrases among the keys."""
+        for key, number in self._numbers.items():
+            if isinstance(key, Key):
+                yield number, key
+
+    def wanted(self, entry: LoreEntry) -> Wanted:
+        """The entry's keys; those of an entry that can never be active are not looked for."""
+        if not entry.enabled or entry.refused:
+            return Wanted()
+        refused: list[str] = []
+        keys = self._list(entry, entry.keys, refused)
+        secondary = self._list(entry, entry.secondary_keys, refused)
+        barred = bool(refused) and self._patterns_of(entry) == "all"
+        return Wanted(
+            keys=() if barred else tuple(number for _, number in keys),
+            texts=tuple(text for text, _ in keys),
+            secondary=tuple(number for _, number in secondary),
+            secondary_texts=tuple(text for text, _ in secondary),
+            additional=tuple(
+                tuple(number for _, number in self._list(entry, line, refused))
+                for line in entry.gates.additional
+            ),
+            excluded=tuple(n for _, n in self._list(entry, entry.gates.excluded, refused)),
+            refused="; ".join(refused[:_SHOWN_REFUSALS]),
+            barred=barred,
+            keys_decide=bool(keys) and not barred and _keys_decide(entry),
+        )
+
+    def _patterns_of(self, entry: LoreEntry) -> Patterns:
+        return "by_form" if self._manner.patterns_by_form else entry.patterns
+
+    def _list(
+        self, entry: LoreEntry, written: Iterable[str], refused: list[str]
+    ) -> list[tuple[str, int]]:
+        """Text and number of each key; blank ones where the rules let them count."""
+        numbered: list[tuple[str, int]] = []
+        for raw in written:
+            text = self._filled.get(raw, raw)
+            number = self._number(entry, text, refused)
+            if number is not None:
+                numbered.append((text.strip() or text, number))
+        return numbered
+
+    def _number(self, entry: LoreEntry, text: str, refused: list[str]) -> int | None:
+        stripped = text.strip()
+        if not stripped:
+            if not self._manner.blank_keys_match:
+                return None
+            return ALWAYS if text else NEVER
+        if len(stripped) > MAX_KEY:
+            refused.append(f"key '{stripped[:40]}...' has more than {MAX_KEY} characters")
+            return NEVER
+        patterns = self._patterns_of(entry)
+        if patterns == "all" or (patterns == "by_form" and is_delimited(stripped)):
+            number = self._pattern(stripped, by_form=patterns == "by_form", refused=refused)
+            if number is not None:
+                return number
+        return self._numbers.setdefault(self._key(entry, stripped), len(self._numbers))
+
+    def _pattern(self, text: str, *, by_form: bool, refused: list[str]) -> int | None:
+        """The number of a regular expression; None: it is none, and so an ordinary key."""
+        if text in self._numbers:
+            return self._numbers[text]
+        if text not in self._refusals:
+            read = read_pattern(text, trusted=self._trusted)
+            if not isinstance(read, Refused):
+                number = self._numbers[text] = len(self._numbers)
+                self.patterns[number] = read
+                return number
+            self._refusals[text] = "" if by_form and read.is_broken else read.reason
+        reason = self._refusals[text]
+        if not reason:
+            return None
+        refused.append(f"pattern '{text[:40]}' {reason}")
+        return NEVER
+
+    def _key(self, entry: LoreEntry, text: str) -> Key:
+        rules = self._rules
+        sensitive = rules.case_sensitive if entry.case_sensitive is None else entry.case_sensitive
+        whole = entry.match_whole_words
+        whole = rules.match_whole_words if whole is None else whole
+        return Key(text if sensitive else self.fold(text), sensitive, self._how(text, whole))
+
+    def _how(self, text: str, whole: bool) -> How:
+        if not whole:
+            return "part"
+        if not self._manner.ascii_words:
+            return "word"
+        return "part" if len(text.split()) > 1 else "ascii"

@@ -1,0 +1,126 @@
+"""Words: where a text has edges, and which whole words stand in it.
+
+A word is a run of letters, digits, underscores and combining marks. Scripts without blanks between
+words (Chinese, Japanese, Korean, Thai, ...) have no such edges, so keys in them are found anywhere.
+SillyTavern knows ASCII letters, digits and the underscore alone; both ways are here.
+"""
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Callable
+from functools import lru_cache
+from itertools import pairwise
+from typing import Final
+
+# First and last code point of scripts that put no blanks between words.
+_UNSPACED: Final = (
+    (0x0E00, 0x0EFF),  # Thai, Lao
+    (0x1000, 0x109F),  # Burmese
+    (0x1100, 0x11FF),  # Hangul letters
+    (0x1780, 0x17FF),  # Khmer
+    (0x2E80, 0x30FF),  # Han radicals and marks, kana
+    (0x3100, 0x9FFF),  # bopomofo, Hangul letters, Han
+    (0xA960, 0xA97F),
+    (0xAC00, 0xD7FF),  # Hangul
+    (0xF900, 0xFAFF),  # Han
+    (0xFF66, 0xFFDC),  # half-width kana and Hangul
+    (0x20000, 0x3FFFF),  # Han
+)
+_RANGES: Final = "".join(f"{chr(first)}-{chr(last)}" for first, last in _UNSPACED)
+_RUN: Final = re.compile(f"[^\\W{_RANGES}]+")
+_UNSPACED_RUN: Final = re.compile(f"[{_RANGES}]+")
+# Everything that is no part of an ASCII word becomes a blank: by far the fastest way to split.
+_BLANKED: Final = "".join(c if c.isalnum() or c == "_" else " " for c in map(chr, range(128)))
+
+# Whether a character makes one word with its neighbours.
+InWord = Callable[[str], bool]
+
+
+@lru_cache(maxsize=4096)
+def in_word(char: str) -> bool:
+    """Whether a character makes one word with its neighbours, in any script that has blanks."""
+    if char.isascii():
+        return char.isalnum() or char == "_"
+    if not (char.isalnum() or unicodedata.category(char).startswith("M")):
+        return False
+    code = ord(char)
+    return not any(first <= code <= last for first, last in _UNSPACED)
+
+
+def in_ascii_word(char: str) -> bool:
+    """The same where a word has ASCII characters only."""
+    return char.isascii() and (char.isalnum() or char == "_")
+
+
+def words_of(text: str) -> list[str]:
+    """The words of `text`; combining marks part them here, in keys and texts alike."""
+    if text.isascii():
+        return text.translate(_BLANKED).split()
+    return _RUN.findall(text)
+
+
+def ascii_words_of(text: str) -> list[str]:
+    """The runs of ASCII letters, digits and underscores."""
+    if not text.isascii():
+        text = text.encode("ascii", "replace").decode("ascii")  # one `?` a character: a blank
+    return text.translate(_BLANKED).split()
+
+
+def pairs_of(text: str) -> list[str]:
+    """Each two neighbours, and each one alone, in the runs of scripts without blanks."""
+    if text.isascii():
+        return []
+    pairs: list[str] = []
+    for run in _UNSPACED_RUN.findall(text):
+        pairs += map("".join, pairwise(run))
+        pairs += run
+    return pairs
+
+
+class Edges:
+    """The places of a text where a word may begin; worked out when first asked for.
+
+    They let a search leave a long word at once, so hostile keys and texts cost no more than others.
+    """
+
+    __slots__ = ("_in_word", "_starts", "_text")
+
+    def __init__(self, text: str, in_word: InWord) -> None:
+        self._text = text
+        self._in_word = in_word
+        self._starts: list[int] | None = None
+
+    def after(self, at: int) -> int:
+        """The next place behind `at`, the length of the text where there is none."""
+        if self._starts is None:
+            words = [self._in_word(char) for char in self._text]
+            self._starts = [i for i in range(1, len(words)) if not (words[i - 1] and words[i])]
+        next_one = bisect_right(self._starts, at)
+        return self._starts[next_one] if next_one < len(self._starts) else len(self._text)
+
+
+def first_whole(key: str, text: str, edges: Edges) -> int:
+    """Index of the first place where `key` stands as a whole word, -1 where there is none."""
+    at = text.find(key)
+    while at >= 0 and not _stands_alone(text, at, at + len(key)):
+        at = text.find(key, edges.after(at))
+    return at
+
+
+def first_bounded(key: str, text: str) -> int:
+    """The same for ASCII words: no part of one may stand on either side, whatever the key is."""
+    at = text.find(key)
+    while at >= 0:
+        end = at + len(key)
+        left = at == 0 or not in_ascii_word(text[at - 1])
+        if left and (end == len(text) or not in_ascii_word(text[end])):
+            return at
+        at = text.find(key, at + 1)
+    return -1
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    runs_on_left = start > 0 and in_word(text[start - 1]) and in_word(text[start])
+    runs_on_right = end < len(text) and in_word(text[end - 1]) and in_word(text[end])
+    return not (runs_on_left or runs_on_right)
