@@ -5,13 +5,13 @@ builder assigns it to an NPC: that is the approval.
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from evennia_ai.cards.card import Card, greetings
 from evennia_ai.cards.components import card_components, character_book
 from evennia_ai.cards.reading import card_from_bytes, card_from_text
 from evennia_ai.commands.naming import npc_named
+from evennia_ai.commands.setup.folder import file_in, offered
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand
 from evennia_ai.conf import conf
 from evennia_ai.prompt.columns import WIDTH, clipped, first_line, visible
@@ -20,9 +20,7 @@ from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store import cards as store
 from evennia_ai.store.cards import StoredCard
 
-_MOST_FILES: Final = 40
 _MOST_ENTRIES: Final = 12
-_BYTES_PER_CHARACTER: Final = 4
 
 
 class CmdCard(StrictCommand):
@@ -87,7 +85,7 @@ class CmdCard(StrictCommand):
             return
         if self.rhs is not None and not self.rhs:
             raise CommandError("Usage: card/import <file> [= <name>]")
-        content = file_in(folder, self.lhs)
+        content = file_in(folder, self.lhs, command="card/import")
         card = card_from_bytes(content)
         text = content.decode("utf-8-sig")
         stored = store.save_card(as_stored(self.rhs or card.name), text, by=self.typed_by)
@@ -113,39 +111,6 @@ def as_stored(wanted: str) -> str:
     names = store.card_names()
     same = [name for name in names if name.casefold() == wanted.casefold()]
     return same[0] if wanted not in names and len(same) == 1 else wanted
-
-
-def file_in(folder: Path, name: str) -> bytes:
-    """The bytes of the file `name` in `folder`, and of no other file whatever its name says."""
-    path = _path_in(folder, name)
-    limit = conf().max_source_characters * _BYTES_PER_CHARACTER
-    if path.stat().st_size > limit:
-        raise CommandError(
-            f"{name} has {path.stat().st_size} bytes and the limit is {limit}"
-            " (EVENNIA_AI_MAX_SOURCE_CHARACTERS); nothing was imported."
-        )
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise CommandError(
-            f"{name} cannot be read: {error.strerror}; nothing was imported."
-        ) from error
-    characters = len(content.decode("utf-8", "replace"))
-    if characters > conf().max_source_characters:  # told before the work of reading it
-        raise CommandError(
-            f"{name} has {characters} characters and the limit is {conf().max_source_characters}"
-            " (EVENNIA_AI_MAX_SOURCE_CHARACTERS); nothing was imported."
-        )
-    return content
-
-
-def offered(folder: Path) -> list[str]:
-    """The card files of the folder."""
-    found = sorted(p.name for p in folder.glob("*.json")) if folder.is_dir() else []
-    if not found:
-        return [f"There are no card files (.json) in {folder} (EVENNIA_AI_CARD_FOLDER)."]
-    more = [f"  and {len(found) - _MOST_FILES} more"] if len(found) > _MOST_FILES else []
-    return [f"Card files in {folder}:", *(f"  {name}" for name in found[:_MOST_FILES]), *more]
 
 
 def described(stored: StoredCard, card: Card) -> list[str]:
@@ -207,16 +172,3 @@ def _lore(card: Card) -> Iterator[str]:
     if more:
         yield f"    and {more} more like these"
     yield from (f"  note: {notice}" for notice in book.notices)
-
-
-def _path_in(folder: Path, name: str) -> Path:
-    file_name = name if Path(name).suffix else f"{name}.json"
-    plain = Path(file_name).name == file_name and file_name.isprintable()
-    path = folder / file_name
-    if not plain or "\\" in file_name or not path.is_file():
-        raise CommandError(
-            f"There is no card file '{name}' in the card folder; card/import lists those there are."
-        )
-    if path.resolve().parent != folder.resolve():
-        raise CommandError(f"'{name}' leads out of the card folder; nothing was imported.")
-    return path
