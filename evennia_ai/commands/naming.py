@@ -1,13 +1,13 @@
-"""What builders' words mean: NPCs, rooms, `<key>@<scope>`, whole numbers.
+"""What builders' words mean: NPCs, rooms, `<key>@<scope>`, places of lorebooks, whole numbers.
 
 Each function gives a value or raises `CommandError` with one clear line.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
-from evennia.objects.objects import DefaultRoom
+from evennia.objects.objects import DefaultCharacter, DefaultRoom
 
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.npc import AIMixin
@@ -17,6 +17,9 @@ from evennia_ai.prompt.registry import ComponentRegistry
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
 _DBREF: Final = re.compile(r"#([0-9]{1,18})")
 SCOPE_FORMS: Final = "@game, @zone:<tag>, @room, @room:<room> or @npc:<name>"
+PLACE_FORMS: Final = (
+    "game, zone:<tag>, room, room:<room>, npc:<name>, faction:<tag> or player:<name>"
+)
 
 
 def whole_number(text: str, *, what: str, words: str = "") -> int:
@@ -62,17 +65,40 @@ def component_named(caller: Any, text: str, *, registry: ComponentRegistry) -> t
 
 def scope_named(caller: Any, text: str, *, registry: ComponentRegistry) -> Scope:
     """The scope that `text` means, the word behind the @."""
+    found = _scope(caller, text, readers=_SCOPES, known={c.scope for c in registry})
+    if found is None:
+        raise CommandError(f"'@{text}' is no scope; there are {SCOPE_FORMS}.")
+    return found
+
+
+def place_named(caller: Any, text: str, *, known: Collection[Scope]) -> Scope:
+    """Where `text` wants a lorebook to count, with or without an @; `known` is where it does."""
+    found = _scope(caller, text.removeprefix("@"), readers=_PLACES, known=known)
+    if found is None:
+        raise CommandError(
+            f"'{text}' is no place for a lorebook; there are {PLACE_FORMS}. Nothing was changed."
+        )
+    return found
+
+
+def _scope(
+    caller: Any,
+    text: str,
+    *,
+    readers: Mapping[str, Callable[[Any, str], Scope]],
+    known: Collection[Scope],
+) -> Scope | None:
+    """The scope of `<kind>[:<name>]`, None where there is no such kind."""
     kind, _, name = text.partition(":")
     kind, name = kind.strip().lower(), name.strip()
-    reader = _SCOPES.get(kind)
-    if reader is None:
-        raise CommandError(f"'@{text}' is no scope; there are {SCOPE_FORMS}.")
+    if kind not in readers:
+        return None
     dbref = _DBREF.fullmatch(name)
     if dbref:  # what is stored for an object that is gone can still be named
-        known = Scope(kind=kind, ref=dbref[1])  # type: ignore[arg-type]
-        if any(component.scope == known for component in registry):
-            return known
-    return reader(caller, name)
+        gone = Scope(kind=kind, ref=dbref[1])  # type: ignore[arg-type]
+        if gone in known:
+            return gone
+    return readers[kind](caller, name)
 
 
 def _game_scope(caller: Any, name: str) -> Scope:
@@ -103,11 +129,32 @@ def _npc_scope(caller: Any, name: str) -> Scope:
     return Scope(kind="npc", ref=str(npc_named(caller, name).id))
 
 
-_SCOPES: Final[dict[str, Callable[[Any, str], Scope]]] = {
+def _faction_scope(caller: Any, name: str) -> Scope:
+    if not name:
+        raise CommandError("Name the faction by its tag: faction:<tag>.")
+    return Scope(kind="faction", ref=name.lower())
+
+
+def _player_scope(caller: Any, name: str) -> Scope:
+    if not name:
+        raise CommandError("Name the player's character: player:<name>.")
+    return Scope(kind="player", ref=str(_one(caller, name, what="player", accepts=_is_played).id))
+
+
+def _is_played(found: Any) -> bool:
+    return isinstance(found, DefaultCharacter) and not isinstance(found, AIMixin)
+
+
+_SCOPES: Final[Mapping[str, Callable[[Any, str], Scope]]] = {
     "game": _game_scope,
     "zone": _zone_scope,
     "room": _room_scope,
     "npc": _npc_scope,
+}
+_PLACES: Final[Mapping[str, Callable[[Any, str], Scope]]] = {
+    **_SCOPES,
+    "faction": _faction_scope,
+    "player": _player_scope,
 }
 
 
