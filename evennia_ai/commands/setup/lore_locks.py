@@ -1,0 +1,64 @@
+"""Locks on lorebooks and entries: Evennia lock strings of the access types view and edit.
+
+What a lock does not mention, the command's own lock has decided already. The lock of an entry
+counts beside the one of its book: both must allow it. A superuser passes every lock.
+"""
+
+from typing import Any, Final
+
+from evennia.locks.lockhandler import LockException, check_lockstring, validate_lockstring
+from evennia.utils import logger
+
+from evennia_ai.commands.strict import CommandError
+
+ACCESS: Final = ("view", "edit")
+
+
+def allows(caller: Any, locks: str, access: str) -> bool:
+    """Whether a lock string lets `caller` do this."""
+    if not locks:
+        return True
+    try:
+        return bool(check_lockstring(caller, locks, default=True, access_type=access))
+    except Exception:  # lock functions are the game's own code: what fails lets nobody in
+        logger.log_trace(f"evennia_ai: the lock {locks!r} cannot be asked; it lets nobody in")
+        return False
+
+
+def checked_locks(caller: Any, locks: str) -> str:
+    """`locks`, where Evennia can read them and they speak of viewing and editing alone."""
+    is_valid, problem = validate_lockstring(locks)
+    if not is_valid:
+        raise CommandError(f"{_plain(problem)} Nothing was changed.")
+    types = [part.partition(":")[0].strip() for part in locks.split(";") if part.strip()]
+    for unknown in (kind for kind in types if kind not in ACCESS):
+        raise CommandError(
+            f"'{unknown}' is no access type of lore; there are {' and '.join(ACCESS)}, as in"
+            " edit:perm(Admin);view:all(). Nothing was changed."
+        )
+    if not types or len(set(types)) < len(types):
+        raise CommandError(
+            "Name each access type once, as in edit:perm(Admin);view:all(). Nothing was changed."
+        )
+    for kind in types:
+        _try_out(caller, locks, kind)
+    return locks
+
+
+def _try_out(caller: Any, locks: str, kind: str) -> None:
+    """Ask the lock once, so that one that cannot be asked of a lorebook is never stored."""
+    try:
+        check_lockstring(caller, locks, no_superuser_bypass=True, access_type=kind)
+    except LockException as error:
+        raise CommandError(f"{_plain(str(error))} Nothing was changed.") from error
+    except Exception as error:  # a lock function of the game that wants an object in the world
+        raise CommandError(
+            f"The lock '{locks}' cannot be asked of a lorebook ({type(error).__name__}: {error});"
+            " nothing was changed."
+        ) from error
+
+
+def _plain(problem: object) -> str:
+    """Evennia's words about a bad lock as one sentence."""
+    text = " ".join(str(problem).split()).removeprefix("Lock: ").rstrip(".")
+    return f"The lock is refused: {text}."

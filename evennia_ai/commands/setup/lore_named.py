@@ -1,0 +1,176 @@
+"""What builders' words mean in `lore`: a book, or an entry of a book, that they may see or change.
+
+A book whose lock hides it is not there for those whom it hides it from.
+"""
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Final
+
+from evennia_ai.commands.setup.lore_locks import allows
+from evennia_ai.commands.strict import CommandError
+from evennia_ai.lorebook.books import Lorebook, read_book
+from evennia_ai.lorebook.entries import LoreEntry
+from evennia_ai.lorebook.naming import entries_called
+from evennia_ai.store import lorebooks as store
+from evennia_ai.store.lorebooks import StoredBook
+
+_MARKS: Final = "/#"
+_MOST_NAMES: Final = 12
+_MOST_COMPARED: Final = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenBook:
+    """A stored book, what it holds, and the locks of its entries by uid."""
+
+    stored: StoredBook
+    book: Lorebook
+    entry_locks: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        """What it is stored as."""
+        return self.stored.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenEntry:
+    """An entry and the book it was found in."""
+
+    of: OpenBook
+    entry: LoreEntry
+
+    @property
+    def label(self) -> str:
+        """Label and name, as builders read it."""
+        return labelled(self.of.name, self.entry)
+
+
+def labelled(book_name: str, entry: LoreEntry) -> str:
+    """`book#uid`, with the entry's name where it has one."""
+    name = f" ({entry.name})" if entry.name else ""
+    return f"{book_name}#{entry.uid}{name}"
+
+
+def visible_books(caller: Any) -> Iterator[StoredBook]:
+    """The books that `caller` may see, by name."""
+    for name in store.book_names():
+        book = store.get_book(name)
+        if allows(caller, book.locks, "view"):
+            yield book
+
+
+def book_named(caller: Any, name: str) -> StoredBook:
+    """The book of this name, written in whatever case, that `caller` may see."""
+    book = stored_book(name)
+    if book is None or not allows(caller, book.locks, "view"):
+        known = ", ".join(shown.name for shown in visible_books(caller))
+        there = f"; there are {known}" if known else "; lore/create makes one"
+        raise CommandError(f"There is no lorebook '{name}'{there}.")
+    return book
+
+
+def stored_book(name: str) -> StoredBook | None:
+    """The book of this name in whatever case, None where there is none."""
+    exact = _stored_name(name, store.book_names())
+    return None if exact is None else store.get_book(exact)
+
+
+def book_to_change(caller: Any, name: str) -> StoredBook:
+    """The book of this name, where `caller` may change it."""
+    book = book_named(caller, name)
+    if not allows(caller, book.locks, "edit"):
+        raise CommandError(
+            f"You may not change lorebook '{book.name}': its lock is {book.locks}."
+            " Nothing was changed."
+        )
+    return book
+
+
+def whole_book_to_change(caller: Any, name: str) -> StoredBook:
+    """The same, where `caller` may change each of its entries too."""
+    book = book_to_change(caller, name)
+    for uid, locks in store.entry_locks(book.name).items():
+        if not allows(caller, locks, "edit"):
+            raise CommandError(
+                f"You may not change all of lorebook '{book.name}': the lock of entry {uid} is"
+                f" {locks}. Nothing was changed."
+            )
+    return book
+
+
+def opened(stored: StoredBook) -> OpenBook:
+    """The book with what it holds. FormatError: its text cannot be read as a book."""
+    book = read_book(json.loads(stored.source), label=stored.name, revision=stored.revision)
+    return OpenBook(stored=stored, book=book, entry_locks=store.entry_locks(stored.name))
+
+
+def entry_named(caller: Any, text: str) -> OpenEntry:
+    """The entry that `<book>/<uid or name>` or `<book>#<uid or name>` means."""
+    book, wanted = split(text)
+    if not wanted:
+        raise CommandError(f"Name an entry of lorebook '{text}': {text}/<uid or name>.")
+    return entry_in(caller, opened(book_named(caller, book)), wanted)
+
+
+def entry_to_change(caller: Any, text: str) -> OpenEntry:
+    """The same, where `caller` may change the book and the entry."""
+    found = entry_named(caller, text)
+    book_to_change(caller, found.of.name)
+    locks = found.of.entry_locks.get(found.entry.uid, "")
+    if not allows(caller, locks, "edit"):
+        raise CommandError(
+            f"You may not change {found.label}: its lock is {locks}. Nothing was changed."
+        )
+    return found
+
+
+def entry_in(caller: Any, book: OpenBook, wanted: str) -> OpenEntry:
+    """The one entry of `book` that `wanted` names and `caller` may see."""
+    named = [e for e in entries_called(book.book, wanted) if may_see(caller, book, e.uid)]
+    if not named:
+        raise CommandError(_nobody(caller, book, wanted))
+    if len(named) > 1:
+        which = ", ".join(labelled(book.name, entry) for entry in named[:_MOST_NAMES])
+        raise CommandError(f"'{wanted}' could be {which}; name one by what stands behind the #.")
+    return OpenEntry(of=book, entry=named[0])
+
+
+def may_see(caller: Any, book: OpenBook, uid: str) -> bool:
+    """Whether `caller` may see this entry of a book that is visible."""
+    return allows(caller, book.entry_locks.get(uid, ""), "view")
+
+
+def split(text: str) -> tuple[str, str]:
+    """The book and the entry that `text` names, "" for no entry.
+
+    A book's name may hold a mark itself, so the longest name that is a book's counts.
+    """
+    names = store.book_names()
+    marks = [at for at, letter in enumerate(text) if letter in _MARKS]
+    for at in (len(text), *reversed(marks)):
+        if _stored_name(text[:at].strip(), names) is not None:
+            return text[:at].strip(), text[at + 1 :].strip()
+    first = marks[0] if marks else len(text)
+    return text[:first].strip(), text[first + 1 :].strip()
+
+
+def _stored_name(name: str, names: Collection[str]) -> str | None:
+    """The name as it is stored: the same, else the only one that differs in case alone."""
+    same = [known for known in names if known.casefold() == name.casefold()]
+    if name in names:
+        return name
+    return same[0] if len(same) == 1 else None
+
+
+def _nobody(caller: Any, book: OpenBook, wanted: str) -> str:
+    seen = [entry for entry in book.book.entries if may_see(caller, book, entry.uid)]
+    known = {word: entry for entry in seen[:_MOST_COMPARED] for word in (entry.uid, entry.name)}
+    near = [known[word] for word in get_close_matches(wanted, known, n=4, cutoff=0.5)]
+    few = list(dict.fromkeys(near)) or seen[:_MOST_NAMES]
+    listed = ", ".join(labelled(book.name, entry) for entry in few)
+    end = f"{'near it are' if near else 'there are'} {listed}" if listed else "it has none"
+    return f"Lorebook '{book.name}' has no entry '{wanted}'; {end}."
