@@ -1,0 +1,78 @@
+"""Changes of a book's own JSON, stored as a revision that knows which one it was made from."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from evennia_ai.commands.setup.lore_named import OpenBook, OpenEntry, opened
+from evennia_ai.lorebook.books import in_order, unwrapped
+from evennia_ai.lorebook.editing import add_entry, change_entry, fields_of, new_book, remove_entry
+from evennia_ai.lorebook.entries import LoreEntry
+from evennia_ai.store import lorebooks as store
+from evennia_ai.store.lorebooks import StoredBook
+
+
+def created(name: str, *, by: str) -> StoredBook:
+    """A new book without entries."""
+    return store.save_book(name, written(new_book(name)), by=by, expected_revision=0)
+
+
+def added(stored: StoredBook, fields: Mapping[str, Any], *, by: str) -> OpenEntry:
+    """The entry that was added to a book."""
+    changed, uid = add_entry(json.loads(stored.source), fields)
+    return _entry(_saved(stored, changed, by=by), uid)
+
+
+def changed(found: OpenEntry, fields: Mapping[str, Any], *, by: str) -> OpenEntry:
+    """The entry with other values; the same object where nothing was changed by them."""
+    if _says(found.entry, fields):
+        return found
+    before = json.loads(found.of.stored.source)
+    after = change_entry(before, found.entry.uid, fields)
+    if after == before:
+        return found
+    return _entry(_saved(found.of.stored, after, by=by), found.entry.uid)
+
+
+def removed(found: OpenEntry, *, by: str) -> StoredBook:
+    """The book without the entry, and without the entry's lock."""
+    after = remove_entry(json.loads(found.of.stored.source), found.entry.uid)
+    stored = _saved(found.of.stored, after, by=by)
+    if found.entry.uid in found.of.entry_locks:
+        store.set_entry_locks(stored.name, found.entry.uid, "", by=by)
+    return stored
+
+
+def content_of(found: OpenEntry) -> str:
+    """The content of an entry as it is written, its decorators among it."""
+    listed = unwrapped(json.loads(found.of.stored.source))["entries"]
+    raw = list(in_order(listed))[found.entry.index][1]
+    return str(raw.get("content") or "")
+
+
+def written(data: Mapping[str, Any]) -> str:
+    """JSON text for people, in ASCII where the data holds what cannot be written otherwise."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, indent=2)
+    return text if _is_plain(text) else json.dumps(data, allow_nan=False, indent=2)
+
+
+def _says(entry: LoreEntry, fields: Mapping[str, Any]) -> bool:
+    """Whether an entry says this already; a content may say more than the entry tells of it."""
+    said = fields_of(entry)
+    return "content" not in fields and all(
+        name in said and said[name] == value for name, value in fields.items()
+    )
+
+
+def _is_plain(text: str) -> bool:
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def _saved(stored: StoredBook, data: Mapping[str, Any], *, by: str) -> StoredBook:
+    return store.save_book(stored.name, written(data), by=by, expected_revision=stored.revision)
+
+
+def _entry(stored: StoredBook, uid: str) -> OpenEntry:
+    book: OpenBook = opened(stored)
+    entry = next(entry for entry in book.book.entries if entry.uid == uid)
+    return OpenEntry(of=book, entry=entry)

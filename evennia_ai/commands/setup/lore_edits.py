@@ -1,0 +1,233 @@
+"""The switches of `lore` that make, change, lock and remove books and entries."""
+
+from collections.abc import Callable, Generator, Mapping
+from typing import Any, Final
+
+from evennia_ai.commands.naming import any_whole_number, whole_number
+from evennia_ai.commands.setup import lore_change
+from evennia_ai.commands.setup import lore_named as named
+from evennia_ai.commands.setup import lore_typed as typed
+from evennia_ai.commands.setup.lore_editor import open_editor
+from evennia_ai.commands.setup.lore_fields import field_named, place_in_words, told
+from evennia_ai.commands.setup.lore_locks import allows, checked_locks
+from evennia_ai.commands.setup.lore_named import OpenEntry
+from evennia_ai.commands.shown import shown_line
+from evennia_ai.commands.strict import CommandError, StrictCommand
+from evennia_ai.lorebook.entries import LoreEntry
+from evennia_ai.lorebook.naming import entries_called
+from evennia_ai.store import lorebooks as store
+from evennia_ai.store.lorebooks import StoredBook
+
+ENTRY: Final = "<book>/<entry>"
+_CREATE: Final = "lore/create <book>[/<entry name>] [= <key>, <key>: <content>]"
+
+
+class LoreEdits(StrictCommand):
+    """Everything that changes what books and entries say."""
+
+    def create(self) -> None:
+        """Make a book, or an entry in a book, and the book with it where it is not there yet."""
+        text = self.wanted(_CREATE)
+        book, entry_name = named.split(text)
+        if not entry_name:
+            self._create_book(text)
+            return
+        stored, made = self._book_for(book)
+        keys, content = typed.keys_and_content(self.rhs or "")
+        self._refuse_twin(stored, entry_name)
+        fields = {"name": entry_name, "keys": keys, "content": content}
+        found = lore_change.added(stored, fields, by=self.typed_by)
+        with_book = f" in the new lorebook {stored.name}, which counts nowhere yet" if made else ""
+        self.say(
+            f"Made {found.label}{with_book}, keys {told(found.entry.keys)},"
+            f" {place_in_words(found.entry)}. Revision {found.of.stored.revision}."
+        )
+        if not content:
+            open_editor(self.caller, found, by=self.typed_by)
+
+    def edit(self) -> None:
+        """Open the editor on an entry's content."""
+        self.refuse_value()
+        open_editor(self.caller, self._entry("edit"), by=self.typed_by)
+
+    def keys(self) -> None:
+        """Set the keys of an entry."""
+        found = self._entry("keys", "<key>, <key>")
+        self._change(found, {"keys": typed.keys_in(self.rhs)}, "keys", lambda e: e.keys)
+
+    def secondary(self) -> None:
+        """Set the secondary keys of an entry, and how they decide."""
+        found = self._entry("secondary", "[any | all | not any | not all] <key>, <key>")
+        self._change(found, typed.secondary_in(self.rhs), "secondary keys", _secondary_told)
+
+    def depth(self) -> None:
+        """Put an entry into the history, or take it out again."""
+        found = self._entry("depth", "<n | off>")
+        if self.rhs.lower() != typed.NOTHING:
+            depth = whole_number(self.rhs, what="depth", words="off")
+            fields: dict[str, Any] = {"position": "depth", "depth": depth}
+        elif found.entry.position == "depth":
+            fields = {"position": "after"}
+        else:
+            fields = {}
+        self._change(found, fields, "place", place_in_words)
+
+    def order(self) -> None:
+        """Set what stands first at the same place."""
+        found = self._entry("order", "<n>")
+        number = any_whole_number(self.rhs, what="order")
+        self._change(found, {"order": number}, "order", lambda e: e.order)
+
+    def position(self) -> None:
+        """Set where an entry stands."""
+        found = self._entry("position", "<position>")
+        self._change(found, typed.position_in(self.rhs), "place", place_in_words)
+
+    def set_field(self) -> None:
+        """Set one of the other fields."""
+        found = self._entry("set", "<field> <value>")
+        word, _, value = self.rhs.partition(" ")
+        field = field_named(word)
+        if not value.strip():
+            raise CommandError(
+                f"{found.label}: {word} is {told(field.told(found.entry))}. To change it:"
+                f" lore/set {self.lhs} = {word} <value>."
+            )
+        self._change(found, {field.name: field.value(value.strip())}, word, field.told)
+
+    def enable(self) -> None:
+        """Let an entry take part."""
+        self.refuse_value()
+        self._change(self._entry("enable"), {"enabled": True}, "state", lambda e: e.enabled)
+
+    def switch_off(self) -> None:
+        """Keep an entry and let it never wake."""
+        self.refuse_value()
+        self._change(self._entry("off"), {"enabled": False}, "state", lambda e: e.enabled)
+
+    def remove(self) -> Generator[Any, Any, None] | None:
+        """Remove an entry, or a whole book once the builder said yes."""
+        self.refuse_value()
+        text = self.wanted("lore/remove <book>[/<entry>]")
+        if not named.split(text)[1]:
+            book = named.whole_book_to_change(self.caller, text)
+            return self._remove_after_yes(book)
+        found = named.entry_to_change(self.caller, text)
+        stored = lore_change.removed(found, by=self.typed_by)
+        self.say(
+            f"Removed {found.label}; lore/revert {stored.name} = {found.of.stored.revision} brings"
+            f" it back. Revision {stored.revision}."
+        )
+        return None
+
+    def lock(self) -> None:
+        """Show, set or take away the lock of a book or of an entry."""
+        text = self.wanted("lore/lock <book>[/<entry>] [= <lock string | off>]")
+        book, entry = named.split(text)
+        if self.rhs is not None and not self.rhs:
+            raise CommandError("Usage: lore/lock <book>[/<entry>] = <lock string | off>")
+        if entry:
+            self._lock_entry(text)
+        else:
+            self._lock_book(book)
+
+    def refuse_value(self) -> None:
+        """The switches without a value, and looking, change nothing by a stray "="."""
+        if self.rhs is not None:
+            raise CommandError("This takes no '='. Nothing was changed.")
+
+    def _create_book(self, name: str) -> None:
+        if self.rhs is not None:
+            raise CommandError(f"Usage: {_CREATE}; name the entry that the text is for.")
+        if named.stored_book(name) is not None:
+            raise CommandError(f"There is a lorebook '{name}' already. Nothing was changed.")
+        made = lore_change.created(name, by=self.typed_by)
+        self.say(
+            f"Made lorebook {made.name}, without entries. It counts nowhere yet:"
+            f" lore/attach {made.name} = game."
+        )
+
+    def _book_for(self, name: str) -> tuple[StoredBook, bool]:
+        """The book that a new entry goes into, and whether it was made for it."""
+        if named.stored_book(name) is None:
+            return lore_change.created(name, by=self.typed_by), True
+        return named.book_to_change(self.caller, name), False
+
+    def _refuse_twin(self, stored: StoredBook, entry_name: str) -> None:
+        twins = entries_called(named.opened(stored).book, entry_name)
+        if twins:
+            label = named.labelled(stored.name, twins[0])
+            raise CommandError(f"There is {label} already; choose another name.")
+
+    def _change(
+        self,
+        found: OpenEntry,
+        fields: Mapping[str, Any],
+        what: str,
+        tell: Callable[[LoreEntry], Any],
+    ) -> None:
+        """Store new values, and say what was and what is."""
+        before = told(tell(found.entry))
+        after = lore_change.changed(found, fields, by=self.typed_by) if fields else found
+        if after is found:
+            self.say(f"{found.label}: {what} {before} already; nothing was changed.")
+            return
+        self.say(
+            f"{after.label}: {what} was {before}, is {told(tell(after.entry))} now."
+            f" Revision {after.of.stored.revision}."
+        )
+
+    def _entry(self, switch: str, value: str = "") -> OpenEntry:
+        """The entry that is to be changed, and a value where the switch wants one."""
+        usage = f"lore/{switch} {ENTRY}" + (f" = {value}" if value else "")
+        if value:
+            self.both(usage)
+        return named.entry_to_change(self.caller, self.wanted(usage))
+
+    def _remove_after_yes(self, book: StoredBook) -> Generator[Any, Any, None]:
+        question = f"Remove lorebook {book.name}? /revert brings back all but where it counted."
+        answer = yield shown_line(f"{question} yes/[no]")
+        if str(answer).strip().lower() not in ("y", "yes"):
+            self.say(f"Lorebook {book.name} stays.")
+            return
+        named.whole_book_to_change(self.caller, book.name)
+        store.remove_book(book.name, by=self.typed_by, expected_revision=book.revision)
+        self.say(f"Removed lorebook {book.name}; lore/revert {book.name} = {book.revision}.")
+
+    def _lock_book(self, name: str) -> None:
+        if self.rhs is None:
+            book = named.book_named(self.caller, name)
+            self.say(f"Lorebook {book.name} has {_lock_told(book.locks)}.")
+            return
+        book = named.book_to_change(self.caller, name)
+        locks = self._new_locks()
+        store.set_book_locks(book.name, locks, by=self.typed_by)
+        self._tell_lock(f"Lorebook {book.name}", book.locks, locks)
+
+    def _lock_entry(self, text: str) -> None:
+        if self.rhs is None:
+            found = named.entry_named(self.caller, text)
+            kept = found.of.entry_locks.get(found.entry.uid, "")
+            self.say(f"{found.label} has {_lock_told(kept)}.")
+            return
+        found = named.entry_to_change(self.caller, text)
+        kept, locks = found.of.entry_locks.get(found.entry.uid, ""), self._new_locks()
+        store.set_entry_locks(found.of.name, found.entry.uid, locks, by=self.typed_by)
+        self._tell_lock(found.label, kept, locks)
+
+    def _new_locks(self) -> str:
+        return "" if self.rhs.lower() == typed.NOTHING else checked_locks(self.caller, self.rhs)
+
+    def _tell_lock(self, what: str, before: str, after: str) -> None:
+        out = "" if allows(self.caller, after, "edit") else " You may not change it any more."
+        self.say(f"{what} had {_lock_told(before)}, has {_lock_told(after)} now.{out}")
+
+
+def _secondary_told(entry: LoreEntry) -> tuple[str, ...]:
+    """The secondary keys with their logic before the first."""
+    first, *others = entry.secondary_keys or ("none",)
+    return (f"{entry.logic.replace('_', ' ')}: {first}", *others)
+
+
+def _lock_told(locks: str) -> str:
+    return f"the lock {locks}" if locks else "no lock"
