@@ -1,10 +1,11 @@
 """The result object of one composed turn, as plain values for JSON."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from evennia_ai.lorebook.activation import ActiveEntry, decorators_of
+from evennia_ai.lorebook.places import outlets_of
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.trace import Verdict
 from evennia_ai.scenario.running import ComposedTurn
@@ -12,6 +13,8 @@ from evennia_ai.scenario.running import ComposedTurn
 POSITIONS: Final = (
     *("before", "after", "note_top", "note_bottom", "examples_before", "examples_after"),
 )
+
+AROUND_NOTE: Final = frozenset({"note_top", "note_bottom"})
 
 
 def result_of(turn: ComposedTurn) -> dict[str, Any]:
@@ -23,7 +26,7 @@ def result_of(turn: ComposedTurn) -> dict[str, Any]:
         "activated": [_activated(entry, follow) for entry in lore.entries],
         "placed": _placed(prompt.messages, lore.entries, follow),
         "notes": _notes(turn),
-        "timed": {"sticky": [], "cooldown": []},
+        "timed": _timed(turn),
         "decorators": _decorators(turn),
         "verdicts": [_verdict(verdict) for verdict in prompt.verdicts],
         "tokens": {
@@ -70,7 +73,11 @@ def _activated(entry: ActiveEntry, follow: Mapping[str, int]) -> dict[str, Any]:
 def _placed(
     messages: Sequence[Message], entries: Iterable[ActiveEntry], follow: Mapping[str, int]
 ) -> dict[str, Any]:
-    """Labels of the active entries as they come out, top to bottom, by the position they asked."""
+    """Labels of the active entries as they come out, top to bottom, by the position they asked.
+
+    Those of one depth and role are one list, and so are those beside one component. An outlet's
+    text is part of the component that names it and has no stretch of its own.
+    """
     active = {entry.origin: entry for entry in entries}
     standing = [
         active[part.origin]
@@ -78,17 +85,32 @@ def _placed(
         for part in message.parts
         if part.origin in active
     ]
-    placed: dict[str, Any] = {position: [] for position in POSITIONS}
+    here: dict[str, list[str]] = {position: [] for position in POSITIONS}
+    deep: dict[tuple[int | None, str], list[str]] = {}
+    anchored: dict[tuple[str, str], list[str]] = {}
     for entry in standing:
-        if entry.depth is None:
-            placed[entry.position].append(entry.label)
-    deep = [entry for entry in standing if entry.depth is not None]
-    placed["depth"] = [
-        {"depth": depth, "role": role, "entries": [entry.label for entry in members]}
-        for (depth, role), members in groupby(deep, key=lambda e: (_depth(e, follow), e.role))
-    ]
-    placed["outlets"] = {}
-    return placed
+        if entry.depth is not None:
+            deep.setdefault((_depth(entry, follow), entry.role), []).append(entry.label)
+        elif entry.anchor is not None:
+            spot = (entry.anchor.component, entry.anchor.side)
+            anchored.setdefault(spot, []).append(entry.label)
+        elif entry.position in here:
+            here[entry.position].append(entry.label)
+    return {
+        **here,
+        "depth": [
+            {"depth": depth, "role": role, "entries": labels}
+            for (depth, role), labels in deep.items()
+        ],
+        "outlets": {
+            name: [entry.label for entry in members]
+            for name, members in outlets_of(active.values()).items()
+        },
+        "anchors": [
+            {"component": component, "side": side, "entries": labels}
+            for (component, side), labels in anchored.items()
+        ],
+    }
 
 
 def _depth(entry: ActiveEntry, follow: Mapping[str, int]) -> int | None:
@@ -109,19 +131,33 @@ def _messages_after(messages: Sequence[Message]) -> dict[str, int]:
 
 
 def _notes(turn: ComposedTurn) -> list[dict[str, Any]]:
-    """Each note: whether it was due, and its text as it stands in the prompt."""
-    texts = {
-        part.origin: message.content[part.start : part.end]
-        for message in turn.made.prompt.messages
-        if message.injected
-        for part in message.parts
-    }
+    """Each note: whether it was due, and its text as it stands in the prompt, lore around it."""
     inputs = turn.inputs
     users = inputs.history.user_messages + (inputs.event is not None)
+    around = {e.origin for e in turn.made.lore.entries if e.position in AROUND_NOTE}
+    messages = [message for message in turn.made.prompt.messages if message.injected]
     return [
-        {"due": note.is_due(users), "content": texts.get(f"note:{index}", "")}
+        {
+            "due": note.is_due(users),
+            "content": _text_with({f"note:{index}", *(around if index == 0 else ())}, messages),
+        }
         for index, note in enumerate(turn.scenario.notes)
     ]
+
+
+def _text_with(origins: AbstractSet[str], messages: Iterable[Message]) -> str:
+    """The message that has a part of one of the origins, "" where none has."""
+    return next(
+        (m.content for m in messages if any(part.origin in origins for part in m.parts)), ""
+    )
+
+
+def _timed(turn: ComposedTurn) -> dict[str, list[str]]:
+    """What stays and what rests after the turn; a dry run knows of neither."""
+    if turn.inputs.rules.lore.dry_run:
+        return {"sticky": [], "cooldown": []}
+    after = turn.made.lore.after
+    return {"sticky": sorted(after.sticky), "cooldown": sorted(after.cooldown)}
 
 
 def _decorators(turn: ComposedTurn) -> dict[str, list[list[Any]]]:

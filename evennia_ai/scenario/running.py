@@ -1,6 +1,6 @@
 """A scenario's turns, composed one after the other.
 
-Nothing is carried from turn to turn but the cut of the history: lore of this version has no state.
+Carried from turn to turn: the cut of the history, and what lore remembers.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from evennia_ai.cards.card import macro_values, opening_message
 from evennia_ai.cards.components import card_components
 from evennia_ai.compose import ComposeRules, Composition, Inputs, compose_with_lore
+from evennia_ai.lorebook.timers import NO_STATE, Clock, LoreState
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.components import (
     PLUGGABLE_IDS,
@@ -23,6 +24,7 @@ from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.notes import Notes
 from evennia_ai.scenario.components import component_set
 from evennia_ai.scenario.reading import Scenario, TurnText
+from evennia_ai.scenario.surroundings import Sources, facts_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,30 +36,64 @@ class ComposedTurn:
     made: Composition
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Carried:
+    """What one turn leaves to the next."""
+
+    cut: int = 0
+    lore: LoreState = NO_STATE
+
+
 def composed_turns(scenario: Scenario) -> Iterator[ComposedTurn]:
     """Every turn of the scenario, in order. BudgetError: what a turn requires does not fit."""
-    components = ComponentSet(_components(scenario))
-    notes = Notes(scenario.notes)
-    values = macro_values(scenario.card, user=_user(scenario))
-    greeting = _greeting(scenario, values)
-    cut = 0
+    stage = _Stage(scenario)
+    carried = _Carried()
     for number, text in enumerate(scenario.turns):
+        inputs = stage.inputs(text, number=number, carried=carried)
+        made = compose_with_lore(inputs)
+        carried = _Carried(cut=made.prompt.cut, lore=made.lore.after)
+        yield ComposedTurn(scenario=scenario, inputs=inputs, made=made)
+
+
+class _Stage:
+    """What all turns of a scenario share, worked out once."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        plugged = _plugged(scenario)
+        self.scenario = scenario
+        self.components = ComponentSet(_components(scenario, plugged))
+        self.notes = Notes(scenario.notes)
+        self.values = macro_values(scenario.card, user=_user(scenario))
+        self.greeting = _greeting(scenario, self.values)
+        self.sources = Sources(plugged, scenario.card)
+        self.facts = facts_of(scenario.card, given=scenario.settings.facts)
+
+    def inputs(self, text: TurnText, *, number: int, carried: _Carried) -> Inputs:
+        """What the prompt of the turn `number`, from 0, depends on."""
+        scenario = self.scenario
         dice = _dice(scenario, number)
-        history = History((*greeting, *text.history))
-        inputs = Inputs(
-            components=components,
+        history = History((*self.greeting, *text.history))
+        return Inputs(
+            components=self.components,
             rules=_rules(scenario, dice),
             history=history,
             event=text.event,
-            notes=notes,
+            notes=self.notes,
             books=scenario.books,
             blocks=scenario.blocks,
-            values=values,
-            cut=cut if cut <= history.stop else 0,
+            values=self.values,
+            cut=carried.cut if carried.cut <= history.stop else 0,
+            lore_state=carried.lore,
+            clock=_clock(number, history, text.event),
+            facts=self.facts,
+            sources=self.sources.expanded(self.values, dice),
         )
-        made = compose_with_lore(inputs)
-        cut = made.prompt.cut
-        yield ComposedTurn(scenario=scenario, inputs=inputs, made=made)
+
+
+def _clock(number: int, history: History, event: Message | None) -> Clock:
+    """The turn's own number from 1, and what was heard up to it; no time passes in a scenario."""
+    heard = history.counted(history.earlier) + (event is not None)
+    return Clock(turns=number + 1, messages=heard)
 
 
 def _rules(scenario: Scenario, dice: Dice) -> ComposeRules:
@@ -76,12 +112,14 @@ def _dice(scenario: Scenario, number: int) -> Dice:
     return Dice(turn=f"{seed}:{number}", conversation=str(seed))
 
 
-def _components(scenario: Scenario) -> tuple[PromptComponent, ...]:
+def _components(
+    scenario: Scenario, plugged: Sequence[PromptComponent]
+) -> tuple[PromptComponent, ...]:
     settings = scenario.settings
     own: list[PromptComponent] = []
     if settings.system_prompt:
         own.append(STATIC_COMPONENTS[0].changed(content=settings.system_prompt, trust="author"))
-    return component_set(scenario.components, settings=own, card=_plugged(scenario))
+    return component_set(scenario.components, settings=own, card=plugged)
 
 
 def _plugged(scenario: Scenario) -> Sequence[PromptComponent]:
