@@ -31,7 +31,6 @@ CASES = [
 ]
 
 
-@pytest.mark.xfail(reason="the engine is being rewritten", strict=False)
 @pytest.mark.parametrize(("case", "defaults"), CASES)
 def test_a_case_is_answered_as_the_application_did(
     case: dict[str, Any], defaults: dict[str, Any]
