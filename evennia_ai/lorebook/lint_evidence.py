@@ -227,9 +227,7 @@ class _Found:
 
 
 def _refused(key: str, why: Refused, *, by_form: bool) -> str:
-    shown = f"'{one_line(key)[:60]}'"
+    shown = f"key '{one_line(key)[:60]}'"
     if by_form and why.is_broken:
-        return (
-            f"{shown} is no regular expression ({why.reason}) and is taken as plain text; mend it"
-        )
-    return f"the regular expression {shown} cannot be used: {why.reason}; write it in another way"
+        return f"{shown} {why.reason}; it is taken as plain text: mend it"
+    return f"{shown} {why.reason}; it is never found: write it in another way"

@@ -185,15 +185,18 @@ def _recursion(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
 def _depth(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
     """Keys that are looked for in no message."""
     depth = evidence.scan_depth if entry.scan_depth is None else entry.scan_depth
-    if depth > 0 or _wakes_itself(entry) or entry.sources or not entry.keys:
+    widens = entry.scan_depth is None and evidence.rules.min_activations
+    if depth > 0 or widens or _wakes_itself(entry) or entry.sources or not entry.keys:
         return
-    sees_texts = evidence.recurses and not entry.recursion.excluded and not evidence.is_blind
-    if sees_texts and not evidence.is_unfed(entry.index):
-        text = "has scan depth 0: only texts of other entries wake it, never the conversation"
-        yield "scan_depth", f"{text}; set it to 1 or more if that is not meant"
+    advice = "set it to 1 or more, or make the entry constant"
+    if not evidence.recurses or entry.recursion.excluded or evidence.is_blind:
+        yield "unreachable", f"has scan depth 0, so its keys are looked for nowhere; {advice}"
+    elif evidence.is_unfed(entry.index):
+        text = "has scan depth 0 and no other entry's text has one of its keys"
+        yield "scan_depth", f"{text}, so nothing wakes it; {advice}"
     else:
-        text = "has scan depth 0, so its keys are looked for nowhere"
-        yield "unreachable", f"{text}; set it to 1 or more, or make the entry constant"
+        text = "has scan depth 0: only texts of other entries wake it, never the conversation"
+        yield "scan_depth", f"{text}; {advice} if that is not meant"
 
 
 def _keys(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
@@ -218,6 +221,8 @@ def _common(entry: LoreEntry, evidence: Evidence) -> Iterator[str]:
         shown = f"key '{one_line(text)[:40]}'"
         if number == ALWAYS:
             yield "a blank key is found in every text"
+        elif number == NEVER:
+            continue
         elif len(text) <= _SHORT_LETTERS and all(c.isalpha() and in_word(c) for c in text):
             yield f"{shown} has {len(text)} letter{'s' * (len(text) > 1)}"
         elif spread := evidence.spread(number, entry.index):

@@ -155,16 +155,26 @@ def test_scan_depth_zero_leaves_an_entry_to_the_texts_of_others():
     assert text.startswith("1 scan_depth: has scan depth 0: only texts of other entries wake it")
 
 
-def test_scan_depth_zero_without_such_a_text_is_unreachable():
+def test_scan_depth_zero_without_such_a_text_leaves_nothing_that_wakes_it():
     tower = a_world_entry("Tall.", key=["tower"], scanDepth=0)
-    assert kinds(a_world(a_world_entry(PROSE), tower)) == [("1", "unreachable")]
-    both = a_world(a_world_entry("A tower."), tower)
-    assert kinds(both, rules=SILLYTAVERN) == [("1", "unreachable")]
+    [text] = found(a_world(a_world_entry(PROSE), tower))
+    assert text.startswith("1 scan_depth: has scan depth 0 and no other entry's text has one")
+
+
+@pytest.mark.parametrize("rules", [SILLYTAVERN, ActivationRules(recursive=False)])
+def test_scan_depth_zero_is_unreachable_where_texts_of_others_do_not_count(rules):
+    tower = a_world_entry("Tall.", key=["tower"], scanDepth=0)
+    assert kinds(a_world(a_world_entry("A tower."), tower), rules=rules) == [("1", "unreachable")]
 
 
 @pytest.mark.parametrize("key", ["a", "no", "Ё"])
 def test_a_key_of_one_or_two_letters_is_too_common(key):
     assert kinds(a_book(an_entry(PROSE, keys=[key]))) == [("0", "common_key")]
+
+
+def test_widening_reaches_what_the_rules_do_not_scan():
+    rules = ActivationRules(scan_depth=0, min_activations=1)
+    assert lints(a_book(an_entry(PROSE)), rules=rules) == ()
 
 
 def test_a_short_key_in_a_script_without_blanks_is_not_too_common():
@@ -229,14 +239,15 @@ def test_notices_of_reading_the_book_are_findings():
 
 def test_a_broken_regular_expression_is_told_with_the_reason():
     [text] = found(a_world(a_world_entry(PROSE, key=["coin", "/co(in/i"])))
-    assert text.startswith("0 regex: '/co(in/i' is no regular expression (")
-    assert text.endswith("and is taken as plain text; mend it")
+    assert text.startswith("0 regex: key '/co(in/i' is no regular expression: ")
+    assert text.endswith("; it is taken as plain text: mend it")
 
 
 def test_a_regular_expression_that_cannot_run_is_told_with_the_reason():
-    [text] = found(a_book(an_entry(PROSE, keys=["a{1,99999}"], use_regex=True)))
-    assert text.startswith("0 regex: the regular expression 'a{1,99999}' cannot be used: ")
-    assert text.endswith("; write it in another way")
+    [unreachable, text] = found(a_book(an_entry(PROSE, keys=["a{1,99999}"], use_regex=True)))
+    assert unreachable.startswith("0 unreachable: none of its keys can be found")
+    assert text.startswith("0 regex: key 'a{1,99999}' cannot run here: ")
+    assert text.endswith("; it is never found: write it in another way")
 
 
 def test_a_key_that_is_too_long_is_told():
