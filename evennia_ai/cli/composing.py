@@ -1,14 +1,16 @@
 """`evennia-ai compose`: prompts from scenario files, or from lines of standard input."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from evennia_ai.cli.output import is_terminal, write_json, write_lines
 from evennia_ai.cli.refusals import refusal, refuse
+from evennia_ai.lorebook.naming import names_of
 from evennia_ai.prompt.errors import EvenniaAIError, FormatError
-from evennia_ai.prompt.report import Report, explain_lines, known_item, report_of, trace_lines
+from evennia_ai.prompt.explaining import explain_lines, is_message, origins_meant
+from evennia_ai.prompt.report import Report, report_of, trace_lines
 from evennia_ai.scenario import (
     ComposedTurn,
     Scenario,
@@ -79,17 +81,16 @@ def _explained(turns: Sequence[ComposedTurn], item: str | None) -> list[list[str
     """What each turn says about `item`; FormatError where none of them knows it."""
     if item is None:
         return []
+    names = names_of(book for turn in turns[:1] for book in turn.inputs.books)
     reports = [_report(turns, index) for index in range(len(turns))]
-    lines = [explain_lines(report, item) for report in reports]
-    if reports and not any(_knows(report, item) for report in reports):
+    lines = [explain_lines(report, item, names=names) for report in reports]
+    if reports and not any(_knows(report, item, names) for report in reports):
         raise FormatError("item", " ".join(lines[-1]))
     return lines
 
 
-def _knows(report: Report, item: str) -> bool:
-    number = item.removeprefix("#")
-    is_message = number.isascii() and number.isdecimal() and int(number) < len(report.messages)
-    return is_message or known_item(report, item) is not None
+def _knows(report: Report, item: str, names: Mapping[str, str]) -> bool:
+    return is_message(report, item) or len(origins_meant(report, item, names=names)) == 1
 
 
 def _report(turns: Sequence[ComposedTurn], index: int) -> Report:

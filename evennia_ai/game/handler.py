@@ -20,10 +20,12 @@ from evennia_ai.game.turn import Turn
 from evennia_ai.game.view import NPCView, scopes_of, sources_of, view_of
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turns import report_of_turn
+from evennia_ai.lorebook.naming import names_of
+from evennia_ai.prompt.explaining import explain_lines
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, pending
 from evennia_ai.prompt.prompt import Prompt
-from evennia_ai.prompt.report import Report, explain_lines, report_of
+from evennia_ai.prompt.report import Report, report_of
 from evennia_ai.store import conversations, turns
 from evennia_ai.store.conversations import ConversationRef
 from evennia_ai.store.errors import HistoryConflictError, StoreError
@@ -314,7 +316,8 @@ class AIHandler:
 
         Before the first turn it is the prompt that would be sent now.
         """
-        return explain_lines(self.last_report() or report_of(self.preview()), item)
+        report = self.last_report() or report_of(self.preview())
+        return explain_lines(report, item, names=names_of(self.view().books))
 
     def status(self) -> Status:
         """How the NPC is doing."""

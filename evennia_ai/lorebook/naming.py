@@ -1,6 +1,6 @@
-"""What entries are called: by label (`harbour#7`), by their name, by both."""
+"""What entries are called: by id, by name, by their origin in verdicts."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.entries import LoreEntry
@@ -16,15 +16,3 @@ def entries_called(book: Lorebook, wanted: str) -> list[LoreEntry]:
     by_uid = [entry for entry in book.entries if entry.uid == wanted]
     folded = wanted.casefold()
     return by_uid or [entry for entry in book.entries if entry.name.casefold() == folded]
-
-
-def origins_called(wanted: str, names: Mapping[str, str]) -> list[str]:
-    """The origins of the entries that `wanted` names: a name, `book#name` or `book/name`."""
-    folded = wanted.removeprefix("lore:").casefold()
-    return [origin for origin, name in names.items() if folded in _spellings(origin, name)]
-
-
-def _spellings(origin: str, name: str) -> tuple[str, ...]:
-    book = origin.removeprefix("lore:").rpartition("#")[0].casefold()
-    called = name.casefold()
-    return called, f"{book}#{called}", f"{book}/{called}"

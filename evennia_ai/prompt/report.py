@@ -1,13 +1,11 @@
 """The trace as text: one account of a prompt for the game, the web and the command line.
 
 A `Report` is what is worth keeping of a `Prompt` once it was sent: plain values that go to JSON
-and back. `trace_lines` and `explain_lines` make the same text of it everywhere.
+and back. `trace_lines` makes the same text of it everywhere.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from difflib import get_close_matches
 from itertools import groupby
 from typing import Any, Final
 
@@ -24,7 +22,7 @@ from evennia_ai.prompt.columns import (
 from evennia_ai.prompt.expansion import Layout
 from evennia_ai.prompt.messages import Block, Message, Part, Role
 from evennia_ai.prompt.prompt import Prompt
-from evennia_ai.prompt.trace import Verdict, about
+from evennia_ai.prompt.trace import Verdict
 
 # Kind of origin -> its mark in the token bar and its name in the legend.
 KINDS: Final[Mapping[str, tuple[str, str]]] = {
@@ -38,7 +36,7 @@ KINDS: Final[Mapping[str, tuple[str, str]]] = {
     "framing": ("+", "framing"),
 }
 _OTHER: Final = ("?", "other")
-_STAGES: Final[Mapping[str, str]] = {
+STAGES: Final[Mapping[str, str]] = {
     "activate": "lore activation",
     "expand": "expansion",
     "budget": "budget",
@@ -205,37 +203,6 @@ def fates(report: Report) -> tuple[list[Verdict], list[Verdict]]:
     return kept, [verdict for verdict in decided.values() if not verdict.kept]
 
 
-def explain_lines(report: Report, item: str, *, width: int = WIDTH) -> list[str]:
-    """Everything about one component, entry, note or block, or about the message of a number.
-
-    `item` is an origin such as `component:mood`, its bare key, or a message's number such as `3`.
-    """
-    number = item.removeprefix("#")
-    if number in {str(index) for index in range(len(report.messages))}:
-        return _about_message(report, int(number), width)
-    origin = known_item(report, item)
-    if origin is None:
-        return _unknown(report, item, width)
-    lines = [clipped(visible(origin), width)]
-    for verdict in about(report.verdicts, origin):
-        lines += _indented(_in_words(verdict), width)
-    if origin in report.by_origin:
-        lines += _indented(f"costs {report.by_origin[origin]} tokens of {report.limit}", width)
-    for index, part, text in _stands(report, origin):
-        at = f"characters {part.start} to {part.end}"
-        lines += _indented(f"stands in message {index}, {at}:", width)
-        lines += [f"    | {line}" for line in wrapped(text, width - 6)]
-    return lines
-
-
-def known_item(report: Report, item: str) -> str | None:
-    """The origin that `item` means, or None if nothing in the report is called so."""
-    origins = _origins(report)
-    if item in origins:
-        return item
-    return next((origin for origin in origins if origin.partition(":")[2] == item), None)
-
-
 def _head(report: Report, width: int) -> Iterator[str]:
     yield clipped(
         f"{report.tokens} of {report.limit} tokens, {len(report.messages)} messages,"
@@ -292,75 +259,31 @@ def _fates(report: Report, width: int) -> Iterator[str]:
     for verdict in kept:
         cost = f", {verdict.tokens} tokens" if verdict.tokens else ""
         cause = f"; {verdict.cause}" if verdict.cause else ""
-        yield from _indented(f"{verdict.item}: {verdict.reason}{cost}{cause}", width)
+        yield from indented(f"{verdict.item}: {verdict.reason}{cost}{cause}", width)
     yield _rule(f"left out: {len(left)}", width)
     reasons: dict[str, list[str]] = {}
     for verdict in left:
-        reasons.setdefault(f"{_STAGES[verdict.stage]}: {verdict.reason}", []).append(verdict.item)
+        reasons.setdefault(f"{STAGES[verdict.stage]}: {verdict.reason}", []).append(verdict.item)
     for reason, items in reasons.items():
         more = f" and {len(items) - _MOST_NAMES} more" if len(items) > _MOST_NAMES else ""
-        yield from _indented(f"{', '.join(items[:_MOST_NAMES])}{more}: {reason}", width)
+        yield from indented(f"{', '.join(items[:_MOST_NAMES])}{more}: {reason}", width)
 
 
 def _cache(report: Report, width: int) -> Iterator[str]:
     yield _rule("cache", width)
     after = ", ".join(str(spot) for spot in report.breakpoints)
     where = f"breakpoints after message {after}" if after else "no breakpoints"
-    yield from _indented(f"{where}; {report.stable_tokens} tokens up to the last one", width)
+    yield from indented(f"{where}; {report.stable_tokens} tokens up to the last one", width)
     if report.shared_tokens is not None:
         broken = report.broken_by
         why = f"broken first by {broken}" if broken else "the whole prompt before is a prefix"
-        yield from _indented(
+        yield from indented(
             f"{report.shared_tokens} tokens shared with the prompt before; {why}", width
         )
-    yield from _indented(f"sha256 {report.sha256}", width)
+    yield from indented(f"sha256 {report.sha256}", width)
 
 
-def _about_message(report: Report, index: int, width: int) -> list[str]:
-    message = report.messages[index]
-    injected = ", injected by depth" if message.injected else ""
-    speaker = f", said by {message.name}" if message.name else ""
-    head = f"message {index}: block {message.block}{injected}, role {message.role}{speaker},"
-    lines = wrapped(f"{head} {message.tokens} tokens", width)
-    for part in message.parts:
-        lines += _indented(f"characters {part.start} to {part.end} are {part.origin}", width)
-    return lines + [f"    | {line}" for line in wrapped(message.content, width - 6)]
-
-
-def _unknown(report: Report, item: str, width: int) -> list[str]:
-    if re.fullmatch(r"#?-?[0-9]+", item):
-        last = len(report.messages) - 1
-        return wrapped(f"there is no message {clipped(item, 20)}; they are 0 to {last}", width)
-    origins = _origins(report)
-    known = {key: origin for origin in origins for key in (origin, origin.partition(":")[2])}
-    near = [known[key] for key in get_close_matches(item, known, n=6, cutoff=0.4)]
-    listed = list(dict.fromkeys(near)) or list(origins)[:_MOST_NAMES]
-    there = f"near it are: {', '.join(listed)}" if near else f"there are: {', '.join(listed)}"
-    return wrapped(f"nothing here is called {clipped(visible(item), 60)}; {there}", width)
-
-
-def _origins(report: Report) -> dict[str, None]:
-    """Everything the report can tell about, in the order it was judged."""
-    judged = [verdict.item for verdict in report.verdicts]
-    placed = [part.origin for message in report.messages for part in message.parts]
-    return dict.fromkeys([*judged, *report.by_origin, *placed])
-
-
-def _stands(report: Report, origin: str) -> Iterator[tuple[int, Part, str]]:
-    for index, message in enumerate(report.messages):
-        for part in message.parts:
-            if part.origin == origin != "history":
-                yield index, part, message.content[part.start : part.end]
-
-
-def _in_words(verdict: Verdict) -> str:
-    decided = "kept" if verdict.kept else "left out"
-    cause = f" ({verdict.cause})" if verdict.cause and verdict.cause not in verdict.reason else ""
-    cost = f", {verdict.tokens} tokens" if verdict.tokens else ""
-    return f"{_STAGES[verdict.stage]}: {decided}: {verdict.reason}{cause}{cost}"
-
-
-def _indented(text: str, width: int) -> list[str]:
+def indented(text: str, width: int) -> list[str]:
     """`text` wrapped, two columns in, further lines four."""
     lines = wrapped(text, width - 4)
     return ["  " + lines[0], *("    " + line for line in lines[1:])]

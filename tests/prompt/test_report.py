@@ -7,11 +7,11 @@ from time import perf_counter
 import pytest
 
 from evennia_ai.prompt.columns import clipped, columns, comma_lines, visible, wrapped
+from evennia_ai.prompt.explaining import explain_lines
 from evennia_ai.prompt.messages import said
 from evennia_ai.prompt.notes import AuthorsNote
 from evennia_ai.prompt.report import (
     Report,
-    explain_lines,
     fates,
     report_of,
     shares,
@@ -110,40 +110,6 @@ def test_nothing_a_player_says_reaches_the_terminal_as_a_command() -> None:
         text = "".join(lines)
         assert not set(text) & {"\x1b", "\x07", "\u202e", "\u2028", "\n"}
     assert "\\x1b[2J" in "".join(trace_lines(report))
-
-
-def test_an_explanation_tells_every_stage_the_place_and_the_text() -> None:
-    lines = explain_lines(a_report(), "mood")
-    assert lines[0] == "component:mood"
-    text = " ".join(" ".join(lines).split())
-    assert "budget: kept: fits" in text
-    assert "placement: kept: in the history, depth 2 from the newest: 2 messages follow" in text
-    assert "stands in message 4, characters 0 to 19: | You are in a hurry." in text
-
-
-def test_an_item_that_was_left_out_is_explained_too() -> None:
-    assert explain_lines(a_report(), "component:off") == [
-        "component:off",
-        "  expansion: left out: disabled",
-    ]
-
-
-def test_a_message_is_explained_by_its_number() -> None:
-    lines = explain_lines(a_report(), "#4")
-    assert lines[0].startswith("message 4: block history, injected by depth, role system,")
-    assert lines[-1] == "    | You are in a hurry."
-
-
-def test_an_unknown_item_lists_those_near_it() -> None:
-    (line, *_) = explain_lines(a_report(), "moood")
-    assert line.startswith("nothing here is called moood; near it are: component:mood")
-
-
-@pytest.mark.parametrize("item", ["99", "#99", "-1", "9" * 5000])
-def test_a_number_beyond_the_messages_is_answered_with_those_there_are(item: str) -> None:
-    (line,) = explain_lines(a_report(), item)
-    assert line.startswith("there is no message ")
-    assert line.endswith(f"they are 0 to {len(a_report().messages) - 1}")
 
 
 def test_a_share_is_never_invisible_and_never_overflows() -> None:
