@@ -39,7 +39,7 @@ class LoreEdits(StrictCommand):
         found = lore_change.added(stored, fields, by=self.typed_by)
         with_book = f" in the new lorebook {stored.name}, which counts nowhere yet" if made else ""
         self.say(
-            f"Made {found.label}{with_book}, keys {told(found.entry.keys)},"
+            f"Made {found.label}{with_book}; keys: {told(found.entry.keys)}; place:"
             f" {place_in_words(found.entry)}. Revision {found.of.stored.revision}."
         )
         if not content:
@@ -170,10 +170,10 @@ class LoreEdits(StrictCommand):
         before = told(tell(found.entry))
         after = lore_change.changed(found, fields, by=self.typed_by) if fields else found
         if after is found:
-            self.say(f"{found.label}: {what} {before} already; nothing was changed.")
+            self.say(f"{found.label}: {what} so already: {before}; nothing was changed.")
             return
         self.say(
-            f"{after.label}: {what} was {before}, is {told(tell(after.entry))} now."
+            f"{after.label}: {what} before: {before}; now: {told(tell(after.entry))}."
             f" Revision {after.of.stored.revision}."
         )
 
@@ -192,7 +192,10 @@ class LoreEdits(StrictCommand):
             return
         named.whole_book_to_change(self.caller, book.name)
         store.remove_book(book.name, by=self.typed_by, expected_revision=book.revision)
-        self.say(f"Removed lorebook {book.name}; lore/revert {book.name} = {book.revision}.")
+        self.say(
+            f"Removed lorebook {book.name}; lore/revert {book.name} = {book.revision} brings it"
+            " back."
+        )
 
     def _lock_book(self, name: str) -> None:
         if self.rhs is None:
@@ -220,7 +223,7 @@ class LoreEdits(StrictCommand):
 
     def _tell_lock(self, what: str, before: str, after: str) -> None:
         out = "" if allows(self.caller, after, "edit") else " You may not change it any more."
-        self.say(f"{what} had {_lock_told(before)}, has {_lock_told(after)} now.{out}")
+        self.say(f"{what}: lock before: {before or 'none'}; now: {after or 'none'}.{out}")
 
 
 def _secondary_told(entry: LoreEntry) -> tuple[str, ...]:

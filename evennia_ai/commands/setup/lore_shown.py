@@ -6,7 +6,6 @@ from typing import Final
 
 from evennia.utils.search import search_object
 
-from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.commands.setup.lore_fields import (
     FIELDS,
     UNUSED,
@@ -21,7 +20,6 @@ from evennia_ai.prompt.columns import WIDTH, clipped, padded, visible, wrapped
 from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store import lorebooks as store
-from evennia_ai.store.book_revisions import BookChange
 from evennia_ai.store.lorebooks import StoredBook
 
 PAGE: Final = 30
@@ -29,7 +27,6 @@ _BOOK_COLUMNS: Final = 24
 _UID_COLUMNS: Final = 8
 _NAME_COLUMNS: Final = 20
 _PLACE_COLUMNS: Final = 16
-_MOST_REVISIONS: Final = 50
 _MOST_NOTICES: Final = 6
 _UNSET: Final = ("off", "none", "0", "100", told(None), UNUSED)
 
@@ -87,18 +84,6 @@ def entry_shown(found: OpenEntry) -> list[str]:
     if not text.strip():
         return [*lines, "  no content: it is never active"]
     return [*lines, f"  content, about {ESTIMATE.count(text)} tokens:", "", text]
-
-
-def history_of(name: str, changes: Sequence[BookChange]) -> list[str]:
-    """The changes of a book, oldest first, the newest `_MOST_REVISIONS` of them."""
-    lines = [f"Revisions of lorebook '{name}'; /revert goes back to one of them:"]
-    if len(changes) > _MOST_REVISIONS:
-        lines.append(f"       and {len(changes) - _MOST_REVISIONS} older ones")
-    for change in changes[-_MOST_REVISIONS:]:
-        when = day_and_time(change.changed_at)
-        row = f"{change.number:5}  {when}  {change.action} by {change.changed_by}"
-        lines.append(clipped(visible(row), WIDTH))
-    return lines
 
 
 def scope_in_words(scope: Scope) -> str:
