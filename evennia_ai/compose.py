@@ -119,7 +119,7 @@ def compose_with_lore(inputs: Inputs) -> Composition:
     history = inputs.history if inputs.components.is_on("conversation_history") else NO_HISTORY
     values = {**inputs.values, "speaker": _speaker(inputs)}
     notes = _notes(inputs, values) if inputs.notes.notes else []
-    lore = _lore(inputs, notes, values) if inputs.books else NO_LORE
+    lore = _lore(inputs, notes, values) if inputs.books else _no_lore(inputs)
     expanded = _expand(inputs, notes, lore.entries, values)
     stands, fixed = _fixed(inputs)
     fitted = fit(
@@ -142,6 +142,11 @@ def compose_with_lore(inputs: Inputs) -> Composition:
         earlier=(expanded.refused, _switched_off(inputs)),
     )
     return Composition(prompt=prompt, lore=lore)
+
+
+def _no_lore(inputs: Inputs) -> Activation:
+    """Without books nothing is activated and nothing forgotten."""
+    return NO_LORE if inputs.lore_state is NO_STATE else Activation(after=inputs.lore_state)
 
 
 def _lore(
