@@ -125,6 +125,11 @@ class KeyTable:
             known = self._known[text.written, text.lead] = self._search(text) or _NO_HITS
         return known
 
+    def hits_in(self, text: str) -> Hits:
+        """The same for a text that nobody speaks; it is made ready only if it is new."""
+        known = self._known.get((text, 0))
+        return self.hits(searchable(text, fold=self.fold)) if known is None else known
+
     def _search(self, text: Searchable) -> Hits:
         found: dict[int, Span] = {}
         self._folded.search(text.folded, text, found)

@@ -12,7 +12,7 @@ from typing import Final
 
 from evennia_ai.lorebook.entries import LoreEntry, SourceName
 from evennia_ai.lorebook.hearing import Found, Places, heard
-from evennia_ai.lorebook.matching import Hits, Span, searchable
+from evennia_ai.lorebook.matching import Hits, Span
 from evennia_ai.lorebook.patterns import Pattern
 from evennia_ai.lorebook.wanted import ALWAYS, Scanner
 from evennia_ai.prompt.history import History
@@ -128,7 +128,7 @@ class Window:
             hits = self._heard.of(message)
             self._add({n: Found(index, span) for n, span in hits.items()}, 0, fresh)
         for text in scan.texts:
-            hits = self._hits(text)
+            hits = self._scanner.table.hits_in(text)
             self._add({n: Found(NOTE, span) for n, span in hits.items()}, 0, fresh)
 
     def sources(self) -> list[int]:
@@ -136,12 +136,12 @@ class Window:
         for name in self._scanner.sources:
             text = self._scan.sources.get(name)
             if text:
-                self._sources[name] = self._hits(text)
+                self._sources[name] = self._scanner.table.hits_in(text)
         return [number for hits in self._sources.values() for number in hits]
 
     def feed(self, text: str, *, of: str) -> list[int]:
         """Let the text of an active entry be searched; the keys that stand in it."""
-        hits = self._hits(text)
+        hits = self._scanner.table.hits_in(text)
         for number, span in hits.items():
             self._fed.setdefault(number, Found(FED, span, of))
         return list(hits)
@@ -192,10 +192,6 @@ class Window:
             texts += self._fed_texts if sees_fed else ()
             self._joined[slot] = _MARK + f"\n{_MARK}".join(texts)
         return self._joined[slot]
-
-    def _hits(self, text: str) -> Hits:
-        table = self._scanner.table
-        return table.hits(searchable(text, fold=table.fold))
 
     def _add(self, places: Places, age: int, fresh: list[int]) -> None:
         known = self._found

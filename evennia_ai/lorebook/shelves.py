@@ -53,7 +53,7 @@ class Shelf:
         self.window = Window(
             scan,
             scanner,
-            slot=("lore", book.label, book.attach),
+            slot=("lore", book.label, book.attach, rules.strategy),
             include_names=rules.include_names,
         )
         self.depth = rules.scan_depth if book.scan_depth is None else book.scan_depth
