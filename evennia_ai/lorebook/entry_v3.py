@@ -108,16 +108,27 @@ def from_v3(raw: Mapping[str, Any], *, default_uid: str, where: str) -> EntryFie
     )
 
 
+def unreadable(extensions: Mapping[str, Any]) -> frozenset[str]:
+    """The members that are named like SillyTavern's and hold something else."""
+    try:
+        AppEntry.model_validate(extensions)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False)
+        wrong = frozenset(str(each["loc"][0]) for each in found)
+        readable = {name: value for name, value in extensions.items() if name not in wrong}
+        return wrong | unreadable(readable)  # a field may be there in the other spelling too
+    return frozenset()
+
+
 def _app_entry(extensions: Mapping[str, Any]) -> tuple[AppEntry, tuple[str, ...]]:
     """What SillyTavern says there, and a notice for each field that cannot be read."""
     try:
         return AppEntry.model_validate(extensions), ()
-    except ValidationError as error:
-        wrong = {str(found["loc"][0]) for found in error.errors(include_url=False)}
+    except ValidationError:
+        wrong = unreadable(extensions)
     readable = {name: value for name, value in extensions.items() if name not in wrong}
-    app, more = _app_entry(readable)  # a field may be there in the other spelling too
-    notices = [f"extensions.{one_line(name)} cannot be read: it is ignored" for name in wrong]
-    return app, (*sorted(notices), *more)
+    notices = (f"extensions.{one_line(name)} cannot be read: it is ignored" for name in wrong)
+    return AppEntry.model_validate(readable), tuple(sorted(notices))
 
 
 def _patterns(entry: _V3Entry, own: OwnFields, extensions: Mapping[str, Any]) -> Patterns:

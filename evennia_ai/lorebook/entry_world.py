@@ -41,17 +41,18 @@ def from_world(raw: Mapping[str, Any], *, default_uid: str, where: str) -> Entry
     """
     entry = _WorldEntry.model_validate(raw)
     own = read_own(raw.get("evennia_ai"), where=f"{where}.evennia_ai")
+    patterns = "by_form" if own.patterns is None else own.patterns
     order = 100 if entry.order is None else entry.order
     return EntryFields(
         uid=default_uid if entry.uid is None else entry.uid,
         name=entry.comment or "",
         keys=tuple(entry.key or ()),
         secondary_keys=tuple(entry.keysecondary or ()),
-        selective=bool(entry.selective and entry.keysecondary),
+        selective=bool(entry.selective and entry.keysecondary and patterns != "all"),
         logic=logic_of(entry),
-        patterns="by_form" if own.patterns is None else own.patterns,
+        patterns=patterns,
         enabled=not entry.disable,
-        constant=bool(entry.constant),
+        constant=bool(entry.constant and patterns != "all"),
         content=entry.content or "",
         position=place_of(entry, "before"),
         depth=entry.depth,

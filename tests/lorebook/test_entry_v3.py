@@ -211,8 +211,8 @@ def test_extension_data_of_another_kind_is_noticed_and_the_rest_counts():
     assert (entry.position, entry.timing.sticky, entry.refused) == ("after", 2, None)
     assert book.notices == (
         "entry 0: extensions.groupWeight cannot be read: it is ignored",
-        "entry 0: extensions.position cannot be read: it is ignored",
         "entry 0: extensions.group_weight cannot be read: it is ignored",
+        "entry 0: extensions.position cannot be read: it is ignored",
     )
 
 
