@@ -4,6 +4,7 @@ from typing import Any
 
 from evennia_ai.commands.naming import npc_named
 from evennia_ai.commands.setup.listing import day_and_time
+from evennia_ai.commands.setup.lore_trial import item_to_explain
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand
 from evennia_ai.game.handler import LastTurn
 from evennia_ai.game.npc import AIMixin
@@ -25,8 +26,9 @@ class CmdAI(StrictCommand):
     Switches:
       context - the prompt the NPC was last given: its tokens, its messages in
                 their order, what was kept, what was left out and why
-      why     - everything about one item of that prompt, by its key, its label
-                (lore:harbour#7) or the number of a message
+      why     - everything about one item of that prompt, by its key, the label
+                or name of an entry (harbour#7, the ferry) or the number of a
+                message
       on      - let the NPC answer
       off     - let it be silent; it still remembers what it hears
 
@@ -34,6 +36,7 @@ class CmdAI(StrictCommand):
       ai oren
       ai/context oren
       ai/why oren = mood
+      ai/why oren = the ferry
       ai/why oren = 4
       ai/off oren
 
@@ -69,7 +72,8 @@ class CmdAI(StrictCommand):
     def why(self) -> None:
         """Everything about one item of the last prompt."""
         name, item = self.both("ai/why <npc> = <component, entry or message>")
-        self.show("\n".join(npc_named(self.caller, name).ai.why(item)))
+        npc = npc_named(self.caller, name)
+        self.show("\n".join(npc.ai.why(item_to_explain(self.caller, npc, item))))
 
     def on(self) -> None:
         """Let the NPC answer."""

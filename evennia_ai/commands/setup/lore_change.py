@@ -17,10 +17,16 @@ def created(name: str, *, by: str) -> StoredBook:
     return store.save_book(name, written(new_book(name)), by=by, expected_revision=0)
 
 
+def created_with(name: str, fields: Mapping[str, Any], *, by: str) -> OpenEntry:
+    """The first entry of a new book, which is made with it or not at all."""
+    book, uid = add_entry(new_book(name), fields)
+    return _entry(store.save_book(name, written(book), by=by, expected_revision=0), uid)
+
+
 def added(stored: StoredBook, fields: Mapping[str, Any], *, by: str) -> OpenEntry:
     """The entry that was added to a book."""
-    changed, uid = add_entry(json.loads(stored.source), fields)
-    return _entry(_saved(stored, changed, by=by), uid)
+    book, uid = add_entry(json.loads(stored.source), fields)
+    return _entry(_saved(stored, book, by=by), uid)
 
 
 def changed(found: OpenEntry, fields: Mapping[str, Any], *, by: str) -> OpenEntry:

@@ -32,14 +32,16 @@ class LoreEdits(StrictCommand):
         if not entry_name:
             self._create_book(text)
             return
-        stored, made = self._book_for(book)
         keys, content = typed.keys_and_content(self.rhs or "")
-        self._refuse_twin(stored, entry_name)
         fields = {"name": entry_name, "keys": keys, "content": content}
-        found = lore_change.added(stored, fields, by=self.typed_by)
-        with_book = f" in the new lorebook {stored.name}, which counts nowhere yet" if made else ""
+        is_first = named.stored_book(book) is None
+        if is_first:
+            found = lore_change.created_with(book, fields, by=self.typed_by)
+        else:
+            found = self._added(named.book_to_change(self.caller, book), fields)
+        of_book = f" in the new lorebook {book}, which counts nowhere yet" if is_first else ""
         self.say(
-            f"Made {found.label}{with_book}; keys: {told(found.entry.keys)}; place:"
+            f"Made {found.label}{of_book}; keys: {told(found.entry.keys)}; place:"
             f" {place_in_words(found.entry)}. Revision {found.of.stored.revision}."
         )
         if not content:
@@ -147,17 +149,13 @@ class LoreEdits(StrictCommand):
             f" lore/attach {made.name} = game."
         )
 
-    def _book_for(self, name: str) -> tuple[StoredBook, bool]:
-        """The book that a new entry goes into, and whether it was made for it."""
-        if named.stored_book(name) is None:
-            return lore_change.created(name, by=self.typed_by), True
-        return named.book_to_change(self.caller, name), False
-
-    def _refuse_twin(self, stored: StoredBook, entry_name: str) -> None:
-        twins = entries_called(named.opened(stored).book, entry_name)
+    def _added(self, stored: StoredBook, fields: Mapping[str, Any]) -> OpenEntry:
+        """The entry in a book that has none of this name."""
+        twins = entries_called(named.opened(stored).book, fields["name"])
         if twins:
             label = named.labelled(stored.name, twins[0])
             raise CommandError(f"There is {label} already; choose another name.")
+        return lore_change.added(stored, fields, by=self.typed_by)
 
     def _change(
         self,

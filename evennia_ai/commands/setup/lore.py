@@ -1,0 +1,195 @@
+"""The command `lore`: builders list, make, change, try out and move lorebooks.
+
+The command only translates: what an entry may say is for `evennia_ai.lorebook.editing`, what is
+kept for the store. Locks of books and entries are asked before anything is shown or changed. The
+bare command reads; every change needs its own switch.
+"""
+
+from typing import Final
+
+from evennia_ai.commands.naming import npc_named, whole_number
+from evennia_ai.commands.setup import lore_named as named
+from evennia_ai.commands.setup import lore_shown
+from evennia_ai.commands.setup.lore_edits import LoreEdits
+from evennia_ai.commands.setup.lore_shelf import LoreShelf
+from evennia_ai.commands.setup.lore_trial import item_to_explain, npc_at_hand, trial_lines
+from evennia_ai.commands.strict import BUILDER_LOCK
+from evennia_ai.conf import conf
+from evennia_ai.lorebook.lints import lints
+from evennia_ai.prompt.columns import WIDTH, wrapped
+from evennia_ai.prompt.macros import OUTLET
+from evennia_ai.prompt.template import compile_template
+from evennia_ai.store.components import registry
+
+_MOST_LINTS: Final = 60
+
+
+class CmdLore(LoreEdits, LoreShelf):
+    """
+    List, show, change and try out lorebooks
+
+    Usage:
+      lore
+      lore <book> [= <page>]
+      lore <book>/<entry>
+      lore/create <book>[/<entry name>] [= <key>, <key>: <content>]
+      lore/<switch> <book>/<entry> [= <value>]
+      lore/<switch> <book> [= <value>]
+      lore/test [<npc> =] <what you would say>
+      lore/why <npc> = <book>#<entry>
+
+    Switches for an entry, which is named by its id or its name:
+      create    - make a book, or an entry; without content the editor opens
+      edit      - open the editor on its content
+      keys      - <key>, <key> or off: what wakes it; /.../i is a pattern
+      secondary - [any | all | not any | not all] <key>, <key> or off: what
+                  else must, or must not, be there
+      depth     - <n>: into the history, n messages from the newest; off
+      order     - <n>: what stands first at the same place; low first
+      position  - before, after, note_top, note_bottom, depth:<n>,
+                  examples_before, examples_after, outlet:<name>,
+                  before:<component> or after:<component>
+      set       - <field> <value>: any other field, see below
+      enable    - let it take part
+      off       - keep it and let it never wake
+      remove    - remove it; a whole book after a question
+
+    Switches for a book:
+      attach    - game, zone:<tag>, room, room:<room>, npc:<name>,
+                  faction:<tag> or player:<name>: let it count there
+      detach    - let it count there no longer
+      lint      - what its author should look at again
+      import    - <file> [= <name>]: read a book from a JSON file in the game's
+                  card folder; without a file: list the files there
+      export    - [v3 | world]: write it into that folder, as a new file
+      revisions - who changed it, and when
+      revert    - <revision>: make it what it was then
+      lock      - <lock string> or off: who may view and edit a book or an
+                  entry; without a value: show it
+
+    Trying out:
+      test      - what would wake if you said this to the NPC here now, and
+                  why; nothing is changed
+      why       - everything about one entry in the prompt an NPC was last given
+
+    Examples:
+      lore harbour
+      lore harbour/the ferry
+      lore/create harbour/the ferry = ferry, boat: It sails at dusk.
+      lore/secondary harbour/the ferry = not any storm, wreck
+      lore/set harbour/the ferry = sticky 3
+      lore/set harbour/the ferry = chance 50
+      lore/set harbour/the ferry = when time.part is_any night, evening
+      lore/attach harbour = zone:coast
+      lore/test Oren = When does the ferry sail?
+      lore/lock harbour = edit:perm(Admin);view:all()
+
+    An entry wakes when one of its keys is spoken of, and then its content
+    stands in the prompt. Fields for /set: name, constant, role, priority,
+    chance, sticky, cooldown, delay, clock, group, group_weight,
+    group_preferred, group_scored, group_cooldown, recursion_excluded,
+    recursion_prevented, recursion_level, scan_depth, sources, patterns,
+    case_sensitive, match_whole_words, ignore_budget, npcs, tags, zones,
+    events, speakers, when. The value 'default' takes a field back.
+
+    A book counts only where it is attached. The lock of an entry counts beside
+    the lock of its book; what a lock does not mention is as for this command.
+    Locks are for builders: what an NPC knows of a book does not depend on them.
+    """
+
+    key = "lore"
+    locks = BUILDER_LOCK.format(key="lore")
+    help_category = "Building"
+    auto_help = True
+    verbs = {
+        "": "look",
+        "create": "create",
+        "edit": "edit",
+        "keys": "keys",
+        "secondary": "secondary",
+        "depth": "depth",
+        "order": "order",
+        "position": "position",
+        "set": "set_field",
+        "enable": "enable",
+        "off": "switch_off",
+        "remove": "remove",
+        "attach": "attach",
+        "detach": "detach",
+        "test": "test",
+        "why": "why",
+        "lint": "lint",
+        "import": "import_file",
+        "export": "export",
+        "revisions": "revisions",
+        "revert": "revert",
+        "lock": "lock",
+    }
+
+    def look(self) -> None:
+        """List the books, the entries of one in pages, or show one entry."""
+        book, entry = named.split(self.lhs)
+        if entry:
+            self.refuse_value()
+            self.show("\n".join(lore_shown.entry_shown(named.entry_named(self.caller, self.lhs))))
+        elif book:
+            self._look_at_book(book)
+        else:
+            self.refuse_value()
+            self._look_at_books()
+
+    def test(self) -> None:
+        """What would wake if this were said to an NPC now."""
+        said = self.wanted("lore/test [<npc> =] <what you would say>")
+        if self.rhs is None:
+            npc = npc_at_hand(self.caller)
+        else:
+            name, said = self.both("lore/test [<npc> =] <what you would say>")
+            npc = npc_named(self.caller, name)
+        self.show("\n".join(trial_lines(self.caller, npc, said)))
+
+    def why(self) -> None:
+        """Everything about one entry in an NPC's last prompt."""
+        name, item = self.both("lore/why <npc> = <book>#<entry>")
+        npc = npc_named(self.caller, name)
+        self.show("\n".join(npc.ai.why(item_to_explain(self.caller, npc, item))))
+
+    def lint(self) -> None:
+        """What the author of a book should look at again."""
+        self.refuse_value()
+        book = named.opened(named.book_named(self.caller, self.wanted("lore/lint <book>")))
+        found = [
+            f"entry {lint.uid}: {lint.text}" if lint.uid else lint.text
+            for lint in lints(
+                book.book,
+                rules=conf().lore,
+                limit_tokens=conf().context_tokens - conf().reply_tokens,
+                outlets=_outlets(),
+            )
+            if named.may_see(self.caller, book, lint.uid)
+        ]
+        if not found:
+            self.say(f"Nothing about lorebook {book.name} is doubtful.")
+            return
+        lines = [line for finding in found[:_MOST_LINTS] for line in wrapped(finding, WIDTH)]
+        more = [f"and {len(found) - _MOST_LINTS} more"] if len(found) > _MOST_LINTS else []
+        self.show("\n".join([f"Lorebook {book.name}, {len(found)} findings:", *lines, *more]))
+
+    def _look_at_books(self) -> None:
+        books = list(named.visible_books(self.caller))
+        if not books:
+            self.say("There are no lorebooks yet; lore/create <book> makes one.")
+            return
+        self.show("\n".join(lore_shown.listed(books)))
+
+    def _look_at_book(self, name: str) -> None:
+        page = 1 if self.rhs is None else whole_number(self.rhs, what="page")
+        book = named.opened(named.book_named(self.caller, name))
+        seen = [e for e in book.book.entries if named.may_see(self.caller, book, e.uid)]
+        self.show("\n".join(lore_shown.shown(book, seen, page=page)))
+
+
+def _outlets() -> set[str]:
+    """The outlets that some component of the game shows."""
+    names = (name for c in registry() for name in compile_template(c.content, trust=c.trust).names)
+    return {name.removeprefix(OUTLET) for name in names if name.startswith(OUTLET)}

@@ -1,0 +1,168 @@
+"""The switches of `lore` that treat a book as a whole: files, where it counts, revisions."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from evennia_ai.commands.naming import place_named, whole_number
+from evennia_ai.commands.setup import lore_named as named
+from evennia_ai.commands.setup import lore_shown
+from evennia_ai.commands.setup.folder import file_in, new_file, offered
+from evennia_ai.commands.setup.lore_change import written
+from evennia_ai.commands.setup.lore_locks import allows
+from evennia_ai.commands.setup.lore_revisions import history_of
+from evennia_ai.commands.strict import CommandError, StrictCommand
+from evennia_ai.conf import conf
+from evennia_ai.lorebook.books import Lorebook, read_book
+from evennia_ai.lorebook.foreign import parse_json
+from evennia_ai.lorebook.formats import as_v3, as_world
+from evennia_ai.prompt.components import Scope
+from evennia_ai.prompt.errors import FormatError
+from evennia_ai.store import lorebooks as store
+from evennia_ai.store.book_revisions import BookChange
+
+_MOST_NOTICES: Final = 6
+# What a book can be exported as.
+_FORMATS: Final[Mapping[str, Callable[[Mapping[str, Any], str], Mapping[str, Any]]]] = {
+    "v3": lambda data, name: as_v3(data, name=name),
+    "world": lambda data, name: as_world(data),
+}
+
+
+class LoreShelf(StrictCommand):
+    """Everything that moves whole books."""
+
+    def attach(self) -> None:
+        """Let a book count somewhere."""
+        book, scope, where = self._place("attach")
+        if scope in store.attachments(book):
+            self.say(f"Lorebook {book} counts in {where} already; nothing was changed.")
+            return
+        store.attach(book, scope, by=self.typed_by)
+        self.say(f"Lorebook {book} counts in {where} from now on; {self._counts_in(book)}.")
+
+    def detach(self) -> None:
+        """Let a book count no longer somewhere."""
+        book, scope, where = self._place("detach")
+        if not store.detach(book, scope, by=self.typed_by):
+            self.say(f"Lorebook {book} does not count in {where}; {self._counts_in(book)}.")
+            return
+        self.say(f"Lorebook {book} counts in {where} no longer; {self._counts_in(book)}.")
+
+    def import_file(self) -> None:
+        """Store the lorebook of a file; it is read whole before anything is written."""
+        folder = conf().card_folder
+        if not self.lhs:
+            self.show("\n".join(offered(folder)))
+            return
+        if self.rhs is not None and not self.rhs:
+            raise CommandError("Usage: lore/import <file> [= <name>]")
+        text, book, twice = _read(file_in(folder, self.lhs, command="lore/import"), self.lhs)
+        name = self.rhs or (book.label if book.label != _UNNAMED else self.lhs.split(".")[0])
+        known = named.stored_book(name)
+        if known is not None:
+            known = named.whole_book_to_change(self.caller, known.name)
+        stored = store.save_book(
+            known.name if known else name,
+            text,
+            by=self.typed_by,
+            expected_revision=known.revision if known else 0,
+        )
+        if known is not None and stored.revision == known.revision:
+            self.say(f"Lorebook {stored.name} has this very text already; nothing was changed.")
+            return
+        was = f"revision {known.revision} before" if known else "new"
+        self.say(
+            f"Imported lorebook {stored.name}, {len(book.entries)} entries, revision"
+            f" {stored.revision} ({was}); {self._counts_in(stored.name)}."
+        )
+        for notice in (*twice, *book.notices)[:_MOST_NOTICES]:
+            self.say(f"note: {notice}")
+
+    def export(self) -> None:
+        """Write a book into the folder, as a file that was not there."""
+        book = named.book_named(self.caller, self.wanted("lore/export <book> [= v3 | world]"))
+        for uid, locks in store.entry_locks(book.name).items():
+            if not allows(self.caller, locks, "view"):
+                raise CommandError(
+                    f"You may not see all of lorebook '{book.name}': the lock of entry {uid} is"
+                    f" {locks}. Nothing was written."
+                )
+        text, form = book.source, "to the letter"
+        if self.rhs is not None:
+            form = self.rhs.lower()
+            if form not in _FORMATS:
+                raise CommandError(
+                    f"'{self.rhs}' is no format; there are {' and '.join(_FORMATS)}."
+                    " Nothing was written."
+                )
+            text = written(_FORMATS[form](json.loads(book.source), book.name)) + "\n"
+        path = new_file(conf().card_folder, book.name, text)
+        self.say(f"Wrote lorebook {book.name} ({form}) to {path.name} in {path.parent}.")
+
+    def revisions(self) -> None:
+        """Who changed a book, and when."""
+        name, changes = self._changes("lore/revisions <book>", "view")
+        if self.rhs is not None:
+            raise CommandError("This takes no '='. Nothing was changed.")
+        self.show("\n".join(history_of(name, changes)))
+
+    def revert(self) -> None:
+        """Give a book the text it had at a revision; a removed one comes back."""
+        _, value = self.both("lore/revert <book> = <revision>")
+        number = whole_number(value, what="revision")
+        name, changes = self._changes("lore/revert <book> = <revision>", "edit")
+        was = changes[-1].number
+        if named.stored_book(name) is not None:
+            named.whole_book_to_change(self.caller, name)
+        back = store.revert_book(name, number, by=self.typed_by)
+        if back.revision == was:
+            self.say(f"Lorebook {name} is so already; nothing was changed.")
+            return
+        self.say(
+            f"Lorebook {name} is what it was at revision {number}; before it was revision {was},"
+            f" this is revision {back.revision}. It has {lore_shown.entry_count(back)} entries;"
+            f" {self._counts_in(name)}."
+        )
+
+    def _place(self, switch: str) -> tuple[str, Scope, str]:
+        """The book's name, and the place of it that was typed, as a scope and in words."""
+        text, where = self.both(f"lore/{switch} <book> = <place>")
+        book = named.book_to_change(self.caller, text)
+        known = store.attachments(book.name)
+        scope = place_named(self.caller, where, known=known)
+        return book.name, scope, lore_shown.scope_in_words(scope)
+
+    def _counts_in(self, name: str) -> str:
+        where = ", ".join(map(lore_shown.scope_in_words, store.attachments(name)))
+        return f"attached to {where}" if where else "attached to nothing"
+
+    def _changes(self, usage: str, access: str) -> tuple[str, tuple[BookChange, ...]]:
+        """The changes of a book that may be removed by now, where the caller may know of them."""
+        text = self.wanted(usage)
+        stored = named.stored_book(text)
+        name = stored.name if stored else text
+        changes = store.book_revisions(name)
+        locks = stored.locks if stored else changes[-1].locks if changes else ""
+        if not changes or not allows(self.caller, locks, "view"):
+            named.book_named(self.caller, text)
+            raise CommandError(f"There are no revisions of a lorebook '{text}'.")
+        if not allows(self.caller, locks, access):
+            raise CommandError(
+                f"You may not change lorebook '{name}': its lock is {locks}. Nothing was changed."
+            )
+        return name, changes
+
+
+_UNNAMED: Final = "book"
+
+
+def _read(content: bytes, file_name: str) -> tuple[str, Lorebook, tuple[str, ...]]:
+    """The text of a file, the book in it, and a notice for each member written twice."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        problem = f"{file_name}: is no UTF-8 text (byte {error.start})"
+        raise FormatError("book", problem) from error
+    data, twice = parse_json(text, kind="book", where=file_name)
+    return text, read_book(data), twice

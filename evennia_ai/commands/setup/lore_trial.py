@@ -1,0 +1,131 @@
+"""What lore an NPC would have in mind if somebody said something now, and why not the rest."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from evennia_ai.commands.setup.lore_locks import allows
+from evennia_ai.commands.setup.lore_named import split, stored_book
+from evennia_ai.commands.strict import CommandError
+from evennia_ai.compose import Composition
+from evennia_ai.game.npc import AIMixin
+from evennia_ai.lorebook.activation import Activation
+from evennia_ai.lorebook.naming import names_of
+from evennia_ai.lorebook.silence import packed
+from evennia_ai.prompt.columns import WIDTH, clipped, visible, wrapped
+from evennia_ai.prompt.explaining import origins_called
+from evennia_ai.prompt.trace import Verdict
+from evennia_ai.store import lorebooks as store
+
+_MOST_SHOWN: Final = 60
+
+
+def npc_at_hand(caller: Any) -> Any:
+    """The only NPC with a mind where `caller` is."""
+    here = caller.location.contents if caller.location else []
+    npcs: list[Any] = [npc for npc in here if isinstance(npc, AIMixin)]
+    if len(npcs) != 1:
+        there = ", ".join(npc.key for npc in npcs)
+        who = f"There are several NPCs here ({there})" if npcs else "There is no NPC here"
+        raise CommandError(f"{who}; name one: lore/test <npc> = <text>.")
+    return npcs[0]
+
+
+def trial_lines(caller: Any, npc: Any, text: str) -> list[str]:
+    """What `text` would wake in `npc`, said by `caller` here and now; nothing is changed."""
+    made: Composition = npc.ai.preview_composition(text, caller)
+    names = names_of(npc.ai.view().books)
+    hidden = _Hidden(caller)
+    seen = [verdict for verdict in made.lore.touched if not hidden.covers(verdict.item)]
+    awake = [verdict for verdict in _in_order(made.lore, seen) if verdict.kept]
+    others = [verdict for verdict in seen if not verdict.kept]
+    head = f"If {caller.key} said this to {npc.key} now; nothing was changed."
+    lines = [*_indented(head, 0), f"{len(awake)} awake:"]
+    left_out = _left_out(made)
+    for verdict in awake:
+        lines += _judged(verdict, names, late=left_out.get(verdict.item, ""))
+    lines.append(f"{len(others)} concerned and silent:")
+    for verdict in others[:_MOST_SHOWN]:
+        lines += _judged(verdict, names)
+    if len(others) > _MOST_SHOWN:
+        lines.append(f"  and {len(others) - _MOST_SHOWN} more")
+    return [*lines, *_silent(made.lore, hidden)]
+
+
+def item_to_explain(caller: Any, npc: Any, text: str) -> str:
+    """What `text` asks about: `<book>/<entry>` as the label; CommandError where a lock hides it."""
+    book, entry = split(text)
+    stored = stored_book(book) if entry else None
+    item = f"{stored.name}#{entry}" if stored else text
+    hidden = _Hidden(caller)
+    origins = [item, *origins_called(item, names_of(npc.ai.view().books))]
+    if any(hidden.covers(origin) for origin in origins):
+        raise CommandError(f"You may not see '{text}': its lock hides it from you.")
+    return item
+
+
+class _Hidden:
+    """Which entries the locks of books and entries hide from somebody."""
+
+    def __init__(self, caller: Any) -> None:
+        self._caller = caller
+        self._books: dict[str, bool] = {}
+        self._entries: dict[str, frozenset[str]] = {}
+
+    def covers(self, origin: str) -> bool:
+        """Whether the entry of this origin may not be seen."""
+        label = origin.removeprefix("lore:")
+        return any(
+            self.covers_book(label[:at]) or label[at + 1 :] in self._entries[label[:at]]
+            for at, letter in enumerate(label)
+            if letter == "#"
+        )
+
+    def covers_book(self, name: str) -> bool:
+        """Whether the whole book of this name may not be seen."""
+        if name not in self._books:
+            is_stored = name in store.book_names()
+            locks = store.get_book(name).locks if is_stored else ""
+            entries = store.entry_locks(name) if is_stored else {}
+            self._books[name] = not allows(self._caller, locks, "view")
+            self._entries[name] = frozenset(
+                uid for uid, lock in entries.items() if not allows(self._caller, lock, "view")
+            )
+        return self._books[name]
+
+
+def _in_order(lore: Activation, verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """The verdicts, those on active entries in the order of activation."""
+    at = {entry.origin: index for index, entry in enumerate(lore.entries)}
+    return sorted(verdicts, key=lambda verdict: at.get(verdict.item, len(at)))
+
+
+def _judged(verdict: Verdict, names: Mapping[str, str], *, late: str = "") -> Iterator[str]:
+    name = f" ({names[verdict.item]})" if verdict.item in names else ""
+    cost = f", {verdict.tokens} tokens" if verdict.tokens else ""
+    yield from _indented(f"{verdict.item.removeprefix('lore:')}{name}{cost}", 2)
+    yield from _indented(verdict.reason, 6)
+    if late:
+        yield from _indented(f"but left out of the prompt: {late}", 6)
+
+
+def _left_out(made: Composition) -> dict[str, str]:
+    """Why entries that are awake are not in the prompt."""
+    later = [v for v in made.prompt.told if v.stage != "activate" and not v.kept]
+    return {verdict.item: verdict.reason for verdict in reversed(later)}
+
+
+def _silent(lore: Activation, hidden: _Hidden) -> Iterator[str]:
+    touched = {verdict.item for verdict in lore.touched}
+    count = len(lore.verdicts) - len(touched)
+    yield f"{count} more stay silent, and nothing concerns them."
+    for silence in lore.silent:
+        labels = (label for label in silence.labels() if f"lore:{label}" not in touched)
+        seen = [label for label in labels if not hidden.covers(f"lore:{label}")]
+        if seen:
+            uids = packed(label.removeprefix(f"{silence.book}#") for label in seen)
+            line = f"  {silence.book}, {len(seen)} entries: {silence.reason}: {uids}"
+            yield clipped(visible(line), WIDTH)
+
+
+def _indented(text: str, margin: int) -> list[str]:
+    return [" " * margin + line for line in wrapped(text, WIDTH - margin)]

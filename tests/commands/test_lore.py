@@ -1,0 +1,471 @@
+"""The command `lore`, typed by a builder, down to the stored books."""
+
+import json
+
+import pytest
+
+from evennia_ai.lorebook.books import read_book
+from evennia_ai.prompt.components import GAME, Scope
+from evennia_ai.store import lorebooks as store
+from tests.commands.stage import on_screen, one_line
+
+# Each typed line must leave everything as it was and say one line with the words behind it.
+BAD_INPUT = {
+    "lore nobody": "no lorebook 'nobody'; there are harbour",
+    "lore harbour/nobody": "has no entry 'nobody'",
+    "lore harbour/the fery": "near it are harbour#0 (the ferry)",
+    "lore harbour#99": "has no entry '99'",
+    "lore harbour = 9": "the pages 1 to 1, no page 9",
+    "lore harbour = x": "whole number",
+    "lore = harbour": "no '='",
+    "lore harbour/the ferry = new text": "no '='",
+    "lore/create": "Usage",
+    "lore/create harbour": "already",
+    "lore/create HARBOUR": "already",
+    "lore/create moor = a: b": "Usage",
+    "lore/create harbour/the ferry = boat: Again.": "harbour#0 (the ferry) already",
+    "lore/create harbour/THE FERRY = boat: Again.": "already",
+    "lore/create harbour/" + "x" * 500 + " = a: b": "at most 300 characters",
+    "lore/create " + "x" * 201: "1 to 200 printable characters",
+    "lore/edit harbour": "Name an entry",
+    "lore/edit nobody/the ferry": "no lorebook 'nobody'",
+    "lore/edit harbour/the ferry = text": "no '='",
+    "lore/keys harbour/the ferry": "Usage",
+    "lore/keys harbour/the ferry =": "Usage",
+    "lore/keys harbour = a": "Name an entry",
+    "lore/keys harbour/nobody = a": "has no entry",
+    "lore/keys harbour/the ferry = " + "k" * 2000: "1000 characters",
+    "lore/secondary harbour/the ferry =": "Usage",
+    "lore/depth harbour/the ferry": "Usage",
+    "lore/depth harbour/the ferry = -1": "whole number, 0 or more, or off",
+    "lore/depth harbour/the ferry = 2.5": "whole number, 0 or more, or off",
+    "lore/depth harbour/the ferry = ２": "whole number, 0 or more, or off",
+    "lore/depth harbour/the ferry = 999999999999": "whole number, 0 or more",
+    "lore/order harbour/the ferry = high": "whole number",
+    "lore/position harbour/the ferry = sideways": "no position; there are before, after",
+    "lore/position harbour/the ferry = outlet": "outlet:<name>",
+    "lore/position harbour/the ferry = depth:x": "whole number",
+    "lore/set harbour/the ferry = moood 3": "no field of an entry",
+    "lore/set harbour/the ferry = stickyness 3": "near it are sticky",
+    "lore/set harbour/the ferry = keys a, b": "a switch of its own: lore/keys",
+    "lore/set harbour/the ferry = chance 101": "from 0 to 100",
+    "lore/set harbour/the ferry = chance many": "no number",
+    "lore/set harbour/the ferry = sticky 1.5": "whole number, 0 or more",
+    "lore/set harbour/the ferry = sticky -1": "whole number, 0 or more",
+    "lore/set harbour/the ferry = constant perhaps": "neither on nor off",
+    "lore/set harbour/the ferry = role wizard": "one of",
+    "lore/set harbour/the ferry = clock sundial": "one of turns, messages, seconds",
+    "lore/set harbour/the ferry = when night": "no condition",
+    "lore/set harbour/the ferry = when time.part resembles night": "one of is_any",
+    "lore/set harbour/the ferry = sticky": "is 0. To change it",
+    "lore/set harbour/the ferry": "Usage",
+    "lore/enable harbour": "Name an entry",
+    "lore/enable harbour/the ferry = yes": "no '='",
+    "lore/off harbour/nobody": "has no entry",
+    "lore/remove": "Usage",
+    "lore/remove nobody": "no lorebook",
+    "lore/remove harbour/nobody": "has no entry",
+    "lore/remove harbour = yes": "no '='",
+    "lore/attach harbour": "Usage",
+    "lore/attach harbour = moon": "no place for a lorebook",
+    "lore/attach harbour = zone": "Name the zone",
+    "lore/attach harbour = faction:": "Name the faction",
+    "lore/attach harbour = player": "Name the player",
+    "lore/attach harbour = player:Oren": "no player called 'Oren'",
+    "lore/attach harbour = npc:Pim": "has no mind",
+    "lore/attach harbour = npc:nobody": "no NPC called 'nobody'",
+    "lore/attach harbour = room:nowhere": "no room called 'nowhere'",
+    "lore/attach harbour = game:all": "takes no name",
+    "lore/attach nobody = game": "no lorebook",
+    "lore/detach harbour = room": "does not count in",
+    "lore/test": "Usage",
+    "lore/test nobody = Hello.": "no NPC called 'nobody'",
+    "lore/test oren =": "Usage",
+    "lore/why oren": "Usage",
+    "lore/why nobody = harbour#0": "no NPC called 'nobody'",
+    "lore/lint": "Usage",
+    "lore/lint nobody": "no lorebook",
+    "lore/lint harbour = x": "no '='",
+    "lore/revisions nobody": "no lorebook",
+    "lore/revisions harbour = 1": "no '='",
+    "lore/revert harbour": "Usage",
+    "lore/revert harbour = x": "whole number",
+    "lore/revert harbour = 99": "no revision",
+    "lore/revert nobody = 1": "no lorebook",
+    "lore/lock": "Usage",
+    "lore/lock harbour =": "Usage",
+    "lore/lock harbour = edit": "contains no colon",
+    "lore/lock harbour = edit:perm(Admin": "mismatched parentheses",
+    "lore/lock harbour = edit:banana()": "banana",
+    "lore/lock harbour = get:all()": "no access type of lore; there are view and edit",
+    "lore/lock harbour = edit:all();edit:none()": "each access type once",
+    "lore/lock harbour = edit:objtag(a)": "cannot be asked of a lorebook",
+    "lore/lock harbour/nobody = edit:all()": "has no entry",
+    "lore/export nobody": "no lorebook",
+    "lore/export harbour = pdf": "no format; there are v3 and world",
+}
+MISSPELT = (
+    "lore/kyes harbour/the ferry = a",
+    "lore/key/depth harbour/the ferry = a",
+    "lore/re harbour",
+    "lore/e harbour/the ferry",
+    "lore/o harbour/the ferry",
+    "lore/ harbour = 2",
+    "lore//depth harbour/the ferry = 2",
+    "lore /depth harbour/the ferry = 2",
+    "lore/depthh harbour/the ferry = 2",
+    "lore/delete harbour",
+    "lore/l harbour",
+)
+
+
+def book(name="harbour"):
+    """The stored book, as it is read."""
+    return read_book(json.loads(store.get_book(name).source), label=name)
+
+
+def entry(name="the ferry", *, of="harbour"):
+    """The stored entry of this name."""
+    return next(entry for entry in book(of).entries if entry.name == name)
+
+
+def everything():
+    """All that can be changed, to see that it was not."""
+    return [
+        (name, store.get_book(name), store.entry_locks(name), store.attachments(name))
+        for name in store.book_names()
+    ]
+
+
+@pytest.fixture
+def harbour(stage):
+    """A lorebook with one entry, attached to the game."""
+    stage.builds(
+        "lore/create harbour",
+        "lore/create harbour/the ferry = ferry, boat: The ferry sails at dusk.",
+        "lore/attach harbour = game",
+    )
+    return "harbour"
+
+
+def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, harbour):
+    before = everything()
+    for typed, words in BAD_INPUT.items():
+        assert words.lower() in one_line(stage.builds(typed)).lower(), typed
+        assert everything() == before, typed
+
+
+def test_a_misspelt_switch_changes_nothing_and_names_the_switches(stage, harbour):
+    before = everything()
+    for typed in MISSPELT:
+        assert "/" in one_line(stage.builds(typed)), typed
+        assert everything() == before, typed
+
+
+def test_players_do_not_have_the_command(stage, harbour):
+    before = everything()
+    stage.plays("lore/create mine", "lore/off harbour/the ferry")
+    assert everything() == before
+
+
+def test_create_makes_a_book_and_says_that_it_counts_nowhere(stage):
+    told = stage.builds("lore/create harbour")
+    assert "Made lorebook harbour" in told
+    assert "counts nowhere yet" in told
+    assert book().entries == ()
+
+
+def test_create_makes_an_entry_with_its_keys_and_content(stage, harbour):
+    told = stage.builds("lore/create harbour/the toll = toll, /co:in,s/i: Two = coppers: a head.")
+    made = entry("the toll")
+    assert made.keys == ("toll", "/co:in,s/i")
+    assert made.template.source == "Two = coppers: a head."
+    assert "Made harbour#1 (the toll); keys: toll, /co:in,s/i" in told
+
+
+def test_create_makes_the_book_with_its_first_entry(stage):
+    told = stage.builds("lore/create moor/the wolf = wolf: It is grey.")
+    assert "in the new lorebook moor, which counts nowhere yet" in told
+    assert entry("the wolf", of="moor").keys == ("wolf",)
+
+
+def test_a_first_entry_that_is_refused_makes_no_book(stage):
+    assert "at most" in one_line(stage.builds(f"lore/create moor/{'x' * 400} = wolf: It is grey."))
+    assert store.book_names() == ()
+
+
+def test_a_book_whose_name_has_a_slash_can_be_named(stage):
+    store.save_book("a/b", '{"entries": []}', by="Mara")
+    stage.builds("lore/create a/b/c = key: Text.")
+    assert store.book_names() == ("a/b",)
+    assert entry("c", of="a/b").keys == ("key",)
+
+
+def test_the_bare_command_lists_the_books_and_where_they_count(stage, harbour):
+    stage.builds("lore/attach harbour = npc:oren", "lore/create moor")
+    told = stage.builds("lore")
+    assert f"game, npc:#{stage.npc.id} (Oren)" in told
+    assert "nothing" in next(line for line in told.splitlines() if line.startswith("moor"))
+    assert max(len(line) for line in told.splitlines()) <= 78
+
+
+def test_without_books_it_says_how_to_make_one(stage):
+    assert "lore/create" in one_line(stage.builds("lore"))
+
+
+def test_a_book_lists_its_entries_in_pages(stage, harbour):
+    data = json.loads(store.get_book("harbour").source)
+    data["data"]["entries"] += [
+        {**data["data"]["entries"][0], "id": number, "name": f"e{number}", "comment": f"e{number}"}
+        for number in range(10, 55)
+    ]
+    store.save_book("harbour", json.dumps(data), by="Mara")
+    first, second = stage.builds("lore harbour"), stage.builds("lore harbour = 2")
+    assert "e38" in first
+    assert "e39" not in first
+    assert "Page 1 of 2; the next one is: lore harbour = 2" in first
+    assert "e39" in second
+    assert max(len(line) for line in [*first.splitlines(), *second.splitlines()]) <= 78
+
+
+@pytest.mark.parametrize("name", ["harbour/the ferry", "harbour/0", "HARBOUR#The Ferry"])
+def test_an_entry_is_shown_in_full_by_id_or_name(stage, harbour, name):
+    stage.builds("lore/set harbour/0 = sticky 3", "lore/secondary harbour/0 = not any storm")
+    told = stage.builds(f"lore {name}")
+    for words in ("harbour#0 (the ferry), on", "ferry, boat", "storm (not any)", "sticky 3"):
+        assert words in told
+    assert "The ferry sails at dusk." in told
+
+
+def test_a_name_that_two_entries_have_is_asked_back(stage, harbour):
+    stage.builds("lore/create harbour/other = a: b", "lore/set harbour/other = name the ferry")
+    told = one_line(stage.builds("lore harbour/the ferry"))
+    assert "could be harbour#0 (the ferry), harbour#1 (the ferry)" in told
+
+
+CHANGES = {
+    "lore/keys harbour/the ferry = barge": ("keys", "ferry, boat", "barge"),
+    "lore/keys harbour/the ferry = off": ("keys", "ferry, boat", "none"),
+    "lore/secondary harbour/the ferry = all sail, oar": (
+        "secondary keys",
+        "any: none",
+        "all: sail, oar",
+    ),
+    "lore/depth harbour/the ferry = 3": ("place", "after", "depth 3, system"),
+    "lore/order harbour/the ferry = -5": ("order", "100", "-5"),
+    "lore/position harbour/the ferry = before": ("place", "after", "before"),
+    "lore/position harbour/the ferry = note_top": ("place", "after", "note_top"),
+    "lore/position harbour/the ferry = outlet:harbour news": (
+        "place",
+        "after",
+        "outlet harbour news",
+    ),
+    "lore/position harbour/the ferry = after:goals": ("place", "after", "after goals"),
+    "lore/set harbour/the ferry = name the boat": ("name", "the ferry", "the boat"),
+    "lore/set harbour/the ferry = chance 50": ("chance", "100", "50"),
+    "lore/set harbour/the ferry = sticky 3": ("sticky", "0", "3"),
+    "lore/set harbour/the ferry = clock messages": ("clock", "unused", "unused"),
+    "lore/set harbour/the ferry = group a, b": ("group", "none", "a, b"),
+    "lore/set harbour/the ferry = constant yes": ("constant", "off", "on"),
+    "lore/set harbour/the ferry = case_sensitive off": ("case_sensitive", "", "off"),
+    "lore/set harbour/the ferry = scan_depth 2": ("scan_depth", "", "2"),
+    "lore/set harbour/the ferry = zones coast, !moor": ("zones", "none", "has_any coast"),
+    "lore/set harbour/the ferry = when time.hour at_least 18; time.part is_any night": (
+        "when",
+        "none",
+        "time.hour at_least 18",
+    ),
+    "lore/off harbour/the ferry": ("state", "on", "off"),
+}
+
+
+@pytest.mark.parametrize("typed", CHANGES)
+def test_a_change_says_what_was_and_what_is(stage, harbour, typed):
+    what, before, after = CHANGES[typed]
+    told = one_line(stage.builds(typed))
+    assert f": {what} before: {before}" in told
+    assert f"{after}" in told.split("; now: ", 1)[1]
+    assert "Revision 3." in told
+    assert store.get_book("harbour").revision == 3
+
+
+def test_what_is_set_is_what_the_entry_says(stage, harbour):
+    stage.builds(
+        "lore/depth harbour/0 = 2",
+        "lore/set harbour/0 = chance 40",
+        "lore/set harbour/0 = cooldown 4",
+        "lore/set harbour/0 = role user",
+        "lore/set harbour/0 = group news",
+        "lore/off harbour/0",
+    )
+    made = entry()
+    assert (made.position, made.depth, made.role) == ("depth", 2, "user")
+    assert (made.chance, made.timing.cooldown, made.enabled) == (40, 4, False)
+    assert made.grouping.names == ("news",)
+
+
+def test_default_takes_a_field_back(stage, harbour):
+    stage.builds("lore/set harbour/0 = scan_depth 2", "lore/set harbour/0 = scan_depth default")
+    assert entry().scan_depth is None
+
+
+def test_depth_off_leads_out_of_the_history(stage, harbour):
+    stage.builds("lore/depth harbour/0 = 2", "lore/depth harbour/0 = off")
+    assert (entry().position, entry().depth) == ("after", None)
+
+
+def test_the_same_value_again_changes_nothing(stage, harbour):
+    for typed in (
+        "lore/keys harbour/0 = ferry, boat",
+        "lore/enable harbour/0",
+        "lore/position harbour/0 = after",
+        "lore/depth harbour/0 = off",
+        "lore/set harbour/0 = sticky 0",
+    ):
+        told = one_line(stage.builds(typed))
+        assert "so already" in told, typed
+        assert "nothing was changed" in told, typed
+    assert store.get_book("harbour").revision == 2
+
+
+def test_a_decorator_in_the_content_is_changed_with_its_field(stage, harbour):
+    stage.builds("lore/create harbour/fog = fog: @@depth 5", "lore/depth harbour/fog = 2")
+    assert entry("fog").depth == 2
+
+
+def test_what_nobody_here_knows_is_kept_by_an_edit(stage):
+    source = {"name": "b", "odd": [1], "entries": [{"id": 7, "keys": ["a"], "content": "x"}]}
+    source["entries"][0].update(enabled=True, insertion_order=1, extensions={"other": {"a": 1}})
+    store.save_book("b", json.dumps(source), by="Mara")
+    stage.builds("lore/keys b/7 = c")
+    kept = json.loads(store.get_book("b").source)
+    assert kept["odd"] == [1]
+    assert kept["entries"][0]["extensions"]["other"] == {"a": 1}
+
+
+def test_removing_an_entry_keeps_the_ids_and_locks_of_the_others(stage):
+    entries = [{"keys": [k], "content": k, "enabled": True, "insertion_order": 1} for k in "abc"]
+    store.save_book("b", json.dumps({"entries": entries}), by="Mara")
+    stage.builds("lore/lock b/2 = edit:all()", "lore/lock b/1 = view:all()")
+    told = one_line(stage.builds("lore/remove b/1"))
+    assert "Removed b#1; lore/revert b = 1 brings it back. Revision 2." in told
+    assert [(e.uid, e.keys) for e in book("b").entries] == [("0", ("a",)), ("2", ("c",))]
+    assert store.entry_locks("b") == {"2": "edit:all()"}
+
+
+def test_removing_a_book_asks_and_no_keeps_it(stage, harbour):
+    assert "stays" in stage.builds("lore/remove harbour", "n")
+    assert store.book_names() == ("harbour",)
+
+
+def test_a_removed_book_comes_back_by_revert(stage, harbour):
+    assert "Removed lorebook harbour" in stage.builds("lore/remove harbour", "yes")
+    assert store.book_names() == ()
+    told = one_line(stage.builds("lore/revert harbour = 2"))
+    assert "it has 1 entries; attached to nothing" in told.lower()
+    assert entry().keys == ("ferry", "boat")
+
+
+def test_a_book_that_was_changed_while_the_builder_was_asked_stays(stage, harbour):
+    stage.builds("lore/remove harbour")
+    store.save_book("harbour", '{"entries": []}', by="Tam")
+    assert "changed by Tam" in stage.builds("yes")
+    assert store.book_names() == ("harbour",)
+
+
+@pytest.mark.parametrize(
+    ("written", "kind"),
+    [
+        ("game", "game"),
+        ("@zone:Coast", "zone"),
+        ("room", "room"),
+        ("room:harbour", "room"),
+        ("npc:oren", "npc"),
+        ("faction:Smugglers", "faction"),
+        ("player:pim", "player"),
+    ],
+)
+def test_a_book_is_attached_and_detached(stage, written, kind):
+    refs = {"game": "", "zone": "coast", "room": str(stage.room.id), "npc": str(stage.npc.id)}
+    refs |= {"faction": "smugglers", "player": str(stage.player.id)}
+    stage.builds("lore/create b")
+    assert "from now on" in one_line(stage.builds(f"lore/attach b = {written}"))
+    assert store.attachments("b") == (Scope(kind=kind, ref=refs[kind]),)
+    assert "already" in one_line(stage.builds(f"lore/attach b = {written}"))
+    assert "no longer" in one_line(stage.builds(f"lore/detach b = {written}"))
+    assert store.attachments("b") == ()
+
+
+def test_a_book_of_somebody_who_is_gone_can_be_detached(stage, harbour):
+    store.attach("harbour", Scope(kind="npc", ref="99999"), by="Mara")
+    assert "npc:#99999 (gone)" in stage.builds("lore")
+    stage.builds("lore/detach harbour = npc:#99999")
+    assert store.attachments("harbour") == (GAME,)
+
+
+def test_revisions_say_who_did_what(stage, harbour):
+    stage.builds("lore/keys harbour/0 = barge")
+    told = stage.builds("lore/revisions harbour")
+    assert "created by Mara" in told
+    assert told.count("updated by Mara") == 2
+    assert "new: #0" in told
+    assert "changed: #0" in told
+
+
+def test_revert_brings_an_earlier_text_back(stage, harbour):
+    stage.builds("lore/keys harbour/0 = barge")
+    told = one_line(stage.builds("lore/revert harbour = 2"))
+    assert "is what it was at revision 2; before it was revision 3, this is revision 4" in told
+    assert entry().keys == ("ferry", "boat")
+    assert "nothing was changed" in one_line(stage.builds("lore/revert harbour = 4"))
+
+
+def test_lint_tells_what_is_doubtful(stage, harbour):
+    assert "Nothing about lorebook harbour is doubtful" in stage.builds("lore/lint harbour")
+    stage.builds("lore/keys harbour/0 = off")
+    assert "entry 0:" in stage.builds("lore/lint harbour")
+
+
+def test_help_names_every_switch(stage):
+    from evennia_ai.commands.setup.lore import CmdLore
+    from evennia_ai.commands.setup.lore_fields import FIELDS
+
+    told = CmdLore().get_help(stage.builder, None)
+    for switch in [verb for verb in CmdLore.verbs if verb]:
+        assert f"\n      {switch:9} - " in told, switch
+    for field in FIELDS:
+        assert f" {field}" in told, field
+
+
+HOSTILE = "|rred|n |lclook|ltgo|le {x} $eval(1+1) \x1b[2J\u202e"
+
+
+def test_hostile_text_in_a_book_is_shown_and_not_obeyed(stage):
+    one = {"id": 1, "name": HOSTILE, "comment": HOSTILE, "keys": [HOSTILE], "content": HOSTILE}
+    one.update(enabled=True, insertion_order=1, extensions={})
+    twin = {**one, "id": 2, "keys": ["oren"], "constant": True}
+    store.save_book("b", json.dumps({"name": HOSTILE, "entries": [one, twin]}), by="|rTam")
+    sent = stage.sent(
+        stage.builder,
+        "lore",
+        "lore b",
+        "lore b/1",
+        f"lore b/{HOSTILE}",
+        "lore/keys b/1 = |rred|n {x}",
+        "lore/revisions b",
+        "lore/lint b",
+        "lore/attach b = game",
+        "lore/test oren = Hello |rOren|n {x}",
+        "lore/why oren = b#2",
+    )
+    assert "\x1b" not in sent
+    assert "\u202e" not in sent
+    assert "|lc" not in on_screen(sent)
+    assert "|rred|n" in on_screen(sent)
+    assert "{x}" in on_screen(sent)
+
+
+def test_a_stray_switch_less_value_shows_a_page_and_changes_nothing(stage, harbour):
+    before = everything()
+    assert "Lorebook harbour, revision 2" in stage.builds("lore harbour = 1")
+    assert everything() == before

@@ -1,0 +1,124 @@
+"""The line editor of `lore/edit`: saving, conflicts, reloads, locks."""
+
+import json
+
+import pytest
+from evennia.utils import eveditor
+
+from evennia_ai.lorebook.books import read_book
+from evennia_ai.store import lorebooks as store
+from tests.commands.stage import on_screen
+
+
+@pytest.fixture
+def harbour(stage):
+    """A book with one entry."""
+    stage.builds("lore/create harbour/the ferry = ferry: It sails at dusk.")
+
+
+def content():
+    """What the entry says now."""
+    return stored().entries[0].template.source
+
+
+def stored():
+    return read_book(json.loads(store.get_book("harbour").source), label="harbour")
+
+
+def by_tam():
+    """Tam changes the book meanwhile."""
+    source = store.get_book("harbour").source
+    store.save_book("harbour", source.replace("It sails", "Tam says: it sails"), by="Tam")
+
+
+def after_reload(stage):
+    """Forget what a reload forgets, and have the builder type on."""
+    stage.builder.ndb._eveditor = None
+
+
+def test_the_editor_opens_with_the_text_and_saves_what_was_typed(stage, harbour):
+    assert "It sails at dusk." in stage.builds("lore/edit harbour/the ferry")
+    told = stage.builds("Never in fog.", ":w", ":q")
+    assert "Saved harbour#0 (the ferry) as revision 2." in told
+    assert content() == "It sails at dusk.\nNever in fog."
+
+
+def test_decorators_are_edited_with_the_text(stage, harbour):
+    stage.builds("lore/edit harbour/0", ":DD", "@@depth 3", "At dusk.", ":wq")
+    assert (stored().entries[0].depth, content().strip()) == (3, "At dusk.")
+    assert "@@depth 3" in stage.builds("lore/edit harbour/0", ":q")
+
+
+def test_what_is_not_saved_is_not_stored(stage, harbour):
+    stage.builds("lore/edit harbour/0", "And more.", ":q!")
+    assert content() == "It sails at dusk."
+
+
+def test_create_without_a_text_opens_the_editor(stage, harbour):
+    stage.builds("lore/create harbour/fog = fog", "It is thick.", ":wq")
+    assert stored().entries[1].template.source.strip() == "It is thick."
+
+
+def test_saving_over_somebody_elses_change_is_refused_and_said(stage, harbour):
+    stage.builds("lore/edit harbour/0", "And mine.")
+    by_tam()
+    told = stage.builds(":w")
+    assert "Not saved" in told
+    assert "changed by Tam" in told
+    assert content() == "Tam says: it sails at dusk."
+
+
+def test_saving_twice_is_no_conflict_with_oneself(stage, harbour):
+    told = stage.builds("lore/edit harbour/0", "One.", ":w", "Two.", ":wq")
+    assert "Not saved" not in told
+    assert content() == "It sails at dusk.\nOne.\nTwo."
+
+
+def test_the_editor_survives_a_reload_and_saves(stage, harbour):
+    stage.builds("lore/edit harbour/0", "Before the reload.")
+    after_reload(stage)
+    stage.builds("After it.", ":wq")
+    assert content() == "It sails at dusk.\nBefore the reload.\nAfter it."
+
+
+def test_a_conflict_is_told_after_a_reload_too(stage, harbour):
+    stage.builds("lore/edit harbour/0", "Mine.")
+    after_reload(stage)
+    by_tam()
+    assert "changed by Tam" in stage.builds("More.", ":w")
+    assert content() == "Tam says: it sails at dusk."
+
+
+def test_saving_an_entry_of_a_book_that_was_removed_says_so(stage, harbour):
+    stage.builds("lore/edit harbour/0", "Mine.")
+    store.remove_book("harbour", by="Tam")
+    assert "no lorebook 'harbour'" in stage.builds(":w")
+    assert store.book_names() == ()
+
+
+def test_a_lock_that_was_set_meanwhile_refuses_the_saving(stage, harbour):
+    stage.builds("lore/edit harbour/0", "Mine.")
+    store.set_entry_locks("harbour", "0", "edit:perm(Admin)", by="Ada")
+    assert "may not change" in stage.builds(":w")
+    assert content() == "It sails at dusk."
+
+
+def test_leaving_the_editor_leaves_nothing_behind(stage, harbour):
+    stage.builds("lore/edit harbour/0", ":q")
+    names = {attribute.key for attribute in stage.builder.attributes.all()}
+    assert not {"edited_lore", "_eveditor_saved", "_eveditor_buffer_temp"} & names
+    assert not stage.builder.cmdset.has(eveditor.EvEditorCmdSet)
+
+
+def test_colour_codes_in_the_editor_are_shown_as_text(stage, harbour):
+    stage.builds("lore/create harbour/odd = odd: |rred|n {x}")
+    assert "|rred|n {x}" in on_screen(stage.sent(stage.builder, "lore/edit harbour/odd"))
+
+
+@pytest.mark.parametrize("leaving", [[":wq"], [":q", "y"]])
+def test_what_could_not_be_saved_is_shown_when_the_editor_is_left(stage, harbour, leaving):
+    stage.builds("lore/edit harbour/0", "My |rlong|n line.")
+    by_tam()
+    told = stage.builds(*leaving)
+    assert "changed by Tam" in told
+    assert told.rstrip().endswith("It sails at dusk.\nMy |rlong|n line.")

@@ -1,0 +1,157 @@
+"""`lore/import` and `lore/export`: books in the game's one folder."""
+
+import json
+
+import pytest
+from django.test import override_settings
+
+from evennia_ai.lorebook.books import read_book
+from evennia_ai.store import lorebooks as store
+from tests.commands.stage import one_line
+
+WORLD = {
+    "entries": {
+        "0": {
+            "uid": 0,
+            "key": ["ferry"],
+            "keysecondary": [],
+            "comment": "the ferry",
+            "content": "It sails at dusk.",
+            "constant": False,
+            "selective": True,
+            "order": 50,
+            "position": 4,
+            "depth": 2,
+            "disable": False,
+            "unknown": {"kept": [1, None]},
+        }
+    }
+}
+BAD_FILES = {
+    "broken.json": (b"{", "JSON"),
+    "list.json": (b"[]", "must be an object"),
+    "nan.json": (b'{"entries": [], "a": NaN}', "NaN"),
+    "empty.json": (b"", "JSON"),
+    "latin.json": (b'{"name": "\xe9", "entries": []}', "UTF-8"),
+    "card.json": (b'{"spec": "chara_card_v2", "data": {}}', "entries"),
+    "novel.json": (b'{"lorebookVersion": 5, "entries": []}', "NovelAI"),
+    "entry.json": (b'{"entries": [{"keys": "no list"}]}', "keys"),
+    "deep.json": (b'{"entries":' * 50_000, "deep"),
+}
+OTHER_FILES = ("../secret", "..", "books/b.json", "/etc/passwd", "link.json", "nothing", "*.json")
+
+
+@pytest.fixture
+def folder(stage, tmp_path):
+    books = tmp_path / "books"
+    books.mkdir()
+    (books / "world.json").write_text(json.dumps(WORLD), encoding="utf-8")
+    (tmp_path / "secret.json").write_text(json.dumps(WORLD), encoding="utf-8")
+    with override_settings(EVENNIA_AI_CARD_FOLDER=str(books)):
+        yield books
+
+
+def book(name):
+    return read_book(json.loads(store.get_book(name).source), label=name)
+
+
+def test_import_keeps_the_file_to_the_letter(stage, folder):
+    told = stage.builds("lore/import world")
+    assert "Imported lorebook world, 1 entries, revision 1 (new)" in told
+    assert store.get_book("world").source == (folder / "world.json").read_text()
+
+
+def test_import_under_another_name(stage, folder):
+    stage.builds("lore/import world.json = The harbour")
+    assert store.book_names() == ("The harbour",)
+
+
+def test_import_again_changes_nothing(stage, folder):
+    assert "nothing was changed" in stage.builds("lore/import world", "lore/import world")
+    assert store.get_book("world").revision == 1
+
+
+def test_import_over_a_book_is_a_revision_of_it(stage, folder):
+    stage.builds("lore/create World")
+    assert "revision 2 (revision 1 before)" in stage.builds("lore/import world")
+    assert store.book_names() == ("World",)
+    stage.builds("lore/revert world = 1")
+    assert book("World").entries == ()
+
+
+def test_import_over_a_book_with_a_lock_is_refused(stage, folder):
+    stage.builds("lore/create world")
+    store.set_book_locks("world", "edit:perm(Admin)", by="Ada")
+    assert "may not change" in one_line(stage.builds("lore/import world"))
+    assert book("world").entries == ()
+
+
+def test_import_over_a_book_with_a_locked_entry_is_refused(stage, folder):
+    stage.builds("lore/import world")
+    store.set_entry_locks("world", "0", "edit:perm(Admin)", by="Ada")
+    (folder / "other.json").write_text('{"entries": []}')
+    assert "may not change all" in one_line(stage.builds("lore/import other = world"))
+    assert len(book("world").entries) == 1
+
+
+def test_import_without_a_file_lists_the_folder(stage, folder):
+    assert "world.json" in stage.builds("lore/import")
+    assert store.book_names() == ()
+
+
+def test_a_bad_file_gets_one_clear_line_and_stores_nothing(stage, folder):
+    for name, (content, words) in BAD_FILES.items():
+        (folder / name).write_bytes(content)
+        assert words.lower() in one_line(stage.builds(f"lore/import {name}")).lower(), name
+        assert store.book_names() == (), name
+
+
+def test_import_reads_no_file_outside_its_folder(stage, folder):
+    (folder / "link.json").symlink_to(folder.parent / "secret.json")
+    for name in OTHER_FILES:
+        assert one_line(stage.builds(f"lore/import {name}")), name
+        assert store.book_names() == (), name
+
+
+def test_a_member_that_is_there_twice_is_told(stage, folder):
+    (folder / "twice.json").write_text('{"name": "a", "name": "b", "entries": []}')
+    assert "note: member 'name' is there twice" in stage.builds("lore/import twice")
+
+
+def test_export_writes_the_book_to_the_letter_and_never_over_a_file(stage, folder):
+    stage.builds("lore/import world")
+    assert "to world-2.json" in stage.builds("lore/export world")
+    assert "to world-3.json" in stage.builds("lore/export world")
+    assert (folder / "world-2.json").read_text() == (folder / "world.json").read_text()
+
+
+@pytest.mark.parametrize("name", ["../../evil", "/etc/passwd", "a b|c", "...", "|r"])
+def test_a_book_with_an_odd_name_is_exported_into_the_folder_alone(stage, folder, name):
+    store.save_book(name, '{"entries": []}', by="Mara")
+    before = {path.name for path in folder.parent.rglob("*")}
+    stage.builds(f"lore/export {name}")
+    (written,) = {path.name for path in folder.parent.rglob("*")} - before
+    assert (folder / written).read_text() == '{"entries": []}'
+    assert not set(written) & set("/\\|. ") - {"."}
+
+
+def test_export_does_not_follow_a_link(stage, folder):
+    stage.builds("lore/create moor")
+    (folder / "moor.json").symlink_to(folder.parent / "elsewhere.json")
+    stage.builds("lore/export moor")
+    assert not (folder.parent / "elsewhere.json").exists()
+    assert (folder / "moor-2.json").exists()
+
+
+def test_export_converts_and_the_way_back_loses_nothing(stage, folder):
+    stage.builds("lore/import world", "lore/export world = v3")
+    converted = json.loads((folder / "world-2.json").read_text())
+    assert converted["spec"] == "lorebook_v3"
+    stage.builds("lore/import world-2 = back", "lore/export back = world")
+    assert json.loads((folder / "back.json").read_text()) == WORLD
+
+
+def test_export_into_a_folder_that_is_not_there_says_so(stage, folder):
+    stage.builds("lore/create moor")
+    with override_settings(EVENNIA_AI_CARD_FOLDER=str(folder / "gone")):
+        assert "Nothing can be written" in one_line(stage.builds("lore/export moor"))

@@ -1,0 +1,153 @@
+"""Who may see and change lorebooks and their entries."""
+
+import pytest
+
+from evennia_ai.store import lorebooks as store
+from tests.commands.stage import one_line
+
+SECRET = "The wreck was no accident."
+# What a builder who may see but not change the book, or not the entry, types in vain.
+CHANGES = (
+    "lore/create harbour/more = a: b",
+    "lore/edit harbour/the wreck",
+    "lore/keys harbour/the wreck = a",
+    "lore/secondary harbour/the wreck = a",
+    "lore/depth harbour/the wreck = 2",
+    "lore/order harbour/the wreck = 2",
+    "lore/position harbour/the wreck = before",
+    "lore/set harbour/the wreck = sticky 2",
+    "lore/off harbour/the wreck",
+    "lore/enable harbour/the wreck",
+    "lore/remove harbour/the wreck",
+    "lore/remove harbour",
+    "lore/attach harbour = zone:coast",
+    "lore/detach harbour = game",
+    "lore/revert harbour = 1",
+    "lore/lock harbour = off",
+    "lore/lock harbour/the wreck = off",
+)
+LOOKS = (
+    "lore harbour",
+    "lore harbour/the wreck",
+    "lore/lint harbour",
+    "lore/revisions harbour",
+    "lore/export harbour",
+    "lore/lock harbour",
+)
+
+
+def everything():
+    return [
+        (name, store.get_book(name), store.entry_locks(name), store.attachments(name))
+        for name in store.book_names()
+    ]
+
+
+@pytest.fixture
+def harbour(stage):
+    """A book that counts in the game; the builder is Mara, the admin is Ada."""
+    stage.admin = stage.person("Ada", permission="Admin")
+    stage.builds(
+        f"lore/create harbour/the wreck = wreck: {SECRET}",
+        "lore/create harbour/the ferry = ferry: At dusk.",
+        "lore/attach harbour = game",
+    )
+
+
+def locked(stage, typed):
+    """Let Ada type it."""
+    return stage.sent(stage.admin, typed)
+
+
+def test_a_book_that_may_not_be_changed_is_not_changed(stage, harbour):
+    locked(stage, "lore/lock harbour = edit:perm(Admin)")
+    before = everything()
+    for typed in CHANGES:
+        assert "may not change" in one_line(stage.builds(typed)), typed
+        assert everything() == before, typed
+    assert SECRET in stage.builds("lore harbour/the wreck")
+
+
+def test_an_entry_that_may_not_be_changed_is_not_changed(stage, harbour):
+    locked(stage, "lore/lock harbour/the wreck = edit:perm(Admin)")
+    before = everything()
+    allowed = ("create", "attach", "detach", "lock harbour =")
+    for typed in CHANGES:
+        if not any(word in typed for word in allowed):
+            assert "may not change" in one_line(stage.builds(typed)), typed
+            assert everything() == before, typed
+    assert "now: a." in stage.builds("lore/keys harbour/the ferry = a")
+
+
+def test_a_book_that_may_not_be_seen_is_not_there(stage, harbour):
+    locked(stage, "lore/lock harbour = view:perm(Admin);edit:perm(Admin)")
+    before = everything()
+    assert "no lorebooks yet" in stage.builds("lore")
+    for typed in (*LOOKS, *CHANGES):
+        told = one_line(stage.builds(typed))
+        assert "no lorebook 'harbour'" in told or "may not" in told, typed
+        assert SECRET not in told
+        assert everything() == before, typed
+    assert SECRET in stage.sent(stage.admin, "lore harbour/the wreck")
+
+
+def test_an_entry_that_may_not_be_seen_is_left_out(stage, harbour):
+    locked(stage, "lore/lock harbour/the wreck = view:perm(Admin)")
+    told = stage.builds("lore harbour")
+    assert "the wreck" not in told
+    assert "1 entries, 1 more are hidden" in told
+    assert "has no entry" in stage.builds("lore harbour/the wreck")
+    assert "may not see all" in stage.builds("lore/export harbour")
+    trial = stage.builds("lore/test oren = The wreck and the ferry?")
+    assert "the ferry" in trial
+    assert "the wreck (" not in trial
+    assert "harbour#0" not in trial
+
+
+@pytest.mark.parametrize("item", ["harbour#0", "the wreck", "lore:harbour#0", "harbour/the wreck"])
+@pytest.mark.parametrize("what", ["harbour", "harbour/the wreck"])
+@pytest.mark.parametrize("command", ["lore", "ai"])
+def test_why_does_not_tell_of_what_may_not_be_seen(stage, harbour, item, what, command):
+    locked(stage, f"lore/lock {what} = view:perm(Admin)")
+    told = one_line(stage.builds(f"{command}/why oren = {item}"))
+    assert "may not see" in told
+    assert SECRET not in told
+
+
+def test_a_lock_that_says_nothing_of_viewing_hides_nothing(stage, harbour):
+    locked(stage, "lore/lock harbour = edit:perm(Admin)")
+    assert "harbour" in stage.builds("lore")
+
+
+def test_a_superuser_passes_every_lock(stage, harbour):
+    locked(stage, "lore/lock harbour = view:false();edit:false()")
+    assert "no lorebook" in stage.sent(stage.admin, "lore harbour")
+    stage.admin.locks.lock_bypass = True
+    assert "Lorebook harbour" in stage.sent(stage.admin, "lore harbour")
+
+
+def test_a_lock_is_shown_set_and_taken_away(stage, harbour):
+    assert "has no lock" in stage.builds("lore/lock harbour")
+    told = one_line(stage.builds("lore/lock harbour = edit:perm(Builder);view:all()"))
+    assert "lock before: none; now: edit:perm(Builder);view:all()" in told
+    assert "edit:perm(Builder);view:all()" in stage.builds("lore/lock harbour", "lore harbour")
+    assert "now: none" in stage.builds("lore/lock harbour = off")
+    assert store.get_book("harbour").locks == ""
+
+
+def test_who_locks_himself_out_is_told_so(stage, harbour):
+    told = one_line(stage.builds("lore/lock harbour = edit:perm(Admin)"))
+    assert "You may not change it any more" in told
+
+
+def test_a_lock_function_that_fails_lets_nobody_in(stage, harbour):
+    store.set_book_locks("harbour", "view:gone_from_the_game()", by="Ada")
+    assert "no lorebook 'harbour'" in one_line(stage.builds("lore harbour"))
+
+
+def test_the_lock_of_a_removed_book_keeps_it_from_coming_back(stage, harbour):
+    locked(stage, "lore/lock harbour = edit:perm(Admin)")
+    stage.sent(stage.admin, "lore/remove harbour", "yes")
+    assert store.book_names() == ()
+    assert "may not change" in one_line(stage.builds("lore/revert harbour = 3"))
+    assert store.book_names() == ()

@@ -1,0 +1,132 @@
+"""`lore/test` and `lore/why`: what would wake, and why the rest would not."""
+
+import pytest
+
+from evennia_ai import models
+from tests.commands.stage import one_line
+
+
+@pytest.fixture
+def harbour(stage):
+    """Three entries that Oren knows: one to wake, one with a filter, one nobody speaks of."""
+    stage.builds(
+        "lore/create harbour/the ferry = ferry, boat: The ferry sails at dusk.",
+        "lore/create harbour/the toll = toll: Two coppers a head.",
+        "lore/secondary harbour/the toll = all toll, night",
+        "lore/create harbour/the wreck = wreck: Nobody speaks of it.",
+        "lore/attach harbour = npc:oren",
+    )
+
+
+def flat(text):
+    """The text without its line breaks."""
+    return " ".join(text.split())
+
+
+def test_what_would_wake_is_told_with_its_key_and_where_it_stands(stage, harbour):
+    told = stage.builds("lore/test When does the ferry sail?")
+    assert "1 awake:" in told
+    assert "harbour#0 (the ferry), 7 tokens" in told
+    assert "key 'ferry' in the event at 14-19" in told
+    assert "budget" in told
+
+
+def test_what_is_concerned_and_silent_says_why(stage, harbour):
+    told = flat(stage.builds("lore/test Is there a toll?"))
+    assert "harbour#1 (the toll) key 'toll' in the event" in told
+    assert "'night' missing" in told
+
+
+def test_the_others_are_counted_and_told_in_bulk(stage, harbour):
+    told = flat(stage.builds("lore/test Is there a toll?"))
+    assert "2 more stay silent" in told
+    assert "harbour, 2 entries: no key in the newest 4 messages: 0,2" in told
+
+
+def test_a_parent_is_named(stage, harbour):
+    stage.builds("lore/create harbour/dusk = dusk: At dusk the lamps are lit.")
+    told = flat(stage.builds("lore/test When does the ferry sail?"))
+    assert "2 awake" in told
+    assert "harbour#0" in told.split("harbour#3 (dusk)")[1].split("silent")[0]
+
+
+def test_chances_groups_and_timers_are_told(stage, harbour):
+    stage.builds(
+        "lore/set harbour/the wreck = chance 0",
+        "lore/set harbour/the ferry = delay 9",
+        "lore/create harbour/gull = gull: White.",
+        "lore/create harbour/tern = gull: Whiter.",
+        "lore/set harbour/gull = group birds",
+        "lore/set harbour/tern = group birds",
+    )
+    told = flat(stage.builds("lore/test A gull, a ferry, a wreck."))
+    assert "of a chance of 0 %" in told
+    assert "delay: sleeps until 9 turns" in told
+    assert "group 'birds'" in told.split("concerned and silent")[1]
+    assert "won group 'birds' of 2" in told
+
+
+def test_an_npc_may_be_named(stage, harbour):
+    assert "If Mara said this to Oren" in stage.builds("lore/test oren = The ferry?")
+
+
+def test_without_an_npc_here_one_is_asked_for(stage, harbour):
+    stage.npc.location = None
+    assert "There is no NPC here; name one" in one_line(stage.builds("lore/test The ferry?"))
+    stage.npc.location = stage.room
+
+
+def test_looking_writes_nothing_and_leaves_no_timer(stage, harbour):
+    stage.builds("lore/set harbour/the ferry = sticky 3")
+
+    def counted():
+        tables = (models.Record, models.Turn, models.Conversation, models.LoreState)
+        return [table.objects.count() for table in tables]
+
+    before = counted()
+    stage.builds("lore/test The ferry?", "lore/test The ferry?", "lore/why oren = the ferry")
+    assert counted() == before
+    assert "sticky" not in stage.builds("lore/test Good day.")
+
+
+@pytest.mark.parametrize("item", ["harbour#0", "harbour/the ferry", "lore:harbour#0", "the ferry"])
+def test_why_knows_an_entry_by_label_and_by_name(stage, harbour, item):
+    with stage.model("At dusk."):
+        stage.player.at_say("Oren, when does the ferry sail?")
+        stage.waited()
+        told = stage.builds(f"lore/why oren = {item}")
+        assert "lore:harbour#0 (the ferry)" in told
+        assert "key 'ferry'" in told
+        assert "The ferry sails at dusk." in told
+        assert stage.builds(f"ai/why oren = {item.replace('/', '#')}") == told
+
+
+def test_why_of_a_silent_entry_says_that_no_key_was_found(stage, harbour):
+    with stage.model("Good day."):
+        stage.player.at_say("Oren, good day.")
+        stage.waited()
+        assert "no key in" in stage.builds("ai/why oren = the wreck")
+
+
+def test_an_ambiguous_name_lists_the_candidates(stage, harbour):
+    stage.builds("lore/create moor/the ferry = x: y", "lore/attach moor = game")
+    told = stage.builds("ai/why oren = the ferry")
+    assert "could be" in told
+    assert "lore:harbour#0" in told
+    assert "lore:moor#0" in told
+
+
+def test_the_prompt_s_own_budget_is_told_too(stage, harbour):
+    stage.builds("component/off dynamic_context")
+    told = flat(stage.builds("lore/test The ferry?"))
+    assert "1 awake" in told
+    assert "but left out of the prompt: component dynamic_context is disabled" in told
+
+
+def test_every_line_fits_the_screen(stage, harbour):
+    stage.builds(
+        "lore/create harbour/" + "long name " * 20 + " = ferry: x",
+        "lore/keys harbour/the toll = " + ", ".join(f"toll {n}" for n in range(50)),
+    )
+    told = stage.builds("lore/test The ferry, toll 7?", "lore harbour", "lore harbour/the toll")
+    assert max(map(len, told.splitlines())) <= 78
