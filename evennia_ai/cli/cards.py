@@ -5,9 +5,10 @@ from typing import Any
 
 from evennia_ai.cards.card import Card, greetings, notes_in
 from evennia_ai.cards.components import character_book
-from evennia_ai.cli.lore import findings_of
+from evennia_ai.cli.lore import told
 from evennia_ai.cli.output import write_json, write_lines
 from evennia_ai.cli.refusals import FINDING
+from evennia_ai.lorebook.lints import lints
 from evennia_ai.prompt.columns import WIDTH, visible, wrapped
 from evennia_ai.scenario.files import card_file
 
@@ -31,7 +32,7 @@ def lint(path: Path) -> int:
     """Print what the author should know of the card, its book and entries that never wake."""
     card = card_file(path)
     book = character_book(card, trust="imported")
-    of_book = findings_of(book) if book else ()
+    of_book = told(lints(book)) if book else ()
     findings = [*card.notices, *(f"lorebook: {finding}" for finding in of_book)]
     write_lines(visible(f"{path}: {finding}") for finding in findings)
     return FINDING if findings else 0

@@ -1,6 +1,7 @@
 """The commands of `evennia-ai` and their options; each only translates."""
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -25,8 +26,8 @@ def evennia_ai(context: click.Context) -> None:
 def compose(files: tuple[Path, ...], as_json: bool, item: str | None, jsonl: bool) -> int:
     """Compose the prompts that scenario files describe, and explain every piece.
 
-    ITEM is an origin such as component:mood or lore:harbour#7, its key alone, or the number of a
-    message.
+    ITEM is an origin such as component:mood or lore:harbour#7, its key alone, the name of an entry,
+    or the number of a message.
     """
     from evennia_ai.cli import composing
 
@@ -88,11 +89,24 @@ def lore_show(file: Path, as_json: bool) -> int:
 
 @lore.command("lint")
 @click.argument("file", type=FILE)
-def lore_lint(file: Path) -> int:
+@click.option("--json", "as_json", is_flag=True, help="Print an object.")
+def lore_lint(file: Path, as_json: bool) -> int:
     """Check a lorebook: status 1 and the findings, or 0 and nothing."""
     from evennia_ai.cli import lore as lore_room
 
-    return lore_room.lint(file)
+    return lore_room.lint(file, as_json=as_json)
+
+
+@lore.command("convert")
+@click.argument("source", type=FILE, metavar="IN")
+@click.argument("target", type=FILE, metavar="OUT")
+@click.option("--to", "form", type=click.Choice(["v3", "world"]), required=True)
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+def lore_convert(source: Path, target: Path, form: Literal["v3", "world"], force: bool) -> int:
+    """Write a lorebook as a V3 lorebook or as a world file of SillyTavern, without loss."""
+    from evennia_ai.cli import lore as lore_room
+
+    return lore_room.convert(source, target, form=form, force=force)
 
 
 def _help_alone(context: click.Context) -> None:

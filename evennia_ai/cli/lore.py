@@ -1,17 +1,22 @@
-"""`evennia-ai lore`: the entries of a lorebook, and what is doubtful about them."""
+"""`evennia-ai lore`: the entries of a lorebook, what is doubtful about them, other formats."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from evennia_ai.cli.output import write_json, write_lines
+from evennia_ai.cli.output import json_bytes, write_json, write_lines
 from evennia_ai.cli.refusals import FINDING
 from evennia_ai.lorebook.books import Lorebook, read_book
+from evennia_ai.lorebook.editing import fields_of
 from evennia_ai.lorebook.entries import LoreEntry
+from evennia_ai.lorebook.formats import as_v3, as_world
+from evennia_ai.lorebook.lints import Lint, lints
 from evennia_ai.prompt.columns import WIDTH, clipped, first_line, visible
 from evennia_ai.prompt.errors import FormatError
 from evennia_ai.scenario.files import book_file
+
+Form = Literal["v3", "world"]
 
 
 def show(path: Path, *, as_json: bool) -> int:
@@ -24,11 +29,39 @@ def show(path: Path, *, as_json: bool) -> int:
     return 0
 
 
-def lint(path: Path) -> int:
-    """Print what the author should know: notices, and entries that can never be active."""
-    findings = list(findings_of(read(path)))
-    write_lines(visible(f"{path}: {finding}") for finding in findings)
-    return FINDING if findings else 0
+def lint(path: Path, *, as_json: bool) -> int:
+    """Print what the author should know: notices, contradictions, entries that never wake."""
+    found = lints(read(path))
+    if as_json:
+        write_json({"findings": [asdict(lint) for lint in found]}, indent=2)
+    else:
+        write_lines(visible(f"{path}: {finding}") for finding in told(found))
+    return FINDING if found else 0
+
+
+def convert(source: Path, target: Path, *, form: Form, force: bool) -> int:
+    """Write the book in another format; a file that is there stays unless `force`."""
+    data, twice = book_file(source)
+    try:
+        made = as_world(data) if form == "world" else as_v3(data, name=source.stem)
+        count = len(read_book(made).entries)
+    except FormatError as error:
+        raise FormatError(error.kind, f"{source}: {error.message}") from error
+    _write(target, json_bytes(made, indent=2) + b"\n", force=force)
+    write_lines(visible(f"{source}: {notice}") for notice in twice)
+    write_lines([visible(f"{target}: {count} entries as {form}")])
+    return 0
+
+
+def _write(path: Path, content: bytes, *, force: bool) -> None:
+    try:
+        with path.open("wb" if force else "xb") as file:
+            file.write(content)
+    except FileExistsError as error:
+        raise FormatError("book", f"{path}: is there already; --force writes over it") from error
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise FormatError("book", f"{path}: cannot be written: {reason}") from error
 
 
 def read(path: Path) -> Lorebook:
@@ -47,6 +80,7 @@ def described(book: Lorebook) -> dict[str, Any]:
         "name": book.label,
         "scan_depth": book.scan_depth,
         "token_budget": book.token_budget,
+        "recursive": book.recursive,
         "entries": [_entry(entry) for entry in book.entries],
         "notices": list(book.notices),
     }
@@ -55,17 +89,8 @@ def described(book: Lorebook) -> dict[str, Any]:
 def _entry(entry: LoreEntry) -> dict[str, Any]:
     return {
         "uid": entry.uid,
-        "name": entry.name,
-        "enabled": entry.enabled,
-        "constant": entry.constant,
-        "keys": list(entry.keys),
-        "secondary_keys": list(entry.secondary_keys),
-        "position": entry.position,
-        "depth": entry.depth,
-        "role": entry.role,
-        "order": entry.order,
+        **fields_of(entry),
         "decorators": [[name, list(values)] for name, values in entry.decorators],
-        "content": entry.template.source,
         "refused": entry.refused,
     }
 
@@ -84,15 +109,7 @@ def _lines(book: Lorebook) -> Iterator[str]:
     yield from (visible(f"notice: {notice}") for notice in book.notices)
 
 
-def findings_of(book: Lorebook) -> Iterator[str]:
-    """What is doubtful about the book, and which entries can never be active."""
-    yield from book.notices
-    for entry in book.entries:
-        if entry.refused:
-            yield f"entry {entry.uid}: {entry.refused}"
-        elif not entry.enabled:
-            continue
-        elif not entry.template.source.strip():
-            yield f"entry {entry.uid}: has no content and is never active"
-        elif not (entry.constant or entry.keys or entry.gates.forced):
-            yield f"entry {entry.uid}: has no keys and is never active"
+def told(found: Iterable[Lint]) -> Iterator[str]:
+    """The findings as lines."""
+    for lint in found:
+        yield f"entry {lint.uid}: {lint.text}" if lint.uid else lint.text

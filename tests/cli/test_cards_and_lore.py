@@ -1,5 +1,7 @@
 """`evennia-ai card` and `evennia-ai lore`."""
 
+import json
+
 import pytest
 
 from tests.cli.test_compose import assert_one_line
@@ -80,14 +82,17 @@ def test_the_lint_of_a_lorebook_names_entries_that_never_wake(call, write) -> No
         an_entry("", "oil"),
         an_entry("Off.", constant=False, enabled=False),
         an_entry("Pattern.", "lamp.*", use_regex=True),
+        an_entry("Broken.", "(lamp", use_regex=True),
     ]
     called = call("lore", "lint", write("lamps.json", a_book(*entries)))
     assert called.status == 1
-    assert called.out.splitlines()[:2] == [
-        "lamps.json: entry 1: has no keys and is never active",
-        "lamps.json: entry 2: has no content and is never active",
+    assert [line.split(":")[:2] for line in called.out.splitlines()] == [
+        ["lamps.json", " entry 1"],
+        ["lamps.json", " entry 2"],
+        ["lamps.json", " entry 5"],
+        ["lamps.json", " entry 5"],
     ]
-    assert called.out.splitlines()[2].startswith("lamps.json: entry 4: needs ")
+    assert "has no keys and is not constant, so nothing wakes it" in called.out
     assert call("lore", "lint", write("good.json", a_book(an_entry("Lit.")))).status == 0
 
 
@@ -126,10 +131,66 @@ def test_a_member_that_is_there_twice_in_a_book_is_a_finding(call, write) -> Non
 
 
 def test_the_lint_of_a_card_names_entries_that_never_wake(call, write) -> None:
-    card = a_card(an_entry("Oil is dear.", "/oil/", use_regex=True, id=4))
+    card = a_card(an_entry("Oil is dear.", id=4, constant=False))
     linted = call("card", "lint", write("tilda.json", card))
     assert linted.status == 1
-    assert linted.out == (
-        "tilda.json: lorebook: entry 4: needs regex keys, which this version does not have\n"
-    )
+    assert linted.out.startswith("tilda.json: lorebook: entry 4: has no keys and is not constant")
     assert call("card", "show", "tilda.json", "--json").json["notices"] == []
+
+
+def test_the_lint_of_a_lorebook_as_json_has_an_object_a_finding(call, write) -> None:
+    name = write("lamps.json", a_book(an_entry("No keys.", constant=False, id=7)))
+    linted = call("lore", "lint", name, "--json")
+    assert linted.status == 1
+    (finding,) = linted.json["findings"]
+    assert (finding["uid"], finding["kind"]) == ("7", "unreachable")
+    assert finding["text"].startswith("has no keys")
+    good = call("lore", "lint", write("good.json", a_book(an_entry("Lit."))), "--json")
+    assert (good.status, good.json) == (0, {"findings": []})
+
+
+def test_a_lorebook_is_converted_there_and_back_without_loss(call, write, tmp_path) -> None:
+    book = a_book(an_entry("@@depth 2\nOil is dear.", "oil", id=7, odd={"kept": [1, None]}))
+    name = write("lamps.json", book)
+    called = call("lore", "convert", name, "world.json", "--to", "world")
+    assert (called.status, called.out) == (0, "world.json: 1 entries as world\n")
+    assert "key" in next(
+        iter(json.loads((tmp_path / "world.json").read_text())["entries"].values())
+    )
+    assert call("lore", "convert", "world.json", "back.json", "--to", "v3").status == 0
+    assert json.loads((tmp_path / "back.json").read_text()) == book
+
+
+def test_a_converted_file_is_strict_json_in_utf_8(call, write, tmp_path) -> None:
+    name = write("lamps.json", a_book(an_entry("Öl \u2028 \x7f", "oil")))
+    call("lore", "convert", name, "out.json", "--to", "v3")
+    content = (tmp_path / "out.json").read_bytes()
+    assert "Öl \\u2028 \\u007f".encode() in content
+    assert json.loads(content) == json.loads((tmp_path / name).read_bytes())
+
+
+def test_a_file_that_is_there_is_written_over_by_force_alone(call, write, tmp_path) -> None:
+    name = write("lamps.json", a_book(an_entry("Lit.")))
+    write("there.json", "mine")
+    called = call("lore", "convert", name, "there.json", "--to", "v3")
+    assert (called.status, called.out) == (2, "")
+    assert_one_line(called.err)
+    assert (tmp_path / "there.json").read_text() == "mine"
+    assert call("lore", "convert", name, "there.json", "--to", "v3", "--force").status == 0
+    assert json.loads((tmp_path / "there.json").read_text())["entries"]
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"entries": [1]}', '{"entries": 1}'])
+def test_a_bad_book_is_not_converted(call, write, tmp_path, content) -> None:
+    called = call("lore", "convert", write("bad.json", content), "out.json", "--to", "world")
+    assert (called.status, called.out) == (2, "")
+    assert_one_line(called.err)
+    assert "bad.json" in called.err
+    assert not (tmp_path / "out.json").exists()
+
+
+@pytest.mark.parametrize("out", ["gone/out.json", "."])
+def test_a_place_that_cannot_be_written_is_one_line_and_status_2(call, write, out) -> None:
+    called = call("lore", "convert", write("lamps.json", a_book()), out, "--to", "v3", "--force")
+    assert (called.status, called.out) == (2, "")
+    assert_one_line(called.err)

@@ -52,6 +52,33 @@ def test_explaining_what_is_not_there_lists_what_is_near(call, write) -> None:
     assert "nothing here is called moood; near it are: component:mood" in called.err
 
 
+LORE = {
+    "lorebooks": [
+        {
+            "name": "harbour",
+            "book": a_book(an_entry("At dusk.", "ferry", id=7, comment="the ferry")),
+        },
+        {"name": "moor", "book": a_book(an_entry("Grey.", "wolf", id=1, comment="the wolf"))},
+    ],
+    "event": {"name": "Anna", "content": "Is there a ferry?"},
+}
+
+
+@pytest.mark.parametrize("item", ["lore:harbour#7", "harbour#7", "the ferry", "harbour#the ferry"])
+def test_explain_knows_an_entry_by_label_and_by_name(call, write, item) -> None:
+    called = call("compose", write("a.json", LORE), "--explain", item)
+    assert called.status == 0
+    assert called.out.startswith("lore:harbour#7 (the ferry)\n")
+    assert "key 'ferry' in the event" in called.out
+
+
+def test_explaining_a_name_that_several_entries_have_lists_them(call, write) -> None:
+    scenario = json.loads(json.dumps(LORE).replace("the wolf", "The Ferry"))
+    called = call("compose", write("a.json", scenario), "--explain", "the ferry")
+    assert (called.status, called.out) == (2, "")
+    assert "could be lore:harbour#7 (the ferry), lore:moor#1 (The Ferry); name one" in called.err
+
+
 def test_turns_are_printed_one_after_the_other(call, write) -> None:
     turns = {"turns": [{"history": said(1)}, {"history": said(3)}]}
     called = call("compose", write("t.json", turns))
