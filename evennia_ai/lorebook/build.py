@@ -64,6 +64,7 @@ class Build:
         self._setting = setting
         self._rules: ActivationRules = setting.rules
         self._settled: set[Spot] = set()
+        self._passed_on: set[Spot] = set()
         self._speakers: dict[str, str | None] = {}
         self._judged = 0
         self._course = Course(
@@ -85,12 +86,13 @@ class Build:
         while True:
             passed_on = self._admit(self._awake())
             gain = Gain(
-                passed_on=len(passed_on),
+                passed_on=len({one.spot for one in passed_on} - self._passed_on),
                 active=len(self.active),
                 budget_is_full=self._allotment.overflowed,
             )
             if not self._course.moves_on(gain):
                 return
+            self._passed_on.update(one.spot for one in passed_on)
             self._pass_on(passed_on)
 
     def _open(self) -> None:

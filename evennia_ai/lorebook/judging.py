@@ -16,7 +16,7 @@ from evennia_ai.lorebook.reasons import Reason, plain
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.scanning import Window
 from evennia_ai.lorebook.timers import Timers
-from evennia_ai.lorebook.wanted import Wanted
+from evennia_ai.lorebook.wanted import ALWAYS, Wanted
 
 PassKind = Literal["first", "recursion", "widened"]
 
@@ -169,11 +169,8 @@ def _woken(entry: LoreEntry, wanted: Wanted, sight: Sight, label: str) -> Judgem
 
 
 def _woken_by_keys(entry: LoreEntry, wanted: Wanted, sight: Sight) -> Judgement:
-    depth = _depth(entry, sight)
-    if depth <= 0 and sight.rules.manner.depth_0_is_blind:
-        return _BLIND
     for text, number in zip(wanted.texts, wanted.keys, strict=True):
-        found = sight.window.found(number, entry, depth, sees_fed=sight.sees_fed)
+        found = _found(entry, number, sight)
         if found is not None:
             if wanted.secondary and entry.selective:
                 return _secondary(entry, wanted, sight, text, found)
@@ -183,6 +180,7 @@ def _woken_by_keys(entry: LoreEntry, wanted: Wanted, sight: Sight) -> Judgement:
             made = Judgement(True, Reason(reasons.key_found, (text, found)), found)
             sight.window.judged[entry.index] = made
             return made
+    depth = _depth(entry, sight)
     return Judgement(False, Reason(reasons.no_key, (depth,))) if depth > 0 else _BLIND
 
 
@@ -218,7 +216,10 @@ def _sorted_out(entry: LoreEntry, wanted: Wanted, sight: Sight) -> tuple[list[st
 
 
 def _found(entry: LoreEntry, number: int, sight: Sight) -> Found | None:
+    """Where the key of this number stands in what the entry sees."""
     depth = _depth(entry, sight)
+    if depth <= 0 and number != ALWAYS and sight.rules.manner.depth_0_is_blind:
+        return None
     return sight.window.found(number, entry, depth, sees_fed=sight.sees_fed)
 
 
@@ -234,11 +235,12 @@ def _barred_by_keys(entry: LoreEntry, wanted: Wanted, sight: Sight) -> Reason | 
 
 def score(entry: LoreEntry, wanted: Wanted, sight: Sight) -> int:
     """How many of its keys are found; secondary ones count where the logic wants them there."""
-    primary = _count(entry, wanted.keys, sight)
-    if not entry.keys or not wanted.secondary:
+    keys, more = wanted.scored, wanted.scored_secondary
+    primary = _count(entry, keys, sight)
+    if not keys or not more:
         return primary
-    secondary = _count(entry, wanted.secondary, sight)
-    if entry.logic == "any" or (entry.logic == "all" and secondary == len(wanted.secondary)):
+    secondary = _count(entry, more, sight)
+    if entry.logic == "any" or (entry.logic == "all" and secondary == len(more)):
         return primary + secondary
     return primary
 

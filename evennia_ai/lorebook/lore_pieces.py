@@ -32,7 +32,8 @@ _ANCHORS: Final[Mapping[Position, Anchor]] = {
     "examples_before": Anchor(component=_EXAMPLES, side="before"),
     "examples_after": Anchor(component=_EXAMPLES, side="after"),
 }
-_ELSEWHERE: Final = ("note_top", "note_bottom", "outlet")
+_AROUND_NOTE: Final = ("note_top", "note_bottom")
+_ELSEWHERE: Final = (*_AROUND_NOTE, "outlet")
 # Sorts the texts above the note before it and those below it after it.
 _ABOVE, _BELOW = "!", "~"
 
@@ -94,7 +95,7 @@ def around_note(
     A note that is not due takes them along; around an empty one a blank line stays where
     `keeps_blank`.
     """
-    around = [entry for entry in entries if entry.position in ("note_top", "note_bottom")]
+    around = [entry for entry in entries if entry.position in _AROUND_NOTE and entry.text.strip()]
     own = [] if note.made is None else [note.made]
     if not around:
         return own

@@ -38,6 +38,7 @@ class Manner:
     nothing recursed.
     Groups: `losers_compete` in their further groups all the same; `served_by_whole_text`: a group
     is served in a later pass only by an entry whose whole group text is its name;
+    `scores_as_written`: blanks and macros of keys stand for themselves in a score;
     `rest_ends_a_stay`: a sticky member whose cooldown runs as well is put out.
     Chance: `chance_is_inclusive`: 50 passes on a roll of exactly 50.
     Budget: `tiers` (constants first, then by priority; else in processing order, sticky first);
@@ -63,6 +64,7 @@ class Manner:
     levels_are_walked: bool
     losers_compete: bool
     rest_ends_a_stay: bool
+    scores_as_written: bool
     served_by_whole_text: bool
     chance_is_inclusive: bool
     tiers: bool
@@ -89,6 +91,7 @@ EVENNIA_AI: Final = Manner(
     levels_are_walked=False,
     losers_compete=False,
     rest_ends_a_stay=False,
+    scores_as_written=False,
     served_by_whole_text=False,
     chance_is_inclusive=False,
     tiers=True,
@@ -114,6 +117,7 @@ SILLYTAVERN: Final = Manner(
     levels_are_walked=True,
     losers_compete=True,
     rest_ends_a_stay=True,
+    scores_as_written=True,
     served_by_whole_text=True,
     chance_is_inclusive=True,
     tiers=False,

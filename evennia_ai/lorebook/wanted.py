@@ -30,7 +30,8 @@ class Wanted:
     """The keys of one entry by number, and as texts for reasons.
 
     `refused` says which of its keys can never be found and why; an entry that is `barred` has
-    none that could wake it. Where `keys_decide`, nothing else is to be asked.
+    none that could wake it. Where `keys_decide`, nothing else is to be asked. `scored` are the keys
+    that count where a group takes the member with the most.
     """
 
     keys: tuple[int, ...] = ()
@@ -40,6 +41,8 @@ class Wanted:
     additional: tuple[tuple[int, ...], ...] = ()
     excluded: tuple[int, ...] = ()
     refused: str = ""
+    scored: tuple[int, ...] = ()
+    scored_secondary: tuple[int, ...] = ()
     barred: bool = False
     keys_decide: bool = False
 
@@ -201,6 +204,8 @@ class _Reader:
             ),
             excluded=tuple(n for _, n in self._list(entry, entry.gates.excluded, refused)),
             refused="; ".join(refused[:_SHOWN_REFUSALS]),
+            scored=self._scored(entry, entry.keys, keys),
+            scored_secondary=self._scored(entry, entry.secondary_keys, secondary),
             barred=barred,
             keys_decide=bool(keys) and not barred and _keys_decide(entry),
         )
@@ -219,6 +224,26 @@ class _Reader:
             if number is not None:
                 numbered.append((text.strip() or text, number))
         return numbered
+
+    def _scored(
+        self, entry: LoreEntry, written: Iterable[str], numbered: Iterable[tuple[str, int]]
+    ) -> tuple[int, ...]:
+        """The numbers of the keys that count in a score; the application takes them as written."""
+        if not entry.grouping.names:
+            return ()
+        if not self._manner.scores_as_written:
+            return tuple(number for _, number in numbered)
+        return tuple(self._as_written(entry, text) for text in written)
+
+    def _as_written(self, entry: LoreEntry, text: str) -> int:
+        if not text:
+            return ALWAYS
+        if text == text.strip() and "{{" not in text:
+            number = self._number(entry, text, [])
+            return NEVER if number is None else number
+        folded = text if self._key(entry, text).sensitive else self.fold(text)
+        key = Key(folded, self._key(entry, text).sensitive, "part")
+        return self._numbers.setdefault(key, len(self._numbers))
 
     def _number(self, entry: LoreEntry, text: str, refused: list[str]) -> int | None:
         stripped = text.strip()

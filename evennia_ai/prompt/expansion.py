@@ -68,6 +68,7 @@ class ComponentSet:
             role=component.role if component else "system",
             block="ordered",
             separator="\n",
+            name=f"the message right {side} {key}",
         )
 
     def is_on(self, key: str) -> bool:

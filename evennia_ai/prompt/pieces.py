@@ -22,13 +22,17 @@ class Tier(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joint:
-    """A message that several pieces share, each standing apart in it."""
+    """A message that several pieces share, each standing apart in it; `name` is for people."""
 
     key: str
     id: int
     role: Role
     block: Block
     separator: str
+    name: str = ""
+
+    def __str__(self) -> str:
+        return self.name or f"the message of {self.key}"
 
 
 DYNAMIC: Final = Joint(

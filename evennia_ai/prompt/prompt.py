@@ -119,7 +119,7 @@ class Prompt:
                 return f"at ID {claim.id}"
             behind = claim.joint.block == "dynamic" and claim.id < claim.joint.id
             moved = f", behind the history instead of at ID {claim.id}" if behind else ""
-            return f"in the message of {claim.joint.key}{moved}"
+            return f"in {claim.joint}{moved}"
         kept = self.history.counted(self.cut)
         follow = self.history.counted(slot_of(piece, self.history, first=self.cut))
         base = "from the oldest" if claim.from_oldest else "from the newest"
