@@ -10,13 +10,13 @@ from typing import Final
 
 from evennia_ai.lorebook.decorators import head_lines, read_decorators
 
-MAX_TRIES: Final = 50
+MAX_TRIES: Final = 20
 
 
 def with_value(content: str, name: str, value: str) -> str:
     """`content` where the decorator of this name that counts has another value."""
     lines, rest = head_lines(content)
-    for at in _candidates(lines, content, name):
+    for at in islice(_candidates(lines, content, name), MAX_TRIES):
         written = lines[at]
         mark = "@@@" if written.lstrip().startswith("@@@") else "@@"
         end = written[len(written.rstrip("\r\n")) :]
@@ -41,21 +41,19 @@ def without(content: str, names: Sequence[str]) -> str:
 
 
 def _one_less(content: str, name: str) -> str:
+    """`content` without the lines that say what the decorator of this name says that counts."""
     lines, rest = head_lines(content)
-    counting = read_decorators(content).decorators
+    gone = set[int]()
     for at in _candidates(lines, content, name):
-        shorter = "".join([*lines[:at], *lines[_end(lines, at) :], rest])
-        if read_decorators(shorter).decorators != counting:
-            return shorter
-    return content
+        gone.update(range(at, _end(lines, at)))
+    return "".join([*(line for at, line in enumerate(lines) if at not in gone), rest])
 
 
 def _candidates(lines: Sequence[str], content: str, name: str) -> Iterator[int]:
     """Where the line may stand that says the decorator of this name that counts."""
     counting = [found for found in read_decorators(content).decorators if found[0] == name][:1]
     alone = ("@@" + line.strip().lstrip("@") for line in lines)
-    saying = (at for at, line in enumerate(alone) if name in line and _says(line, counting))
-    return islice(saying, MAX_TRIES)
+    return (at for at, line in enumerate(alone) if name in line and _says(line, counting))
 
 
 def _says(line: str, counting: Sequence[object]) -> bool:

@@ -106,7 +106,9 @@ def remove_entry(book: Mapping[str, Any], uid: str) -> dict[str, Any]:
         )
     at = int(name)
     after = [
-        entry if entry.get("id") is not None else {**entry, "id": position}
+        entry
+        if entry.get(_id_member(entry)) is not None
+        else {**entry, _id_member(entry): position}
         for position, entry in enumerate(listed[at + 1 :], at + 1)
     ]
     return _checked(_with_entries(book, [*listed[:at], *after]))
@@ -158,9 +160,13 @@ def _is_world(listed: list[Any] | dict[str, Any]) -> bool:
 def _named(listed: list[Any] | dict[str, Any]) -> Iterator[_Named]:
     times: Counter[str] = Counter()
     for name, raw in in_order(listed):
-        given = raw.get("uid" if is_world_entry(raw) else "id")
+        given = raw.get(_id_member(raw))
         uid = told_apart(name if given is None else _identified(given), times)
         yield _Named(name, uid, raw)
+
+
+def _id_member(raw: Mapping[str, Any]) -> str:
+    return "uid" if is_world_entry(raw) else "id"
 
 
 def _identified(given: Any) -> str:

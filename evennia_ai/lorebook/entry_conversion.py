@@ -14,6 +14,7 @@ from evennia_ai.lorebook.entry_app import POSITIONS, AppEntry
 from evennia_ai.lorebook.entry_fields import EntryFields
 from evennia_ai.lorebook.entry_v3 import from_v3, unreadable
 from evennia_ai.lorebook.entry_world import from_world
+from evennia_ai.lorebook.patterns import is_delimited
 
 # Members of a world file that stand under `extensions` in V3: ours -> theirs.
 _APP: Final[Mapping[str, str]] = {
@@ -115,7 +116,7 @@ def _world_own(
     said = dict(own)
     if raw.get("priority") is not None:
         said["priority"] = fields.priority
-    looks_like_one = any("/" in key[:1] for key in (*fields.keys, *fields.secondary_keys))
+    looks_like_one = any(map(is_delimited, (*fields.keys, *fields.secondary_keys)))
     if fields.patterns == "all" or (fields.patterns == "none" and looks_like_one):
         said["patterns"] = fields.patterns
     return said
@@ -125,7 +126,7 @@ def _world_keys(fields: EntryFields) -> list[str]:
     """The keys; bare patterns get the slashes by which SillyTavern knows them."""
     if fields.patterns != "all":
         return list(fields.keys)
-    return [key if key.startswith("/") else _as_pattern(key) for key in fields.keys]
+    return [key if is_delimited(key) else _as_pattern(key) for key in fields.keys]
 
 
 def _as_pattern(body: str) -> str:

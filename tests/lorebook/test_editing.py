@@ -1,5 +1,6 @@
 """Edits of books: the file's own JSON changes where it was asked, in both formats."""
 
+import time
 from copy import deepcopy
 from typing import Any
 
@@ -261,6 +262,18 @@ def test_an_entry_is_removed_and_the_others_keep_their_ids():
     ]
     world = remove_entry(a_world(a_world_entry("A."), a_world_entry("B.")), "0")
     assert list(world["entries"]) == ["1"]
+    listed = remove_entry({"entries": [a_world_entry("A."), a_world_entry("B.", uid=None)]}, "0")
+    assert [entry.uid for entry in read_book(listed).entries] == ["1"]
+
+
+def test_one_edit_of_a_book_of_ten_thousand_entries_costs_little_more_than_reading_it():
+    book = a_v3(*[an_entry(f"Lore {n}.", keys=[f"key{n}"]) for n in range(10_000)])
+    started = time.process_time()
+    read_book(book)
+    reading = time.process_time() - started
+    after = change_entry(book, "9999", {"order": 7})
+    assert time.process_time() - started - reading < 3 * reading
+    assert after["entries"][0] is book["entries"][0]
 
 
 def test_entries_of_one_id_are_told_apart_as_in_reading():
