@@ -362,7 +362,7 @@ def test_a_removed_book_comes_back_by_revert(stage, harbour):
     assert "Removed lorebook harbour" in stage.builds("lore/remove harbour", "yes")
     assert store.book_names() == ()
     told = one_line(stage.builds("lore/revert harbour = 2"))
-    assert "it has 1 entries; attached to nothing" in told.lower()
+    assert "it has 1 entry; attached to nothing" in told.lower()
     assert entry().keys == ("ferry", "boat")
 
 

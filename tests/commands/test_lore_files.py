@@ -57,7 +57,7 @@ def book(name):
 
 def test_import_keeps_the_file_to_the_letter(stage, folder):
     told = stage.builds("lore/import world")
-    assert "Imported lorebook world, 1 entries, revision 1 (new)" in told
+    assert "Imported lorebook world, 1 entry, revision 1 (new)" in told
     assert store.get_book("world").source == (folder / "world.json").read_text()
 
 

@@ -95,7 +95,7 @@ def test_an_entry_that_may_not_be_seen_is_left_out(stage, harbour):
     locked(stage, "lore/lock harbour/the wreck = view:perm(Admin)")
     told = stage.builds("lore harbour")
     assert "the wreck" not in told
-    assert "1 entries, 1 more are hidden" in told
+    assert "1 entry, 1 more hidden by locks" in told
     assert "has no entry" in stage.builds("lore harbour/the wreck")
     assert "may not see all" in stage.builds("lore/export harbour")
     trial = stage.builds("lore/test oren = The wreck and the ferry?")

@@ -70,6 +70,10 @@ def test_an_npc_may_be_named(stage, harbour):
     assert "If Mara said this to Oren" in stage.builds("lore/test oren = The ferry?")
 
 
+def test_without_a_book_that_counts_it_says_so(stage):
+    assert "No lorebook counts for Oren here" in one_line(stage.builds("lore/test The ferry?"))
+
+
 def test_without_an_npc_here_one_is_asked_for(stage, harbour):
     stage.npc.location = None
     assert "There is no NPC here; name one" in one_line(stage.builds("lore/test The ferry?"))

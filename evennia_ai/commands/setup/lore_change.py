@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from evennia_ai.commands.setup.lore_named import OpenBook, OpenEntry, opened
 from evennia_ai.lorebook.books import in_order, unwrapped
@@ -10,6 +10,8 @@ from evennia_ai.lorebook.editing import add_entry, change_entry, fields_of, new_
 from evennia_ai.lorebook.entries import LoreEntry
 from evennia_ai.store import lorebooks as store
 from evennia_ai.store.lorebooks import StoredBook
+
+LONG: Final = 200_000
 
 
 def created(name: str, *, by: str) -> StoredBook:
@@ -56,10 +58,10 @@ def content_of(found: OpenEntry) -> str:
     return str(raw.get("content") or "")
 
 
-def written(data: Mapping[str, Any]) -> str:
-    """JSON text for people, in ASCII where the data holds what cannot be written otherwise."""
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, indent=2)
-    return text if _is_plain(text) else json.dumps(data, allow_nan=False, indent=2)
+def written(data: Mapping[str, Any], *, was: str = "") -> str:
+    """JSON text, in lines for people unless the text before was long."""
+    indent = 2 if len(was) < LONG else None  # lines make the writing several times slower
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent)
 
 
 def _says(entry: LoreEntry, fields: Mapping[str, Any]) -> bool:
@@ -70,12 +72,9 @@ def _says(entry: LoreEntry, fields: Mapping[str, Any]) -> bool:
     )
 
 
-def _is_plain(text: str) -> bool:
-    return not any("\ud800" <= letter <= "\udfff" for letter in text)
-
-
 def _saved(stored: StoredBook, data: Mapping[str, Any], *, by: str) -> StoredBook:
-    return store.save_book(stored.name, written(data), by=by, expected_revision=stored.revision)
+    text = written(data, was=stored.source)
+    return store.save_book(stored.name, text, by=by, expected_revision=stored.revision)
 
 
 def _entry(stored: StoredBook, uid: str) -> OpenEntry:

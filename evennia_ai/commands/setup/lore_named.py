@@ -7,6 +7,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any, Final
 
 from evennia_ai.commands.setup.lore_locks import allows
@@ -104,8 +105,7 @@ def whole_book_to_change(caller: Any, name: str) -> StoredBook:
 
 def opened(stored: StoredBook) -> OpenBook:
     """The book with what it holds. FormatError: its text cannot be read as a book."""
-    book = read_book(json.loads(stored.source), label=stored.name, revision=stored.revision)
-    return OpenBook(stored=stored, book=book, entry_locks=store.entry_locks(stored.name))
+    return OpenBook(stored=stored, book=_read(stored), entry_locks=store.entry_locks(stored.name))
 
 
 def entry_named(caller: Any, text: str) -> OpenEntry:
@@ -156,6 +156,11 @@ def split(text: str) -> tuple[str, str]:
             return text[:at].strip(), text[at + 1 :].strip()
     first = marks[0] if marks else len(text)
     return text[:first].strip(), text[first + 1 :].strip()
+
+
+@lru_cache(maxsize=2)  # who changes a large book looks at it again and again
+def _read(stored: StoredBook) -> Lorebook:
+    return read_book(json.loads(stored.source), label=stored.name, revision=stored.revision)
 
 
 def _stored_name(name: str, names: Collection[str]) -> str | None:

@@ -73,8 +73,8 @@ class LoreShelf(StrictCommand):
             return
         was = f"revision {known.revision} before" if known else "new"
         self.say(
-            f"Imported lorebook {stored.name}, {len(book.entries)} entries, revision"
-            f" {stored.revision} ({was}); {self._counts_in(stored.name)}."
+            f"Imported lorebook {stored.name}, {lore_shown.entries_in_words(len(book.entries))},"
+            f" revision {stored.revision} ({was}); {self._counts_in(stored.name)}."
         )
         for notice in (*twice, *book.notices)[:_MOST_NOTICES]:
             self.say(f"note: {notice}")
@@ -119,10 +119,10 @@ class LoreShelf(StrictCommand):
         if back.revision == was:
             self.say(f"Lorebook {name} is so already; nothing was changed.")
             return
+        count = lore_shown.entries_in_words(lore_shown.entry_count(back))
         self.say(
             f"Lorebook {name} is what it was at revision {number}; before it was revision {was},"
-            f" this is revision {back.revision}. It has {lore_shown.entry_count(back)} entries;"
-            f" {self._counts_in(name)}."
+            f" this is revision {back.revision}. It has {count}; {self._counts_in(name)}."
         )
 
     def _place(self, switch: str) -> tuple[str, Scope, str]:

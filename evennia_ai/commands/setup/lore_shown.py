@@ -50,6 +50,11 @@ def entry_count(book: StoredBook) -> int:
     return len(entries) if isinstance(entries, list | dict) else 0
 
 
+def entries_in_words(count: int) -> str:
+    """So many entries."""
+    return "1 entry" if count == 1 else f"{count} entries"
+
+
 def shown(book: OpenBook, entries: Sequence[LoreEntry], *, page: int) -> list[str]:
     """A book and one page of its entries, those that whoever looks may see."""
     pages = max(1, -(-len(entries) // PAGE))
@@ -105,8 +110,9 @@ def _head(book: OpenBook, seen: int) -> Iterator[str]:
     stored, held = book.stored, book.book
     where = ", ".join(scope_in_words(scope) for scope in store.attachments(stored.name))
     hidden = len(held.entries) - seen
-    more = f", {hidden} more are hidden by their locks" if hidden else ""
-    yield from _wrapped(f"Lorebook {stored.name}, revision {stored.revision}, {seen} entries{more}")
+    more = f", {hidden} more hidden by locks" if hidden else ""
+    count = entries_in_words(seen)
+    yield from _wrapped(f"Lorebook {stored.name}, revision {stored.revision}, {count}{more}")
     yield from _titled("attached to", where or "nothing; lore/attach lets it count")
     for title, value in (("scan depth", held.scan_depth), ("budget", held.token_budget)):
         if value is not None:

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from evennia_ai.commands.setup.lore_locks import allows
 from evennia_ai.commands.setup.lore_named import split, stored_book
+from evennia_ai.commands.setup.lore_shown import entries_in_words
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.compose import Composition
 from evennia_ai.game.npc import AIMixin
@@ -32,6 +33,8 @@ def npc_at_hand(caller: Any) -> Any:
 
 def trial_lines(caller: Any, npc: Any, text: str) -> list[str]:
     """What `text` would wake in `npc`, said by `caller` here and now; nothing is changed."""
+    if not npc.ai.view().books:
+        return [f"No lorebook counts for {npc.key} here; lore/attach lets one count."]
     made: Composition = npc.ai.preview_composition(text, caller)
     names = names_of(npc.ai.view().books)
     hidden = _Hidden(caller)
@@ -123,7 +126,8 @@ def _silent(lore: Activation, hidden: _Hidden) -> Iterator[str]:
         seen = [label for label in labels if not hidden.covers(f"lore:{label}")]
         if seen:
             uids = packed(label.removeprefix(f"{silence.book}#") for label in seen)
-            line = f"  {silence.book}, {len(seen)} entries: {silence.reason}: {uids}"
+            told = f"{silence.book}, {entries_in_words(len(seen))}"
+            line = f"  {told}: {silence.reason}: {uids}"
             yield clipped(visible(line), WIDTH)
 
 

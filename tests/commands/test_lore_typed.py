@@ -1,0 +1,70 @@
+"""What builders' texts mean in `lore`."""
+
+from time import perf_counter
+
+import pytest
+
+KEYS = {
+    "a, b": ["a", "b"],
+    ",, a ,": ["a"],
+    "/c,d/i, e f": ["/c,d/i", "e f"],
+    "a : b, c": ["a : b", "c"],
+    "/x": ["/x"],
+    "/a/b/c, d": ["/a/b/c", "d"],
+    "/a\\/b,c/ , d": ["/a\\/b,c/", "d"],
+    "off": [],
+    "": [],
+}
+CONTENTS = {
+    "ferry, boat: It sails: now.": (["ferry", "boat"], "It sails: now."),
+    "/a:b,c/i : text": (["/a:b,c/i"], "text"),
+    ": text": ([], "text"),
+    "ferry": (["ferry"], ""),
+    "": ([], ""),
+}
+SECONDARY = {
+    "not any a, b": {"logic": "not_any", "secondary_keys": ["a", "b"]},
+    "NOT  ALL: a": {"logic": "not_all", "secondary_keys": ["a"]},
+    "any": {"logic": "any"},
+    "anyone, b": {"secondary_keys": ["anyone", "b"]},
+    "off": {"secondary_keys": []},
+}
+
+
+@pytest.fixture
+def typed(stage):
+    from evennia_ai.commands.setup import lore_typed
+
+    return lore_typed
+
+
+def test_commas_part_keys_but_not_inside_a_pattern(typed):
+    assert {text: typed.keys_in(text) for text in KEYS} == KEYS
+
+
+def test_the_first_colon_outside_a_pattern_begins_the_content(typed):
+    assert {text: typed.keys_and_content(text) for text in CONTENTS} == CONTENTS
+
+
+def test_a_logic_may_stand_before_secondary_keys(typed):
+    assert {text: typed.secondary_in(text) for text in SECONDARY} == SECONDARY
+
+
+@pytest.mark.parametrize(
+    "text", ["/" * 100_000, "/" + "a" * 100_000, " " * 100_000, "/\\" * 50_000]
+)
+def test_a_long_hostile_text_is_read_soon(typed, text):
+    before = perf_counter()
+    typed.keys_in(text)
+    typed.keys_and_content(text)
+    typed.secondary_in(text)
+    assert perf_counter() - before < 2
+
+
+def test_conditions_are_read_with_their_numbers_and_flags(typed):
+    told = typed.questions("time.hour at_least 18; room.lit is_any true, no; npc.key is_none Oren")
+    assert [(one["fact"], one["values"]) for one in told] == [
+        ("time.hour", [18]),
+        ("room.lit", [True, "no"]),
+        ("npc.key", ["Oren"]),
+    ]
