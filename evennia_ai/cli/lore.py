@@ -49,7 +49,8 @@ def convert(source: Path, target: Path, *, form: Form, force: bool) -> int:
         raise FormatError(error.kind, f"{source}: {error.message}") from error
     _write(target, json_bytes(made, indent=2) + b"\n", force=force)
     write_lines(visible(f"{source}: {notice}") for notice in twice)
-    write_lines([visible(f"{target}: {count} entries as {form}")])
+    told_count = "1 entry" if count == 1 else f"{count} entries"
+    write_lines([visible(f"{target}: {told_count} as {form}")])
     return 0
 
 

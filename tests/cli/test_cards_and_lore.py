@@ -153,7 +153,7 @@ def test_a_lorebook_is_converted_there_and_back_without_loss(call, write, tmp_pa
     book = a_book(an_entry("@@depth 2\nOil is dear.", "oil", id=7, odd={"kept": [1, None]}))
     name = write("lamps.json", book)
     called = call("lore", "convert", name, "world.json", "--to", "world")
-    assert (called.status, called.out) == (0, "world.json: 1 entries as world\n")
+    assert (called.status, called.out) == (0, "world.json: 1 entry as world\n")
     assert "key" in next(
         iter(json.loads((tmp_path / "world.json").read_text())["entries"].values())
     )
