@@ -7,7 +7,7 @@ there, the functions say what it means.
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, TypedDict
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
@@ -111,17 +111,6 @@ def place_of(app: AppEntry, default: Position) -> Position:
     return POSITIONS[at] if at is not None and 0 <= at < len(POSITIONS) else default
 
 
-def role_of(app: AppEntry) -> Role:
-    """The role of the entry's text."""
-    return ROLES[app.role] if app.role is not None and 0 <= app.role < len(ROLES) else "system"
-
-
-def logic_of(app: AppEntry) -> Logic:
-    """How the secondary keys decide."""
-    at = app.selective_logic
-    return LOGICS[at] if at is not None and 0 <= at < len(LOGICS) else "any"
-
-
 def chance_of(app: AppEntry, *, used_unless_said: bool) -> float:
     """The chance in percent: 100 where none is used."""
     used = used_unless_said if app.use_probability is None else app.use_probability
@@ -130,7 +119,53 @@ def chance_of(app: AppEntry, *, used_unless_said: bool) -> float:
     return min(max(app.probability, 0), 100)
 
 
-def recursion_of(app: AppEntry) -> Recursion:
+class Said(TypedDict):
+    """What SillyTavern's data says in the words of `EntryFields`."""
+
+    logic: Logic
+    depth: int | None
+    role: Role
+    outlet: str
+    ignore_budget: bool
+    match_whole_words: bool | None
+    scan_depth: int | None
+    sources: frozenset[SourceName]
+    recursion: Recursion
+    timing: Timing
+    grouping: Grouping
+    conditions: tuple[Condition, ...]
+
+
+def said(app: AppEntry) -> Said:
+    """What the data says where the formats do not differ; place and chance have defaults."""
+    return {
+        "logic": _logic(app),
+        "depth": app.depth,
+        "role": _role(app),
+        "outlet": app.outlet_name or "",
+        "ignore_budget": bool(app.ignore_budget),
+        "match_whole_words": app.match_whole_words,
+        "scan_depth": app.scan_depth,
+        "sources": _sources(app),
+        "recursion": _recursion(app),
+        "timing": _timing(app),
+        "grouping": _grouping(app),
+        "conditions": _conditions(app),
+    }
+
+
+def _role(app: AppEntry) -> Role:
+    """The role of the entry's text."""
+    return ROLES[app.role] if app.role is not None and 0 <= app.role < len(ROLES) else "system"
+
+
+def _logic(app: AppEntry) -> Logic:
+    """How the secondary keys decide."""
+    at = app.selective_logic
+    return LOGICS[at] if at is not None and 0 <= at < len(LOGICS) else "any"
+
+
+def _recursion(app: AppEntry) -> Recursion:
     """How the entry takes part in recursion."""
     if not (app.exclude_recursion or app.prevent_recursion or app.delay_until_recursion):
         return NO_RECURSION
@@ -141,14 +176,14 @@ def recursion_of(app: AppEntry) -> Recursion:
     )
 
 
-def timing_of(app: AppEntry) -> Timing:
+def _timing(app: AppEntry) -> Timing:
     """How long the entry stays, rests and waits."""
     if not (app.sticky or app.cooldown or app.delay):
         return NO_TIMING
     return Timing(sticky=app.sticky or 0, cooldown=app.cooldown or 0, delay=app.delay or 0)
 
 
-def grouping_of(app: AppEntry) -> Grouping:
+def _grouping(app: AppEntry) -> Grouping:
     """The inclusion groups: split at commas, the blanks before a name belong to it."""
     if not app.group:
         return NO_GROUPS
@@ -161,14 +196,14 @@ def grouping_of(app: AppEntry) -> Grouping:
     )
 
 
-def sources_of(app: AppEntry) -> frozenset[SourceName]:
+def _sources(app: AppEntry) -> frozenset[SourceName]:
     """What is scanned beside the conversation."""
     if not SOURCES.keys() & app.model_fields_set:
         return _NO_SOURCES
     return frozenset(source for name, source in SOURCES.items() if getattr(app, name))
 
 
-def conditions_of(app: AppEntry) -> tuple[Condition, ...]:
+def _conditions(app: AppEntry) -> tuple[Condition, ...]:
     """The filters by character and by kind of generation.
 
     A filter that leaves characters out keeps the entry where the character is not known.

@@ -6,7 +6,7 @@ against hostile files stand here too.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Required, TypedDict
 
 from pydantic import ValidationError
 
@@ -66,7 +66,6 @@ def _entry(fields: EntryFields, *, label: str, index: int) -> tuple[LoreEntry, t
     head = read_decorators(fields.content)
     keys, key_notices = _bounded(fields.keys, "key")
     second, second_notices = _bounded(fields.secondary_keys, "secondary key")
-    position, depth, from_oldest, anchor = _place(fields, head)
     scan_depth = head.value("scan_depth")
     entry = LoreEntry(
         uid=fields.uid,
@@ -81,11 +80,7 @@ def _entry(fields: EntryFields, *, label: str, index: int) -> tuple[LoreEntry, t
         enabled=fields.enabled,
         constant=fields.constant,
         template=compile_template(head.text, trust="imported"),
-        position=position,
-        depth=depth,
-        from_oldest=from_oldest,
-        outlet=(fields.own.outlet or fields.outlet) if position == "outlet" else "",
-        anchor=anchor,
+        **_place(fields, head),
         role=_role(fields, head),
         order=fields.order,
         priority=fields.priority,
@@ -126,23 +121,35 @@ def _bounded(keys: tuple[str, ...], what: str) -> tuple[tuple[str, ...], tuple[s
     return kept, tuple(notices)
 
 
-def _place(
-    fields: EntryFields, head: Decorated
-) -> tuple[Position, int | None, bool, Anchor | None]:
-    """Position, depth clamped to what one can be, whether it counts from the oldest, anchor."""
+class _Place(TypedDict, total=False):
+    """Where an entry stands; what is left out does not belong to the position."""
+
+    position: Required[Position]
+    depth: int
+    from_oldest: bool
+    outlet: str
+    anchor: Anchor | None
+
+
+def _place(fields: EntryFields, head: Decorated) -> _Place:
+    """The place that a decorator names, else our own data, else the format's fields."""
     if named := head.value("position"):
         position, anchor = _PLACES[named]
-        return position, None, False, anchor
+        return {"position": position, "anchor": anchor}
     for name in ("depth", "reverse_depth"):
         if depth := head.value(name):
-            return "depth", _clamped(whole_number(depth)), name == "reverse_depth", None
+            clamped = _clamped(whole_number(depth))
+            return {"position": "depth", "depth": clamped, "from_oldest": name != "depth"}
     if fields.own.anchor is not None:
-        return "anchor", None, False, fields.own.anchor
-    if fields.own.outlet:
-        return "outlet", None, False, None
+        return {"position": "anchor", "anchor": fields.own.anchor}
+    if fields.own.outlet or fields.position == "outlet":
+        return {"position": "outlet", "outlet": fields.own.outlet or fields.outlet}
     if fields.position != "depth":
-        return fields.position, None, False, None
-    return "depth", _clamped(DEFAULT_DEPTH if fields.depth is None else fields.depth), False, None
+        return {"position": fields.position}
+    return {
+        "position": "depth",
+        "depth": _clamped(DEFAULT_DEPTH if fields.depth is None else fields.depth),
+    }
 
 
 def _role(fields: EntryFields, head: Decorated) -> Role:
