@@ -105,6 +105,20 @@ def test_why_knows_an_entry_by_label_and_by_name(stage, harbour, item):
         assert stage.builds(f"ai/why oren = {item.replace('/', '#')}") == told
 
 
+def test_why_says_that_an_entry_stays_in_mind_and_when_it_has_left(stage, harbour):
+    stage.builds("lore/set harbour/the ferry = sticky 3", "lore/set harbour/0 = scan_depth 1")
+    told = []
+    with stage.model(*["Aye."] * 5):
+        for said in ("when does the ferry sail?", "good.", "well.", "fine.", "bye."):
+            stage.player.at_say(f"Oren, {said}")
+            stage.waited()
+            told.append(flat(stage.builds("ai/why oren = the ferry")))
+    assert "key 'ferry' in the event" in told[0]
+    assert "sticky: was woken before and stays for 2 more turns" in told[1]
+    assert "sticky: was woken before and stays for 1 more turns" in told[2]
+    assert "left out: no key in the newest message" in told[3]
+
+
 def test_why_of_a_silent_entry_says_that_no_key_was_found(stage, harbour):
     with stage.model("Good day."):
         stage.player.at_say("Oren, good day.")
