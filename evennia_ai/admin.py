@@ -59,6 +59,13 @@ class CardAssignmentAdmin(ReadOnlyAdmin):
     list_display = ("npc_ref", "card", "assigned_by")
 
 
+@admin.register(models.LorebookRevision)
+class LorebookRevisionAdmin(ReadOnlyAdmin):
+    list_display = ("name", "number", "action", "changed_by")
+    search_fields = ("name", "changed_by")
+    ordering = ("-changed_at",)
+
+
 @admin.register(models.LorebookAttachment)
 class LorebookAttachmentAdmin(ReadOnlyAdmin):
     list_display = ("lorebook", "scope_kind", "scope_ref", "attached_by")
@@ -72,6 +79,11 @@ class NoteAdmin(ReadOnlyAdmin):
 @admin.register(models.Conversation)
 class ConversationAdmin(ReadOnlyAdmin):
     list_display = ("npc_ref", "kind", "partner_ref", "place_ref", "origin")
+
+
+@admin.register(models.LoreState)
+class LoreStateAdmin(ReadOnlyAdmin):
+    list_display = ("conversation", "turn")
 
 
 @admin.register(models.Record)
