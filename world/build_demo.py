@@ -1,12 +1,14 @@
 """Builds the demo village of `world/demo/` into the running game.
 
 `build()` may run at every start: each thing is made once and remembered by name, so what a
-builder has edited, moved or removed since stays as the builder left it. To get a removed thing
+builder has edited, moved or removed since stays as the builder left it. A lorebook that nobody
+has touched follows its file when the demo comes in a new edition. To get a removed thing
 back, take its name out of the server's `demo_world_built` list and start the game again.
 """
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from hashlib import sha256
 from typing import Any, Final
 
 from django.conf import settings
@@ -109,7 +111,10 @@ def _authored(content: DemoContent) -> Iterator[tuple[str, Make]]:
         make = _fill_static if component.key in STATIC_IDS else _make_component
         yield f"component:{component.key}", partial(make, component)
     for book in content.lorebooks:
-        yield f"lorebook:{book.name}", partial(_make_book, book)
+        text = (DEMO / book.file).read_text(encoding="utf-8")
+        yield f"lorebook:{book.name}", partial(_make_book, book, text)
+        edition = sha256(text.encode()).hexdigest()[:12]
+        yield f"lorebook:{book.name}:{edition}", partial(_renew_book, book, text)
     for person in content.npcs:
         yield f"card:{person.card_name}", partial(_make_card, person)
 
@@ -201,13 +206,23 @@ def _make_component(component: PromptComponent) -> str:
     return ""
 
 
-def _make_book(book: Book) -> str:
+def _make_book(book: Book, text: str) -> str:
     if book.name in lorebooks.book_names():
         return ""
-    text = (DEMO / book.file).read_text(encoding="utf-8")
-    lorebooks.save_book(book.name, text, by=BY)
-    lorebooks.attach(book.name, Scope(kind=book.scope), by=BY)
+    lorebooks.save_book(book.name, text, by=BY, expected_revision=0)
+    lorebooks.attach(book.name, Scope(kind=book.scope, ref=book.ref), by=BY)
     return f"lorebook {book.name}"
+
+
+def _renew_book(book: Book, text: str) -> str:
+    """Give the book of an older demo the text of this one, while nobody else has changed it."""
+    changes = lorebooks.book_revisions(book.name)
+    if book.name not in lorebooks.book_names() or {one.changed_by for one in changes} != {BY}:
+        return ""
+    if lorebooks.get_book(book.name).source == text:
+        return ""
+    lorebooks.save_book(book.name, text, by=BY, expected_revision=changes[-1].number)
+    return f"lorebook {book.name}, in a new edition"
 
 
 def _make_card(person: Person) -> str:

@@ -71,11 +71,12 @@ class Thing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Book:
-    """A lorebook and the scope it is attached to."""
+    """A lorebook and where it counts; `ref` is the tag of the zone, empty for the whole game."""
 
     name: str
     file: str
-    scope: Literal["game"]
+    scope: Literal["game", "zone"]
+    ref: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

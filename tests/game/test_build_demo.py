@@ -12,7 +12,7 @@ from evennia.server.initial_setup import LIMBO_DESC
 from evennia.server.models import ServerConfig
 from evennia.utils.create import create_channel, create_object
 
-from evennia_ai.prompt.components import GAME
+from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.prompt.errors import UnknownComponentError
 from evennia_ai.store import cards, components, lorebooks, notes
 from world import build_demo
@@ -98,6 +98,8 @@ def test_components_and_the_lorebook_count_in_the_whole_game(content: DemoConten
         assert (stored.id, stored.content) == (component.id, component.content)
         assert (stored.priority, stored.scope) == (component.priority, GAME)
     assert [book.name for book in lorebooks.books_for([GAME])] == ["harbour"]
+    zone = Scope(kind="zone", ref=build_demo.ZONE)
+    assert [book.name for book in lorebooks.books_for([zone])] == ["hearsay"]
 
 
 def test_building_twice_makes_nothing_and_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -134,6 +136,47 @@ def test_what_a_builder_edited_survives_the_next_start() -> None:
     assert notes.notes_for(str(oren.id))[0].content == "Oren has a cold."
     assert cards.get_card("oren").source == '{"name": "Orin"}'
     assert lorebooks.get_book("harbour").source == '{"entries": []}'
+
+
+def an_older_demo() -> None:
+    """The game as an older edition of the demo left it: one book, with another text."""
+    build_demo.build()
+    lorebooks.remove_book("hearsay", by=build_demo.BY)
+    lorebooks.save_book("harbour", '{"entries": []}', by=build_demo.BY)
+    built = ServerConfig.objects.conf(build_demo.BUILT)
+    older = [n for n in built if "hearsay" not in n and not n.startswith("lorebook:harbour:")]
+    ServerConfig.objects.conf(build_demo.BUILT, older)
+
+
+def test_a_lorebook_that_nobody_touched_follows_the_demo_and_new_books_come_in() -> None:
+    an_older_demo()
+
+    assert build_demo.build() == ["lorebook harbour, in a new edition", "lorebook hearsay"]
+
+    text = (DEMO / "lorebooks/harbour.json").read_text(encoding="utf-8")
+    assert lorebooks.get_book("harbour").source == text
+    assert build_demo.build() == []
+
+
+def test_a_lorebook_that_a_builder_edited_does_not_follow_the_demo() -> None:
+    an_older_demo()
+    lorebooks.save_book("harbour", '{"entries": [], "name": "ours"}', by="Tamsin")
+    assert build_demo.build() == ["lorebook hearsay"]
+    assert lorebooks.get_book("harbour").source == '{"entries": [], "name": "ours"}'
+
+
+def test_a_lorebook_that_a_builder_removed_does_not_come_back_in_a_new_edition() -> None:
+    an_older_demo()
+    lorebooks.remove_book("harbour", by="Tamsin")
+    assert build_demo.build() == ["lorebook hearsay"]
+    assert "harbour" not in lorebooks.book_names()
+
+
+def test_a_lorebook_that_a_builder_detached_is_renewed_where_it_is() -> None:
+    an_older_demo()
+    lorebooks.detach("harbour", GAME, by="Tamsin")
+    assert "lorebook harbour, in a new edition" in build_demo.build()
+    assert lorebooks.attachments("harbour") == ()
 
 
 def test_what_a_builder_removed_stays_removed() -> None:

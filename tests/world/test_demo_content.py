@@ -2,13 +2,16 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from evennia_ai.lorebook.books import read_book
+from evennia_ai.lorebook.lints import lints
 from evennia_ai.prompt.components import STATIC_COMPONENTS
 from evennia_ai.prompt.template import compile_template
 from server.newcomer import read_demo
@@ -17,6 +20,9 @@ from world.demo_content import DEMO, DemoContent, read_content
 CARDS = sorted((DEMO / "cards").glob("*.json"))
 BOOKS = sorted((DEMO / "lorebooks").glob("*.json"))
 SCENARIOS = sorted((DEMO / "scenarios").glob("*.yaml"))
+# Scenarios of several turns, and every scenario by who is spoken with in it.
+IN_TURNS = {"ferry_in_mind": "oren", "hearsay": "brida"}
+PLAYED = {**{path.stem: path.stem for path in CARDS}, **IN_TURNS}
 
 # Card V3, interface CharacterCardV3: what may not be missing, and its type.
 CARD_FIELDS = {
@@ -49,6 +55,10 @@ USED_ENTRY_FIELDS = {
     *("case_sensitive", "constant", "position", "name", "comment", "id", "priority"),
 }
 USED_DECORATORS = {"depth", "role", "position", "scan_depth"}
+# What the shared books show of the engine, as members of an entry's extensions.
+HARBOUR_SHOWS = {"sticky", "scan_depth", "exclude_recursion", "prevent_recursion"}
+HEARSAY_SHOWS = {"group", "group_weight", "cooldown", "probability", "useProbability", "sticky"}
+OWN_SHOWN = {"speakers", "npcs", "when", "anchor"}
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +82,20 @@ def all_books() -> dict[str, dict[str, Any]]:
     return found
 
 
+def shared(name: str) -> dict[str, Any]:
+    """The frame of a shared lorebook's file."""
+    return load(DEMO / "lorebooks" / f"{name}.json")
+
+
+def shown_by(entries: list[dict[str, Any]]) -> tuple[set[str], set[str]]:
+    """The members of the entries' extensions: the common ones, and ours."""
+    common, ours = set(), set()
+    for entry in entries:
+        common |= entry["extensions"].keys() - {"evennia_ai"}
+        ours |= entry["extensions"].get("evennia_ai", {}).keys()
+    return common, ours
+
+
 def load(path: Path) -> dict[str, Any]:
     loaded = json.loads(path.read_text(encoding="utf-8"))
     assert isinstance(loaded, dict)
@@ -82,9 +106,10 @@ def decorators(text: str) -> list[tuple[str, str]]:
     return re.findall(r"(?m)^@@+(\w+)(?: (.*))?$", text)
 
 
-def test_there_are_three_cards_and_a_shared_lorebook_of_at_least_twelve_entries() -> None:
+def test_there_are_three_cards_and_two_shared_lorebooks_one_of_at_least_twelve_entries() -> None:
     assert [path.stem for path in CARDS] == ["brida", "ismay", "oren"]
-    assert len(list(entries_of(load(BOOKS[0])["data"]))) >= 12
+    assert [path.stem for path in BOOKS] == ["harbour", "hearsay"]
+    assert len(list(entries_of(shared("harbour")["data"]))) >= 12
 
 
 @pytest.mark.parametrize("path", CARDS, ids=lambda path: path.stem)
@@ -115,10 +140,9 @@ def test_an_entry_is_whole_and_uses_only_what_the_demo_promises(
         for field, kind in ENTRY_FIELDS.items():
             assert isinstance(entry[field], kind), (name, field)
         assert set(entry) <= USED_ENTRY_FIELDS, name
-        assert not entry["use_regex"], name
         assert entry["keys"] or entry["constant"], name
         assert all(key == key.strip() and key for key in entry["keys"]), name
-        assert not any(key.startswith("/") for key in entry["keys"]), name
+        assert all(key.startswith("/") == entry["use_regex"] for key in entry["keys"]), name
         assert {word for word, _ in decorators(entry["content"])} <= USED_DECORATORS, name
 
 
@@ -129,15 +153,43 @@ def test_entry_ids_and_names_are_unique_in_a_book(label: str, book: dict[str, An
         assert len(values) == len(set(values)), (label, field)
 
 
-def test_the_shared_book_shows_depth_both_positions_and_one_constant() -> None:
-    book = load(BOOKS[0])
+def test_the_harbour_shows_depth_both_positions_one_constant_and_what_stays_or_leads_on() -> None:
+    book = shared("harbour")
     entries = list(entries_of(book["data"]))
     assert book["spec"] == "lorebook_v3"
-    assert (book["data"]["scan_depth"], book["data"]["recursive_scanning"]) == (4, False)
+    assert (book["data"]["scan_depth"], book["data"]["recursive_scanning"]) == (4, True)
     assert {entry.get("position") for entry in entries} >= {"before_char", "after_char"}
     assert sum(entry["constant"] for entry in entries) == 1
     used = {word for entry in entries for word, _ in decorators(entry["content"])}
     assert used == USED_DECORATORS
+    assert shown_by(entries) == (HARBOUR_SHOWS, set())
+
+
+def test_hearsay_shows_a_group_chance_a_pattern_conditions_and_a_place_at_a_component() -> None:
+    book = shared("hearsay")
+    entries = list(entries_of(book["data"]))
+    assert book["spec"] == "lorebook_v3"
+    assert shown_by(entries) == (HEARSAY_SHOWS, OWN_SHOWN)
+    assert [entry["use_regex"] for entry in entries].count(True) == 1
+    rumours = [entry for entry in entries if entry["extensions"].get("group") == "rumour"]
+    assert len(rumours) == 3
+    assert len({tuple(entry["keys"]) for entry in rumours}) == 1
+
+
+@pytest.mark.parametrize("path", BOOKS, ids=lambda path: path.stem)
+def test_an_author_need_not_look_again_at_a_shared_lorebook(path: Path) -> None:
+    frame = load(path)
+    assert lints(read_book(frame, label=frame["data"]["name"])) == ()
+
+
+def test_an_entry_next_to_a_component_names_one_of_the_village(content: DemoContent) -> None:
+    anchors = [
+        entry["extensions"]["evennia_ai"]["anchor"]["component"]
+        for entry in entries_of(shared("hearsay")["data"])
+        if "anchor" in entry["extensions"].get("evennia_ai", {})
+    ]
+    assert set(anchors) <= {component.key for component in content.components}
+    assert anchors
 
 
 def test_lore_is_written_as_sentences_that_can_be_said_aloud() -> None:
@@ -149,7 +201,7 @@ def test_lore_is_written_as_sentences_that_can_be_said_aloud() -> None:
 
 def test_the_first_question_wakes_an_entry_that_answers_it(content: DemoContent) -> None:
     demo = read_demo(DEMO.parent / "build_demo.py")
-    entries = entries_of(load(BOOKS[0])["data"])
+    entries = entries_of(shared("harbour")["data"])
     woken = [e for e in entries if any(key in demo.question for key in e["keys"])]
     (answer,) = (e for e in woken if "stopped running after" in e["content"])
     assert not answer["constant"]
@@ -203,8 +255,12 @@ def test_every_npc_has_a_card_of_its_name_a_fallback_line_and_a_note(
     assert [note.npc for note in content.notes] == [person.id for person in content.npcs]
 
 
-def test_lorebooks_named_in_the_world_are_there(content: DemoContent) -> None:
+def test_lorebooks_named_in_the_world_are_there_under_their_own_names(
+    content: DemoContent,
+) -> None:
     assert {DEMO / book.file for book in content.lorebooks} == set(BOOKS)
+    for book in content.lorebooks:
+        assert load(DEMO / book.file)["data"]["name"] == book.name
 
 
 def test_components_are_static_ones_by_their_own_id_or_new_ones(content: DemoContent) -> None:
@@ -218,33 +274,57 @@ def test_components_are_static_ones_by_their_own_id_or_new_ones(content: DemoCon
     assert (ids["mood"], ids["house_rules"], ids["system_prompt"]) == (1200, 15, 0)
 
 
-def test_there_is_a_scenario_for_each_card_and_one_for_a_hostile_card() -> None:
+def test_there_is_a_scenario_for_each_card_one_for_a_hostile_card_and_two_for_lore() -> None:
     names = {path.stem for path in SCENARIOS}
-    assert names == {*(path.stem for path in CARDS), "hostile_card"}
+    assert names == {*(path.stem for path in CARDS), "hostile_card", *IN_TURNS}
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
 def test_a_scenario_points_at_files_that_are_there(path: Path) -> None:
     scenario = yaml.safe_load(path.read_text(encoding="utf-8"))
-    pointed = [scenario["card"], *scenario.get("lorebooks", [])]
+    pointed = [scenario["card"], *map(file_of, scenario.get("lorebooks", []))]
     for file in pointed:
         assert isinstance(file, dict) or (path.parent / file).is_file(), file
 
 
-@pytest.mark.parametrize("name", [path.stem for path in CARDS])
-def test_a_scenario_says_what_the_game_says(name: str, content: DemoContent) -> None:
+def file_of(item: str | Mapping[str, str]) -> str:
+    return item if isinstance(item, str) else item["book"]
+
+
+@pytest.mark.parametrize(("name", "npc"), PLAYED.items(), ids=PLAYED)
+def test_a_scenario_says_what_the_game_says(name: str, npc: str, content: DemoContent) -> None:
     path = DEMO / "scenarios" / f"{name}.yaml"
     scenario = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert [(path.parent / file_of(item)).resolve() for item in scenario["lorebooks"]] == [
+        (DEMO / book.file).resolve() for book in content.lorebooks
+    ]
+    assert scenario["card"] == f"../cards/{npc}.json"
+    assert "lore" not in scenario["settings"]
     game = {component.key: component for component in content.components}
     for row in scenario["components"]:
         component = game[row["key"]]
         assert (row["id"], row["content"]) == (component.id, component.content)
     assert scenario["settings"]["system_prompt"] == game["system_prompt"].content
-    (note,) = (note for note in content.notes if note.npc == name)
+    (note,) = (note for note in content.notes if note.npc == npc)
     assert scenario["notes"] == [
         {"content": note.content, "depth": note.depth, "role": note.role, "every": note.every}
     ]
-    assert 6 <= len(scenario["history"]) <= 10
+    assert 6 <= len(longest_history(scenario)) <= 10
+
+
+def longest_history(scenario: Mapping[str, Any]) -> list[dict[str, str]]:
+    history: list[dict[str, str]] = scenario.get("turns", [scenario])[-1]["history"]
+    return history
+
+
+@pytest.mark.parametrize("name", IN_TURNS)
+def test_each_turn_of_a_scenario_goes_on_where_the_one_before_ended(name: str) -> None:
+    path = DEMO / "scenarios" / f"{name}.yaml"
+    turns = yaml.safe_load(path.read_text(encoding="utf-8"))["turns"]
+    for before, after in pairwise(turns):
+        so_far = [*before.get("history", []), {"role": "user", **before["event"]}]
+        assert after["history"][:-1] == so_far
+        assert after["history"][-1]["role"] == "assistant"
 
 
 def test_the_hostile_card_asks_for_a_depth_beyond_any_history() -> None:

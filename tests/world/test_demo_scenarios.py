@@ -14,12 +14,28 @@ from evennia_ai.scenario import run_scenario
 from world.demo_content import DEMO
 
 CARDS = sorted((DEMO / "cards").glob("*.json"))
+BOOKS = sorted((DEMO / "lorebooks").glob("*.json"))
 SCENARIOS = sorted((DEMO / "scenarios").glob("*.yaml"))
+NO_FACTS: Mapping[str, str] = {}
 
 
-def composed(name: str) -> dict[str, Any]:
+def composed(name: str, *, facts: Mapping[str, str] = NO_FACTS) -> dict[str, Any]:
+    """What a scenario of the demo gives, with `facts` in place of those it has itself."""
     path = DEMO / "scenarios" / f"{name}.yaml"
-    return run_scenario(yaml.safe_load(path.read_text("utf-8")), folder=path.parent)
+    scenario = yaml.safe_load(path.read_text("utf-8"))
+    known = scenario["settings"].get("facts", {})
+    scenario["settings"]["facts"] = {**known, **facts}
+    return run_scenario(scenario, folder=path.parent)
+
+
+def awake(turn: dict[str, Any]) -> dict[str, str]:
+    """The entries of a turn by name, and why each is there."""
+    return {entry["entry"]: entry["cause"] for entry in turn["activated"]}
+
+
+def verdict(turn: dict[str, Any], origin: str) -> str:
+    """What the engine said about one entry of a turn."""
+    return next(str(v["reason"]) for v in turn["verdicts"] if v["item"] == origin)
 
 
 def origins(message: dict[str, Any]) -> list[str]:
@@ -46,8 +62,9 @@ def test_a_card_is_read_without_a_single_notice(path: Path) -> None:
     assert_nothing_is_refused(card.character_book)
 
 
-def test_the_shared_lorebook_is_read_without_a_refused_entry() -> None:
-    assert_nothing_is_refused(json.loads((DEMO / "lorebooks/harbour.json").read_text("utf-8")))
+@pytest.mark.parametrize("path", BOOKS, ids=lambda path: path.stem)
+def test_a_shared_lorebook_is_read_without_a_refused_entry(path: Path) -> None:
+    assert_nothing_is_refused(json.loads(path.read_text("utf-8")))
 
 
 def assert_nothing_is_refused(book: Mapping[str, Any]) -> None:
@@ -58,14 +75,16 @@ def assert_nothing_is_refused(book: Mapping[str, Any]) -> None:
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
 def test_a_scenario_composes_without_a_notice_and_uses_its_history_whole(path: Path) -> None:
-    result = composed(path.stem)
-    spoken = yaml.safe_load(path.read_text("utf-8"))["history"]
-    assert result["notices"] == []
-    assert [m["content"] for m in history_of(result) if not m["injected"]] == [
-        message["content"] for message in spoken
-    ]
-    assert result["messages"][0]["content"].startswith("You are ")
-    assert result["tokens"]["total"] <= result["tokens"]["limit"]
+    composed_now = composed(path.stem)
+    scenario = yaml.safe_load(path.read_text("utf-8"))
+    results = composed_now.get("turns", [composed_now])
+    for result, turn in zip(results, scenario.get("turns", [scenario]), strict=True):
+        assert result["notices"] == []
+        assert [m["content"] for m in history_of(result) if not m["injected"]] == [
+            message["content"] for message in turn.get("history", [])
+        ]
+        assert result["messages"][0]["content"].startswith("You are ")
+        assert result["tokens"]["total"] <= result["tokens"]["limit"]
 
 
 def test_orens_last_question_wakes_the_night_ferry_by_its_key() -> None:
@@ -100,3 +119,67 @@ def test_a_hostile_card_stays_inside_the_history_whatever_depth_it_asks_for() ->
     outside = [m for m in result["messages"] if m["block"] != "history"]
     assert not any("lore:" in origin for m in outside for origin in origins(m))
     assert "{{char}} @@depth 0" in band[4]["content"]
+
+
+def test_oren_has_the_ferry_in_mind_for_three_turns_once_somebody_speaks_of_it() -> None:
+    turns = composed("ferry_in_mind")["turns"]
+    causes = [awake(turn).get("the ferry", "") for turn in turns]
+    assert causes[1] == "key 'ferry' in the event at 9-14"
+    assert causes[2].startswith("sticky: was woken before and stays for 2 more turns")
+    assert causes[3].startswith("sticky: was woken before and stays for 1 more turn")
+    assert (causes[0], causes[4]) == ("", "")
+    assert [turn["timed"]["sticky"] for turn in turns] == [[], *[["harbour#5"]] * 3, []]
+
+
+def test_the_ferry_leads_on_to_the_broken_ice_and_to_nothing_that_was_not_meant() -> None:
+    spoken_of = awake(composed("ferry_in_mind")["turns"][1])
+    assert "in the text of harbour#5" in spoken_of["the winter of the broken ice"]
+    assert "in the text of harbour#5" in spoken_of["slack water"]
+    assert set(spoken_of) == {
+        *("his trade", "Ebbwick", "the ferry", "the winter of the broken ice", "slack water"),
+    }
+
+
+def test_whoever_asks_three_times_is_told_three_rumours() -> None:
+    rumours = {"the Bishop's pie", "the whistle", "the one knot"}
+    turns = composed("hearsay")["turns"][:3]
+    told = [rumours & awake(turn).keys() for turn in turns]
+    assert [len(names) for names in told] == [1, 1, 1]
+    assert set.union(*told) == rumours
+    lost = verdict(turns[0], "lore:hearsay#2")
+    assert "lost group 'rumour' of 3 to hearsay#1 (weight 50 of 100" in lost
+
+
+def test_oren_does_not_gossip_about_his_own_whistle() -> None:
+    turns = composed("hearsay", facts={"npc.key": "Oren"})["turns"][:3]
+    assert not any("the whistle" in awake(turn) for turn in turns)
+    assert "npc.key must not be Oren" in verdict(turns[0], "lore:hearsay#2")
+
+
+def test_people_of_the_village_hear_no_rumour_from_each_other() -> None:
+    first = composed("hearsay", facts={"speaker.kind": "npc"})["turns"][0]
+    assert "speaker.kind must be player" in verdict(first, "lore:hearsay#1")
+
+
+def test_an_hour_of_the_clock_is_met_by_a_pattern() -> None:
+    cause = awake(composed("hearsay")["turns"][3])["no hours"]
+    assert cause.endswith("in the event at 21-30")
+
+
+def test_a_word_about_a_storm_stands_next_to_the_mood_of_the_village() -> None:
+    turns = composed("hearsay")["turns"]
+    (message,) = (m for m in turns[3]["messages"] if "lore:hearsay#7" in origins(m))
+    assert message["block"] == "dynamic"
+    (entry,) = (e for e in turns[3]["activated"] if e["entry"] == "one eye on the sky")
+    assert entry["position"] == "anchor"
+    assert "stays for 1 more" in awake(turns[4])["one eye on the sky"]
+
+
+@pytest.mark.parametrize(("part", "is_awake"), [("evening", True), ("night", True), ("day", False)])
+def test_the_dark_is_spoken_of_in_the_evening_and_at_night_alone(part: str, is_awake: bool) -> None:
+    last = composed("hearsay", facts={"time.part": part})["turns"][4]
+    assert ("after dark" in awake(last)) is is_awake
+
+
+def test_the_note_over_the_water_is_left_to_chance() -> None:
+    assert "of a chance of 35 %" in verdict(composed("hearsay")["turns"][4], "lore:hearsay#4")
