@@ -30,6 +30,8 @@ NPC_TAGS: Final = "npc.tags"
 ZONES: Final = "room.zones"
 EVENT_KIND: Final = "event.kind"
 SPEAKER_KIND: Final = "speaker.kind"
+# What a reply is generated for (normal, continue, ...); where it is not given every entry passes.
+GENERATION_KIND: Final = "generation.kind"
 
 _WORDS: Final[Mapping[Test, str]] = {
     "is_any": "must be",

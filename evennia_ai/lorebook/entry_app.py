@@ -12,7 +12,12 @@ from typing import Final, TypedDict
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
-from evennia_ai.lorebook.conditions import CHARACTER_NAME, CHARACTER_TAGS, Condition
+from evennia_ai.lorebook.conditions import (
+    CHARACTER_NAME,
+    CHARACTER_TAGS,
+    GENERATION_KIND,
+    Condition,
+)
 from evennia_ai.lorebook.entries import (
     NO_GROUPS,
     NO_RECURSION,
@@ -26,9 +31,6 @@ from evennia_ai.lorebook.entries import (
 )
 from evennia_ai.lorebook.entry_values import Code, Count, Flag, Number
 from evennia_ai.prompt.messages import Role
-
-# Fact: what a reply is generated for (normal, continue, swipe, ...).
-GENERATION_KIND: Final = "generation.kind"
 
 LOGICS: Final[tuple[Logic, ...]] = ("any", "not_all", "not_any", "all")
 ROLES: Final[tuple[Role, ...]] = ("system", "user", "assistant")
