@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from evennia_ai.lorebook.patterns.charsets import CharSet, Ranges, merged
+from evennia_ai.lorebook.patterns.charsets import CharSet, Property, Ranges, merged
 from evennia_ai.lorebook.patterns.properties import has_category
 
 # No character behind this one has a case.
@@ -30,16 +30,19 @@ class _Casing:
 def with_kin(chars: CharSet, *, unicode: bool) -> CharSet:
     """The set with all that differs from its members by case alone."""
     ranges = _ranges_with_kin(chars.ranges, unicode)
-    if chars.properties:
-        kin = _casing(unicode).kin
-        extra = [
-            (other, other)
-            for code, others in kin.items()
-            if any(has_category(one, code) for one in chars.properties)
-            for other in others
-        ]
-        ranges = merged((*ranges, *extra))
+    for one in chars.properties:
+        ranges = merged((*ranges, *_kin_of(one, unicode)))
     return CharSet(ranges=ranges, properties=chars.properties, negated=chars.negated)
+
+
+@lru_cache(maxsize=128)
+def _kin_of(wanted: Property, unicode: bool) -> Ranges:
+    """What has not the property, but differs by case alone from what has."""
+    casing = _casing(unicode)
+    having = {code for code in casing.codes if has_category(wanted, code)}
+    return merged(
+        (other, other) for code in having for other in casing.kin[code] if other not in having
+    )
 
 
 @lru_cache(maxsize=1024)

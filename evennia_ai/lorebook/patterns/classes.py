@@ -27,7 +27,7 @@ def read_class(source: Source, flags: Flags) -> CharSet:
     ranges = merged(pair for chars in found for pair in chars.ranges)
     properties = tuple(dict.fromkeys(one for chars in found for one in chars.properties))
     if negated and flags.sets and flags.ignore_case:
-        raise UnsupportedPatternError("[^...] without regard to case and with the flag v")
+        source.refuse("[^...] without regard to case and with the flag v")
     chars = flags.chars(CharSet(ranges=ranges, properties=properties))
     return CharSet(ranges=chars.ranges, properties=properties, negated=negated)
 

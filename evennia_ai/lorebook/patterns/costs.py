@@ -21,15 +21,15 @@ from evennia_ai.lorebook.patterns.tree import (
     Look,
     Node,
     Repeat,
-    below,
+    ranges_in,
     walk,
 )
 
 # How many characters of a text a pattern may see, by its repetitions over the same text.
-REACH: Final[Mapping[int, int]] = {0: 1_000_000, 1: 10_000, 2: 1_000}
+REACH: Final[Mapping[int, int]] = {0: 20_000, 1: 4_000, 2: 400}
 _MOST_WAYS: Final = 64
+_MOST_RANGES: Final = 5000
 _FEW_ROUNDS: Final = 8
-_LONGEST: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,8 @@ class _Cost:
 
 def reach(tree: Node) -> int:
     """How many characters of a text may be searched; UnsupportedPatternError: none at all."""
-    _check_lengths(tree)
+    if ranges_in(tree) > _MOST_RANGES:
+        raise UnsupportedPatternError("classes of too many characters")
     cost = _cost(tree)
     if cost.ways > _MOST_WAYS:
         raise UnsupportedPatternError("too many ways to match")
@@ -133,22 +134,3 @@ def _all_chars(node: Node) -> CharSet:
         ranges=merged(run for chars in sets for run in chars.positive()),
         properties=tuple(one for chars in sets for one in chars.properties),
     )
-
-
-def _check_lengths(tree: Node) -> None:
-    if _length(tree) > _LONGEST:
-        raise UnsupportedPatternError(f"counts that ask for more than {_LONGEST:,} characters")
-
-
-def _length(node: Node) -> int:
-    """The most characters a node takes, open repetitions at their least."""
-    lengths = [_length(one) for one in below(node)]
-    match node:
-        case Chars():
-            return 1
-        case Choice():
-            return max(lengths, default=0)
-        case Repeat(least=least, most=most):
-            return lengths[0] * (least if most is None else most)
-        case _:
-            return sum(lengths)

@@ -17,7 +17,7 @@ from evennia_ai.lorebook.patterns.charsets import (
     others,
 )
 from evennia_ai.lorebook.patterns.properties import property_of
-from evennia_ai.lorebook.patterns.source import Flags, Source, UnsupportedPatternError
+from evennia_ai.lorebook.patterns.source import Flags, Source
 
 _SIGNS: Final = frozenset("^$\\.*+?()[]{}|/")
 _CONTROLS: Final[Mapping[str, int]] = {"f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
@@ -54,9 +54,9 @@ def _property(source: Source, flags: Flags, *, negated: bool) -> CharSet:
     if isinstance(found, tuple):
         return CharSet(ranges=found)
     if flags.ignore_case and not found.category and "=" not in found.name:
-        raise UnsupportedPatternError(f"the property {name} without regard to case")
+        source.refuse(f"the property {name} without regard to case")
     if flags.ignore_case and flags.sets and negated:
-        raise UnsupportedPatternError("\\P without regard to case and with the flag v")
+        source.refuse("\\P without regard to case and with the flag v")
     return CharSet(properties=(found,))
 
 

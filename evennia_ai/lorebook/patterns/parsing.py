@@ -26,12 +26,15 @@ from evennia_ai.lorebook.patterns.tree import (
     Node,
     Repeat,
     WordEdge,
+    below,
+    ranges_in,
 )
 from evennia_ai.lorebook.patterns.units import in_units
 
 MOST_CHARACTERS: Final = 1000
 MOST_REPEATS: Final = 1000
 MOST_NESTED: Final = 40
+MOST_RANGES: Final = 3000
 # How a look around begins, whether it looks behind, whether it must not find anything.
 _LOOKS: Final[Mapping[str, tuple[bool, bool]]] = {
     "?=": (False, False),
@@ -57,6 +60,12 @@ def parse(body: str, flags: Flags) -> Node:
     tree = _Parser(source).choice(flags, depth=0)
     if source.peek():
         raise source.broken("a ) that closes nothing")
+    if _length(tree) > MOST_REPEATS:
+        source.refuse(f"counts that multiply to more than {MOST_REPEATS:,}")
+    if ranges_in(tree) > MOST_RANGES:
+        source.refuse(f"classes of more than {MOST_RANGES:,} ranges of characters")
+    if source.refused:
+        raise UnsupportedPatternError(source.refused)
     return Chain(parts=(Edge(place="start"), tree)) if flags.sticky else tree
 
 
@@ -151,7 +160,8 @@ class _Parser:
         if source.take("?<"):
             read_name(source)
         elif source.take("?"):
-            return self._inside(self._modified(flags), depth)
+            body = self._inside(self._modified(flags), depth)
+            return Chain(parts=(body,)) if isinstance(body, Look) else body
         self._opened += 1
         number = self._opened
         return Group(number=number, body=self._inside(flags, depth))
@@ -186,7 +196,7 @@ class _Parser:
             self._source.at = begin
             raise self._source.broken("counts out of order")
         if max(least, most or 0) > MOST_REPEATS:
-            raise UnsupportedPatternError(f"a count above {MOST_REPEATS:,}")
+            self._source.refuse(f"a count above {MOST_REPEATS:,}")
         lazy = self._source.take("?")
         if isinstance(node, Look):  # annex B lets it be repeated; once says all, or nothing at all
             return node if least else EMPTY
@@ -204,6 +214,21 @@ class _Parser:
         source.at = found.end()
         least = _count(found[1])
         return least, (least if found[2] is None else _count(found[3]) if found[3] else None)
+
+
+def _length(node: Node) -> int:
+    """How many characters a node may take, open repetitions at their least, what is empty as one.
+
+    An engine that writes counts out would need memory by this number.
+    """
+    lengths = [_length(one) for one in below(node)]
+    match node:
+        case Choice():
+            return max(lengths)
+        case Repeat(least=least, most=most):
+            return lengths[0] * max(1, least if most is None else most)
+        case _:
+            return max(1, sum(lengths))
 
 
 def _count(digits: str) -> int:

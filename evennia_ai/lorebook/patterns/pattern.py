@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from evennia_ai.lorebook.patterns.charsets import SURROGATES, CharSet
+from evennia_ai.lorebook.patterns.charsets import LAST, SURROGATES, CharSet
 from evennia_ai.lorebook.patterns.engines import EXTRA, INSTALLED, LIMIT_SECONDS, Engine, Search
 from evennia_ai.lorebook.patterns.literals import required
 from evennia_ai.lorebook.patterns.parsing import parse
@@ -17,13 +17,16 @@ from evennia_ai.lorebook.patterns.source import (
     Flags,
     UnsupportedPatternError,
 )
-from evennia_ai.lorebook.patterns.tree import Chars, Node, walk
+from evennia_ai.lorebook.patterns.tree import Chars, Node, WordEdge, walk
 from evennia_ai.lorebook.patterns.units import in_points, in_units
 
 _DELIMITED: Final = re.compile(r"/(.+)/([dgimsuvy]*)", re.DOTALL)
 _UNESCAPED_SLASH: Final = re.compile(r"(?:^|[^\\])/")
 _MOST_STRIKES: Final = 2
-_HALVES: Final = CharSet(ranges=(SURROGATES,))
+# An engine looks at the time between steps, and one step may run over the whole text.
+MOST_SEARCHED: Final = 20_000
+# What is one character in Python and is, or has, a half of one in JavaScript.
+_HALVES: Final = CharSet(ranges=(SURROGATES, (0x10000, LAST)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +64,12 @@ class Pattern:
     def search(self, text: str, folded: str) -> tuple[int, int] | None:
         """The span of the first match in code points; `folded` is the text in lower case.
 
-        A search that takes too long finds nothing, and after the second the pattern is off.
+        Of a long text only the beginning is searched. A search that takes too long finds nothing,
+        and after the second the pattern is off.
         """
         if self.literal not in folded or self.problem:
             return None
+        text = text[:MOST_SEARCHED]
         units = in_units(text) if self._sees_halves else text
         try:
             span = self._search(units)
@@ -137,6 +142,9 @@ def _flags(letters: str) -> Flags:
 
 
 def _sees_halves(tree: Node) -> bool:
-    """Whether half of a wide character can be matched by itself."""
-    sets = (node.chars for node in walk(tree) if isinstance(node, Chars))
-    return any(chars.overlaps(_HALVES) for chars in sets)
+    """Whether half of a wide character can be matched, or the place between two halves."""
+    return any(
+        (isinstance(node, Chars) and node.chars.overlaps(_HALVES))
+        or (isinstance(node, WordEdge) and node.negated)
+        for node in walk(tree)
+    )

@@ -36,15 +36,20 @@ class Flags:
 
 
 class Source:
-    """A cursor over the body of a pattern; `groups` counts all captures, `names` numbers them."""
+    """A cursor over the body of a pattern; `groups` counts all captures, `names` numbers them.
 
-    __slots__ = ("at", "groups", "names", "text")
+    `refused` says what in it cannot run here, "" while all can. That is told only when the whole
+    is read, because what is broken further on is no pattern at all.
+    """
+
+    __slots__ = ("at", "groups", "names", "refused", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
         self.names: Mapping[str, int] = {}
         self.groups = 0
+        self.refused = ""
 
     def peek(self) -> str:
         """The next character, "" at the end."""
@@ -76,6 +81,10 @@ class Source:
             return None
         found, self.at = int(self.text[self.at : end], 8 if octal else 16), end
         return found
+
+    def refuse(self, what: str) -> None:
+        """Note that something cannot run here; the first such thing is told."""
+        self.refused = self.refused or what
 
     def broken(self, what: str) -> BrokenPatternError:
         """The error that the pattern is broken at this place."""

@@ -103,3 +103,8 @@ def walk(node: Node) -> Iterator[Node]:
     yield node
     for under in below(node):
         yield from walk(under)
+
+
+def ranges_in(tree: Node) -> int:
+    """How many ranges of characters all sets have together."""
+    return sum(len(node.chars.ranges) for node in walk(tree) if isinstance(node, Chars))

@@ -20,9 +20,9 @@ def in_units(text: str) -> str:
 def in_points(units: str, start: int, end: int) -> tuple[int, int]:
     """A span of a text of units as a span of code points; a half counts as its whole character."""
     first = len(_joined(units[:start]))
-    if start and end > start and _is_split(units, start):
+    if 0 < start < len(units) and _is_split(units, start):
         first -= 1
-    return first, len(_joined(units[:end]))
+    return first, (first if start == end else len(_joined(units[:end])))
 
 
 def _is_split(units: str, at: int) -> bool:

@@ -148,7 +148,9 @@ class _Writer:
         inside += "".join(
             f"\\{'P' if one.negated else 'p'}{{{one.name}}}" for one in chars.properties
         )
-        return f"[{'^' if chars.negated else ''}{inside}]"
+        written = f"[{'^' if chars.negated else ''}{inside}]"
+        # Both cases are named; `re` mistakes some sets beyond ASCII where it is to ignore case.
+        return f"(?-i:{written})" if self._is_folded else written
 
     def _single(self, ranges: Ranges) -> str | None:
         if ranges in (WORDS, DIGITS) and self._is_ascii:
