@@ -20,6 +20,8 @@ from evennia_ai.lorebook.conditions import (
     CHARACTER_NAME,
     CHARACTER_TAGS,
     EVENT_KIND,
+    GENERATION_KIND,
+    NORMAL,
     NPC_KEY,
     NPC_TAGS,
     SPEAKER_KIND,
@@ -49,7 +51,11 @@ _named: Final = lru_cache(maxsize=1024)(plain_name)
 
 def standing_facts(npc: Any) -> dict[str, Fact]:
     """Names, tags and zones of `npc` and of where it is; warm, this makes no query."""
-    facts: dict[str, Fact] = {NPC_KEY: _named(npc.key), NPC_TAGS: _tags(npc)}
+    facts: dict[str, Fact] = {
+        GENERATION_KIND: NORMAL,
+        NPC_KEY: _named(npc.key),
+        NPC_TAGS: _tags(npc),
+    }
     room = npc.location
     if room is None:
         return facts

@@ -30,8 +30,9 @@ NPC_TAGS: Final = "npc.tags"
 ZONES: Final = "room.zones"
 EVENT_KIND: Final = "event.kind"
 SPEAKER_KIND: Final = "speaker.kind"
-# What a reply is generated for (normal, continue, ...); where it is not given every entry passes.
+# What a reply is generated for, as SillyTavern's `triggers` name it; a turn is always normal.
 GENERATION_KIND: Final = "generation.kind"
+NORMAL: Final = "normal"
 
 _WORDS: Final[Mapping[Test, str]] = {
     "is_any": "must be",

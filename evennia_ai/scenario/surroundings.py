@@ -9,7 +9,14 @@ from types import MappingProxyType
 from typing import Final
 
 from evennia_ai.cards.card import Card
-from evennia_ai.lorebook.conditions import CHARACTER_NAME, CHARACTER_TAGS, Fact, Facts
+from evennia_ai.lorebook.conditions import (
+    CHARACTER_NAME,
+    CHARACTER_TAGS,
+    GENERATION_KIND,
+    NORMAL,
+    Fact,
+    Facts,
+)
 from evennia_ai.lorebook.entries import SourceName
 from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.prompt.dice import Dice
@@ -29,9 +36,9 @@ _HOLDERS: Final[Mapping[str, SourceName]] = MappingProxyType(
 
 def facts_of(card: Card | None, *, given: Facts) -> Facts:
     """The facts of a scenario: who the character is, and what its author says, which wins."""
-    if card is None:
-        return given
-    known: dict[str, Fact] = {CHARACTER_NAME: card.name, CHARACTER_TAGS: card.tags}
+    known: dict[str, Fact] = {GENERATION_KIND: NORMAL}
+    if card is not None:
+        known |= {CHARACTER_NAME: card.name, CHARACTER_TAGS: card.tags}
     return {**known, **given}
 
 

@@ -48,6 +48,7 @@ def test_the_cards_name_and_tags_are_facts() -> None:
     assert facts_of(card, given={"weather": "rain"}) == {
         "character.name": "Tilda",
         "character.tags": ("harbour", "old"),
+        "generation.kind": "normal",
         "weather": "rain",
     }
 
@@ -57,7 +58,7 @@ def test_a_given_fact_wins_over_the_cards() -> None:
     assert facts_of(card, given={"character.name": "The lamplighter"})["character.name"] == (
         "The lamplighter"
     )
-    assert facts_of(None, given={}) == {}
+    assert facts_of(None, given={}) == {"generation.kind": "normal"}
 
 
 def test_facts_are_read_as_they_are_written() -> None:
