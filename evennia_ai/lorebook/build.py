@@ -65,6 +65,7 @@ class Build:
         self._rules: ActivationRules = setting.rules
         self._settled: set[Spot] = set()
         self._passed_on: set[Spot] = set()
+        self._lost: set[Spot] = set()
         self._speakers: dict[str, str | None] = {}
         self._judged = 0
         self._course = Course(
@@ -108,7 +109,7 @@ class Build:
         awake: list[Awake] = []
         for shelf in self._shelves:
             sight = self._sight(shelf)
-            for index in shelf.asked:
+            for index in sorted(shelf.asked):
                 if (shelf.rank, index) not in self._settled:
                     found = self._judgement(shelf, index, sight)
                     if not found.awake:
@@ -208,8 +209,10 @@ class Build:
             score=self._score,
         )
         for one in awake:
-            if why := outcome.lost.get(id(one)):
+            why = outcome.lost.get(id(one))
+            if why and one.spot not in self._lost:  # how it first lost says more than that it did
                 self.decisions[one.spot] = Decision(False, (one, why))
+                self._lost.add(one.spot)
         return outcome
 
     def _is_admitted(self, one: Awake, roll: float | None, outcome: Outcome) -> bool:

@@ -66,12 +66,16 @@ def too_early(count: float, needed: int, clock: str) -> str:
 def resting(end: float, now: float, clock: str, of: str = "") -> str:
     """A cooldown is not over."""
     whose = f" of group '{of}'" if of else ""
-    return f"cooldown{whose}: rests for {end - now:g} more {clock}"
+    return f"cooldown{whose}: rests for {_more(end - now, clock)}"
 
 
 def staying(end: float, now: float, clock: str) -> str:
     """A sticky entry stays."""
-    return f"sticky: was woken before and stays for {end - now:g} more {clock}, this one counted"
+    return f"sticky: was woken before and stays for {_more(end - now, clock)}, this one counted"
+
+
+def _more(left: float, clock: str) -> str:
+    return f"1 more {clock.removesuffix('s')}" if left == 1 else f"{left:g} more {clock}"
 
 
 def rolled(roll: float, chance: float) -> str:

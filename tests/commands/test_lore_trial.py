@@ -115,7 +115,7 @@ def test_why_says_that_an_entry_stays_in_mind_and_when_it_has_left(stage, harbou
             told.append(flat(stage.builds("ai/why oren = the ferry")))
     assert "key 'ferry' in the event" in told[0]
     assert "sticky: was woken before and stays for 2 more turns" in told[1]
-    assert "sticky: was woken before and stays for 1 more turns" in told[2]
+    assert "sticky: was woken before and stays for 1 more turn" in told[2]
     assert "left out: no key in the newest message" in told[3]
 
 
