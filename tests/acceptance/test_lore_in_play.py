@@ -1,0 +1,196 @@
+"""A real server: an NPC has the ferry in mind for three turns once somebody speaks of it.
+
+One conversation is held over telnet and written down turn by turn; the tests read what was written.
+"""
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+
+import pytest
+
+from server.evennia_process import ADMIN, Evennia, is_running
+from server.newcomer import read_demo
+from server.ports import HOST
+from server.telnet import Connection
+from tests.acceptance.games import copied_game
+
+pytestmark = pytest.mark.server
+
+FERRY, ICE = "lore:harbour#5", "lore:harbour#4"
+SMALL_TALK = "say Oren, what is that whistle for?"
+QUESTION = "say Oren, does the ferry run?"
+OTHER_THINGS = (
+    "say Oren, who taught you to splice?",
+    "say Oren, how old is this bench?",
+    "say Oren, do you like to read?",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One exchange: what the prompt was, and what the game says about the ferry in it."""
+
+    context: str
+    why: str
+
+    def has(self, origin: str) -> bool:
+        """Whether an entry stands in one of the prompt's messages; Oren may have quoted it too."""
+        messages, _, _ = self.context.partition("-- kept")
+        return origin in messages.split()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What `lore/test` said, and what lore remembered before and after."""
+
+    told: str
+    before: str
+    after: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Story:
+    """The turns in their order; one trial before the question, one after the reload."""
+
+    turns: list[Turn] = field(default_factory=list)
+    trials: list[Trial] = field(default_factory=list)
+
+
+@pytest.fixture(scope="module")
+def game(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
+    evennia = copied_game(
+        tmp_path_factory.mktemp("game"), settings="EVENNIA_AI_COOLDOWN_SECONDS = 0.0"
+    )
+    evennia.prepare()
+    evennia.start()
+    yield evennia
+    if is_running(evennia.root):
+        evennia.stop()
+
+
+@pytest.fixture(scope="module")
+def story(game: Evennia) -> Story:
+    """Small talk, the question, and three times other things, with a reload after the first."""
+    demo = read_demo(game.root / "world" / "build_demo.py")
+    told = Story()
+    with logged_in(game, *demo.builder) as builder:
+        builder.send(f"@teleport/loc {demo.npc}")
+        builder.wait_for_quiet()
+        told.turns.append(said(builder, SMALL_TALK))
+        told.trials.append(trial(game, builder, "does the ferry run?"))
+        told.turns.append(said(builder, QUESTION))
+        told.turns.append(said(builder, OTHER_THINGS[0]))
+        reload(game)
+        told.trials.append(trial(game, builder, "good evening"))
+        told.turns.append(said(builder, OTHER_THINGS[1]))
+        told.turns.append(said(builder, OTHER_THINGS[2]))
+    return told
+
+
+def logged_in(game: Evennia, name: str, password: str) -> Connection:
+    """Somebody's connection, once the character is there."""
+    connection = Connection(HOST, game.ports.telnet)
+    connection.wait_for("connect <name> <password>", seconds=20)
+    connection.send(f"connect {name} {password}")
+    connection.wait_for("You become|Exits", seconds=30)
+    connection.wait_for_quiet()
+    return connection
+
+
+def said(builder: Connection, line: str) -> Turn:
+    """Say `line` to Oren, wait for his answer, and look into the prompt it was made from."""
+    builder.send(line)
+    builder.wait_for(r'^Oren says, "', seconds=30)
+    builder.wait_for_quiet()
+    return Turn(
+        context=shown(builder, "ai/context oren"), why=shown(builder, "ai/why oren = the ferry")
+    )
+
+
+def shown(builder: Connection, command: str) -> str:
+    builder.send(command)
+    return builder.wait_for_quiet()
+
+
+def trial(game: Evennia, builder: Connection, text: str) -> Trial:
+    before = timers(game)
+    told = shown(builder, f"lore/test oren = {text}")
+    return Trial(told=told, before=before, after=timers(game))
+
+
+def timers(game: Evennia) -> str:
+    """What the lore of all conversations remembers, as it stands in the database."""
+    database = game.root / "server" / "evennia.db3"
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
+        rows = connection.execute(
+            "SELECT conversation_id, turn, state FROM evennia_ai_lorestate ORDER BY 1"
+        )
+        return repr(rows.fetchall())
+
+
+def reload(game: Evennia) -> None:
+    """Let the superuser reload the Server; who is connected stays connected."""
+    with logged_in(game, *ADMIN) as admin:
+        admin.send("@reload")
+        admin.wait_for("Server restarted", seconds=60)
+        admin.wait_for_quiet()
+
+
+def one_line(text: str) -> str:
+    return re.sub(r"\s+", " ", text)
+
+
+def test_the_ferry_is_not_in_mind_before_anybody_speaks_of_it(story: Story) -> None:
+    first = story.turns[0]
+    assert not first.has(FERRY)
+    assert "left out: no key in the newest message" in one_line(first.why)
+
+
+def test_the_ferry_is_in_mind_once_somebody_speaks_of_it(story: Story) -> None:
+    asked = story.turns[1]
+    assert asked.has(FERRY)
+    assert "kept: key 'ferry' in the event" in one_line(asked.why)
+
+
+@pytest.mark.parametrize(("turn", "left"), [(2, 2), (3, 1)])
+def test_it_stays_for_two_turns_about_other_things(story: Story, turn: int, left: int) -> None:
+    later = story.turns[turn]
+    assert later.has(FERRY)
+    assert f"sticky: was woken before and stays for {left} more turn" in one_line(later.why)
+
+
+def test_it_is_gone_in_the_turn_after(story: Story) -> None:
+    last = story.turns[4]
+    assert not last.has(FERRY)
+    assert "left out: no key in the newest message" in one_line(last.why)
+
+
+def test_what_the_ferry_leads_to_comes_and_goes_with_it(story: Story) -> None:
+    assert [turn.has(ICE) for turn in story.turns] == [False, True, True, True, False]
+
+
+def test_a_trial_tells_what_would_wake_and_why(story: Story) -> None:
+    before_the_question = one_line(story.trials[0].told)
+    assert "nothing was changed" in before_the_question
+    assert "harbour#5 (the ferry)" in before_the_question
+    assert "key 'ferry' in the event at 9-14" in before_the_question
+
+
+def test_a_trial_after_a_reload_knows_what_stays(story: Story) -> None:
+    assert "sticky: was woken before and stays for 1 more turn" in one_line(story.trials[1].told)
+
+
+def test_a_trial_leaves_every_timer_as_it_was(story: Story) -> None:
+    assert [trial.after for trial in story.trials] == [trial.before for trial in story.trials]
+    assert ["harbour#5" in trial.before for trial in story.trials] == [False, True]
+
+
+def test_the_log_knows_of_no_error(game: Evennia, story: Story) -> None:
+    logs = "".join(
+        path.read_text(encoding="utf-8", errors="replace")
+        for path in (game.root / "server" / "logs").glob("*.log")
+    )
+    assert "Traceback" not in logs
