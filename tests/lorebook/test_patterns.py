@@ -1,14 +1,26 @@
-"""Keys that are regular expressions: which texts are some, what they find, what they refuse."""
+"""Keys that are regular expressions: their form, what is searched first, where they are stopped."""
+
+import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evennia_ai.lorebook.patterns import Pattern, Refused, is_delimited, read_pattern
+from evennia_ai.lorebook.patterns.engines import LIMIT_SECONDS, RE, REGEX
+from evennia_ai.lorebook.patterns.pattern import MOST_SEARCHED
+
+ENGINES = pytest.mark.parametrize("engine", [REGEX, RE], ids=lambda engine: engine.name)
 
 
-def found(written: str, text: str):
-    """The span of the pattern's first match, None where there is none."""
-    pattern = read_pattern(written, trusted=False)
+def a_pattern(written: str, *, engine=REGEX) -> Pattern:
+    pattern = read_pattern(written, trusted=True, engine=engine)
     assert isinstance(pattern, Pattern), pattern
+    return pattern
+
+
+def found(pattern: Pattern, text: str):
+    """The span of the first match, None where there is none."""
     return pattern.search(text, text.lower())
 
 
@@ -39,14 +51,195 @@ def test_a_pattern_between_slashes_is_known_by_its_form(written, answer):
 
 
 def test_a_bare_pattern_is_the_whole_text_without_flags():
-    assert found("dra.on", "The dragon") == (4, 10)
-    assert found("dra.on", "The DRAGON") is None
-    assert found("^/a/x$", "/a/x") == (0, 4)
+    assert found(a_pattern("dra.on"), "The dragon") == (4, 10)
+    assert found(a_pattern("dra.on"), "The DRAGON") is None
+    assert found(a_pattern("^/a/x$"), "/a/x") == (0, 4)
 
 
-@pytest.mark.parametrize("written", ["/[/", "/(/", "/a)/", "/*/", "/a/gg", "/a/uv", "", "(?<n>"])
-def test_what_javascript_refuses_is_broken(written):
-    refused = read_pattern(written, trusted=True)
-    assert isinstance(refused, Refused)
-    assert refused.is_broken
-    assert refused.reason.startswith("is no regular expression: ")
+def test_an_empty_pattern_is_none():
+    refused = read_pattern("", trusted=True)
+    assert refused == Refused(reason="is no regular expression: it is empty", is_broken=True)
+
+
+@pytest.mark.parametrize(
+    ("written", "literal"),
+    [
+        ("/Dragon/", "dragon"),
+        ("/\\bdragons?\\b/i", "dragon"),
+        ("/[Dd]ra(go)n/", "dragon"),
+        ("/(?:wyrm|drake)/", ""),
+        ("/olden (?:wyrm|drake) king/", "olden "),
+        ("/(?:smoke)+ and fire/", " and fire"),
+        ("/(?=.*keeper)the/", "keeper"),
+        ("/(?!keeper)the/", "the"),
+        ("/ca?t/", "c"),
+        ("/./", ""),
+        ("/mist/i", "mist"),
+        ("/mask/iu", "ma"),  # with `u` an s may be a long one
+        ("/kern/iu", "kern"),  # the small letter of the Kelvin sign is a k
+        ("/οδοσ/i", "οδο"),  # which small sigma depends on what follows
+        ("/Œuvre/i", "œuvre"),
+        ("/a😀b/", "a"),
+    ],
+)
+def test_a_text_that_every_match_contains_is_known(written, literal):
+    assert a_pattern(written).literal == literal
+
+
+def test_a_text_without_the_literal_is_not_searched():
+    pattern = a_pattern("/(x+x+)+yz/")
+    assert pattern.literal == "yz"
+    assert found(pattern, "x" * 5000) is None
+    assert pattern.problem == ""
+
+
+def test_a_pattern_that_takes_too_long_twice_is_switched_off():
+    pattern = a_pattern("/(?:x+x+)+[yz]/")
+    hostile = "x" * 5000
+    assert found(pattern, hostile) is None
+    assert found(pattern, "xxy") == (0, 3)
+    assert pattern.problem == ""
+    assert found(pattern, hostile) is None
+    assert pattern.problem == "took longer than 5 ms twice"
+    assert found(pattern, "xxy") is None
+
+
+def test_of_a_very_long_text_the_beginning_is_searched():
+    pattern = a_pattern("/keeper/")
+    assert found(pattern, " " * (MOST_SEARCHED - 6) + "keeper") is not None
+    assert found(pattern, " " * (MOST_SEARCHED - 5) + "keeper") is None
+
+
+def test_without_the_extra_a_stranger_s_pattern_does_not_run():
+    refused = read_pattern("/dragon/", trusted=False, engine=RE)
+    assert refused == Refused(
+        reason="is a regular expression and needs the extra evennia-ai[regex]", is_broken=False
+    )
+    broken = read_pattern("/[/", trusted=False, engine=RE)
+    assert isinstance(broken, Refused)
+    assert broken.is_broken
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "/(a+)+$/",
+        "/(?:a|aa)+$/",
+        "/(.*)*x/",
+        "/(\\w|\\w\\w)*$/",
+        "/(x+x+)+y/",
+        "/(?:a?){30}b/",
+        "/(?:a{0,30}){0,30}b/",
+        "/.*.*.*=/",
+        "/" + "a?" * 40 + "a" * 40 + "/",
+        "/" + "(?:a|a)" * 40 + "b/",
+        "/(a)(?:b\\1)*/",
+        "/(?<=a+)b/",
+        "/" + "[\\p{L}\\p{N}\\p{P}]" * 10 + "/u",
+    ],
+)
+def test_without_the_extra_what_may_explode_does_not_run_either(written):
+    refused = read_pattern(written, trusted=True, engine=RE)
+    assert isinstance(refused, Refused), refused
+    assert not refused.is_broken
+
+
+@pytest.mark.parametrize(
+    ("written", "text", "span"),
+    [
+        ("/\\bdragons?\\b/i", "two Dragons", (4, 11)),
+        ("/(?:smoke|fire|ash)+/", "smokefire", (0, 9)),
+        ("/(?:(?!end).)*end/", "so the end", (0, 10)),
+        ("/king.*queen/s", "king\nand queen", (0, 14)),
+        ("/\\w+\\s+fox/", "the red fox", (4, 11)),
+        ("/^(?:red|blue) (?:fox|fish)$/m", "a\nred fish", (2, 10)),
+    ],
+)
+def test_without_the_extra_common_patterns_of_a_trusted_book_run(written, text, span):
+    assert found(a_pattern(written, engine=RE), text) == span
+
+
+HOSTILE = [
+    "/(a+)+$/",
+    "/(?:a|aa)+$/",
+    "/(.*)*x/",
+    "/(\\w|\\w\\w)*$/",
+    "/(x+x+)+y/",
+    "/" + "(" * 35 + "a" + ")*" * 35 + "$/",
+    "/" + "(" * 5000 + "/",
+    "/" + "(?:" * 40 + "a" + "){2}" * 40 + "/",
+    "/a{1000}b/",
+    "/a{99999999999999999999}/",
+    "/(?:(?:a{1000}){1000}){1000}/",
+    "/(?:(?:(?:){1000}){1000}){1000}/",
+    "/^(([a-z])+.)+[A-Z]([a-z])+$/",
+    "/(?=(a+))a*b\\1/",
+    "/(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)*b/",
+    "/" + "a?" * 300 + "a" * 300 + "b/",
+    "/\\w+\\s+\\w+\\s+\\w+\\s+x/",
+    "/" + "[\\0-\\uffff]" * 80 + "/i",
+    "/" + "\\p{L}" * 190 + "/iu",
+    "/" + "a" * 1_000_000 + "/",
+    "/(?<" + "n" * 900 + ">a)/",
+    "/" + "\\k<" * 300 + "/",
+]
+TEXTS = [
+    "a" * 40,
+    "a" * 10_000,
+    "a" * 1_000_000,
+    "ax" * 5000,
+    " " * 20_000,
+    "a😀\n=b\0\ud800" * 9000,
+]
+
+
+@ENGINES
+@pytest.mark.parametrize("written", HOSTILE, ids=lambda written: written[:20])
+def test_a_hostile_pattern_is_done_with_soon(written, engine):
+    started = time.perf_counter()
+    pattern = read_pattern(written, trusted=True, engine=engine)
+    if isinstance(pattern, Pattern):
+        pattern.literal = ""
+        for text in TEXTS:
+            found(pattern, text)
+    # Twice its time limit and what one step overshoots; a slow machine may need tenfold.
+    assert time.perf_counter() - started < 400 * LIMIT_SECONDS
+
+
+LETTERS = "abkKsſ1_ -^$.|()[]{}*+?,:=!<>\\/\n\r\0İΣς😀\ud800"
+SEQUENCES = "(?: (?= (?! (?<= (?<n> \\d \\W \\b \\1 \\k<n> \\u0061 \\p{L} [^ {2,3} +?"
+SIGNS = st.sampled_from([*LETTERS, *SEQUENCES.split(" ")])
+WRITTEN = st.lists(SIGNS, max_size=14).map("".join)
+TEXT = st.text(alphabet="abkKsSſ1_ -\n\r\0İıΣςß😀\ud800\u2028", max_size=12)
+
+
+@ENGINES
+@given(body=WRITTEN, flags=st.text(alphabet="gimsuy", max_size=2), text=TEXT)
+def test_no_pattern_and_no_text_raises(engine, body, flags, text):
+    for written in (body, f"/{body}/{flags}"):
+        is_delimited(written)
+        pattern = read_pattern(written, trusted=True, engine=engine)
+        if isinstance(pattern, Pattern):
+            span = found(pattern, text)
+            assert span is None or 0 <= span[0] <= span[1] <= len(text)
+        else:
+            assert "\n" not in pattern.reason
+
+
+@given(body=WRITTEN, flags=st.sampled_from(["", "i", "u", "iu"]), text=TEXT)
+def test_the_literal_never_hides_a_match(body, flags, text):
+    pattern = read_pattern(f"/{body}/{flags}", trusted=True, engine=REGEX)
+    if isinstance(pattern, Pattern):
+        with_literal = found(pattern, text)
+        pattern.literal = ""
+        assert found(pattern, text) == with_literal
+
+
+@given(body=WRITTEN, flags=st.sampled_from(["", "i", "u", "iu"]), text=TEXT)
+def test_both_engines_agree_where_both_run(body, flags, text):
+    patterns = [
+        read_pattern(f"/{body}/{flags}", trusted=True, engine=engine) for engine in (REGEX, RE)
+    ]
+    if all(isinstance(pattern, Pattern) for pattern in patterns):
+        one, two = (found(pattern, text) for pattern in patterns)
+        assert one == two or any(pattern.problem for pattern in patterns)

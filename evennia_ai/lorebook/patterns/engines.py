@@ -23,13 +23,15 @@ from evennia_ai.lorebook.patterns.tree import (
     Look,
     Node,
     Repeat,
+    walk,
 )
 from evennia_ai.lorebook.patterns.writing import write
 
 LIMIT_SECONDS: Final = 0.005
 EXTRA: Final = "needs the extra evennia-ai[regex]"
 
-# The span of the first match in a text; TimeoutError where that takes too long.
+# The span of the first match in a text; TimeoutError where that takes too long,
+# UnsupportedPatternError where it turns out only now that the engine does not take the pattern.
 Search = Callable[[str], tuple[int, int] | None]
 
 
@@ -42,18 +44,34 @@ class Engine:
     only_trusted: bool
 
 
-def _make_with_regex(tree: Node) -> Search:
-    module: Any = importlib.import_module("regex")
-    written = write(tree)
-    try:
-        compiled = module.compile(written, cache_pattern=False)
-    except (module.error, ValueError, OverflowError, RecursionError, MemoryError) as error:
-        raise UnsupportedPatternError(f"the engine refuses it: {error}") from error
+class _Stoppable:
+    """A search by `regex`; what it runs is compiled when it is first needed, for that is slow."""
 
-    def search(text: str) -> tuple[int, int] | None:
-        found = compiled.search(text, timeout=LIMIT_SECONDS)
+    __slots__ = ("_compiled", "_written")
+
+    def __init__(self, written: str) -> None:
+        self._written = written
+        self._compiled: Any = None
+
+    def __call__(self, text: str) -> tuple[int, int] | None:
+        found = self.compiled().search(text, timeout=LIMIT_SECONDS)
         return None if found is None else found.span()
 
+    def compiled(self) -> Any:
+        """The pattern of the engine; raises UnsupportedPatternError."""
+        if self._compiled is None:
+            module: Any = importlib.import_module("regex")
+            try:
+                self._compiled = module.compile(self._written, cache_pattern=False)
+            except (module.error, ValueError, OverflowError, RecursionError) as error:
+                raise UnsupportedPatternError(f"the engine refuses it: {error}") from error
+        return self._compiled
+
+
+def _make_with_regex(tree: Node) -> Search:
+    search = _Stoppable(write(tree))
+    if any(isinstance(node, Chars) and node.chars.properties for node in walk(tree)):
+        search.compiled()  # it alone knows which scripts there are
     return search
 
 
@@ -63,7 +81,7 @@ def _make_with_re(tree: Node) -> Search:
     written = write(tree)
     try:
         compiled = re.compile(written)
-    except (re.error, ValueError, OverflowError, RecursionError, MemoryError) as error:
+    except (re.error, ValueError, OverflowError, RecursionError) as error:
         raise UnsupportedPatternError(f"{error}; it {EXTRA}") from error
 
     def search(text: str) -> tuple[int, int] | None:

@@ -79,6 +79,9 @@ class Pattern:
         except (MemoryError, RecursionError):
             self._strike("took too much memory twice")
             return None
+        except UnsupportedPatternError as error:
+            self.problem = f"cannot run here: {error}"
+            return None
         return span if span is None or units is text else in_points(units, *span)
 
     def _strike(self, problem: str) -> None:
