@@ -65,7 +65,7 @@ class Course:
         return True
 
     def _next(self, gain: Gain) -> PassKind | None:
-        if self.recursive and not gain.budget_is_full:
+        if self.recursive and not gain.budget_is_full and not self._is_over("recursion"):
             was_widened = self.kind == "widened"
             if gain.passed_on or (was_widened and self._has_texts()):
                 return "recursion"
@@ -76,10 +76,10 @@ class Course:
         return self._next_level()
 
     def _has_texts(self) -> bool:
-        """Whether there are texts of entries to look at again."""
+        """Whether texts of entries are looked at again: there are any, and entries wait for it."""
         if self._rules.manner.levels_are_walked:  # it remembers the texts of a pass without any
             return self.number > 1
-        return self._has_passed_on
+        return self._has_passed_on and self.level > 0
 
     def _next_level(self) -> PassKind | None:
         """The next delay level: only where recursion has begun, unless levels are walked alone."""

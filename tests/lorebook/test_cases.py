@@ -1,19 +1,29 @@
 """The golden cases of `cases/*.yaml`: what is awake, what it says, and a verdict on every entry.
 
-A case gives `book` (or `books`), `history`, `event`, `notes`, `rules`, `values` and `limit_tokens`;
-tokens are words. It expects `entries` in the order of activation (each row names what matters of
-an entry) and `verdicts`: entry -> `+` or `-` and the reason.
+A case gives `book` (or `books`), `history`, `event`, `notes`, `sources`, `rules`, `values`,
+`facts`, `clock`, `dice` (the seed of the turn) and `limit_tokens`; tokens are words. It expects
+`entries` in the order of activation (each row names what matters of an entry) and `verdicts`:
+entry -> `+` or `-` and the reason.
+
+With `turns`, each turn adds to what the case gives and has its own `expect`; the state is carried
+on, and the clock counts the turns. `remembered` is what is expected to be in the state afterwards.
 """
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from evennia_ai.lorebook.activation import Activation, Scan
 from evennia_ai.lorebook.books import Lorebook, read_book
 from evennia_ai.lorebook.rules import read_rules
-from tests.lorebook.builders import a_scan, awake, reasons
+from evennia_ai.lorebook.timers import NO_STATE, Clock
+from evennia_ai.prompt.dice import Dice
+from tests.lorebook.builders import a_scan, reasons
+from tests.lorebook.turns import NO_FACTS, a_turn
 
 CASES = [
     pytest.param(case, id=f"{path.stem}: {case['title']}")
@@ -24,16 +34,25 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES)
 def test_case(case: dict[str, Any]):
-    given, expect = case["given"], case["expect"]
-    result = awake(
-        *_books(given),
-        scan=a_scan(
-            *given.get("history", []), event=given.get("event"), notes=tuple(given.get("notes", []))
-        ),
-        rules=read_rules(given.get("rules", {})),
-        limit_tokens=given.get("limit_tokens", 10_000),
-        values=given.get("values", {}),
-    )
+    books = _books(case["given"])
+    state = NO_STATE
+    for given, expect in _turns(case):
+        result = a_turn(
+            *books,
+            scan=_scan(given),
+            rules=read_rules(given.get("rules", {})),
+            limit_tokens=given.get("limit_tokens", 10_000),
+            values=given.get("values", {}),
+            dice=Dice(turn=str(given.get("dice", 1)), conversation="1"),
+            state=state,
+            clock=Clock(**given["clock"]),
+            facts=_facts(given),
+        )
+        _check(result, expect)
+        state = result.after
+
+
+def _check(result: Activation, expect: dict[str, Any]) -> None:
     wanted = expect["entries"]
     shown = [
         {name: getattr(entry, name) for name in row}
@@ -42,6 +61,28 @@ def test_case(case: dict[str, Any]):
     assert shown == wanted
     assert len(result.entries) == len(wanted)
     assert reasons(result) == expect["verdicts"]
+    if "remembered" in expect:
+        assert {k: v for k, v in result.after.to_plain().items() if v} == expect["remembered"]
+
+
+def _turns(case: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """What each turn gives and expects."""
+    turns = case.get("turns") or [{"expect": case["expect"]}]
+    for number, turn in enumerate(turns, start=1):
+        given = {**case["given"], **turn}
+        yield {**given, "clock": given.get("clock", {"turns": number})}, turn["expect"]
+
+
+def _scan(given: dict[str, Any]) -> Scan:
+    plain = a_scan(
+        *given.get("history", []), event=given.get("event"), notes=tuple(given.get("notes", []))
+    )
+    return replace(plain, sources=given.get("sources", {}))
+
+
+def _facts(given: dict[str, Any]) -> dict[str, Any]:
+    facts = given.get("facts", NO_FACTS)
+    return {name: tuple(fact) if isinstance(fact, list) else fact for name, fact in facts.items()}
 
 
 def _books(given: dict[str, Any]) -> list[Lorebook]:
