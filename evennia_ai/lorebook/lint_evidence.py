@@ -119,9 +119,9 @@ class Evidence:
 
     def is_frequent(self, text: str) -> bool:
         """Whether a key is one word, and one of the most frequent of the book's texts."""
-        times, total = self._words[text.casefold()], self._words.total()
-        enough = times >= _FREQUENT_TIMES and total >= _FEWEST_WORDS
-        return enough and times >= _FREQUENT_SHARE * total
+        times = self._words[text.casefold()]
+        enough = times >= _FREQUENT_TIMES and self._running_words >= _FEWEST_WORDS
+        return enough and times >= _FREQUENT_SHARE * self._running_words
 
     def refusals(self, entry: LoreEntry) -> list[str]:
         """What is wrong with each key that is meant to be a regular expression."""
@@ -155,6 +155,11 @@ class Evidence:
         for entry in self._enabled:
             words.update(words_of(entry.template.source.casefold()))
         return words
+
+    @cached_property
+    def _running_words(self) -> int:
+        """How many words the texts have."""
+        return self._words.total()
 
     @cached_property
     def _found(self) -> "_Found":

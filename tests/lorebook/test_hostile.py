@@ -61,6 +61,11 @@ def test_a_key_that_wakes_fifty_thousand_entries_is_looked_at_in_part(large_book
         assert any("not looked at" in verdict.reason for verdict in result.touched)
 
 
+def test_fifty_thousand_entries_are_linted(large_book):
+    with within(30):
+        assert lints(large_book) == ()
+
+
 def test_more_entries_than_any_book_has_are_refused():
     data = {"entries": [an_entry()] * (MAX_ENTRIES + 1)}
     with within(10), pytest.raises(FormatError, match="split it"):
