@@ -59,18 +59,16 @@ class Allotment:
 
     def offer(self, one: Awake) -> Charge | str:
         """What admitting the entry costs, or why it is not admitted."""
-        book = one.book
-        purses = _ALL if book.token_budget is None else _purses(book)
+        purses = self._purses(one)
         left = self._room[None] if purses is _ALL else min(map(self._left, purses))
-        if not (one.entry.ignore_budget and book.trust in VOUCHED):
-            if self._full and not self._full.isdisjoint(purses):
+        ignores = _ignores(one)
+        if not ignores:
+            if self.is_closed_to(one):
                 return "over the lore budget: an entry before it did not fit"
             if self._shared and (why := self._over_share(one)):
                 return why
-        elif left < one.tokens:
-            left = one.tokens
         cost = self._cost(one) if self._one_text else one.tokens
-        if cost > left - self._is_open:
+        if cost > left - self._is_open and not ignores:
             if self._rules.overflow == "stop":
                 self._full.update(purses)
                 self.overflowed = True
@@ -86,10 +84,17 @@ class Allotment:
             self._text = ""
             self._full.clear()
 
-    @property
-    def is_closed(self) -> bool:
-        """Whether nothing more is admitted in this pass, whatever it is."""
-        return None in self._full
+    def is_closed_to(self, one: Awake) -> bool:
+        """Whether an entry before it did not fit, and no other is tried."""
+        full = self._full
+        return bool(full) and not _ignores(one) and not full.isdisjoint(self._purses(one))
+
+    def _purses(self, one: Awake) -> tuple[Lorebook | None, ...]:
+        """The budgets of an entry; None is the one of the rules, which a vouched book replaces."""
+        book = one.book
+        if book.token_budget is None:
+            return _ALL
+        return (book,) if book.trust in VOUCHED else (book, None)
 
     def _left(self, purse: Lorebook | None) -> int:
         if purse is not None:
@@ -119,7 +124,7 @@ class Allotment:
         shown = who or "somebody"
         if rules.speaker_matches and self._woken_by.get(who, 0) >= rules.speaker_matches:
             return f"over the share of {shown}, who woke {rules.speaker_matches} entries already"
-        left = self._share - self._spent_by.get(who, 0)
+        left = max(self._share - self._spent_by.get(who, 0), 0)
         if rules.speaker_share_percent < 100 and one.tokens > left:
             return f"over {shown}'s share of the lore budget: {one.tokens} tokens, {left} were left"
         return ""
@@ -142,6 +147,6 @@ def _by_tier(one: Awake) -> tuple[object, ...]:
     return entry.first_to_go, not entry.constant, -entry.priority, one.place
 
 
-def _purses(book: Lorebook) -> tuple[Lorebook | None, ...]:
-    """The budgets of an entry whose book has one of its own; None is the one of the rules."""
-    return (book,) if book.trust in VOUCHED else (book, None)
+def _ignores(one: Awake) -> bool:
+    """Whether the budget does not count for an entry: only vouched books may ask that."""
+    return one.entry.ignore_budget and one.book.trust in VOUCHED

@@ -36,9 +36,10 @@ class Awake:
             self.cause = str(self.judgement.reason)
         return self.cause
 
-    def is_still(self, judgement: Judgement, text: str, *, rank: int) -> bool:
+    def is_still(self, judgement: Judgement, text: str, *, tokens: int, rank: int) -> bool:
         """Whether nothing about it changed since it was made."""
-        return self.judgement is judgement and self.text is text and self.rank == rank
+        same_text = self.text is text and self.tokens == tokens
+        return same_text and self.judgement is judgement and self.rank == rank
 
     @property
     def sticky(self) -> bool:

@@ -122,6 +122,7 @@ class Build:
     def _sight(self, shelf: Shelf) -> Sight:
         setting, course = self._setting, self._course
         depth = shelf.depth + course.widened
+        shelf.seen = depth
         if course.kind == "widened":
             shelf.ask_owners(shelf.window.reach(depth))
         is_fresh = course.kind == "widened" and self._rules.manner.widening_is_fresh
@@ -154,7 +155,7 @@ class Build:
             self._settle((shelf.rank, index), why)
             return None
         known = shelf.window.awake.get(index)
-        if isinstance(known, Awake) and known.is_still(found, text, rank=shelf.rank):
+        if isinstance(known, Awake) and known.is_still(found, text, tokens=tokens, rank=shelf.rank):
             return known
         made = self._made(shelf, index, found, text, tokens)
         if not made.entry.timing.cooldown:  # whether it rests may change
@@ -185,7 +186,7 @@ class Build:
         admitted: set[int] = set()
         unlucky: set[int] = set()
         for one in sorted(offered, key=survival(self._rules)):
-            roll = None if self._allotment.is_closed else self._rolled(one)
+            roll = None if self._allotment.is_closed_to(one) else self._rolled(one)
             if roll is not None and not self._passes(one, roll):
                 unlucky.add(id(one))
                 chance = Reason(reasons.rolled, (roll, one.entry.chance))

@@ -19,7 +19,8 @@ class Shelf:
     """One book in one build.
 
     `rank` is its place among the books, `standing` what sorts its entries against those of other
-    books. `asked` are the indexes of the entries that something concerns; it only grows.
+    books. `asked` are the indexes of the entries that something concerns; it only grows. `depth` is
+    the book's scan depth, `seen` the one of the last pass, larger where the scan was widened.
     """
 
     __slots__ = (
@@ -31,6 +32,7 @@ class Shelf:
         "recursive",
         "rules",
         "scanner",
+        "seen",
         "standing",
         "window",
     )
@@ -57,6 +59,7 @@ class Shelf:
             include_names=rules.include_names,
         )
         self.depth = rules.scan_depth if book.scan_depth is None else book.scan_depth
+        self.seen = self.depth
         self.recursive = rules.recursive if book.recursive is None else book.recursive
         self.labels = _labels(book)
         self.asked: set[int] = set()

@@ -5,9 +5,9 @@ for a book and a scan depth, and told in bulk: which entries share which reason.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from evennia_ai.lorebook.judging import Sight, judge
 from evennia_ai.lorebook.scanning import Scan, Window
@@ -17,6 +17,9 @@ from evennia_ai.prompt.history import History
 from evennia_ai.prompt.trace import Verdict
 
 _NOTHING: Final = Scan(history=History())
+# Widened scans have many depths, and a large book has many verdicts.
+_MOST_KEPT: Final = 16
+_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,32 +41,41 @@ class Silence:
 
 def silent_verdicts(shelf: Shelf) -> list[Verdict]:
     """The verdict on each entry of the book where nothing concerns it; made once, to be copied."""
-    slot = ("silent verdicts", shelf.depth, _kind(shelf))
-    known = shelf.book.memo.get(slot)
-    if isinstance(known, list):
-        return known
-    made = [
-        Verdict(stage="activate", item=f"lore:{label}", kept=False, reason=reason)
-        for label, reason in zip(shelf.labels, _reasons(shelf), strict=True)
-    ]
-    shelf.book.memo[slot] = made
-    return made
+    return _once(shelf, _silent_verdicts)
 
 
 def silences(shelf: Shelf) -> tuple[Silence, ...]:
     """The same in bulk; made once."""
-    slot = ("silences", shelf.depth, _kind(shelf))
-    known = shelf.book.memo.get(slot)
-    if isinstance(known, tuple):
-        return known
+    return _once(shelf, _silences)
+
+
+def _once(shelf: Shelf, make: Callable[[Shelf], _Made]) -> _Made:
+    """What `make` gives, kept with the book for the scan depths that were asked for last."""
+    known = shelf.book.memo.setdefault(make, {})
+    assert isinstance(known, dict)
+    slot = (shelf.seen, _kind(shelf))
+    if slot not in known:
+        if len(known) >= _MOST_KEPT:
+            known.clear()
+        known[slot] = make(shelf)
+    made: _Made = known[slot]
+    return made
+
+
+def _silent_verdicts(shelf: Shelf) -> list[Verdict]:
+    return [
+        Verdict(stage="activate", item=f"lore:{label}", kept=False, reason=reason)
+        for label, reason in zip(shelf.labels, _reasons(shelf), strict=True)
+    ]
+
+
+def _silences(shelf: Shelf) -> tuple[Silence, ...]:
     by_reason: dict[str, list[str]] = {}
     for entry, reason in zip(shelf.book.entries, _reasons(shelf), strict=True):
         by_reason.setdefault(reason, []).append(entry.uid)
-    made = tuple(
+    return tuple(
         Silence(shelf.book.label, reason, packed(uids)) for reason, uids in by_reason.items()
     )
-    shelf.book.memo[slot] = made
-    return made
 
 
 def packed(uids: Iterable[str]) -> str:
@@ -106,7 +118,7 @@ def _reasons(shelf: Shelf) -> list[str]:
         window=Window(_NOTHING, shelf.scanner, slot="silent", include_names=False),
         kind="first",
         level=0,
-        depth=shelf.depth,
+        depth=shelf.seen,
         recursive=False,
         sees_fed=shelf.recursive,
         rules=shelf.rules,
