@@ -142,6 +142,7 @@ def test_without_the_extra_what_may_explode_does_not_run_either(written):
     refused = read_pattern(written, trusted=True, engine=RE)
     assert isinstance(refused, Refused), refused
     assert not refused.is_broken
+    assert refused.reason.endswith("; it needs the extra evennia-ai[regex]")
 
 
 @pytest.mark.parametrize(

@@ -76,12 +76,12 @@ def _make_with_regex(tree: Node) -> Search:
 
 
 def _make_with_re(tree: Node) -> Search:
-    tree = _without_properties(tree)
-    characters = reach(tree)
-    written = write(tree)
+    write(tree)  # what cannot be written at all is told first: the extra would not help
     try:
-        compiled = re.compile(written)
-    except (re.error, ValueError, OverflowError, RecursionError) as error:
+        tree = _without_properties(tree)
+        characters = reach(tree)
+        compiled = re.compile(write(tree))
+    except (UnsupportedPatternError, re.error, ValueError, OverflowError, RecursionError) as error:
         raise UnsupportedPatternError(f"{error}; it {EXTRA}") from error
 
     def search(text: str) -> tuple[int, int] | None:
@@ -110,7 +110,7 @@ def _spelled(chars: CharSet) -> CharSet:
     ranges = list(chars.ranges)
     for one in chars.properties:
         if not one.category:
-            raise UnsupportedPatternError(f"the property {one.name} {EXTRA}")
+            raise UnsupportedPatternError(f"the property {one.name}")
         members = ranges_of(one.category)
         ranges += others(members) if one.negated else members
     return CharSet(ranges=merged(ranges), negated=chars.negated)

@@ -80,7 +80,7 @@ def _itself(source: Source, flags: Flags, letter: str, *, in_class: bool) -> int
     free = letter in _SIGNS or (in_class and letter == "-")
     if flags.unicode and not free:
         source.at -= 1
-        raise source.broken(f"needless \\{letter} with the flag u")
+        raise source.broken(f"a backslash before {letter!r}, which the flag u forbids,")
     if letter == "k" and source.names:
         raise source.broken("\\k wants the name of a group")
     return ord(letter)
