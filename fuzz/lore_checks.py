@@ -246,11 +246,12 @@ def _check_turns(book: Lorebook, case: Case, rules: ActivationRules) -> None:
         check_result(result, book, rules=rules, before=state)
         woken = {entry.uid for entry in result.entries}
         assert not woken & never, f"a lint says these are unreachable: {woken & never}"
-        fresh = read_book(case.book, label="book", trust=case.trust)
-        again = _turn(fresh, history, event, rules=rules, turn=turn, state=state)
-        assert again.entries == result.entries, "a book that was used answers otherwise"
-        assert again.verdicts == result.verdicts
-        assert again.after == result.after
+        if turn == TURNS:
+            fresh = read_book(case.book, label="book", trust=case.trust)
+            again = _turn(fresh, history, event, rules=rules, turn=turn, state=state)
+            assert again.entries == result.entries, "a book that was used answers otherwise"
+            assert again.verdicts == result.verdicts
+            assert again.after == result.after
         state = state_from(json.loads(json.dumps(result.after.to_plain())))
         assert state == result.after, "the state is another one after it was stored"
         history = history.appended(*([event] if event else []), said("assistant", "A coin."))

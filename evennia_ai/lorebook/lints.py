@@ -186,7 +186,8 @@ def _depth(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
     """Keys that are looked for in no message."""
     depth = evidence.scan_depth if entry.scan_depth is None else entry.scan_depth
     widens = entry.scan_depth is None and evidence.rules.min_activations
-    if depth > 0 or widens or _wakes_itself(entry) or entry.sources or not entry.keys:
+    needs_no_text = _wakes_itself(entry) or ALWAYS in evidence.wanted[entry.index].keys
+    if depth > 0 or widens or needs_no_text or entry.sources or not entry.keys:
         return
     advice = "set it to 1 or more, or make the entry constant"
     if not evidence.recurses or entry.recursion.excluded or evidence.is_blind:
