@@ -42,6 +42,12 @@ class Awake:
         return same_text and self.judgement is judgement and self.rank == rank
 
     @property
+    def searched(self) -> str:
+        """What of it is searched in recursion: its text, and the keys it hides there."""
+        hidden = self.entry.template.hidden_keys
+        return "\n".join((self.text, *hidden)) if hidden else self.text
+
+    @property
     def sticky(self) -> bool:
         """Whether it stays from before."""
         return self.judgement.sticky

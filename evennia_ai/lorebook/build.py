@@ -244,7 +244,7 @@ class Build:
         for shelf in self._shelves:
             if self._is_fed(shelf):
                 for one in passed_on:
-                    shelf.ask_owners(shelf.window.feed(one.text, of=one.label))
+                    shelf.ask_owners(shelf.window.feed(one.searched, of=one.label))
                 shelf.window.feed_as_one("\n".join(one.text for one in passed_on))
         self._allotment.next_pass([one.text for one in passed_on])
 

@@ -20,6 +20,7 @@ _OUTLET: Final = re.compile(r"\s*outlet\s*::\s*(\S.*?)\s*", re.IGNORECASE)
 OUTLET: Final = "outlet::"
 _V1_NAMES: Final = {"user": "user", "bot": "char", "char": "char"}
 _ESCAPED_COMMA: Final = "\x00"
+HIDDEN_KEY: Final = "hidden_key"
 MAX_SIDES: Final = 10**9
 
 # Name -> result for (argument, key of this place, dice); these read no value.
@@ -150,7 +151,7 @@ ROLLERS: Final[Mapping[str, Roller]] = {
     "roll": _roll,
     "reverse": _reverse,
     "//": _nothing,
-    "hidden_key": _nothing,
+    HIDDEN_KEY: _nothing,
     "comment": _nothing,
 }
 ROLLED: Final = frozenset({"random", "pick", "roll"})

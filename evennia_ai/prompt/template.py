@@ -41,6 +41,15 @@ class Template:
             for piece in self.pieces
         )
 
+    @property
+    def hidden_keys(self) -> tuple[str, ...]:
+        """What `{{hidden_key:...}}` in it holds: seen by recursive scanning alone (Card V3)."""
+        return tuple(
+            piece.argument.strip()
+            for piece in self.pieces
+            if isinstance(piece, macros.Roll) and piece.name == macros.HIDDEN_KEY
+        )
+
     def unknown(self, values: Mapping[str, str]) -> tuple[str, ...]:
         """Names this template reads that `values` does not have; they stay as written."""
         return tuple([n for n in self.names if n not in values and not n.startswith(macros.OUTLET)])
