@@ -1,6 +1,7 @@
 """Finding the active lore, side by side with the naive loop and with an automaton.
 
-    python benchmarks/lore.py [--rounds 3] [--turns 20] [--preset sillytavern] [--cpu] [--small]
+    python benchmarks/lore.py [--rounds 3] [--turns 20] [--preset sillytavern] [--cpu]
+                                [--brief | --small]
 
 Workloads: `lore_workload.py`; drivers: `lore_drivers.py`. build: the parsed file to a book that is
 ready. first: a chat the book never saw. next: one more message. All drivers take turns in one
@@ -25,6 +26,7 @@ LARGEST = 50_000
 LARGE = 10_000
 PERCENTS = (1, 10)
 WINDOWS = ((50, 4), (50, 0), (500, 4), (500, 50), (500, 0))
+BRIEF = ((50, 50), (500, 50))
 FEWEST = 3
 """So many entries are active at least."""
 SLOW_SECONDS = 0.5
@@ -203,11 +205,13 @@ def main():
     parser.add_argument("--turns", type=int, default=20)
     parser.add_argument("--preset", choices=["evennia_ai", "sillytavern"], default="evennia_ai")
     parser.add_argument("--cpu", action="store_true", help="count the time of this process alone")
+    parser.add_argument("--brief", action="store_true", help="scan depth 50 alone")
     parser.add_argument("--small", action="store_true", help="a smoke run: small books, few turns")
     options = parser.parse_args()
     if options.cpu:
         Clock.read = time.process_time
-    sizes, windows = (SIZES, WINDOWS) if not options.small else (SIZES[:2], WINDOWS[:2])
+    sizes, windows = (SIZES[:2], WINDOWS[:2]) if options.small else (SIZES, WINDOWS)
+    windows = BRIEF if options.brief else windows
     rounds, turns = (1, 3) if options.small else (options.rounds, options.turns)
     makers = {**DRIVERS, "evennia_ai": partial(Ours, preset=options.preset)}
     alike = list(equally_active(sizes))
