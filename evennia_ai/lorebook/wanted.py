@@ -4,9 +4,10 @@ The flags of the rules and the values that macros in keys read decide how a key 
 a scanner stays with its book, one for each such combination, and is shared by all NPCs.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.entries import NO_GATES, LoreEntry, Patterns, SourceName
@@ -23,6 +24,15 @@ NEVER: Final = -2
 MAX_KEY: Final = 1000
 _KEPT_SCANNERS: Final = 64
 _SHOWN_REFUSALS: Final = 3
+# What means something in a regular expression.
+_SYNTAX: Final = re.compile(r"[\\^$.*+?()\[\]{}|/]")
+
+
+class _Filled(NamedTuple):
+    """A key with its macros filled, as words and as a pattern."""
+
+    words: str
+    pattern: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +120,16 @@ def _seen(macros: Mapping[str, Template], values: Mapping[str, str], dice: Dice)
 
 def _filled(
     macros: Mapping[str, Template], values: Mapping[str, str], dice: Dice
-) -> dict[str, str]:
-    return {text: template.render(values, dice) for text, template in macros.items()}
+) -> dict[str, _Filled]:
+    """What the keys with macros are; in a pattern a value stands for itself, whatever it holds."""
+    meant = {name: _SYNTAX.sub(r"\\\g<0>", value) for name, value in values.items()}
+    return {
+        text: _Filled(template.render(values, dice), template.render(meant, dice))
+        for text, template in macros.items()
+    }
 
 
-def _made(book: Lorebook, rules: ActivationRules, filled: Mapping[str, str]) -> Scanner:
+def _made(book: Lorebook, rules: ActivationRules, filled: Mapping[str, _Filled]) -> Scanner:
     reader = _Reader(rules, filled=filled, trusted=book.trust in VOUCHED)
     wanted = tuple(reader.wanted(entry) for entry in book.entries)
     one_text = rules.manner.one_text
@@ -169,7 +184,9 @@ def _owners(wanted: Iterable[Wanted]) -> dict[int, tuple[int, ...]]:
 class _Reader:
     """Gives each key of a book its number; equal keys of different entries share one."""
 
-    def __init__(self, rules: ActivationRules, *, filled: Mapping[str, str], trusted: bool) -> None:
+    def __init__(
+        self, rules: ActivationRules, *, filled: Mapping[str, _Filled], trusted: bool
+    ) -> None:
         self.patterns: dict[int, Pattern] = {}
         self.fold = str.lower if rules.manner.ascii_words else str.casefold
         self._rules = rules
@@ -177,7 +194,7 @@ class _Reader:
         self._filled = filled
         self._trusted = trusted
         self._numbers: dict[Key | str, int] = {}
-        self._refusals: dict[str, str] = {}
+        self._refusals: dict[tuple[str, bool], str] = {}
 
     def keys(self) -> Iterator[tuple[int, Key]]:
         """The words and phrases among the keys."""
@@ -219,9 +236,9 @@ class _Reader:
         """Text and number of each key; blank ones where the rules let them count."""
         numbered: list[tuple[str, int]] = []
         for raw in written:
-            text = self._filled.get(raw, raw)
-            number = self._number(entry, text, refused)
+            number = self._number(entry, raw, refused)
             if number is not None:
+                text = self._filled_in(raw).words
                 numbered.append((text.strip() or text, number))
         return numbered
 
@@ -245,7 +262,11 @@ class _Reader:
         key = Key(folded, self._key(entry, text).sensitive, "part")
         return self._numbers.setdefault(key, len(self._numbers))
 
-    def _number(self, entry: LoreEntry, text: str, refused: list[str]) -> int | None:
+    def _filled_in(self, written: str) -> _Filled:
+        return self._filled.get(written) or _Filled(written, written)
+
+    def _number(self, entry: LoreEntry, written: str, refused: list[str]) -> int | None:
+        text, pattern = self._filled_in(written)
         stripped = text.strip()
         if not stripped:
             if not self._manner.blank_keys_match:
@@ -255,8 +276,10 @@ class _Reader:
             refused.append(f"key '{stripped[:40]}...' has more than {MAX_KEY} characters")
             return NEVER
         patterns = self._patterns_of(entry)
-        if patterns == "all" or (patterns == "by_form" and is_delimited(stripped)):
-            number = self._pattern(stripped, by_form=patterns == "by_form", refused=refused)
+        # What it is as it is written: a player's name never makes a pattern of it.
+        if patterns == "all" or (patterns == "by_form" and is_delimited(written.strip())):
+            by_form = patterns == "by_form"
+            number = self._pattern(pattern.strip(), by_form=by_form, refused=refused)
             if number is not None:
                 return number
         return self._numbers.setdefault(self._key(entry, stripped), len(self._numbers))
@@ -265,14 +288,14 @@ class _Reader:
         """The number of a regular expression; None: it is none, and so an ordinary key."""
         if text in self._numbers:
             return self._numbers[text]
-        if text not in self._refusals:
+        if (text, by_form) not in self._refusals:
             read = read_pattern(text, trusted=self._trusted)
             if not isinstance(read, Refused):
                 number = self._numbers[text] = len(self._numbers)
                 self.patterns[number] = read
                 return number
-            self._refusals[text] = "" if by_form and read.is_broken else read.reason
-        reason = self._refusals[text]
+            self._refusals[text, by_form] = "" if by_form and read.is_broken else read.reason
+        reason = self._refusals[text, by_form]
         if not reason:
             return None
         refused.append(f"pattern '{text[:40]}' {reason}")
