@@ -181,7 +181,9 @@ def _woken_by_keys(entry: LoreEntry, wanted: Wanted, sight: Sight) -> Judgement:
             sight.window.judged[entry.index] = made
             return made
     depth = _depth(entry, sight)
-    return Judgement(False, Reason(reasons.no_key, (depth,))) if depth > 0 else _BLIND
+    if depth <= 0:
+        return _BLIND
+    return Judgement(False, Reason(reasons.no_key, (depth, wanted.refused)))
 
 
 def _depth(entry: LoreEntry, sight: Sight) -> int:

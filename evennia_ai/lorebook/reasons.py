@@ -53,9 +53,10 @@ def logic_unmet(
     return f"{key_found(text, found)}, but {wish}: {quoted(shown) or 'none'} {state}"
 
 
-def no_key(depth: int) -> str:
-    """None of the keys was found in that many messages."""
-    return f"no key in the newest {'message' if depth == 1 else f'{depth} messages'}"
+def no_key(depth: int, refused: str) -> str:
+    """None of the keys was found in that many messages; `refused` are those that cannot be."""
+    told = f"no key in the newest {'message' if depth == 1 else f'{depth} messages'}"
+    return f"{told}; {refused}" if refused else told
 
 
 def too_early(count: float, needed: int, clock: str) -> str:

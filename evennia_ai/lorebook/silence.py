@@ -50,10 +50,10 @@ def silences(shelf: Shelf) -> tuple[Silence, ...]:
 
 
 def _once(shelf: Shelf, make: Callable[[Shelf], _Made]) -> _Made:
-    """What `make` gives, kept with the book for the scan depths that were asked for last."""
-    known = shelf.book.memo.setdefault(make, {})
+    """What `make` gives, kept with the scanner for the scan depths that were asked for last."""
+    known = shelf.scanner.memo.setdefault(make, {})
     assert isinstance(known, dict)
-    slot = (shelf.seen, _kind(shelf))
+    slot = (shelf.seen, shelf.recursive)
     if slot not in known:
         if len(known) >= _MOST_KEPT:
             known.clear()
@@ -105,12 +105,6 @@ def unpacked(text: str) -> Iterator[str]:
 
 def _is_number(uid: str) -> bool:
     return uid.isascii() and uid.isdecimal() and (uid == "0" or uid[0] != "0") and len(uid) < 18
-
-
-def _kind(shelf: Shelf) -> tuple[object, ...]:
-    """What of the rules a silent entry's reason depends on, beside the depth."""
-    rules = shelf.rules
-    return rules.manner, rules.case_sensitive, rules.match_whole_words, shelf.recursive
 
 
 def _reasons(shelf: Shelf) -> list[str]:

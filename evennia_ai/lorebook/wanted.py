@@ -6,7 +6,7 @@ a scanner stays with its book, one for each such combination, and is shared by a
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.books import Lorebook
@@ -63,7 +63,7 @@ class Scanner:
 
     `owners` says which entries a key may wake, `asked` which are to be judged in every turn
     because keys alone do not decide; `sources` are those that any entry asks for; `patterns` those
-    that are looked for in the whole window as one text.
+    that are looked for in the whole window as one text. `memo` keeps what follows from all this.
     """
 
     wanted: Sequence[Wanted]
@@ -73,6 +73,7 @@ class Scanner:
     deepest: int
     sources: tuple[SourceName, ...]
     patterns: Mapping[int, Pattern]
+    memo: dict[object, object] = field(default_factory=dict, repr=False, compare=False)
 
 
 def scanner_of(

@@ -57,6 +57,12 @@ def test_a_widened_scan_is_told_as_far_as_it_went():
     )
 
 
+def test_of_macros_in_keys_each_reader_is_told_its_own_reason():
+    book = a_book(an_entry(keys=["{{user}}"]))
+    said = [reasons(awake(book, values={"user": name}))["book#0"] for name in (" ", "Anna", " ")]
+    assert said == ["- has no keys", "- no key in the newest 4 messages", "- has no keys"]
+
+
 KEYED = st.tuples(
     st.lists(st.sampled_from(["coin", "gate", "bell", "", "/c.in/"]), max_size=2),
     st.sampled_from(["", "@@dont_activate\n", "@@scan_depth 1\n", "@@activate_only_after 1\n"]),

@@ -7,6 +7,7 @@ from evennia_ai.lorebook.wanted import MAX_KEY, NEVER, scanner_of
 from evennia_ai.prompt.dice import Dice
 from tests.lorebook.builders import DICE, a_book, a_scan, an_entry, awake, reasons, texts
 
+BY_FORM = {"evennia_ai": {"patterns": "by_form"}}
 RULES = ActivationRules()
 
 
@@ -108,6 +109,18 @@ def test_a_key_that_macros_made_too_long_is_never_found_and_says_so():
     result = awake(book, scan=a_scan(f"user: {name}"), values={"user": name})
     assert texts(result) == []
     assert a_scanner(book, values={"user": name}).wanted[0].keys == (NEVER,)
+    told = f"key '{'x' * 40}...' has more than 1000 characters"
+    assert reasons(result) == {"book#0": f"- no key in the newest 4 messages; {told}"}
+
+
+def test_a_pattern_that_cannot_run_is_told_beside_keys_that_were_not_found():
+    book = a_book(an_entry(keys=["/a{2,9999}/", "gate"], extensions=BY_FORM))
+    [reason] = reasons(awake(book)).values()
+    assert reason == (
+        "- no key in the newest 4 messages; "
+        "pattern '/a{2,9999}/' cannot run here: a count above 1,000"
+    )
+    assert texts(awake(book, scan=a_scan("user: gate"))) == ["Some lore."]
 
 
 def test_where_all_keys_are_patterns_one_that_is_broken_silences_the_entry():
@@ -117,12 +130,12 @@ def test_where_all_keys_are_patterns_one_that_is_broken_silences_the_entry():
 
 
 def test_by_form_a_broken_pattern_is_an_ordinary_key():
-    entry = an_entry(keys=["/co(in/"], extensions={"evennia_ai": {"patterns": "by_form"}})
+    entry = an_entry(keys=["/co(in/"], extensions=BY_FORM)
     assert texts(awake(a_book(entry), scan=a_scan("user: /co(in/"))) == ["Some lore."]
 
 
 def test_a_broken_pattern_of_one_entry_stays_an_ordinary_key_of_another():
-    by_form = an_entry(keys=["/co(in/"], extensions={"evennia_ai": {"patterns": "by_form"}})
+    by_form = an_entry(keys=["/co(in/"], extensions=BY_FORM)
     for entries in ([by_form, a_pattern("/co(in/")], [a_pattern("/co(in/"), by_form]):
         assert texts(awake(a_book(*entries), scan=a_scan("user: /co(in/"))) == ["Some lore."]
 
