@@ -116,7 +116,8 @@ class Window:
         self._reached = depth
         if self._scanner.patterns:
             newest = islice(scan.newest(), depth)
-            self._texts = [self._heard.text_of(message) for _, message in newest]
+            # The application trims each message before it joins them.
+            self._texts = [self._heard.text_of(message).strip() for _, message in newest]
         return fresh
 
     def _add_newest(self, fresh: list[int]) -> None:

@@ -81,6 +81,11 @@ def test_one_text():
     assert both(entries, "coin", "red") == ([], ["over two"])
 
 
+def test_one_text_is_made_of_messages_without_blanks_around_them():
+    entries = [an_app_entry("at the end", key=["/coin$/"])]
+    assert both(entries, "a coin \n") == ([], ["at the end"])
+
+
 def test_patterns_by_form():
     entry = {"keys": ["/co+in/"], "content": "By form.", "use_regex": False, "extensions": {}}
     entry |= {"enabled": True, "insertion_order": 1}
