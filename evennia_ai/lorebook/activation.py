@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
+from evennia_ai.lorebook.awake import Awake
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.build import Build, Decision, Setting, Spot
 from evennia_ai.lorebook.conditions import Facts
@@ -69,13 +70,21 @@ class Activation:
         return tuple([verdict for book in made for verdict in book])
 
     def _verdict(self, spot: Spot) -> Verdict:
-        rank, index = spot
+        """The verdict on one entry: the last one again where it decided the same."""
         decision = self._decisions[spot]
-        shelf = self._shelves[rank]
+        first = decision.reasons[0]
+        if not isinstance(first, Awake):
+            return self._worded(spot, decision)
+        if first.told is None or first.told[0] != decision:
+            first.told = (decision, self._worded(spot, decision))
+        return first.told[1]
+
+    def _worded(self, spot: Spot, decision: Decision) -> Verdict:
+        rank, index = spot
         cause = str(decision.reasons[0])
         return Verdict(
             stage="activate",
-            item=shelf.book.entries[index].origin,
+            item=self._shelves[rank].book.entries[index].origin,
             kept=decision.kept,
             reason="; ".join([cause, *map(str, decision.reasons[1:])]),
             tokens=decision.tokens,
@@ -119,7 +128,11 @@ def activate(
     )
     build = Build(shelves, setting)
     build.run()
-    after = state if rules.dry_run else timers.after({o.label: o.entry for o in build.active})
+    after = (
+        state
+        if rules.dry_run
+        else timers.after({one.label: one.entry for one in build.active if one.entry.is_remembered})
+    )
     return Activation(
         placed(build.active, rules=rules),
         after=after,

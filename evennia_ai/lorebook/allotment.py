@@ -7,10 +7,12 @@ them wakes has a share.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.awake import Awake
 from evennia_ai.lorebook.books import Lorebook
+from evennia_ai.lorebook.entries import LoreEntry
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.prompt.components import VOUCHED
 from evennia_ai.prompt.tokens import TokenCounter
@@ -32,6 +34,7 @@ class Allotment:
     """The budgets of one build; entries are offered in the order of their survival.
 
     A book's own budget stands in place of the rules'; a book that nobody approved keeps to both.
+    `is_shared` where several people speak, so that each has a share.
     """
 
     def __init__(
@@ -50,7 +53,7 @@ class Allotment:
         self._full: set[Lorebook | None] = set()
         self._one_text = rules.manner.counts_what_recursed
         self._is_open = int(rules.manner.budget_is_open)
-        self._shared = speakers > 1
+        self.is_shared = speakers > 1
         self._share = int(self._budget * rules.speaker_share_percent / 100)
         self._spent_by: dict[str, int] = {}
         self._woken_by: dict[str, int] = {}
@@ -59,13 +62,13 @@ class Allotment:
 
     def offer(self, one: Awake) -> Charge | str:
         """What admitting the entry costs, or why it is not admitted."""
-        purses = self._purses(one)
+        purses = _ALL if one.book.token_budget is None else self._purses(one)
         left = self._room[None] if purses is _ALL else min(map(self._left, purses))
-        ignores = _ignores(one)
+        ignores = one.entry.ignore_budget and _ignores(one)
         if not ignores:
-            if self.is_closed_to(one):
+            if self._full and self.is_closed_to(one):
                 return "over the lore budget: an entry before it did not fit"
-            if self._shared and (why := self._over_share(one)):
+            if self.is_shared and (why := self._over_share(one)):
                 return why
         cost = self._cost(one) if self._one_text else one.tokens
         if cost > left - self._is_open and not ignores:
@@ -111,7 +114,7 @@ class Allotment:
             self._room[purse] -= cost
         if self._one_text:
             self._text += f"{one.text}\n"
-        if self._shared and one.speaker is not None and not one.entry.constant:
+        if self.is_shared and one.speaker is not None and not one.entry.constant:
             who = one.speaker
             self._spent_by[who] = self._spent_by.get(who, 0) + cost
             self._woken_by[who] = self._woken_by.get(who, 0) + 1
@@ -132,19 +135,16 @@ class Allotment:
 
 def processing(rules: ActivationRules) -> Callable[[Awake], tuple[object, ...]]:
     """The key that sorts the entries of a pass by who is asked first."""
+    return attrgetter("place" if rules.manner.tiers else "survival")
+
+
+def survival(
+    entry: LoreEntry, place: tuple[float, ...], *, sticky: bool, rules: ActivationRules
+) -> tuple[object, ...]:
+    """What sorts an entry by who is offered room first."""
     if rules.manner.tiers:
-        return lambda one: one.place
-    return lambda one: (not one.sticky, one.place)
-
-
-def survival(rules: ActivationRules) -> Callable[[Awake], tuple[object, ...]]:
-    """The key that sorts them by who is offered room first."""
-    return _by_tier if rules.manner.tiers else processing(rules)
-
-
-def _by_tier(one: Awake) -> tuple[object, ...]:
-    entry = one.entry
-    return entry.first_to_go, not entry.constant, -entry.priority, one.place
+        return entry.first_to_go, not entry.constant, -entry.priority, place
+    return not sticky, place
 
 
 def _ignores(one: Awake) -> bool:

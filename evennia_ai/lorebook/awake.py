@@ -6,19 +6,23 @@ from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.entries import LoreEntry
 from evennia_ai.lorebook.judging import Judgement
 from evennia_ai.lorebook.places import ActiveEntry
+from evennia_ai.prompt.tokens import TokenCounter
+from evennia_ai.prompt.trace import Verdict
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Awake:
     """An entry that is awake, why, and its text; as text it reads as its cause.
 
-    `rank` is the place of its book among the books, `place` its own in the processing order. It is
-    `sticky` where it stays from before, and `rests` where its cooldown runs. `speaker` is who woke
-    it, None where it was nobody in particular. While nothing about it changes it is the same
-    object turn after turn.
+    `rank` is the place of its book among the books, `place` its own in the processing order, and
+    `survival` sorts by who is offered room first. It is `sticky` where it stays from before, and
+    `rests` where its cooldown runs. `speaker` is who woke it, None where it was nobody in
+    particular. Where nothing but its judgement and its text can change (`is_lasting`), it is the
+    same object turn after turn, with its cause, its place in the prompt and its last verdict.
     """
 
     place: tuple[float, ...]
+    survival: tuple[object, ...]
     rank: int
     book: Lorebook
     entry: LoreEntry
@@ -27,19 +31,22 @@ class Awake:
     rests: bool
     text: str
     tokens: int
+    counter: TokenCounter
     speaker: str | None
+    is_lasting: bool
     cause: str = ""
     active: ActiveEntry | None = None
+    told: tuple[object, Verdict] | None = None
 
     def __str__(self) -> str:
         if not self.cause:
             self.cause = str(self.judgement.reason)
         return self.cause
 
-    def is_still(self, judgement: Judgement, text: str, *, tokens: int, rank: int) -> bool:
-        """Whether nothing about it changed since it was made."""
-        same_text = self.text is text and self.tokens == tokens
-        return same_text and self.judgement is judgement and self.rank == rank
+    def is_of(self, judgement: Judgement, rank: int, counter: TokenCounter) -> bool:
+        """Whether it is what would be made anew, its text aside."""
+        same = self.judgement is judgement and self.counter is counter
+        return same and self.is_lasting and self.rank == rank
 
     @property
     def searched(self) -> str:

@@ -5,9 +5,11 @@ awake, chance is rolled, and what is left competes for the budget. What becomes 
 text on to the next pass.
 """
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from evennia_ai.lorebook import reasons
@@ -30,6 +32,9 @@ from evennia_ai.prompt.tokens import TokenCounter
 CONTAINED: Final = "at the top of the history, because nobody approved its book"
 # An entry of a build: the rank of its book, its index in it.
 Spot = tuple[int, int]
+
+
+_survival: Final = attrgetter("survival")
 
 
 class Decision(NamedTuple):
@@ -68,6 +73,7 @@ class Build:
         self._lost: set[Spot] = set()
         self._speakers: dict[str, str | None] = {}
         self._judged = 0
+        self._most = setting.rules.most_woken or sys.maxsize
         self._course = Course(
             setting.rules,
             recursive=any(shelf.recursive for shelf in shelves),
@@ -107,15 +113,17 @@ class Build:
     def _awake(self) -> list[Awake]:
         """The entries that this pass wakes, in processing order."""
         awake: list[Awake] = []
+        settled = self._settled
         for shelf in self._shelves:
-            sight = self._sight(shelf)
+            sight, rank = self._sight(shelf), shelf.rank
             for index in sorted(shelf.asked):
-                if (shelf.rank, index) not in self._settled:
-                    found = self._judgement(shelf, index, sight)
-                    if not found.awake:
-                        self.decisions[shelf.rank, index] = Decision(False, (found.reason,))
-                    elif (one := self._with_text(shelf, index, found)) is not None:
-                        awake.append(one)
+                if settled and (rank, index) in settled:
+                    continue
+                found = self._judgement(shelf, index, sight)
+                if not found.awake:
+                    self.decisions[rank, index] = Decision(False, (found.reason,))
+                elif (one := self._with_text(shelf, index, found)) is not None:
+                    awake.append(one)
         awake.sort(key=processing(self._rules))
         return awake
 
@@ -140,32 +148,35 @@ class Build:
         )
 
     def _judgement(self, shelf: Shelf, index: int, sight: Sight) -> Judgement:
-        entry, most = shelf.book.entries[index], self._rules.most_woken
+        entry = shelf.book.entries[index]
         self._judged += 1
-        if most and self._judged > most and not entry.constant:
-            return Judgement(False, plain(f"not looked at: more than {most} entries were asked"))
+        if self._judged > self._most and not entry.constant:
+            told = f"not looked at: more than {self._most} entries were asked"
+            return Judgement(False, plain(told))
         return judge(entry, shelf.scanner.wanted[index], sight, label=shelf.labels[index])
 
     def _with_text(self, shelf: Shelf, index: int, found: Judgement) -> Awake | None:
         """The entry with its text; None where it has none and that makes it silent."""
-        setting = self._setting
-        text, tokens = shelf.text(index, setting.values, setting.dice, setting.counter)
+        counter, rank = self._setting.counter, shelf.rank
+        known = shelf.window.awake.get(index)
+        known = known if isinstance(known, Awake) and known.is_of(found, rank, counter) else None
+        if known is not None and not known.entry.template.reads:
+            return known
+        text, tokens = shelf.text(index, self._setting.values, self._setting.dice, counter)
         if not text.strip() and not self._rules.manner.empty_is_active:
             why = Decision(False, (f"{found.reason}, but its content is empty",))
-            self._settle((shelf.rank, index), why)
+            self._settle((rank, index), why)
             return None
-        known = shelf.window.awake.get(index)
-        if isinstance(known, Awake) and known.is_still(found, text, tokens=tokens, rank=shelf.rank):
+        if known is not None and known.text == text:
             return known
-        made = self._made(shelf, index, found, text, tokens)
-        if not made.entry.timing.cooldown:  # whether it rests may change
-            shelf.window.awake[index] = made
+        made = shelf.window.awake[index] = self._made(shelf, index, found, text, tokens)
         return made
 
     def _made(self, shelf: Shelf, index: int, found: Judgement, text: str, tokens: int) -> Awake:
-        entry = shelf.book.entries[index]
+        entry, place = shelf.book.entries[index], shelf.place(shelf.book.entries[index])
         return Awake(
-            place=shelf.place(entry),
+            place=place,
+            survival=survival(entry, place, sticky=found.sticky, rules=self._rules),
             rank=shelf.rank,
             book=shelf.book,
             entry=entry,
@@ -174,7 +185,9 @@ class Build:
             rests=shelf.labels[index] in self._setting.timers.resting,
             text=text,
             tokens=tokens,
+            counter=self._setting.counter,
             speaker=self._speaker(found.found),
+            is_lasting=not entry.timing.cooldown,  # with one, whether it rests may change
         )
 
     def _admit(self, awake: Sequence[Awake]) -> list[Awake]:
@@ -182,11 +195,12 @@ class Build:
         if not awake:
             return []
         outcome = self._contest(awake)
-        offered = [one for one in awake if id(one) not in outcome.lost]
+        lost = outcome.lost
+        offered = [one for one in awake if id(one) not in lost] if lost else awake
         admitted: set[int] = set()
         unlucky: set[int] = set()
-        for one in sorted(offered, key=survival(self._rules)):
-            roll = None if self._allotment.is_closed_to(one) else self._rolled(one)
+        for one in sorted(offered, key=_survival):
+            roll = self._rolled(one)
             if roll is not None and not self._passes(one, roll):
                 unlucky.add(id(one))
                 chance = Reason(reasons.rolled, (roll, one.entry.chance))
@@ -226,18 +240,27 @@ class Build:
             else:
                 self._settle(one.spot, no)
             return False
-        details: list[object] = [one]
-        if self._course.number > 1:
-            details.append(f"pass {self._course.number} ({self._course.kind})")
+        details = self._details(one, roll, outcome)
+        self._settle(one.spot, Decision(True, (one, *details, charge), one.tokens))
+        if self._allotment.is_shared:
+            self._speakers[one.label] = one.speaker
+        return True
+
+    def _details(self, one: Awake, roll: float | None, outcome: Outcome) -> Sequence[object]:
+        """What is to be said of an admitted entry beside its cause and what it cost."""
+        is_first = self._course.number == 1
+        if is_first and roll is None and not outcome.won and one.book.trust in VOUCHED:
+            return ()
+        details: list[object] = []
+        if not is_first:
+            details.append(Reason(reasons.in_pass, (self._course.number, self._course.kind)))
         if won := outcome.won.get(id(one)):
             details.append(won)
         if roll is not None:
             details.append(Reason(reasons.rolled, (roll, one.entry.chance)))
         if one.book.trust not in VOUCHED:
             details.append(CONTAINED)
-        self._settle(one.spot, Decision(True, (*details, charge), one.tokens))
-        self._speakers[one.label] = one.speaker
-        return True
+        return details
 
     def _pass_on(self, passed_on: Sequence[Awake]) -> None:
         """Let the texts be searched in the passes to come."""
@@ -256,8 +279,8 @@ class Build:
         return self._shelves[one.rank].recursive and not one.entry.recursion.prevented
 
     def _rolled(self, one: Awake) -> float | None:
-        """The roll of an entry that leaves it to chance; one roll a build."""
-        if one.sticky or one.entry.chance >= 100:
+        """The roll of an entry that leaves it to chance and has one; one roll a build."""
+        if one.entry.chance >= 100 or one.sticky or self._allotment.is_closed_to(one):
             return None
         return self._roll("chance", one.label, one.book.revision)
 

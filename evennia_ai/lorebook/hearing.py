@@ -32,7 +32,8 @@ Places = Mapping[int, Found]
 class Heard:
     """The hits of one table in the messages of one conversation, as far back as was asked for.
 
-    `judged` and `awake` keep, by the index of an entry, what was made of its hits.
+    `judged` and `awake` keep, by the index of an entry, what was made of its hits; `fed`, by the
+    label of an entry that was active, its text and the hits in it.
     """
 
     __slots__ = (
@@ -43,6 +44,7 @@ class Heard:
         "_table",
         "_with_names",
         "awake",
+        "fed",
         "judged",
     )
 
@@ -51,6 +53,7 @@ class Heard:
         self._with_names = with_names
         self.judged: dict[int, object] = {}
         self.awake: dict[int, object] = {}
+        self.fed: dict[str, tuple[str, Places]] = {}
         self._begin(at)
 
     def _begin(self, at: int) -> None:

@@ -14,7 +14,7 @@ from evennia_ai.lorebook.entries import NO_GATES, NO_TIMING, LoreEntry
 from evennia_ai.lorebook.hearing import Found
 from evennia_ai.lorebook.reasons import Reason, plain
 from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.lorebook.scanning import Window
+from evennia_ai.lorebook.scanning import ANYWHERE, Window
 from evennia_ai.lorebook.timers import Timers
 from evennia_ai.lorebook.wanted import ALWAYS, Wanted
 
@@ -169,21 +169,27 @@ def _woken(entry: LoreEntry, wanted: Wanted, sight: Sight, label: str) -> Judgem
 
 
 def _woken_by_keys(entry: LoreEntry, wanted: Wanted, sight: Sight) -> Judgement:
-    for text, number in zip(wanted.texts, wanted.keys, strict=True):
-        found = _found(entry, number, sight)
-        if found is not None:
-            if wanted.secondary and entry.selective:
-                return _secondary(entry, wanted, sight, text, found)
-            known = sight.window.judged.get(entry.index)
-            if isinstance(known, Judgement) and known.found is found:
-                return known
-            made = Judgement(True, Reason(reasons.key_found, (text, found)), found)
-            sight.window.judged[entry.index] = made
-            return made
     depth = _depth(entry, sight)
-    if depth <= 0:
-        return _BLIND
-    return Judgement(False, Reason(reasons.no_key, (depth, wanted.refused)))
+    first = _first(entry, wanted, sight, depth)
+    if first is None:
+        no_key = Reason(reasons.no_key, (depth, wanted.refused))
+        return Judgement(False, no_key) if depth > 0 else _BLIND
+    at, found = first
+    if wanted.secondary and entry.selective:
+        return _secondary(entry, wanted, sight, wanted.texts[at], found)
+    known = sight.window.judged.get(entry.index)
+    if isinstance(known, Judgement) and known.found is found:
+        return known
+    made = Judgement(True, Reason(reasons.key_found, (wanted.texts[at], found)), found)
+    sight.window.judged[entry.index] = made
+    return made
+
+
+def _first(entry: LoreEntry, wanted: Wanted, sight: Sight, depth: int) -> tuple[int, Found] | None:
+    """Which of the entry's keys is found, and where; at depth 0 some see nothing at all."""
+    if depth <= 0 and sight.rules.manner.depth_0_is_blind:
+        return (wanted.keys.index(ALWAYS), ANYWHERE) if ALWAYS in wanted.keys else None
+    return sight.window.first(wanted.keys, entry, depth, sees_fed=sight.sees_fed)
 
 
 def _depth(entry: LoreEntry, sight: Sight) -> int:

@@ -13,9 +13,11 @@ from typing import Final
 from evennia_ai.lorebook.judging import PassKind
 from evennia_ai.lorebook.rules import ActivationRules
 
-# However the rules are set, a build ends: widening looks at no more messages than this.
+# However the rules are set, a build ends: widening looks at no more messages than this, and of
+# the delay levels so many of the lowest are reached.
 MOST_WIDENED: Final = 1000
 MOST_PASSES: Final = 10_000
+MOST_LEVELS: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +50,7 @@ class Course:
         self.recursive = recursive
         self._rules = rules
         self._length = min(length, MOST_WIDENED)
-        self._levels = sorted(set(levels))
+        self._levels = sorted(set(levels))[:MOST_LEVELS]
         self.level = self._levels.pop(0) if self._levels else 0
         self._recursions = 0
         self._has_passed_on = False

@@ -5,7 +5,7 @@ that injection depth does not count left out. Scanned notes belong to every wind
 empty; an entry may ask for other sources; texts of active entries join in recursion.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
@@ -140,17 +140,37 @@ class Window:
                 self._sources[name] = self._scanner.table.hits_in(text)
         return [number for hits in self._sources.values() for number in hits]
 
-    def feed(self, text: str, *, of: str) -> list[int]:
+    def feed(self, text: str, *, of: str) -> Iterable[int]:
         """Let the text of an active entry be searched; the keys that stand in it."""
-        hits = self._scanner.table.hits_in(text)
-        for number, span in hits.items():
-            self._fed.setdefault(number, Found(FED, span, of))
-        return list(hits)
+        known = self._heard.fed.get(of)
+        if known is None or known[0] != text:
+            hits = self._scanner.table.hits_in(text)
+            known = (text, {number: Found(FED, span, of) for number, span in hits.items()})
+            self._heard.fed[of] = known
+        for number, found in known[1].items():
+            self._fed.setdefault(number, found)
+        return known[1]
 
     def feed_as_one(self, text: str) -> None:
         """The texts one pass fed, for patterns that reach over texts."""
         self._fed_texts.append(text)
         self._joined = {}
+
+    def first(
+        self, numbers: Sequence[int], entry: LoreEntry, depth: int, *, sees_fed: bool
+    ) -> tuple[int, Found] | None:
+        """The first of these keys that stands where `entry` sees it: its index, and where."""
+        in_messages = self._found
+        only_messages = not (self._fed or self._sources or self._scanner.patterns)
+        for at, number in enumerate(numbers):
+            newest = in_messages.get(number)
+            if newest is not None and newest[0] < depth:
+                return at, newest[1]
+            if not only_messages or number < 0:
+                found = self.found(number, entry, depth, sees_fed=sees_fed)
+                if found is not None:
+                    return at, found
+        return None
 
     def found(self, number: int, entry: LoreEntry, depth: int, *, sees_fed: bool) -> Found | None:
         """Where the key of this number stands for `entry`, which sees `depth` messages."""

@@ -32,6 +32,11 @@ class Template:
         return macros.fill(self.pieces, values=values, dice=dice, source=self.source)
 
     @property
+    def reads(self) -> bool:
+        """Whether its text depends on anything but itself."""
+        return bool(self.names) or self.rolls or self.logic is not None
+
+    @property
     def differs_by_turn(self) -> bool:
         """Whether it says who speaks or rolls anew each turn."""
         if any(name == "speaker" or name.startswith(macros.OUTLET) for name in self.names):
