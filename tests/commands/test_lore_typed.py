@@ -68,3 +68,10 @@ def test_conditions_are_read_with_their_numbers_and_flags(typed):
         ("room.lit", [True, "no"]),
         ("npc.key", ["Oren"]),
     ]
+
+
+def test_keys_between_slashes_are_patterns_from_then_on(typed):
+    given = {"keys": ["skate", "/sk(ates|iing)/i"]}
+    assert typed.with_patterns(given) == {**given, "patterns": "by_form"}
+    assert typed.with_patterns({"keys": ["skate"]}) == {"keys": ["skate"]}
+    assert typed.with_patterns({"secondary_keys": ["/a/"]})["patterns"] == "by_form"

@@ -33,7 +33,7 @@ class LoreEdits(StrictCommand):
             self._create_book(text)
             return
         keys, content = typed.keys_and_content(self.rhs or "")
-        fields = {"name": entry_name, "keys": keys, "content": content}
+        fields = {"name": entry_name, "content": content, **typed.with_patterns({"keys": keys})}
         is_first = named.stored_book(book) is None
         if is_first:
             found = lore_change.created_with(book, fields, by=self.typed_by)
@@ -55,12 +55,14 @@ class LoreEdits(StrictCommand):
     def keys(self) -> None:
         """Set the keys of an entry."""
         found = self._entry("keys", "<key>, <key>")
-        self._change(found, {"keys": typed.keys_in(self.rhs)}, "keys", lambda e: e.keys)
+        fields = typed.with_patterns({"keys": typed.keys_in(self.rhs)}, of=found.entry)
+        self._change(found, fields, "keys", lambda e: e.keys)
 
     def secondary(self) -> None:
         """Set the secondary keys of an entry, and how they decide."""
         found = self._entry("secondary", "[any | all | not any | not all] <key>, <key>")
-        self._change(found, typed.secondary_in(self.rhs), "secondary keys", _secondary_told)
+        fields = typed.with_patterns(typed.secondary_in(self.rhs), of=found.entry)
+        self._change(found, fields, "secondary keys", _secondary_told)
 
     def depth(self) -> None:
         """Put an entry into the history, or take it out again."""

@@ -10,7 +10,8 @@ from typing import Any, Final, get_args
 from evennia_ai.commands.naming import whole_number
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.lorebook.conditions import TESTS
-from evennia_ai.lorebook.entries import Position
+from evennia_ai.lorebook.entries import LoreEntry, Position
+from evennia_ai.lorebook.patterns import is_delimited
 
 NOTHING: Final = "off"
 LOGICS: Final = {"any": "any", "all": "all", "not any": "not_any", "not all": "not_all"}
@@ -39,6 +40,15 @@ def keys_and_content(text: str) -> tuple[list[str], str]:
     """The keys of `a, /b:c/: content`, and the content behind the first colon outside a pattern."""
     keys, end = _keys(text, _KEY_BEFORE_COLON)
     return keys, text[end + 1 :].strip()
+
+
+def with_patterns(fields: dict[str, Any], *, of: LoreEntry | None = None) -> dict[str, Any]:
+    """The fields, and that keys of the form /.../ are patterns, where one is and `of` says not."""
+    keys = [*fields.get("keys", ()), *fields.get("secondary_keys", ())]
+    takes_none = of is None or of.patterns == "none"
+    if takes_none and any(map(is_delimited, keys)):
+        return {**fields, "patterns": "by_form"}
+    return fields
 
 
 def _keys(text: str, key: re.Pattern[str]) -> tuple[list[str], int]:
