@@ -30,6 +30,8 @@ Every answer was made from a prompt, and every piece of it can be read and chang
     |wcomponent|n                    the components of the prompt, in their order
     |wcomponent/depth mood = 2|n     two messages above the newest
     |wcomponent/preview oren|n       the prompt as it would be sent now
+    |wlore|n                         what people here know; wakes by its words
+    |wlore/test oren = The ferry?|n  what that would wake in him, and why
     |wnote oren = ...|n              an author's note for him
 
 See also |whelp component|n, |whelp card|n, |whelp note|n and |whelp ai|n.
