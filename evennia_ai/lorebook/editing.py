@@ -6,7 +6,7 @@ asked; else nothing is changed and the error says why.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
@@ -61,13 +61,16 @@ def new_book(name: str) -> dict[str, Any]:
     return {"spec": "lorebook_v3", "data": {"name": name, "extensions": {}, "entries": []}}
 
 
-def add_entry(book: Mapping[str, Any], fields: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+def add_entry(
+    book: Mapping[str, Any], fields: Mapping[str, Any], *, taken: Iterable[str] = ()
+) -> tuple[dict[str, Any], str]:
     """The book with one more entry at its end, and the entry's id.
 
-    FormatError: a field is not known, or cannot have the value.
+    `taken` are ids that it may not have, beside those of the book's entries. FormatError: a field
+    is not known, or cannot have the value.
     """
     listed = _listed(book)
-    number = _free_number(listed)
+    number = _free_number(listed, taken)
     is_world = _is_world(listed)
     blank = {**_NEW_WORLD, "uid": number} if is_world else {**_NEW_V3, "id": number}
     entry = _edited(deepcopy(blank), fields, uid=str(number))
@@ -94,24 +97,19 @@ def change_entry(book: Mapping[str, Any], uid: str, fields: Mapping[str, Any]) -
 
 
 def remove_entry(book: Mapping[str, Any], uid: str) -> dict[str, Any]:
-    """The book without an entry; those after it that go by their position keep it as their id.
+    """The book without an entry; the others keep their ids, which are written where they moved.
 
     FormatError: there is no such entry.
     """
     listed = _listed(book)
     name, _ = _found(listed, uid)
+    ids = [entry.uid for entry in _named(listed) if entry.name != name]
+    left: list[Any] | dict[str, Any]
     if isinstance(listed, dict):
-        return _checked(
-            _with_entries(book, {key: entry for key, entry in listed.items() if key != name})
-        )
-    at = int(name)
-    after = [
-        entry
-        if entry.get(_id_member(entry)) is not None
-        else {**entry, _id_member(entry): position}
-        for position, entry in enumerate(listed[at + 1 :], at + 1)
-    ]
-    return _checked(_with_entries(book, [*listed[:at], *after]))
+        left = {key: entry for key, entry in listed.items() if key != name}
+    else:
+        left = [*listed[: int(name)], *listed[int(name) + 1 :]]
+    return _checked(_with_entries(book, _with_ids(left, ids)))
 
 
 def fields_of(entry: LoreEntry) -> dict[str, Any]:
@@ -165,6 +163,33 @@ def _named(listed: list[Any] | dict[str, Any]) -> Iterator[_Named]:
         yield _Named(name, uid, raw)
 
 
+def _with_ids(listed: list[Any] | dict[str, Any], ids: Sequence[str]) -> list[Any] | dict[str, Any]:
+    """The entries under these ids, in the order they are walked in.
+
+    An id is not written while it is what the entry's place, and the ids before it, make of it.
+    """
+    named = list(_named(listed))
+    if all(entry.uid == uid for entry, uid in zip(named, ids, strict=True)):
+        return listed
+    told = {
+        entry.name: entry.raw
+        if _own_id(entry) == uid
+        else {**entry.raw, _id_member(entry.raw): _number_or_text(uid)}
+        for entry, uid in zip(named, ids, strict=True)
+    }
+    return {key: told[key] for key in listed} if isinstance(listed, dict) else [*told.values()]
+
+
+def _own_id(entry: _Named) -> str:
+    """What an entry would be called if it were alone."""
+    given = entry.raw.get(_id_member(entry.raw))
+    return entry.name if given is None else _identified(given)
+
+
+def _number_or_text(uid: str) -> int | str:
+    return int(uid) if _is_number(uid) and str(int(uid)) == uid else uid
+
+
 def _id_member(raw: Mapping[str, Any]) -> str:
     return "uid" if is_world_entry(raw) else "id"
 
@@ -187,11 +212,9 @@ def _found(listed: list[Any] | dict[str, Any], uid: str) -> tuple[str, dict[str,
     raise FormatError("book", f"book: there is no entry '{one_line(uid)[:60]}'{which}")
 
 
-def _free_number(listed: list[Any] | dict[str, Any]) -> int:
-    taken = [-1, len(listed) - 1]
-    for entry in _named(listed):
-        taken += [int(text) for text in (entry.name, entry.uid) if _is_number(text)]
-    return max(taken) + 1
+def _free_number(listed: list[Any] | dict[str, Any], taken: Iterable[str]) -> int:
+    names = [*taken, *(text for entry in _named(listed) for text in (entry.name, entry.uid))]
+    return max([-1, len(listed) - 1, *(int(text) for text in names if _is_number(text))]) + 1
 
 
 def _is_number(text: str) -> bool:

@@ -52,9 +52,9 @@ def newest_number(name: str) -> int:
     return _rows(name).aggregate(newest=Max("number"))["newest"] or 0
 
 
-def newest_row(name: str) -> models.LorebookRevision | None:
-    """The newest change of this name; for the store alone."""
-    return _rows(name).order_by("-number").first()
+def removal_after(name: str, number: int) -> models.LorebookRevision | None:
+    """The change that removed the book this revision is of; for the store alone."""
+    return _rows(name).filter(action="removed", number__gt=number).order_by("number").first()
 
 
 def changes(name: str) -> tuple[BookChange, ...]:

@@ -94,13 +94,17 @@ def revert_book(name: str, number: int, *, by: str) -> StoredBook:
     """Give a lorebook the text of an earlier revision, as a change of its own.
 
     A book that was removed comes back with the locks it had, attached nowhere. NotStoredError:
-    there is no such revision, or it is the one that removed the book.
+    there is no such revision, it is the one that removed the book, or another book has the name.
     """
     with changing(LOREBOOKS, f"reverting lorebook '{name}'"):
         then = log.revision(name, number).source
         if then is None:
             raise NotStoredError("lorebook in revision", f"{name} {number}: it removed it")
-        return _saved(name, _row_or_none(name), then, action="reverted", by=by)
+        row, removal = _row_or_none(name), log.removal_after(name, number)
+        if row is not None and removal is not None:
+            why = "it is of a book that was removed; remove the one that has its name now"
+            raise NotStoredError("lorebook in revision", f"{name} {number}: {why}")
+        return _saved(name, row or _row_like(removal), then, action="reverted", by=by)
 
 
 def set_book_locks(name: str, locks: str, *, by: str) -> StoredBook:
@@ -181,7 +185,7 @@ def _saved(
     if row is not None and row.source == source:
         return _value(row)
     number = _next_number(name, row)
-    row = row or _new_row(name, keeps_locks=action == "reverted")
+    row = row or models.Lorebook(name=name)
     row.source, row.sha256, row.revision = source, digest, number
     row.added_by, row.added_at = by, time.time()
     row.save()
@@ -190,12 +194,11 @@ def _saved(
     return _value(row)
 
 
-def _new_row(name: str, *, keeps_locks: bool) -> models.Lorebook:
-    """A row for a book that is not there; what comes back has the locks it went with."""
-    last = log.newest_row(name) if keeps_locks else None
-    if last is None:
-        return models.Lorebook(name=name)
-    return models.Lorebook(name=name, locks=last.locks, entry_locks=last.entry_locks)
+def _row_like(removal: models.LorebookRevision | None) -> models.Lorebook | None:
+    """A row for a book that comes back, with the locks it went with; its text is still to come."""
+    if removal is None:
+        return None
+    return models.Lorebook(name=removal.name, locks=removal.locks, entry_locks=removal.entry_locks)
 
 
 def _next_number(name: str, row: models.Lorebook | None) -> int:

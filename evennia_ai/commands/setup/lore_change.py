@@ -27,7 +27,9 @@ def created_with(name: str, fields: Mapping[str, Any], *, by: str) -> OpenEntry:
 
 def added(stored: StoredBook, fields: Mapping[str, Any], *, by: str) -> OpenEntry:
     """The entry that was added to a book."""
-    book, uid = add_entry(json.loads(stored.source), fields)
+    # An entry that was removed has its lock still, for when it comes back.
+    locked = store.entry_locks(stored.name)
+    book, uid = add_entry(json.loads(stored.source), fields, taken=locked)
     return _entry(_saved(stored, book, by=by), uid)
 
 
@@ -43,12 +45,9 @@ def changed(found: OpenEntry, fields: Mapping[str, Any], *, by: str) -> OpenEntr
 
 
 def removed(found: OpenEntry, *, by: str) -> StoredBook:
-    """The book without the entry, and without the entry's lock."""
+    """The book without the entry, whose lock stays for when a revert brings it back."""
     after = remove_entry(json.loads(found.of.stored.source), found.entry.uid)
-    stored = _saved(found.of.stored, after, by=by)
-    if found.entry.uid in found.of.entry_locks:
-        store.set_entry_locks(stored.name, found.entry.uid, "", by=by)
-    return stored
+    return _saved(found.of.stored, after, by=by)
 
 
 def content_of(found: OpenEntry) -> str:

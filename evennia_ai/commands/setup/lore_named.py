@@ -15,6 +15,7 @@ from evennia_ai.commands.strict import CommandError
 from evennia_ai.lorebook.books import Lorebook, read_book
 from evennia_ai.lorebook.entries import LoreEntry
 from evennia_ai.lorebook.naming import entries_called
+from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.store import lorebooks as store
 from evennia_ai.store.lorebooks import StoredBook
 
@@ -94,13 +95,23 @@ def book_to_change(caller: Any, name: str) -> StoredBook:
 def whole_book_to_change(caller: Any, name: str) -> StoredBook:
     """The same, where `caller` may change each of its entries too."""
     book = book_to_change(caller, name)
-    for uid, locks in store.entry_locks(book.name).items():
+    for uid, locks in locks_there(book).items():
         if not allows(caller, locks, "edit"):
             raise CommandError(
                 f"You may not change all of lorebook '{book.name}': the lock of entry {uid} is"
                 f" {locks}. Nothing was changed."
             )
     return book
+
+
+def locks_there(stored: StoredBook) -> dict[str, str]:
+    """The locks of the entries that a book has now; of all it ever had where it is unreadable."""
+    locks = store.entry_locks(stored.name)
+    try:
+        there = {entry.uid for entry in _read(stored).entries} if locks else set()
+    except EvenniaAIError:
+        return locks
+    return {uid: lock for uid, lock in locks.items() if uid in there}
 
 
 def opened(stored: StoredBook) -> OpenBook:

@@ -1,7 +1,7 @@
 """The switches of `lore` that treat a book as a whole: files, where it counts, revisions."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from evennia_ai.commands.naming import place_named, whole_number
@@ -9,7 +9,7 @@ from evennia_ai.commands.setup import lore_named as named
 from evennia_ai.commands.setup import lore_shown
 from evennia_ai.commands.setup.folder import file_in, new_file, offered
 from evennia_ai.commands.setup.lore_change import written
-from evennia_ai.commands.setup.lore_locks import allows
+from evennia_ai.commands.setup.lore_locks import ACCESS, allows
 from evennia_ai.commands.setup.lore_revisions import history_of
 from evennia_ai.commands.strict import CommandError, StrictCommand
 from evennia_ai.conf import conf
@@ -82,7 +82,7 @@ class LoreShelf(StrictCommand):
     def export(self) -> None:
         """Write a book into the folder, as a file that was not there."""
         book = named.book_named(self.caller, self.wanted("lore/export <book> [= v3 | world]"))
-        for uid, locks in store.entry_locks(book.name).items():
+        for uid, locks in named.locks_there(book).items():
             if not allows(self.caller, locks, "view"):
                 raise CommandError(
                     f"You may not see all of lorebook '{book.name}': the lock of entry {uid} is"
@@ -115,6 +115,7 @@ class LoreShelf(StrictCommand):
         was = changes[-1].number
         if named.stored_book(name) is not None:
             named.whole_book_to_change(self.caller, name)
+        self._refuse_locked(name, changes, number)
         back = store.revert_book(name, number, by=self.typed_by)
         if back.revision == was:
             self.say(f"Lorebook {name} is so already; nothing was changed.")
@@ -132,6 +133,17 @@ class LoreShelf(StrictCommand):
         known = store.attachments(book.name)
         scope = place_named(self.caller, where, known=known)
         return book.name, scope, lore_shown.scope_in_words(scope)
+
+    def _refuse_locked(self, name: str, changes: Sequence[BookChange], number: int) -> None:
+        """Refuse to bring back what a lock keeps: of a removed entry, or of a removed book."""
+        gone = next((c for c in changes if c.action == "removed" and c.number > number), None)
+        locks = [gone.locks] if gone else list(store.entry_locks(name).values())
+        for lock in locks:
+            if not all(allows(self.caller, lock, access) for access in ACCESS):
+                raise CommandError(
+                    f"You may not bring back revision {number} of lorebook '{name}': the lock of"
+                    f" what was removed is {lock}. Nothing was changed."
+                )
 
     def _counts_in(self, name: str) -> str:
         where = ", ".join(map(lore_shown.scope_in_words, store.attachments(name)))
