@@ -4,7 +4,8 @@ from typing import Any
 
 from evennia_ai.commands.naming import npc_named
 from evennia_ai.commands.setup.listing import day_and_time
-from evennia_ai.commands.setup.lore_trial import item_to_explain
+from evennia_ai.commands.setup.lore_hidden import seen_by
+from evennia_ai.commands.setup.lore_trial import why_lines
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand
 from evennia_ai.game.handler import LastTurn
 from evennia_ai.game.npc import AIMixin
@@ -67,13 +68,17 @@ class CmdAI(StrictCommand):
                 " it would be told now."
             )
             return
-        self.show("\n".join([f"What {npc.key} was last told:", *trace_lines(report)]))
+        self.show(
+            "\n".join(
+                [f"What {npc.key} was last told:", *trace_lines(seen_by(self.caller, report))]
+            )
+        )
 
     def why(self) -> None:
         """Everything about one item of the last prompt."""
         name, item = self.both("ai/why <npc> = <component, entry or message>")
         npc = npc_named(self.caller, name)
-        self.show("\n".join(npc.ai.why(item_to_explain(self.caller, npc, item))))
+        self.show("\n".join(why_lines(self.caller, npc, item)))
 
     def on(self) -> None:
         """Let the NPC answer."""

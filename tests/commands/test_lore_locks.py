@@ -1,5 +1,7 @@
 """Who may see and change lorebooks and their entries."""
 
+import json
+
 import pytest
 
 from evennia_ai.store import lorebooks as store
@@ -151,3 +153,67 @@ def test_the_lock_of_a_removed_book_keeps_it_from_coming_back(stage, harbour):
     assert store.book_names() == ()
     assert "may not change" in one_line(stage.builds("lore/revert harbour = 3"))
     assert store.book_names() == ()
+
+
+def test_the_lock_of_an_entry_stays_with_it_when_its_twin_is_removed(stage, harbour):
+    twins = [
+        {"id": 1, "keys": ["a"], "content": "Open."},
+        {"id": 1, "keys": ["b"], "content": SECRET},
+    ]
+    store.save_book("twins", json.dumps({"entries": twins}), by="Mara")
+    locked(stage, "lore/lock twins/1 (2) = view:perm(Admin)")
+    stage.builds("lore/remove twins/1")
+    assert SECRET not in stage.builds("lore twins/1", "lore twins/1 (2)", "lore twins")
+    assert SECRET in locked(stage, "lore twins/1 (2)")
+
+
+def test_an_entry_that_comes_back_has_the_lock_it_went_with(stage, harbour):
+    locked(stage, "lore/lock harbour/the wreck = view:perm(Admin)")
+    locked(stage, "lore/remove harbour/the wreck")
+    assert "the lock of what was removed" in one_line(stage.builds("lore/revert harbour = 2"))
+    assert "Made harbour#2" in stage.builds("lore/create harbour/the gull = gull: It cries.")
+    locked(stage, "lore/revert harbour = 2")
+    assert SECRET not in stage.builds("lore harbour/the wreck", "lore harbour/0")
+
+
+def test_a_removed_book_comes_back_only_for_those_whom_its_lock_let_in(stage, harbour):
+    locked(stage, "lore/lock harbour = view:perm(Admin)")
+    store.remove_book("harbour", by="Ada")
+    stage.builds("lore/revert harbour = 1")
+    stage.builds("lore/create harbour", "lore/revert harbour = 1")
+    stage.sent(stage.builder, "lore/remove harbour", "yes")
+    told = stage.builds("lore/revert harbour = 1", "lore harbour/0", "lore harbour")
+    assert "may not bring back" in told
+    assert SECRET not in told
+    locked(stage, "lore/revert harbour = 1")
+    assert store.get_book("harbour").locks == "view:perm(Admin)"
+
+
+def test_a_book_is_not_reverted_to_what_another_of_its_name_was(stage, harbour):
+    store.remove_book("harbour", by="Ada")
+    stage.builds("lore/create harbour")
+    assert "was removed; remove the one" in one_line(stage.builds("lore/revert harbour = 1"))
+
+
+def test_prompts_are_shown_without_texts_that_a_lock_hides(stage, harbour):
+    locked(stage, "lore/lock harbour/the wreck = view:perm(Admin)")
+    stage.builds("note Oren = Of the wreck he speaks low.")
+    with stage.model("Aye."):
+        stage.plays("say Oren, when does the ferry sail, and what of the wreck?")
+        stage.waited()
+        looks = ["ai/context Oren", "component/preview Oren", "component/preview Oren = wreck?"]
+        looks += [f"ai/why Oren = {number}" for number in range(4)]
+        told = stage.builds(*looks)
+        assert "accident" not in told
+        assert "'wreck'" not in told  # which key woke it
+        assert "(hidden by its lock)" in told
+        assert "At dusk." in told
+        assert SECRET in locked(stage, "ai/context Oren")
+
+
+def test_lore_in_an_outlet_is_hidden_with_what_shows_it(stage, harbour):
+    locked(stage, "lore/position harbour/the wreck = outlet:rumours")
+    locked(stage, "lore/lock harbour/the wreck = view:perm(Admin)")
+    stage.builds("component/create rumours = 1200, system: Rumours: {{outlet::rumours}}")
+    assert "accident" not in stage.builds("component/preview Oren = wreck?")
+    assert SECRET in locked(stage, "component/preview Oren = wreck?")

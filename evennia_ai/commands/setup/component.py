@@ -17,6 +17,7 @@ from evennia_ai.commands.naming import (
 )
 from evennia_ai.commands.setup import listing
 from evennia_ai.commands.setup.editing import open_editor
+from evennia_ai.commands.setup.lore_hidden import seen_by
 from evennia_ai.commands.shown import shown_line
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand
 from evennia_ai.prompt.components import PromptComponent, Scope
@@ -223,7 +224,7 @@ class CmdComponent(StrictCommand):
         npc = npc_named(
             self.caller, self.wanted("component/preview <npc> [= <what you would say>]")
         )
-        report = report_of(npc.ai.preview(self.rhs or None, self.caller))
+        report = seen_by(self.caller, report_of(npc.ai.preview(self.rhs or None, self.caller)))
         lines = [f"What {npc.key} would send now; nothing was changed.", *trace_lines(report)]
         for number, message in enumerate(report.messages):
             name = f", {message.name}" if message.name else ""

@@ -12,7 +12,7 @@ from evennia_ai.commands.setup import lore_named as named
 from evennia_ai.commands.setup import lore_shown
 from evennia_ai.commands.setup.lore_edits import LoreEdits
 from evennia_ai.commands.setup.lore_shelf import LoreShelf
-from evennia_ai.commands.setup.lore_trial import item_to_explain, npc_at_hand, trial_lines
+from evennia_ai.commands.setup.lore_trial import npc_at_hand, trial_lines, why_lines
 from evennia_ai.commands.strict import BUILDER_LOCK
 from evennia_ai.conf import conf
 from evennia_ai.lorebook.lints import lints
@@ -152,7 +152,7 @@ class CmdLore(LoreEdits, LoreShelf):
         """Everything about one entry in an NPC's last prompt."""
         name, item = self.both("lore/why <npc> = <book>#<entry>")
         npc = npc_named(self.caller, name)
-        self.show("\n".join(npc.ai.why(item_to_explain(self.caller, npc, item))))
+        self.show("\n".join(why_lines(self.caller, npc, item)))
 
     def lint(self) -> None:
         """What the author of a book should look at again."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from evennia_ai.commands.setup.lore_locks import allows
+from evennia_ai.commands.setup.lore_hidden import HiddenLore, seen_by
 from evennia_ai.commands.setup.lore_named import split, stored_book
 from evennia_ai.commands.setup.lore_shown import entries_in_words
 from evennia_ai.commands.strict import CommandError
@@ -13,9 +13,9 @@ from evennia_ai.lorebook.activation import Activation
 from evennia_ai.lorebook.naming import names_of
 from evennia_ai.lorebook.silence import packed
 from evennia_ai.prompt.columns import WIDTH, clipped, visible, wrapped
-from evennia_ai.prompt.explaining import origins_called
+from evennia_ai.prompt.explaining import explain_lines, origins_called
+from evennia_ai.prompt.report import report_of
 from evennia_ai.prompt.trace import Verdict
-from evennia_ai.store import lorebooks as store
 
 _MOST_SHOWN: Final = 60
 
@@ -37,7 +37,7 @@ def trial_lines(caller: Any, npc: Any, text: str) -> list[str]:
         return [f"No lorebook counts for {npc.key} here; lore/attach lets one count."]
     made: Composition = npc.ai.preview_composition(text, caller)
     names = names_of(npc.ai.view().books)
-    hidden = _Hidden(caller)
+    hidden = HiddenLore(caller)
     seen = [verdict for verdict in made.lore.touched if not hidden.covers(verdict.item)]
     awake = [verdict for verdict in _in_order(made.lore, seen) if verdict.kept]
     others = [verdict for verdict in seen if not verdict.kept]
@@ -54,46 +54,23 @@ def trial_lines(caller: Any, npc: Any, text: str) -> list[str]:
     return [*lines, *_silent(made.lore, hidden)]
 
 
-def item_to_explain(caller: Any, npc: Any, text: str) -> str:
+def why_lines(caller: Any, npc: Any, text: str) -> list[str]:
+    """Everything about one item of the last prompt of `npc`, or of the next where there is none."""
+    item = _item_to_explain(caller, npc, text)
+    report = seen_by(caller, npc.ai.last_report() or report_of(npc.ai.preview()))
+    return explain_lines(report, item, names=names_of(npc.ai.view().books))
+
+
+def _item_to_explain(caller: Any, npc: Any, text: str) -> str:
     """What `text` asks about: `<book>/<entry>` as the label; CommandError where a lock hides it."""
     book, entry = split(text)
     stored = stored_book(book) if entry else None
     item = f"{stored.name}#{entry}" if stored else text
-    hidden = _Hidden(caller)
+    hidden = HiddenLore(caller)
     origins = [item, *origins_called(item, names_of(npc.ai.view().books))]
     if any(hidden.covers(origin) for origin in origins):
         raise CommandError(f"You may not see '{text}': its lock hides it from you.")
     return item
-
-
-class _Hidden:
-    """Which entries the locks of books and entries hide from somebody."""
-
-    def __init__(self, caller: Any) -> None:
-        self._caller = caller
-        self._books: dict[str, bool] = {}
-        self._entries: dict[str, frozenset[str]] = {}
-
-    def covers(self, origin: str) -> bool:
-        """Whether the entry of this origin may not be seen."""
-        label = origin.removeprefix("lore:")
-        return any(
-            self.covers_book(label[:at]) or label[at + 1 :] in self._entries[label[:at]]
-            for at, letter in enumerate(label)
-            if letter == "#"
-        )
-
-    def covers_book(self, name: str) -> bool:
-        """Whether the whole book of this name may not be seen."""
-        if name not in self._books:
-            is_stored = name in store.book_names()
-            locks = store.get_book(name).locks if is_stored else ""
-            entries = store.entry_locks(name) if is_stored else {}
-            self._books[name] = not allows(self._caller, locks, "view")
-            self._entries[name] = frozenset(
-                uid for uid, lock in entries.items() if not allows(self._caller, lock, "view")
-            )
-        return self._books[name]
 
 
 def _in_order(lore: Activation, verdicts: Iterable[Verdict]) -> list[Verdict]:
@@ -117,7 +94,7 @@ def _left_out(made: Composition) -> dict[str, str]:
     return {verdict.item: verdict.reason for verdict in reversed(later)}
 
 
-def _silent(lore: Activation, hidden: _Hidden) -> Iterator[str]:
+def _silent(lore: Activation, hidden: HiddenLore) -> Iterator[str]:
     touched = {verdict.item for verdict in lore.touched}
     count = len(lore.verdicts) - len(touched)
     yield f"{count} more stay silent, and nothing concerns them."
