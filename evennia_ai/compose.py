@@ -179,11 +179,18 @@ def _expand(
     values: Mapping[str, str],
 ) -> _Expanded:
     counter, components = inputs.rules.counter, inputs.components
-    outlets = outlet_values(entries)
-    made = [*_all(components.compiled, inputs.rules, {**values, **outlets} if outlets else values)]
-    made += _with_lore(inputs, notes, entries)
-    made += lore_pieces(entries, components=components, layout=inputs.rules.layout, counter=counter)
-    made += outlet_verdicts(entries, components=components) if outlets else ()
+    outlets = outlet_values(entries) if entries else None
+    if outlets:
+        values = {**values, **outlets}
+    made = [*_all(components.compiled, inputs.rules, values)]
+    if entries:
+        made += _with_lore(inputs, notes, entries)
+        made += lore_pieces(
+            entries, components=components, layout=inputs.rules.layout, counter=counter
+        )
+        made += outlet_verdicts(entries, components=components) if outlets else ()
+    else:
+        made += notes
     made += [_block_piece(block, i, counter) for i, block in enumerate(inputs.blocks)]
     if not inputs.components.is_on(DYNAMIC.key):
         made = [_without_dynamic(result) for result in made]
