@@ -1,7 +1,8 @@
 """Why one entry is awake or not in one pass: its conditions, asked in one fixed order.
 
-Standard: Card V3, "Decorators". Conditions are combined with AND; `@@activate` counts in any case
-but not against `enabled: false`, and wins over `@@dont_activate`. Gates bind constant entries too.
+Standard: Card V3, "Decorators". Conditions are combined with AND and bind constant entries too.
+In any case count, one before the other: `enabled: false`, `@@activate`, `@@dont_activate`, and
+`@@keep_activate_after_match` once an entry was active.
 """
 
 from collections.abc import Iterable
@@ -62,7 +63,7 @@ def judge(entry: LoreEntry, wanted: Wanted, sight: Sight, *, label: str) -> Judg
     """The judgement on `entry` in this pass."""
     if wanted.keys_decide and not sight.timers.sticky:
         return _woken_by_keys(entry, wanted, sight)
-    decided = _decided(entry, sight.rules)
+    decided = _decided(entry, sight, label)
     if decided is not None:
         return decided
     spell = sight.timers.sticky.get(label)
@@ -83,16 +84,19 @@ def judge(entry: LoreEntry, wanted: Wanted, sight: Sight, *, label: str) -> Judg
 _STAYING: Final = Judgement(True, plain("sticky"), sticky=True)
 
 
-def _decided(entry: LoreEntry, rules: ActivationRules) -> Judgement | None:
-    """The judgement where it does not depend on the conversation."""
+def _decided(entry: LoreEntry, sight: Sight, label: str) -> Judgement | None:
+    """The judgement where it counts in any case, whatever is said."""
     if not entry.enabled:
         return Judgement(False, plain("disabled"))
     if entry.refused:
         return Judgement(False, plain(entry.refused))
-    gates = entry.gates
+    gates, in_any_case = entry.gates, sight.rules.manner.activate_in_any_case
     if gates.forced:
-        return _FORCED if rules.manner.activate_in_any_case else None
-    return Judgement(False, plain("@@dont_activate")) if gates.forbidden else None
+        return _FORCED if in_any_case else None
+    if gates.forbidden:
+        return Judgement(False, plain("@@dont_activate"))
+    stays = gates.kept_after_match and not gates.never_after_match
+    return _KEPT if stays and in_any_case and sight.timers.matched(label) else None
 
 
 def _barred(entry: LoreEntry, sight: Sight, label: str, *, is_sticky: bool) -> Reason | None:
