@@ -128,7 +128,8 @@ class LoreEntry:
     `index` is its position in the book, `origin` its name in verdicts. Keys are as written: with
     macros, blanks, repetitions. Secondary keys count for the logic where `selective`. `depth`
     counts from the newest message, or from the oldest where `from_oldest`, and is None unless the
-    position is "depth"; `outlet` and `anchor` belong to the positions of those names. `order` is
+    position is "depth"; `outlet` and `anchor` belong to the positions of those names, and an anchor
+    also to "before" and "after" where it is the description alone that is meant. `order` is
     the place among its neighbours; `priority` the survival under the budget, high survives, and
     `first_to_go` comes before any priority. `chance` is in percent. None for a flag or a depth
     means that the book or the rules decide.

@@ -36,8 +36,8 @@ MAX_KEY: Final = 1000
 _WORLD_MARKS: Final = frozenset({"key", "keysecondary", "uid", "disable"})
 # The values of @@position, as places.
 _PLACES: Final[Mapping[str, tuple[Position, Anchor | None]]] = {
-    "before_desc": ("before", None),
-    "after_desc": ("after", None),
+    "before_desc": ("before", Anchor(component="char_description", side="before")),
+    "after_desc": ("after", Anchor(component="char_description", side="after")),
     "personality": ("anchor", Anchor(component="char_personality", side="after")),
     "scenario": ("anchor", Anchor(component="scenario", side="after")),
 }

@@ -187,7 +187,7 @@ def _joint(entry: ActiveEntry, components: ComponentSet) -> tuple[Joint | None, 
     if joint is not None:
         return joint, ""
     missing = f"there is no component {anchor.component} to stand next to"
-    return components.joints["world_info_after"], missing
+    return components.joints[_JOINTS.get(entry.position, "world_info_after")], missing
 
 
 def _switched_off(entry: ActiveEntry, components: ComponentSet) -> str:

@@ -13,7 +13,7 @@ class ActiveEntry:
 
     `label` is `book#uid`, `text` has its decorators cut and its macros expanded. `order` is the
     entry's own; `stands` sorts it among the texts of one place: order, then key. `outlet` and
-    `anchor` belong to the positions of those names. `memo` keeps what was worked out from it.
+    `anchor` are as in `LoreEntry`. `memo` keeps what was worked out from it.
     """
 
     origin: str

@@ -91,11 +91,11 @@ def _placed(
     for entry in standing:
         if entry.depth is not None:
             deep.setdefault((_depth(entry, follow), entry.role), []).append(entry.label)
+        elif entry.position in here:
+            here[entry.position].append(entry.label)
         elif entry.anchor is not None:
             spot = (entry.anchor.component, entry.anchor.side)
             anchored.setdefault(spot, []).append(entry.label)
-        elif entry.position in here:
-            here[entry.position].append(entry.label)
     return {
         **here,
         "depth": [

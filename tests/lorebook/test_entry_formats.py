@@ -38,8 +38,8 @@ def test_a_decorator_becomes_a_gate(line, name, value):
 @pytest.mark.parametrize(
     ("place", "position", "anchor"),
     [
-        ("before_desc", "before", None),
-        ("after_desc", "after", None),
+        ("before_desc", "before", Anchor(component="char_description", side="before")),
+        ("after_desc", "after", Anchor(component="char_description", side="after")),
         ("personality", "anchor", Anchor(component="char_personality", side="after")),
         ("scenario", "anchor", Anchor(component="scenario", side="after")),
     ],
