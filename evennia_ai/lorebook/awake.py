@@ -6,6 +6,7 @@ from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.entries import LoreEntry
 from evennia_ai.lorebook.judging import Judgement
 from evennia_ai.lorebook.places import ActiveEntry
+from evennia_ai.lorebook.scanning import FED
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict
 
@@ -47,6 +48,12 @@ class Awake:
         """Whether it is what would be made anew, its text aside."""
         same = self.judgement is judgement and self.counter is counter
         return same and self.is_lasting and self.rank == rank
+
+    @property
+    def is_fed(self) -> bool:
+        """Whether the text of another entry woke it."""
+        found = self.judgement.found
+        return found is not None and found.place == FED
 
     @property
     def searched(self) -> str:

@@ -5,7 +5,6 @@ awake, chance is rolled, and what is left competes for the budget. What becomes 
 text on to the next pass.
 """
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -20,7 +19,7 @@ from evennia_ai.lorebook.groups import Outcome, contest
 from evennia_ai.lorebook.hearing import Found
 from evennia_ai.lorebook.judging import Judgement, Sight, judge, score
 from evennia_ai.lorebook.passes import Course, Gain
-from evennia_ai.lorebook.reasons import Reason, plain
+from evennia_ai.lorebook.reasons import Reason
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.scanning import FED, Scan
 from evennia_ai.lorebook.shelves import Shelf
@@ -30,6 +29,8 @@ from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.tokens import TokenCounter
 
 CONTAINED: Final = "at the top of the history, because nobody approved its book"
+# However the rules are set, a build ends: no more entries than this are judged, pass for pass.
+MOST_JUDGED: Final = 20_000
 # An entry of a build: the rank of its book, its index in it.
 Spot = tuple[int, int]
 
@@ -73,7 +74,9 @@ class Build:
         self._lost: set[Spot] = set()
         self._speakers: dict[str, str | None] = {}
         self._judged = 0
-        self._most = setting.rules.most_woken or sys.maxsize
+        self._most = setting.rules.most_woken or MOST_JUDGED
+        told = f"not looked at: more than {self._most} entries were asked"
+        self._overlooked = Decision(False, (told,))
         self._course = Course(
             setting.rules,
             recursive=any(shelf.recursive for shelf in shelves),
@@ -118,8 +121,13 @@ class Build:
             sight, rank = self._sight(shelf), shelf.rank
             for index in sorted(shelf.asked):
                 if settled and (rank, index) in settled:
+                    shelf.asked.remove(index)
                     continue
                 found = self._judgement(shelf, index, sight)
+                if found is None:
+                    shelf.asked.remove(index)
+                    self.decisions[rank, index] = self._overlooked
+                    continue
                 if not found.awake:
                     self.decisions[rank, index] = Decision(False, (found.reason,))
                 elif (one := self._with_text(shelf, index, found)) is not None:
@@ -147,19 +155,22 @@ class Build:
             replies=setting.scan.history.replies,
         )
 
-    def _judgement(self, shelf: Shelf, index: int, sight: Sight) -> Judgement:
+    def _judgement(self, shelf: Shelf, index: int, sight: Sight) -> Judgement | None:
+        """The judgement on an entry; None where too many were judged already."""
         entry = shelf.book.entries[index]
         self._judged += 1
-        if self._judged > self._most and not entry.constant:
-            told = f"not looked at: more than {self._most} entries were asked"
-            return Judgement(False, plain(told))
+        if self._judged > self._most and not (entry.constant and self._judged <= MOST_JUDGED):
+            return None
         return judge(entry, shelf.scanner.wanted[index], sight, label=shelf.labels[index])
 
     def _with_text(self, shelf: Shelf, index: int, found: Judgement) -> Awake | None:
         """The entry with its text; None where it has none and that makes it silent."""
         counter, rank = self._setting.counter, shelf.rank
         known = shelf.window.awake.get(index)
-        known = known if isinstance(known, Awake) and known.is_of(found, rank, counter) else None
+        if not isinstance(known, Awake) or not known.is_of(found, rank, counter):
+            known = None
+        elif known.is_fed and known.speaker != self._speaker(found.found):
+            known = None  # somebody else woke the entry that wakes it
         if known is not None and not known.entry.template.reads:
             return known
         text, tokens = shelf.text(index, self._setting.values, self._setting.dice, counter)

@@ -153,6 +153,18 @@ def test_delay_levels_up_to_the_sky_end(preset):
 
 
 @PRESETS
+def test_ten_thousand_delay_levels_end_soon_and_say_so(preset):
+    entries = [
+        a_world_entry("coin", key=["coin"], delayUntilRecursion=n + 1) for n in range(10_000)
+    ]
+    book = a_world(*entries)
+    with within(20):
+        result = awake(book, rules=rules_of(preset, max_recursion_steps=0))
+    assert len(result.verdicts) == 10_000
+    assert "not looked at: more than" in result.verdicts[-1].reason
+
+
+@PRESETS
 @pytest.mark.parametrize("keys", [[], [""], [" ", "\t", "\n"], ["\u00a0", "\u200b"]], ids=repr)
 def test_keys_of_blanks_have_a_verdict(preset, keys):
     result = awake(a_book(an_entry(keys=keys)), rules=rules_of(preset))
