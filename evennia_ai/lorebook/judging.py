@@ -176,7 +176,7 @@ def _woken_by_keys(entry: LoreEntry, wanted: Wanted, sight: Sight) -> Judgement:
     depth = _depth(entry, sight)
     first = _first(entry, wanted, sight, depth)
     if first is None:
-        no_key = Reason(reasons.no_key, (depth, wanted.refused))
+        no_key = Reason(reasons.no_key, (depth, wanted.refused, wanted.patterns))
         return Judgement(False, no_key) if depth > 0 else _BLIND
     at, found = first
     if wanted.secondary and entry.selective:

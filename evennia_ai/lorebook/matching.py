@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
-from evennia_ai.lorebook.patterns import Pattern
+from evennia_ai.lorebook.patterns import Patience, Pattern, SearchedText
 from evennia_ai.lorebook.words import (
     Edges,
     ascii_words_of,
@@ -96,7 +96,7 @@ class KeyTable:
     expressions by number; `fold` is how the keys lost their case, and the texts must.
     """
 
-    __slots__ = ("_folded", "_known", "_patterns", "_written", "fold")
+    __slots__ = ("_folded", "_known", "_patterns", "_written", "fold", "patience")
 
     def __init__(
         self,
@@ -114,15 +114,16 @@ class KeyTable:
         self._folded = _Needles(folded)
         self._written = _Needles(written)
         self._patterns = tuple((patterns or {}).items())
+        self.patience = Patience(pattern for _, pattern in self._patterns)
         self._known: dict[tuple[str, int], Hits] = {}
 
     def hits(self, text: Searchable) -> Hits:
         """Each key that stands in `text`, with its first place."""
         known = self._known.get((text.written, text.lead))
         if known is None:
-            if len(self._known) >= _MOST_KNOWN:
-                self._known = {}
-            known = self._known[text.written, text.lead] = self._search(text) or _NO_HITS
+            known, is_whole = self._search(text)
+            if is_whole:
+                self._remember(text, known)
         return known
 
     def hits_in(self, text: str) -> Hits:
@@ -130,16 +131,24 @@ class KeyTable:
         known = self._known.get((text, 0))
         return self.hits(searchable(text, fold=self.fold)) if known is None else known
 
-    def _search(self, text: Searchable) -> Hits:
+    def _remember(self, text: Searchable, hits: Hits) -> None:
+        if len(self._known) >= _MOST_KNOWN:
+            self._known = {}
+        self._known[text.written, text.lead] = hits
+
+    def _search(self, text: Searchable) -> tuple[Hits, bool]:
+        """The hits, and whether these are all: there may have been no time for every pattern."""
         found: dict[int, Span] = {}
         self._folded.search(text.folded, text, found)
         self._written.search(text.written, text, found)
-        lowered = text.written.lower() if self._patterns else ""
+        if not self._patterns:
+            return found or _NO_HITS, True
+        searched = SearchedText(text.written, self.patience)
         for number, pattern in self._patterns:
-            place = pattern.search(text.written, lowered)
+            place = searched.place(pattern)
             if place is not None:
                 found[number] = Span(place[0] - text.lead, place[1] - text.lead)
-        return found
+        return found or _NO_HITS, searched.is_whole
 
 
 # One text that is looked for, and under which numbers and how.

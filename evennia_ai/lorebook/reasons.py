@@ -9,10 +9,12 @@ from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.entries import Logic
 from evennia_ai.lorebook.hearing import Found
+from evennia_ai.lorebook.patterns import Pattern
 from evennia_ai.lorebook.scanning import EVENT, FED, NOTE, SOMEWHERE, SOURCE
 
 _SHOWN: Final = 6
 _SHOWN_LENGTH: Final = 60
+_SHOWN_TROUBLES: Final = 3
 
 
 class Reason(NamedTuple):
@@ -53,10 +55,11 @@ def logic_unmet(
     return f"{key_found(text, found)}, but {wish}: {quoted(shown) or 'none'} {state}"
 
 
-def no_key(depth: int, refused: str) -> str:
+def no_key(depth: int, refused: str, patterns: Sequence[Pattern]) -> str:
     """None of the keys was found in that many messages; `refused` are those that cannot be."""
     told = f"no key in the newest {'message' if depth == 1 else f'{depth} messages'}"
-    return f"{told}; {refused}" if refused else told
+    troubles = [pattern.trouble for pattern in patterns if pattern.trouble][:_SHOWN_TROUBLES]
+    return "; ".join(filter(None, (told, refused, *troubles)))
 
 
 def too_early(count: float, needed: int, clock: str) -> str:

@@ -13,7 +13,7 @@ from typing import Final
 from evennia_ai.lorebook.entries import LoreEntry, SourceName
 from evennia_ai.lorebook.hearing import Found, Places, heard
 from evennia_ai.lorebook.matching import Hits, Span
-from evennia_ai.lorebook.patterns import Pattern
+from evennia_ai.lorebook.patterns import Pattern, SearchedText
 from evennia_ai.lorebook.wanted import ALWAYS, Scanner
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message
@@ -97,7 +97,7 @@ class Window:
         self._sources: dict[SourceName, Hits] = {}
         self._texts: list[str] = []
         self._fed_texts: list[str] = []
-        self._joined: dict[object, str] = {}
+        self._joined: dict[object, SearchedText] = {}
 
     def reach(self, depth: int) -> list[int]:
         """Scan the newest `depth` messages, and return the keys that were not found before."""
@@ -197,11 +197,10 @@ class Window:
     ) -> Found | None:
         if depth <= 0:
             return None
-        text = self._as_one(entry, depth, sees_fed)
-        place = pattern.search(text, text.lower())
+        place = self._as_one(entry, depth, sees_fed).place(pattern)
         return Found(SOMEWHERE, Span(*place)) if place else None
 
-    def _as_one(self, entry: LoreEntry, depth: int, sees_fed: bool) -> str:
+    def _as_one(self, entry: LoreEntry, depth: int, sees_fed: bool) -> SearchedText:
         """All that an entry sees as one text, newest first (SillyTavern `WorldInfoBuffer.get`)."""
         slot = (min(depth, self._reached), sees_fed, entry.sources)
         if slot not in self._joined:
@@ -211,7 +210,8 @@ class Window:
             ]
             texts += self._scan.texts
             texts += self._fed_texts if sees_fed else ()
-            self._joined[slot] = _MARK + f"\n{_MARK}".join(texts)
+            joined = _MARK + f"\n{_MARK}".join(texts)
+            self._joined[slot] = SearchedText(joined, self._scanner.patience)
         return self._joined[slot]
 
     def _add(self, places: Places, age: int, fresh: list[int]) -> None:

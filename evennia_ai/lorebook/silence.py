@@ -53,7 +53,7 @@ def _once(shelf: Shelf, make: Callable[[Shelf], _Made]) -> _Made:
     """What `make` gives, kept with the scanner for the scan depths that were asked for last."""
     known = shelf.scanner.memo.setdefault(make, {})
     assert isinstance(known, dict)
-    slot = (shelf.seen, shelf.recursive)
+    slot = (shelf.seen, shelf.recursive, shelf.scanner.patience.troubles)
     if slot not in known:
         if len(known) >= _MOST_KEPT:
             known.clear()

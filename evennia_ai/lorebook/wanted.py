@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.entries import NO_GATES, LoreEntry, Patterns, SourceName
 from evennia_ai.lorebook.matching import How, Key, KeyTable
-from evennia_ai.lorebook.patterns import Pattern, Refused, is_delimited, read_pattern
+from evennia_ai.lorebook.patterns import Patience, Pattern, Refused, is_delimited, read_pattern
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.prompt.components import VOUCHED
 from evennia_ai.prompt.dice import Dice
@@ -53,6 +53,7 @@ class Wanted:
     refused: str = ""
     scored: tuple[int, ...] = ()
     scored_secondary: tuple[int, ...] = ()
+    patterns: tuple[Pattern, ...] = ()
     barred: bool = False
     keys_decide: bool = False
 
@@ -73,6 +74,7 @@ class Scanner:
     deepest: int
     sources: tuple[SourceName, ...]
     patterns: Mapping[int, Pattern]
+    patience: Patience
     memo: dict[object, object] = field(default_factory=dict, repr=False, compare=False)
 
 
@@ -134,11 +136,10 @@ def _made(book: Lorebook, rules: ActivationRules, filled: Mapping[str, _Filled])
     reader = _Reader(rules, filled=filled, trusted=book.trust in VOUCHED)
     wanted = tuple(reader.wanted(entry) for entry in book.entries)
     one_text = rules.manner.one_text
+    table = KeyTable(reader.keys(), patterns={} if one_text else reader.patterns, fold=reader.fold)
     return Scanner(
         wanted=wanted,
-        table=KeyTable(
-            reader.keys(), patterns={} if one_text else reader.patterns, fold=reader.fold
-        ),
+        table=table,
         owners=_owners(wanted),
         asked=tuple(
             entry.index
@@ -148,6 +149,7 @@ def _made(book: Lorebook, rules: ActivationRules, filled: Mapping[str, _Filled])
         deepest=max((entry.scan_depth or 0 for entry in book.entries), default=0),
         sources=tuple(sorted(set().union(*(entry.sources for entry in book.entries)))),
         patterns=reader.patterns if one_text else {},
+        patience=Patience(reader.patterns.values()) if one_text else table.patience,
     )
 
 
@@ -224,6 +226,11 @@ class _Reader:
             refused="; ".join(refused[:_SHOWN_REFUSALS]),
             scored=self._scored(entry, entry.keys, keys),
             scored_secondary=self._scored(entry, entry.secondary_keys, secondary),
+            patterns=tuple(
+                self.patterns[number]
+                for _, number in [*keys, *secondary]
+                if number in self.patterns
+            ),
             barred=barred,
             keys_decide=bool(keys) and not barred and _keys_decide(entry),
         )

@@ -5,5 +5,6 @@ anew, and searched by an engine that can be stopped, or not at all.
 """
 
 from evennia_ai.lorebook.patterns.pattern import Pattern, Refused, is_delimited, read_pattern
+from evennia_ai.lorebook.patterns.together import Patience, SearchedText
 
-__all__ = ["Pattern", "Refused", "is_delimited", "read_pattern"]
+__all__ = ["Patience", "Pattern", "Refused", "SearchedText", "is_delimited", "read_pattern"]

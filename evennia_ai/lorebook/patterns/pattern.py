@@ -45,21 +45,38 @@ class Pattern:
     """A pattern that is ready to search.
 
     `literal` stands in every lower-cased text that matches, "" where nothing is known to.
-    `problem` says why the pattern was switched off, "" while it works.
+    `problem` says why the pattern was switched off, "" while it works; it `was_skipped` where
+    there was no time to search a text for it.
     """
 
-    __slots__ = ("_search", "_sees_halves", "_strikes", "literal", "problem", "written")
+    __slots__ = (
+        "_search",
+        "_sees_halves",
+        "_strikes",
+        "literal",
+        "problem",
+        "was_skipped",
+        "written",
+    )
 
     def __init__(self, written: str, *, literal: str, search: Search, sees_halves: bool) -> None:
         self.written = written
         self.literal = literal
         self.problem = ""
+        self.was_skipped = False
         self._search = search
         self._sees_halves = sees_halves
         self._strikes = 0
 
     def __repr__(self) -> str:
         return f"Pattern({self.written!r})"
+
+    @property
+    def trouble(self) -> str:
+        """What is wrong with the pattern, "" where nothing is."""
+        skipped = "was left out of a text: its book's patterns took too long together"
+        said = self.problem or (skipped if self.was_skipped else "")
+        return f"pattern '{self.written[:40]}' {said}" if said else ""
 
     def search(self, text: str, folded: str) -> tuple[int, int] | None:
         """The span of the first match in code points; `folded` is the text in lower case.
