@@ -45,7 +45,8 @@ class Manner:
     `budget_is_open`: the sum must stay below the budget, which is 1 token at least;
     `counts_what_recursed`: in a later pass only texts that were passed on count as spent, and
     those of entries that had no room are passed on.
-    Decorators: `activate_in_any_case`, past filters, timers and recursion as well (Card V3).
+    Decorators: `activate_in_any_case`, past filters, gates, timers and recursion as well (Card V3),
+    and so does an entry that is kept after it was active.
     Content: `empty_is_active`: an entry without text counts as active, though it adds nothing.
     Notes: `blank_notes_stay`: around an empty author's note lore keeps a blank line.
     Timers: `rewinds` takes an effect back when the clock stands where it stood.
