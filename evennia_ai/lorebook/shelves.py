@@ -123,9 +123,11 @@ def shelved(
     values: Mapping[str, str],
     dice: Dice,
 ) -> tuple[Shelf, ...]:
-    """The books in the order they are asked: chat before the others, which the strategy sorts."""
-    standing = _STANDINGS[rules.strategy]
-    ordered = sorted(books, key=lambda book: standing(ATTACH_RANK[book.attach]))
+    """The books in the order they are asked: chat before the others, which the strategy sorts.
+
+    Those that are equal to the strategy go by their attachment, then as they were given.
+    """
+    ordered = sorted(books, key=lambda book: _standing(book, rules))
     return tuple(
         Shelf(
             book,
