@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 
 from evennia_ai.compose import DynamicBlock, compose, compose_with_lore
-from evennia_ai.lorebook.books import read_book
+from evennia_ai.lorebook.books import Lorebook, read_book
+from evennia_ai.lorebook.timers import NO_STATE, Clock, LoreState, Spell
 from evennia_ai.prompt.components import STATIC_IDS
 from evennia_ai.prompt.messages import said
+from evennia_ai.prompt.notes import AuthorsNote
 from evennia_ai.prompt.prompt import Prompt
 from tests.lorebook.builders import a_book, an_entry
 from tests.prompt.builders import (
@@ -90,6 +92,92 @@ def test_constant_lore_survives_matched_lore_of_any_priority() -> None:
     )
     assert [entry.uid for entry in tight.lore.entries] == ["1", "2"]
     assert texts(tight.prompt) == ["constant"]
+
+
+def coin_lore(content: str = "Lore.", **extensions: object) -> Lorebook:
+    return a_book(an_entry(f"@@depth 0\n{content}", extensions=extensions))
+
+
+def test_what_lore_remembers_goes_in_with_a_turn_and_comes_out_of_it() -> None:
+    books = (coin_lore(sticky=2),)
+    coin = [said("user", "a coin")]
+    first = compose_with_lore(the_inputs(history=coin, books=books, clock=Clock(turns=1)))
+    assert first.lore.after.sticky == {"book#0": Spell(1, 3)}
+    for turns, there in ((2, True), (3, False)):
+        later = the_inputs(
+            history=[said("user", "hm")],
+            books=books,
+            clock=Clock(turns=turns),
+            lore_state=first.lore.after,
+        )
+        assert ("Lore." in texts(compose(later))) == there
+
+
+def test_without_books_nothing_is_forgotten() -> None:
+    state = LoreState(sticky={"book#0": Spell(1, 9)})
+    assert compose_with_lore(the_inputs(lore_state=state)).lore.after is state
+    assert compose_with_lore(the_inputs()).lore.after is NO_STATE
+
+
+def test_composing_is_without_effects_however_often_it_is_done() -> None:
+    inputs = the_inputs(
+        history=[said("user", "a coin")],
+        books=(coin_lore("{{random:a,b,c}}", sticky=2, probability=50),),
+        clock=Clock(turns=1),
+    )
+    first, *others = (compose_with_lore(inputs) for _ in range(3))
+    for other in others:
+        assert other.prompt.sha256 == first.prompt.sha256
+        assert other.prompt.verdicts == first.prompt.verdicts
+        assert other.lore.after == first.lore.after
+
+
+def test_facts_open_and_shut_entries() -> None:
+    books = (coin_lore(evennia_ai={"zones": ["harbour"]}),)
+    for zones, there in ((("harbour",), True), (("hill",), False), ((), False)):
+        facts = {"room.zones": zones} if zones else {}
+        prompt = compose(the_inputs(history=[said("user", "coin")], books=books, facts=facts))
+        assert ("Lore." in texts(prompt)) == there
+
+
+def test_sources_are_scanned_for_entries_that_ask_for_them() -> None:
+    books = (coin_lore(evennia_ai={"sources": ["room"]}),)
+    assert texts(compose(the_inputs(books=books, sources={"room": "A coin lies here."}))) == [
+        "Lore."
+    ]
+    assert texts(compose(the_inputs(books=books, sources={"persona": "A coin lies here."}))) == []
+
+
+@pytest.mark.parametrize(
+    ("note", "there"),
+    [
+        (AuthorsNote(content="A {{thing}}.", scanned=True), True),
+        (AuthorsNote(content="A {{thing}}."), False),
+        (AuthorsNote(content="A {{thing}}.", scanned=True, every=2), False),
+        (AuthorsNote(content="A {{nothing}}.", scanned=True), False),
+    ],
+)
+def test_a_note_wakes_lore_where_it_is_scanned_and_as_it_goes_in(
+    note: AuthorsNote, there: bool
+) -> None:
+    prompt = the_prompt(notes=[note], books=(coin_lore(),), event="hm", values={"thing": "coin"})
+    assert ("Lore." in texts(prompt)) == there
+
+
+def test_lore_is_activated_before_history_is_cut_to_the_budget() -> None:
+    history = [said("user", "a coin"), *a_history(3, words=40)]
+    roomy = the_prompt(history=history, books=(coin_lore(),))
+    tight = the_prompt(history=history, books=(coin_lore(),), limit=90)
+    assert texts(roomy)[0] == "a coin"
+    assert "a coin" not in texts(tight)
+    assert "Lore." in texts(tight)
+
+
+def test_what_was_active_and_had_no_room_in_the_prompt_says_so_in_the_budget() -> None:
+    book = a_book(an_entry(f"@@depth 0\n{'word ' * 30}"), token_budget=999)
+    prompt = the_prompt(history=[said("user", "a coin")], books=(book,), limit=30)
+    told = verdicts_of(prompt, "lore:book#0")
+    assert [(stage, kept) for stage, kept, _ in told] == [("activate", True), ("budget", False)]
 
 
 def test_the_speaker_is_the_one_of_the_event_then_the_newest_user() -> None:
