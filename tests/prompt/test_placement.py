@@ -5,8 +5,8 @@ import pytest
 from evennia_ai.compose import compose
 from evennia_ai.prompt.components import HISTORY_ID
 from evennia_ai.prompt.history import History
-from evennia_ai.prompt.pieces import Claim, Piece, make_piece
-from evennia_ai.prompt.placement import interleaved
+from evennia_ai.prompt.pieces import Claim, Joint, Piece, make_piece
+from evennia_ai.prompt.placement import interleaved, place
 from evennia_ai.prompt.tokens import ESTIMATE
 from tests.prompt.builders import (
     a_component,
@@ -109,4 +109,49 @@ def test_a_shared_message_tells_the_revision_of_each_stretch() -> None:
     assert [(part.origin, part.revision) for part in shared.parts] == [
         ("component:tide", 7),
         ("component:fog", 3),
+    ]
+
+
+def a_noted_piece(name: str, key: str, *, depth: int = 1) -> Piece:
+    """A piece that shares the message of a note."""
+    joint = Joint(key="note", id=HISTORY_ID, role="user", block="history", separator="\n")
+    claim = Claim(
+        origin=f"lore:{name}", id=HISTORY_ID, key=key, role="system", depth=depth, joint=joint
+    )
+    return make_piece(name, claim, counter=ESTIMATE)
+
+
+def test_pieces_that_share_a_message_in_the_history_stand_in_it_by_key() -> None:
+    pieces = [a_noted_piece("below", "~0"), a_noted_piece("above", "!0"), a_piece("alone", 1)]
+    (kept,) = a_history(1)
+    alone, shared, last = place(pieces, History([kept]), first=0)
+    assert (alone.content, shared.content, last.content) == ("alone", "above\nbelow", kept.content)
+    assert (shared.role, shared.block, shared.injected) == ("user", "history", True)
+    assert [(p.origin, shared.content[p.start : p.end]) for p in shared.parts] == [
+        ("lore:above", "above"),
+        ("lore:below", "below"),
+    ]
+
+
+def test_a_shared_message_is_clamped_to_the_kept_history_like_any_other() -> None:
+    history = History(a_history(4))
+    messages = place([a_noted_piece("note", "~0", depth=99)], history, first=2)
+    assert [message.content.split(" ")[0] for message in messages] == ["note", "m3", "m4"]
+
+
+def test_what_stands_beside_a_component_keeps_to_its_id() -> None:
+    def beside(key: str, name: str) -> Piece:
+        joint = Joint(key=key, id=1201, role="system", block="ordered", separator="\n")
+        claim = Claim(origin=f"lore:{name}", id=1201, key=name, role="system", joint=joint)
+        return make_piece(name, claim, counter=ESTIMATE)
+
+    own = Claim(origin="component:sea", id=1201, key="sea", role="system")
+    pieces = [
+        beside("~sea", "after"),
+        beside("!sea", "before2"),
+        make_piece("sea", own, counter=ESTIMATE),
+        beside("!sea", "before1"),
+    ]
+    assert [message.content for message in place(pieces, History(), first=0)] == [
+        *("before1\nbefore2", "sea", "after")
     ]
