@@ -52,6 +52,8 @@ SOURCES: Final[Mapping[str, SourceName]] = {
     "match_scenario": "scenario",
     "match_creator_notes": "creator_notes",
 }
+MAX_GROUPS: Final = 32
+MAX_GROUP_TEXT: Final = 2000
 _COMMA: Final = re.compile(r",\s*")
 _NO_SOURCES: Final[frozenset[SourceName]] = frozenset()
 
@@ -189,9 +191,10 @@ def _grouping(app: AppEntry) -> Grouping:
     """The inclusion groups: split at commas, the blanks before a name belong to it."""
     if not app.group:
         return NO_GROUPS
+    written = app.group[:MAX_GROUP_TEXT]
     return Grouping(
-        names=tuple([name for name in _COMMA.split(app.group) if name]),
-        written=app.group,
+        names=tuple([name for name in _COMMA.split(written) if name][:MAX_GROUPS]),
+        written=written,
         weight=100 if app.group_weight is None else app.group_weight,
         preferred=bool(app.group_override),
         scored=app.use_group_scoring,
@@ -252,4 +255,7 @@ def doubts(app: AppEntry) -> list[str]:
     ]
     if app.position == POSITIONS.index("outlet") and not app.outlet_name:
         found.append("position 7 (outlet) without an outletName: it is never placed")
+    if app.group and (len(app.group) > MAX_GROUP_TEXT or app.group.count(",") >= MAX_GROUPS):
+        most = f"{MAX_GROUPS} names and {MAX_GROUP_TEXT} characters"
+        found.append(f"group has more than {most}: the first ones count")
     return found

@@ -6,11 +6,16 @@ that are preferred win by order, then one is drawn by weight. An entry of severa
 or be alone in each; who was put out once is out, and stands in nobody's way in the next group.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from evennia_ai.lorebook.awake import Awake
 from evennia_ai.lorebook.rules import ActivationRules
+
+_MOST_NAMED: Final = 6
+# A longer number is no index in JavaScript.
+_INDEX_DIGITS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +40,11 @@ def contest(
     of an entry were found.
     """
     outcome = Outcome({}, {})
+    served = _served(active, rules)
     for name, members in _groups(awake).items():
         # The application lets one that is out win a further group; here, too, as its rule.
         standing = members if rules.manner.losers_compete else _still_in(members, outcome)
-        _one_group(name, standing, outcome, rules=rules, active=active, roll=roll, score=score)
+        _one_group(name, standing, outcome, rules=rules, served=served, roll=roll, score=score)
     return outcome
 
 
@@ -48,7 +54,7 @@ def _one_group(
     outcome: Outcome,
     *,
     rules: ActivationRules,
-    active: Collection[Awake],
+    served: Mapping[str, str],
     roll: Callable[[str], float],
     score: Callable[[Awake], int],
 ) -> None:
@@ -59,8 +65,8 @@ def _one_group(
             tired = [one for one in sticky if one.rests]
             _put_out(tired, outcome, [], f"group '{name}': its cooldown ends its stay")
         return
-    if served := _served(name, active, rules):
-        _put_out(members, outcome, [], f"group '{name}' is served by {served}")
+    if name in served:
+        _put_out(members, outcome, [], f"group '{name}' is served by {served[name]}")
         return
     members = _scored(name, members, outcome, rules, score)
     if len(members) > 1:
@@ -81,21 +87,23 @@ def _groups(awake: Iterable[Awake]) -> dict[str, list[Awake]]:
 
 
 def _is_index(name: str) -> bool:
-    return name.isascii() and name.isdecimal() and (name == "0" or name[0] != "0")
+    plain = name.isascii() and name.isdecimal() and len(name) <= _INDEX_DIGITS
+    return plain and (name == "0" or name[0] != "0")
 
 
 def _still_in(members: Iterable[Awake], outcome: Outcome) -> list[Awake]:
     return [one for one in members if id(one) not in outcome.lost]
 
 
-def _served(name: str, active: Iterable[Awake], rules: ActivationRules) -> str:
-    """The active entry that serves a group, "" where none does."""
+def _served(active: Iterable[Awake], rules: ActivationRules) -> dict[str, str]:
+    """For each group that is served, the first active entry that serves it."""
     whole = rules.manner.served_by_whole_text
+    served: dict[str, str] = {}
     for one in active:
         grouping = one.entry.grouping
-        if grouping.written == name if whole else name in grouping.names:
-            return one.label
-    return ""
+        for name in (grouping.written,) if whole else grouping.names:
+            served.setdefault(name, one.label)
+    return served
 
 
 def _scored(
@@ -139,10 +147,13 @@ def _winner(members: list[Awake], rules: ActivationRules, roll: float) -> tuple[
 
 
 def _put_out(members: Iterable[Awake], outcome: Outcome, stay: Collection[Awake], why: str) -> None:
+    staying = set(map(id, stay))
     for one in members:
-        if one not in stay:
+        if id(one) not in staying:
             outcome.lost.setdefault(id(one), why)
 
 
 def _labels(entries: Iterable[Awake]) -> str:
-    return ", ".join(one.label for one in entries)
+    labels = [one.label for one in entries]
+    more = f" and {len(labels) - _MOST_NAMED} more" if len(labels) > _MOST_NAMED else ""
+    return ", ".join(labels[:_MOST_NAMED]) + more

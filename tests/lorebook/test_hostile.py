@@ -13,8 +13,10 @@ from evennia_ai.lorebook.books import MAX_ENTRIES, read_book
 from evennia_ai.lorebook.foreign import parse_json
 from evennia_ai.lorebook.lints import lints
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
+from evennia_ai.lorebook.timers import LoreState, Spell
 from evennia_ai.prompt.errors import FormatError
 from tests.lorebook.builders import a_book, a_scan, a_world_entry, an_entry, awake, reasons, texts
+from tests.lorebook.turns import a_turn
 
 PRESETS = pytest.mark.parametrize("preset", ["evennia_ai", "sillytavern"])
 PATTERNS = ["(a+)+$", "(?:a|aa)+$", "(.*)*x", r"(\w|\w\w)*$", "(x+x+)+y", "((((a*)*)*)*)*b"]
@@ -235,6 +237,28 @@ def test_members_of_groups_by_the_thousand_are_bounded():
     with within(20):
         result = awake(a_world(*entries), rules=ActivationRules())
     assert len(result.entries) == 1
+
+
+def test_of_half_a_million_groups_the_first_count_and_it_is_said():
+    names = ",".join(f"g{n}" for n in range(500_000))
+    book = a_world(a_world_entry("A.", key=["coin"], group=names), a_world_entry("B."))
+    assert book.entries[0].grouping.names == tuple(f"g{n}" for n in range(32))
+    assert any("group has more than 32 names" in notice for notice in book.notices)
+
+
+@PRESETS
+def test_a_group_may_be_called_by_a_number_of_any_length(preset):
+    entries = [a_world_entry(group="9" * 1999 + ",7") for _ in range(2)]
+    result = awake(a_world(*entries), rules=rules_of(preset))
+    assert sum("won group" in verdict.reason for verdict in result.verdicts) >= 1
+
+
+def test_ten_thousand_members_that_stay_have_short_reasons():
+    entries = [a_world_entry(key=["coin"], group="g", sticky=9) for _ in range(10_000)]
+    state = LoreState(sticky={f"book#{n}": Spell(0, 9) for n in range(10_000)})
+    with within(20):
+        result = a_turn(a_world(*entries), scan=a_scan("user: coin"), state=state)
+        assert max(len(verdict.reason) for verdict in result.touched) < 300
 
 
 def test_a_file_that_nests_without_end_is_refused():
