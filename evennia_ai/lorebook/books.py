@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from evennia_ai.lorebook.decorators import NO_ICONS, Absent
 from evennia_ai.lorebook.entries import NO_GATES, LoreEntry
 from evennia_ai.lorebook.entry_formats import read_entry
 from evennia_ai.lorebook.foreign import as_format_error, check_plain, few, one_line
@@ -82,8 +83,11 @@ def read_book(
     attach: str = "global",
     trust: Trust = "builder",
     revision: int = 0,
+    absent: Absent = NO_ICONS,
 ) -> Lorebook:
     """The book that a file's JSON value holds; `label` wins over the book's own name.
+
+    `absent` are decorators that count for nothing where the book is used, with the reason.
 
     FormatError: it is no book, or a field has a value it cannot have. NotYetError: it is a book of
     a format that this version does not read.
@@ -96,7 +100,7 @@ def read_book(
     raw = unwrapped(data, where)
     book = _checked(raw, where)
     label = label or one_line(book.name or "") or "book"
-    entries, notices = _entries(raw["entries"], label, where)
+    entries, notices = _entries(raw["entries"], label, where, absent)
     return Lorebook(
         label=label,
         entries=entries,
@@ -111,7 +115,7 @@ def read_book(
 
 
 def _entries(
-    listed: list[Any] | dict[str, Any], label: str, where: str
+    listed: list[Any] | dict[str, Any], label: str, where: str, absent: Absent
 ) -> tuple[tuple[LoreEntry, ...], list[str]]:
     """The entries in the file's order, and the notices about them."""
     entries: list[LoreEntry] = []
@@ -120,7 +124,9 @@ def _entries(
     keys = 0
     for index, (name, entry) in enumerate(in_order(listed)):
         at = f"{where}.entries[{one_line(name)}]"
-        made, found = read_entry(entry, label=label, index=index, default_uid=name, where=at)
+        made, found = read_entry(
+            entry, label=label, index=index, default_uid=name, where=at, absent=absent
+        )
         uid = told_apart(made.uid, times)
         if uid != made.uid:
             made = replace(made, uid=uid, origin=f"lore:{label}#{uid}")

@@ -7,7 +7,7 @@ its place. Only the head block counts; player text never comes here.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from evennia_ai.lorebook.foreign import few
@@ -67,18 +67,30 @@ class _Line:
     problem: str
 
 
-def read_decorators(content: str) -> Decorated:
+# Names that cannot count where a book is read, each with the reason.
+Absent = Mapping[str, str]
+NO_ICONS: Final[Absent] = {"is_user_icon": "needs the icon of the user, which is not known here"}
+_NONE_ABSENT: Final[Absent] = {}
+
+
+def read_decorators(content: str, *, absent: Absent = _NONE_ABSENT) -> Decorated:
     """`content` taken apart. Never raises: what cannot be read is a notice."""
     if not content.lstrip().startswith("@@"):
         return Decorated((), content)
     lines, text = head_lines(content)
     chains = list(_chains(line for written in lines if (line := written.strip())))
+    if absent:
+        chains = [[_without(line, absent) for line in chain] for chain in chains]
     chosen, notices = _chosen(chains, overruled=frozenset())
     overruled = _overruled({line.name for line in chosen})
     if overruled:
         chosen, notices = _chosen(chains, overruled=overruled)
     decorators = tuple((line.name, line.values) for line in chosen)
     return Decorated(decorators, text, few(notices))
+
+
+def _without(line: _Line, absent: Absent) -> _Line:
+    return replace(line, problem=absent[line.name]) if line.name in absent else line
 
 
 def whole_number(text: str) -> int:

@@ -10,7 +10,14 @@ from typing import Any, Final, Required, TypedDict
 
 from pydantic import ValidationError
 
-from evennia_ai.lorebook.decorators import MAX_KEYS, Decorated, read_decorators, whole_number
+from evennia_ai.lorebook.decorators import (
+    MAX_KEYS,
+    NO_ICONS,
+    Absent,
+    Decorated,
+    read_decorators,
+    whole_number,
+)
 from evennia_ai.lorebook.entries import (
     NO_GATES,
     NO_GROUPS,
@@ -49,9 +56,12 @@ def is_world_entry(raw: Mapping[str, Any]) -> bool:
 
 
 def read_entry(
-    raw: Any, *, label: str, index: int, default_uid: str, where: str
+    raw: Any, *, label: str, index: int, default_uid: str, where: str, absent: Absent = NO_ICONS
 ) -> tuple[LoreEntry, tuple[str, ...]]:
-    """The entry and the notices about it; FormatError names the field that is wrong."""
+    """The entry and the notices about it; `absent` decorators count for nothing.
+
+    FormatError names the field that is wrong.
+    """
     if not isinstance(raw, dict):
         raise FormatError("book", f"{where}: must be an object")
     read = from_world if is_world_entry(raw) else from_v3
@@ -59,11 +69,13 @@ def read_entry(
         fields = read(raw, default_uid=default_uid, where=where)
     except ValidationError as error:
         raise as_format_error(error, kind="book", where=where) from error
-    return _entry(fields, label=label, index=index)
+    return _entry(fields, label=label, index=index, absent=absent)
 
 
-def _entry(fields: EntryFields, *, label: str, index: int) -> tuple[LoreEntry, tuple[str, ...]]:
-    head = read_decorators(fields.content)
+def _entry(
+    fields: EntryFields, *, label: str, index: int, absent: Absent
+) -> tuple[LoreEntry, tuple[str, ...]]:
+    head = read_decorators(fields.content, absent=absent)
     keys, key_notices = _bounded(fields.keys, "key")
     second, second_notices = _bounded(fields.secondary_keys, "secondary key")
     scan_depth = head.value("scan_depth")

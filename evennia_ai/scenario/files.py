@@ -12,6 +12,7 @@ from evennia_ai.cards.card import Card
 from evennia_ai.cards.components import containment_notices
 from evennia_ai.cards.reading import card_from_bytes, read_card
 from evennia_ai.lorebook.books import ATTACH_RANK, Lorebook, read_book
+from evennia_ai.lorebook.decorators import NO_ICONS, Absent
 from evennia_ai.lorebook.foreign import parse_json
 from evennia_ai.lorebook.rules import Preset
 from evennia_ai.prompt.components import Trust
@@ -23,11 +24,15 @@ BOOK_KEYS = ("name", "attach", "book")
 
 
 class Files:
-    """Reads what a scenario names; `notices` tells what its author should know."""
+    """Reads what a scenario names; `notices` tells what its author should know.
 
-    def __init__(self, folder: Path, *, card_trust: Trust) -> None:
+    `absent` are decorators of entries that count for nothing in it.
+    """
+
+    def __init__(self, folder: Path, *, card_trust: Trust, absent: Absent = NO_ICONS) -> None:
         self.folder = folder
         self.card_trust = card_trust
+        self.absent = absent
         self.notices: list[str] = []
         self._labels: set[str] = set()
 
@@ -87,7 +92,12 @@ class Files:
     def _book(self, found: "_Found", *, trust: Trust) -> Lorebook:
         label = self._free(found.label or "book")
         return read_book(
-            found.data, label=label, attach=found.attach, trust=trust, revision=found.revision
+            found.data,
+            label=label,
+            attach=found.attach,
+            trust=trust,
+            revision=found.revision,
+            absent=self.absent,
         )
 
     def _free(self, label: str) -> str:

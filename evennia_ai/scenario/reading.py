@@ -15,6 +15,7 @@ from evennia_ai.cards.card import Card
 from evennia_ai.compose import DynamicBlock
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.conditions import Fact, Facts
+from evennia_ai.lorebook.decorators import NO_ICONS
 from evennia_ai.lorebook.foreign import check_plain
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.prompt.components import PromptComponent, Trust
@@ -102,7 +103,11 @@ def read_scenario(data: object, *, folder: Path | None = None) -> Scenario:
     check_plain(data, kind=KIND, where="the scenario")
     table = Table(data, path="", known=KEYS)
     settings = _settings(table)
-    files = Files(folder or Path.cwd(), card_trust=settings.card_trust)
+    files = Files(
+        folder or Path.cwd(),
+        card_trust=settings.card_trust,
+        absent={} if settings.lore.user_icon is not None else NO_ICONS,
+    )
     card = files.card(table.data["card"]) if table.has("card") else None
     books = files.books(card, table.rows("lorebooks"), rules=settings.lore.rules)
     if settings.greeting and card is None:

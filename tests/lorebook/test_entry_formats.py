@@ -8,7 +8,7 @@ from tests.lorebook.builders import a_book, a_world_entry, an_entry
 
 
 def read(content: str, **fields: object) -> LoreEntry:
-    [entry] = a_book(an_entry(content, **fields)).entries
+    [entry] = a_book(an_entry(content, **fields), absent={}).entries
     return entry
 
 
@@ -96,3 +96,10 @@ def test_of_too_many_keys_the_first_count():
     assert book.entries[0].keys[-1] == "k999"
     assert len(book.entries[0].keys) == 1000
     assert book.notices == ("entry 0: has 1001 keys: the first 1000 count",)
+
+
+def test_where_no_icon_is_known_its_decorator_is_absent_and_the_fallback_counts():
+    book = a_book(an_entry("@@is_user_icon red cap\n@@@depth 2\nLore."))
+    [entry] = book.entries
+    assert (entry.gates, entry.depth) == (NO_GATES, 2)
+    assert "is_user_icon needs the icon of the user" in book.notices[0]

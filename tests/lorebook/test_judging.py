@@ -111,7 +111,7 @@ def test_conditions_are_asked_in_one_order_and_the_first_that_is_not_met_is_told
 
 
 def test_the_icon_of_the_user_opens_its_gate():
-    book = a_book(an_entry("@@is_user_icon sailor\nA."))
+    book = a_book(an_entry("@@is_user_icon sailor\nA."), absent={})
     for icon, is_awake in ((None, True), ("sailor", True), ("monk", False)):
         assert bool(texts(awake(book, rules=ActivationRules(user_icon=icon)))) == is_awake
 
