@@ -80,7 +80,7 @@ def test_the_room_is_told_by_its_name_its_tags_and_its_zones(stage):
 def test_an_npc_that_is_nowhere_has_no_room(stage):
     stage.npc.location = None
 
-    assert sorted(standing_facts(stage.npc)) == ["npc.key", "npc.tags"]
+    assert sorted(standing_facts(stage.npc)) == ["generation.kind", "npc.key", "npc.tags"]
 
 
 def test_markup_in_a_name_is_no_part_of_the_fact(stage):
