@@ -74,7 +74,7 @@ def _problem(condition: Condition, facts: Facts) -> str:
         return "" if condition.kept_unknown else f"{wish}, and nothing is known about it"
     met = _TESTS[condition.test](fact, condition.values)
     found = fact if isinstance(fact, tuple) else (fact,)
-    return "" if met else f"{wish}, and it is {_shown(found) or 'nothing'}"
+    return "" if met else f"{wish}, and it is {_shown(found, between=', ') or 'nothing'}"
 
 
 def _is_any(fact: Fact, values: tuple[object, ...]) -> bool:
@@ -105,8 +105,8 @@ def _plain(value: object) -> object:
     return value.casefold() if isinstance(value, str) else value
 
 
-def _shown(values: tuple[object, ...]) -> str:
-    return " or ".join(
+def _shown(values: tuple[object, ...], *, between: str = " or ") -> str:
+    return between.join(
         str(value).lower() if isinstance(value, bool) else str(value)[:60] for value in values[:6]
     )
 
