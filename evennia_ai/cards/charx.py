@@ -1,0 +1,162 @@
+"""CHARX: a ZIP archive with the card in `card.json` at its root, read and written in memory.
+
+Nothing is ever written under a member's name, and no archive inside an archive is opened. Members
+come from the central directory alone; sizes that the archive declares are not believed.
+"""
+
+import struct
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Final, NoReturn
+
+from evennia_ai.cards.limits import RATIO_FROM, CardLimits, refuse
+from evennia_ai.cards.paths import problem_of
+from evennia_ai.lorebook.foreign import one_line
+from evennia_ai.prompt.errors import FormatError
+
+CARD: Final = "card.json"
+STARTS: Final = (b"PK\x03\x04", b"PK\x05\x06")  # an archive with members, and without
+JPEG_START: Final = b"\xff\xd8\xff"
+_PIECE: Final = 64 * 1024
+_ENCRYPTED: Final = 0x1
+_METHODS: Final = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+_LINK: Final = 0o120000
+_KIND_OF_FILE: Final = 0o170000
+_END: Final = b"PK\x05\x06"
+_END_BYTES: Final = 22
+_LONG_END: Final = b"PK\x06\x07"
+_LONG_END_BYTES: Final = 20
+_MEMBER: Final = b"PK\x01\x02"
+# What zipfile raises for archives that are broken in one way or another.
+_BROKEN: Final = (
+    *(zipfile.BadZipFile, zlib.error, struct.error),
+    *(EOFError, OSError, RuntimeError, ValueError, LookupError, OverflowError),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archived:
+    """What an archive holds: the bytes of card.json, its other files by name, and the JPEG before
+    it, empty where there is none.
+    """
+
+    card: bytes
+    members: Mapping[str, bytes]
+    jpeg: bytes
+
+
+def card_in_archive(content: bytes, *, limits: CardLimits) -> Archived:
+    """The card and the other files of a CHARX archive; FormatError where it cannot be trusted."""
+    _check_directory(content, limits=limits)
+    try:
+        with zipfile.ZipFile(BytesIO(content)) as archive:
+            infos = [info for info in archive.infolist() if not info.filename.endswith("/")]
+            _check_members(infos, limits=limits)
+            starts = (info.header_offset for info in infos)
+            read = dict(_read(archive, infos, limits=limits))
+            return Archived(
+                card=read.pop(CARD),
+                members=read,
+                jpeg=content[: min(starts)] if content.startswith(JPEG_START) else b"",
+            )
+    except _BROKEN as error:
+        what = one_line(str(error)) or type(error).__name__
+        raise FormatError("card", f"card: the archive cannot be read ({what})") from error
+
+
+def archive_of(files: Iterable[tuple[str, bytes]]) -> bytes:
+    """A CHARX archive of these files; equal files make equal bytes."""
+    made = BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for name, content in files:
+            info = zipfile.ZipInfo(name)  # dated 1980, so that the clock has no part in it
+            info.create_system, info.external_attr = 3, 0o644 << 16  # Unix, on every system
+            info.compress_type = _method(content)
+            archive.writestr(info, content)
+    return made.getvalue()
+
+
+def _check_directory(content: bytes, *, limits: CardLimits) -> None:
+    """Refuse a directory of too many members before zipfile makes an object of each."""
+    end = content.rfind(_END)
+    if end < 0 or end + _END_BYTES > len(content):
+        raise FormatError("card", "card: no ZIP archive, or one that is cut off; get it again")
+    (directory_bytes,) = struct.unpack_from("<I", content, end + 12)
+    is_long = content[max(end - _LONG_END_BYTES, 0) :].startswith(_LONG_END)
+    start = 0 if is_long else max(end - directory_bytes, 0)
+    if (there := content.count(_MEMBER, start, end)) > limits.members:
+        refuse(f"the archive has {there} members", limit="members", most=limits.members)
+
+
+def _check_members(infos: list[zipfile.ZipInfo], *, limits: CardLimits) -> None:
+    """FormatError for a member that no honest archive has, and for a missing card."""
+    for info in infos:
+        if problem := _problem(info):
+            raise FormatError("card", f"card: member '{one_line(info.filename)[:80]}' {problem}")
+    times = Counter(info.filename for info in infos)
+    name, most = max(times.items(), key=lambda item: item[1], default=("", 0))
+    if most > 1:
+        raise FormatError(
+            "card", f"card: member '{one_line(name)[:80]}' is there {most} times; leave one"
+        )
+    if CARD not in times:
+        raise FormatError("card", f"card: the archive has no {CARD} at its root")
+    declared = sum(info.file_size for info in infos)
+    if declared > limits.inflated_bytes:
+        _too_much(f"{declared} bytes", limits=limits)
+
+
+def _problem(info: zipfile.ZipInfo) -> str:
+    if info.flag_bits & _ENCRYPTED:
+        return "is encrypted; CHARX archives are not"
+    if info.compress_type not in _METHODS:
+        return "is packed in a way that is not supported; use deflate"
+    if (info.external_attr >> 16) & _KIND_OF_FILE == _LINK:
+        return "is a symbolic link"
+    return problem_of(info.orig_filename)
+
+
+def _read(
+    archive: zipfile.ZipFile, infos: list[zipfile.ZipInfo], *, limits: CardLimits
+) -> Iterator[tuple[str, bytes]]:
+    """Each file with its bytes, the card first; all of them together within the limits."""
+    left = limits.inflated_bytes
+    for info in sorted(infos, key=lambda info: info.filename != CARD):
+        content = _unpacked(archive, info, left=left, limits=limits)
+        left -= len(content)
+        yield info.filename, content
+
+
+def _unpacked(
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, *, left: int, limits: CardLimits
+) -> bytes:
+    pieces: list[bytes] = []
+    length = 0
+    densest = max(RATIO_FROM, limits.ratio * info.compress_size)
+    with archive.open(info) as packed:
+        while piece := packed.read(_PIECE):
+            pieces.append(piece)
+            length += len(piece)
+            if length > left:
+                _too_much("more bytes", limits=limits)
+            if info.filename == CARD and length > limits.text_bytes:
+                refuse(f"{CARD} is too large", limit="text_bytes", most=limits.text_bytes)
+            if length > densest:
+                name = one_line(info.filename)[:80]
+                refuse(f"member '{name}' unpacks too far", limit="ratio", most=limits.ratio)
+    return b"".join(pieces)
+
+
+def _too_much(there: str, *, limits: CardLimits) -> NoReturn:
+    most = limits.inflated_bytes
+    refuse(f"the archive unpacks to {there}", limit="inflated_bytes", most=most)
+
+
+def _method(content: bytes) -> int:
+    """Packed where that saves something and does not look like an archive made to explode."""
+    packed = len(zlib.compress(content, 1))
+    return zipfile.ZIP_DEFLATED if packed < len(content) < 50 * packed else zipfile.ZIP_STORED

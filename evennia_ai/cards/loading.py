@@ -1,0 +1,145 @@
+"""A card's file -> the card and everything that came with it, whatever carries it.
+
+The content decides what a file is, never its name. Whatever is given, the answer is a card or a
+`FormatError` that says what is wrong, where, and which limit was passed; nothing is written and no
+address is fetched. The one door to the disk of this room is the path that `load_card` may be given.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from evennia_ai.cards import charx, chunks
+from evennia_ai.cards.assets import StoredAsset, icon_of, stored_assets
+from evennia_ai.cards.card import Card
+from evennia_ai.cards.encoding import as_text
+from evennia_ai.cards.limits import DEFAULT_LIMITS, CardLimits, check_text, check_value, refuse
+from evennia_ai.cards.png import Pictured, asset_in, card_in_picture
+from evennia_ai.cards.reading import card_from_text
+from evennia_ai.lorebook.foreign import few
+from evennia_ai.prompt.errors import FormatError
+
+Carrier = Literal["json", "png", "apng", "charx"]
+# Where an archive of ours keeps a picture that no asset names.
+PICTURE_MEMBERS: Final = ("assets/icon/images/main.png", "assets/icon/images/main.jpeg")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredFile:
+    """A file of the archive the card came in, card.json excepted."""
+
+    path: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardImport:
+    """What came out of a card's file.
+
+    `picture` is the PNG file the card came in, or the picture of its main icon. `members` are kept
+    for the export. The card's `notices` tell of the file too.
+    """
+
+    card: Card
+    carrier: Carrier
+    assets: tuple[StoredAsset, ...] = ()
+    picture: bytes | None = None
+    members: tuple[StoredFile, ...] = ()
+
+    @property
+    def raw(self) -> Mapping[str, Any]:
+        """The file's own JSON value."""
+        return self.card.source
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What whoever imports the card should know."""
+        return self.card.notices
+
+
+def load_card(source: bytes | Path, *, limits: CardLimits = DEFAULT_LIMITS) -> CardImport:
+    """The card in a file, or in a file's bytes; FormatError where there is none to be trusted."""
+    content = _file_bytes(source, limits) if isinstance(source, Path) else source
+    if len(content) > limits.file_bytes:
+        refuse(f"the file has {len(content)} bytes", limit="file_bytes", most=limits.file_bytes)
+    if content.startswith(chunks.SIGNATURE):
+        return _from_picture(content, limits)
+    if content.startswith((*charx.STARTS, charx.JPEG_START)):
+        return _from_archive(content, limits)
+    return _from_json(content, limits)
+
+
+def _file_bytes(path: Path, limits: CardLimits) -> bytes:
+    try:
+        with path.open("rb") as file:  # a device has no size and may have no end
+            content = file.read(limits.file_bytes + 1)
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise FormatError("card", f"card: cannot be read: {reason}") from error
+    if len(content) > limits.file_bytes:
+        refuse("the file has more bytes", limit="file_bytes", most=limits.file_bytes)
+    return content
+
+
+def _from_json(content: bytes, limits: CardLimits) -> CardImport:
+    if len(content) > limits.text_bytes:
+        refuse(f"the card has {len(content)} bytes", limit="text_bytes", most=limits.text_bytes)
+    card = _card(as_text(content, where="card"), limits)
+    assets, notices = stored_assets(card.assets, beside=None)
+    return CardImport(
+        card=_with_notices(card, notices), carrier="json", assets=assets, picture=icon_of(assets)
+    )
+
+
+def _from_picture(content: bytes, limits: CardLimits) -> CardImport:
+    found = card_in_picture(content, limits=limits)
+    card = _card(found.text, limits)
+
+    def beside(path: str) -> bytes | None:
+        chunk = found.assets.get(path)
+        return None if chunk is None else asset_in(chunk, content)
+
+    assets, notices = stored_assets(card.assets, beside=beside)
+    return CardImport(
+        card=_with_notices(card, (*found.notices, *_other_version(found, card), *notices)),
+        carrier="apng" if found.is_animated else "png",
+        assets=assets,
+        picture=content,
+    )
+
+
+def _from_archive(content: bytes, limits: CardLimits) -> CardImport:
+    found = charx.card_in_archive(content, limits=limits)
+    card = _card(as_text(found.card, where=f"card: {charx.CARD}"), limits)
+    assets, notices = stored_assets(card.assets, beside=found.members.get)
+    if card.spec != "chara_card_v3":
+        notices = (f"{charx.CARD} holds a card of {card.spec}; it is read as that", *notices)
+    unnamed = (found.members[name] for name in PICTURE_MEMBERS if name in found.members)
+    return CardImport(
+        card=_with_notices(card, notices),
+        carrier="charx",
+        assets=assets,
+        picture=icon_of(assets) or next(unnamed, found.jpeg or None),
+        members=tuple(
+            StoredFile(path=path, content=member) for path, member in found.members.items()
+        ),
+    )
+
+
+def _card(text: str, limits: CardLimits) -> Card:
+    check_text(text, limits=limits)
+    card = card_from_text(text)
+    check_value(card.source, limits=limits)
+    return card
+
+
+def _other_version(found: Pictured, card: Card) -> tuple[str, ...]:
+    """A notice where a chunk holds a card of a version it is not for."""
+    if (found.keyword == "ccv3") == (card.spec == "chara_card_v3"):
+        return ()
+    return (f"the chunk {found.keyword} holds a card of {card.spec}; it is read as that",)
+
+
+def _with_notices(card: Card, notices: tuple[str, ...]) -> Card:
+    return replace(card, notices=few((*notices, *card.notices)))

@@ -1,0 +1,165 @@
+"""Cards in PNG and APNG pictures: which text chunk counts, and the picture with a new one.
+
+Card V3, "PNG/APNG": `ccv3` wins over `chara`, each is base64 of UTF-8 JSON in a tEXt chunk. Read as
+well, because they are in use: zTXt and iTXt, other letter case, chunks behind the pixels, and
+assets in chunks of their own. Only tEXt is written, and no asset chunks.
+"""
+
+import base64
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from evennia_ai.cards.chunks import TEXT_KINDS, Chunk, chunk, chunks_in, picture_of
+from evennia_ai.cards.encoding import as_text, from_base64, unpacked
+from evennia_ai.cards.limits import CardLimits, refuse
+from evennia_ai.prompt.errors import FormatError
+
+Keyword = Literal["ccv3", "chara"]
+KEYWORDS: Final[tuple[Keyword, ...]] = ("ccv3", "chara")  # the first wins
+# Both spellings are in use; the longer one comes first.
+ASSET_PREFIXES: Final = ("chara-ext-asset_:", "chara-ext-asset_")
+_KEYWORD_BYTES: Final = 200  # PNG allows 79; asset chunks are written with longer ones
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pictured:
+    """The card's JSON text in a picture. `assets` are the asset chunks by path, not yet decoded."""
+
+    text: str
+    keyword: Keyword
+    is_animated: bool
+    assets: dict[str, Chunk]
+    notices: tuple[str, ...]
+
+
+def card_in_picture(content: bytes, *, limits: CardLimits) -> Pictured:
+    """The card in a PNG file; FormatError where there is none, or none that can be trusted."""
+    chunks, cut = chunks_in(content, limits=limits)
+    keyword, found = _chosen(content, chunks, cut)
+    notices = [cut] if cut else []
+    written = _keyword(content, found)
+    if keyword == "ccv3" and written != keyword:
+        notices.append(f"the card's chunk is called {written!a}, not ccv3")
+    if found.kind != b"tEXt":
+        notices.append(f"the card's chunk is {found.kind.decode()}; the standard wants tEXt")
+    if not found.is_sound(content):
+        raise FormatError(
+            "card", f"card: the checksum (CRC) of the chunk {keyword} is wrong; get the file again"
+        )
+    return Pictured(
+        text=_text(_value(found, content, keyword, limits=limits), keyword, notices, limits=limits),
+        keyword=keyword,
+        is_animated=any(each.kind == b"acTL" for each in chunks),
+        assets=_assets(content, chunks),
+        notices=tuple(notices),
+    )
+
+
+def with_cards(
+    picture: bytes,
+    texts: Sequence[tuple[Keyword, bytes]],
+    *,
+    keep_assets: bool,
+    limits: CardLimits,
+) -> bytes:
+    """The picture with these card texts as its only ones; its other chunks stay as they are.
+
+    Without `keep_assets` asset chunks go too: they belong to the card that goes.
+    """
+    chunks, _ = chunks_in(picture, limits=limits)
+    kept = [
+        each.whole(picture)
+        for each in chunks
+        if not (_is_card(picture, each) or (not keep_assets and _asset_path(picture, each)))
+    ]
+    cards = (
+        chunk(b"tEXt", keyword.encode() + b"\0" + base64.b64encode(text)) for keyword, text in texts
+    )
+    return picture_of((*kept[:1], *cards, *kept[1:]))
+
+
+def asset_in(found: Chunk, content: bytes) -> bytes:
+    """The bytes of an asset chunk; ValueError says why they cannot be had."""
+    if not found.is_sound(content):
+        raise ValueError("its checksum (CRC) is wrong")
+    return from_base64(found.data(content).partition(b"\0")[2])[0]
+
+
+def _chosen(content: bytes, chunks: Iterable[Chunk], cut: str) -> tuple[Keyword, Chunk]:
+    cards = [each for each in chunks if _is_card(content, each)]
+    for keyword in KEYWORDS:
+        found = [each for each in cards if _keyword(content, each).lower() == keyword]
+        if len(found) > 1:
+            raise FormatError(
+                "card", f"card: the picture has {len(found)} chunks {keyword}; only one may count"
+            )
+        if found:
+            return keyword, found[0]
+    raise FormatError(
+        "card",
+        "card: no card in the picture; it would be in a text chunk called"
+        f" {' or '.join(KEYWORDS)}{f' ({cut})' if cut else ''}",
+    )
+
+
+def _is_card(content: bytes, found: Chunk) -> bool:
+    return found.kind in TEXT_KINDS and _keyword(content, found).lower() in KEYWORDS
+
+
+def _keyword(content: bytes, found: Chunk) -> str:
+    """The keyword of a chunk of text, "" where it has none."""
+    head = content[found.start : found.start + min(found.length, _KEYWORD_BYTES)]
+    keyword, end, _ = head.partition(b"\0")
+    return keyword.decode("latin-1") if end else ""
+
+
+def _value(found: Chunk, content: bytes, keyword: Keyword, *, limits: CardLimits) -> bytes:
+    """The base64 text in a chunk of text, unpacked."""
+    most = 2 * limits.text_bytes  # base64 makes four bytes of three
+    value, is_packed = _payload(found.kind, found.data(content).partition(b"\0")[2])
+    try:
+        read = unpacked(value, most_bytes=most) if is_packed else value
+    except ValueError as error:
+        raise FormatError("card", f"card: the chunk {keyword} {error}") from error
+    if read is None or len(read) > most:
+        refuse(f"the chunk {keyword} is too large", limit="text_bytes", most=limits.text_bytes)
+    return read
+
+
+def _payload(kind: bytes, rest: bytes) -> tuple[bytes, bool]:
+    """The value behind the keyword of a chunk of text, and whether it is packed."""
+    if kind == b"zTXt":
+        return rest[1:], True
+    if kind == b"iTXt":  # packed or not, method, language, the keyword in that language
+        return rest[2:].partition(b"\0")[2].partition(b"\0")[2], rest[:1] == b"\x01"
+    return rest, False
+
+
+def _text(value: bytes, keyword: Keyword, notices: list[str], *, limits: CardLimits) -> str:
+    try:
+        content, was_short = from_base64(value)
+    except ValueError as error:
+        raise FormatError("card", f"card: the chunk {keyword} {error}") from error
+    if was_short:
+        notices.append("the card's base64 has no padding: it was added")
+    if len(content) > limits.text_bytes:
+        refuse(f"the card has {len(content)} bytes", limit="text_bytes", most=limits.text_bytes)
+    return as_text(content, where=f"card: the chunk {keyword}")
+
+
+def _assets(content: bytes, chunks: Iterable[Chunk]) -> dict[str, Chunk]:
+    """The asset chunks by path; of several with one path the first."""
+    found: dict[str, Chunk] = {}
+    for each in chunks:
+        if path := _asset_path(content, each):
+            found.setdefault(path, each)
+    return found
+
+
+def _asset_path(content: bytes, found: Chunk) -> str:
+    if found.kind != b"tEXt":
+        return ""
+    keyword = _keyword(content, found)
+    prefix = next((each for each in ASSET_PREFIXES if keyword.startswith(each)), None)
+    return "" if prefix is None else keyword.removeprefix(prefix)
