@@ -131,7 +131,7 @@ def activate(
     after = (
         state
         if rules.dry_run
-        else timers.after({one.label: one.entry for one in build.active if one.entry.is_remembered})
+        else timers.after({one.mark: one.entry for one in build.active if one.entry.is_remembered})
     )
     return Activation(
         placed(build.active, rules=rules),

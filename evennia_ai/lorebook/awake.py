@@ -15,6 +15,8 @@ from evennia_ai.prompt.trace import Verdict
 class Awake:
     """An entry that is awake, why, and its text; as text it reads as its cause.
 
+    It is remembered by its `mark`, and called by its `label`.
+
     `rank` is the place of its book among the books, `place` its own in the processing order, and
     `survival` sorts by who is offered room first. It is `sticky` where it stays from before, and
     `rests` where its cooldown runs. `speaker` is who woke it, None where it was nobody in
@@ -28,6 +30,7 @@ class Awake:
     book: Lorebook
     entry: LoreEntry
     label: str
+    mark: str
     judgement: Judgement
     rests: bool
     text: str

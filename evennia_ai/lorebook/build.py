@@ -109,7 +109,7 @@ class Build:
         """Ask for what the conversation concerns, for what stays, and for what asks for itself."""
         for shelf in self._shelves:
             shelf.ask(shelf.scanner.asked)
-            shelf.ask_labels(self._setting.timers.sticky)
+            shelf.ask_marked(self._setting.timers.sticky)
             shelf.ask_owners(shelf.window.sources())
             shelf.ask_owners(shelf.window.reach(max(shelf.depth, shelf.scanner.deepest)))
 
@@ -161,7 +161,7 @@ class Build:
         self._judged += 1
         if self._judged > self._most and not (entry.constant and self._judged <= MOST_JUDGED):
             return None
-        return judge(entry, shelf.scanner.wanted[index], sight, label=shelf.labels[index])
+        return judge(entry, shelf.scanner.wanted[index], sight, mark=shelf.marks[index])
 
     def _with_text(self, shelf: Shelf, index: int, found: Judgement) -> Awake | None:
         """The entry with its text; None where it has none and that makes it silent."""
@@ -192,8 +192,9 @@ class Build:
             book=shelf.book,
             entry=entry,
             label=shelf.labels[index],
+            mark=shelf.marks[index],
             judgement=found,
-            rests=shelf.labels[index] in self._setting.timers.resting,
+            rests=shelf.marks[index] in self._setting.timers.resting,
             text=text,
             tokens=tokens,
             counter=self._setting.counter,

@@ -59,18 +59,18 @@ _NO_KEYS: Final = Judgement(False, plain("has no keys"))
 _BLIND: Final = Judgement(False, plain("scan depth is 0: nothing is scanned"))
 
 
-def judge(entry: LoreEntry, wanted: Wanted, sight: Sight, *, label: str) -> Judgement:
+def judge(entry: LoreEntry, wanted: Wanted, sight: Sight, *, mark: str) -> Judgement:
     """The judgement on `entry` in this pass."""
     if wanted.keys_decide and not sight.timers.sticky:
         return _woken_by_keys(entry, wanted, sight)
-    decided = _decided(entry, sight, label)
+    decided = _decided(entry, sight, mark)
     if decided is not None:
         return decided
-    spell = sight.timers.sticky.get(label)
-    woken = _STAYING if spell else _woken(entry, wanted, sight, label)
+    spell = sight.timers.sticky.get(mark)
+    woken = _STAYING if spell else _woken(entry, wanted, sight, mark)
     if not woken.awake:
         return woken
-    barred = _barred(entry, sight, label, is_sticky=spell is not None)
+    barred = _barred(entry, sight, mark, is_sticky=spell is not None)
     barred = barred or _barred_by_keys(entry, wanted, sight)
     if barred is not None:
         return Judgement(False, barred)
@@ -84,7 +84,7 @@ def judge(entry: LoreEntry, wanted: Wanted, sight: Sight, *, label: str) -> Judg
 _STAYING: Final = Judgement(True, plain("sticky"), sticky=True)
 
 
-def _decided(entry: LoreEntry, sight: Sight, label: str) -> Judgement | None:
+def _decided(entry: LoreEntry, sight: Sight, mark: str) -> Judgement | None:
     """The judgement where it counts in any case, whatever is said."""
     if not entry.enabled:
         return Judgement(False, plain("disabled"))
@@ -96,21 +96,21 @@ def _decided(entry: LoreEntry, sight: Sight, label: str) -> Judgement | None:
     if gates.forbidden:
         return Judgement(False, plain("@@dont_activate"))
     stays = gates.kept_after_match and not gates.never_after_match
-    return _KEPT if stays and in_any_case and sight.timers.matched(label) else None
+    return _KEPT if stays and in_any_case and sight.timers.matched(mark) else None
 
 
-def _barred(entry: LoreEntry, sight: Sight, label: str, *, is_sticky: bool) -> Reason | None:
+def _barred(entry: LoreEntry, sight: Sight, mark: str, *, is_sticky: bool) -> Reason | None:
     """Which condition beside the keys is not met, None where all are."""
     if entry.conditions and (problem := unmet(entry.conditions, sight.facts)):
         return plain(problem)
-    if entry.gates is not NO_GATES and (shut := _shut_gate(entry, sight, label)):
+    if entry.gates is not NO_GATES and (shut := _shut_gate(entry, sight, mark)):
         return shut
-    return _timed_out(entry, sight, label, is_sticky=is_sticky) or (
+    return _timed_out(entry, sight, mark, is_sticky=is_sticky) or (
         None if is_sticky else _out_of_turn(entry, sight)
     )
 
 
-def _timed_out(entry: LoreEntry, sight: Sight, label: str, *, is_sticky: bool) -> Reason | None:
+def _timed_out(entry: LoreEntry, sight: Sight, mark: str, *, is_sticky: bool) -> Reason | None:
     """The timer that keeps the entry silent."""
     timing, timers = entry.timing, sight.timers
     clock = timing.clock or sight.rules.clock
@@ -118,7 +118,7 @@ def _timed_out(entry: LoreEntry, sight: Sight, label: str, *, is_sticky: bool) -
         return Reason(reasons.too_early, (timers.now(timing), timing.delay, clock))
     if is_sticky:
         return None
-    spell = timers.resting.get(label)
+    spell = timers.resting.get(mark)
     if spell:
         return Reason(reasons.resting, (spell.end, timers.now(timing), clock))
     for name in entry.grouping.names if timers.resting_groups else ():
@@ -140,7 +140,7 @@ def _out_of_turn(entry: LoreEntry, sight: Sight) -> Reason | None:
     return None
 
 
-def _shut_gate(entry: LoreEntry, sight: Sight, label: str) -> Reason | None:
+def _shut_gate(entry: LoreEntry, sight: Sight, mark: str) -> Reason | None:
     """Which gate of the card standard is shut, None where none is."""
     gates, replies, rules = entry.gates, sight.replies, sight.rules
     greeting = rules.greeting_index
@@ -154,18 +154,18 @@ def _shut_gate(entry: LoreEntry, sight: Sight, label: str) -> Reason | None:
         return plain(f"@@activate_only_every {gates.every_replies}: {so_far}")
     if gates.user_icon is not None and rules.user_icon not in (None, gates.user_icon):
         return plain(f"@@is_user_icon {gates.user_icon}: the icon is {rules.user_icon}")
-    if gates.never_after_match and sight.timers.matched(label):
+    if gates.never_after_match and sight.timers.matched(mark):
         return plain("@@dont_activate_after_match: was active before")
     return None
 
 
-def _woken(entry: LoreEntry, wanted: Wanted, sight: Sight, label: str) -> Judgement:
+def _woken(entry: LoreEntry, wanted: Wanted, sight: Sight, mark: str) -> Judgement:
     """Whether something wakes the entry: itself, what was before, or its keys."""
     if entry.constant:
         return _CONSTANT
     if entry.gates.forced:
         return _FORCED
-    if entry.gates.kept_after_match and sight.timers.matched(label):
+    if entry.gates.kept_after_match and sight.timers.matched(mark):
         return _KEPT
     if not wanted.keys:
         return Judgement(False, plain(wanted.refused)) if wanted.refused else _NO_KEYS

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from evennia_ai.lorebook.books import ATTACH_RANK, Lorebook
 from evennia_ai.lorebook.entries import LoreEntry
+from evennia_ai.lorebook.marks import marked_name
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.scanning import Scan, Window
 from evennia_ai.lorebook.wanted import Scanner, scanner_of
@@ -28,6 +29,7 @@ class Shelf:
         "book",
         "depth",
         "labels",
+        "marks",
         "rank",
         "recursive",
         "rules",
@@ -62,6 +64,7 @@ class Shelf:
         self.seen = self.depth
         self.recursive = rules.recursive if book.recursive is None else book.recursive
         self.labels = _labels(book)
+        self.marks = _marks(book)
         self.asked: set[int] = set()
 
     def ask(self, indexes: Iterable[int]) -> None:
@@ -74,10 +77,10 @@ class Shelf:
         for key in keys:
             self.asked.update(owners.get(key, ()))
 
-    def ask_labels(self, labels: Iterable[str]) -> None:
+    def ask_marked(self, marks: Iterable[str]) -> None:
         """Have these entries judged, as far as they are in this book."""
-        for label in labels:
-            index = _index_of(self.book, label)
+        for mark in marks:
+            index = _index_of(self.book, mark)
             if index is not None:
                 self.asked.add(index)
 
@@ -142,11 +145,11 @@ def shelved(
 
 
 def entry_finder(shelves: Sequence[Shelf]) -> Callable[[str], LoreEntry | None]:
-    """A function that gives the entry of a label, None where no book here has it."""
+    """A function that gives the entry of a mark, None where no book here has it."""
 
-    def find(label: str) -> LoreEntry | None:
+    def find(mark: str) -> LoreEntry | None:
         for shelf in shelves:
-            index = _index_of(shelf.book, label)
+            index = _index_of(shelf.book, mark)
             if index is not None:
                 return shelf.book.entries[index]
         return None
@@ -177,10 +180,19 @@ def _labels(book: Lorebook) -> tuple[str, ...]:
     return known
 
 
-def _index_of(book: Lorebook, label: str) -> int | None:
-    known = book.memo.get("by label")
+def _marks(book: Lorebook) -> tuple[str, ...]:
+    known = book.memo.get("marks")
+    if not isinstance(known, tuple):
+        name = marked_name(book.label, attach=book.attach)
+        known = tuple(f"{name}#{entry.uid}" for entry in book.entries)
+        book.memo["marks"] = known = _labels(book) if name == book.label else known
+    return known
+
+
+def _index_of(book: Lorebook, mark: str) -> int | None:
+    known = book.memo.get("by mark")
     if not isinstance(known, dict):
-        known = {label: index for index, label in enumerate(_labels(book))}
-        book.memo["by label"] = known
-    found: int | None = known.get(label)
+        known = {mark: index for index, mark in enumerate(_marks(book))}
+        book.memo["by mark"] = known
+    found: int | None = known.get(mark)
     return found

@@ -120,5 +120,5 @@ def _reasons(shelf: Shelf) -> list[str]:
         facts={},
         replies=0,
     )
-    found = zip(shelf.book.entries, shelf.scanner.wanted, shelf.labels, strict=True)
-    return [str(judge(entry, wanted, sight, label=label).reason) for entry, wanted, label in found]
+    found = zip(shelf.book.entries, shelf.scanner.wanted, shelf.marks, strict=True)
+    return [str(judge(entry, wanted, sight, mark=mark).reason) for entry, wanted, mark in found]

@@ -44,7 +44,10 @@ class Spell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoreState:
-    """What lore remembers of a conversation; entries by label (`book#uid`), groups by name."""
+    """What lore remembers of a conversation; entries by mark, groups by name.
+
+    A mark is the label (`book#uid`) where no other book can have the same one (`marks`).
+    """
 
     sticky: Mapping[str, Spell] = field(default_factory=dict)
     cooldown: Mapping[str, Spell] = field(default_factory=dict)
@@ -78,7 +81,7 @@ NO_STATE: Final = LoreState()
 class Timers:
     """What of a state is running now: read once, before the first pass.
 
-    `sticky` and `resting` are labels, `resting_groups` names of groups, with the count at which
+    `sticky` and `resting` are marks, `resting_groups` names of groups, with the count at which
     each is over. Nothing here changes the state it was made from.
     """
 

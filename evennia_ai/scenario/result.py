@@ -5,6 +5,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from evennia_ai.lorebook.activation import ActiveEntry, decorators_of
+from evennia_ai.lorebook.marks import label_of
 from evennia_ai.lorebook.places import outlets_of
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.trace import Verdict
@@ -157,7 +158,10 @@ def _timed(turn: ComposedTurn) -> dict[str, list[str]]:
     if turn.inputs.rules.lore.dry_run:
         return {"sticky": [], "cooldown": []}
     after = turn.made.lore.after
-    return {"sticky": sorted(after.sticky), "cooldown": sorted(after.cooldown)}
+    return {
+        "sticky": sorted(map(label_of, after.sticky)),
+        "cooldown": sorted(map(label_of, after.cooldown)),
+    }
 
 
 def _decorators(turn: ComposedTurn) -> dict[str, list[list[Any]]]:
