@@ -15,6 +15,7 @@ from evennia.commands.default.muxcommand import MuxCommand
 from evennia.utils.utils import class_from_module
 
 from evennia_ai.commands.shown import shown_block, shown_line
+from evennia_ai.history.records import storable
 from evennia_ai.prompt.errors import EvenniaAIError
 
 _GAMES_OWN: Any = class_from_module(settings.COMMAND_DEFAULT_CLASS)
@@ -45,6 +46,7 @@ class StrictCommand(COMMAND_CLASS):
     def parse(self) -> None:
         """Keep the switches as they were typed; `func` judges them."""
         self.switch_options = None
+        self.args = storable(self.args)  # a client may send what no database takes
         super().parse()
 
     def func(self) -> Run:

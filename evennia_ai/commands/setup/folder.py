@@ -71,10 +71,17 @@ def _path_in(folder: Path, name: str, *, command: str) -> Path:
     file_name = name if Path(name).suffix else f"{name}.json"
     plain = Path(file_name).name == file_name and file_name.isprintable()
     path = folder / file_name
-    if not plain or "\\" in file_name or not path.is_file():
+    if not plain or "\\" in file_name or not _is_file(path):
         raise CommandError(
             f"There is no card file '{name}' in the card folder; {command} lists those there are."
         )
     if path.resolve().parent != folder.resolve():
         raise CommandError(f"'{name}' leads out of the card folder; nothing was imported.")
     return path
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # no file has so long a name
+        return False

@@ -1,0 +1,66 @@
+"""Whatever a builder's client sends as a name, it is answered in words and nothing in it counts."""
+
+import pytest
+from django.test import override_settings
+
+NAMES = [
+    "|lclook|ltgo|le",
+    "{x} $py(1)",
+    "a" * 300,
+    "\u202eabc",
+    "a\x00b",
+    "\ud800x",
+    "../up",
+    "a#b",
+    "a/b",
+    "%s{0}",
+    "..",
+    "|",
+    "龙" * 100,
+    "off",
+]
+TYPED = (
+    "lore/create {0}/e = {0}: {0}",
+    "lore {0}",
+    "lore/keys {0}/{0} = {0}",
+    "lore/set {0}/e = when {0} is {0}",
+    "lore/set {0}/e = group {0}",
+    "lore/position {0}/e = outlet:{0}",
+    "lore/lock {0} = {0}",
+    "lore/lock {0} = view:{0}()",
+    "lore/export {0}",
+    "lore/import {0}",
+    "lore/attach {0} = {0}",
+    "lore/attach {0} = player:{0}",
+    "lore/lint {0}",
+    "lore/test Oren = {0}",
+    "lore/why Oren = {0}",
+    "lore/revisions {0}",
+    "lore/revert {0} = 1",
+    "component/preview Oren = {0}",
+)
+
+
+@pytest.mark.parametrize("name", NAMES, ids=ascii)
+def test_any_name_is_answered_in_words(stage, tmp_path, name):
+    folder = tmp_path / "cards"
+    folder.mkdir()
+    with override_settings(EVENNIA_AI_CARD_FOLDER=str(folder)):
+        for typed in TYPED:
+            sent = stage.sent(stage.builder, typed.replace("{0}", name))
+            assert "Traceback" not in sent, typed
+            assert "|lc" not in sent.replace("||lc", ""), typed
+            assert "\x00" not in sent, typed
+    assert [path.name for path in tmp_path.iterdir()] == ["cards"]
+
+
+def test_a_lure_out_of_the_folder_is_not_followed(stage, tmp_path):
+    folder = tmp_path / "cards"
+    folder.mkdir()
+    (tmp_path / "out.json").write_text('{"entries": []}')
+    (folder / "link.json").symlink_to(tmp_path / "out.json")
+    (folder / "loop.json").symlink_to(folder / "loop.json")
+    with override_settings(EVENNIA_AI_CARD_FOLDER=str(folder)):
+        for name in ("link", "loop", "../out", str(tmp_path / "out.json"), "a" * 5000):
+            assert "Imported" not in stage.builds(f"lore/import {name} = taken")
+    assert "There is no lorebook" in stage.builds("lore taken")
