@@ -87,9 +87,12 @@ def picture_of(chunks: Iterable[bytes]) -> bytes:
     return b"".join((SIGNATURE, *chunks, chunk(_END, b"")))
 
 
+_SIDE: Final = 16
+# The pixels of `blank_picture`, by which it is known again whatever stands beside them.
+BLANK_PIXELS: Final = chunk(b"IDAT", zlib.compress((b"\x00" + b"\x80" * _SIDE) * _SIDE, 9))
+
+
 def blank_picture() -> bytes:
-    """The picture of a card that has none: 16 by 16 grey pixels."""
-    side = 16
-    rows = (b"\x00" + b"\x80" * side) * side
-    header = struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)
-    return picture_of((chunk(b"IHDR", header), chunk(b"IDAT", zlib.compress(rows, 9))))
+    """The picture of a card that has none: a small grey square."""
+    header = struct.pack(">IIBBBBB", _SIDE, _SIDE, 8, 0, 0, 0, 0)
+    return picture_of((chunk(b"IHDR", header), BLANK_PIXELS))

@@ -1,0 +1,177 @@
+"""A card -> a Card V3 file: JSON, PNG or CHARX, losing nothing that the carrier can hold.
+
+The file's own JSON is what is written, upgraded to V3, with the time of the export. Addresses of
+assets are left alone, unless the carrier changes and another address is where the bytes then are.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+from evennia_ai.cards import charx, chunks
+from evennia_ai.cards.assets import EMBEDDED, path_beside
+from evennia_ai.cards.backfill import backfilled
+from evennia_ai.cards.card import Card
+from evennia_ai.cards.edits import source_of
+from evennia_ai.cards.limits import DEFAULT_LIMITS, CardLimits
+from evennia_ai.cards.loading import PICTURE_MEMBERS, CardImport
+from evennia_ai.cards.paths import ascii_path, asset_path
+from evennia_ai.cards.png import Keyword, with_cards
+from evennia_ai.cards.reading import read_card
+from evennia_ai.cards.upgrade import upgraded
+from evennia_ai.prompt.errors import FormatError
+
+Form = Literal["json", "png", "charx"]
+FORMS: Final[tuple[Form, ...]] = ("json", "png", "charx")
+
+
+def dump_card(
+    card: CardImport | Card,
+    form: Form,
+    *,
+    picture: bytes | None = None,
+    with_v2: bool = False,
+    modified_at: int,
+    limits: CardLimits = DEFAULT_LIMITS,
+) -> bytes:
+    """The card as a file of this form; `modified_at` is the export's time in Unix seconds.
+
+    `picture` (a PNG file) takes the place of the card's own. `with_v2` adds the copy for programs
+    that know V2 only, which PNG alone has room for. FormatError: the card's book cannot be read,
+    the picture is no PNG file, or a V2 copy is wanted elsewhere.
+    """
+    if with_v2 and form != "png":
+        raise FormatError("card", f"card: a V2 copy stands beside V3 in PNG files, not in {form}")
+    given = card if isinstance(card, CardImport) else CardImport(card=card, carrier="json")
+    value = v3_of(given.card, modified_at=modified_at)
+    if form == "json":
+        return json_bytes(value, indent=2) + b"\n"
+    if form == "charx":
+        return _archive(given, value, picture, limits=limits)
+    return _picture(given, value, picture, with_v2=with_v2, limits=limits)
+
+
+def v3_of(card: Card, *, modified_at: int) -> dict[str, Any]:
+    """The card's own JSON value as V3, edits written into it, dated."""
+    value = upgraded(source_of(card))
+    value["data"]["modification_date"] = modified_at
+    read_card(value)  # what is written can be read again, whatever was edited
+    return value
+
+
+def left_out(card: CardImport, form: Form, *, picture: bytes | None = None) -> tuple[str, ...]:
+    """What a file of this form does not hold of the card, a line each."""
+    if form == "charx":
+        return ()
+    named = {path_beside(stored.asset.uri) for stored in card.assets}
+    lines = [
+        f"asset {stored.asset.name} ({stored.asset.type}) stays behind"
+        for stored in card.assets
+        if stored.resolved and path_beside(stored.asset.uri) is not None
+    ]
+    if form == "png" and _keeps_assets(card, picture):
+        lines = []
+    if others := sum(member.path not in named for member in card.members):
+        lines.append(f"{others} other files of the archive stay behind")
+    is_kept = form == "png" and (picture is not None or _own_picture(card) is not None)
+    if not is_kept and _is_worth_keeping(card.picture, card):
+        lines.append("the picture stays behind")
+    return tuple(f"{line}: a file of the form {form} cannot hold it" for line in lines)
+
+
+def json_bytes(value: Any, *, indent: int | None = None) -> bytes:
+    """Strict JSON in UTF-8."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent).encode()
+
+
+def _picture(
+    card: CardImport,
+    value: Mapping[str, Any],
+    picture: bytes | None,
+    *,
+    with_v2: bool,
+    limits: CardLimits,
+) -> bytes:
+    texts: list[tuple[Keyword, bytes]] = [("ccv3", json_bytes(value))]
+    if with_v2:
+        texts.append(("chara", json_bytes(backfilled(value))))
+    return with_cards(
+        picture or _own_picture(card) or chunks.blank_picture(),
+        texts,
+        keep_assets=_keeps_assets(card, picture),
+        limits=limits,
+    )
+
+
+def _own_picture(card: CardImport) -> bytes | None:
+    """The card's picture where it can stand in a PNG file."""
+    return card.picture if _is_png(card.picture) else None
+
+
+def _is_png(picture: bytes | None) -> bool:
+    return picture is not None and picture.startswith(chunks.SIGNATURE)
+
+
+def _keeps_assets(card: CardImport, picture: bytes | None) -> bool:
+    """Whether the asset chunks of a picture are the card's own."""
+    return picture is None and card.carrier in ("png", "apng")
+
+
+def _is_worth_keeping(picture: bytes | None, card: CardImport) -> bool:
+    """Whether a picture is one that somebody made, and no asset holds it."""
+    is_made = picture is not None and chunks.BLANK_PIXELS not in picture
+    return is_made and all(stored.content != picture for stored in card.assets)
+
+
+def _archive(
+    card: CardImport, value: Mapping[str, Any], picture: bytes | None, *, limits: CardLimits
+) -> bytes:
+    files, addresses = _files(card)
+    found = picture or card.picture
+    if found is not None and _is_worth_keeping(found, card):
+        is_png = _is_png(found)
+        bare = with_cards(found, (), keep_assets=False, limits=limits) if is_png else found
+        named = {PICTURE_MEMBERS[not is_png]: bare}
+        files = files | named if picture else named | files
+    moved = _readdressed(value, addresses)
+    return charx.archive_of(((charx.CARD, json_bytes(moved)), *files.items()))
+
+
+def _files(card: CardImport) -> tuple[dict[str, bytes], dict[str, str]]:
+    """The card's files under names that CHARX allows, and the new addresses of those that moved.
+
+    Members keep their names where these are ASCII; what stood beside a picture gets one.
+    """
+    files = {ascii_path(member.path): member.content for member in card.members}
+    addresses: dict[str, str] = {}
+    for stored in card.assets:
+        path = path_beside(stored.asset.uri)
+        if path is None or stored.content is None:
+            continue
+        there = ascii_path(path)
+        if there not in files:
+            there = _free(asset_path(stored.asset), files, stored.content)
+            files[there] = stored.content
+        if there != path:
+            addresses[stored.asset.uri] = EMBEDDED + there
+    return files, addresses
+
+
+def _free(path: str, taken: Mapping[str, bytes], content: bytes) -> str:
+    """The path, with a number where another file or the picture has it."""
+    stem, _, suffix = path.rpartition(".")
+    free, number = path, 2
+    while taken.get(free, content) != content or free in PICTURE_MEMBERS:
+        free, number = f"{stem}-{number}.{suffix}", number + 1
+    return free
+
+
+def _readdressed(value: Mapping[str, Any], addresses: Mapping[str, str]) -> Mapping[str, Any]:
+    """The card where assets that moved have their new addresses."""
+    if not addresses:
+        return value
+    assets = [
+        {**asset, "uri": addresses.get(asset["uri"], asset["uri"])}
+        for asset in value["data"].get("assets", ())
+    ]
+    return {**value, "data": {**value["data"], "assets": assets}}

@@ -1,0 +1,103 @@
+"""A card's own JSON value as Card V3, every field it does not concern as it was.
+
+V1's fields move into `data`, V2 and faulty V3 get the fields that V3 requires. Members nobody knows
+stay where they are; nothing that is given is changed.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from evennia_ai.lorebook.books import in_order, unwrapped
+from evennia_ai.lorebook.entry_fields import EntryFields
+from evennia_ai.lorebook.entry_v3 import from_v3
+from evennia_ai.lorebook.formats import as_v3
+
+Object = dict[str, Any]
+SPEC: Final = {"spec": "chara_card_v3", "spec_version": "3.0"}
+# What V3 requires in a card's data, in its order, and what stands there where nothing is said.
+_REQUIRED: Final[Mapping[str, Callable[[], Any]]] = {
+    **dict.fromkeys(("name", "description"), str),
+    "tags": list,
+    **dict.fromkeys(("creator", "character_version", "mes_example"), str),
+    "extensions": dict,
+    **dict.fromkeys(("system_prompt", "post_history_instructions", "first_mes"), str),
+    "alternate_greetings": list,
+    **dict.fromkeys(("personality", "scenario", "creator_notes"), str),
+    "group_only_greetings": list,
+}
+# Optional members: null is no value of theirs.
+_OPTIONAL: Final = (
+    *("character_book", "nickname", "creator_notes_multilingual", "source", "assets"),
+    *("creation_date", "modification_date"),
+)
+_ENTRY: Final[Mapping[str, Callable[[EntryFields], Any]]] = {
+    "keys": lambda fields: list(fields.keys),
+    "content": lambda fields: fields.content,
+    "extensions": lambda _fields: {},
+    "enabled": lambda fields: fields.enabled,
+    "insertion_order": lambda fields: fields.order,
+    "use_regex": lambda fields: fields.patterns != "none",
+}
+# Types of an entry's members, where files have others that are read all the same.
+_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "enabled": (bool,),
+    "insertion_order": (int, float),
+    "use_regex": (bool,),
+}
+# Flags that need not be there; 0 and 1 are in use.
+_FLAGS: Final = frozenset({"constant", "selective", "case_sensitive"})
+
+
+def upgraded(raw: Mapping[str, Any]) -> Object:
+    """The card's JSON value as V3; FormatError where its book cannot be read."""
+    if raw.get("spec") is None:
+        return {**SPEC, "data": _data({n: value for n, value in raw.items() if n not in SPEC})}
+    return {**raw, **SPEC, "data": _data({**raw["data"]})}
+
+
+def _data(data: Object) -> Object:
+    """A card's data with all that V3 requires."""
+    for name in _OPTIONAL:
+        if name in data and data[name] is None:
+            del data[name]
+    for name, default in _REQUIRED.items():
+        if data.get(name) is None:
+            data[name] = default()
+    if not isinstance(data["character_version"], str):
+        data["character_version"] = str(data["character_version"])
+    if "character_book" in data:
+        data["character_book"] = _book(data["character_book"])
+    return data
+
+
+def _book(book: Mapping[str, Any]) -> Object:
+    """A card's book in the shape of V3: a list of entries, each with what V3 requires."""
+    made: Object = {**unwrapped(as_v3(book))}
+    entries = made["entries"]
+    named = isinstance(entries, dict)
+    made["entries"] = [
+        _entry({"id": _id(name), **entry} if named else {**entry}, name)
+        for name, entry in in_order(entries)
+    ]
+    if made.get("extensions") is None:
+        made["extensions"] = {}
+    return made
+
+
+def _entry(entry: Object, name: str) -> Object:
+    fields = from_v3(entry, default_uid=name, where=f"book.entries[{name}]")
+    for member, value_of in _ENTRY.items():
+        value = entry.get(member)
+        if value is None or not isinstance(value, _TYPES.get(member, object)):
+            entry[member] = value_of(fields)
+    for member in _FLAGS & entry.keys():
+        if type(entry[member]) is int:
+            entry[member] = bool(entry[member])
+    if isinstance(entry.get("secondary_keys"), str):
+        entry["secondary_keys"] = list(fields.secondary_keys)
+    return entry
+
+
+def _id(name: str) -> str | int:
+    """The id of an entry that was known by its name alone."""
+    return int(name) if name.isascii() and name.isdecimal() and str(int(name)) == name else name
