@@ -23,6 +23,7 @@ ALWAYS: Final = -1
 NEVER: Final = -2
 MAX_KEY: Final = 1000
 _KEPT_SCANNERS: Final = 64
+_KEPT_ENTRIES: Final = 50_000
 _SHOWN_REFUSALS: Final = 3
 # What means something in a regular expression.
 _SYNTAX: Final = re.compile(r"[\\^$.*+?()\[\]{}|/]")
@@ -89,7 +90,9 @@ def scanner_of(
     seen = _seen(macros, values, dice)
     known = scanners.get(seen)
     if known is None:
-        if len(scanners) >= _KEPT_SCANNERS:
+        # Of a large book fewer are kept: each is as large as the book.
+        most = min(_KEPT_SCANNERS, 1 + _KEPT_ENTRIES // (1 + len(book.entries)))
+        if len(scanners) >= most:
             scanners.clear()
         known = scanners[seen] = _made(book, rules, _filled(macros, values, dice))
     assert isinstance(known, Scanner)

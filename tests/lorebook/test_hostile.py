@@ -271,3 +271,11 @@ def test_a_file_of_twenty_megabytes_is_refused_before_it_is_read():
     huge = json.dumps({"entries": [an_entry("x" * 1000)]}) + " " * 21_000_000
     with within(5), pytest.raises(FormatError, match="make it smaller"):
         parse_json(huge, kind="book", where="book")
+
+
+def test_a_key_that_changes_every_turn_does_not_fill_the_memory():
+    book = a_book(*(an_entry(keys=[f"k{n}", "{{user}}"]) for n in range(5000)))
+    for number in range(24):
+        awake(book, scan=a_scan("user: k7"), values={"user": f"Ann {number}"})
+    slots = [slot for slot in book.memo if isinstance(slot, tuple) and slot[0] == "scanners"]
+    assert [len(book.memo[slot]) <= 11 for slot in slots] == [True]
