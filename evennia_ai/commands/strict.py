@@ -46,7 +46,7 @@ class StrictCommand(COMMAND_CLASS):
     def parse(self) -> None:
         """Keep the switches as they were typed; `func` judges them."""
         self.switch_options = None
-        self.args = storable(self.args)  # a client may send what no database takes
+        self.args: str = storable(self.args)  # a client may send what no database takes
         super().parse()
 
     def func(self) -> Run:
