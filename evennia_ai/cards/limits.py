@@ -35,7 +35,7 @@ class CardLimits:
     members: int = 2_000
     chunks: int = 20_000
     text_bytes: int = 12 * MIB
-    objects: int = 150_000
+    objects: int = 120_000
     values: int = 1_000_000
     nesting: int = MAX_NESTING
     entries: int = MAX_ENTRIES
@@ -61,7 +61,7 @@ def check_text(text: str, *, limits: CardLimits) -> None:
 
     Texts may hold as many braces and commas as they like.
     """
-    for limit, marks in (("objects", "{"), ("values", ",[")):
+    for limit, marks in (("objects", "{"), ("values", ",:[")):
         most = getattr(limits, limit)
         if _count(text, marks) > most and (there := _count(_TEXT.sub("", text), marks)) > most:
             refuse(f"has {there} {limit}", limit=limit, most=most)
