@@ -72,7 +72,7 @@ def left_out(card: CardImport, form: Form, *, picture: bytes | None = None) -> t
     if form == "png" and _keeps_assets(card, picture):
         lines = []
     if others := sum(member.path not in named for member in card.members):
-        lines.append(f"{others} other files of the archive stay behind")
+        lines.append(f"other files of the archive ({others}) stay behind")
     is_kept = form == "png" and (picture is not None or _own_picture(card) is not None)
     if not is_kept and _is_worth_keeping(card.picture, card):
         lines.append("the picture stays behind")

@@ -1,16 +1,21 @@
-"""`evennia-ai card`: what a card holds, and what is doubtful about it. Nothing is written."""
+"""`evennia-ai card`: what a card holds, what is doubtful about it, and other forms of it."""
 
+import time
 from pathlib import Path
 from typing import Any
 
+from evennia_ai.cards.assets import StoredAsset
 from evennia_ai.cards.card import Card, greetings, notes_in
 from evennia_ai.cards.components import character_book
+from evennia_ai.cards.dumping import Form, dump_card, left_out
+from evennia_ai.cards.loading import CardImport, load_card
 from evennia_ai.cli.lore import told
 from evennia_ai.cli.output import write_json, write_lines
 from evennia_ai.cli.refusals import FINDING
+from evennia_ai.cli.writing import write_file
 from evennia_ai.lorebook.lints import lints
 from evennia_ai.prompt.columns import WIDTH, visible, wrapped
-from evennia_ai.scenario.files import card_file
+from evennia_ai.prompt.errors import FormatError
 
 _TEXTS = (
     *("description", "personality", "scenario", "system_prompt", "post_history_instructions"),
@@ -20,17 +25,17 @@ _TEXTS = (
 
 def show(path: Path, *, as_json: bool, language: str, group: bool) -> int:
     """Print the card."""
-    card = card_file(path)
+    found = read(path)
     if as_json:
-        write_json(described(card, language=language, group=group), indent=2)
+        write_json(described(found, language=language, group=group), indent=2)
     else:
-        write_lines(_lines(card, language=language, group=group))
+        write_lines(_lines(found, language=language, group=group))
     return 0
 
 
 def lint(path: Path) -> int:
     """Print what the author should know of the card, its book and entries that never wake."""
-    card = card_file(path)
+    card = read(path).card
     book = character_book(card, trust="imported")
     of_book = told(lints(book)) if book else ()
     findings = [*card.notices, *(f"lorebook: {finding}" for finding in of_book)]
@@ -38,26 +43,54 @@ def lint(path: Path) -> int:
     return FINDING if findings else 0
 
 
-def described(card: Card, *, language: str, group: bool) -> dict[str, Any]:
+def convert(source: Path, target: Path, *, form: Form, with_v2: bool, force: bool) -> int:
+    """Write the card as a V3 file of another form; a file that is there stays unless `force`."""
+    found = read(source)
+    try:
+        made = dump_card(found, form, with_v2=with_v2, modified_at=int(time.time()))
+    except FormatError as error:
+        raise FormatError(error.kind, f"{source}: {error.message}") from error
+    write_file(target, made, kind="card", force=force)
+    notices = (*found.notices, *left_out(found, form))
+    write_lines(visible(f"{source}: {notice}") for notice in notices)
+    copy = " with a V2 copy" if with_v2 else ""
+    write_lines([visible(f"{target}: {found.card.name} as {form}{copy}")])
+    return 0
+
+
+def read(path: Path) -> CardImport:
+    """The card in a file of whatever form; FormatError names the file."""
+    try:
+        return load_card(path)
+    except FormatError as error:
+        raise FormatError(error.kind, f"{path}: {error.message}") from error
+
+
+def described(found: CardImport, *, language: str, group: bool) -> dict[str, Any]:
     """The card as the object that `card show --json` prints."""
+    card = found.card
     return {
         "name": card.name,
         "nickname": card.nickname,
         "spec": card.spec,
         "spec_version": card.spec_version,
+        "carrier": found.carrier,
         "creator": card.creator,
         "character_version": card.character_version,
         "tags": list(card.tags),
         **{text: getattr(card, text) for text in _TEXTS},
         "greetings": list(greetings(card, group=group)),
         "creator_notes": notes_in(card, language),
-        "assets": [
-            {"type": a.type, "uri": a.uri, "name": a.name, "ext": a.ext, "resolved": False}
-            for a in card.assets
-        ],
+        "assets": [_asset(stored) for stored in found.assets],
         "lorebook_entries": len(_entries(card)),
         "notices": list(notices_of(card)),
     }
+
+
+def _asset(stored: StoredAsset) -> dict[str, Any]:
+    asset = stored.asset
+    named = {"type": asset.type, "uri": asset.uri, "name": asset.name, "ext": asset.ext}
+    return {**named, "resolved": stored.resolved}
 
 
 def notices_of(card: Card) -> tuple[str, ...]:
@@ -71,15 +104,17 @@ def _entries(card: Card) -> list[Any]:
     return list(listed)
 
 
-def _lines(card: Card, *, language: str, group: bool) -> list[str]:
+def _lines(found: CardImport, *, language: str, group: bool) -> list[str]:
+    card = found.card
     nickname = f" ({card.nickname})" if card.nickname else ""
-    lines = [visible(f"{card.name}{nickname}, {card.spec} {card.spec_version}")]
+    lines = [visible(f"{card.name}{nickname}, {card.spec} {card.spec_version}, {found.carrier}")]
     for title in _TEXTS:
         lines += _section(title, getattr(card, title))
     for number, text in enumerate(greetings(card, group=group)):
         lines += _section(f"greeting {number}", text)
     lines += _section("creator_notes", notes_in(card, language))
-    lines.append(f"lorebook entries: {len(_entries(card))}")
+    held = sum(stored.resolved for stored in found.assets)
+    lines.append(f"lorebook entries: {len(_entries(card))}, files of assets: {held}")
     return lines + [visible(f"notice: {notice}") for notice in notices_of(card)]
 
 

@@ -70,6 +70,21 @@ def card_lint(file: Path) -> int:
     return cards.lint(file)
 
 
+@card.command("convert")
+@click.argument("source", type=FILE, metavar="IN")
+@click.argument("target", type=FILE, metavar="OUT")
+@click.option("--to", "form", type=click.Choice(["json", "png", "charx"]), required=True)
+@click.option("--with-v2", is_flag=True, help="With the V2 copy for other programs (png alone).")
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+def card_convert(
+    source: Path, target: Path, form: Literal["json", "png", "charx"], with_v2: bool, force: bool
+) -> int:
+    """Write a card as Card V3 in JSON, in a PNG picture or in a CHARX archive, without loss."""
+    from evennia_ai.cli import cards
+
+    return cards.convert(source, target, form=form, with_v2=with_v2, force=force)
+
+
 @evennia_ai.group(invoke_without_command=True)
 @click.pass_context
 def lore(context: click.Context) -> None:

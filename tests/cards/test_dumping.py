@@ -1,6 +1,5 @@
 """Exports: nothing is lost, only what must be is changed, and what is written can be read again."""
 
-import base64
 import io
 import json
 import zipfile
@@ -24,6 +23,7 @@ from tests.cards.carriers import (
     an_archive,
     an_asset,
     as_json,
+    card_in_chunk,
     packed,
     part,
     picture,
@@ -81,13 +81,6 @@ def dated(card: dict[str, Any]) -> dict[str, Any]:
 
 def dumped(content: bytes, form: Any, **options: Any) -> bytes:
     return dump_card(load_card(content), form, modified_at=NOW, **options)
-
-
-def chunk_in(content: bytes, keyword: bytes) -> Any:
-    """The card in a tEXt chunk, found without our reader."""
-    at = content.index(b"tEXt" + keyword + b"\0")
-    length = int.from_bytes(content[at - 4 : at], "big")
-    return json.loads(base64.b64decode(content[at + 5 + len(keyword) : at + 4 + length]))
 
 
 def archive(content: bytes) -> dict[str, bytes]:
@@ -269,7 +262,7 @@ def test_a_cut_off_picture_is_whole_after_the_export():
 
 def test_the_v2_copy_says_what_it_is_and_has_no_decorators():
     made = dumped(as_json(IN_USE), "png", with_v2=True)
-    copy = chunk_in(made, b"chara")
+    copy = card_in_chunk(made, "chara")
     assert (copy["spec"], copy["spec_version"]) == ("chara_card_v2", "2.0")
     assert copy["data"]["creator_notes"] == NOTICE
     assert copy["data"]["zz"] == IN_USE["data"]["zz"]
@@ -277,15 +270,15 @@ def test_the_v2_copy_says_what_it_is_and_has_no_decorators():
     assert entry["content"] == "Text."
     assert "use_regex" not in entry
     assert not {"source", "creation_date", "group_only_greetings"} & set(copy["data"])
-    assert chunk_in(made, b"ccv3") == dated(IN_USE)
+    assert card_in_chunk(made, "ccv3") == dated(IN_USE)
     assert load_card(made).notices == ()
 
 
 def test_the_v2_copy_keeps_the_creator_s_notes_and_is_made_anew_each_time():
     content = as_json(card_data(creator_notes="Mine."))
     made = dumped(dumped(content, "png", with_v2=True), "png", with_v2=True)
-    assert chunk_in(made, b"chara")["data"]["creator_notes"] == f"{NOTICE}\n\nMine."
-    assert chunk_in(made, b"ccv3")["data"]["creator_notes"] == "Mine."
+    assert card_in_chunk(made, "chara")["data"]["creator_notes"] == f"{NOTICE}\n\nMine."
+    assert card_in_chunk(made, "ccv3")["data"]["creator_notes"] == "Mine."
     assert b"chara" not in dumped(made, "png")
 
 
@@ -375,7 +368,7 @@ def test_what_a_form_cannot_hold_is_told():
     archived = load_card(an_archive(card_data(assets=assets), members))
     assert left_out(archived, "png") == (
         "asset main (icon) stays behind: a file of the form png cannot hold it",
-        "1 other files of the archive stay behind: a file of the form png cannot hold it",
+        "other files of the archive (1) stay behind: a file of the form png cannot hold it",
     )
     pictured = load_card(a_picture(IN_USE))
     assert left_out(pictured, "json") == (

@@ -22,6 +22,7 @@ from tests.cards.carriers import (
     HEADER,
     PIXELS,
     SIGNATURE,
+    a_member,
     a_picture,
     an_archive,
     an_asset,
@@ -30,7 +31,6 @@ from tests.cards.carriers import (
     packed,
     part,
     picture,
-    refused,
     text,
 )
 
@@ -218,11 +218,11 @@ def test_err_a_picture_that_cannot_be_trusted_is_refused(content, message):
         (an_archive(CARD, {"assets/NUL.png": b""}), "card: member 'assets/NUL.png' is called like"),
         (an_archive(CARD, {"com1": b""}), "card: member 'com1' is called like a device"),
         (
-            an_archive(CARD, [(refused(external_attr=0o120777 << 16), b"/etc/passwd")]),
+            an_archive(CARD, [(a_member(external_attr=0o120777 << 16), b"/etc/passwd")]),
             "card: member 'x.bin' is a symbolic link",
         ),
         (
-            an_archive(CARD, [(refused(compress_type=zipfile.ZIP_BZIP2), b"x")]),
+            an_archive(CARD, [(a_member(compress_type=zipfile.ZIP_BZIP2), b"x")]),
             "card: member 'x.bin' is packed in a way that is not supported; use deflate",
         ),
         (JPEG, "card: no ZIP archive, or one that is cut off; get it again"),
@@ -258,7 +258,7 @@ def test_err_an_encrypted_member_is_refused():
 
 
 def test_err_a_member_whose_bytes_were_changed_is_refused():
-    content = an_archive(CARD, [(refused(filename="a.bin"), b"sixteen bytes...")])
+    content = an_archive(CARD, [(a_member(filename="a.bin"), b"sixteen bytes...")])
     assert "card: the archive cannot be read (Bad CRC-32" in refusal(
         content.replace(b"sixteen", b"SIXTEEN")
     )

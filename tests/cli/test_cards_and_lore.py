@@ -113,13 +113,6 @@ def test_a_group_alone_prints_its_help(call, group) -> None:
     assert "lint" in called.out
 
 
-def test_a_card_in_a_picture_is_refused_by_name(call, tmp_path) -> None:
-    (tmp_path / "tilda.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"\x00" * 64)
-    called = call("card", "show", "tilda.png")
-    assert called.status == 2
-    assert "a card in a PNG picture is not supported yet" in called.err
-
-
 def test_a_member_that_is_there_twice_in_a_book_is_a_finding(call, write) -> None:
     name = write("twice.json", '{"name": "a", "name": "b", "entries": []}')
     finding = "member 'name' is there twice; the last counts"

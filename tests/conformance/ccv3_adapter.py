@@ -4,14 +4,18 @@ A question answers with what is wrong, "" where nothing is. What a case expects 
 here is a KeyError: no expectation passes unseen.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evennia_ai.cards.dumping import FORMS, dump_card
+from evennia_ai.cards.loading import CardImport, load_card
 from evennia_ai.cli.cards import described
 from evennia_ai.prompt.errors import EvenniaAIError
-from evennia_ai.scenario import read_scenario, run_scenario
+from evennia_ai.scenario import run_scenario
+from tests.cards.carriers import card_in_chunk
 
 # The cards' settings: their names in a case and in a scenario.
 SETTINGS = {
@@ -23,16 +27,22 @@ SETTINGS = {
     "language": "language",
     "user_icon": "user_icon",
 }
-EXPORTS = ("export", "export_startswith", "export_number_range", "export_v2", "export_v2_contains")
+EXPORTED_AT = 1_800_000_000
+NOWHERE = object()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of a case: the error, or the card as the program shows it and a result a turn."""
+    """What came of a case: the error, or the card as the program shows it and a result a turn.
+
+    `exports` are the V3 files of every form, read again; `v2` is the copy beside V3.
+    """
 
     error: str = ""
     card: Mapping[str, Any]
     turns: Sequence[Mapping[str, Any]]
+    exports: Sequence[Mapping[str, Any]] = ()
+    v2: Mapping[str, Any] | None = None
 
     @property
     def result(self) -> Mapping[str, Any]:
@@ -51,15 +61,36 @@ class Outcome:
 def outcome_of(case: Mapping[str, Any], *, folder: Path) -> Outcome:
     """What the program makes of the case; a card's text is first written to `folder`."""
     scenario = scenario_of(case, folder=folder)
-    settings = case.get("settings") or {}
     try:
         turns = run_scenario(scenario)["turns"]
-        card = read_scenario(scenario).card
+        found = _loaded(scenario.get("card"))
+        if found is None:
+            return Outcome(card={}, turns=turns)
+        return Outcome(card=_shown(found, case), turns=turns, **_exported(found))
     except EvenniaAIError as error:
         return Outcome(error=str(error), card={}, turns=())
+
+
+def _loaded(given: Any) -> CardImport | None:
+    """The scenario's card as the program imports its file."""
+    if given is None:
+        return None
+    return load_card(Path(given) if isinstance(given, str) else json.dumps(given).encode())
+
+
+def _shown(found: CardImport, case: Mapping[str, Any]) -> Mapping[str, Any]:
+    settings = case.get("settings") or {}
     language, group = settings.get("language", "en"), settings.get("group", False)
-    shown = described(card, language=language, group=group) if card else {}
-    return Outcome(card=shown, turns=turns)
+    return described(found, language=language, group=group)
+
+
+def _exported(found: CardImport) -> dict[str, Any]:
+    made = [dump_card(found, form, modified_at=EXPORTED_AT) for form in FORMS]
+    picture = dump_card(found, "png", with_v2=True, modified_at=EXPORTED_AT)
+    return {
+        "exports": [load_card(content).raw for content in made],
+        "v2": card_in_chunk(picture, "chara"),
+    }
 
 
 def scenario_of(case: Mapping[str, Any], *, folder: Path) -> dict[str, Any]:
@@ -101,12 +132,6 @@ def unmet(outcome: Outcome, expect: Mapping[str, Any]) -> Iterator[str]:
         wrong = QUESTIONS[name](outcome, wanted, expect)
         if wrong:
             yield f"{name}: {wrong}"
-
-
-def asks_for_export(case: Mapping[str, Any]) -> bool:
-    """Whether the case, or one way of meeting it, needs the card to be exported."""
-    expect = case["expect"]
-    return any(name in some for some in (expect, *expect.get("any_of", ())) for name in EXPORTS)
 
 
 def _card(case: Mapping[str, Any], folder: Path) -> Any:
@@ -213,6 +238,43 @@ def _notices(outcome: Outcome) -> Sequence[str]:
     return outcome.card["notices"]
 
 
+def at(value: Any, pointer: str) -> Any:
+    """What a JSON pointer names, `NOWHERE` where it names nothing."""
+    for step in pointer.split("/")[1:]:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, list) and name.isdecimal() and int(name) < len(value):
+            value = value[int(name)]
+        elif isinstance(value, Mapping) and name in value:
+            value = value[name]
+        else:
+            return NOWHERE
+    return value
+
+
+def _in_exports(holds: Callable[[Any, Any], bool]) -> Callable[[Outcome, Any, object], str]:
+    """A question about pointers into the V3 export, asked of every form of it."""
+
+    def question(outcome: Outcome, wanted: Mapping[str, Any], _: object) -> str:
+        wrong = [
+            f"{pointer} is {at(export, pointer)!r}"
+            for export in outcome.exports
+            for pointer, value in wanted.items()
+            if not holds(at(export, pointer), value)
+        ]
+        return _left(wrong) if outcome.exports else "there is no export"
+
+    return question
+
+
+def _in_v2(holds: Callable[[Any, Any], bool]) -> Callable[[Outcome, Any, object], str]:
+    """A question about pointers into the V2 copy."""
+
+    def question(outcome: Outcome, wanted: Mapping[str, Any], _: object) -> str:
+        return _left([p for p, value in wanted.items() if not holds(at(outcome.v2, p), value)])
+
+    return question
+
+
 def _nothing(_outcome: Outcome, _wanted: object, _expect: object) -> str:
     """What another question looks at."""
     return ""
@@ -246,13 +308,7 @@ QUESTIONS: Mapping[str, Callable[[Outcome, Any, Mapping[str, Any]], str]] = {
     "distinct_min": lambda o, wanted, _: "" if len(set(_described(o))) >= wanted else "too few",
     "distinct_max": lambda o, wanted, _: "" if len(set(_described(o))) <= wanted else "too many",
     "name": lambda o, wanted, _: _same(o.card["name"], wanted),
-    "assets": lambda o, wanted, _: _same(
-        [
-            {name: asset[name] for name in ("type", "uri", "name", "ext")}
-            for asset in o.card["assets"]
-        ],
-        wanted,
-    ),
+    "assets": lambda o, wanted, _: _same(_assets(o), wanted),
     "greetings": lambda o, wanted, _: _same(o.card["greetings"], wanted),
     "greetings_include": lambda o, wanted, _: _left(
         [one for one in wanted if one not in o.card["greetings"]]
@@ -261,6 +317,11 @@ QUESTIONS: Mapping[str, Callable[[Outcome, Any, Mapping[str, Any]], str]] = {
         [one for one in wanted if one in o.card["greetings"]]
     ),
     "creator_notes": lambda o, wanted, _: _same(o.card["creator_notes"], wanted),
+    "export": _in_exports(lambda found, wanted: found == wanted),
+    "export_startswith": _in_exports(lambda found, wanted: found[: len(wanted)] == wanted),
+    "export_number_range": _in_exports(lambda found, wanted: wanted[0] <= found <= wanted[1]),
+    "export_v2": _in_v2(lambda found, wanted: found == wanted),
+    "export_v2_contains": _in_v2(lambda found, wanted: wanted in found),
     "warnings_min": lambda o, wanted, _: "" if len(_notices(o)) >= wanted else "too few",
     "warnings_max": lambda o, wanted, _: "" if len(_notices(o)) <= wanted else f"{_notices(o)}",
 }
