@@ -3,18 +3,23 @@
 import io
 import json
 import zipfile
+from dataclasses import fields as fields_of_class
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evennia_ai.cards.backfill import NOTICE
 from evennia_ai.cards.card import Asset, Card
 from evennia_ai.cards.chunks import blank_picture
+from evennia_ai.cards.components import character_book
 from evennia_ai.cards.dumping import FORMS, dump_card, left_out, v3_of
 from evennia_ai.cards.loading import load_card
 from evennia_ai.cards.reading import read_card
+from evennia_ai.lorebook.entries import LoreEntry
 from evennia_ai.prompt.errors import FormatError
 from tests.cards.builders import card_data, lore
 from tests.cards.carriers import (
@@ -388,3 +393,55 @@ def test_a_large_and_even_member_is_stored_so_that_the_export_can_be_read():
     content = dump_card(found, "charx", modified_at=NOW)
     assert len(content) > 900_000
     assert load_card(content).members == found.members
+
+
+VALUE = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.floats(-9, 9) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+ENTRY_MEMBERS = (
+    *("keys", "key", "content", "extensions", "enabled", "insertion_order", "use_regex", "uid"),
+    *("constant", "selective", "secondary_keys", "case_sensitive", "id", "priority", "disable"),
+)
+SOUND = {"keys": ["a"], "content": "@@depth 1\nx", "enabled": 0, "insertion_order": "7"}
+ENTRY = st.dictionaries(st.sampled_from(ENTRY_MEMBERS), VALUE, max_size=3).map(
+    lambda more: {**SOUND, **more}
+)
+NAME = st.text("ab012-\u00e9 ", max_size=3)
+BOOK = st.fixed_dictionaries(
+    {"entries": st.lists(ENTRY, max_size=3) | st.dictionaries(NAME, ENTRY, max_size=3)},
+    optional={"extensions": VALUE, "name": VALUE, "unknown": VALUE},
+)
+FIELDS = ("description", "tags", "extensions", "assets", "nickname", "character_version", "source")
+
+
+@given(
+    book=BOOK | st.none(),
+    fields=st.dictionaries(st.sampled_from(FIELDS), VALUE, max_size=3),
+    spec=st.sampled_from(["chara_card_v3", "chara_card_v2", None]),
+)
+def test_whatever_a_card_holds_its_export_is_the_same_card_or_refused(book, fields, spec):
+    data = card_data(**fields, character_book=book)["data"]
+    raw = {"spec": spec, "spec_version": "x", "data": data} if spec else data
+    try:
+        found = load_card(as_json(raw))
+        made = [dump_card(found, form, modified_at=NOW) for form in FORMS]
+    except FormatError:
+        return
+    wanted = v3_of(found.card, modified_at=NOW)
+    assert [load_card(content).raw for content in made] == [wanted] * len(FORMS)
+    assert v3_of(load_card(made[0]).card, modified_at=NOW) == wanted
+    assert card_in_chunk(dump_card(found, "png", with_v2=True, modified_at=NOW), "chara")
+    again = load_card(made[0]).card
+    books = [character_book(card, trust="builder") for card in (found.card, again)]
+    then, now = ([_told(entry) for entry in book.entries] if book else [] for book in books)
+    assert now == then
+
+
+def _told(entry: LoreEntry) -> dict[str, Any]:
+    """Everything of an entry that counts for the prompt."""
+    told = {field.name: getattr(entry, field.name) for field in fields_of_class(entry)}
+    return {**told, "template": entry.template.source}
