@@ -55,6 +55,7 @@ class Allotment:
         self._is_open = int(rules.manner.budget_is_open)
         self.is_shared = speakers > 1
         self._share = int(self._budget * rules.speaker_share_percent / 100)
+        self._counts_more = self._one_text or self.is_shared
         self._spent_by: dict[str, int] = {}
         self._woken_by: dict[str, int] = {}
         self._text = ""
@@ -76,7 +77,10 @@ class Allotment:
                 self._full.update(purses)
                 self.overflowed = True
             return f"over the lore budget: needs {cost} tokens, {max(left, 0)} were left"
-        self._charge(one, purses, cost)
+        if purses is _ALL and not self._counts_more:
+            self._room[None] = left - cost
+        else:
+            self._charge(one, purses, cost)
         return Charge(left, left - cost)
 
     def next_pass(self, recursed: Sequence[str]) -> None:

@@ -34,6 +34,7 @@ class Awake:
     judgement: Judgement
     rests: bool
     text: str
+    is_constant_text: bool
     tokens: int
     counter: TokenCounter
     speaker: str | None

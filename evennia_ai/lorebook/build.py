@@ -6,7 +6,6 @@ text on to the next pass.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -26,6 +25,7 @@ from evennia_ai.lorebook.shelves import Shelf
 from evennia_ai.lorebook.timers import Timers
 from evennia_ai.prompt.components import VOUCHED
 from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.hot import hot_value
 from evennia_ai.prompt.tokens import TokenCounter
 
 CONTAINED: Final = "at the top of the history, because nobody approved its book"
@@ -46,7 +46,7 @@ class Decision(NamedTuple):
     tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value
 class Setting:
     """What a build is made with, beside the books."""
 
@@ -171,7 +171,7 @@ class Build:
             known = None
         elif known.is_fed and known.speaker != self._speaker(found.found):
             known = None  # somebody else woke the entry that wakes it
-        if known is not None and not known.entry.template.reads:
+        if known is not None and known.is_constant_text:
             return known
         text, tokens = shelf.text(index, self._setting.values, self._setting.dice, counter)
         if not text.strip() and not self._rules.manner.empty_is_active:
@@ -196,6 +196,7 @@ class Build:
             judgement=found,
             rests=shelf.marks[index] in self._setting.timers.resting,
             text=text,
+            is_constant_text=not entry.template.reads,
             tokens=tokens,
             counter=self._setting.counter,
             speaker=self._speaker(found.found),
@@ -252,8 +253,8 @@ class Build:
             else:
                 self._settle(one.spot, no)
             return False
-        details = self._details(one, roll, outcome)
-        self._settle(one.spot, Decision(True, (one, *details, charge), one.tokens))
+        said = (one, *self._details(one, roll, outcome), charge)
+        self._settle(one.spot, Decision(True, said, one.tokens))
         if self._allotment.is_shared:
             self._speakers[one.label] = one.speaker
         return True

@@ -6,7 +6,6 @@ In any case count, one before the other: `enabled: false`, `@@activate`, `@@dont
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 from evennia_ai.lorebook import reasons
@@ -18,6 +17,7 @@ from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.scanning import ANYWHERE, Window
 from evennia_ai.lorebook.timers import Timers
 from evennia_ai.lorebook.wanted import ALWAYS, Wanted
+from evennia_ai.prompt.hot import hot_value
 
 PassKind = Literal["first", "recursion", "widened"]
 
@@ -31,7 +31,7 @@ class Judgement(NamedTuple):
     sticky: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value
 class Sight:
     """What one entry is judged by: what of its book is in sight, in which pass.
 
@@ -174,7 +174,10 @@ def _woken(entry: LoreEntry, wanted: Wanted, sight: Sight, mark: str) -> Judgeme
 
 def _woken_by_keys(entry: LoreEntry, wanted: Wanted, sight: Sight) -> Judgement:
     depth = _depth(entry, sight)
-    first = _first(entry, wanted, sight, depth)
+    if depth > 0:
+        first = sight.window.first(wanted.keys, entry, depth, sees_fed=sight.sees_fed)
+    else:
+        first = _first_unseen(entry, wanted, sight)
     if first is None:
         no_key = Reason(reasons.no_key, (depth, wanted.refused, wanted.patterns))
         return Judgement(False, no_key) if depth > 0 else _BLIND
@@ -189,11 +192,11 @@ def _woken_by_keys(entry: LoreEntry, wanted: Wanted, sight: Sight) -> Judgement:
     return made
 
 
-def _first(entry: LoreEntry, wanted: Wanted, sight: Sight, depth: int) -> tuple[int, Found] | None:
-    """Which of the entry's keys is found, and where; at depth 0 some see nothing at all."""
-    if depth <= 0 and sight.rules.manner.depth_0_is_blind:
+def _first_unseen(entry: LoreEntry, wanted: Wanted, sight: Sight) -> tuple[int, Found] | None:
+    """The same for an entry that sees no message; some manners let it see nothing else either."""
+    if sight.rules.manner.depth_0_is_blind:
         return (wanted.keys.index(ALWAYS), ANYWHERE) if ALWAYS in wanted.keys else None
-    return sight.window.first(wanted.keys, entry, depth, sees_fed=sight.sees_fed)
+    return sight.window.first(wanted.keys, entry, 0, sees_fed=sight.sees_fed)
 
 
 def _depth(entry: LoreEntry, sight: Sight) -> int:
