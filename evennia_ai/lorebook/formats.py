@@ -1,18 +1,21 @@
-"""A book in the other format: the V3 lorebook <-> SillyTavern's world files, without loss.
+"""A book in another format: the V3 lorebook <-> SillyTavern's world files, without loss.
 
 What one format has no field for travels along in a member that the other program does not look
 at: `evennia_ai_world` under `extensions` in V3, `evennia_ai_v3` in world files, one for the book
 and one for each entry. Converting back restores every JSON value; what was edited meanwhile wins.
+Books of other programs (`foreign_books`) become V3 and have no way back.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, count, pairwise
 from typing import Any, Final
 
-from evennia_ai.lorebook.books import in_order, read_book, unwrapped
+from evennia_ai.lorebook.books import MAX_ENTRIES, in_order, read_book, unwrapped
 from evennia_ai.lorebook.differences import differences, restored
 from evennia_ai.lorebook.entry_conversion import v3_entry, world_entry
 from evennia_ai.lorebook.entry_formats import is_world_entry
+from evennia_ai.lorebook.foreign import check_plain
+from evennia_ai.lorebook.foreign_books import is_of_another_program, translated
 from evennia_ai.prompt.errors import FormatError
 
 Object = dict[str, Any]
@@ -30,6 +33,8 @@ def as_v3(book: Mapping[str, Any], *, name: str = "") -> Object:
 
     FormatError: it cannot be read, or has entries of both formats.
     """
+    if is_of_another_program(book):
+        return _v3_of_another_program(book, name=name)
     if not is_world(book):
         return dict(book)
     head, listed, frame = _apart(book)
@@ -50,6 +55,8 @@ def as_world(book: Mapping[str, Any]) -> Object:
 
     FormatError: it cannot be read, or has entries of both formats.
     """
+    if is_of_another_program(book):
+        return as_world(as_v3(book))
     if is_world(book):
         return dict(book)
     head, listed, frame = _apart(book)
@@ -78,6 +85,14 @@ def is_world(book: Mapping[str, Any]) -> bool:
     if len(kinds) == 2:
         raise FormatError("book", "book.entries: some are spelled as in V3, some as in world files")
     return kinds.pop() if kinds else isinstance(listed, dict)
+
+
+def _v3_of_another_program(book: Mapping[str, Any], *, name: str) -> Object:
+    check_plain(book, kind="book", where="book")
+    found = translated(book, limit_entries=MAX_ENTRIES)
+    assert found is not None  # it bears the marks
+    given = {"name": name} if name and not found.book.get("name") else {}
+    return _framed({**found.book, **given}, _V3_FRAME)
 
 
 def _apart(book: Mapping[str, Any]) -> tuple[Object, Listed, Object | None]:
