@@ -4,6 +4,7 @@ V1's fields move into `data`, V2 and faulty V3 get the fields that V3 requires. 
 stay where they are; nothing that is given is changed.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -76,7 +77,7 @@ def _book(book: Mapping[str, Any]) -> Object:
     entries = made["entries"]
     named = isinstance(entries, dict)
     made["entries"] = [
-        _entry({"id": _id(name), **entry} if named else {**entry}, name)
+        _entry(_with_id(entry, name) if named else {**entry}, name)
         for name, entry in in_order(entries)
     ]
     if made.get("extensions") is None:
@@ -98,6 +99,9 @@ def _entry(entry: Object, name: str) -> Object:
     return entry
 
 
-def _id(name: str) -> str | int:
-    """The id of an entry that was known by its name alone."""
-    return int(name) if name.isascii() and name.isdecimal() and str(int(name)) == name else name
+def _with_id(entry: Object, name: str) -> Object:
+    """An entry that was known by its name; without an id it keeps the name as one."""
+    if entry.get("id") is not None:
+        return {**entry}
+    is_number = re.fullmatch("0|[1-9][0-9]{0,14}", name)
+    return {**entry, "id": int(name) if is_number else name}

@@ -171,7 +171,8 @@ def test_an_entry_of_sillytavern_without_the_flag_keeps_its_patterns():
 def test_a_book_of_named_entries_becomes_a_list():
     plain = {"keys": ["a"], "content": "x"}
     for entries, ids in (
-        ({"10": plain, "2": plain, "b": {**plain, "id": 4}}, [2, 10, 4]),
+        ({"10": plain, "2": {**plain, "id": None}, "b": {**plain, "id": 4}}, [2, 10, 4]),
+        ({"9" * 5000: plain, "01": plain, "-1": plain}, ["9" * 5000, "01", "-1"]),
         ({"1": {"key": ["a"], "content": "x", "uid": 1}}, [1]),
     ):
         card = card_data(character_book={"entries": entries})
