@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from evennia_ai.cards.card import Card
 from evennia_ai.cards.components import containment_notices
-from evennia_ai.cards.reading import card_from_bytes, read_card
+from evennia_ai.cards.loading import load_card
+from evennia_ai.cards.reading import read_card
 from evennia_ai.lorebook.books import ATTACH_RANK, Lorebook, read_book
 from evennia_ai.lorebook.decorators import NO_ICONS, Absent
 from evennia_ai.lorebook.foreign import parse_json
@@ -149,10 +150,10 @@ _PREFERENCES: Final[Mapping[Preset, Callable[[_Found], Any]]] = MappingProxyType
 
 
 def card_file(path: Path) -> Card:
-    """The card in a file; FormatError names the file."""
+    """The card in a file, JSON, PNG or CHARX; FormatError names the file."""
     content = read_bytes(path, kind="card")
     try:
-        return card_from_bytes(content)
+        return load_card(content).card
     except FormatError as error:
         raise FormatError(error.kind, f"{path}: {error.message}") from error
 
