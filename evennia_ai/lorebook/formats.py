@@ -164,6 +164,10 @@ def _world_entries(listed: Listed) -> Object:
     return entries
 
 
+# A longer name of an entry is a text, whatever it is made of.
+_MOST_DIGITS: Final = 18
+
+
 def _ids(listed: Listed) -> list[tuple[str, Id, Object]]:
     """Name, id and value of each entry of a world file."""
     return [(name, _id(raw, name), raw) for name, raw in in_order(listed)]
@@ -173,7 +177,8 @@ def _id(raw: Mapping[str, Any], name: str) -> Id:
     uid: Id | None = raw.get("uid")
     if uid is not None:
         return uid
-    return int(name) if name.isascii() and name.isdecimal() and str(int(name)) == name else name
+    is_number = len(name) <= _MOST_DIGITS and name.isascii() and name.isdecimal()
+    return int(name) if is_number and str(int(name)) == name else name
 
 
 def _is_numbered(ids: Sequence[tuple[str, Id, Object]]) -> bool:
