@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
+from evennia_ai.lorebook.entry_formats import MAX_KEY
 from evennia_ai.lorebook.entry_v3 import POSITIONS
 from evennia_ai.lorebook.entry_values import Code, Content, Flag, Identifier, Number, Texts
 from evennia_ai.lorebook.patterns import is_delimited
@@ -137,7 +138,8 @@ def _app(entry: _Entry) -> Object:
 
 def _as_key(word: str) -> str:
     """The keyword beside others that are patterns: as one itself where it must be."""
-    if not _WILDCARDS.search(word) and not is_delimited(word):
+    has_meaning = _WILDCARDS.search(word) or is_delimited(word)
+    if not has_meaning or len(word) > MAX_KEY:
         return word
     inside = word.strip("*")
     body = "".join(map(_as_pattern, _PIECES.findall(inside)))

@@ -143,6 +143,15 @@ def test_wildcards_run_without_the_extra_however_many_there_are(keyword):
         assert time.process_time() - started < 2
 
 
+def test_a_keyword_beyond_the_limit_is_not_blown_up_and_told():
+    keyword = "?" * 1001
+    made = as_v3(a_memory_book(a_memory(keywords=[keyword])))
+    assert made["data"]["entries"][0]["keys"] == [keyword]
+    assert read_book(made).notices == (
+        "entry 0: a key of more than 1000 characters: it never matches",
+    )
+
+
 def test_the_whole_entry_and_the_book_s_other_members_are_kept():
     entry = a_memory(keywords=["t*", "*"], strange=[1, None])
     made = as_v3(a_memory_book(entry, extensions={"x": 1}), name="Other")
