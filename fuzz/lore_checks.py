@@ -249,12 +249,18 @@ def _check_turns(book: Lorebook, case: Case, rules: ActivationRules) -> None:
         if turn == TURNS:
             fresh = read_book(case.book, label="book", trust=case.trust)
             again = _turn(fresh, history, event, rules=rules, turn=turn, state=state)
-            assert again.entries == result.entries, "a book that was used answers otherwise"
-            assert again.verdicts == result.verdicts
-            assert again.after == result.after
+            if not _ran_out_of_time(result) and not _ran_out_of_time(again):
+                assert again.entries == result.entries, "a book that was used answers otherwise"
+                assert again.verdicts == result.verdicts
+                assert again.after == result.after
         state = state_from(json.loads(json.dumps(result.after.to_plain())))
         assert state == result.after, "the state is another one after it was stored"
         history = history.appended(*([event] if event else []), said("assistant", "A coin."))
+
+
+def _ran_out_of_time(result: Activation) -> bool:
+    """Whether a pattern was stopped: what it would have found is then a matter of the clock."""
+    return any(" took " in verdict.reason for verdict in result.verdicts)
 
 
 def _turn(
