@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evennia_ai.lorebook.books import MAX_ENTRIES, read_book
@@ -194,6 +194,8 @@ def test_err_a_broken_book_is_refused_with_the_place_in_the_file(book, message):
     assert "\n" not in caught.value.message
 
 
+# The first text of all makes hypothesis's table of characters, which takes a second.
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 FIELDS = st.sampled_from(
     [
         *a_memory(),
@@ -203,6 +205,7 @@ FIELDS = st.sampled_from(
 )
 
 
+@UNHURRIED
 @given(
     st.dictionaries(FIELDS, JSON, max_size=6),
     st.lists(st.text("a*?/\\ [", max_size=8), max_size=4),
@@ -218,6 +221,7 @@ def test_whatever_a_book_holds_it_is_translated_or_refused_in_one_line(fields, k
         assert as_v3(as_world(book)) == made
 
 
+@UNHURRIED
 @given(st.lists(st.text(max_size=8), max_size=4), st.text(max_size=20))
 def test_no_keyword_makes_a_pattern_that_is_none(keywords, line):
     book = as_v3(a_memory_book(a_memory(keywords=[*keywords, "x*"])))

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evennia_ai.lorebook.books import MAX_ENTRIES, read_book
@@ -183,9 +183,12 @@ def test_a_book_of_another_shape_with_that_member_is_none_of_novelai_s():
     assert translated(framed, limit_entries=9) is None
 
 
+# The first text of all makes hypothesis's table of characters, which takes a second.
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 FIELDS = st.sampled_from([*a_novel_entry(), "advancedConditions"])
 
 
+@UNHURRIED
 @given(st.dictionaries(FIELDS, JSON, max_size=6), st.none() | st.lists(JSON, max_size=2))
 def test_whatever_a_book_holds_it_is_translated_or_refused_in_one_line(fields, categories):
     book = a_novel_book({"text": "Lore."} | fields, categories=categories)

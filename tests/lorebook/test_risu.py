@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evennia_ai.lorebook.books import MAX_ENTRIES, read_book
@@ -230,6 +230,8 @@ def test_another_export_of_that_program_is_no_book():
     assert translated({"type": "risu", "data": {}}, limit_entries=9) is None
 
 
+# The first text of all makes hypothesis's table of characters, which takes a second.
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 FIELDS = st.sampled_from(
     [*a_risu_entry(), "id", "useRegex", "activationPercent", "extentions", "folder"]
 )
@@ -244,6 +246,7 @@ HEADS = st.lists(
 ).map("\n".join)
 
 
+@UNHURRIED
 @given(st.dictionaries(FIELDS, JSON, max_size=5), HEADS, st.text("a,/[\\ ", max_size=9))
 def test_whatever_a_book_holds_it_is_translated_or_refused_in_one_line(fields, head, key):
     book = a_risu_book({"content": f"{head}\nT.", "key": key} | fields)
