@@ -1,7 +1,8 @@
 """Books: entries together with what holds for all of them, and how a file becomes one.
 
-Read here: the book of Card V3 and V2 (also inside a `lorebook_v3` file) and SillyTavern's world
-files. A file that cannot be read raises and changes nothing; what could be read with a doubt is a
+Read here: the book of Card V3 and V2 (also inside a `lorebook_v3` file), SillyTavern's world files,
+and books of other programs, which are brought into the shape of V3 first (`foreign_books`). A file
+that cannot be read raises and changes nothing; what could be read with a doubt is a
 notice on the book. The file's own JSON is not kept here: whoever stores it keeps it whole.
 """
 
@@ -17,8 +18,10 @@ from evennia_ai.lorebook.decorators import NO_ICONS, Absent
 from evennia_ai.lorebook.entries import NO_GATES, LoreEntry
 from evennia_ai.lorebook.entry_formats import read_entry
 from evennia_ai.lorebook.foreign import as_format_error, check_plain, few, one_line
+from evennia_ai.lorebook.foreign_books import translated
+from evennia_ai.lorebook.translation import Translation
 from evennia_ai.prompt.components import Trust
-from evennia_ai.prompt.errors import FormatError, NotYetError
+from evennia_ai.prompt.errors import FormatError
 
 MAX_ENTRIES: Final = 100_000
 MAX_BOOK_KEYS: Final = 300_000
@@ -89,18 +92,18 @@ def read_book(
 
     `absent` are decorators that count for nothing where the book is used, with the reason.
 
-    FormatError: it is no book, or a field has a value it cannot have. NotYetError: it is a book of
-    a format that this version does not read.
+    FormatError: it is no book, or a field has a value it cannot have.
     """
     where = f"book {one_line(label)}" if label else "book"
     if attach not in ATTACH_RANK:
         known = ", ".join(ATTACH_RANK)
         raise FormatError("book", f"{where}: unknown attach {one_line(attach)!r}; known: {known}")
     check_plain(data, kind="book", where=where)
-    raw = unwrapped(data, where)
+    read = _read(data, where)
+    raw = read.book
     book = _checked(raw, where)
     label = label or one_line(book.name or "") or "book"
-    entries, notices = _entries(raw["entries"], label, where, absent)
+    entries, notices = _entries(read, label, where, absent)
     return Lorebook(
         label=label,
         entries=entries,
@@ -110,19 +113,19 @@ def read_book(
         attach=attach,
         revision=revision,
         trust=trust,
-        notices=few([*_book_notices(book), *notices]),
+        notices=few([*_book_notices(book), *read.notices, *notices]),
     )
 
 
 def _entries(
-    listed: list[Any] | dict[str, Any], label: str, where: str, absent: Absent
+    read: Translation, label: str, where: str, absent: Absent
 ) -> tuple[tuple[LoreEntry, ...], list[str]]:
     """The entries in the file's order, and the notices about them."""
     entries: list[LoreEntry] = []
     notices: list[str] = []
     times: Counter[str] = Counter()
     keys = 0
-    for index, (name, entry) in enumerate(in_order(listed)):
+    for index, (name, entry) in enumerate(in_order(read.book["entries"])):
         at = f"{where}.entries[{one_line(name)}]"
         made, found = read_entry(
             entry, label=label, index=index, default_uid=name, where=at, absent=absent
@@ -132,7 +135,8 @@ def _entries(
             made = replace(made, uid=uid, origin=f"lore:{label}#{uid}")
         keys += _keys_of(made)
         entries.append(made if keys <= MAX_BOOK_KEYS else _without_keys(made))
-        notices += [f"entry {made.uid}: {notice}" for notice in found]
+        doubts = (*read.doubts.get(index, ()), *found)
+        notices += [f"entry {made.uid}: {notice}" for notice in doubts]
     if keys > MAX_BOOK_KEYS:
         notices.insert(0, f"{_TOO_MANY_KEYS}; its last entries are never active")
     return tuple(entries), notices
@@ -184,17 +188,22 @@ def told_apart(uid: str, times: Counter[str]) -> str:
 
 
 def unwrapped(data: Any, where: str = "book") -> dict[str, Any]:
-    """The book itself, out of the frame a file may put around it."""
+    """The book itself, out of the frame a file may put around it; another program's as V3."""
+    return _read(data, where).book
+
+
+def _read(data: Any, where: str) -> Translation:
+    """The book itself in a shape of which there is a reader here."""
     if not isinstance(data, dict):
         raise FormatError("book", f"{where}: must be an object with `entries`")
-    for is_format, name in _NOT_YET:
-        if is_format(data):
-            raise NotYetError(f"a lorebook of {name}", where)
+    found = translated(data, where=where, limit_entries=MAX_ENTRIES)
+    if found is not None:
+        return found
     if data.get("spec") == "lorebook_v3":
         data = data.get("data")
     if not isinstance(data, dict) or "entries" not in data:
         raise FormatError("book", f"{where}: has no `entries`; a book is an object with them")
-    return data
+    return Translation(book=data)
 
 
 def _checked(raw: Mapping[str, Any], where: str) -> _Book:
@@ -217,9 +226,3 @@ def _book_notices(book: _Book) -> list[str]:
 
 
 _TOO_MANY_KEYS: Final = f"the book has more than {MAX_BOOK_KEYS} keys: split it"
-# Marks of formats that are known by name only.
-_NOT_YET: Final = (
-    (lambda data: "lorebookVersion" in data, "NovelAI"),
-    (lambda data: data.get("kind") == "memory", "Agnai"),
-    (lambda data: data.get("type") == "risu", "RisuAI"),
-)

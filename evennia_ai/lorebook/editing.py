@@ -21,6 +21,8 @@ from evennia_ai.lorebook.entry_edits import FIELDS, Write, wanted
 from evennia_ai.lorebook.entry_formats import is_world_entry, read_entry
 from evennia_ai.lorebook.entry_values import identifier
 from evennia_ai.lorebook.foreign import check_plain, one_line
+from evennia_ai.lorebook.foreign_books import is_of_another_program
+from evennia_ai.lorebook.formats import as_v3
 from evennia_ai.prompt.errors import FormatError
 
 # New entries, with what each standard requires.
@@ -69,6 +71,7 @@ def add_entry(
     `taken` are ids that it may not have, beside those of the book's entries. FormatError: a field
     is not known, or cannot have the value.
     """
+    book = _editable(book)
     listed = _listed(book)
     number = _free_number(listed, taken)
     is_world = _is_world(listed)
@@ -84,6 +87,7 @@ def change_entry(book: Mapping[str, Any], uid: str, fields: Mapping[str, Any]) -
     Where a decorator of the content overrules a field, the decorator's line is changed too.
     FormatError: there is no such entry, or a field is not known or cannot have the value.
     """
+    book = _editable(book)
     listed = _listed(book)
     name, raw = _found(listed, uid)
     entry = _edited(raw, fields, uid=uid)
@@ -101,6 +105,7 @@ def remove_entry(book: Mapping[str, Any], uid: str) -> dict[str, Any]:
 
     FormatError: there is no such entry.
     """
+    book = _editable(book)
     listed = _listed(book)
     name, _ = _found(listed, uid)
     ids = [entry.uid for entry in _named(listed) if entry.name != name]
@@ -124,6 +129,11 @@ class _Named(NamedTuple):
     name: str
     uid: str
     raw: dict[str, Any]
+
+
+def _editable(book: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The book, that of another program as V3: what is edited is no file of theirs any more."""
+    return as_v3(book) if is_of_another_program(book) else book
 
 
 def _listed(book: Mapping[str, Any]) -> list[Any] | dict[str, Any]:

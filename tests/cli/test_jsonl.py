@@ -47,7 +47,7 @@ def test_each_line_is_answered_in_its_order(call) -> None:
         (b'{"card": {"spec": "chara_card_v3"}}', "card", "card.data: must be an object"),
         (b'{"lorebooks": [{"book": {}}]}', "book", "has no `entries`"),
         (b'{"card": "x.png"}', "card", "x.png: cannot be read"),
-        (b'{"lorebooks": [{"book": {"type": "risu", "data": []}}]}', "unsupported", "RisuAI"),
+        (b'{"settings": {"tokenizer": "gpt-2"}}', "unsupported", "gpt-2"),
         (
             b'{"event": {"content": "hi"}, "settings": {"context_tokens": 1, "reply_tokens": 0}}',
             "budget",

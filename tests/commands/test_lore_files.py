@@ -34,7 +34,7 @@ BAD_FILES = {
     "empty.json": (b"", "JSON"),
     "latin.json": (b'{"name": "\xe9", "entries": []}', "UTF-8"),
     "card.json": (b'{"spec": "chara_card_v2", "data": {}}', "entries"),
-    "novel.json": (b'{"lorebookVersion": 5, "entries": []}', "NovelAI"),
+    "novel.json": (b'{"lorebookVersion": 5, "entries": [{"keys": []}]}', "text: is missing"),
     "entry.json": (b'{"entries": [{"keys": "no list"}]}', "keys"),
     "deep.json": (b'{"entries":' * 50_000, "deep"),
 }

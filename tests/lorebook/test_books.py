@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from evennia_ai.lorebook.books import MAX_BOOK_KEYS, MAX_ENTRIES, read_book
 from evennia_ai.lorebook.foreign import check_plain, parse_json
-from evennia_ai.prompt.errors import FormatError, NotYetError
+from evennia_ai.lorebook.formats import as_v3
+from evennia_ai.prompt.errors import FormatError
 from tests.lorebook.builders import a_book, a_world_entry, an_entry
 
 
@@ -138,16 +139,34 @@ def test_err_a_broken_book_is_refused_in_one_line_that_names_the_place(data, mes
 
 
 @pytest.mark.parametrize(
-    ("data", "name"),
+    ("data", "source"),
     [
-        ({"lorebookVersion": 5, "entries": []}, "NovelAI"),
-        ({"kind": "memory", "entries": []}, "Agnai"),
-        ({"type": "risu", "data": []}, "RisuAI"),
+        ({"lorebookVersion": 5, "entries": [{"text": "N.", "searchRange": 1}]}, "N."),
+        ({"kind": "memory", "entries": [{"entry": "A.", "keywords": ["x*"]}]}, "A."),
+        ({"type": "risu", "data": [{"content": "@@priority 1\nR.", "mode": "child"}]}, "R."),
     ],
 )
-def test_err_formats_that_are_not_read_yet_are_refused_by_name(data, name):
-    with pytest.raises(NotYetError, match=f"a lorebook of {name} is not supported yet"):
-        read_book(data)
+def test_books_of_other_programs_are_known_by_their_content(data, source):
+    book = read_book(data, label="given")
+    [entry] = book.entries
+    assert (entry.origin, entry.template.source) == ("lore:given#0", source)
+    assert [entry.template.source for entry in read_book(as_v3(data)).entries] == [source]
+
+
+def test_what_another_program_would_do_and_we_do_not_is_a_notice():
+    off = {"id": "c", "name": "Sea", "enabled": False}
+    entries = [{"text": "A."}, {"text": "B.", "id": "b", "keyRelative": True}]
+    book = read_book({"lorebookVersion": 5, "entries": entries, "categories": [off]})
+    assert book.notices == (
+        "category 'Sea' is switched off, and its entries with it",
+        "entry b: keyRelative is not done: the text stands at its place, not beside its key",
+    )
+
+
+def test_a_frame_that_says_lorebook_v3_wins_over_the_marks_of_other_programs():
+    data = {"entries": [an_entry("V.")]}
+    book = read_book({"spec": "lorebook_v3", "type": "risu", "kind": "memory", "data": data})
+    assert [entry.template.source for entry in book.entries] == ["V."]
 
 
 def test_err_an_unknown_attachment_is_refused():

@@ -355,3 +355,19 @@ def test_whatever_is_asked_is_what_the_entry_says_or_refused(kind, content, fiel
     else:
         assert {name: after[name] for name in fields} == fields
     assert book == before
+
+
+@pytest.mark.parametrize(
+    "book",
+    [
+        {"lorebookVersion": 5, "entries": [{"text": "Lore.", "id": "x"}]},
+        {"kind": "memory", "entries": [{"entry": "Lore.", "id": "x"}]},
+        {"type": "risu", "data": [{"content": "Lore.", "id": "x"}]},
+    ],
+)
+def test_a_book_of_another_program_that_is_edited_becomes_v3(book):
+    added, _ = add_entry(book, {"content": "New."})
+    changed = change_entry(added, "x", {"content": "Other."})
+    assert [entry.template.source for entry in read_book(changed).entries] == ["Other.", "New."]
+    assert changed["spec"] == "lorebook_v3"
+    assert [entry.uid for entry in read_book(remove_entry(book, "x")).entries] == []
