@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from evennia_ai.cli.output import json_bytes, write_json, write_lines
 from evennia_ai.cli.refusals import FINDING
+from evennia_ai.cli.writing import write_file
 from evennia_ai.lorebook.books import Lorebook, read_book
 from evennia_ai.lorebook.editing import fields_of
 from evennia_ai.lorebook.entries import LoreEntry
@@ -47,22 +48,11 @@ def convert(source: Path, target: Path, *, form: Form, force: bool) -> int:
         count = len(read_book(made).entries)
     except FormatError as error:
         raise FormatError(error.kind, f"{source}: {error.message}") from error
-    _write(target, json_bytes(made, indent=2) + b"\n", force=force)
+    write_file(target, json_bytes(made, indent=2) + b"\n", kind="book", force=force)
     write_lines(visible(f"{source}: {notice}") for notice in twice)
     told_count = "1 entry" if count == 1 else f"{count} entries"
     write_lines([visible(f"{target}: {told_count} as {form}")])
     return 0
-
-
-def _write(path: Path, content: bytes, *, force: bool) -> None:
-    try:
-        with path.open("wb" if force else "xb") as file:
-            file.write(content)
-    except FileExistsError as error:
-        raise FormatError("book", f"{path}: is there already; --force writes over it") from error
-    except (OSError, ValueError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise FormatError("book", f"{path}: cannot be written: {reason}") from error
 
 
 def read(path: Path) -> Lorebook:

@@ -61,9 +61,14 @@ def save_content(caller: Any, text: str) -> bool:
 
 
 def leave_editor(caller: Any) -> None:
-    """Forget what was edited, for EvEditor; show what could not be saved, which `:wq` left too."""
-    refused = _edited(caller).get("refused")
-    caller.attributes.remove(ATTRIBUTE, category=CATEGORY)
+    """Forget what was edited, for EvEditor."""
+    forget_edited(caller, ATTRIBUTE)
+
+
+def forget_edited(caller: Any, attribute: str) -> None:
+    """Forget what the attribute says is edited; show what was not saved, which `:wq` left too."""
+    refused = caller.attributes.get(attribute, category=CATEGORY).get("refused")
+    caller.attributes.remove(attribute, category=CATEGORY)
     if refused is None:
         caller.msg("Left the editor.")
         return

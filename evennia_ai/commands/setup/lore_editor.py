@@ -9,13 +9,13 @@ from typing import Any, Final
 from evennia.utils.eveditor import EvEditor
 
 from evennia_ai.commands.setup import lore_change
+from evennia_ai.commands.setup.editing import CATEGORY, forget_edited
 from evennia_ai.commands.setup.lore_named import OpenEntry, entry_to_change
-from evennia_ai.commands.shown import shown_block, shown_line
+from evennia_ai.commands.shown import shown_line
 from evennia_ai.prompt.errors import EditConflictError, EvenniaAIError
 from evennia_ai.store import lorebooks as store
 
 ATTRIBUTE: Final = "edited_lore"
-CATEGORY: Final = "evennia_ai"
 
 
 def open_editor(caller: Any, found: OpenEntry, *, by: str) -> None:
@@ -53,14 +53,8 @@ def save_content(caller: Any, text: str) -> bool:
 
 
 def leave_editor(caller: Any) -> None:
-    """Forget what was edited, for EvEditor; show what could not be saved, which `:wq` left too."""
-    refused = _edited(caller).get("refused")
-    caller.attributes.remove(ATTRIBUTE, category=CATEGORY)
-    if refused is None:
-        caller.msg("Left the editor.")
-        return
-    caller.msg("Left the editor. This was not saved; copy what you still need:")
-    caller.msg(shown_block(refused))
+    """Forget what was edited, for EvEditor."""
+    forget_edited(caller, ATTRIBUTE)
 
 
 def _refuse_stale(found: OpenEntry, seen: int) -> None:
