@@ -126,9 +126,10 @@ def _entries(
     times: Counter[str] = Counter()
     keys = 0
     for index, (name, entry) in enumerate(in_order(read.book["entries"])):
-        at = f"{where}.entries[{one_line(name)}]"
+        plain = one_line(name)
+        at = f"{where}.entries[{plain}]"
         made, found = read_entry(
-            entry, label=label, index=index, default_uid=name, where=at, absent=absent
+            entry, label=label, index=index, default_uid=plain, where=at, absent=absent
         )
         uid = told_apart(made.uid, times)
         if uid != made.uid:

@@ -169,7 +169,7 @@ def _named(listed: list[Any] | dict[str, Any]) -> Iterator[_Named]:
     times: Counter[str] = Counter()
     for name, raw in in_order(listed):
         given = raw.get(_id_member(raw))
-        uid = told_apart(name if given is None else _identified(given), times)
+        uid = told_apart(one_line(name) if given is None else _identified(given), times)
         yield _Named(name, uid, raw)
 
 

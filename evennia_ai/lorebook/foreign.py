@@ -21,6 +21,8 @@ MAX_NUMBER: Final = 2**63
 MAX_TEXT: Final = 20_000_000
 MAX_LINE: Final = 300
 MAX_NOTICES: Final = 20
+# Members written twice that are named; of the others there is a count.
+MAX_TWICE: Final = 10
 
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -42,25 +44,18 @@ _WANTED: Final = {
 
 
 def parse_json(text: str, *, kind: str, where: str) -> tuple[Any, tuple[str, ...]]:
-    """The value that `text` holds as strict JSON, and a notice for each member written twice.
+    """The value that `text` holds as strict JSON, and notices of the members written twice.
 
     FormatError: the text is no JSON, or is over a limit; it names line and column where it can.
     """
     if len(text) > MAX_TEXT:
         raise FormatError(kind, f"{where}: more than {MAX_TEXT} characters; make it smaller")
-    notices: dict[str, None] = {}
-
-    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
-        if len(made) != len(pairs):
-            times = Counter(name for name, _ in pairs)
-            for name in [name for name in made if times[name] > 1]:
-                notices[f"member '{one_line(name)}' is there twice; the last counts"] = None
-        return made
-
+    twice = _Twice()
     try:
         value = json.loads(
-            text.removeprefix("\ufeff"), object_pairs_hook=members, parse_constant=_refuse_constant
+            text.removeprefix("\ufeff"),
+            object_pairs_hook=twice.members,
+            parse_constant=_refuse_constant,
         )
     except json.JSONDecodeError as error:
         at = f"line {error.lineno}, column {error.colno}"
@@ -71,7 +66,40 @@ def parse_json(text: str, *, kind: str, where: str) -> tuple[Any, tuple[str, ...
     except ValueError as error:  # NaN, Infinity, or a number with thousands of digits
         raise FormatError(kind, f"{where}: no valid JSON ({one_line(str(error))})") from error
     check_plain(value, kind=kind, where=where)
-    return value, tuple(notices)
+    return value, twice.notices()
+
+
+class _Twice:
+    """Members that are there twice in one object: a few names, and how many others."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, None] = {}
+        self._others = 0
+
+    def members(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        """The object of these members; the last of a name counts."""
+        made = dict(pairs)
+        if len(made) != len(pairs):
+            times = Counter(name for name, _ in pairs)
+            self._note(name for name in made if times[name] > 1)
+        return made
+
+    def _note(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name in self._names:
+                continue
+            if len(self._names) < MAX_TWICE:
+                self._names[name] = None
+            else:
+                self._others += 1
+
+    def notices(self) -> tuple[str, ...]:
+        """What to say of them."""
+        named = [
+            f"member '{one_line(name)}' is there twice; the last counts" for name in self._names
+        ]
+        others = f"{self._others} more members are there twice; the last of each counts"
+        return tuple(named + [others] * bool(self._others))
 
 
 def check_plain(value: Any, *, kind: str, where: str) -> None:

@@ -275,3 +275,15 @@ def test_a_byte_order_mark_passes_and_members_written_twice_are_noticed():
     value, notices = parse_json('\ufeff{"a": 1, "b": 2, "a": 3}', kind="card", where="x")
     assert value == {"a": 3, "b": 2}
     assert notices == ("member 'a' is there twice; the last counts",)
+
+
+def test_of_many_members_written_twice_a_few_are_named_and_the_others_counted():
+    twice = ", ".join(f'"{n}": 1, "{n}": 2' for n in range(50_000))
+    _, notices = parse_json(f"[{{{twice}}}, {{{twice}}}]", kind="card", where="x")
+    assert notices[9] == "member '9' is there twice; the last counts"
+    assert notices[10:] == ("99980 more members are there twice; the last of each counts",)
+
+
+def test_an_entry_known_by_its_name_has_an_id_in_one_line():
+    [entry] = read_book({"entries": {"a\x1b[2J\nb": {"key": ["coin"], "content": "A."}}}).entries
+    assert entry.uid == "a [2J b"

@@ -282,6 +282,13 @@ def test_entries_of_one_id_are_told_apart_as_in_reading():
     assert [raw["content"] for raw in after["entries"]] == ["A.", "C."]
 
 
+def test_an_entry_whose_name_has_control_characters_is_changed_by_its_id():
+    book = {"entries": {"a\nb": a_world_entry("Lore.", uid=None)}}
+    changed = change_entry(book, only(book).uid, {"content": "Other lore."})
+    assert only(changed).template.source == "Other lore."
+    assert list(changed["entries"]) == ["a\nb"]
+
+
 def test_err_an_unknown_entry_is_refused_with_the_near_ones():
     book = a_v3(an_entry(id="harbour"), an_entry(id="ferry"))
     with pytest.raises(FormatError, match=r"there is no entry 'harbor'; there is harbour"):
