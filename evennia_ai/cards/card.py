@@ -66,7 +66,7 @@ class Card:
     @property
     def char(self) -> str:
         """What `{{char}}` stands for: the nickname, or the name where there is none."""
-        return self.nickname or self.name
+        return self.nickname if self.nickname.strip() else self.name
 
 
 def macro_values(card: Card | None, *, user: str = "") -> dict[str, str]:

@@ -52,8 +52,13 @@ def dump_card(
 
 
 def v3_of(card: Card, *, modified_at: int) -> dict[str, Any]:
-    """The card's own JSON value as V3, edits written into it, dated."""
+    """The card's own JSON value as V3, edits written into it, dated.
+
+    A card that was made without a file is created with its first export.
+    """
     value = upgraded(source_of(card))
+    if not card.source:
+        value["data"].setdefault("creation_date", modified_at)
     value["data"]["modification_date"] = modified_at
     read_card(value)  # what is written can be read again, whatever was edited
     return value

@@ -5,7 +5,8 @@ cards that pictures and archives carry are refused by name.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from types import UnionType
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
@@ -126,8 +127,7 @@ def _card(raw: Any, notices: list[str]) -> Card:
         read = _Data.model_validate(data)
     except ValidationError as error:
         raise as_format_error(error, kind="card", where=where) from error
-    nulls = [name for name in _TEXTS if name in data and data[name] is None]
-    notices += [f"{name} is null: taken as empty" for name in nulls]
+    notices += _doubts(data, read)
     version = _spec_version(raw, spec, notices)
     texts = {name: getattr(read, name) or "" for name in _TEXTS}
     return Card(
@@ -161,6 +161,31 @@ _TEXTS: Final = (
     "creator",
     "character_version",
 )
+
+
+# Members that stay in the file's own JSON alone: their type, and what it is called.
+_KEPT: Final[Mapping[str, tuple[type[Any] | UnionType, str]]] = {
+    "creation_date": (int | float, "number"),
+    "modification_date": (int | float, "number"),
+    "source": (list, "list"),
+}
+
+
+def _doubts(data: Mapping[str, Any], read: _Data) -> Iterator[str]:
+    """A notice on each value that is read as another one, or that the standard would not have."""
+    for name in _Data.model_fields:
+        if name in data and data[name] is None:
+            yield f"{name} is null: taken as {'empty' if name in _TEXTS else 'missing'}"
+    if isinstance(data.get("character_version"), int | float):
+        yield "character_version is a number: taken as the text it is written as"
+    for name, (wanted, called) in _KEPT.items():
+        value = data.get(name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, wanted)):
+            yield f"{name} is no {called}: it is kept as it is"
+    world = (read.extensions or {}).get("world")
+    if isinstance(world, str) and world.strip() and read.character_book is None:
+        named = f"extensions.world names a lorebook ('{one_line(world)[:60]}')"
+        yield f"{named} that is not in the card: import it too"
 
 
 def _spec(raw: Mapping[str, Any]) -> Spec:
@@ -216,4 +241,7 @@ def _assets(read: list[_Asset] | None, notices: list[str]) -> tuple[Asset, ...]:
     icons = [asset.name for asset in read if asset.type == "icon"]
     if icons and icons.count("main") != 1:
         notices.append(f"assets: one icon must be named main, {icons.count('main')} are")
+    backgrounds = [asset.name for asset in read if asset.type == "background"]
+    if backgrounds.count("main") > 1:
+        notices.append(f"assets: one background may be named main, {backgrounds.count('main')} are")
     return tuple(Asset(type=a.type, uri=a.uri, name=a.name, ext=a.ext) for a in read)

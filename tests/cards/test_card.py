@@ -50,6 +50,7 @@ def test_no_opening_message_without_a_greeting():
 def test_char_is_the_nickname_or_the_name():
     assert macro_values(a_card(nickname="Mar"))["char"] == "Mar"
     assert macro_values(a_card(nickname=""))["char"] == "Marta"
+    assert macro_values(a_card(nickname=" \n"))["char"] == "Marta"
 
 
 def test_a_user_always_has_a_name():

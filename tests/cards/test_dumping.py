@@ -217,6 +217,14 @@ def test_a_card_that_was_made_without_a_file_is_exported_with_all_its_fields():
     assert found.raw["data"]["tags"] == []
 
 
+def test_a_creation_date_is_set_once_and_never_changed():
+    made = dump_card(Card(name="Tilda"), "json", modified_at=NOW)
+    assert json.loads(made)["data"]["creation_date"] == NOW
+    later = json.loads(dump_card(load_card(made), "json", modified_at=NOW + 9))["data"]
+    assert (later["creation_date"], later["modification_date"]) == (NOW, NOW + 9)
+    assert "creation_date" not in json.loads(dumped(as_json(V2), "json"))["data"]
+
+
 def test_err_an_edit_that_no_card_can_have_is_refused():
     with pytest.raises(FormatError, match=r"card.data.description: must be text"):
         dump_card(replace(read_card(IN_USE), description=7), "json", modified_at=NOW)  # type: ignore[arg-type]

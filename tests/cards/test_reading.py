@@ -64,6 +64,16 @@ def test_bytes_and_text_with_a_byte_order_mark_are_read():
         ({"personality": None}, "personality is null: taken as empty"),
         ({"name": " Mar\x1b[31mta\n"}, "name: control characters, blanks around it or its end"),
         ({"name": ""}, "name is empty"),
+        ({"character_book": None}, "character_book is null: taken as missing"),
+        ({"alternate_greetings": None}, "alternate_greetings is null: taken as missing"),
+        ({"character_version": 1.5}, "character_version is a number: taken as the text it is"),
+        ({"creation_date": "today"}, "creation_date is no number: it is kept as it is"),
+        ({"modification_date": True}, "modification_date is no number: it is kept as it is"),
+        ({"source": "id:1"}, "source is no list: it is kept as it is"),
+        (
+            {"extensions": {"world": "Har\nbour"}},
+            "extensions.world names a lorebook ('Har bour') that is not in the card: import it too",
+        ),
         (
             {
                 "assets": [
@@ -72,12 +82,34 @@ def test_bytes_and_text_with_a_byte_order_mark_are_read():
             },
             "assets: one icon must be named main, 0 are",
         ),
+        (
+            {
+                "assets": [
+                    {"type": "background", "uri": f"data:,{n}", "name": "main", "ext": "png"}
+                    for n in "ab"
+                ]
+            },
+            "assets: one background may be named main, 2 are",
+        ),
     ],
 )
 def test_a_doubt_is_a_notice_and_the_card_is_read(fields, notice):
     card = a_card(**fields)
     [found] = card.notices
     assert found.startswith(notice)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"extensions": {"world": " "}},
+        {"extensions": {"world": "Harbour"}, "character_book": {"entries": []}},
+        {"creation_date": 0, "modification_date": 1.5, "source": []},
+        {"creation_date": None, "source": None},
+    ],
+)
+def test_what_is_as_it_should_be_is_read_without_a_notice(fields):
+    assert a_card(**fields).notices == ()
 
 
 def test_null_texts_are_empty_and_never_the_word():
