@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from evennia_ai.cards import charx, chunks
+from evennia_ai.cards import charx, chunks, icons
 from evennia_ai.cards.assets import EMBEDDED, path_beside
 from evennia_ai.cards.backfill import backfilled
 from evennia_ai.cards.card import Card
@@ -69,15 +69,19 @@ def left_out(card: CardImport, form: Form, *, picture: bytes | None = None) -> t
     if form == "charx":
         return ()
     named = {path_beside(stored.asset.uri) for stored in card.assets}
+    shown = _own_picture(card) if form == "png" and picture is None else None
     lines = [
         f"asset {stored.asset.name} ({stored.asset.type}) stays behind"
         for stored in card.assets
-        if stored.resolved and path_beside(stored.asset.uri) is not None
+        if stored.resolved
+        and path_beside(stored.asset.uri) is not None
+        and not (shown is not None and icons.shows(stored, shown))
     ]
     if form == "png" and _keeps_assets(card, picture):
         lines = []
-    if others := sum(member.path not in named for member in card.members):
-        lines.append(f"other files of the archive ({others}) stay behind")
+    others = [each for each in card.members if each.path not in named and each.content != shown]
+    if others:
+        lines.append(f"other files of the archive ({len(others)}) stay behind")
     is_kept = form == "png" and (picture is not None or _own_picture(card) is not None)
     if not is_kept and _is_worth_keeping(card.picture, card):
         lines.append("the picture stays behind")
@@ -97,11 +101,14 @@ def _picture(
     with_v2: bool,
     limits: CardLimits,
 ) -> bytes:
+    own = _own_picture(card)
+    if picture is None and own is not None:
+        value = icons.in_picture(value, own, card.assets)
     texts: list[tuple[Keyword, bytes]] = [("ccv3", json_bytes(value))]
     if with_v2:
         texts.append(("chara", json_bytes(backfilled(value))))
     return with_cards(
-        picture or _own_picture(card) or chunks.blank_picture(),
+        picture or own or chunks.blank_picture(),
         texts,
         keep_assets=_keeps_assets(card, picture),
         limits=limits,
@@ -132,14 +139,15 @@ def _archive(
     card: CardImport, value: Mapping[str, Any], picture: bytes | None, *, limits: CardLimits
 ) -> bytes:
     files, addresses = _files(card)
+    value = _readdressed(value, addresses)
     found = picture or card.picture
     if found is not None and _is_worth_keeping(found, card):
         is_png = _is_png(found)
         bare = with_cards(found, (), keep_assets=False, limits=limits) if is_png else found
-        named = {PICTURE_MEMBERS[not is_png]: bare}
-        files = files | named if picture else named | files
-    moved = _readdressed(value, addresses)
-    return charx.archive_of(((charx.CARD, json_bytes(moved)), *files.items()))
+        path = PICTURE_MEMBERS[not is_png]
+        files = {**files, path: bare} if picture else {path: bare, **files}
+        value = icons.in_archive(value, path)
+    return charx.archive_of(((charx.CARD, json_bytes(value)), *files.items()))
 
 
 def _files(card: CardImport) -> tuple[dict[str, bytes], dict[str, str]]:
