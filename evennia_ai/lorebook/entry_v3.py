@@ -122,7 +122,18 @@ def _patterns(entry: _V3Entry, own: OwnFields, extensions: Mapping[str, Any]) ->
     return "all" if entry.use_regex else "none"
 
 
+def _otherwise_written(entry: _V3Entry, raw: Mapping[str, Any]) -> Iterable[str]:
+    """A notice on each number and flag that is read although it has another type."""
+    for name in ("insertion_order", "priority"):
+        if isinstance(raw.get(name), str):
+            yield f"{name} is a text: taken as the number {getattr(entry, name):g}"
+    for name in ("enabled", "use_regex", "constant", "selective", "case_sensitive"):
+        if type(raw.get(name)) is int:
+            yield f"{name} is {raw[name]}: taken as {str(getattr(entry, name)).lower()}"
+
+
 def _notices(entry: _V3Entry, raw: Mapping[str, Any], patterns: Patterns) -> Iterable[str]:
+    yield from _otherwise_written(entry, raw)
     if entry.use_regex and patterns == "by_form" and not any(map(is_delimited, entry.keys)):
         yield "use_regex is set, but no key is a /pattern/: they are taken as words"
     if entry.constant and patterns == "all":

@@ -80,6 +80,16 @@ def test_numbers_written_as_texts_count(written, order):
     assert read(insertion_order=written).order == order
 
 
+def test_numbers_and_flags_of_another_type_are_noticed():
+    book = a_book(an_entry(insertion_order="20", priority=" 2.5", enabled=1, constant=0))
+    assert book.notices == (
+        "entry 0: insertion_order is a text: taken as the number 20",
+        "entry 0: priority is a text: taken as the number 2.5",
+        "entry 0: enabled is 1: taken as true",
+        "entry 0: constant is 0: taken as false",
+    )
+
+
 def test_by_the_standard_constant_second_and_excluded_keys_are_ignored_beside_patterns():
     book = a_book(
         an_entry(
