@@ -24,6 +24,16 @@ def expanded(text: str, *, turn: str = "1:0", conversation: str = "1") -> str:
         ("a{{comment: hidden}}b", "ab"),
         ("a{{hidden_key:moon}}b", "ab"),
         ("{{reverse:{{user}}}}", "{{reverse:Anna}}"),
+        ("{{USER}}{{Reverse:aB}}{{RANDOM:x}}{{Pick:y}}", "AnnaBaxy"),
+        ("{{COMMENT: x}}{{Hidden_Key:x}}", ""),
+        ("<USER> <user>", "Anna Anna"),
+        ("{{random: a b }}", " a b "),
+        ("{{random::x}}{{random:,}}", "x"),
+        ("{{pick:a\\,b}}{{pick::c\\,d}}", "a,bc,d"),
+        ("{{reverse:\U0001f409\u00e9}}", "\u00e9\U0001f409"),
+        ("{{original}}", "{{original}}"),
+        ("{{comment}} {{roll}}", "{{comment}} {{roll}}"),
+        ("{user} {{user", "{user} {{user"),
         ("{{unknown:thing}}", "{{unknown:thing}}"),
         ("{{ }}", "{{ }}"),
     ],
@@ -44,6 +54,19 @@ def test_two_places_of_one_text_roll_for_themselves() -> None:
     many = ",".join(map(str, range(1000)))
     first, second = expanded(f"{{{{random:{many}}}}} {{{{random:{many}}}}}").split()
     assert first != second
+
+
+def test_a_pick_is_the_same_wherever_its_text_stands_in_one_conversation() -> None:
+    many = ",".join(map(str, range(1000)))
+    picks = {expanded(f"{{{{pick:{many}}}}}", conversation=str(n)) for n in range(20)}
+    assert len(picks) > 10
+    assert len({expanded(f"{{{{pick:{many}}}}}") for _ in range(3)}) == 1
+
+
+def test_no_roll_is_too_large_and_none_is_below_one() -> None:
+    rolls = [int(expanded(f"{{{{roll:{'9' * digits}}}}}")) for digits in range(1, 11)]
+    assert all(1 <= roll <= 10**9 for roll in rolls)
+    assert expanded("{{roll:99999999999}}") == ""
 
 
 def test_a_roll_stays_within_its_sides() -> None:
