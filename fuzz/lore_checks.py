@@ -16,9 +16,9 @@ from evennia_ai.lorebook.foreign import parse_json
 from evennia_ai.lorebook.lints import lints
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.lorebook.timers import NO_STATE, Clock, LoreState, state_from
-from evennia_ai.prompt.components import Trust
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.errors import EvenniaAIError
+from evennia_ai.prompt.grants import ALL_GRANTS, NO_GRANTS, Grants
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, pending, said
 from evennia_ai.prompt.tokens import TokenCounter
@@ -187,12 +187,15 @@ class Choices:
         return chosen
 
 
+_GRANTS: Final[tuple[Grants, ...]] = (ALL_GRANTS, NO_GRANTS, frozenset({"roles"}))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """A book's file, the conversation it meets, and the settings for `read_rules`."""
 
     book: Any
-    trust: Trust
+    grants: Grants
     messages: tuple[Message, ...]
     events: tuple[Message | None, ...]
     settings: dict[str, Any]
@@ -225,7 +228,7 @@ def check(data: bytes) -> None:
     """Run the case of these bytes under both presets; AssertionError where something is wrong."""
     case = case_of(data)
     try:
-        book = read_book(case.book, label="book", trust=case.trust)
+        book = read_book(case.book, label="book", grants=case.grants)
     except EvenniaAIError as error:
         _is_one_line(str(error))
         return
@@ -247,7 +250,7 @@ def _check_turns(book: Lorebook, case: Case, rules: ActivationRules) -> None:
         woken = {entry.uid for entry in result.entries}
         assert not woken & never, f"a lint says these are unreachable: {woken & never}"
         if turn == TURNS:
-            fresh = read_book(case.book, label="book", trust=case.trust)
+            fresh = read_book(case.book, label="book", grants=case.grants)
             again = _turn(fresh, history, event, rules=rules, turn=turn, state=state)
             if not _ran_out_of_time(result) and not _ran_out_of_time(again):
                 assert again.entries == result.entries, "a book that was used answers otherwise"
@@ -304,16 +307,19 @@ def check_result(
     assert told | set(touched) == set(items), "an entry is neither touched nor silent"
     if rules.dry_run:
         assert result.after == before, "a dry run changed the state"
-    if book.trust == "imported":
-        places = {(entry.position, entry.role) for entry in result.entries}
-        assert places <= {("depth", "user")}, "an unapproved book stands where it may not"
+    if "positions" not in book.grants:
+        positions = {entry.position for entry in result.entries}
+        assert positions <= {"depth"}, "a book without the grant stands outside the history"
+    if "roles" not in book.grants:
+        roles = {entry.role for entry in result.entries}
+        assert roles <= {"user"}, "a book without the grant has a role"
     if rules.rules == "evennia_ai":
         _check_budget(result, book, rules)
 
 
 def _check_budget(result: Activation, book: Lorebook, rules: ActivationRules) -> None:
     own = {entry.uid: entry for entry in book.entries}
-    trusted = book.trust != "imported"
+    trusted = "lore_budget" in book.grants
     spent = sum(
         entry.tokens for entry in result.entries if not (trusted and own[entry.uid].ignore_budget)
     )
@@ -340,9 +346,9 @@ def _case(book: Any, choices: Choices) -> Case:
         pending(choices.of(LINES), name=choices.of(NAMES)) if choices.below(4) else None
         for _ in range(TURNS)
     )
-    trust: Trust = choices.of(("builder", "author", "imported"))
+    grants = choices.of(_GRANTS)
     settings = choices.fields(_RULES, most=6)
-    return Case(book=book, trust=trust, messages=messages, events=events, settings=settings)
+    return Case(book=book, grants=grants, messages=messages, events=events, settings=settings)
 
 
 def _message(choices: Choices) -> Message:

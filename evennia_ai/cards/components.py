@@ -1,8 +1,9 @@
 """What a card gives the prompt: its fields as pluggable components, its book as a lorebook.
 
-Card text knows macros only, whoever vouches for it: no logic of it ever runs. A card that nobody
-approved is contained: its texts are role user at the top of the history (its instructions for after
-the history at the end of it), and its system prompt is left out.
+Card text knows macros only, whoever vouches for it: no logic of it ever runs. A card may do what it
+was granted (`evennia_ai.prompt.grants`). Without grants its texts are role user inside the history:
+its fields at the top, its note at its own depth, its instructions for after the history at the end;
+its system prompt is left out.
 """
 
 import re
@@ -10,20 +11,16 @@ from typing import Any, Final
 
 from evennia_ai.cards.card import Card
 from evennia_ai.lorebook.books import Lorebook, read_book
-from evennia_ai.prompt.components import (
-    MAX_DEPTH,
-    PLUGGABLE_IDS,
-    VOUCHED,
-    PromptComponent,
-    Trust,
-)
+from evennia_ai.prompt.components import MAX_DEPTH, PLUGGABLE_IDS, PromptComponent
+from evennia_ai.prompt.grants import ALL_GRANTS, Grants
 from evennia_ai.prompt.messages import TEXT_ROLES
 
 DEPTH_PROMPT_ID: Final = 5020
 CONTAINED_POST_HISTORY_ID: Final = 5030
 DEFAULT_DEPTH: Final = 4
 _ORIGINAL: Final = re.compile(r"\{\{\s*original\s*\}\}", re.IGNORECASE)
-_FIELDS: Final = {
+# The component of each field that says who the character is.
+FIELDS: Final = {
     "char_description": "description",
     "char_personality": "personality",
     "scenario": "scenario",
@@ -34,49 +31,51 @@ _FIELDS: Final = {
 def card_components(
     card: Card,
     *,
-    trust: Trust,
+    grants: Grants = ALL_GRANTS,
     default_system_prompt: str = "",
     default_post_history: str = "",
 ) -> tuple[PromptComponent, ...]:
     """The card's texts as components, empty ones left out.
 
-    `trust` says who vouches for the card. The defaults are the game's own texts that the card's
-    replace and that `{{original}}` in them stands for.
+    The defaults are the game's own texts that the card's replace, where it may, and that
+    `{{original}}` in them stands for.
     """
-    made = [_component(key, getattr(card, field)) for key, field in _FIELDS.items()]
-    made += _depth_prompt(card)
-    if trust in VOUCHED:
-        system_prompt = with_original(card.system_prompt, default_system_prompt)
-        post_history = with_original(card.post_history_instructions, default_post_history)
-    else:
-        made = [_contained(component, depth=MAX_DEPTH) for component in made]
-        made += _contained_post_history(card, default_post_history)
-        system_prompt, post_history = default_system_prompt, default_post_history
-    made += [
-        _component("card_system_prompt", system_prompt),
-        _component("post_history_instructions", post_history),
+    made = [
+        *_described(card, grants),
+        *_depth_prompt(card, grants),
+        *_system_prompt(card, grants, default_system_prompt),
+        *_post_history(card, grants, default_post_history),
     ]
     return tuple(sorted((c for c in made if c.content.strip()), key=lambda c: c.id))
 
 
-def containment_notices(card: Card, *, trust: Trust) -> tuple[str, ...]:
-    """What of the card does not reach its place because nobody approved it."""
-    if trust in VOUCHED:
-        return ()
-    notices = ["nobody approved this card: its texts stand at the top of the history, as a user's"]
-    if card.system_prompt.strip():
-        notices.append("nobody approved this card: its system_prompt is left out")
+def containment_notices(card: Card, *, grants: Grants) -> tuple[str, ...]:
+    """What of the card does not reach its place because it was not granted."""
+    notices = []
+    if "fields" not in grants:
+        notices.append(
+            "the card has no grant for fields: they stand at the top of the history, as a user's"
+        )
+    if "system_prompt" not in grants and card.system_prompt.strip():
+        notices.append("the card has no grant for its system_prompt: it is left out")
+    if "after_history" not in grants and card.post_history_instructions.strip():
+        notices.append(
+            "the card has no grant for after_history: its post_history_instructions stand at the"
+            " end of the history, as a user's"
+        )
     return tuple(notices)
 
 
-def character_book(card: Card, *, trust: Trust, revision: int = 0) -> Lorebook | None:
+def character_book(
+    card: Card, *, grants: Grants = ALL_GRANTS, revision: int = 0
+) -> Lorebook | None:
     """The card's own book, None where it has none; it is called as it names itself."""
     if card.character_book is None:
         return None
     book: dict[str, Any] = dict(card.character_book)
     name = book.get("name")
     label = "" if isinstance(name, str) and name.strip() else card.name
-    return read_book(book, label=label, attach="character", trust=trust, revision=revision)
+    return read_book(book, label=label, attach="character", grants=grants, revision=revision)
 
 
 def with_original(text: str, default: str) -> str:
@@ -98,7 +97,13 @@ def _component(key: str, content: str, **fields: Any) -> PromptComponent:
     )
 
 
-def _depth_prompt(card: Card) -> list[PromptComponent]:
+def _described(card: Card, grants: Grants) -> list[PromptComponent]:
+    """Who the character is: the fields before the history, or at its top."""
+    made = [_component(key, getattr(card, field)) for key, field in FIELDS.items()]
+    return made if "fields" in grants else [_contained(one, depth=MAX_DEPTH) for one in made]
+
+
+def _depth_prompt(card: Card, grants: Grants) -> list[PromptComponent]:
     """SillyTavern's note of the character, `extensions.depth_prompt`."""
     found = card.extensions.get("depth_prompt")
     text = found.get("prompt") if isinstance(found, dict) else None
@@ -110,7 +115,7 @@ def _depth_prompt(card: Card) -> list[PromptComponent]:
             "card_depth_prompt",
             text,
             id=DEPTH_PROMPT_ID,
-            role=role,
+            role=role if "roles" in grants else "user",
             placement="history",
             injection_depth=_depth(found.get("depth")),
         )
@@ -126,13 +131,29 @@ def _depth(written: Any) -> int:
     return min(max(written, 0), MAX_DEPTH)
 
 
-def _contained_post_history(card: Card, default: str) -> list[PromptComponent]:
-    """The card's instructions for after the history, at its end; the game's keep their ID."""
-    own = with_original(card.post_history_instructions, "")
-    key = "card_post_history" if default.strip() else "post_history_instructions"
-    return [_contained(_component(key, own, id=CONTAINED_POST_HISTORY_ID), depth=0)]
+def _system_prompt(card: Card, grants: Grants, default: str) -> list[PromptComponent]:
+    """The card's system prompt in place of the game's default one, which stays without the grant.
+
+    Neither is the game's own rules: those are component 0.
+    """
+    may = "system_prompt" in grants
+    text = with_original(card.system_prompt, default) if may else default
+    return [_component("card_system_prompt", text)]
+
+
+def _post_history(card: Card, grants: Grants, default: str) -> list[PromptComponent]:
+    """The instructions for after the history; without the grant the card's end the history.
+
+    The game's own then keep their ID and their key.
+    """
+    key, text = "post_history_instructions", card.post_history_instructions
+    if "after_history" in grants:
+        return [_component(key, with_original(text, default))]
+    own_key = "card_post_history" if default.strip() else key
+    own = _component(own_key, with_original(text, ""), id=CONTAINED_POST_HISTORY_ID)
+    return [_contained(own, depth=0), _component(key, default)]
 
 
 def _contained(component: PromptComponent, *, depth: int) -> PromptComponent:
-    """The component where text that nobody approved may stand."""
+    """The component where text without a grant may stand."""
     return component.changed(role="user", placement="history", injection_depth=depth)

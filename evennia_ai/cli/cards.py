@@ -16,6 +16,7 @@ from evennia_ai.cli.writing import write_file
 from evennia_ai.lorebook.lints import lints
 from evennia_ai.prompt.columns import WIDTH, visible, wrapped
 from evennia_ai.prompt.errors import FormatError
+from evennia_ai.prompt.grants import NO_GRANTS
 
 _TEXTS = (
     *("description", "personality", "scenario", "system_prompt", "post_history_instructions"),
@@ -36,7 +37,7 @@ def show(path: Path, *, as_json: bool, language: str, group: bool) -> int:
 def lint(path: Path) -> int:
     """Print what the author should know of the card, its book and entries that never wake."""
     card = read(path).card
-    book = character_book(card, trust="imported")
+    book = character_book(card, grants=NO_GRANTS)
     of_book = told(lints(book)) if book else ()
     findings = [*card.notices, *(f"lorebook: {finding}" for finding in of_book)]
     write_lines(visible(f"{path}: {finding}") for finding in findings)
@@ -95,7 +96,7 @@ def _asset(stored: StoredAsset) -> dict[str, Any]:
 
 def notices_of(card: Card) -> tuple[str, ...]:
     """What is doubtful about the card and about its book."""
-    book = character_book(card, trust="imported")
+    book = character_book(card, grants=NO_GRANTS)
     return (*card.notices, *(f"lorebook: {notice}" for notice in (book.notices if book else ())))
 
 

@@ -59,7 +59,7 @@ def read(path: Path) -> Lorebook:
     """The book in a file; FormatError names the file."""
     data, twice = book_file(path)
     try:
-        book = read_book(data, trust="author")
+        book = read_book(data)
         return replace(book, notices=(*twice, *book.notices))
     except FormatError as error:
         raise FormatError(error.kind, f"{path}: {error.message}") from error

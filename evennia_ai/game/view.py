@@ -156,11 +156,10 @@ def revisions_with(view: NPCView, *, player_ref: str) -> dict[str, str]:
 def _components(sources: Sources, card: Card | None) -> list[PromptComponent]:
     """The components of the scopes and of the card; a builder's own wins over the card's key."""
     own = CONVERSATION.applied(sources.registry.resolved(sources.scopes))
-    if card is None:
+    if card is None or sources.card is None:
         return list(own)
     taken = {component.key for component in own}
-    # The builder who assigned the card vouches for it.
-    of_card = card_components(card, trust="builder")
+    of_card = card_components(card, grants=sources.card.grants)
     return [*own, *(component for component in of_card if component.key not in taken)]
 
 
@@ -207,7 +206,7 @@ def _parsed_card(stored: StoredCard) -> Card:
 
 @lru_cache(maxsize=MOST_PARSED)
 def _parsed_character_book(stored: StoredCard) -> Lorebook | None:
-    return character_book(_parsed_card(stored), trust="builder", revision=stored.revision)
+    return character_book(_parsed_card(stored), grants=stored.grants, revision=stored.revision)
 
 
 def _shared_book(stored: StoredBook) -> Lorebook:
@@ -223,7 +222,6 @@ def _parsed_book(stored: StoredBook) -> Lorebook:
         json.loads(stored.source),
         label=stored.name,
         attach=attach,
-        trust="builder",
         revision=stored.revision,
     )
 

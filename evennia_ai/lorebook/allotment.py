@@ -14,7 +14,6 @@ from evennia_ai.lorebook.awake import Awake
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.entries import LoreEntry
 from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.prompt.components import VOUCHED
 from evennia_ai.prompt.tokens import TokenCounter
 
 _ALL: Final[tuple[Lorebook | None, ...]] = (None,)
@@ -97,11 +96,11 @@ class Allotment:
         return bool(full) and not _ignores(one) and not full.isdisjoint(self._purses(one))
 
     def _purses(self, one: Awake) -> tuple[Lorebook | None, ...]:
-        """The budgets of an entry; None is the one of the rules, which a vouched book replaces."""
+        """The budgets of an entry; None is the one of the rules, which a grant replaces."""
         book = one.book
         if book.token_budget is None:
             return _ALL
-        return (book,) if book.trust in VOUCHED else (book, None)
+        return (book,) if "lore_budget" in book.grants else (book, None)
 
     def _left(self, purse: Lorebook | None) -> int:
         if purse is not None:
@@ -152,5 +151,5 @@ def survival(
 
 
 def _ignores(one: Awake) -> bool:
-    """Whether the budget does not count for an entry: only vouched books may ask that."""
-    return one.entry.ignore_budget and one.book.trust in VOUCHED
+    """Whether the budget does not count for an entry: its book needs the grant for that."""
+    return one.entry.ignore_budget and "lore_budget" in one.book.grants

@@ -20,8 +20,8 @@ from evennia_ai.lorebook.entry_formats import read_entry
 from evennia_ai.lorebook.foreign import as_format_error, check_plain, few, one_line
 from evennia_ai.lorebook.foreign_books import translated
 from evennia_ai.lorebook.translation import Translation
-from evennia_ai.prompt.components import Trust
 from evennia_ai.prompt.errors import FormatError
+from evennia_ai.prompt.grants import ALL_GRANTS, Grants
 
 MAX_ENTRIES: Final = 100_000
 MAX_BOOK_KEYS: Final = 300_000
@@ -48,7 +48,7 @@ class Lorebook:
 
     `scan_depth`, `token_budget` and `recursive` (whether its entries wake one another) win over the
     rules, None leaves it to them. `attach` is one of `ATTACH_RANK`. `revision` is the store's
-    revision of the book. `notices` are for who imports it.
+    revision of the book, `grants` say what it may do. `notices` are for who imports it.
     """
 
     label: str
@@ -58,7 +58,7 @@ class Lorebook:
     recursive: bool | None = None
     attach: str = "global"
     revision: int = 0
-    trust: Trust = "builder"
+    grants: Grants = ALL_GRANTS
     notices: tuple[str, ...] = ()
     _memo: dict[object, object] = field(default_factory=dict, repr=False)
 
@@ -84,7 +84,7 @@ def read_book(
     *,
     label: str = "",
     attach: str = "global",
-    trust: Trust = "builder",
+    grants: Grants = ALL_GRANTS,
     revision: int = 0,
     absent: Absent = NO_ICONS,
 ) -> Lorebook:
@@ -112,7 +112,7 @@ def read_book(
         recursive=book.recursive_scanning,
         attach=attach,
         revision=revision,
-        trust=trust,
+        grants=grants,
         notices=few([*_book_notices(book), *read.notices, *notices]),
     )
 

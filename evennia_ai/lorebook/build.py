@@ -14,6 +14,7 @@ from evennia_ai.lorebook import reasons
 from evennia_ai.lorebook.allotment import Allotment, processing, survival
 from evennia_ai.lorebook.awake import Awake
 from evennia_ai.lorebook.conditions import Facts
+from evennia_ai.lorebook.containment import missing, told
 from evennia_ai.lorebook.groups import Outcome, contest
 from evennia_ai.lorebook.hearing import Found
 from evennia_ai.lorebook.judging import Judgement, Sight, judge, score
@@ -23,12 +24,11 @@ from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.scanning import FED, Scan
 from evennia_ai.lorebook.shelves import Shelf
 from evennia_ai.lorebook.timers import Timers
-from evennia_ai.prompt.components import VOUCHED
 from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.grants import ALL_GRANTS
 from evennia_ai.prompt.hot import hot_value
 from evennia_ai.prompt.tokens import TokenCounter
 
-CONTAINED: Final = "at the top of the history, because nobody approved its book"
 # However the rules are set, a build ends: no more entries than this are judged, pass for pass.
 MOST_JUDGED: Final = 20_000
 # An entry of a build: the rank of its book, its index in it.
@@ -262,7 +262,8 @@ class Build:
     def _details(self, one: Awake, roll: float | None, outcome: Outcome) -> Sequence[object]:
         """What is to be said of an admitted entry beside its cause and what it cost."""
         is_first = self._course.number == 1
-        if is_first and roll is None and not outcome.won and one.book.trust in VOUCHED:
+        is_free = one.book.grants == ALL_GRANTS
+        if is_first and roll is None and not outcome.won and is_free:
             return ()
         details: list[object] = []
         if not is_first:
@@ -271,8 +272,8 @@ class Build:
             details.append(won)
         if roll is not None:
             details.append(Reason(reasons.rolled, (roll, one.entry.chance)))
-        if one.book.trust not in VOUCHED:
-            details.append(CONTAINED)
+        if lacking := () if is_free else missing(one.entry, one.book.grants):
+            details.append(Reason(told, (lacking,)))
         return details
 
     def _pass_on(self, passed_on: Sequence[Awake]) -> None:

@@ -18,7 +18,6 @@ from evennia_ai.lorebook.patterns import Refused, is_delimited, read_pattern
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.wanted import Scanner, Wanted, scanner_of
 from evennia_ai.lorebook.words import words_of
-from evennia_ai.prompt.components import VOUCHED
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.tokens import TokenCounter
 
@@ -181,7 +180,7 @@ class Evidence:
 
     def _refusal(self, key: str) -> Refused | None:
         if key not in self._known_refusals:
-            read = read_pattern(key, trusted=self.book.trust in VOUCHED)
+            read = read_pattern(key, trusted="regex" in self.book.grants)
             self._known_refusals[key] = read if isinstance(read, Refused) else None
         return self._known_refusals[key]
 

@@ -1,13 +1,14 @@
-"""Placing: each active entry where it asks to stand, or where text nobody approved may stand."""
+"""Placing: each active entry where it asks to stand, or where its book's grants let it stand."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from evennia_ai.lorebook.awake import Awake
+from evennia_ai.lorebook.containment import contained
 from evennia_ai.lorebook.places import ActiveEntry
 from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.prompt.components import DEFAULT_ORDER, MAX_DEPTH, VOUCHED
+from evennia_ai.prompt.components import DEFAULT_ORDER
 
 # Roles as SillyTavern puts them at one depth, top to bottom; there order does not cross roles.
 _ROLE_RANK: Final[Mapping[str, int]] = {"assistant": 0, "user": 1, "system": 2}
@@ -23,8 +24,7 @@ def placed(active: Sequence[Awake], *, rules: ActivationRules) -> tuple[ActiveEn
 def _active(one: Awake) -> ActiveEntry:
     """The entry for the prompt: the same object while nothing about it changed."""
     if one.active is None:
-        made = _made(one)
-        one.active = made if one.book.trust in VOUCHED else _contained(made)
+        one.active = contained(_made(one), one.book.grants)
     return one.active
 
 
@@ -51,19 +51,6 @@ def _made(one: Awake) -> ActiveEntry:
         constant=entry.constant,
         revision=book.revision,
         cause=str(one),
-    )
-
-
-def _contained(entry: ActiveEntry) -> ActiveEntry:
-    """The entry where text that nobody approved may stand: the top of the history, as data."""
-    return replace(
-        entry,
-        position="depth",
-        depth=MAX_DEPTH,
-        from_oldest=False,
-        outlet="",
-        anchor=None,
-        role="user",
     )
 
 

@@ -14,7 +14,6 @@ from evennia_ai.lorebook.entries import NO_GATES, LoreEntry, Patterns, SourceNam
 from evennia_ai.lorebook.matching import How, Key, KeyTable
 from evennia_ai.lorebook.patterns import Patience, Pattern, Refused, is_delimited, read_pattern
 from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.prompt.components import VOUCHED
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.template import Template, compile_template
 
@@ -136,7 +135,7 @@ def _filled(
 
 
 def _made(book: Lorebook, rules: ActivationRules, filled: Mapping[str, _Filled]) -> Scanner:
-    reader = _Reader(rules, filled=filled, trusted=book.trust in VOUCHED)
+    reader = _Reader(rules, filled=filled, trusted="regex" in book.grants)
     wanted = tuple(reader.wanted(entry) for entry in book.entries)
     one_text = rules.manner.one_text
     table = KeyTable(reader.keys(), patterns={} if one_text else reader.patterns, fold=reader.fold)

@@ -17,8 +17,6 @@ from evennia_ai.prompt.messages import ROLES, Role
 Placement = Literal["ordered", "history"]
 Trust = Literal["author", "builder", "imported", "player"]
 TRUSTS: Final[tuple[Trust, ...]] = ("author", "builder", "imported", "player")
-# Somebody of the game answers for these texts; the others are contained.
-VOUCHED: Final[frozenset[Trust]] = frozenset({"author", "builder"})
 
 HISTORY_ID: Final = 5000
 DYNAMIC_ID: Final = 5500

@@ -16,8 +16,8 @@ from evennia_ai.lorebook.books import ATTACH_RANK, Lorebook, read_book
 from evennia_ai.lorebook.decorators import NO_ICONS, Absent
 from evennia_ai.lorebook.foreign import parse_json
 from evennia_ai.lorebook.rules import Preset
-from evennia_ai.prompt.components import Trust
 from evennia_ai.prompt.errors import FormatError
+from evennia_ai.prompt.grants import ALL_GRANTS, Grants
 from evennia_ai.scenario.documents import read_bytes, read_text
 from evennia_ai.scenario.tables import Table, wrong
 
@@ -30,9 +30,9 @@ class Files:
     `absent` are decorators of entries that count for nothing in it.
     """
 
-    def __init__(self, folder: Path, *, card_trust: Trust, absent: Absent = NO_ICONS) -> None:
+    def __init__(self, folder: Path, *, card_grants: Grants, absent: Absent = NO_ICONS) -> None:
         self.folder = folder
-        self.card_trust = card_trust
+        self.card_grants = card_grants
         self.absent = absent
         self.notices: list[str] = []
         self._labels: set[str] = set()
@@ -46,7 +46,7 @@ class Files:
         else:
             raise wrong("card", given, "a path or a card's object")
         self.notices += card.notices
-        self.notices += containment_notices(card, trust=self.card_trust)
+        self.notices += containment_notices(card, grants=self.card_grants)
         return card
 
     def books(
@@ -54,11 +54,11 @@ class Files:
     ) -> tuple[Lorebook, ...]:
         """The card's own book and the listed ones, each once (`rules` say where it then hangs)."""
         listed = [self._listed(path, row) for path, row in rows]
-        books = [self._book(book, trust="author") for book in self._once(listed, rules)]
+        books = [self._book(book) for book in self._once(listed, rules)]
         if card is not None and card.character_book is not None:
             name = _own_name(card.character_book) or card.name
             own = _found(name, card.character_book, attach="character")
-            books.insert(0, self._book(own, trust=self.card_trust))
+            books.insert(0, self._book(own, grants=self.card_grants))
         for book in books:
             self.notices += [f"lorebook {book.label}: {notice}" for notice in book.notices]
         return tuple(books)
@@ -90,13 +90,13 @@ class Files:
                 )
         return [book for book in listed if kept[book.identity] is book]
 
-    def _book(self, found: "_Found", *, trust: Trust) -> Lorebook:
+    def _book(self, found: "_Found", *, grants: Grants = ALL_GRANTS) -> Lorebook:
         label = self._free(found.label or "book")
         return read_book(
             found.data,
             label=label,
             attach=found.attach,
-            trust=trust,
+            grants=grants,
             revision=found.revision,
             absent=self.absent,
         )

@@ -18,16 +18,17 @@ from evennia_ai.lorebook.conditions import Fact, Facts
 from evennia_ai.lorebook.decorators import NO_ICONS
 from evennia_ai.lorebook.foreign import check_plain
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
-from evennia_ai.prompt.components import PromptComponent, Trust
+from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.prompt.errors import FormatError, NotYetError
 from evennia_ai.prompt.expansion import LAYOUTS, Layout
+from evennia_ai.prompt.grants import ALL_GRANTS, ALLOWS, NO_GRANTS, Grants
 from evennia_ai.prompt.messages import ROLES, TEXT_ROLES, Message, pending, said
 from evennia_ai.prompt.notes import AuthorsNote
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter, ratio_counter
 from evennia_ai.scenario.components import read_components
 from evennia_ai.scenario.documents import read_document
 from evennia_ai.scenario.files import Files
-from evennia_ai.scenario.tables import KIND, Table, brief, text_at, wrong
+from evennia_ai.scenario.tables import KIND, Table, brief, one_of, text_at, wrong
 
 KEYS: Final = (
     *("card", "lorebooks", "components", "notes", "dynamic_context", "persona"),
@@ -36,9 +37,10 @@ KEYS: Final = (
 SETTINGS: Final = (
     *("user", "user_icon", "layout", "context_tokens", "reply_tokens", "tokenizer", "seed"),
     *("greeting", "greeting_index", "group", "language", "system_prompt"),
-    *("post_history_instructions", "card_system_prompt", "card_trust", "facts", "lore"),
+    *("post_history_instructions", "card_system_prompt", "card_trust", "card_grants"),
+    *("facts", "lore"),
 )
-CARD_TRUSTS: Final[tuple[Trust, ...]] = ("author", "imported")
+CARD_TRUSTS: Final = ("author", "imported")
 _RATIO: Final = re.compile(r"chars/([0-9]{1,4}(?:\.[0-9]{1,6})?)")
 
 
@@ -58,7 +60,7 @@ class Settings:
     system_prompt: str
     post_history_instructions: str
     card_system_prompt: str
-    card_trust: Trust
+    card_grants: Grants
     facts: Facts
     lore: ActivationRules
 
@@ -105,7 +107,7 @@ def read_scenario(data: object, *, folder: Path | None = None) -> Scenario:
     settings = _settings(table)
     files = Files(
         folder or Path.cwd(),
-        card_trust=settings.card_trust,
+        card_grants=settings.card_grants,
         absent={} if settings.lore.user_icon is not None else NO_ICONS,
     )
     card = files.card(table.data["card"]) if table.has("card") else None
@@ -152,7 +154,7 @@ def _settings(table: Table) -> Settings:
         system_prompt=settings.text("system_prompt", ""),
         post_history_instructions=settings.text("post_history_instructions", ""),
         card_system_prompt=settings.text("card_system_prompt", ""),
-        card_trust=settings.choice("card_trust", CARD_TRUSTS, "author"),
+        card_grants=_grants(settings),
         facts=_facts(settings),
         lore=replace(
             _lore(settings),
@@ -160,6 +162,15 @@ def _settings(table: Table) -> Settings:
             user_icon=settings.text_or_none("user_icon") or None,
         ),
     )
+
+
+def _grants(settings: Table) -> Grants:
+    """What the card may do: everything where the author vouches for it, else what is granted."""
+    vouched = settings.choice("card_trust", CARD_TRUSTS, "author") == "author"
+    if not settings.has("card_grants"):
+        return ALL_GRANTS if vouched else NO_GRANTS
+    rows = settings.rows("card_grants")
+    return frozenset(one_of(path, text_at(path, row), tuple(ALLOWS)) for path, row in rows)
 
 
 def _facts(settings: Table) -> Facts:

@@ -132,7 +132,7 @@ def _plugged(scenario: Scenario) -> Sequence[PromptComponent]:
     if scenario.card is not None:
         plugged += card_components(
             scenario.card,
-            trust=settings.card_trust,
+            grants=settings.card_grants,
             default_system_prompt=settings.card_system_prompt,
             default_post_history=settings.post_history_instructions,
         )

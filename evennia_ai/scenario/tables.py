@@ -76,11 +76,7 @@ class Table:
         """One of `choices`; without a default the key must be there."""
         if default is not None and key not in self.data:
             return default
-        value = self.text(key)
-        for choice in choices:
-            if value == choice:
-                return choice
-        raise wrong(self.at(key), value, "one of " + ", ".join(choices))
+        return one_of(self.at(key), self.text(key), choices)
 
     def rows(self, key: str) -> list[tuple[str, Any]]:
         """The items of a list, each with its path; none where there is no list."""
@@ -90,6 +86,14 @@ class Table:
         if not isinstance(value, list):
             raise wrong(self.at(key), value, "a list")
         return [(f"{self.at(key)}[{index}]", item) for index, item in enumerate(value)]
+
+
+def one_of(path: str, value: str, choices: Sequence[Choice]) -> Choice:
+    """`value`, which must be one of `choices`."""
+    for choice in choices:
+        if value == choice:
+            return choice
+    raise wrong(path, value, "one of " + ", ".join(choices))
 
 
 def text_at(path: str, value: object) -> str:

@@ -6,6 +6,7 @@ from typing import Final
 
 from evennia_ai import models
 from evennia_ai.prompt.errors import ComponentValueError
+from evennia_ai.prompt.grants import ALL_GRANTS, Grants
 from evennia_ai.store.errors import NotStoredError
 from evennia_ai.store.snapshots import Snapshots
 from evennia_ai.store.sources import checked_source
@@ -14,12 +15,13 @@ from evennia_ai.store.state import CARDS, changing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredCard:
-    """A card as it was given: `source` is the file's own JSON text."""
+    """A card as it was given: `source` is the file's own JSON text, `grants` what it may do."""
 
     name: str
     source: str
     sha256: str
     revision: int
+    grants: Grants = ALL_GRANTS
 
 
 def save_card(name: str, source: str, *, by: str) -> StoredCard:

@@ -8,8 +8,8 @@ from evennia_ai.cards.reading import read_card
 from evennia_ai.compose import ComposeRules, Inputs, compose
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.prompt.budget import BudgetRules
-from evennia_ai.prompt.components import Trust
 from evennia_ai.prompt.expansion import ComponentSet
+from evennia_ai.prompt.grants import ALL_GRANTS, Grants
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, said
 from evennia_ai.prompt.prompt import Prompt
@@ -52,16 +52,16 @@ def messages_of(*lines: str) -> list[Message]:
 def prompt_of(
     card: Card,
     *lines: str,
-    trust: Trust = "author",
+    grants: Grants = ALL_GRANTS,
     user: str = "Anna",
     **defaults: Any,
 ) -> Prompt:
     """The whole prompt a card gives in the classic layout, nothing of a game in it."""
-    book = character_book(card, trust=trust)
+    book = character_book(card, grants=grants)
     rules = ActivationRules(budget_percent=100, match_whole_words=False)
     return compose(
         Inputs(
-            components=ComponentSet(with_statics(card_components(card, trust=trust, **defaults))),
+            components=ComponentSet(with_statics(card_components(card, grants=grants, **defaults))),
             rules=ComposeRules(
                 budget=BudgetRules(limit_tokens=100_000), layout="classic", lore=rules
             ),

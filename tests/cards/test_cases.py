@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
+from evennia_ai.prompt.grants import ALL_GRANTS
 from tests.cards.builders import lore, prompt_of, shown, with_lore
 
 CASES = [
@@ -27,7 +28,7 @@ def test_case(case: dict[str, Any]):
     prompt = prompt_of(
         card,
         *given.get("history", []),
-        trust=given.get("trust", "author"),
+        grants=frozenset(given.get("grants", ALL_GRANTS)),
         **given.get("defaults", {}),
     )
     if "history" in expect:

@@ -11,6 +11,7 @@ from evennia_ai.cards.components import (
     with_original,
 )
 from evennia_ai.prompt.components import MAX_DEPTH, PLUGGABLE_IDS, STATIC_IDS
+from evennia_ai.prompt.grants import ALL_GRANTS, NO_GRANTS
 from tests.cards.builders import a_card, lore, prompt_of, shown, with_lore
 
 FULL = {
@@ -27,13 +28,13 @@ FULL = {
 
 
 def test_fields_stand_at_their_registry_ids_and_empty_ones_are_left_out():
-    made = card_components(a_card(**FULL), trust="builder")
+    made = card_components(a_card(**FULL))
     assert {c.key: c.id for c in made} == {
         key: PLUGGABLE_IDS[key]
         for key in PLUGGABLE_IDS
         if key not in ("world_info_before", "world_info_after", "persona_description")
     }
-    assert [c.key for c in card_components(a_card(), trust="builder")] == ["char_description"]
+    assert [c.key for c in card_components(a_card())] == ["char_description"]
 
 
 def test_creator_version_tags_and_notes_are_never_in_a_prompt():
@@ -42,10 +43,10 @@ def test_creator_version_tags_and_notes_are_never_in_a_prompt():
 
 def test_no_logic_of_a_card_ever_runs_whoever_vouches():
     text = "{% for i in range(9) %}x{% endfor %} {{ 7 * 7 }} {{user.__class__}}"
-    for trust in ("author", "builder", "imported"):
-        prompt = prompt_of(a_card(description=text), trust=trust)
+    for grants in (ALL_GRANTS, NO_GRANTS):
+        prompt = prompt_of(a_card(description=text), grants=grants)
         assert shown(prompt)[0].endswith(text)
-        assert all(c.trust == "imported" for c in card_components(a_card(**FULL), trust=trust))
+        assert all(c.trust == "imported" for c in card_components(a_card(**FULL), grants=grants))
 
 
 @pytest.mark.req("S3-10")
@@ -56,10 +57,10 @@ def test_post_history_instructions_stand_after_the_history():
 
 @pytest.mark.req("S3-10")
 def test_post_history_instructions_of_an_unapproved_card_are_injected_at_depth_0():
-    made = card_components(a_card(post_history_instructions="Be brief."), trust="imported")
+    made = card_components(a_card(post_history_instructions="Be brief."), grants=NO_GRANTS)
     [own] = [c for c in made if c.key == "post_history_instructions"]
     assert (own.placement, own.injection_depth, own.role) == ("history", 0, "user")
-    prompt = prompt_of(a_card(post_history_instructions="Be brief."), "user: hi", trust="imported")
+    prompt = prompt_of(a_card(post_history_instructions="Be brief."), "user: hi", grants=NO_GRANTS)
     assert shown(prompt)[-2:] == ["user: hi", "+user: Be brief."]
 
 
@@ -79,7 +80,7 @@ def test_post_history_instructions_of_an_unapproved_card_are_injected_at_depth_0
 )
 def test_the_depth_of_a_depth_prompt_is_read_as_files_have_it(written, depth):
     extensions = {"depth_prompt": {"prompt": "Note.", "depth": written}}
-    made = card_components(a_card(extensions=extensions), trust="builder")
+    made = card_components(a_card(extensions=extensions))
     [note] = [c for c in made if c.key == "card_depth_prompt"]
     assert (note.injection_depth, note.placement, note.role) == (depth, "history", "system")
 
@@ -88,9 +89,7 @@ def test_the_depth_of_a_depth_prompt_is_read_as_files_have_it(written, depth):
     "found", [None, "x", {}, {"prompt": None}, {"prompt": ["x"]}, {"prompt": " "}]
 )
 def test_no_depth_prompt_where_there_is_no_text(found):
-    keys = [
-        c.key for c in card_components(a_card(extensions={"depth_prompt": found}), trust="builder")
-    ]
+    keys = [c.key for c in card_components(a_card(extensions={"depth_prompt": found}))]
     assert "card_depth_prompt" not in keys
 
 
@@ -111,25 +110,25 @@ def test_original_stands_once_for_the_default(text, default, whole):
     assert with_original(text, default) == whole
 
 
-def test_an_unapproved_card_is_told_about():
+def test_what_a_card_has_no_grant_for_is_told():
     card = a_card(system_prompt="Obey.")
-    assert containment_notices(card, trust="builder") == ()
-    assert containment_notices(card, trust="imported") == (
-        "nobody approved this card: its texts stand at the top of the history, as a user's",
-        "nobody approved this card: its system_prompt is left out",
+    assert containment_notices(card, grants=ALL_GRANTS) == ()
+    assert containment_notices(card, grants=NO_GRANTS) == (
+        "the card has no grant for fields: they stand at the top of the history, as a user's",
+        "the card has no grant for its system_prompt: it is left out",
     )
 
 
 def test_the_card_s_book_is_attached_to_the_character_under_its_own_name():
-    book = character_book(with_lore(lore("L.")), trust="builder", revision=3)
+    book = character_book(with_lore(lore("L.")), revision=3)
     assert book is not None
     assert (book.label, book.attach, book.revision) == ("Marta", "character", 3)
     named = character_book(
-        a_card(character_book={"name": "Lamps", "entries": []}), trust="imported"
+        a_card(character_book={"name": "Lamps", "entries": []}), grants=NO_GRANTS
     )
     assert named is not None
-    assert (named.label, named.trust) == ("Lamps", "imported")
-    assert character_book(a_card(), trust="builder") is None
+    assert (named.label, named.grants) == ("Lamps", NO_GRANTS)
+    assert character_book(a_card()) is None
 
 
 TEXT = st.text(max_size=40) | st.sampled_from(
@@ -164,13 +163,13 @@ def test_an_unapproved_card_never_leaves_the_history_band_and_never_speaks_as_sy
         extensions={"depth_prompt": {"prompt": "Note.", "depth": depth, "role": "system"}},
         **fields,
     )
-    prompt = prompt_of(card, *lines, trust="imported")
+    prompt = prompt_of(card, *lines, grants=NO_GRANTS)
     assert all(m.block == "history" for m in prompt.messages)
     assert all(m.role == "user" for m in prompt.messages if m.injected)
     assert [f"{m.role}: {m.content}" for m in prompt.messages if not m.injected] == lines
 
 
 def test_card_components_stay_off_the_ids_of_static_ones():
-    made = card_components(a_card(**FULL), trust="imported", default_post_history="D")
+    made = card_components(a_card(**FULL), grants=NO_GRANTS, default_post_history="D")
     assert not {c.id for c in made} & set(STATIC_IDS.values())
     assert len({c.key for c in made}) == len(made)

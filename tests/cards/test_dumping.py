@@ -497,7 +497,7 @@ def test_whatever_a_card_holds_its_export_is_the_same_card_or_refused(book, fiel
     assert v3_of(load_card(made[0]).card, modified_at=NOW) == wanted
     assert card_in_chunk(dump_card(found, "png", with_v2=True, modified_at=NOW), "chara")
     again = load_card(made[0]).card
-    books = [character_book(card, trust="builder") for card in (found.card, again)]
+    books = [character_book(card) for card in (found.card, again)]
     then, now = ([_told(entry) for entry in book.entries] if book else [] for book in books)
     assert now == then
 

@@ -12,6 +12,7 @@ from evennia_ai.cards.card import DEFAULT_ASSETS, Asset
 from evennia_ai.cards.components import card_components
 from evennia_ai.cards.reading import V1_FIELDS, card_from_bytes, card_from_text, read_card
 from evennia_ai.prompt.errors import FormatError, NotYetError
+from evennia_ai.prompt.grants import NO_GRANTS
 from tests.cards.builders import a_card, card_data
 
 
@@ -114,7 +115,7 @@ def test_what_is_as_it_should_be_is_read_without_a_notice(fields):
 
 def test_null_texts_are_empty_and_never_the_word():
     texts = dict.fromkeys(["personality", "scenario", "mes_example", "system_prompt"])
-    contents = [c.content for c in card_components(a_card(**texts), trust="author")]
+    contents = [c.content for c in card_components(a_card(**texts))]
     assert contents == ["Marta keeps the lamp."]
 
 
@@ -256,7 +257,7 @@ def test_whatever_the_data_holds_it_is_read_or_refused_in_one_line(fields):
         assert "\n" not in error.message
     else:
         assert card.name == card.name.strip()
-        card_components(card, trust="imported")
+        card_components(card, grants=NO_GRANTS)
 
 
 @given(st.text())

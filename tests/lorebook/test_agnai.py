@@ -35,7 +35,7 @@ def read(**fields):
 
 def wakes(keyword, line, *, beside=()):
     book = as_v3(a_memory_book(a_memory(keywords=[keyword, *beside])))
-    return bool(texts(awake(read_book(book, trust="author"), scan=a_scan(event=line))))
+    return bool(texts(awake(read_book(book), scan=a_scan(event=line))))
 
 
 def test_an_entry_says_in_v3_what_it_said():
@@ -225,7 +225,7 @@ def test_whatever_a_book_holds_it_is_translated_or_refused_in_one_line(fields, k
 @given(st.lists(st.text(max_size=8), max_size=4), st.text(max_size=20))
 def test_no_keyword_makes_a_pattern_that_is_none(keywords, line):
     book = as_v3(a_memory_book(a_memory(keywords=[*keywords, "x*"])))
-    result = awake(read_book(book, trust="author"), scan=a_scan(event=line))
+    result = awake(read_book(book), scan=a_scan(event=line))
     assert all("is no regular expression" not in verdict.reason for verdict in result.verdicts)
 
 

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.prompt.grants import NO_GRANTS
 from tests.lorebook.builders import a_book, a_scan, a_world_entry, an_entry, awake, reasons, texts
 
 COIN = a_scan("user: coin")
@@ -67,7 +68,7 @@ def test_a_budget_that_is_full_stops_only_those_who_share_it():
 def test_of_a_book_that_nobody_approved_the_smaller_budget_counts():
     entries = [an_entry(f"{number} two") for number in range(3)]
     for own, rules in ((4, 100), (100, 4)):
-        book = a_book(*entries, trust="imported", token_budget=own)
+        book = a_book(*entries, grants=NO_GRANTS, token_budget=own)
         result = awake(book, rules=ActivationRules(budget_tokens=rules))
         assert texts(result) == ["0 two", "1 two"]
 

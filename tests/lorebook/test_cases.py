@@ -22,6 +22,7 @@ from evennia_ai.lorebook.books import Lorebook, read_book
 from evennia_ai.lorebook.rules import read_rules
 from evennia_ai.lorebook.timers import NO_STATE, Clock
 from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.grants import ALL_GRANTS
 from tests.lorebook.builders import a_scan, reasons
 from tests.lorebook.turns import NO_FACTS, a_turn
 
@@ -92,7 +93,7 @@ def _books(given: dict[str, Any]) -> list[Lorebook]:
             _whole(row["book"]),
             label=row.get("label", "book"),
             attach=row.get("attach", "global"),
-            trust=row.get("trust", "builder"),
+            grants=frozenset(row.get("grants", ALL_GRANTS)),
         )
         for row in rows
     ]

@@ -5,6 +5,7 @@ import pytest
 from evennia_ai.lorebook.activation import Scan, activate
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.timers import NO_STATE, Clock
+from evennia_ai.prompt.grants import NO_GRANTS
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import pending
 from tests.lorebook.builders import (
@@ -169,7 +170,7 @@ def test_what_ignores_the_budget_does_so_in_books_that_somebody_approved():
     entry = an_app_entry("one two three", ignore_budget=True)
     none_left = ActivationRules(budget_tokens=0)
     assert texts(turn(a_book(entry), "coin", rules=none_left)) == ["one two three"]
-    assert texts(turn(a_book(entry, trust="imported"), "coin", rules=none_left)) == []
+    assert texts(turn(a_book(entry, grants=NO_GRANTS), "coin", rules=none_left)) == []
 
 
 def test_where_several_speak_what_one_of_them_wakes_takes_a_share_and_no_more():

@@ -15,6 +15,7 @@ from evennia_ai.lorebook.lints import lints
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.lorebook.timers import LoreState, Spell
 from evennia_ai.prompt.errors import FormatError
+from evennia_ai.prompt.grants import ALL_GRANTS, NO_GRANTS
 from tests.lorebook.builders import a_book, a_scan, a_world_entry, an_entry, awake, reasons, texts
 from tests.lorebook.turns import a_turn
 
@@ -192,10 +193,10 @@ def test_ten_thousand_entries_whose_keys_are_all_the_same_word_are_bounded():
 
 @PRESETS
 @pytest.mark.parametrize("pattern", PATTERNS)
-@pytest.mark.parametrize("trust", ["builder", "imported"])
-def test_a_catastrophic_pattern_is_stopped_and_has_a_verdict(preset, pattern, trust):
+@pytest.mark.parametrize("grants", [ALL_GRANTS, NO_GRANTS])
+def test_a_catastrophic_pattern_is_stopped_and_has_a_verdict(preset, pattern, grants):
     text = "a" * 5000 + "x" * 5000 + "!"
-    book = a_book(an_entry(keys=[f"/{pattern}/"], use_regex=True), trust=trust)
+    book = a_book(an_entry(keys=[f"/{pattern}/"], use_regex=True), grants=grants)
     with within(5):
         for turn in range(3):
             result = awake(book, scan=a_scan(f"user: {text}{turn}"), rules=rules_of(preset))

@@ -3,6 +3,7 @@
 import pytest
 
 from evennia_ai.compose import compose
+from evennia_ai.prompt.grants import ALL_GRANTS, NO_GRANTS
 from evennia_ai.prompt.notes import AuthorsNote
 from tests.lorebook.builders import a_book, an_entry
 from tests.prompt.builders import (
@@ -40,8 +41,8 @@ def last_verdict(prompt, item):
     return verdicts_of(prompt, item)[-1]
 
 
-def composed(*entries, components=(), trust="builder", **options):
-    return the_prompt(components, books=(a_book(*entries, trust=trust),), **options)
+def composed(*entries, components=(), grants=ALL_GRANTS, **options):
+    return the_prompt(components, books=(a_book(*entries, grants=grants),), **options)
 
 
 @LAYOUTS
@@ -242,7 +243,7 @@ def test_depth_entries_are_messages_of_their_own_with_roles_and_order():
 def test_lore_that_nobody_approved_is_a_user_s_message_at_the_top_of_the_history():
     prompt = composed(
         lore("found", position=0),
-        trust="imported",
+        grants=NO_GRANTS,
         components=[a_component()],
         history=a_history(1),
     )

@@ -78,7 +78,7 @@ def test_a_forced_entry_is_constant_even_with_patterns():
 
 def test_a_key_is_a_whole_word_in_any_case_or_a_pattern_by_its_form():
     entry = a_novel_entry(keys=["ferry", "/sh?ips?/i"])
-    book = read_book(as_v3(a_novel_book(entry)), trust="author")
+    book = read_book(as_v3(a_novel_book(entry)))
     assert book.entries[0].patterns == "by_form"
     for line in ("the FERRY!", "two Ships"):
         assert texts(awake(book, scan=a_scan(event=line))) == ["The ferry sails at dusk."]

@@ -8,6 +8,7 @@ from evennia_ai.lorebook.entries import Anchor
 from evennia_ai.lorebook.places import in_output_order, outlets_of
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.prompt.components import MAX_DEPTH
+from evennia_ai.prompt.grants import NO_GRANTS
 from tests.lorebook.builders import a_book, an_entry, awake
 
 CODES = ("before", "after", "note_top", "note_bottom", "depth", "examples_before", "examples_after")
@@ -45,18 +46,41 @@ def test_an_outlet_and_an_anchor_come_with_their_names():
     "entry",
     [
         placed(position=0, role=0),
-        placed("@@depth 0\n@@role assistant\nObey."),
-        placed("@@reverse_depth 3\nObey."),
         placed(position=2),
         placed(position=5),
         placed(position=7, outlet_name="tides"),
         ours(anchor={"component": "system_prompt", "side": "before"}),
     ],
 )
-def test_what_nobody_approved_stands_at_the_top_of_the_history_as_a_user_s(entry):
-    [contained] = awake(a_book(entry, trust="imported")).entries
+def test_a_place_outside_the_history_without_the_grant_is_the_top_of_the_history(entry):
+    [contained] = awake(a_book(entry, grants=NO_GRANTS)).entries
     assert (contained.position, contained.depth, contained.role) == ("depth", MAX_DEPTH, "user")
     assert (contained.from_oldest, contained.outlet, contained.anchor) == (False, "", None)
+
+
+def test_an_entry_by_depth_keeps_its_depth_without_grants_and_is_a_user_s():
+    newest, oldest = awake(
+        a_book(
+            placed("@@depth 0\n@@role assistant\nObey."),
+            placed("@@reverse_depth 3\nObey."),
+            grants=NO_GRANTS,
+        )
+    ).entries
+    assert (newest.depth, newest.from_oldest, newest.role) == (0, False, "user")
+    assert (oldest.depth, oldest.from_oldest, oldest.role) == (3, True, "user")
+
+
+@pytest.mark.parametrize(
+    ("grants", "stands"),
+    [
+        ({"positions"}, ("before", "user")),
+        ({"roles"}, ("depth", "system")),
+        ({"positions", "roles"}, ("before", "system")),
+    ],
+)
+def test_each_grant_gives_its_own_thing_and_no_other(grants, stands):
+    [entry] = awake(a_book(placed(position=0, role=0), grants=frozenset(grants))).entries
+    assert (entry.position, entry.role) == stands
 
 
 def test_low_orders_come_out_first_and_equals_as_they_stand_in_their_books():

@@ -17,7 +17,7 @@ DICE = Dice(turn="0", conversation="0")
 
 def sources_of(**fields: Any) -> dict[str, str]:
     card = read_card(a_card(**fields))
-    made = Sources(card_components(card, trust="author"), card)
+    made = Sources(card_components(card), card)
     return dict(made.expanded({"user": "Anna", "char": "Tilda"}, DICE))
 
 

@@ -68,7 +68,7 @@ def test_a_shared_lorebook_is_read_without_a_refused_entry(path: Path) -> None:
 
 
 def assert_nothing_is_refused(book: Mapping[str, Any]) -> None:
-    entries = read_book(book, label="book", attach="global", trust="builder", revision=1).entries
+    entries = read_book(book, label="book", attach="global", revision=1).entries
     assert entries
     assert [entry.name for entry in entries if entry.refused] == []
 

@@ -145,7 +145,7 @@ def _texts(card: Card) -> Iterator[str]:
 
 def _injections(card: Card) -> Iterator[str]:
     """What of the card's own texts goes into the conversation by depth."""
-    for component in card_components(card, trust="builder"):
+    for component in card_components(card):
         if component.placement == "history":
             yield f"  {component.key}: depth {component.injection_depth}, role {component.role}"
 
@@ -153,7 +153,7 @@ def _injections(card: Card) -> Iterator[str]:
 def _lore(card: Card) -> Iterator[str]:
     """The card's book: how many entries, which go in by depth, which cannot be used."""
     try:
-        book = character_book(card, trust="builder")
+        book = character_book(card)
     except FormatError as error:
         yield f"  note: its lorebook will be left out: {error}"
         return
