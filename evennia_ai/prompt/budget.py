@@ -2,8 +2,9 @@
 
 Admission goes by tier (required, reserved, flexible with constants, matched lore), inside a tier
 by priority; a piece that does not fit is skipped and the next is tried. History fills the rest
-from the newest; dialogue examples yield before any history does. When history is full it is cut
-to a share of its room and the cut is remembered, so that prompts keep their prefix for a while.
+from the newest; dialogue examples yield before any history does, block by block from the last.
+When history is full it is cut to a share of its room and the cut is remembered, so that prompts
+keep their prefix for a while.
 """
 
 import re
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from evennia_ai.prompt.errors import BudgetError
+from evennia_ai.prompt.examples import block_tokens, leading_blocks
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.pieces import Piece, Tier, make_piece
 from evennia_ai.prompt.tokens import TokenCounter
@@ -238,22 +240,36 @@ def _admit_yielding(
 ) -> None:
     """Dialogue examples: only what room the history leaves, nothing where history itself is cut."""
     steady = [*admitted.kept]
-    answers: list[tuple[Piece, Verdict | None]] = []  # each piece, and why it is not kept
+    answers: list[tuple[Piece, Verdict | None]] = []  # each piece, and what of it gave way
     for piece in sorted(yielding, key=lambda p: (-p.claim.priority, p.rank)):
         opening = _opening(piece, admitted, counter)
-        needed = piece.tokens + opening
-        refused = None
-        if needed <= room:
-            room -= needed
-            _take(piece, admitted, opening)
-        else:
-            reason = f"gives way to the history: needs {needed} tokens, {room} were left"
-            refused = replace(_dropped(piece, room), reason=reason)
-        answers.append((piece, refused))
-    if admitted.judged is None and all(refused is None for _, refused in answers):
+        kept = leading_blocks(piece, room - opening, counter=counter)
+        gave_way = None
+        if kept is not piece:
+            gave_way = _gave_way(piece, kept, room, opening=opening, counter=counter)
+        answers.append((piece, gave_way))
+        if kept is not None:
+            room -= kept.tokens + opening
+            _take(kept, admitted, opening)
+    if admitted.judged is None and all(gave_way is None for _, gave_way in answers):
         return
     judged = [p.fits() for p in steady] if admitted.judged is None else admitted.judged
-    admitted.judged = [*judged, *(refused or piece.fits() for piece, refused in answers)]
+    admitted.judged = [*judged, *(gave_way or piece.fits() for piece, gave_way in answers)]
+
+
+def _gave_way(
+    piece: Piece, kept: Piece | None, room: int, *, opening: int, counter: TokenCounter
+) -> Verdict:
+    """The verdict on a piece that yields and is `kept` in part or not at all, with the reason."""
+    stay = 0 if kept is None else kept.blocks
+    needed = opening + block_tokens(piece, stay + 1, counter=counter)
+    short = f"{needed} tokens, {room} were left"
+    if kept is None:
+        needs = "needs" if piece.blocks == 1 else f"the first of {piece.blocks} blocks needs"
+        return replace(_dropped(piece, room), reason=f"gives way to the history: {needs} {short}")
+    partly = f"kept {stay} of {piece.blocks} blocks, the rest gives way to the history"
+    note = f"; {kept.note}" if kept.note else ""
+    return replace(kept.fits(), reason=f"{partly}: {stay + 1} need {short}{note}")
 
 
 def _history_verdict(history: History, first: int, tokens: int) -> Verdict:

@@ -10,6 +10,7 @@ from typing import Final, Literal, NamedTuple
 from evennia_ai.prompt.components import HISTORY_ID, PLUGGABLE_IDS, PromptComponent
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.errors import TemplateError
+from evennia_ai.prompt.examples import block_breaks
 from evennia_ai.prompt.pieces import DYNAMIC, Claim, Joint, Piece, Tier, make_piece
 from evennia_ai.prompt.template import Template, compile_template
 from evennia_ai.prompt.tokens import TokenCounter
@@ -18,7 +19,7 @@ from evennia_ai.prompt.trace import Verdict
 Layout = Literal["cache", "classic"]
 LAYOUTS: Final[tuple[Layout, ...]] = ("cache", "classic")
 
-# Components whose texts yield before any history does.
+# Components whose texts yield before any history does, block by block.
 _YIELDING = frozenset({"dialogue_examples"})
 # Components that stand for a place: several texts share their message.
 _LORE_JOINTS = ("world_info_before", "world_info_after")
@@ -174,11 +175,13 @@ class CompiledComponent:
         if not text.strip():
             return self._no("empty")
         unknown = template.unknown(values)
+        claim = self._claims[layout]
         return make_piece(
             text,
-            self._claims[layout],
+            claim,
             counter=counter,
             note=f"left as written: {', '.join(unknown)}" if unknown else "",
+            breaks=self._breaks(text, values) if claim.tier is Tier.YIELDING else (),
         )
 
     def unsettles(self, layout: Layout) -> bool:
@@ -188,6 +191,10 @@ class CompiledComponent:
         moves = _moves_behind_history(component, layout)
         differs = self.template is not None and self.template.differs_by_turn
         return component.enabled and stands_before and not moves and differs
+
+    def _breaks(self, text: str, values: Mapping[str, str]) -> tuple[int, ...]:
+        names = self.template.names if self.template else ()
+        return block_breaks(text, filled_in=(values[name] for name in names if name in values))
 
     def _no(self, reason: str) -> Verdict:
         return Verdict(stage="expand", item=self.origin, kept=False, reason=reason)

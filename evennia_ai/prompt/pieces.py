@@ -73,7 +73,8 @@ class Claim:
 class Piece(NamedTuple):
     """One expanded text with its claim, its message and its cost.
 
-    `note` joins the reason of its verdict; `cause` is what brought it here.
+    `note` joins the reason of its verdict; `cause` is what brought it here. `breaks` are the
+    offsets at which a text that yields may end: where its blocks after the first one begin.
     """
 
     claim: Claim
@@ -82,6 +83,12 @@ class Piece(NamedTuple):
     rank: Rank
     note: str = ""
     cause: str | None = None
+    breaks: tuple[int, ...] = ()
+
+    @property
+    def blocks(self) -> int:
+        """How many parts it has that are kept or left out whole."""
+        return len(self.breaks) + 1
 
     def fits(self) -> Verdict:
         """The budget's verdict when it is kept; worked out when somebody asks."""
@@ -103,6 +110,7 @@ def make_piece(
     content_tokens: int | None = None,
     note: str = "",
     cause: str | None = None,
+    breaks: tuple[int, ...] = (),
 ) -> Piece:
     """`text` as a piece with its message, counted with `counter` where its tokens are not known.
 
@@ -120,4 +128,4 @@ def make_piece(
     if content_tokens is None:
         content_tokens = counter.count(text)
     tokens = content_tokens + (counter.per_separator if claim.joint else counter.per_message)
-    return Piece(claim, message, tokens, claim.rank, note, cause)
+    return Piece(claim, message, tokens, claim.rank, note, cause, breaks)

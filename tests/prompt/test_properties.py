@@ -54,6 +54,7 @@ def component_lists(draw: st.DrawFn) -> list[PromptComponent]:
 
 
 LAYOUTS = st.sampled_from(["cache", "classic"])
+EXAMPLES = "Examples of talk.\n<START>\nWhere is the rope?\n<START>\nThe tide is in."
 
 
 def band(prompt: Prompt) -> tuple[int, int]:
@@ -116,7 +117,7 @@ def test_kept_tokens_never_exceed_the_limit(
     facts: list[str],
 ) -> None:
     inputs = the_inputs(
-        [*components, a_component("Examples of talk.", id=1060, key="dialogue_examples")],
+        [*components, a_component(EXAMPLES, id=1060, key="dialogue_examples")],
         history=a_history(length),
         limit=limit,
         keep_percent=keep,
