@@ -13,9 +13,8 @@ from typing import Final
 from evennia_ai.prompt.pieces import Piece, make_piece
 from evennia_ai.prompt.tokens import TokenCounter
 
-_MARKER: Final = re.compile("<START>", re.IGNORECASE | re.ASCII)
 # Markers with nothing between them begin one block together.
-_MARKERS: Final = re.compile(rf"(?:(?ai:{_MARKER.pattern})\s*)+")
+_MARKERS: Final = re.compile(r"(?:(?ai:<START>)\s*)+")
 
 
 def block_breaks(text: str, *, filled_in: Iterable[str] = ()) -> tuple[int, ...]:
@@ -24,7 +23,7 @@ def block_breaks(text: str, *, filled_in: Iterable[str] = ()) -> tuple[int, ...]
     None where a value that was filled in has a marker of its own: what a player is called is no
     markup, and in the text nobody can tell whose marker it is.
     """
-    if any(map(_MARKER.search, filled_in)):
+    if any(map(_MARKERS.search, filled_in)):
         return ()
     begin = len(text) - len(text.lstrip())
     runs = _MARKERS.finditer(text)

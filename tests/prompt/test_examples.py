@@ -157,7 +157,7 @@ def test_blocks_leave_inside_the_history_as_they_do_at_their_id() -> None:
 
 def test_blocks_in_a_message_that_texts_share_pay_for_it_only_if_they_open_it() -> None:
     shared = examples(THREE, volatile=True)
-    alone = the_prompt(shared, limit=3 + 4 + 2 + 11)
+    alone = the_prompt(shared, limit=3 + 4 + 2 + 23 - 1)
     assert texts(alone) == ["<START>\none"]
     assert alone.tokens == sum(alone.by_origin.values()) == 20
     facts = (DynamicBlock(key="time", text="noon"),)
