@@ -328,6 +328,12 @@ def test_assets_beside_the_card_are_found_whatever_their_spelling():
     assert (archived.picture, archived.notices) == (SIGNATURE, ())
 
 
+def test_the_path_of_an_asset_counts_in_its_own_case():
+    assets = [an_asset("embeded://A.png"), an_asset("embeded://a.png", name="b")]
+    found = load_card(an_archive(card_data(assets=assets), {"a.png": b"a"}))
+    assert [asset.content for asset in found.assets] == [None, b"a"]
+
+
 def test_assets_in_chunks_of_a_picture_are_found_with_and_without_the_colon():
     assets = [an_asset("__asset:0"), an_asset("__asset:a/b.png", type="emotion", name="sad")]
     chunks = text("chara-ext-asset_:0", b"zero"), text("chara-ext-asset_a/b.png", b"sad")
@@ -371,6 +377,12 @@ def test_archives_and_pictures_inside_an_archive_are_never_opened():
     found = load_card(an_archive(CARD, {"inner.charx": inner, "x.png": a_picture(V2)}))
     assert found.raw == CARD
     assert found.members[0].content == inner
+
+
+def test_the_directory_of_an_archive_inside_says_nothing_of_the_outer_one():
+    inner = an_archive(V2, {"inner.png": b"inner"})
+    found = load_card(an_archive(CARD, [(a_member(filename="inner.charx"), inner)]))
+    assert (found.raw, [member.path for member in found.members]) == (CARD, ["inner.charx"])
 
 
 @pytest.mark.parametrize("member", ["spec_version", "x\x1b[2Jy"])

@@ -83,6 +83,7 @@ def test_gates_count_the_replies_that_were_left_behind_too():
 def test_the_greeting_of_the_conversation_opens_its_gate():
     book = a_book(an_entry("@@is_greeting 1\nLore."))
     assert texts(awake(book, rules=ActivationRules(greeting_index=1))) == ["Lore."]
+    assert texts(awake(book, rules=ActivationRules(greeting_index=None))) == ["Lore."]
     silent = awake(book, rules=ActivationRules(greeting_index=2))
     assert reasons(silent) == {"book#0": "- @@is_greeting 1: the greeting is 2"}
 

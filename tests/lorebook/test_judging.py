@@ -132,7 +132,7 @@ def test_an_event_that_nobody_heard_yet_is_no_reply():
 
 def test_a_forced_entry_is_awake_past_gates_timers_and_levels():
     entry = an_entry(
-        "@@activate\n@@activate_only_after 99\nA.",
+        "@@activate\n@@activate_only_after 99\n@@is_greeting 7\nA.",
         keys=[],
         extensions={"delay": 99, "delay_until_recursion": 5},
     )
