@@ -48,8 +48,27 @@ class ComponentRevisionAdmin(ReadOnlyAdmin):
     ordering = ("-changed_at",)
 
 
-@admin.register(models.Card, models.Lorebook)
-class SourceAdmin(ReadOnlyAdmin):
+@admin.register(models.Card)
+class CardAdmin(ReadOnlyAdmin):
+    list_display = ("name", "revision", "grants", "file")
+    search_fields = ("name",)
+
+
+@admin.register(models.CardFile)
+class CardFileAdmin(ReadOnlyAdmin):
+    list_display = ("sha256", "carrier")
+    exclude = ("content",)
+
+
+@admin.register(models.CardRevision)
+class CardRevisionAdmin(ReadOnlyAdmin):
+    list_display = ("name", "number", "action", "grants", "changed_by")
+    search_fields = ("name", "changed_by")
+    ordering = ("-changed_at",)
+
+
+@admin.register(models.Lorebook)
+class LorebookAdmin(ReadOnlyAdmin):
     list_display = ("name", "revision", "added_by", "sha256")
     search_fields = ("name",)
 

@@ -8,7 +8,7 @@ in the settings, the database, a log or the `repr` of anything.
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from functools import lru_cache
 from math import isfinite
@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.signals import setting_changed
 
+from evennia_ai.cards.limits import CardLimits
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.prompt.components import is_plain_int
 from evennia_ai.prompt.errors import EvenniaAIError, FormatError
@@ -60,6 +61,7 @@ class Conf:
     fallback_line: str
     card_folder: Path
     max_source_characters: int
+    card_limits: CardLimits
     lore: ActivationRules
     lore_facts: tuple[str, ...]
 
@@ -135,12 +137,40 @@ def _lore_rules(given: Any) -> ActivationRules:
     return read_rules({**_LORE, **given}, where=where)
 
 
-def _lore_problem(given: Any) -> str:
+def _card_limits(given: Any) -> CardLimits:
+    """The limits of cards with what the game sets; FormatError names what it cannot set."""
+    where = f"{PREFIX}CARD_LIMITS"
+    if not isinstance(given, Mapping):
+        raise FormatError("setting", f"{where}: must be a dictionary")
+    known = [field.name for field in fields(CardLimits)]
+    for name, value in given.items():
+        if name not in known:
+            near = get_close_matches(str(name), known, n=1)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            raise FormatError("setting", f"{where}: there is no limit {name!r}{meant}")
+        if not is_plain_int(value):
+            raise FormatError("setting", f"{where}.{name}: must be a whole number, not {value!r}")
     try:
-        _lore_rules(given)
+        return CardLimits(**given)
     except FormatError as error:
-        return error.message
-    return ""
+        raise FormatError("setting", f"{where}: {error.message}") from error
+
+
+def _problem_of(read: Callable[[Any], object]) -> Callable[[Any], str]:
+    """What `read` refuses a value for, "" where it does not."""
+
+    def problem(given: Any) -> str:
+        try:
+            read(given)
+        except FormatError as error:
+            return error.message
+        return ""
+
+    return problem
+
+
+_lore_problem: Final = _problem_of(_lore_rules)
+_limits_problem: Final = _problem_of(_card_limits)
 
 
 def _address(value: Any) -> bool:
@@ -287,6 +317,14 @@ _SETTINGS: Final = (
         wanted='a list of dotted paths of functions, such as ["world.facts.of_the_tide"]',
         accepts=_paths,
     ),
+    _Setting(
+        id="E021",
+        field="card_limits",
+        default={},
+        wanted='a dictionary of limits, such as {"file_bytes": 8388608}',
+        accepts=lambda value: not _limits_problem(value),
+        problem=_limits_problem,
+    ),
 )
 
 
@@ -303,6 +341,7 @@ def conf() -> Conf:
         card_folder=folder.absolute(),
         lore=_lore_rules(values.pop("lore")),
         lore_facts=tuple(values.pop("lore_facts")),
+        card_limits=_card_limits(values.pop("card_limits")),
         **values,
     )
 

@@ -88,32 +88,62 @@ class ComponentRevision(models.Model):
         return f"{self.key} {self.number} {self.action}"
 
 
-class Source(models.Model):
-    """A file of somebody's: its own JSON, to the letter."""
+class CardFile(models.Model):
+    """A card's file as it was given, byte for byte; never changed.
+
+    `source` is the JSON of the card in it, `carrier` what the file is: json, png, apng, charx.
+    """
+
+    sha256 = models.CharField(max_length=_SHA256, unique=True)
+    carrier = models.CharField(max_length=_KINDS)
+    content = models.BinaryField()
+    source = models.TextField()
+
+    def __str__(self) -> str:
+        return f"{self.carrier} {self.sha256[:12]}"
+
+
+class Card(models.Model):
+    """A character card that is in force; `grants` are the names of what it may do."""
 
     name = models.CharField(max_length=_NAME, unique=True)
-    source = models.TextField()
-    sha256 = models.CharField(max_length=_SHA256)
+    file = models.ForeignKey(CardFile, on_delete=models.PROTECT)
+    grants = models.TextField(default="", blank=True)
     revision = models.PositiveIntegerField(default=1)
-    added_by = models.CharField(max_length=_NAME)
-    added_at = models.FloatField()
-
-    class Meta:
-        abstract = True
 
     def __str__(self) -> str:
         return self.name
 
 
-class Card(Source):
-    """A character card."""
+class CardRevision(models.Model):
+    """One change of a card, or one import that waits; stays when the card is removed.
+
+    `file` and `grants` are those of the card after the change, of an import those it would have.
+    """
+
+    name = models.CharField(max_length=_NAME)
+    number = models.PositiveIntegerField()
+    action = models.CharField(max_length=_KINDS)
+    changed_by = models.CharField(max_length=_NAME)
+    changed_at = models.FloatField()
+    file = models.ForeignKey(CardFile, on_delete=models.PROTECT)
+    grants = models.TextField(default="", blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["name", "number"], name="evennia_ai_card_number")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.number} {self.action}"
 
 
 class CardAssignment(models.Model):
-    """Which card an NPC plays."""
+    """Which card an NPC plays; `greeting` opens its conversations, None where none does."""
 
     npc_ref = models.CharField(max_length=_REF, unique=True)
     card = models.ForeignKey(Card, on_delete=models.PROTECT)
+    greeting = models.PositiveIntegerField(null=True, blank=True)
     assigned_by = models.CharField(max_length=_NAME)
     assigned_at = models.FloatField()
 
@@ -121,15 +151,24 @@ class CardAssignment(models.Model):
         return f"{self.npc_ref}: {self.card_id}"
 
 
-class Lorebook(Source):
-    """A lorebook, and who may see and change it and its entries.
+class Lorebook(models.Model):
+    """A lorebook, its text to the letter, and who may see and change it and its entries.
 
     `locks` is an Evennia lock string, "" where there is none; `entry_locks` is JSON, such strings
     by the uid of the entry.
     """
 
+    name = models.CharField(max_length=_NAME, unique=True)
+    source = models.TextField()
+    sha256 = models.CharField(max_length=_SHA256)
+    revision = models.PositiveIntegerField(default=1)
+    added_by = models.CharField(max_length=_NAME)
+    added_at = models.FloatField()
     locks = models.TextField(default="", blank=True)
     entry_locks = models.TextField(default="{}", blank=True)
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class LorebookRevision(models.Model):

@@ -22,7 +22,7 @@ from evennia.utils.utils import class_from_module
 
 from evennia_ai.prompt.components import STATIC_IDS, PromptComponent, Scope
 from evennia_ai.prompt.errors import EvenniaAIError, UnknownComponentError
-from evennia_ai.store import cards, components, lorebooks, notes
+from evennia_ai.store import card_assignments, cards, components, lorebooks, notes
 from world.demo_content import (
     DEMO,
     Book,
@@ -235,9 +235,9 @@ def _make_card(person: Person) -> str:
 
 def _assign_card(person: Person) -> str:
     ref = str(_tagged(f"npc:{person.id}").id)
-    if cards.card_of(ref) is not None:
+    if card_assignments.card_of(ref) is not None:
         return ""
-    cards.assign(ref, person.card_name, by=BY)
+    card_assignments.assign(ref, person.card_name, by=BY)
     return f"card {person.card_name} for {person.key}"
 
 

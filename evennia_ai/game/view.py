@@ -28,7 +28,8 @@ from evennia_ai.prompt.errors import FormatError
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.notes import AuthorsNote, Notes
 from evennia_ai.prompt.registry import ComponentRegistry
-from evennia_ai.store.cards import StoredCard, card_of
+from evennia_ai.store.card_assignments import card_of
+from evennia_ai.store.cards import StoredCard
 from evennia_ai.store.components import registry
 from evennia_ai.store.lorebooks import StoredBook, books_for
 from evennia_ai.store.notes import StoredNote, notes_for

@@ -1,53 +1,132 @@
-"""Cards, and which NPC plays which."""
+"""Cards that are in force: what they are, what they were granted, and how they change.
 
-import time
+An import waits until somebody approves it, grant by grant; what an earlier file was granted is not
+carried over to another one. Every change is a revision, and a revision can be gone back to.
+"""
+
 from dataclasses import dataclass
 from typing import Final
 
 from evennia_ai import models
 from evennia_ai.prompt.errors import ComponentValueError
-from evennia_ai.prompt.grants import ALL_GRANTS, Grants
-from evennia_ai.store.errors import NotStoredError
+from evennia_ai.prompt.grants import ALL_GRANTS, NO_GRANTS, Grants
+from evennia_ai.store import card_revisions as log
+from evennia_ai.store.card_files import CardFile, json_file, kept_file
+from evennia_ai.store.card_revisions import Action
+from evennia_ai.store.errors import NotStoredError, StoreError
 from evennia_ai.store.snapshots import Snapshots
-from evennia_ai.store.sources import checked_source
 from evennia_ai.store.state import CARDS, changing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredCard:
-    """A card as it was given: `source` is the file's own JSON text, `grants` what it may do."""
+    """A card in force: the JSON text of the card, what it may do, and the hash of its file."""
 
     name: str
     source: str
     sha256: str
     revision: int
-    grants: Grants = ALL_GRANTS
+    grants: Grants
+    carrier: str = "json"
 
 
-def save_card(name: str, source: str, *, by: str) -> StoredCard:
-    """Store a card under `name`, in place of the one that has it.
+def import_card(name: str, file: CardFile, *, by: str) -> int | None:
+    """Let a file wait under `name` until it is approved or rejected; the number of the import.
 
-    The same text again changes nothing. FormatError: the text is no strict JSON object.
+    None where this very file is in force already and nothing waits. FormatError: the card's text
+    is no strict JSON object.
     """
     checked_name(name, what="card")
-    digest = checked_source(source, what=f"card '{name}'")
-    with changing(CARDS, f"saving card '{name}'"):
-        old = _load_card(name)
-        if old is not None and old.source == source:
-            return old
-        revision = old.revision + 1 if old else 1
-        models.Card.objects.update_or_create(
-            name=name,
-            defaults={
-                "source": source,
-                "sha256": digest,
-                "revision": revision,
-                "added_by": by,
-                "added_at": time.time(),
-            },
-        )
+    with changing(CARDS, f"importing card '{name}'"):
+        row = kept_file(file, what=f"card '{name}'")
+        card = models.Card.objects.filter(name=name).first()
+        if card is not None and card.file_id == row.id and not log.waiting(name):
+            return None
+        return log.record_card_revision(name, row, action="imported", grants=NO_GRANTS, by=by)
+
+
+def approve(name: str, number: int, *, grants: Grants, by: str) -> StoredCard:
+    """Put an import in force with these grants; it answers all imports that wait.
+
+    NotStoredError: there is no such import. StoreError: the revision is no import that waits.
+    """
+    with changing(CARDS, f"approving card '{name}'"):
+        row = log.revision_row(name, number)
+        if all(number != one.number for one in log.waiting(name)):
+            raise StoreError(f"revision {number} of card '{name}' is no import that waits")
+        return _put(name, row.file, action="approved", grants=grants, by=by)
+
+
+def reject(name: str, *, by: str) -> int:
+    """Let no import of this name wait any longer; how many did."""
+    with changing(CARDS, f"rejecting imports of card '{name}'"):
+        imports = log.waiting(name)
+        if imports:
+            row = log.revision_row(name, imports[-1].number)
+            log.record_card_revision(name, row.file, action="rejected", grants=NO_GRANTS, by=by)
+    return len(imports)
+
+
+def grant(name: str, grants: Grants, *, by: str) -> StoredCard:
+    """Give a card in force more grants; those it has already change nothing."""
+    with changing(CARDS, f"granting to card '{name}'"):
+        card = get_card(name)
+        return _regranted(card, card.grants | grants, action="granted", by=by)
+
+
+def revoke(name: str, grants: Grants, *, by: str) -> StoredCard:
+    """Take grants from a card in force; those it has not change nothing."""
+    with changing(CARDS, f"revoking grants of card '{name}'"):
+        card = get_card(name)
+        return _regranted(card, card.grants - grants, action="revoked", by=by)
+
+
+def revert(name: str, number: int, *, by: str) -> StoredCard:
+    """Put the file and the grants of an earlier revision in force again.
+
+    NotStoredError: there is no such number. StoreError: the revision never was in force.
+    """
+    with changing(CARDS, f"reverting card '{name}'"):
+        row = log.revision_row(name, number)
+        if row.action not in log.IN_FORCE:
+            raise StoreError(
+                f"revision {number} of card '{name}' was {row.action} and never in force;"
+                " only a revision that was can be gone back to"
+            )
+        return _put(name, row.file, action="reverted", grants=log.from_text(row.grants), by=by)
+
+
+def remove(name: str, *, by: str) -> None:
+    """Let a card be in force no longer; its revisions stay, and can be gone back to.
+
+    StoreError: an NPC plays it.
+    """
+    with changing(CARDS, f"removing card '{name}'"):
+        card = get_card(name)
+        row = models.Card.objects.get(name=name)
+        players = sorted(row.cardassignment_set.values_list("npc_ref", flat=True))
+        if players:
+            named = ", ".join(f"#{ref}" for ref in players[:10])
+            raise StoreError(f"card '{name}' is played by {named}; give them another one first")
+        log.record_card_revision(name, row.file, action="removed", grants=card.grants, by=by)
+        row.delete()
         _cards.written(name)
-    return StoredCard(name=name, source=source, sha256=digest, revision=revision)
+
+
+def save_card(
+    name: str, source: str | CardFile, *, by: str, grants: Grants = ALL_GRANTS
+) -> StoredCard:
+    """Import a card and approve it at once, for the code of a game, which vouches for its cards.
+
+    `source` is a JSON text or a whole file. The same file with the same grants again changes
+    nothing. FormatError: the card's text is no strict JSON object.
+    """
+    file = json_file(source) if isinstance(source, str) else source
+    with changing(CARDS, f"saving card '{name}'"):
+        number = import_card(name, file, by=by)
+        if number is not None:
+            return approve(name, number, grants=grants, by=by)
+        return _regranted(get_card(name), grants, action="granted", by=by)
 
 
 def get_card(name: str) -> StoredCard:
@@ -58,36 +137,14 @@ def get_card(name: str) -> StoredCard:
     return card
 
 
+def card_or_none(name: str) -> StoredCard | None:
+    """The card of this name, None where none is in force."""
+    return _cards.read(name)
+
+
 def card_names() -> tuple[str, ...]:
-    """The names of all cards, in alphabetical order."""
+    """The names of all cards in force, in alphabetical order."""
     return tuple(models.Card.objects.order_by("name").values_list("name", flat=True))
-
-
-def assign(npc_ref: str, card_name: str, *, by: str) -> StoredCard:
-    """Let an NPC play a card, in place of the one it played."""
-    card = get_card(card_name)
-    with changing(CARDS, f"assigning card '{card_name}'"):
-        row = models.Card.objects.filter(name=card_name).first()
-        models.CardAssignment.objects.update_or_create(
-            npc_ref=npc_ref,
-            defaults={"card": row, "assigned_by": by, "assigned_at": time.time()},
-        )
-        _assigned.written(npc_ref)
-    return card
-
-
-def unassign(npc_ref: str, *, by: str) -> bool:
-    """Let an NPC play no card; whether it played one."""
-    with changing(CARDS, f"taking the card from NPC {npc_ref} for {by}"):
-        removed, _ = models.CardAssignment.objects.filter(npc_ref=npc_ref).delete()
-        _assigned.written(npc_ref)
-    return removed > 0
-
-
-def card_of(npc_ref: str) -> StoredCard | None:
-    """The card an NPC plays; the same object until it is changed."""
-    name = _assigned.read(npc_ref)
-    return None if name is None else _cards.read(name)
 
 
 def checked_name(name: str, *, what: str) -> str:
@@ -97,18 +154,38 @@ def checked_name(name: str, *, what: str) -> str:
     return name
 
 
+def _regranted(card: StoredCard, grants: Grants, *, action: Action, by: str) -> StoredCard:
+    if grants == card.grants:
+        return card
+    row = models.Card.objects.select_related("file").get(name=card.name)
+    return _put(card.name, row.file, action=action, grants=grants, by=by)
+
+
+def _put(
+    name: str, file: models.CardFile, *, action: Action, grants: Grants, by: str
+) -> StoredCard:
+    """Put a file with these grants in force, in the transaction that wants it."""
+    number = log.record_card_revision(name, file, action=action, grants=grants, by=by)
+    models.Card.objects.update_or_create(
+        name=name, defaults={"file": file, "grants": log.as_text(grants), "revision": number}
+    )
+    _cards.written(name)
+    return get_card(name)
+
+
 def _load_card(name: str) -> StoredCard | None:
-    row = models.Card.objects.filter(name=name).first()
+    rows = models.Card.objects.select_related("file").defer("file__content")
+    row = rows.filter(name=name).first()
     if row is None:
         return None
-    return StoredCard(name=row.name, source=row.source, sha256=row.sha256, revision=row.revision)
-
-
-def _load_assigned(npc_ref: str) -> str | None:
-    names = models.CardAssignment.objects.filter(npc_ref=npc_ref)
-    name: str | None = names.values_list("card__name", flat=True).first()
-    return name
+    return StoredCard(
+        name=row.name,
+        source=row.file.source,
+        sha256=row.file.sha256,
+        revision=row.revision,
+        grants=log.from_text(row.grants),
+        carrier=row.file.carrier,
+    )
 
 
 _cards: Final = Snapshots(CARDS, _load_card)
-_assigned: Final = Snapshots(CARDS, _load_assigned)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from evennia_ai import models
+from evennia_ai.conf import conf
 from evennia_ai.history.records import canonical_json, storable
 from evennia_ai.lorebook.books import ATTACH_RANK
 from evennia_ai.prompt.components import Scope
@@ -181,7 +182,12 @@ def books_for(scopes: Iterable[Scope]) -> tuple[StoredBook, ...]:
 def _saved(
     name: str, row: models.Lorebook | None, source: str, *, action: str, by: str
 ) -> StoredBook:
-    digest = checked_source(source, what=f"lorebook '{name}'")
+    digest = checked_source(
+        source,
+        what=f"lorebook '{name}'",
+        most=conf().max_source_characters,
+        setting="EVENNIA_AI_MAX_SOURCE_CHARACTERS",
+    )
     if row is not None and row.source == source:
         return _value(row)
     number = _next_number(name, row)

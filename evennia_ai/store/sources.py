@@ -8,19 +8,18 @@ import json
 from hashlib import sha256
 from typing import NoReturn
 
-from evennia_ai.conf import conf
 from evennia_ai.history.records import storable
 from evennia_ai.prompt.errors import FormatError
 
 
-def checked_source(text: str, *, what: str) -> str:
-    """The hash of `text`; FormatError where it is too long or no strict JSON object."""
-    limit = conf().max_source_characters
-    if len(text) > limit:
+def checked_source(text: str, *, what: str, most: int, setting: str) -> str:
+    """The hash of `text`; FormatError where it is no strict JSON object, or too long.
+
+    `most` characters are allowed, by the setting of this name.
+    """
+    if len(text) > most:
         raise FormatError(
-            "size",
-            f"{what} has {len(text)} characters and the limit is {limit}"
-            " (EVENNIA_AI_MAX_SOURCE_CHARACTERS)",
+            "size", f"{what} has {len(text)} characters and the limit is {most} ({setting})"
         )
     if storable(text) != text:
         raise FormatError("encoding", f"{what} holds null characters or half pairs")

@@ -5,6 +5,7 @@ import json
 import pytest
 from django.test import override_settings
 
+from evennia_ai.store import card_assignments
 from evennia_ai.store import cards as store
 from tests.commands.stage import on_screen, one_line
 
@@ -89,7 +90,7 @@ def test_import_stores_the_file_to_the_letter(stage, folder):
     told = stage.builds("card/import oren.json")
     stored = store.get_card("Oren Tallow")
     assert stored.source == (folder / "oren.json").read_text(encoding="utf-8")
-    assert "Card Oren Tallow, revision 1, spec chara_card_v3" in told
+    assert "Card Oren Tallow, revision 2, spec chara_card_v3" in told
 
 
 def test_import_tells_what_the_card_injects_by_depth(stage, folder):
@@ -98,7 +99,7 @@ def test_import_tells_what_the_card_injects_by_depth(stage, folder):
 
 def test_import_of_the_same_file_again_changes_nothing(stage, folder):
     stage.builds("card/import oren", "card/import oren")
-    assert store.get_card("Oren Tallow").revision == 1
+    assert store.get_card("Oren Tallow").revision == 2
 
 
 def test_import_under_another_name(stage, folder):
@@ -173,7 +174,7 @@ def test_assign_lets_the_npc_play_the_card(stage, folder):
     stage.builds("card/import oren")
     told = stage.builds("card/assign oren = oren tallow")
     assert "Oren plays the card Oren Tallow" in told
-    assert store.card_of(str(stage.npc.id)).name == "Oren Tallow"
+    assert card_assignments.card_of(str(stage.npc.id)).name == "Oren Tallow"
 
 
 def test_the_assigned_card_is_in_the_preview_at_its_places(stage, folder):
@@ -202,7 +203,7 @@ def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, folder):
     for typed, words in BAD_INPUT.items():
         assert words.lower() in one_line(stage.builds(typed)).lower(), typed
         assert store.card_names() == ("Oren Tallow",), typed
-        assert store.card_of(str(stage.npc.id)) is None, typed
+        assert card_assignments.card_of(str(stage.npc.id)) is None, typed
 
 
 def test_a_hostile_card_is_shown_as_it_is(stage, folder):

@@ -1,10 +1,12 @@
 """docs/settings.md names every setting with its default and the id of its check."""
 
 import ast
+import dataclasses
 import re
 from pathlib import Path
 
 from evennia_ai import conf
+from evennia_ai.cards.limits import CardLimits
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "settings.md"
 ROW = re.compile(r"^\| `(\w+)` \| `([^`]*)` \| .+ \| (E\d+) \|$", re.MULTILINE)
@@ -14,3 +16,9 @@ def test_the_page_lists_every_setting_with_its_default_and_its_check() -> None:
     rows = ROW.findall(PAGE.read_text(encoding="utf-8"))
     told = [(name, ast.literal_eval(default), check) for name, default, check in rows]
     assert told == [(one.name, one.default, one.id) for one in conf._SETTINGS]
+
+
+def test_the_page_lists_every_limit_of_a_card_with_its_default() -> None:
+    page = PAGE.read_text(encoding="utf-8").partition("## Limits of card files")[2]
+    told = {name: int(most) for name, most in re.findall(r"^\| `(\w+)` \| (\d+) \|", page, re.M)}
+    assert told == dataclasses.asdict(CardLimits())

@@ -14,7 +14,7 @@ from evennia.utils.create import create_channel, create_object
 
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.prompt.errors import UnknownComponentError
-from evennia_ai.store import cards, components, lorebooks, notes
+from evennia_ai.store import card_assignments, cards, components, lorebooks, notes
 from world import build_demo
 from world.demo_content import DEMO, DemoContent, read_content
 
@@ -80,7 +80,7 @@ def test_an_npc_plays_its_card_and_has_its_note_and_its_fallback_line(
     build_demo.build()
     for person, note in zip(content.npcs, content.notes, strict=True):
         npc = tagged(f"npc:{person.id}")
-        card = cards.card_of(str(npc.id))
+        card = card_assignments.card_of(str(npc.id))
         assert npc.is_typeclass(build_demo.NPC_TYPECLASS, exact=True)
         assert card is not None
         assert card.source == (DEMO / person.card).read_text(encoding="utf-8")

@@ -9,7 +9,8 @@ from evennia_ai.lorebook.timers import NO_STATE, Clock, LoreState, Spell
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.prompt.history import History
 from evennia_ai.store import conversations, lore_state, turns
-from evennia_ai.store.cards import assign, save_card
+from evennia_ai.store.card_assignments import assign
+from evennia_ai.store.cards import save_card
 from evennia_ai.store.errors import StoreError
 from evennia_ai.store.lorebooks import attach, detach, save_book
 from evennia_ai.store.snapshots import forget_everything

@@ -9,7 +9,8 @@ from evennia_ai.compose import compose
 from evennia_ai.game import gather
 from evennia_ai.prompt.components import PromptComponent, Scope
 from evennia_ai.prompt.tokens import TokenCounter, estimate
-from evennia_ai.store.cards import assign, save_card
+from evennia_ai.store.card_assignments import assign
+from evennia_ai.store.cards import save_card
 from evennia_ai.store.components import create, update
 from evennia_ai.store.lorebooks import attach, save_book
 from evennia_ai.store.notes import set_note

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from django.core import checks
 
+from evennia_ai.cards.limits import CardLimits
 from evennia_ai.conf import SettingError, conf
 
 
@@ -112,6 +113,11 @@ def test_our_own_settings_pass_the_checks():
         ("LORE_FACTS", "world.facts.of_the_tide", "E020"),
         ("LORE_FACTS", ["of_the_tide"], "E020"),
         ("LORE_FACTS", [len], "E020"),
+        ("CARD_LIMITS", [], "E021"),
+        ("CARD_LIMITS", {"file_byte": 4}, "E021"),
+        ("CARD_LIMITS", {"file_bytes": 0}, "E021"),
+        ("CARD_LIMITS", {"file_bytes": "4"}, "E021"),
+        ("CARD_LIMITS", {"nesting": 65}, "E021"),
     ],
 )
 def test_a_wrong_value_fails_at_start_with_a_hint(settings_of_ai, name, value, check):
@@ -134,6 +140,19 @@ def test_rules_of_lore_that_are_left_out_stay_as_they_are(settings_of_ai):
 
     assert (rules.scan_depth, rules.speaker_matches, rules.clock) == (6, 10, "seconds")
     assert (rules.speaker_share_percent, rules.recursive) == (50, True)
+
+
+def test_a_limit_of_cards_that_is_left_out_stays_as_it_is(settings_of_ai):
+    settings_of_ai(CARD_LIMITS={"file_bytes": 4096})
+
+    assert conf().card_limits == CardLimits(file_bytes=4096)
+
+
+def test_a_limit_that_is_spelt_wrong_names_the_one_that_was_meant(settings_of_ai):
+    settings_of_ai(CARD_LIMITS={"file_byte": 4096})
+
+    with pytest.raises(SettingError, match=r"no limit 'file_byte'; did you mean file_bytes\?"):
+        conf()
 
 
 def test_the_other_preset_brings_its_own_rules(settings_of_ai):

@@ -1,6 +1,7 @@
 """Migrations: they agree with the models, and do what only they can do."""
 
 from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
 from django.apps import apps
@@ -11,9 +12,12 @@ from evennia_ai import models
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.migrations import _append_only
 from evennia_ai.prompt.components import STATIC_COMPONENTS
+from evennia_ai.prompt.grants import ALL_GRANTS
+from evennia_ai.store.card_revisions import from_text
 from evennia_ai.store.conversations import append, conversation
 
 static_components = import_module("evennia_ai.migrations.0003_static_components")
+card_revisions = import_module("evennia_ai.migrations.0006_card_revisions")
 
 
 def test_models_and_migrations_agree():
@@ -46,3 +50,28 @@ def test_the_triggers_can_be_taken_away_and_made_again():
 def change_all_records() -> None:
     with connection.cursor() as cursor:
         cursor.execute("UPDATE evennia_ai_record SET name = 'Tam'")
+
+
+def test_a_card_from_before_grants_keeps_its_file_and_all_it_could_do():
+    text = '{"a": "é"}'
+    card = SimpleNamespace(name="oren", source=text, revision=3, added_by="Mira", added_at=9.5)
+    card.save = lambda: None
+
+    card_revisions.keep_files(_OldApps(card), None)
+
+    assert (bytes(card.file.content), card.file.source) == (text.encode(), text)
+    row = models.CardRevision.objects.get()
+    assert (row.name, row.number, row.action, row.changed_by) == ("oren", 3, "approved", "Mira")
+    assert (row.file, from_text(row.grants)) == (card.file, ALL_GRANTS)
+    assert from_text(card.grants) == ALL_GRANTS
+
+
+class _OldApps:
+    """The tables as the migration meets them: the cards still have their texts."""
+
+    def __init__(self, *cards):
+        rows = SimpleNamespace(objects=SimpleNamespace(iterator=lambda: iter(cards)))
+        self._models = {"Card": rows}
+
+    def get_model(self, app, name):
+        return self._models.get(name) or apps.get_model(app, name)

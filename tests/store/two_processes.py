@@ -158,12 +158,18 @@ def watch_lore(_: str) -> None:
 def read_everything() -> list[str]:
     """What is stored, as a turn reads it."""
     from evennia_ai.prompt.components import GAME
-    from evennia_ai.store import cards, components, conversations, lorebooks, notes
+    from evennia_ai.store import (
+        card_assignments,
+        components,
+        conversations,
+        lorebooks,
+        notes,
+    )
 
     books = lorebooks.books_for([GAME])
     return [
         components.registry().get("goals").content,
-        cards.card_of("12").name,
+        card_assignments.card_of("12").name,
         *(book.name for book in books),
         *(note.content for note in notes.notes_for("12")),
         *(message.content for message in conversations.history(the_quay())),
@@ -174,11 +180,18 @@ def write_everything(number: int) -> None:
     """A little of everything, with this number in it."""
     from evennia_ai.history.records import NewRecord, RecordKind
     from evennia_ai.prompt.components import GAME
-    from evennia_ai.store import cards, components, conversations, lorebooks, notes
+    from evennia_ai.store import (
+        card_assignments,
+        cards,
+        components,
+        conversations,
+        lorebooks,
+        notes,
+    )
 
     components.update("goals", by="Mira", content=f"goal {number}")
     cards.save_card("oren", json.dumps({"n": number}), by="Mira")
-    cards.assign("12", "oren", by="Mira")
+    card_assignments.assign("12", "oren", by="Mira")
     lorebooks.save_book("harbour", json.dumps({"n": number}), by="Mira")
     lorebooks.attach("harbour", GAME, by="Mira")
     notes.set_note("12", by="Mira", content=f"note {number}")

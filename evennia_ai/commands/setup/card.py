@@ -17,6 +17,7 @@ from evennia_ai.conf import conf
 from evennia_ai.prompt.columns import WIDTH, clipped, first_line, visible
 from evennia_ai.prompt.errors import FormatError
 from evennia_ai.prompt.tokens import ESTIMATE
+from evennia_ai.store import card_assignments
 from evennia_ai.store import cards as store
 from evennia_ai.store.cards import StoredCard
 
@@ -97,7 +98,7 @@ class CmdCard(StrictCommand):
         npc = npc_named(self.caller, named)
         card = card_named(wanted)
         card_from_text(card.source)
-        store.assign(npc.ai.ref, card.name, by=self.typed_by)
+        card_assignments.assign(npc.ai.ref, card.name, by=self.typed_by)
         self.say(f"{npc.key} plays the card {card.name} (revision {card.revision}) from now on.")
 
 

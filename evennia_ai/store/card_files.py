@@ -1,0 +1,41 @@
+"""The files of cards: their bytes as they were given, each kept once."""
+
+from dataclasses import dataclass
+from hashlib import sha256
+
+from evennia_ai import models
+from evennia_ai.conf import conf
+from evennia_ai.store.sources import checked_source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardFile:
+    """A card's file: its bytes, what carries the card, and the card's JSON text."""
+
+    content: bytes
+    carrier: str
+    source: str
+
+
+def json_file(source: str) -> CardFile:
+    """The file that a JSON text is."""
+    return CardFile(content=source.encode(), carrier="json", source=source)
+
+
+def kept_file(file: CardFile, *, what: str) -> models.CardFile:
+    """The row of the file, made where there is none; for the store alone.
+
+    FormatError: the card's text is no strict JSON object, or longer than the limit.
+    """
+    most = conf().card_limits.text_bytes
+    checked_source(file.source, what=what, most=most, setting="EVENNIA_AI_CARD_LIMITS, text_bytes")
+    row, _ = models.CardFile.objects.get_or_create(
+        sha256=sha256(file.content).hexdigest(),
+        defaults={"carrier": file.carrier, "content": file.content, "source": file.source},
+    )
+    return row
+
+
+def read_file(row: models.CardFile) -> CardFile:
+    """The file of a row."""
+    return CardFile(content=bytes(row.content), carrier=row.carrier, source=row.source)

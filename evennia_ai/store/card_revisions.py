@@ -1,0 +1,129 @@
+"""Revisions of cards: who imported, approved, granted and reverted what, and when.
+
+An import is written down here alone: it waits, and changes nothing until it is approved.
+"""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from django.db.models import Max
+
+from evennia_ai import models
+from evennia_ai.prompt.grants import Grant, Grants, in_order
+from evennia_ai.store.card_files import CardFile, read_file
+from evennia_ai.store.errors import NotStoredError
+
+Action = Literal["imported", "approved", "granted", "revoked", "reverted", "rejected", "removed"]
+# After these the card is in force as the revision has it.
+IN_FORCE: Final = ("approved", "granted", "revoked", "reverted")
+# What answers the imports before it.
+_ANSWERS: Final = ("approved", "rejected", "removed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardChange:
+    """One change of a card. `sha256` is of its file; `changed_at` is in epoch seconds.
+
+    `grants` are those of the card after the change.
+    """
+
+    name: str
+    number: int
+    action: Action
+    changed_by: str
+    changed_at: float
+    sha256: str
+    grants: Grants
+
+
+def record_card_revision(
+    name: str, file: models.CardFile, *, action: Action, grants: Grants, by: str
+) -> int:
+    """Write down one change, in the transaction that makes it; the number it got."""
+    number = 1 + newest_number(name)
+    models.CardRevision.objects.create(
+        name=name,
+        number=number,
+        action=action,
+        changed_by=by,
+        changed_at=time.time(),
+        file=file,
+        grants=as_text(grants),
+    )
+    return number
+
+
+def newest_number(name: str) -> int:
+    """The newest revision number of this name, imports counted; 0 where there never was one."""
+    return _rows(name).aggregate(newest=Max("number"))["newest"] or 0
+
+
+def changes(name: str) -> tuple[CardChange, ...]:
+    """All changes of a card and all imports, oldest first; also of a card that was removed."""
+    return tuple(_change(row) for row in _rows(name).order_by("number"))
+
+
+def waiting(name: str) -> tuple[CardChange, ...]:
+    """The imports that nobody has answered, oldest first."""
+    answered = _rows(name).filter(action__in=_ANSWERS).aggregate(newest=Max("number"))["newest"]
+    rows = _rows(name).filter(action="imported", number__gt=answered or 0)
+    return tuple(_change(row) for row in rows.order_by("number"))
+
+
+def waiting_names() -> tuple[str, ...]:
+    """The names under which imports wait, in alphabetical order."""
+    names = models.CardRevision.objects.filter(action="imported").values_list("name", flat=True)
+    return tuple(name for name in sorted(set(names)) if waiting(name))
+
+
+def revision_row(name: str, number: int) -> models.CardRevision:
+    """The row of one revision; for the store alone. NotStoredError: there is no such number."""
+    row = _rows(name).filter(number=number).first()
+    if row is None:
+        known = [str(n) for n in _rows(name).order_by("number").values_list("number", flat=True)]
+        raise NotStoredError(f"revision of card '{name}' with number", number, known)
+    return row
+
+
+def revision(name: str, number: int) -> tuple[CardChange, CardFile]:
+    """One change and the card's file then; NotStoredError: there is no such number."""
+    row = revision_row(name, number)
+    return _change(row), read_file(row.file)
+
+
+def who_gave(changes: Iterable[CardChange]) -> dict[Grant, CardChange]:
+    """The change that gave each grant the card has now, of all its changes, oldest first."""
+    given: dict[Grant, CardChange] = {}
+    for change in changes:
+        if change.action in IN_FORCE:
+            given = {grant: given.get(grant, change) for grant in in_order(change.grants)}
+    return given
+
+
+def as_text(grants: Grants) -> str:
+    """Grants as a row has them."""
+    return " ".join(in_order(grants))
+
+
+def from_text(text: str) -> Grants:
+    """The grants a row has; one that is not known any more gives nothing."""
+    return frozenset(in_order(frozenset(text.split())))  # type: ignore[arg-type]
+
+
+def _rows(name: str) -> Any:
+    rows = models.CardRevision.objects.filter(name=name).select_related("file")
+    return rows.defer("file__content", "file__source")
+
+
+def _change(row: models.CardRevision) -> CardChange:
+    return CardChange(
+        name=row.name,
+        number=row.number,
+        action=row.action,
+        changed_by=row.changed_by,
+        changed_at=row.changed_at,
+        sha256=row.file.sha256,
+        grants=from_text(row.grants),
+    )
