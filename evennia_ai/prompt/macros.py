@@ -12,8 +12,14 @@ from typing import Final, NamedTuple
 
 from evennia_ai.prompt.dice import Dice
 
-_MACRO: Final = re.compile(r"\{\{((?:(?!\{\{|\}\}).)*)\}\}", re.DOTALL)
-_MACRO_OR_V1: Final = re.compile(_MACRO.pattern + r"|<(user|bot|char)>", re.DOTALL | re.IGNORECASE)
+_PLAIN: Final = r"(?:(?!\{\{|\}\}).)*"
+# What gives no text swallows macros inside it, so that no remark of an author comes out.
+_SILENT: Final = (
+    r"\s*(?://|(?:comment|hidden_key)\s*:)"
+    rf"(?:[^{{}}]|\{{(?!\{{)|\}}(?!\}})|\{{\{{{_PLAIN}\}}\}})*+"
+)
+_MACRO: Final = re.compile(rf"\{{\{{({_SILENT}|{_PLAIN})\}}\}}", re.DOTALL | re.IGNORECASE)
+_MACRO_OR_V1: Final = re.compile(_MACRO.pattern + r"|<(user|bot|char)>", _MACRO.flags)
 _NAME: Final = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*")
 _OUTLET: Final = re.compile(r"\s*outlet\s*::\s*(\S.*?)\s*", re.IGNORECASE)
 # What the name of a value begins with that is the text of an outlet of lore.

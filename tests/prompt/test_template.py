@@ -139,7 +139,18 @@ def test_a_template_that_makes_too_much_is_stopped(source: str) -> None:
 
 @pytest.mark.parametrize("count", [10, 10_000])
 def test_macros_are_split_in_linear_time(count: int) -> None:
-    for hostile in ("{{", "{{a", "}}", "{{random:", "<user", "{{{{", "{{//"):
+    for hostile in (
+        "{{",
+        "{{a",
+        "}}",
+        "{{random:",
+        "<user",
+        "{{{{",
+        "{{//",
+        "{{//{{a}}",
+        "{{//{{",
+        "{{// }",
+    ):
         started = time.process_time()
         rendered(hostile * count, trust="imported")
         assert time.process_time() - started < 0.5
