@@ -182,6 +182,8 @@ def _doubts(data: Mapping[str, Any], read: _Data) -> Iterator[str]:
         value = data.get(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, wanted)):
             yield f"{name} is no {called}: it is kept as it is"
+    if isinstance((read.character_book or {}).get("entries"), dict):
+        yield "character_book.entries is an object: its members are read as a list"
     world = (read.extensions or {}).get("world")
     if isinstance(world, str) and world.strip() and read.character_book is None:
         named = f"extensions.world names a lorebook ('{one_line(world)[:60]}')"

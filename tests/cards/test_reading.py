@@ -71,6 +71,7 @@ def test_bytes_and_text_with_a_byte_order_mark_are_read():
         ({"creation_date": "today"}, "creation_date is no number: it is kept as it is"),
         ({"modification_date": True}, "modification_date is no number: it is kept as it is"),
         ({"source": "id:1"}, "source is no list: it is kept as it is"),
+        ({"character_book": {"entries": {}}}, "character_book.entries is an object: its members"),
         (
             {"extensions": {"world": "Har\nbour"}},
             "extensions.world names a lorebook ('Har bour') that is not in the card: import it too",
