@@ -1,12 +1,18 @@
-"""The one folder that builders' files come from and go to: cards and lorebooks, as JSON."""
+"""The one folder that builders' files come from and go to: cards and lorebooks.
+
+A name is only ever that of a file in this folder, and no file is written over.
+"""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.conf import conf
+from evennia_ai.prompt.columns import visible
 
+JSON: Final = (".json",)
 _MOST_FILES: Final = 40
 _MOST_COPIES: Final = 1000
 _BYTES_PER_CHARACTER: Final = 4
@@ -14,23 +20,18 @@ _UNSAFE: Final = re.compile(r"[^a-z0-9_-]+")
 
 
 def file_in(folder: Path, name: str, *, command: str) -> bytes:
-    """The bytes of the file `name` in `folder`, and of no other file whatever its name says.
+    """The bytes of the JSON file `name` in `folder`, and of no other file whatever its name says.
 
     `command` is what lists the files, for whoever names one that is not there.
     """
-    path = _path_in(folder, name, command=command)
+    path = path_in(folder, name, command=command)
     limit = conf().max_source_characters * _BYTES_PER_CHARACTER
     if path.stat().st_size > limit:
         raise CommandError(
             f"{name} has {path.stat().st_size} bytes and the limit is {limit}"
             " (EVENNIA_AI_MAX_SOURCE_CHARACTERS); nothing was imported."
         )
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise CommandError(
-            f"{name} cannot be read: {error.strerror}; nothing was imported."
-        ) from error
+    content = bytes_of(path, most=limit)
     characters = len(content.decode("utf-8", "replace"))
     if characters > conf().max_source_characters:  # told before the work of reading it
         raise CommandError(
@@ -40,35 +41,9 @@ def file_in(folder: Path, name: str, *, command: str) -> bytes:
     return content
 
 
-def offered(folder: Path) -> list[str]:
-    """The files of the folder."""
-    found = sorted(p.name for p in folder.glob("*.json")) if folder.is_dir() else []
-    if not found:
-        return [f"There are no card files (.json) in {folder} (EVENNIA_AI_CARD_FOLDER)."]
-    more = [f"  and {len(found) - _MOST_FILES} more"] if len(found) > _MOST_FILES else []
-    return [f"Card files in {folder}:", *(f"  {name}" for name in found[:_MOST_FILES]), *more]
-
-
-def new_file(folder: Path, name: str, text: str) -> Path:
-    """Write `text` into a new file that is named after `name`; no file is ever written over."""
-    plain = _UNSAFE.sub("-", name.lower()).strip("-")[:80] or "lorebook"
-    for number in range(1, _MOST_COPIES):
-        path = folder / (f"{plain}.json" if number == 1 else f"{plain}-{number}.json")
-        try:
-            with path.open("x", encoding="utf-8", newline="") as file:
-                file.write(text)
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise CommandError(
-                f"Nothing can be written into {folder} (EVENNIA_AI_CARD_FOLDER): {error.strerror}."
-            ) from error
-        return path
-    raise CommandError(f"There are {_MOST_COPIES} files like {plain}.json in {folder} already.")
-
-
-def _path_in(folder: Path, name: str, *, command: str) -> Path:
-    file_name = name if Path(name).suffix else f"{name}.json"
+def path_in(folder: Path, name: str, *, command: str, suffixes: Sequence[str] = JSON) -> Path:
+    """The path of the file `name` in `folder`; without its suffix it is found by any of these."""
+    file_name = _with_suffix(folder, name, suffixes)
     plain = Path(file_name).name == file_name and file_name.isprintable()
     path = folder / file_name
     if not plain or "\\" in file_name or not _is_file(path):
@@ -80,8 +55,69 @@ def _path_in(folder: Path, name: str, *, command: str) -> Path:
     return path
 
 
+def bytes_of(path: Path, *, most: int) -> bytes:
+    """What a file holds, and of a longer one as much as shows that it is."""
+    try:
+        with path.open("rb") as file:
+            return file.read(most + 1)
+    except OSError as error:
+        raise CommandError(
+            f"{path.name} cannot be read: {error.strerror}; nothing was imported."
+        ) from error
+
+
+def offered(folder: Path, *, suffixes: Sequence[str] = JSON) -> list[str]:
+    """The files of the folder, of these kinds."""
+    there = folder.glob("*")  # of a folder that is not there, or not ours to read: nothing
+    found = sorted(visible(path.name) for path in there if path.suffix.lower() in suffixes)
+    if not found:
+        kinds = ", ".join(suffixes)
+        return [f"There are no card files ({kinds}) in {folder} (EVENNIA_AI_CARD_FOLDER)."]
+    more = [f"  and {len(found) - _MOST_FILES} more"] if len(found) > _MOST_FILES else []
+    return [f"Card files in {folder}:", *(f"  {name}" for name in found[:_MOST_FILES]), *more]
+
+
+def new_file(folder: Path, name: str, content: bytes, *, suffix: str = ".json") -> Path:
+    """Write `content` into a new file that is named after `name`; no file is ever written over."""
+    plain = _UNSAFE.sub("-", name.lower()).strip("-")[:80] or "unnamed"
+    for number in range(1, _MOST_COPIES):
+        path = folder / (f"{plain}{suffix}" if number == 1 else f"{plain}-{number}{suffix}")
+        try:
+            with path.open("xb") as file:
+                _write(file, path, content)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise CommandError(
+                f"Nothing can be written into {folder} (EVENNIA_AI_CARD_FOLDER): {error.strerror}."
+            ) from error
+        return path
+    raise CommandError(f"There are {_MOST_COPIES} files like {plain}{suffix} in {folder} already.")
+
+
+def _write(file: BinaryIO, path: Path, content: bytes) -> None:
+    """Write all of it, or leave no file behind."""
+    try:
+        file.write(content)
+        file.flush()
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def _with_suffix(folder: Path, name: str, suffixes: Sequence[str]) -> str:
+    """The file's name; where `name` has no suffix, with the first that makes it one of a file."""
+    if "/" in name or Path(name).suffix.lower() in suffixes:
+        return name
+    known = [f"{name}{suffix}" for suffix in suffixes]
+    found = [file_name for file_name in known if _is_file(folder / file_name)]
+    if len(found) > 1:
+        raise CommandError(f"'{name}' could be {' or '.join(found)}; write which one.")
+    return found[0] if found else known[0]
+
+
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except OSError:  # no file has so long a name
+    except (OSError, ValueError):  # no file has so long a name, or one with a null character
         return False

@@ -97,7 +97,7 @@ class LoreShelf(StrictCommand):
                     " Nothing was written."
                 )
             text = written(_FORMATS[form](json.loads(book.source), book.name)) + "\n"
-        path = new_file(conf().card_folder, book.name, text)
+        path = new_file(conf().card_folder, book.name, text.encode())
         self.say(f"Wrote lorebook {book.name} ({form}) to {path.name} in {path.parent}.")
 
     def revisions(self) -> None:
