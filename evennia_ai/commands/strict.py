@@ -54,7 +54,7 @@ class StrictCommand(COMMAND_CLASS):
         try:
             done = getattr(self, self.verbs[self._verb()])()
         except EvenniaAIError as error:
-            self.say(_sentence(str(error)))
+            self.say_error(error)
             return None
         return self._asked(done) if isinstance(done, GeneratorType) else None
 
@@ -83,6 +83,10 @@ class StrictCommand(COMMAND_CLASS):
         """Tell the caller one line; nothing in it is interpreted."""
         self.msg(shown_line(text))
 
+    def say_error(self, error: EvenniaAIError) -> None:
+        """Tell the caller in one line why something was not done."""
+        self.say(_sentence(str(error)))
+
     def show(self, text: str) -> None:
         """Show the caller several lines; nothing in them is interpreted."""
         self.msg(shown_block(text))
@@ -107,7 +111,7 @@ class StrictCommand(COMMAND_CLASS):
         try:
             yield from questions
         except EvenniaAIError as error:
-            self.say(_sentence(str(error)))
+            self.say_error(error)
 
 
 def _sentence(text: str) -> str:
