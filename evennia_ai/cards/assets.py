@@ -5,13 +5,14 @@ Addresses of Card V3: files beside the card (`embeded://`, and the spellings in 
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from evennia_ai.cards.card import Asset
 from evennia_ai.cards.encoding import from_base64
+from evennia_ai.cards.progress import Progress, silent
 from evennia_ai.lorebook.foreign import one_line
 
 DEFAULT_ADDRESS: Final = "ccdefault:"
@@ -40,7 +41,7 @@ Beside = Callable[[str], bytes | None]
 
 
 def stored_assets(
-    assets: Iterable[Asset], *, beside: Beside | None
+    assets: Sequence[Asset], *, beside: Beside | None, progress: Progress = silent
 ) -> tuple[tuple[StoredAsset, ...], tuple[str, ...]]:
     """Each asset with its bytes, and the notices about those that cannot be had.
 
@@ -49,6 +50,7 @@ def stored_assets(
     found: list[StoredAsset] = []
     notices: list[str] = []
     for number, asset in enumerate(assets):
+        progress("assets", number, len(assets))
         content: bytes | None = None
         try:
             content = _content(asset.uri, beside)
@@ -56,6 +58,7 @@ def stored_assets(
             uri = one_line(asset.uri)[:60]
             notices.append(f"assets[{number}]: {uri} cannot be had: {error}; it is kept as it is")
         found.append(StoredAsset(asset=asset, content=content))
+    progress("assets", len(assets), len(assets))
     return tuple(found), tuple(notices)
 
 

@@ -16,6 +16,7 @@ from evennia_ai.cards.card import Card
 from evennia_ai.cards.encoding import as_text
 from evennia_ai.cards.limits import DEFAULT_LIMITS, CardLimits, check_text, check_value, refuse
 from evennia_ai.cards.png import Pictured, asset_in, card_in_picture
+from evennia_ai.cards.progress import Progress, silent
 from evennia_ai.cards.reading import card_from_text
 from evennia_ai.lorebook.foreign import few
 from evennia_ai.prompt.errors import FormatError
@@ -58,16 +59,19 @@ class CardImport:
         return self.card.notices
 
 
-def load_card(source: bytes | Path, *, limits: CardLimits = DEFAULT_LIMITS) -> CardImport:
+def load_card(
+    source: bytes | Path, *, limits: CardLimits = DEFAULT_LIMITS, progress: Progress = silent
+) -> CardImport:
     """The card in a file, or in a file's bytes; FormatError where there is none to be trusted."""
+    progress("card file", 0, 1)
     content = _file_bytes(source, limits) if isinstance(source, Path) else source
     if len(content) > limits.file_bytes:
         refuse(f"the file has {len(content)} bytes", limit="file_bytes", most=limits.file_bytes)
     if content.startswith(chunks.SIGNATURE):
-        return _from_picture(content, limits)
+        return _from_picture(content, limits, progress)
     if content.startswith((*charx.STARTS, charx.JPEG_START)):
-        return _from_archive(content, limits)
-    return _from_json(content, limits)
+        return _from_archive(content, limits, progress)
+    return _from_json(content, limits, progress)
 
 
 def _file_bytes(path: Path, limits: CardLimits) -> bytes:
@@ -82,25 +86,27 @@ def _file_bytes(path: Path, limits: CardLimits) -> bytes:
     return content
 
 
-def _from_json(content: bytes, limits: CardLimits) -> CardImport:
+def _from_json(content: bytes, limits: CardLimits, progress: Progress) -> CardImport:
     if len(content) > limits.text_bytes:
         refuse(f"the card has {len(content)} bytes", limit="text_bytes", most=limits.text_bytes)
     card = _card(as_text(content, where="card"), limits)
-    assets, notices = stored_assets(card.assets, beside=None)
+    progress("card file", 1, 1)
+    assets, notices = stored_assets(card.assets, beside=None, progress=progress)
     return CardImport(
         card=_with_notices(card, notices), carrier="json", assets=assets, picture=icon_of(assets)
     )
 
 
-def _from_picture(content: bytes, limits: CardLimits) -> CardImport:
+def _from_picture(content: bytes, limits: CardLimits, progress: Progress) -> CardImport:
     found = card_in_picture(content, limits=limits)
     card = _card(found.text, limits)
+    progress("card file", 1, 1)
 
     def beside(path: str) -> bytes | None:
         chunk = found.assets.get(path)
         return None if chunk is None else asset_in(chunk, content)
 
-    assets, notices = stored_assets(card.assets, beside=beside)
+    assets, notices = stored_assets(card.assets, beside=beside, progress=progress)
     return CardImport(
         card=_with_notices(card, (*found.notices, *_other_version(found, card), *notices)),
         carrier="apng" if found.is_animated else "png",
@@ -109,10 +115,11 @@ def _from_picture(content: bytes, limits: CardLimits) -> CardImport:
     )
 
 
-def _from_archive(content: bytes, limits: CardLimits) -> CardImport:
+def _from_archive(content: bytes, limits: CardLimits, progress: Progress) -> CardImport:
     found = charx.card_in_archive(content, limits=limits)
     card = _card(as_text(found.card, where=f"card: {charx.CARD}"), limits)
-    assets, notices = stored_assets(card.assets, beside=found.members.get)
+    progress("card file", 1, 1)
+    assets, notices = stored_assets(card.assets, beside=found.members.get, progress=progress)
     if card.spec != "chara_card_v3":
         notices = (f"{charx.CARD} holds a card of {card.spec}; it is read as that", *notices)
     unnamed = (found.members[name] for name in PICTURE_MEMBERS if name in found.members)
