@@ -1,0 +1,143 @@
+"""What of a card is ignored, clamped or neutralised: one sentence each."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final
+
+from evennia_ai.cards.assets import path_beside
+from evennia_ai.cards.card import Card
+from evennia_ai.cards.components import containment_notices
+from evennia_ai.cards.loading import CardImport
+from evennia_ai.cards.report.lore import is_usable, pattern_keys
+from evennia_ai.cards.report.texts import TOP_FROM, note_role
+from evennia_ai.lorebook.books import Lorebook, in_order, unwrapped
+from evennia_ai.lorebook.containment import missing
+from evennia_ai.lorebook.decorators import read_decorators
+from evennia_ai.prompt.components import MAX_DEPTH
+from evennia_ai.prompt.errors import FormatError
+from evennia_ai.prompt.grants import Grants
+
+MOST_NAMES: Final = 8
+# Members of a V3 card's data that are read, or known and kept.
+_KNOWN: Final = frozenset(
+    {
+        *("name", "nickname", "description", "personality", "scenario", "first_mes"),
+        *("mes_example", "system_prompt", "post_history_instructions", "alternate_greetings"),
+        *("group_only_greetings", "creator_notes", "creator_notes_multilingual", "creator"),
+        *("character_version", "tags", "assets", "character_book", "extensions"),
+        *("creation_date", "modification_date", "source", "spec", "spec_version", "data"),
+    }
+)
+_READ_EXTENSIONS: Final = frozenset({"depth_prompt"})
+# Extensions that hold scripts of other programs.
+_SCRIPTED: Final = frozenset({"risuai", "regex_scripts", "tavern_helper", "TavernHelper_scripts"})
+
+
+def ignored(found: CardImport) -> Iterator[str]:
+    """What is kept for the export and does nothing else."""
+    card = found.card
+    if card.creator or card.character_version or card.tags:
+        yield "creator, version and tags are shown to builders and never in a prompt"
+    if unknown := sorted(set(_data(card)) - _KNOWN):
+        yield f"unknown fields, kept for the export: {_named(unknown)}"
+    others = sorted(set(card.extensions) - _READ_EXTENSIONS - _SCRIPTED)
+    if others:
+        yield f"extensions that nothing here reads, kept for the export: {_named(others)}"
+    if scripts := sorted(set(card.extensions) & _SCRIPTED):
+        yield f"scripts in extensions ({_named(scripts)}) are kept for the export and never run"
+    if remote := sum(_is_remote(stored.asset.uri) for stored in found.assets):
+        yield f"{_count(remote, 'asset')} at remote addresses, never fetched"
+
+
+def clamped(card: Card, book: Lorebook | None) -> Iterator[str]:
+    """Numbers that are cut to what there is."""
+    note = card.extensions.get("depth_prompt")
+    depth = note.get("depth") if isinstance(note, dict) else None
+    if isinstance(depth, str) and len(depth) < 20 and depth.strip().lstrip("-").isdecimal():
+        depth = int(depth)
+    if isinstance(depth, int) and not isinstance(depth, bool) and (told := _depth_told(depth)):
+        yield f"extensions.depth_prompt: {told}"
+    deep = Counter(told for depth in _depths(book) if (told := _depth_told(depth, exact=False)))
+    for told, entries in deep.most_common():
+        yield f"{_count(entries, 'lore entry', 'lore entries')}: {told}"
+
+
+def neutralised(card: Card, book: Lorebook | None, *, grants: Grants) -> Iterator[str]:
+    """What the card asks for and does not get."""
+    yield from containment_notices(card, grants=grants)
+    if "roles" not in grants and (role := note_role(card)) not in ("", "user"):
+        yield f"extensions.depth_prompt asks to speak as {role}: it stands there as a user's"
+    if book is not None:
+        yield from _of_lore(book, grants)
+    yield from _decorators(card)
+
+
+def _of_lore(book: Lorebook, grants: Grants) -> Iterator[str]:
+    usable = [entry for entry in book.entries if is_usable(entry)]
+    lacking = Counter(grant for entry in usable for grant in missing(entry, grants))
+    if moved := lacking["positions"]:
+        yield f"{_entries(moved)} outside the history: they stand at its top"
+    if spoken := lacking["roles"]:
+        yield f"{_entries(spoken)} that ask for the role system or assistant: they are a user's"
+    if "lore_budget" not in grants:
+        if asked := book.token_budget:
+            yield f"the book asks for a budget of {asked} tokens: the game's own counts too"
+        if ignoring := sum(entry.ignore_budget for entry in usable):
+            yield f"{_entries(ignoring)} that ask to ignore the budget: they keep to it"
+    if "regex" not in grants and (keys := sum(len(pattern_keys(entry)) for entry in usable)):
+        yield f"{_count(keys, 'regex key')}: they run under a time limit, or not at all"
+
+
+def _decorators(card: Card) -> Iterator[str]:
+    """Lines at the head of entries that count for nothing, each told once."""
+    try:
+        book = unwrapped(card.character_book) if card.character_book else {}
+    except FormatError:
+        return
+    told: Counter[str] = Counter()
+    for _, entry in in_order(book.get("entries", [])):
+        content = entry.get("content") if isinstance(entry, dict) else None
+        if isinstance(content, str) and "@@" in content:
+            told.update(set(read_decorators(content).notices))
+    for notice, entries in sorted(told.items(), key=lambda item: (-item[1], item[0]))[:MOST_NAMES]:
+        yield f"lore: {notice} ({_count(entries, 'entry', 'entries')})"
+    if (more := len(told) - MOST_NAMES) > 0:
+        yield f"lore: {more} more decorators that are ignored"
+
+
+def _depths(book: Lorebook | None) -> Iterator[int]:
+    for entry in book.entries if book is not None else ():
+        if entry.depth is not None and is_usable(entry) and not entry.from_oldest:
+            yield entry.depth
+
+
+def _depth_told(depth: int, *, exact: bool = True) -> str:
+    """What becomes of a depth that no history has, "" for others."""
+    if depth >= TOP_FROM:
+        named = f"depth {min(depth, MAX_DEPTH)}" if exact else f"a depth of {TOP_FROM} or more"
+        return f"{named} is deeper than a history is, so it is the top of it"
+    return "a depth below 0 is the end of the history" if depth < 0 else ""
+
+
+def _data(card: Card) -> dict[str, Any]:
+    data = card.source if card.spec == "v1" else card.source.get("data", {})
+    return dict(data)
+
+
+def _is_remote(uri: str) -> bool:
+    is_here = path_beside(uri) is not None or uri.lower().startswith(("data:", "ccdefault:"))
+    return not is_here
+
+
+def _named(names: list[str]) -> str:
+    shown = ", ".join(name[:40] for name in names[:MOST_NAMES])
+    more = len(names) - MOST_NAMES
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _entries(number: int) -> str:
+    return _count(number, "lore entry", "lore entries")
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,183 @@
+"""An import report as lines of plain text: safe for a terminal and for a game's client."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, TypeVar
+
+from evennia_ai.cards.report.values import (
+    BookAccount,
+    GreetingPart,
+    Identity,
+    ImportReport,
+    TextPart,
+)
+from evennia_ai.cards.suspicions import Suspicion
+from evennia_ai.prompt.columns import WIDTH, clipped, first_line, padded, visible, wrapped
+
+_CARRIERS: Final = {
+    "json": "JSON",
+    "png": "a PNG picture",
+    "apng": "an animated PNG picture",
+    "charx": "a CHARX archive",
+}
+_SPECS: Final = {
+    "chara_card_v3": "Character Card V3",
+    "chara_card_v2": "Character Card V2",
+    "v1": "Character Card V1",
+}
+_MOST_LINES: Final = 12
+_MOST_PLACES: Final = 5
+_NOTE_LINES: Final = 6
+_TEXT: Final = 24  # columns of a field's name
+
+Item = TypeVar("Item")
+
+
+def report_lines(report: ImportReport) -> list[str]:
+    """The report in lines of at most `WIDTH` columns; long lists are cut and say so."""
+    sections = (
+        _identity(report.identity),
+        _texts(report),
+        _greetings(report.greetings),
+        _lore(report.book),
+        _titled("Not as it was written (clamped)", report.clamped),
+        _titled("Neutralised", report.neutralised),
+        _titled("Ignored", report.ignored),
+        _titled("Notices", report.notices),
+        _warnings(report.suspicions),
+        _grants(report),
+    )
+    return [line for section in sections for line in section]
+
+
+def _identity(card: Identity) -> Iterator[str]:
+    nickname = f" (nickname {card.nickname})" if card.nickname else ""
+    yield clipped(visible(f"Card: {card.name}{nickname}"), WIDTH)
+    spec = _SPECS.get(card.spec, card.spec)
+    size = "" if card.size_bytes is None else f", {card.size_bytes} bytes"
+    yield from _item(f"{spec} ({card.spec_version}) in {_CARRIERS[card.carrier]}{size}")
+    if card.creator or card.version:
+        by = f"by {card.creator}" if card.creator else "by nobody named"
+        yield from _item(f"{by}{', version ' + card.version if card.version else ''}")
+    if card.tags:
+        yield from _item("tags: " + _few(card.tags))
+    group = f" and {card.group_greetings} for groups" if card.group_greetings else ""
+    yield from _item(
+        f"greetings: {card.greetings}{group}; lore entries: {card.lore_entries};"
+        f" assets: {card.assets_held} in the file, {card.assets_missing} not"
+    )
+    if paragraph := card.creator_notes.strip().split("\n\n")[0]:
+        yield "Notes of the creator, for you and never in a prompt:"
+        yield from _cut(wrapped(paragraph, WIDTH - 4), _NOTE_LINES, lambda line: [f"  | {line}"])
+
+
+def _texts(report: ImportReport) -> Iterator[str]:
+    yield f"Texts for every prompt: {report.prompt_tokens} tokens, counted by {report.counter}"
+    for part in report.parts:
+        yield from _text(part)
+
+
+def _text(part: TextPart) -> Iterator[str]:
+    place = part.place or "left out"
+    head = f"  {padded(part.field, _TEXT)} {part.tokens:6} tokens  {place}"
+    yield clipped(visible(head), WIDTH)
+    if part.grant is not None:
+        yield from _item(f"component {part.key}; with grant {part.grant}: {part.granted}", 6)
+    else:
+        yield from _item(f"component {part.key}", 6)
+
+
+def _greetings(parts: Sequence[GreetingPart]) -> Iterator[str]:
+    if not parts:
+        return
+    yield "Greetings, where an NPC is told to open with one:"
+    yield from _cut(parts, _MOST_LINES, _greeting)
+
+
+def _greeting(part: GreetingPart) -> Iterable[str]:
+    group = " (groups)" if part.group_only else ""
+    line = f"  {part.index:3} {part.tokens:6} tokens{group}  {first_line(part.text)}"
+    return [clipped(line, WIDTH)]
+
+
+def _lore(book: BookAccount | None) -> Iterator[str]:
+    if book is None:
+        return
+    yield clipped(visible(f"Lorebook {book.label}: {_counts(book)}"), WIDTH)
+    always = f"always on: {book.constants} with {book.always} tokens"
+    yield f"  {book.tokens} tokens in all; {always}; by depth: {book.by_depth}"
+    if book.pattern_keys or book.asked_budget is not None:
+        asked = "none of its own" if book.asked_budget is None else str(book.asked_budget)
+        yield f"  regex keys: {book.pattern_keys}; budget it asks for: {asked}"
+    for place in book.places[:_MOST_LINES]:
+        stays = place.wanted == place.place
+        where = place.place if stays else f"{place.wanted} -> {place.place}"
+        yield from _item(f"{place.entries:5} with {place.tokens:6} tokens: {where}")
+    yield from _more(len(book.places) - _MOST_LINES)
+    if book.rows:
+        yield f"  entries that stand out: {book.standing_out}"
+    for row in book.rows:
+        named = clipped(visible(f"{row.uid} {row.name}".strip()), 24)
+        yield from _item(f"#{padded(named, 24)} {row.tokens:5}  {'; '.join(row.why)}", 4)
+    yield from _more(book.standing_out - len(book.rows), 4)
+
+
+def _counts(book: BookAccount) -> str:
+    told = [f"{book.entries} entries"]
+    told += [f"{book.disabled} disabled"] if book.disabled else []
+    told += [f"{book.refused} never active"] if book.refused else []
+    return ", ".join(told)
+
+
+def _warnings(suspicions: Sequence[Suspicion]) -> Iterator[str]:
+    if not suspicions:
+        yield "Warnings: none. That is no promise: read the card."
+        return
+    yield "Warnings: look at these before you approve it"
+    for suspicion in suspicions:
+        yield from _item(f"{suspicion.text} ({suspicion.count})")
+        for sighting in suspicion.sightings[:_MOST_PLACES]:
+            quoted = f": {sighting.excerpt}" if sighting.excerpt else ""
+            yield clipped(visible(f"    {sighting.where}{quoted}"), WIDTH)
+        yield from _more(suspicion.count - _MOST_PLACES, 4)
+
+
+def _grants(report: ImportReport) -> Iterator[str]:
+    if not report.uses:
+        yield "Grants: it has no use for any."
+        return
+    yield "Grants it has a use for; none is given unless you name it when you approve it:"
+    for use in report.uses:
+        given = " (given)" if use.given else ""
+        yield from _item(f"{use.grant}{given}: {use.gives}")
+
+
+def _titled(title: str, sentences: Sequence[str]) -> Iterator[str]:
+    if sentences:
+        yield f"{title}:"
+        yield from _cut(sentences, _MOST_LINES, _item)
+
+
+def _cut(
+    items: Sequence[Item], most: int, lines_of: Callable[[Item], Iterable[str]]
+) -> Iterator[str]:
+    """The lines of the first items, and how many more there are."""
+    for item in items[:most]:
+        yield from lines_of(item)
+    yield from _more(len(items) - most)
+
+
+def _more(number: int, indent: int = 2) -> Iterator[str]:
+    if number > 0:
+        yield f"{' ' * indent}and {number} more"
+
+
+def _item(text: str, indent: int = 2) -> Iterator[str]:
+    """A text under a title, made visible and wrapped."""
+    first, *others = wrapped(text, WIDTH - indent - 2)
+    yield f"{' ' * indent}{first}"
+    yield from (f"{' ' * (indent + 2)}{line}" for line in others)
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_LINES} more" if len(names) > _MOST_LINES else ""
+    return ", ".join(name[:40] for name in names[:_MOST_LINES]) + more

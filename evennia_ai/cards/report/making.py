@@ -1,0 +1,95 @@
+"""A card that was read -> the report of what becomes of everything in it. Nothing is stored."""
+
+from evennia_ai.cards.assets import DEFAULT_ADDRESS
+from evennia_ai.cards.card import Card, greetings, notes_in
+from evennia_ai.cards.components import character_book
+from evennia_ai.cards.loading import CardImport
+from evennia_ai.cards.progress import Progress, silent
+from evennia_ai.cards.report.handling import clamped, ignored, neutralised
+from evennia_ai.cards.report.looking import looked_at, oversized
+from evennia_ai.cards.report.lore import book_account
+from evennia_ai.cards.report.texts import greeting_parts, text_parts
+from evennia_ai.cards.report.values import Identity, ImportReport
+from evennia_ai.cards.report.wishes import grant_uses
+from evennia_ai.cards.suspicions import grouped
+from evennia_ai.lorebook.books import Lorebook
+from evennia_ai.prompt.errors import FormatError
+from evennia_ai.prompt.grants import NO_GRANTS, Grants
+from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter
+
+
+def import_report(
+    found: CardImport,
+    *,
+    grants: Grants = NO_GRANTS,
+    counter: TokenCounter = ESTIMATE,
+    limit_tokens: int | None = None,
+    size_bytes: int | None = None,
+    progress: Progress = silent,
+) -> ImportReport:
+    """The report of a card with these grants.
+
+    `limit_tokens` is what a prompt has room for, None where that is not known; `size_bytes` is the
+    size of the file. ComponentValueError: a text of the card is too long for any prompt.
+    """
+    card = found.card
+    parts = text_parts(card, grants=grants, counter=counter)
+    book, problem = _book(card, grants)
+    account = None
+    if book is not None:
+        account = book_account(book, grants=grants, counter=counter, progress=progress)
+    prompt_tokens = sum(part.tokens for part in parts if part.place)
+    prompt_tokens += account.always if account else 0
+    raised = [
+        *looked_at(card, book, progress=progress),
+        *oversized(parts, account, prompt_tokens=prompt_tokens, limit_tokens=limit_tokens),
+    ]
+    lore_notices = [f"lorebook: {notice}" for notice in (book.notices if book else ())]
+    return ImportReport(
+        identity=_identity(found, size_bytes, 0 if book is None else len(book.entries)),
+        grants=grants,
+        counter=counter.name,
+        limit_tokens=limit_tokens,
+        prompt_tokens=prompt_tokens,
+        parts=parts,
+        greetings=greeting_parts(card, counter=counter),
+        book=account,
+        ignored=(*ignored(found), *problem),
+        clamped=tuple(clamped(card, book)),
+        neutralised=tuple(neutralised(card, book, grants=grants)),
+        uses=grant_uses(card, book, grants=grants),
+        suspicions=grouped(raised),
+        notices=(*found.notices, *lore_notices),
+    )
+
+
+def _book(card: Card, grants: Grants) -> tuple[Lorebook | None, tuple[str, ...]]:
+    """The card's book, and what is to be said where it cannot be read."""
+    try:
+        return character_book(card, grants=grants), ()
+    except FormatError as error:
+        return None, (f"its lorebook cannot be read and is left out: {error.message}",)
+
+
+def _identity(found: CardImport, size_bytes: int | None, lore_entries: int) -> Identity:
+    card = found.card
+    held = sum(stored.resolved for stored in found.assets)
+    plain = sum(stored.asset.uri == DEFAULT_ADDRESS for stored in found.assets)
+    own = len([text for text in greetings(card) if text.strip()])
+    return Identity(
+        name=card.name,
+        nickname=card.nickname,
+        spec=card.spec,
+        spec_version=card.spec_version,
+        carrier=found.carrier,
+        creator=card.creator,
+        version=card.character_version,
+        tags=card.tags,
+        size_bytes=size_bytes,
+        greetings=own,
+        group_greetings=len([text for text in card.group_only_greetings if text.strip()]),
+        assets_held=held,
+        assets_missing=len(found.assets) - held - plain,
+        lore_entries=lore_entries,
+        creator_notes=notes_in(card),
+    )
