@@ -6,7 +6,7 @@ rows; what is appended is checked by the database, where a number is given out o
 
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -24,6 +24,9 @@ from evennia_ai.store.state import one_transaction
 ConversationKind = Literal["room", "private"]
 
 WINDOW_MESSAGES: Final = 400
+GREETING: Final = "greeting"
+"""In the meta of a record: which greeting of its card the NPC said."""
+
 _HISTORY: Final = "history"
 
 
@@ -48,7 +51,8 @@ class ConversationRef:
 class _Window:
     """The newest messages of a conversation, and where its next record goes.
 
-    `cut` is None as long as no turn was composed from it.
+    `cut` is None as long as no turn was composed from it. `first_reply` is the meta of the first
+    thing the NPC said in the conversation, None where it said nothing yet.
     """
 
     history: History
@@ -56,6 +60,7 @@ class _Window:
     next_seq: int = 1
     last_sha256: str = ""
     cut: int | None = None
+    first_reply: Mapping[str, Any] | None = None
 
 
 def conversation(
@@ -108,6 +113,17 @@ def history(conversation: ConversationRef) -> History:
     threads at once: it belongs to the thread that composes.
     """
     return _windows.read(conversation.id).history
+
+
+def has_spoken(conversation: ConversationRef) -> bool:
+    """Whether the NPC ever said anything in the conversation."""
+    return _windows.read(conversation.id).first_reply is not None
+
+
+def greeting(conversation: ConversationRef) -> int | None:
+    """The index of the greeting that was the first thing the NPC said there; None for another."""
+    found = (_windows.read(conversation.id).first_reply or {}).get(GREETING)
+    return found if isinstance(found, int) else None
 
 
 def cut(conversation: ConversationRef) -> int:
@@ -243,7 +259,12 @@ def _grown(window: _Window, new: Sequence[Record]) -> _Window:
         history=_trimmed(window.history.appended(*said), cut=window.cut),
         next_seq=new[-1].seq + 1,
         last_sha256=new[-1].sha256,
+        first_reply=window.first_reply if window.first_reply is not None else _first_reply(new),
     )
+
+
+def _first_reply(new: Sequence[Record]) -> Mapping[str, Any] | None:
+    return next((record.meta for record in new if record.kind is RecordKind.ASSISTANT), None)
 
 
 def _first_shown(stop: int, cut: int | None) -> int:
@@ -267,6 +288,8 @@ def _trimmed(history: History, *, cut: int | None) -> History:
 
 def _load_window(conversation_id: int) -> _Window:
     rows = models.Record.objects.filter(conversation_id=conversation_id)
+    replies = rows.filter(kind=RecordKind.ASSISTANT.value).order_by("segment", "seq")
+    first_reply = replies.values_list("meta", flat=True).first()
     segment = rows.aggregate(newest=Max("segment"))["newest"] or 1
     rows = rows.filter(segment=segment)
     last = rows.order_by("-seq").values_list("seq", "sha256").first() or (0, "")
@@ -278,6 +301,7 @@ def _load_window(conversation_id: int) -> _Window:
         next_seq=last[0] + 1,
         last_sha256=last[1],
         cut=cut,
+        first_reply=None if first_reply is None else json.loads(first_reply),
     )
 
 

@@ -298,6 +298,45 @@ class TestHistory:
         assert len(history(quay)) == 0
 
 
+class TestFirstReply:
+    """The first thing the NPC said in a conversation, by which its greeting is known."""
+
+    def greeted(self, quay, index=2):
+        meta = {conversations.GREETING: index}
+        append(quay, [line("Hm?", kind=RecordKind.ASSISTANT, role="assistant", meta=meta)])
+
+    def test_an_npc_that_only_listened_has_not_spoken(self, quay):
+        append(quay, lines(2))
+        assert not conversations.has_spoken(quay)
+        assert conversations.greeting(quay) is None
+
+    def test_a_reply_without_a_greeting_is_one_all_the_same(self, quay):
+        append(quay, [line("Aye.", kind=RecordKind.ASSISTANT, role="assistant")])
+        self.greeted(quay)
+        assert conversations.has_spoken(quay)
+        assert conversations.greeting(quay) is None
+
+    def test_a_greeting_is_known_without_a_query(self, quay, no_queries):
+        append(quay, lines(1))
+        self.greeted(quay)
+        append(quay, lines(1))
+        with no_queries():
+            assert conversations.greeting(quay) == 2
+
+    def test_a_fresh_process_knows_it_however_long_ago_it_was(self, quay):
+        self.greeted(quay)
+        append(quay, lines(WINDOW_MESSAGES + 50))
+        forget_everything()
+        assert conversations.has_spoken(quay)
+        assert conversations.greeting(quay) == 2
+
+    def test_one_that_was_rolled_back_was_never_said(self, quay):
+        with pytest.raises(KeyError), transaction.atomic():
+            self.greeted(quay)
+            raise KeyError
+        assert not conversations.has_spoken(quay)
+
+
 class TestRecords:
     def test_they_come_in_the_order_in_which_they_were_written(self, quay):
         written = append(quay, lines(3))
