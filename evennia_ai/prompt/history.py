@@ -18,10 +18,11 @@ class History:
     Indexes are absolute: `earlier` messages were left behind before the first one here, and index
     `earlier` is the first, so a recorded cut keeps its meaning when the window moves;
     `earlier_users` of those left behind were of role user and `earlier_replies` of role assistant.
-    Not for several threads at once.
+    `segment` is the part of the conversation it shows; a compaction begins another one, whose
+    indexes have nothing to do with those before. Not for several threads at once.
     """
 
-    __slots__ = ("_log", "earlier", "earlier_replies", "earlier_users", "stop")
+    __slots__ = ("_log", "earlier", "earlier_replies", "earlier_users", "segment", "stop")
 
     def __init__(
         self,
@@ -30,11 +31,13 @@ class History:
         earlier: int = 0,
         earlier_users: int = 0,
         earlier_replies: int = 0,
+        segment: int = 0,
     ) -> None:
         self._log = _Log(messages, earlier)
         self.earlier = earlier
         self.earlier_users = earlier_users
         self.earlier_replies = earlier_replies
+        self.segment = segment
         self.stop = earlier + len(self._log.messages)
 
     def appended(self, *messages: Message) -> "History":
@@ -45,7 +48,7 @@ class History:
             log = _Log(self, self.earlier)
         log.append(messages)
         view._log, view.earlier, view.earlier_users = log, self.earlier, self.earlier_users
-        view.earlier_replies = self.earlier_replies
+        view.earlier_replies, view.segment = self.earlier_replies, self.segment
         view.stop = self.stop + len(messages)
         return view
 
@@ -86,6 +89,22 @@ class History:
     def replies(self) -> int:
         """How many messages of role assistant were said, those left behind among them."""
         return self.earlier_replies + bisect_left(self._log.replies, self.stop)
+
+    def users_from(self, first: int) -> int:
+        """How many messages of role user stand here from the absolute index `first` on."""
+        users = self._log.users
+        return bisect_left(users, self.stop) - bisect_left(users, first)
+
+    def newest_staying(self, of: str, *, first: int) -> int | None:
+        """Absolute index of the newest text of `of` that stays, None where none is from `first` on.
+
+        A text stays where the prompt that it was made for had it.
+        """
+        found = self._log.staying.get(of)
+        if not found:
+            return None
+        at = bisect_left(found, self.stop)
+        return found[at - 1] if at and found[at - 1] >= first else None
 
     def newest_user(self) -> Message | None:
         """The newest message of role user."""
@@ -169,6 +188,7 @@ class _Log:
         "memo",
         "messages",
         "replies",
+        "staying",
         "users",
     )
 
@@ -180,6 +200,7 @@ class _Log:
         self.bookkeeping: list[int] = []  # indexes that depth does not count
         self.users: list[int] = []  # indexes of messages of role user
         self.replies: list[int] = []  # indexes of messages of role assistant
+        self.staying: dict[str, list[int]] = {}  # indexes of texts that stay, by what they are of
         self._sums: dict[TokenCounter, _Sums] = {}
         self.append(messages)
 
@@ -189,6 +210,8 @@ class _Log:
             if not message.counted:
                 self.bookkeeping.append(index)
                 self.is_plain = False
+                if message.stays:
+                    self.staying.setdefault(message.of, []).append(index)
             elif message.role == "user":
                 self.users.append(index)
             elif message.role == "assistant":

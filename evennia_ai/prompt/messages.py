@@ -49,9 +49,10 @@ class Message:
 
     `name` is the speaker's name, never part of `content`. `injected` marks what was put into the
     history by depth. `counted` is false for bookkeeping records (context blocks, note anchors)
-    that injection depth does not count. `record` is the id of the durable record behind it.
-    `origin` and `revision` say where the whole content comes from, `joined` where its stretches
-    do; `parts` tells both.
+    that injection depth does not count. `stays` marks a text that was made for one prompt and
+    remains in the history at that place; `of` says what it is of: `dynamic`, `lore:<mark>` or
+    `note:<number>`. `record` is the id of the durable record behind it. `origin` and `revision`
+    say where the whole content comes from, `joined` where its stretches do; `parts` tells both.
     """
 
     role: Role
@@ -60,6 +61,8 @@ class Message:
     block: Block = "history"
     injected: bool = False
     counted: bool = True
+    stays: bool = False
+    of: str = ""
     origin: str = ""
     revision: int = 0
     joined: tuple[Part, ...] = ()

@@ -47,6 +47,11 @@ def a_record() -> Message:
     return Message(role="user", content="(time: noon)", counted=False)
 
 
+def a_staying(content: str = "It rains.", *, of: str = "dynamic", **fields: Any) -> Message:
+    """A text that an earlier prompt left in the history."""
+    return Message(role="user", content=content, counted=False, stays=True, of=of, **fields)
+
+
 def the_inputs(
     components: Iterable[PromptComponent] = (),
     *,

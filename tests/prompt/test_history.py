@@ -5,7 +5,7 @@ import pytest
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import said
 from evennia_ai.prompt.tokens import ratio_counter
-from tests.prompt.builders import a_history, a_record, a_tool_pair
+from tests.prompt.builders import a_history, a_record, a_staying, a_tool_pair
 
 LETTERS = ratio_counter(1)
 
@@ -68,3 +68,29 @@ def test_tokens_before_the_newest_are_counted_when_they_are_asked_for() -> None:
     assert history.fitting(30, counter=LETTERS, floor=0) == (3, 28)
     assert history.tokens_from(1, counter=LETTERS) == 16 + 22 + 28
     assert history.tokens_from(0, counter=LETTERS) == 10 + 16 + 22 + 28
+
+
+def test_the_newest_text_that_stays_is_found_by_what_it_is_of() -> None:
+    history = History(
+        [a_staying("dusk"), *a_history(2), a_staying("night"), a_staying(of="note:0")]
+    )
+    assert history.newest_staying("dynamic", first=0) == 3
+    assert history.newest_staying("note:0", first=0) == 4
+    assert history.newest_staying("note:1", first=0) is None
+
+
+def test_a_text_that_was_left_behind_does_not_stay() -> None:
+    history = History([a_staying(), *a_history(2)], earlier=5)
+    assert history.newest_staying("dynamic", first=5) == 5
+    assert history.newest_staying("dynamic", first=6) is None
+
+
+def test_an_older_view_knows_nothing_of_what_stays_later() -> None:
+    start = History(a_history(2))
+    start.appended(a_staying())
+    assert start.newest_staying("dynamic", first=0) is None
+
+
+def test_messages_of_users_are_counted_from_an_index_on() -> None:
+    history = History([*a_history(3), a_staying()], earlier=4, earlier_users=9)
+    assert [history.users_from(first) for first in (0, 4, 5, 6, 7)] == [2, 2, 1, 1, 0]
