@@ -15,6 +15,7 @@ from pydantic import Field
 from evennia_ai.lorebook.entry_formats import MAX_KEY
 from evennia_ai.lorebook.entry_v3 import POSITIONS
 from evennia_ai.lorebook.entry_values import Code, Content, Flag, Identifier, Number, Texts
+from evennia_ai.lorebook.foreign import ListOf
 from evennia_ai.lorebook.patterns import is_delimited
 from evennia_ai.lorebook.translation import (
     USUAL_ORDER,
@@ -39,7 +40,7 @@ _SYNTAX: Final = re.compile(r"[\\^$.|+()\[\]{}/]")
 
 class _Entry(ForeignData):
     entry: Content
-    keywords: list[str] | None = None
+    keywords: ListOf[str] | None = None
     name: str | None = None
     comment: str | None = None
     id: Identifier | None = None

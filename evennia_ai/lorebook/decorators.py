@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from evennia_ai.lorebook.foreign import few
+from evennia_ai.lorebook.foreign import few, one_line
 
 # Name and values of one decorator that counts.
 Decorator = tuple[str, tuple[str, ...]]
@@ -181,7 +181,9 @@ def _chosen(
 def _usable(chain: list[_Line], overruled: frozenset[str], notices: list[str]) -> _Line | None:
     for line in chain:
         if line.problem:
-            notices.append(f"@@{line.name.lstrip('@')[:60]} {line.problem}; it is ignored")
+            notices.append(
+                f"@@{one_line(line.name.lstrip('@')[:60])} {line.problem}; it is ignored"
+            )
         elif line.name in overruled:
             over = " or ".join(f"@@{name}" for name in _OVERRULED_BY[line.name])
             notices.append(f"@@{line.name} is ignored beside {over}")

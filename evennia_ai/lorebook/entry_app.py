@@ -30,6 +30,7 @@ from evennia_ai.lorebook.entries import (
     Timing,
 )
 from evennia_ai.lorebook.entry_values import Code, Count, Flag, Number
+from evennia_ai.lorebook.foreign import ListOf
 from evennia_ai.prompt.messages import Role
 
 LOGICS: Final[tuple[Logic, ...]] = ("any", "not_all", "not_any", "all")
@@ -64,8 +65,8 @@ class _CharacterFilter(BaseModel):
     )
 
     is_exclude: Flag | None = None
-    names: list[str] | None = None
-    tags: list[str] | None = None
+    names: ListOf[str] | None = None
+    tags: ListOf[str] | None = None
 
 
 class AppEntry(BaseModel):
@@ -96,7 +97,7 @@ class AppEntry(BaseModel):
     exclude_recursion: Flag | None = None
     prevent_recursion: Flag | None = None
     delay_until_recursion: Count | None = None
-    triggers: list[str] | None = None
+    triggers: ListOf[str] | None = None
     character_filter: _CharacterFilter | None = None
     match_persona_description: Flag | None = None
     match_character_description: Flag | None = None

@@ -21,7 +21,7 @@ from evennia_ai.lorebook.entry_app import (
 from evennia_ai.lorebook.entry_extension import read_own
 from evennia_ai.lorebook.entry_fields import EntryFields, OwnFields
 from evennia_ai.lorebook.entry_values import Content, Flag, Identifier, Number, Texts
-from evennia_ai.lorebook.foreign import one_line
+from evennia_ai.lorebook.foreign import ListOf, one_line
 from evennia_ai.lorebook.patterns import is_delimited
 
 POSITIONS: Final[Mapping[str, Position]] = {"before_char": "before", "after_char": "after"}
@@ -38,7 +38,7 @@ _APP_MARKS: Final = frozenset(
 class _V3Entry(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True)
 
-    keys: list[str] = []
+    keys: ListOf[str] = []
     content: Content = ""
     extensions: dict[str, Any] | None = None
     enabled: Flag = True

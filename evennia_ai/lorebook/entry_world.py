@@ -13,12 +13,13 @@ from evennia_ai.lorebook.entry_app import (
 from evennia_ai.lorebook.entry_extension import read_own
 from evennia_ai.lorebook.entry_fields import EntryFields
 from evennia_ai.lorebook.entry_values import Content, Flag, Identifier, Number
+from evennia_ai.lorebook.foreign import ListOf
 
 
 class _WorldEntry(AppEntry):
     uid: Identifier | None = None
-    key: list[str] | None = None
-    keysecondary: list[str] | None = None
+    key: ListOf[str] | None = None
+    keysecondary: ListOf[str] | None = None
     comment: str | None = None
     content: Content | None = None
     constant: Flag | None = None

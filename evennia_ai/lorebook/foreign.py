@@ -9,10 +9,11 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterable
+from itertools import chain
+from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from evennia_ai.prompt.errors import FormatError
 
@@ -23,6 +24,10 @@ MAX_LINE: Final = 300
 MAX_NOTICES: Final = 20
 # Members written twice that are named; of the others there is a count.
 MAX_TWICE: Final = 10
+
+_Item = TypeVar("_Item")
+# A list of which one wrong item is told: a million errors would take a gigabyte.
+ListOf = Annotated[list[_Item], Field(fail_fast=True)]
 
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -65,7 +70,7 @@ def parse_json(text: str, *, kind: str, where: str) -> tuple[Any, tuple[str, ...
         raise FormatError(kind, _too_deep(where)) from error
     except ValueError as error:  # NaN, Infinity, or a number with thousands of digits
         raise FormatError(kind, f"{where}: no valid JSON ({one_line(str(error))})") from error
-    check_plain(value, kind=kind, where=where)
+    _check_levels(value, distinct=list, kind=kind, where=where)  # JSON shares nothing
     return value, twice.notices()
 
 
@@ -108,20 +113,36 @@ def check_plain(value: Any, *, kind: str, where: str) -> None:
     Lists and objects that are shared are looked at once for each depth they stand at, so that a
     file of aliases costs no more than it is long; one that holds itself is too deep.
     """
-    deepest: dict[int, int] = {}
-    waiting: list[tuple[Iterable[Any], int]] = [([value], 1)]
-    while waiting:
-        items, depth = waiting.pop()
-        for item in items:
-            if not isinstance(item, _NESTED):
-                if problem := _problem(item):
-                    raise FormatError(kind, f"{where}: {problem}")
-                continue
-            if depth > MAX_NESTING:
-                raise FormatError(kind, _too_deep(where))
-            if item and deepest.get(id(item), 0) < depth:
-                deepest[id(item)] = depth
-                waiting += _inside(item, depth + 1, kind=kind, where=where)
+    _check_levels(value, distinct=_each_once, kind=kind, where=where)
+
+
+def _check_levels(
+    value: Any, *, distinct: Callable[[list[Any]], list[Any]], kind: str, where: str
+) -> None:
+    """Check a value level by level; `distinct` says which lists and objects of one to look into."""
+    nested = _checked([value], kind=kind, where=where)
+    for _ in range(MAX_NESTING):
+        items = (_inside(each, kind=kind, where=where) for each in distinct(nested))
+        nested = _checked(chain.from_iterable(items), kind=kind, where=where)
+    if nested:
+        raise FormatError(kind, _too_deep(where))
+
+
+def _checked(items: Iterable[Any], *, kind: str, where: str) -> list[Any]:
+    """The lists and objects among the items; FormatError for what is no value of JSON."""
+    nested: list[Any] = []
+    for item in items:
+        if isinstance(item, str) and item.isascii():  # most are
+            continue
+        if isinstance(item, _NESTED):
+            nested.append(item)
+        elif problem := _problem(item):
+            raise FormatError(kind, f"{where}: {problem}")
+    return nested
+
+
+def _each_once(nested: list[Any]) -> list[Any]:
+    return list({id(each): each for each in nested}.values())
 
 
 def as_format_error(error: ValidationError, *, kind: str, where: str) -> FormatError:
@@ -145,24 +166,20 @@ def few(notices: Iterable[str]) -> tuple[str, ...]:
     return tuple(once[:MAX_NOTICES]) + ((f"and {more} more like these",) if more > 0 else ())
 
 
-def _inside(
-    item: dict[Any, Any] | list[Any], depth: int, *, kind: str, where: str
-) -> Iterator[tuple[Iterable[Any], int]]:
-    """What is to be looked at in a list or an object, and how deep it stands."""
-    if isinstance(item, list):
-        yield item, depth
-        return
-    if not all(isinstance(name, str) for name in item):
+def _inside(nested: dict[Any, Any] | list[Any], *, kind: str, where: str) -> Iterable[Any]:
+    """What stands in a list or an object, names of members too."""
+    if isinstance(nested, list):
+        return nested
+    if not all(isinstance(name, str) for name in nested):
         raise FormatError(kind, f"{where}: a member's name is not text; put it in quotes")
-    yield item.keys(), depth
-    yield item.values(), depth
+    return chain(nested.keys(), nested.values())
 
 
 def _problem(item: Any) -> str:
     if item is None or isinstance(item, bool):
         return ""
     if isinstance(item, str):
-        broken = not item.isascii() and _LONE_SURROGATE.search(item)
+        broken = _LONE_SURROGATE.search(item)
         return f"a text has half a character ({one_line(item)[:40]!r})" if broken else ""
     if isinstance(item, int):
         return "" if abs(item) <= MAX_NUMBER else "a number is too large"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evennia_ai.lorebook.entry_values import Content, Flag, Identifier, Number
-from evennia_ai.lorebook.foreign import one_line
+from evennia_ai.lorebook.foreign import ListOf, one_line
 from evennia_ai.lorebook.patterns import is_delimited
 from evennia_ai.lorebook.translation import (
     ForeignData,
@@ -33,7 +33,7 @@ class _Placing(ForeignData):
 
 class _Entry(ForeignData):
     text: Content
-    keys: list[str] | None = None
+    keys: ListOf[str] | None = None
     display_name: str | None = None
     id: Identifier | None = None
     enabled: Flag | None = None

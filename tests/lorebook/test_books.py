@@ -1,6 +1,7 @@
 """Books as files have them: V3, V2, `lorebook_v3`, SillyTavern's world files, and broken ones."""
 
 import time
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -287,3 +288,15 @@ def test_of_many_members_written_twice_a_few_are_named_and_the_others_counted():
 def test_an_entry_known_by_its_name_has_an_id_in_one_line():
     [entry] = read_book({"entries": {"a\x1b[2J\nb": {"key": ["coin"], "content": "A."}}}).entries
     assert entry.uid == "a [2J b"
+
+
+@pytest.mark.parametrize("member", ["keys", "key", "keysecondary"])
+def test_of_a_million_wrong_keys_one_is_told(member):
+    book = {"entries": [{"uid" if member != "keys" else "id": 1, member: [0] * 300_000}]}
+    tracemalloc.start()
+    try:
+        with pytest.raises(FormatError, match=rf"book.entries\[0\].{member}\[0\]: must be text"):
+            read_book(book)
+        assert tracemalloc.get_traced_memory()[1] < 30_000_000
+    finally:
+        tracemalloc.stop()

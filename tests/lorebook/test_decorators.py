@@ -234,3 +234,9 @@ def test_places_beside_card_fields_count(place: str):
     read = read_decorators(f"@@position {place}\n@@@depth 2\nL")
     assert read.decorators == (("position", (place,)),)
     assert read.notices == ()
+
+
+def test_a_notice_about_a_line_is_one_line_whatever_the_line_holds():
+    assert read_decorators("@@\x1b[2Jdepth 1\x85\nText.").notices == (
+        "@@ [2Jdepth 1 is no decorator; it is ignored",
+    )
