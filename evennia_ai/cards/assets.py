@@ -8,10 +8,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import unquote_to_bytes
 
 from evennia_ai.cards.card import Asset
-from evennia_ai.cards.encoding import from_base64
+from evennia_ai.cards.encoding import from_base64, from_percents
 from evennia_ai.cards.progress import Progress, silent
 from evennia_ai.lorebook.foreign import one_line
 
@@ -55,7 +54,7 @@ def stored_assets(
         try:
             content = _content(asset.uri, beside)
         except ValueError as error:
-            uri = one_line(asset.uri)[:60]
+            uri = one_line(asset.uri[:60])
             notices.append(f"assets[{number}]: {uri} cannot be had: {error}; it is kept as it is")
         found.append(StoredAsset(asset=asset, content=content))
     progress("assets", len(assets), len(assets))
@@ -90,7 +89,7 @@ def _content(uri: str, beside: Beside | None) -> bytes | None:
         return None
     if data["head"].lower().endswith(";base64"):
         return from_base64(uri[data.end() :].encode())[0]
-    return unquote_to_bytes(uri[data.end() :])
+    return from_percents(uri[data.end() :])
 
 
 def referenced(assets: Iterable[Asset]) -> Iterator[str]:

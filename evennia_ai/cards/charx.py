@@ -9,6 +9,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Final, NoReturn
@@ -39,30 +40,49 @@ _BROKEN: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Archived:
-    """What an archive holds: the bytes of card.json, its other files by name, and the JPEG before
-    it, empty where there is none.
-    """
+class Beside:
+    """What an archive holds beside card.json: files by name, and the JPEG before it, if any."""
 
-    card: bytes
     members: Mapping[str, bytes]
     jpeg: bytes
 
 
-def card_in_archive(content: bytes, *, limits: CardLimits) -> Archived:
-    """The card and the other files of a CHARX archive; FormatError where it cannot be trusted."""
+def card_in_archive(content: bytes, *, limits: CardLimits) -> bytes:
+    """The bytes of card.json in a CHARX archive; FormatError where it cannot be trusted."""
+    with _opened(content, limits=limits) as (archive, infos):
+        card = next(info for info in infos if info.filename == CARD)
+        return _unpacked(archive, card, left=limits.inflated_bytes, limits=limits)
+
+
+def beside_card(content: bytes, *, limits: CardLimits) -> Beside:
+    """The other files of a CHARX archive, all together within the limits.
+
+    They are read apart from the card, so that not everything is in memory at once.
+    """
+    with _opened(content, limits=limits) as (archive, infos):
+        start = min(info.header_offset for info in infos)
+        jpeg = content[:start] if content.startswith(JPEG_START) else b""
+        left = limits.inflated_bytes - len(jpeg)
+        members: dict[str, bytes] = {}
+        for info in infos:
+            if info.filename != CARD:
+                member = _unpacked(archive, info, left=left, limits=limits)
+                left -= len(member)
+                members[info.filename] = member
+    return Beside(members=members, jpeg=jpeg)
+
+
+@contextmanager
+def _opened(
+    content: bytes, *, limits: CardLimits
+) -> Iterator[tuple[zipfile.ZipFile, list[zipfile.ZipInfo]]]:
+    """The archive and its members but for folders, all of which can be trusted by their heads."""
     _check_directory(content, limits=limits)
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             infos = [info for info in archive.infolist() if not info.filename.endswith("/")]
             _check_members(infos, limits=limits)
-            starts = (info.header_offset for info in infos)
-            read = dict(_read(archive, infos, limits=limits))
-            return Archived(
-                card=read.pop(CARD),
-                members=read,
-                jpeg=content[: min(starts)] if content.startswith(JPEG_START) else b"",
-            )
+            yield archive, infos
     except _BROKEN as error:
         what = one_line(str(error)) or type(error).__name__
         raise FormatError("card", f"card: the archive cannot be read ({what})") from error
@@ -105,7 +125,7 @@ def _check_members(infos: list[zipfile.ZipInfo], *, limits: CardLimits) -> None:
         )
     if CARD not in times:
         raise FormatError("card", f"card: the archive has no {CARD} at its root")
-    declared = sum(info.file_size for info in infos)
+    declared = sum(info.file_size for info in infos if info.filename != CARD)
     if declared > limits.inflated_bytes:
         _too_much(f"{declared} bytes", limits=limits)
 
@@ -118,17 +138,6 @@ def _problem(info: zipfile.ZipInfo) -> str:
     if (info.external_attr >> 16) & _KIND_OF_FILE == _LINK:
         return "is a symbolic link"
     return problem_of(info.orig_filename)
-
-
-def _read(
-    archive: zipfile.ZipFile, infos: list[zipfile.ZipInfo], *, limits: CardLimits
-) -> Iterator[tuple[str, bytes]]:
-    """Each file with its bytes, the card first; all of them together within the limits."""
-    left = limits.inflated_bytes
-    for info in sorted(infos, key=lambda info: info.filename != CARD):
-        content = _unpacked(archive, info, left=left, limits=limits)
-        left -= len(content)
-        yield info.filename, content
 
 
 def _unpacked(

@@ -7,9 +7,12 @@ import binascii
 import re
 import zlib
 from typing import Final
+from urllib.parse import unquote_to_bytes
 
 from evennia_ai.prompt.errors import FormatError
 
+# Longer texts cost far more than they are long.
+MOST_PERCENTS: Final = 200_000
 _BLANKS: Final = b" \t\r\n\v\f"
 _FOREIGN: Final = re.compile(rb"[^A-Za-z0-9+/=]")
 
@@ -41,6 +44,13 @@ def from_base64(written: bytes) -> tuple[bytes, bool]:
         foreign = _FOREIGN.search(plain)
         what = f"a character it cannot have ({foreign[0]!r})" if foreign else "a wrong length"
         raise ValueError(f"is no base64: it has {what}") from error
+
+
+def from_percents(written: str) -> bytes:
+    """The bytes that a text with `%41` and the like stands for; ValueError where it is too long."""
+    if len(written) > MOST_PERCENTS:
+        raise ValueError(f"it has more than {MOST_PERCENTS} characters without base64")
+    return unquote_to_bytes(written)
 
 
 def as_text(content: bytes, *, where: str) -> str:

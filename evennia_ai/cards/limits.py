@@ -5,17 +5,20 @@ people share and keep the worst file under two seconds and 200 MB.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
+from itertools import islice
 from typing import Any, Final, NoReturn
 
 from evennia_ai.lorebook.books import MAX_ENTRIES
-from evennia_ai.lorebook.foreign import MAX_NESTING
+from evennia_ai.lorebook.foreign import MAX_NESTING, one_line
 from evennia_ai.prompt.errors import FormatError
 
 MIB: Final = 1024 * 1024
 RATIO_FROM: Final = MIB
 _WIDEST: Final = {"nesting": MAX_NESTING, "entries": MAX_ENTRIES}
+_NESTED: Final = (dict, list)
+_DATA: Final = "data:"
 # A text of JSON; one that is not closed ends with the file, so that looking for it stays linear.
 _TEXT: Final = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 
@@ -24,9 +27,10 @@ _TEXT: Final = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 class CardLimits:
     """The limits; each is at least 1, and what the JSON reader bounds itself cannot be wider.
 
-    `inflated_bytes` is for everything unpacked from one file together, `ratio` (unpacked to packed)
-    for each piece of `RATIO_FROM` bytes or more. `text_bytes`, `objects`, `values`, `nesting` and
-    `entries` are about the card's own JSON.
+    `inflated_bytes` is for everything taken out of one file beside the card, `ratio` (unpacked to
+    packed) for each piece of `RATIO_FROM` bytes or more. `text_bytes`, `string_characters`,
+    `objects`, `values`, `nesting` and `entries` are about the card's own JSON; data addresses,
+    which hold whole files, may be longer than one string.
     """
 
     file_bytes: int = 32 * MIB
@@ -34,9 +38,10 @@ class CardLimits:
     ratio: int = 200
     members: int = 2_000
     chunks: int = 20_000
-    text_bytes: int = 12 * MIB
+    text_bytes: int = 8 * MIB
+    string_characters: int = 1_000_000
     objects: int = 120_000
-    values: int = 1_000_000
+    values: int = 800_000
     nesting: int = MAX_NESTING
     entries: int = MAX_ENTRIES
 
@@ -61,10 +66,10 @@ def check_text(text: str, *, limits: CardLimits) -> None:
 
     Texts may hold as many braces and commas as they like.
     """
-    for limit, marks in (("objects", "{"), ("values", ",:[")):
+    for limit, marks in (("values", ",:["), ("objects", "{")):
         most = getattr(limits, limit)
-        if _count(text, marks) > most and (there := _count(_TEXT.sub("", text), marks)) > most:
-            refuse(f"has {there} {limit}", limit=limit, most=most)
+        if _count(text, marks) > most and _has_more(text, marks, most=most):
+            refuse(f"has more {limit}", limit=limit, most=most)
 
 
 def check_value(value: Any, *, limits: CardLimits) -> None:
@@ -76,6 +81,29 @@ def check_value(value: Any, *, limits: CardLimits) -> None:
     entries = book.get("entries") if isinstance(book, dict) else None
     if isinstance(entries, list | dict) and len(entries) > limits.entries:
         refuse(f"its book has {len(entries)} entries", limit="entries", most=limits.entries)
+
+
+def check_strings(value: Any, *, limits: CardLimits) -> None:
+    """FormatError where a string or a member's name in a JSON value is too long; it says where."""
+    most = limits.string_characters
+    way = _way_to_long(value, most)
+    if way is not None:
+        path = "".join(f"[{step}]" if isinstance(step, int) else f".{step[:40]}" for step in way)
+        what = f"{one_line(path.lstrip('.'))} is too long"
+        refuse(what, limit="string_characters", most=most)
+
+
+def _way_to_long(nested: Any, most: int) -> list[str | int] | None:
+    """The names and positions that lead to a string that is too long, None where there is none."""
+    for step, inner in nested.items() if isinstance(nested, dict) else enumerate(nested):
+        if isinstance(step, str) and len(step) > most:
+            return [step]
+        if isinstance(inner, str):
+            if len(inner) > most and inner[:5].lower() != _DATA:
+                return [step]
+        elif isinstance(inner, _NESTED) and (rest := _way_to_long(inner, most)) is not None:
+            return [step, *rest]
+    return None
 
 
 def _check_nesting(value: Any, *, limits: CardLimits) -> None:
@@ -93,6 +121,23 @@ def _nested(values: Iterable[Any]) -> list[Any]:
 
 def _inside(nested: Any) -> Iterable[Any]:
     return nested.values() if isinstance(nested, dict) else nested
+
+
+def _has_more(text: str, marks: str, *, most: int) -> bool:
+    """Whether more than `most` of these marks stand outside the texts of a JSON text."""
+    outside = _outside(text)
+    while most >= 0 and (pieces := list(islice(outside, 10_000))):
+        most -= _count("".join(pieces), marks)
+    return most < 0
+
+
+def _outside(text: str) -> Iterator[str]:
+    """What stands between the texts of a JSON text."""
+    start = 0
+    for found in _TEXT.finditer(text):
+        yield text[start : found.start()]
+        start = found.end()
+    yield text[start:]
 
 
 def _count(text: str, marks: str) -> int:

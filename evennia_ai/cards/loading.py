@@ -14,8 +14,15 @@ from evennia_ai.cards import charx, chunks
 from evennia_ai.cards.assets import StoredAsset, icon_of, stored_assets
 from evennia_ai.cards.card import Card
 from evennia_ai.cards.encoding import as_text
-from evennia_ai.cards.limits import DEFAULT_LIMITS, CardLimits, check_text, check_value, refuse
-from evennia_ai.cards.png import Pictured, asset_in, card_in_picture
+from evennia_ai.cards.limits import (
+    DEFAULT_LIMITS,
+    CardLimits,
+    check_strings,
+    check_text,
+    check_value,
+    refuse,
+)
+from evennia_ai.cards.png import AssetsBeside, Pictured, card_in_picture
 from evennia_ai.cards.progress import Progress, silent
 from evennia_ai.cards.reading import card_from_text
 from evennia_ai.lorebook.foreign import few
@@ -101,11 +108,8 @@ def _from_picture(content: bytes, limits: CardLimits, progress: Progress) -> Car
     found = card_in_picture(content, limits=limits)
     card = _card(found.text, limits)
     progress("card file", 1, 1)
-
-    def beside(path: str) -> bytes | None:
-        chunk = found.assets.get(path)
-        return None if chunk is None else asset_in(chunk, content)
-
+    found = replace(found, text="")  # it may be large, and assets come next
+    beside = AssetsBeside(found.assets, content, limits=limits)
     assets, notices = stored_assets(card.assets, beside=beside, progress=progress)
     return CardImport(
         card=_with_notices(card, (*found.notices, *_other_version(found, card), *notices)),
@@ -116,9 +120,10 @@ def _from_picture(content: bytes, limits: CardLimits, progress: Progress) -> Car
 
 
 def _from_archive(content: bytes, limits: CardLimits, progress: Progress) -> CardImport:
-    found = charx.card_in_archive(content, limits=limits)
-    card = _card(as_text(found.card, where=f"card: {charx.CARD}"), limits)
+    written = charx.card_in_archive(content, limits=limits)
+    card = _card(as_text(written, where=f"card: {charx.CARD}"), limits)
     progress("card file", 1, 1)
+    found = charx.beside_card(content, limits=limits)
     assets, notices = stored_assets(card.assets, beside=found.members.get, progress=progress)
     if card.spec != "chara_card_v3":
         notices = (f"{charx.CARD} holds a card of {card.spec}; it is read as that", *notices)
@@ -138,6 +143,8 @@ def _card(text: str, limits: CardLimits) -> Card:
     check_text(text, limits=limits)
     card = card_from_text(text)
     check_value(card.source, limits=limits)
+    if len(text) > limits.string_characters:
+        check_strings(card.source, limits=limits)
     return card
 
 

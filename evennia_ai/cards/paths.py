@@ -5,11 +5,13 @@ archive could be led astray, because an export hands it on.
 """
 
 import re
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Final
 
 from evennia_ai.cards.card import Asset
 
+MOST_CHARACTERS: Final = 1000
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _DEVICE: Final = re.compile(r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])\s*(?:[.:].*)?", re.I)
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
@@ -30,20 +32,20 @@ _FOLDERS: Final = {
 _FOLDER_OF: Final = {suffix: folder for folder, known in _FOLDERS.items() for suffix in known}
 
 
+_PROBLEMS: Final[Mapping[str, Callable[[str], object]]] = {
+    "has control characters in its name": _CONTROL.search,
+    "has a backslash in its name; members use /": lambda path: "\\" in path,
+    "has an absolute path": lambda path: path.startswith("/") or _DRIVE.match(path),
+    "leads out of the archive": lambda path: ".." in path.split("/"),
+    "is called like a device": lambda path: any(map(_DEVICE.fullmatch, path.split("/"))),
+}
+
+
 def problem_of(path: str) -> str:
     """Why a member's name is refused, "" where it is not."""
-    parts = path.split("/")
-    if _CONTROL.search(path):
-        return "has control characters in its name"
-    if "\\" in path:
-        return "has a backslash in its name; members use /"
-    if path.startswith("/") or _DRIVE.match(path):
-        return "has an absolute path"
-    if ".." in parts:
-        return "leads out of the archive"
-    if any(_DEVICE.fullmatch(part) for part in parts):
-        return "is called like a device"
-    return ""
+    if len(path) > MOST_CHARACTERS:
+        return f"has a name of more than {MOST_CHARACTERS} characters"
+    return next((problem for problem, has in _PROBLEMS.items() if has(path)), "")
 
 
 def asset_path(asset: Asset) -> str:

@@ -6,7 +6,7 @@ assets in chunks of their own. Only tEXt is written, and no asset chunks.
 """
 
 import base64
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -79,11 +79,43 @@ def with_cards(
     return picture_of((*kept[:1], *cards, *kept[1:]))
 
 
-def asset_in(found: Chunk, content: bytes) -> bytes:
-    """The bytes of an asset chunk; ValueError says why they cannot be had."""
-    if not found.is_sound(content):
-        raise ValueError("its checksum (CRC) is wrong")
-    return from_base64(found.data(content).partition(b"\0")[2])[0]
+class AssetsBeside:
+    """The files that asset chunks hold, by path: each decoded once, however often it is named.
+
+    FormatError where all of them together are over the limit.
+    """
+
+    def __init__(self, chunks: Mapping[str, Chunk], content: bytes, *, limits: CardLimits) -> None:
+        self._chunks = chunks
+        self._content = content
+        self._limits = limits
+        self._left = limits.inflated_bytes
+        self._read: dict[str, bytes] = {}
+        self._wrong: dict[str, str] = {}
+
+    def __call__(self, path: str) -> bytes | None:
+        """The file at a path, None where there is none; ValueError says why it cannot be had."""
+        if path not in self._chunks:
+            return None
+        if path in self._wrong:
+            raise ValueError(self._wrong[path])
+        if path not in self._read:
+            try:
+                self._read[path] = self._decoded(self._chunks[path])
+            except ValueError as error:
+                self._wrong[path] = str(error)
+                raise
+        return self._read[path]
+
+    def _decoded(self, found: Chunk) -> bytes:
+        if not found.is_sound(self._content):
+            raise ValueError("its checksum (CRC) is wrong")
+        content = from_base64(found.data(self._content).partition(b"\0")[2])[0]
+        self._left -= len(content)
+        if self._left < 0:
+            what, most = "the assets of the picture have more bytes", self._limits.inflated_bytes
+            refuse(what, limit="inflated_bytes", most=most)
+        return content
 
 
 def _chosen(content: bytes, chunks: Iterable[Chunk], cut: str) -> tuple[Keyword, Chunk]:

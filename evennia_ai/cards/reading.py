@@ -9,17 +9,18 @@ from collections.abc import Iterator, Mapping
 from types import UnionType
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationError
 from pydantic_core import PydanticCustomError
 
 from evennia_ai.cards.card import DEFAULT_ASSETS, Asset, Card, Spec
-from evennia_ai.lorebook.foreign import as_format_error, check_plain, one_line, parse_json
+from evennia_ai.lorebook.foreign import ListOf, as_format_error, check_plain, one_line, parse_json
 from evennia_ai.prompt.components import MAX_CONTENT
 from evennia_ai.prompt.errors import FormatError, NotYetError
 
 WHERE: Final = "card"
 NEWEST_VERSION: Final = 3.0
 MAX_NAME: Final = 200
+MAX_LANGUAGES: Final = 500
 V1_FIELDS: Final = (
     "name",
     "description",
@@ -45,8 +46,15 @@ def _version(value: Any) -> str:
     raise PydanticCustomError("version", "must be text")
 
 
+def _few_languages(value: Any) -> Any:
+    if isinstance(value, dict) and len(value) > MAX_LANGUAGES:
+        raise PydanticCustomError("languages", f"must have {MAX_LANGUAGES} languages at most")
+    return value
+
+
 Text = Annotated[str, Field(max_length=MAX_CONTENT)]
 Version = Annotated[str, PlainValidator(_version)]
+Languages = Annotated[dict[str, Text], BeforeValidator(_few_languages)]
 
 
 class _Asset(BaseModel):
@@ -75,14 +83,14 @@ class _Data(BaseModel):
     mes_example: Text | None = None
     system_prompt: Text | None = None
     post_history_instructions: Text | None = None
-    alternate_greetings: list[Text] | None = None
-    group_only_greetings: list[Text] | None = None
+    alternate_greetings: ListOf[Text] | None = None
+    group_only_greetings: ListOf[Text] | None = None
     creator_notes: Text | None = None
-    creator_notes_multilingual: dict[str, Text] | None = None
+    creator_notes_multilingual: Languages | None = None
     creator: str | None = None
     character_version: Version | None = None
-    tags: list[str] | None = None
-    assets: list[_Asset] | None = None
+    tags: ListOf[str] | None = None
+    assets: ListOf[_Asset] | None = None
     character_book: dict[str, Any] | None = None
     extensions: dict[str, Any] | None = None
 

@@ -10,18 +10,14 @@ import zlib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from evennia_ai.cards.card import DEFAULT_ASSETS
-from evennia_ai.cards.limits import DEFAULT_LIMITS, CardLimits
+from evennia_ai.cards.limits import CardLimits
 from evennia_ai.cards.loading import load_card
 from evennia_ai.prompt.errors import FormatError
 from tests.cards.builders import card_data
 from tests.cards.carriers import (
     END,
-    HEADER,
-    PIXELS,
     SIGNATURE,
     a_member,
     a_picture,
@@ -277,7 +273,7 @@ def test_err_a_member_whose_bytes_were_changed_is_refused():
         (picture(packed("ccv3", b" " * 100_000 + JSON)), {"text_bytes": 50_000}, "text_bytes"),
         (a_picture(CARD), {"chunks": 2}, "chunks"),
         (an_archive(CARD, {"a": b"", "b": b""}), {"members": 2}, "members"),
-        (an_archive(CARD, {"a": b"x" * 5000}), {"inflated_bytes": 5000}, "inflated_bytes"),
+        (an_archive(CARD, {"a": b"x" * 5000}), {"inflated_bytes": 4999}, "inflated_bytes"),
         (an_archive(CARD, {"a": bytes(2_000_000)}), {}, "ratio"),
         (JSON, {"objects": 2}, "objects"),
         (JSON, {"values": 10}, "values"),
@@ -392,50 +388,3 @@ def test_notices_are_few_and_plain(member):
     found = load_card(content)
     assert len(found.notices) == 11
     assert not any(CONTROL.search(notice) for notice in found.notices)
-
-
-CARRIERS = [
-    JSON,
-    a_picture(CARD, text("chara-ext-asset_:0", b"zero")),
-    picture(packed("ccv3", JSON)),
-    an_archive(CARD, {"a.png": b"pixels" * 9}),
-    an_archive(card_data(assets=[an_asset("embeded://a.png")]), {"a.png": b"x"}, before=JPEG),
-]
-
-
-@given(
-    content=st.sampled_from(CARRIERS),
-    changes=st.lists(
-        st.tuples(st.floats(0, 1), st.binary(max_size=4), st.integers(0, 8)), max_size=6
-    ),
-    end=st.floats(0, 1) | st.just(1.0),
-)
-def test_whatever_is_done_to_a_file_it_is_a_card_or_refused_in_one_line(content, changes, end):
-    made = bytearray(content)
-    for where, new, gone in changes:
-        at = int(where * len(made))
-        made[at : at + gone] = new
-    made = made[: int(end * len(made))]
-    _is_card_or_refused(bytes(made))
-
-
-@given(
-    start=st.sampled_from(
-        [b"", SIGNATURE, SIGNATURE + HEADER, b"PK\x03\x04", b"\xff\xd8\xff", b"{"]
-    ),
-    rest=st.binary(max_size=300),
-    end=st.sampled_from([b"", PIXELS + END, an_archive(CARD)[-60:]]),
-)
-def test_whatever_bytes_are_given_they_are_a_card_or_refused_in_one_line(start, rest, end):
-    _is_card_or_refused(start + rest + end)
-
-
-def _is_card_or_refused(content: bytes) -> None:
-    try:
-        found = load_card(content)
-    except FormatError as error:
-        assert not CONTROL.search(error.message)
-        assert len(error.message) < 600
-    else:
-        assert found.card.source
-        assert DEFAULT_LIMITS.text_bytes > len(content)
