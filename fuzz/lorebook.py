@@ -9,28 +9,13 @@ Needs `atheris` (the extra `fuzz`).
 """
 
 import sys
-import tempfile
-from pathlib import Path
 
 import atheris
 
 with atheris.instrument_imports(include=["evennia_ai.lorebook"]):
     from lore_checks import check, seeds
 
-
-LIMITS = ["-max_len=4096", "-timeout=30", f"-artifact_prefix={tempfile.gettempdir()}/"]
-
-
-def main() -> None:
-    options = [argument for argument in sys.argv[1:] if argument.startswith("-")]
-    given = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
-    with tempfile.TemporaryDirectory() as folder:
-        for number, seed in enumerate(seeds()):
-            Path(folder, f"seed-{number}").write_bytes(seed)
-        corpus = given if given and Path(given[0]).is_file() else [*given, folder]
-        atheris.Setup([sys.argv[0], *LIMITS, *options, *corpus], check)
-        atheris.Fuzz()
-
+from running import run
 
 if __name__ == "__main__":
-    main()
+    run(check, seeds(), sys.argv[1:], most_bytes=4096)
