@@ -10,9 +10,10 @@ from typing import Any, Final
 
 from evennia.utils import gametime
 
-from evennia_ai.compose import DynamicBlock, Inputs
+from evennia_ai.compose import ComposeRules, DynamicBlock, Inputs
 from evennia_ai.game.events import Event
 from evennia_ai.game.facts import passing_facts
+from evennia_ai.game.greeting import greeting_record
 from evennia_ai.game.lore_sources import scanned_sources
 from evennia_ai.game.perception import bystanders
 from evennia_ai.game.text import plain_name
@@ -50,12 +51,17 @@ class Talk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heard:
-    """An event that is committed: its record, and the history as it was before it."""
+    """An event that is committed: its record, and the history as it was before it.
+
+    `greeting` is what the NPC opened the conversation with because of it, "" where it did not; it
+    is committed, the newest message of the history, and not said yet.
+    """
 
     event: Event
     conversation: ConversationRef
     record: Record
     before: History
+    greeting: str = ""
 
 
 def talk_of(event: Event) -> Talk:
@@ -90,6 +96,26 @@ def record_of(event: Event) -> NewRecord:
     return NewRecord(
         kind=RecordKind.USER, role="user", name=event.speaker_name, body=body, meta=meta
     )
+
+
+def opening(npc: Any, view: NPCView, talk: Talk, event: Event | None) -> NewRecord | None:
+    """The greeting the NPC opens this conversation with, None where it opens with none.
+
+    Its dice are those of the conversation, so a preview shows what will be said.
+    """
+    greeting = view.greetings.of_kind.get(talk.kind)
+    if greeting is None:
+        return None
+    seed = f"{npc.id}/{talk.seed}"
+    user = _partner(npc, talk, event)
+    speaker = event.speaker_name if event else user
+    text = greeting.spoken(
+        npc_name=plain_name(npc.key),
+        values={"char": view.char_name, "user": user, "speaker": speaker},
+        dice=Dice(turn=seed, conversation=seed),
+        other_names=[plain_name(other.key) for other in bystanders(npc)],
+    )
+    return greeting_record(greeting, text) if text else None
 
 
 def history_for(heard: Heard, *, waiting: Collection[str] = ()) -> History:
@@ -129,6 +155,32 @@ def inputs_for(npc: Any, view: NPCView, heard: Heard, *, waiting: Collection[str
         event=heard.event,
         said=pending_message(heard),
         history=history_for(heard, waiting=waiting),
+        greeting=conversations.greeting(heard.conversation),
+    )
+
+
+def foreseen_inputs(npc: Any, view: NPCView, talk: Talk, *, event: Event | None) -> Inputs:
+    """The inputs of a turn that would answer `event` now; nothing is written.
+
+    Where the NPC would speak first, its greeting is in the history already.
+    """
+    conversation = found(str(npc.id), talk)
+    history = conversations.history(conversation) if conversation else History()
+    greeting = conversations.greeting(conversation) if conversation else None
+    has_spoken = conversation is not None and conversations.has_spoken(conversation)
+    first = None if has_spoken else opening(npc, view, talk, event)
+    if first is not None:
+        history = history.appended(Message(role="assistant", content=first.body))
+        greeting = first.meta[conversations.GREETING]
+    return inputs(
+        npc,
+        view,
+        talk,
+        conversation=conversation,
+        event=event,
+        said=pending(event.text, name=event.speaker_name) if event else None,
+        history=history,
+        greeting=greeting,
     )
 
 
@@ -141,11 +193,12 @@ def inputs(
     event: Event | None,
     said: Message | None,
     history: History,
+    greeting: int | None = None,
 ) -> Inputs:
     """The inputs of a turn in `talk`; `said` is the event as a message, None where there is none.
 
-    `conversation` is None where it was not opened yet. The dice are those of the NPC's next turn,
-    so a preview rolls what the turn will roll.
+    `conversation` is None where it was not opened yet, `greeting` is the index of the one it began
+    with. The dice are those of the NPC's next turn, so a preview rolls what the turn will roll.
     """
     npc_ref = str(npc.id)
     dice = Dice(
@@ -155,7 +208,7 @@ def inputs(
     paths = view.sources.conf.lore_facts
     return Inputs(
         components=view.components,
-        rules=replace(view.rules, dice=dice),
+        rules=_rules(view.rules, dice=dice, greeting=greeting),
         history=history,
         event=said,
         notes=view.notes,
@@ -168,6 +221,13 @@ def inputs(
         facts={**view.facts, **passing_facts(npc, event, paths=paths)},
         sources=scanned_sources(npc, view.texts, values=values, dice=dice),
     )
+
+
+def _rules(rules: ComposeRules, *, dice: Dice, greeting: int | None) -> ComposeRules:
+    """The rules of one turn; without a greeting lore takes the conversation to begin with 0."""
+    if greeting is None:
+        return replace(rules, dice=dice)
+    return replace(rules, dice=dice, lore=replace(rules.lore, greeting_index=greeting))
 
 
 def _clock(conversation: ConversationRef | None, history: History, event: Event | None) -> Clock:

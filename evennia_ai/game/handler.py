@@ -14,6 +14,7 @@ from evennia_ai.game.events import Event
 from evennia_ai.game.facts import standing_facts
 from evennia_ai.game.gather import Heard, Talk
 from evennia_ai.game.perception import bystanders, heard_text, perceived, rank_of
+from evennia_ai.game.recording import recorded
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.text import plain_name
 from evennia_ai.game.turn import Turn
@@ -22,13 +23,12 @@ from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turns import report_of_turn
 from evennia_ai.lorebook.naming import names_of
 from evennia_ai.prompt.explaining import explain_lines
-from evennia_ai.prompt.history import History
-from evennia_ai.prompt.messages import Message, pending
+from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.prompt.report import Report, report_of
-from evennia_ai.store import conversations, turns
+from evennia_ai.store import card_assignments, conversations, turns
 from evennia_ai.store.conversations import ConversationRef
-from evennia_ai.store.errors import HistoryConflictError, StoreError
+from evennia_ai.store.errors import StoreError
 from evennia_ai.store.turns import StoredTurn
 
 OVERFLOW: Final = "Too much was said at once; some of it will go unanswered."
@@ -168,17 +168,19 @@ class AIHandler:
             self._record_lost(heard.conversation)
 
     def _recorded(self, event: Event) -> Heard:
-        conversation = gather.opened(self.ref, gather.talk_of(event))
-        for last_try in (False, True):
-            before = conversations.history(conversation)
-            try:
-                (record,) = conversations.append(conversation, [gather.record_of(event)])
-            except HistoryConflictError:
-                if last_try:
-                    raise
-                continue
-            break
-        return Heard(event=event, conversation=conversation, record=record, before=before)
+        return recorded(self.ref, event, opening=lambda where: self._opening(where, event))
+
+    def _opening(self, conversation: ConversationRef, event: Event) -> NewRecord | None:
+        """The greeting, where this event is the first the NPC answers in the conversation."""
+        if conversations.has_spoken(conversation) or not self._is_meant(event):
+            return None
+        assigned = card_assignments.assignment_of(self.ref)
+        if assigned is None or assigned.greeting is None:
+            return None
+        return gather.opening(self.npc, self.view(), gather.talk_of(event), event)
+
+    def _is_meant(self, event: Event) -> bool:
+        return self.enabled and bool(why_addressed(event, self._listener(event)))
 
     def _record_lost(self, conversation: ConversationRef) -> None:
         """Note once that more was heard than could be kept while the database was away."""
@@ -193,10 +195,12 @@ class AIHandler:
             self._retry = clock.callLater(RECORD_RETRY_SECONDS, self._record_all)
 
     def _consider(self, heard: Heard) -> None:
-        if not (self.enabled and why_addressed(heard.event, self._listener(heard.event))):
+        if not self._is_meant(heard.event):
             return
         self._engage(heard.event)
         turn = Turn(self, heard)
+        if heard.greeting:  # when everybody has read the event, however long the turn waits
+            runtime().clock.callLater(0, turn.greet)
         if runtime().scheduler.offer(self.ref, turn.run):
             self._waiting.add(heard.record.id)
             self._is_overflowing = False
@@ -276,20 +280,8 @@ class AIHandler:
         """The same prompt with the activation of lore it was made with."""
         room_ref = str(self.npc.location.id) if self.npc.location else ""
         talk = Talk(kind="room", place_ref=room_ref or "nowhere")
-        known = gather.found(self.ref, talk)
         event = None if question is None else self._imagined(question, speaker, room_ref)
-        said = pending(event.text, name=event.speaker_name) if event else None
-        return compose_with_lore(
-            gather.inputs(
-                self.npc,
-                self.view(),
-                talk,
-                conversation=known,
-                event=event,
-                said=said,
-                history=conversations.history(known) if known else History(),
-            )
-        )
+        return compose_with_lore(gather.foreseen_inputs(self.npc, self.view(), talk, event=event))
 
     def _imagined(self, question: str, speaker: Any, room_ref: str) -> Event:
         return Event(

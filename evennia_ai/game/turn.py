@@ -19,12 +19,12 @@ from evennia_ai.game.gather import Heard
 from evennia_ai.game.output import pose, speak, whisper
 from evennia_ai.game.perception import bystanders
 from evennia_ai.game.runtime import runtime
+from evennia_ai.game.speech import speech
 from evennia_ai.game.text import plain_name
 from evennia_ai.game.view import NPCView, revisions_with
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turns import manifest_of
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Passage, chat_messages, sent_sha256
-from evennia_ai.llm.clean import spoken_text
 from evennia_ai.llm.errors import ModelRubbish
 from evennia_ai.llm.roles import adapt
 from evennia_ai.prompt.errors import BudgetError
@@ -78,12 +78,14 @@ class Turn:
         self._mind: Final = mind
         self._npc_ref: Final = mind.ref
         self._tries = 0
+        self._greeting = heard.greeting
 
     def run(self) -> "Deferred[None] | None":
         """Take the turn; a Deferred that fires when it has ended, None where it ended at once."""
         self._mind.started(self)
         if self._is_stale():
             return None
+        self.greet()
         try:
             composed = self._composed()
             request = self._request(composed)
@@ -96,6 +98,12 @@ class Turn:
             self._again(error)
             return None
         return self._asked(stored, request)
+
+    def greet(self) -> None:
+        """Say the greeting that the event was recorded with, once."""
+        greeting, self._greeting = self._greeting, ""
+        if greeting and not self._is_stale():
+            self._say(greeting)
 
     def _composed(self) -> Composition:
         mind = self._mind
@@ -148,10 +156,12 @@ class Turn:
 
     def _spoken(self, reply: ChatReply) -> str:
         """What of the reply is said; ModelRubbish where that is nothing."""
-        text = reply.text
-        others = [plain_name(other.key) for other in bystanders(self._mind.npc)]
-        for name in dict.fromkeys((self._mind.view().char_name, plain_name(self._mind.npc.key))):
-            text = spoken_text(text, speaker_name=name, other_names=others)
+        npc = self._mind.npc
+        text = speech(
+            reply.text,
+            own_names=(self._mind.view().char_name, plain_name(npc.key)),
+            other_names=[plain_name(other.key) for other in bystanders(npc)],
+        )
         if not text:
             raise ModelRubbish(reply.model, "nothing of it can be said aloud")
         return text

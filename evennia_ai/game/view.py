@@ -19,6 +19,7 @@ from evennia_ai.cards.reading import card_from_text
 from evennia_ai.compose import ComposeRules
 from evennia_ai.conf import Conf
 from evennia_ai.game.facts import FACTION, ZONE, card_facts
+from evennia_ai.game.greeting import NOT_CHOSEN, Chosen, chosen
 from evennia_ai.game.lore_sources import CardSources, card_sources
 from evennia_ai.lorebook.books import Lorebook, read_book
 from evennia_ai.lorebook.conditions import Facts
@@ -28,7 +29,7 @@ from evennia_ai.prompt.errors import FormatError
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.notes import AuthorsNote, Notes
 from evennia_ai.prompt.registry import ComponentRegistry
-from evennia_ai.store.card_assignments import card_of
+from evennia_ai.store.card_assignments import assignment_of, card_of
 from evennia_ai.store.cards import StoredCard
 from evennia_ai.store.components import registry
 from evennia_ai.store.lorebooks import StoredBook, books_for
@@ -42,7 +43,8 @@ MOST_PARSED: Final = 256
 class Sources:
     """What the store has for an NPC in its scopes; the same objects until they are changed.
 
-    `facts` are names, tags and zones of the NPC and its place.
+    `facts` are names, tags and zones of the NPC and its place; `greeting` is the index of the
+    card's greeting that the builder wants, None for none.
     """
 
     scopes: tuple[Scope, ...]
@@ -52,6 +54,7 @@ class Sources:
     books: tuple[StoredBook, ...]
     notes: tuple[StoredNote, ...]
     conf: Conf
+    greeting: int | None = None
 
     def is_same(self, other: "Sources") -> bool:
         """Whether nothing was changed between the two readings."""
@@ -60,6 +63,7 @@ class Sources:
             and self.card is other.card
             and self.notes is other.notes
             and self.conf is other.conf
+            and self.greeting == other.greeting
             and self.scopes == other.scopes
             and self.facts == other.facts
             and len(self.books) == len(other.books)
@@ -72,8 +76,8 @@ class NPCView:
     """What turns of one NPC in one place are composed from.
 
     `char_name` is the name the card gives it, else its own; `facts` are those that stand still
-    and `texts` those of the card that lore may scan; `problems` say what of its sources cannot be
-    read, for its builder.
+    and `texts` those of the card that lore may scan; `greetings` are what it opens conversations
+    with; `problems` say what of its sources cannot be read or said, for its builder.
     """
 
     sources: Sources
@@ -85,6 +89,7 @@ class NPCView:
     revisions: Mapping[str, str]
     facts: Facts
     texts: CardSources
+    greetings: Chosen = NOT_CHOSEN
     problems: tuple[str, ...] = ()
 
 
@@ -105,6 +110,7 @@ def scopes_of(npc: Any) -> tuple[Scope, ...]:
 
 def sources_of(npc_ref: str, scopes: tuple[Scope, ...], *, facts: Facts, conf: Conf) -> Sources:
     """What the store has now; a warm read makes no query."""
+    assigned = assignment_of(npc_ref)
     return Sources(
         scopes=scopes,
         facts=facts,
@@ -113,6 +119,7 @@ def sources_of(npc_ref: str, scopes: tuple[Scope, ...], *, facts: Facts, conf: C
         books=books_for(scopes),
         notes=notes_for(npc_ref),
         conf=conf,
+        greeting=None if assigned is None else assigned.greeting,
     )
 
 
@@ -120,6 +127,7 @@ def view_of(npc_name: str, sources: Sources) -> NPCView:
     """The view of an NPC for these sources."""
     card, problems = _card(sources.card)
     books, refused = _books(sources, card)
+    greetings, unsaid = _greetings(sources, card, npc_name)
     return NPCView(
         sources=sources,
         char_name=card.char if card else npc_name,
@@ -130,7 +138,8 @@ def view_of(npc_name: str, sources: Sources) -> NPCView:
         revisions=_revisions(sources),
         facts={**sources.facts, **card_facts(card)},
         texts=card_sources(card),
-        problems=(*problems, *refused),
+        greetings=greetings,
+        problems=(*problems, *refused, *unsaid),
     )
 
 
@@ -171,6 +180,15 @@ def _card(stored: StoredCard | None) -> tuple[Card | None, tuple[str, ...]]:
         return _parsed_card(stored), ()
     except FormatError as error:
         return None, (_told(f"card '{stored.name}' is left out: {error}"),)
+
+
+def _greetings(
+    sources: Sources, card: Card | None, npc_name: str
+) -> tuple[Chosen, tuple[str, ...]]:
+    """What the NPC opens with, and what keeps it from opening as its builder wants."""
+    made = chosen(card, sources.greeting, npc_name=npc_name)
+    name = sources.card.name if sources.card else ""
+    return made, tuple(_told(f"card '{name}': {problem}") for problem in made.problems)
 
 
 def _books(sources: Sources, card: Card | None) -> tuple[tuple[Lorebook, ...], tuple[str, ...]]:
