@@ -29,8 +29,17 @@ CHECKS = {
 """Title and command of each check of the main Python, in order."""
 
 FUZZER = "atheris"
-FUZZING = ["python", "fuzz/lorebook.py", "-runs=4000", "-max_total_time=60", "-verbosity=0"]
-"""A short search for books that break the engine; a long one is for who changes it."""
+_SHORTLY = ["-max_total_time=5", "-verbosity=0"]
+FUZZING = {
+    "Fuzzing books": [
+        *("python", "fuzz/lorebook.py", "-runs=4000", "-max_total_time=60", "-verbosity=0"),
+    ],
+    "Fuzzing cards in pictures": ["python", "fuzz/cards.py", "png", *_SHORTLY],
+    "Fuzzing cards in archives": ["python", "fuzz/cards.py", "charx", *_SHORTLY],
+    "Fuzzing cards": ["python", "fuzz/cards.py", "json", *_SHORTLY],
+    "Fuzzing decorators": ["python", "fuzz/cards.py", "decorators", *_SHORTLY],
+}
+"""Title and command of short searches for what breaks us; long ones are for who changes it."""
 
 ELSEWHERE = ["pytest", "-q", "-p", "no:cacheprovider", "-m", "not packaging and not server"]
 """What every other Python runs."""
@@ -158,7 +167,7 @@ def _fuzzed(installation: Installation) -> list[str]:
     if _fails(installation, "Installing the fuzzer", install):
         say(f"!! SKIPPED: no {FUZZER} for Python {_this_version()} here, so nothing was fuzzed")
         return []
-    return ["Fuzzing"] if _fails(installation, "Fuzzing", FUZZING) else []
+    return [title for title in FUZZING if _fails(installation, title, FUZZING[title])]
 
 
 def _other_pythons() -> Iterator[tuple[str, str]]:
