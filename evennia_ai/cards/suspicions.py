@@ -125,9 +125,9 @@ def in_name(name: str, where: str) -> Iterator[Found]:
 # Names that a prompt or a game has for somebody else.
 _TAKEN: Final = frozenset(
     {
-        *("system", "assistant", "user", "developer", "tool", "function", "human", "ai", "model"),
-        *("system prompt", "system message", "game", "game master", "gamemaster", "gm", "narrator"),
-        *("admin", "administrator", "moderator", "superuser", "staff", "server", "evennia"),
+        *("system", "assistant", "user", "developer", "human", "tool", "system prompt"),
+        *("system message", "game master", "gamemaster", "gm", "admin", "administrator"),
+        *("moderator", "superuser", "staff", "server", "evennia"),
     }
 )
 
@@ -165,21 +165,15 @@ def _at(piece: str, index: int) -> int:
     return low
 
 
-def _role_marks(piece: str) -> Span | None:
-    for needle, pattern in ROLE_MARKS:
-        if needle in piece and (found := pattern.search(piece)):
-            return found.span()
-    return None
-
-
-def _searched(*needles: str, pattern: re.Pattern[str]) -> Look:
-    """A look for a pattern, tried where one of the needles stands."""
+def _searched(table: Iterable[tuple[str, re.Pattern[str]]]) -> Look:
+    """A look for patterns, each tried where its needle stands."""
+    listed = tuple(table)
 
     def look(piece: str) -> Span | None:
-        if not any(needle in piece for needle in needles):
-            return None
-        found = pattern.search(piece)
-        return found.span() if found else None
+        for needle, pattern in listed:
+            if needle in piece and (found := pattern.search(piece)):
+                return found.span()
+        return None
 
     return look
 
@@ -198,26 +192,27 @@ _HIDDEN: Final = re.compile(
     "\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f\U000e0100-\U000e01ef"
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 )
-_ADDRESS: Final = re.compile(
-    r"(?:https?|ftp|wss?|file)://[^\s<>\"')\]]{1,200}"
-    r"|!\[[^\]\n]{0,200}\]\([^)\s]{0,200}"
-    r"|<(?:img|iframe|script|audio|video|object|embed|link)\b[^>]{0,200}"
-    rf"|\bdata:[a-z]+/[^\s\"')]{{{_LARGEST_DATA},}}"
-    r"|(?<![:\w/])//[a-z0-9-]{1,60}\.[a-z]{2,10}/",
-    re.IGNORECASE,
+# As with marks of speakers: a needle, and a pattern that begins with something that is rare.
+_ADDRESSES: Final = (
+    ("://", re.compile(r"\b(?i:https?|ftp|wss?|file)://[^\s<>\"')\]]{1,200}")),
+    ("](", re.compile(r"!\[[^\[\]\n]{0,200}\]\([^)\s]{0,200}")),
+    ("<", re.compile(r"<(?i:img|iframe|script|audio|video|object|embed|link)\b[^<>]{0,200}")),
+    ("data:", re.compile(rf"data:[a-z]{{1,20}}/[^\s\"')]{{{_LARGEST_DATA}}}")),
+    ("//", re.compile(r"//(?<![:\w/]//)(?i:[a-z0-9-]{1,60}\.[a-z]{2,10}/)")),
 )
-# Evennia's colours, links and symbols; a stroke between words of a list is none.
-_MARKUP: Final = re.compile(
-    r"(?<![\w|])\|(?:l[cutue]|[rRgGyYbBmMcCwWxXnNhHuU](?![a-z])|\[[rgybmcwxRGYBMCWX]|=[a-z](?!\w)"
-    r"|\[?[0-5]{3}(?!\d)|\[?#[0-9a-fA-F]{6})|\$\w{2,20}\("
+# Evennia's colours, links and inline functions; a stroke between words of a list is none.
+_COLOUR: Final = re.compile(
+    r"\|(?<![\w|]\|)(?:l[cute]|[rRgGyYbBmMcCwWxXnNhHuU](?![a-z])|\[[rRgGyYbBmMcCwWxX]|=[a-z](?!\w)"
+    r"|\[?[0-5]{3}(?!\d)|\[?#[0-9a-fA-F]{6})"
 )
+_FUNCTION: Final = re.compile(r"\$\w{2,20}\(")
 _LOOKS: Final[tuple[tuple[Kind, Look], ...]] = (
     ("override", _override),
-    ("role_marks", _role_marks),
-    ("out_of_character", _searched("OOC", "ooc", "Ooc", pattern=OUT_OF_CHARACTER)),
+    ("role_marks", _searched(ROLE_MARKS)),
+    ("out_of_character", _searched((written, OUT_OF_CHARACTER) for written in ("OOC", "ooc"))),
     ("invisible", _invisible),
-    ("address", _searched("//", "![", "<", "data:", pattern=_ADDRESS)),
-    ("markup", _searched("|", "$", pattern=_MARKUP)),
+    ("address", _searched(_ADDRESSES)),
+    ("markup", _searched((("|", _COLOUR), ("$", _FUNCTION)))),
 )
 
 

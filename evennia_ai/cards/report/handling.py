@@ -6,10 +6,9 @@ from typing import Any, Final
 
 from evennia_ai.cards.assets import path_beside
 from evennia_ai.cards.card import Card
-from evennia_ai.cards.components import containment_notices
 from evennia_ai.cards.loading import CardImport
 from evennia_ai.cards.report.lore import is_usable, pattern_keys
-from evennia_ai.cards.report.texts import TOP_FROM, note_role
+from evennia_ai.cards.report.texts import TOP_FROM, card_texts, note_role
 from evennia_ai.lorebook.books import Lorebook, in_order, unwrapped
 from evennia_ai.lorebook.containment import missing
 from evennia_ai.lorebook.decorators import read_decorators
@@ -64,12 +63,17 @@ def clamped(card: Card, book: Lorebook | None) -> Iterator[str]:
 
 def neutralised(card: Card, book: Lorebook | None, *, grants: Grants) -> Iterator[str]:
     """What the card asks for and does not get."""
-    yield from containment_notices(card, grants=grants)
+    if "system_prompt" not in grants and card.system_prompt.strip():
+        yield "system_prompt is left out"
+    if "after_history" not in grants and card.post_history_instructions.strip():
+        yield "post_history_instructions end the history as a user's and do not follow it"
     if "roles" not in grants and (role := note_role(card)) not in ("", "user"):
         yield f"extensions.depth_prompt asks to speak as {role}: it stands there as a user's"
     if book is not None:
         yield from _of_lore(book, grants)
     yield from _decorators(card)
+    if templated := sum("{%" in text for _, text in card_texts(card)):
+        yield f"template logic in {_count(templated, 'text')} is never run: it stays as written"
 
 
 def _of_lore(book: Lorebook, grants: Grants) -> Iterator[str]:

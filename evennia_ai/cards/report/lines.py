@@ -27,7 +27,7 @@ _SPECS: Final = {
 _MOST_LINES: Final = 12
 _MOST_PLACES: Final = 5
 _NOTE_LINES: Final = 6
-_TEXT: Final = 24  # columns of a field's name
+_TEXT: Final = 25  # columns of a field's name
 
 Item = TypeVar("Item")
 
@@ -71,7 +71,9 @@ def _identity(card: Identity) -> Iterator[str]:
 
 
 def _texts(report: ImportReport) -> Iterator[str]:
-    yield f"Texts for every prompt: {report.prompt_tokens} tokens, counted by {report.counter}"
+    limit = report.limit_tokens
+    share = f" of {limit} ({100 * report.prompt_tokens // limit} %)" if limit else ""
+    yield f"In every prompt: {report.prompt_tokens} tokens{share}, counted by {report.counter}"
     for part in report.parts:
         yield from _text(part)
 
@@ -89,7 +91,7 @@ def _text(part: TextPart) -> Iterator[str]:
 def _greetings(parts: Sequence[GreetingPart]) -> Iterator[str]:
     if not parts:
         return
-    yield "Greetings, where an NPC is told to open with one:"
+    yield "Greetings, each the character's first message where an NPC opens with it:"
     yield from _cut(parts, _MOST_LINES, _greeting)
 
 

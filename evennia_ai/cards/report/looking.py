@@ -6,6 +6,7 @@ from typing import Final
 from evennia_ai.cards.card import Card
 from evennia_ai.cards.progress import Progress
 from evennia_ai.cards.report.lore import is_usable, pattern_keys, speaks_as
+from evennia_ai.cards.report.texts import card_texts
 from evennia_ai.cards.report.values import BookAccount, TextPart
 from evennia_ai.cards.suspicions import Found, Sighting, in_name, in_text
 from evennia_ai.lorebook.books import Lorebook
@@ -18,10 +19,6 @@ _STEP: Final = 200  # entries between two words about the progress
 _SHARE: Final = 4
 # Characters of keys that are read as patterns; a card with more is told by its first ones.
 _PATTERN_CHARACTERS: Final = 60_000
-_TEXTS: Final = (
-    *("description", "personality", "scenario", "first_mes", "mes_example", "system_prompt"),
-    "post_history_instructions",
-)
 
 
 def looked_at(card: Card, book: Lorebook | None, *, progress: Progress) -> Iterator[Found]:
@@ -32,18 +29,6 @@ def looked_at(card: Card, book: Lorebook | None, *, progress: Progress) -> Itera
         yield from in_text(text, where)
     if book is not None:
         yield from _in_lore(book, progress)
-
-
-def card_texts(card: Card) -> Iterator[tuple[str, str]]:
-    """The path and the text of every field that can reach a prompt, lore excepted."""
-    yield from (("name", card.name), ("nickname", card.nickname))
-    yield from ((field, getattr(card, field)) for field in _TEXTS)
-    for field in ("alternate_greetings", "group_only_greetings"):
-        for number, text in enumerate(getattr(card, field)):
-            yield f"{field}[{number}]", text
-    note = card.extensions.get("depth_prompt")
-    if isinstance(note, dict) and isinstance(note.get("prompt"), str):
-        yield "extensions.depth_prompt.prompt", note["prompt"]
 
 
 def oversized(

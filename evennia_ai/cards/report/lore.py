@@ -75,9 +75,9 @@ def pattern_keys(entry: LoreEntry) -> list[str]:
 
 
 def speaks_as(entry: LoreEntry) -> bool:
-    """Whether the entry's own words ask for a role that is not a user's, in the history."""
+    """Whether the entry itself asks to speak as somebody else; system is what files say anyway."""
     by_decorator = any(name == "role" for name, _ in entry.decorators)
-    return entry.role != "user" and (by_decorator or entry.position == "depth")
+    return entry.role == "assistant" or (by_decorator and entry.role != "user")
 
 
 def _counted(book: Lorebook, counter: TokenCounter, progress: Progress) -> Iterator[int]:

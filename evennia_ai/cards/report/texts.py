@@ -4,7 +4,7 @@ The components themselves are asked, once as they are granted and once with ever
 that the report cannot say anything else than the prompt does.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from evennia_ai.cards.card import Card, greetings
@@ -16,6 +16,10 @@ from evennia_ai.prompt.tokens import TokenCounter
 
 # From here on a depth is told to be the top of the history: few histories are so long.
 TOP_FROM: Final = 1_000
+_TEXTS: Final = (
+    *("name", "nickname", "description", "personality", "scenario", "first_mes", "mes_example"),
+    *("system_prompt", "post_history_instructions"),
+)
 _POST_HISTORY: Final = "post_history_instructions"
 # The component of each field, and the grant that its place depends on.
 _FIELDS: Final[Mapping[str, tuple[str, Grant]]] = {
@@ -62,6 +66,17 @@ def greeting_parts(card: Card, *, counter: TokenCounter) -> tuple[GreetingPart, 
         for index, text in enumerate(greetings(card, group=True))
         if text.strip()
     )
+
+
+def card_texts(card: Card) -> Iterator[tuple[str, str]]:
+    """The path and the text of every field that can reach a prompt, lore excepted."""
+    yield from ((field, getattr(card, field)) for field in _TEXTS)
+    for field in ("alternate_greetings", "group_only_greetings"):
+        for number, text in enumerate(getattr(card, field)):
+            yield f"{field}[{number}]", text
+    note = card.extensions.get("depth_prompt")
+    if isinstance(note, dict) and isinstance(note.get("prompt"), str):
+        yield "extensions.depth_prompt.prompt", note["prompt"]
 
 
 def note_role(card: Card) -> str:
