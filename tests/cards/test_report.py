@@ -78,3 +78,10 @@ def test_whatever_a_card_holds_its_lines_are_safe_and_narrow(hostile: str) -> No
         assert columns(line) <= WIDTH
         assert visible(line) == line
     json.dumps(report_object(report), allow_nan=False)
+
+
+@pytest.mark.parametrize("book", [{"entries": 3}, {"entries": {"a": 1}}, {}, {"entries": None}])
+def test_a_book_that_cannot_be_read_is_told_of(book: object) -> None:
+    report = report_of(a_card(character_book=book))
+    assert report.book is None
+    assert "book" in " ".join([*report.ignored, *report.notices])

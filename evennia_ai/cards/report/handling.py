@@ -71,7 +71,7 @@ def neutralised(card: Card, book: Lorebook | None, *, grants: Grants) -> Iterato
         yield f"extensions.depth_prompt asks to speak as {role}: it stands there as a user's"
     if book is not None:
         yield from _of_lore(book, grants)
-    yield from _decorators(card)
+        yield from _decorators(card)
     if templated := sum("{%" in text for _, text in card_texts(card)):
         yield f"template logic in {_count(templated, 'text')} is never run: it stays as written"
 
