@@ -45,7 +45,7 @@ def dump_card(
     given = card if isinstance(card, CardImport) else CardImport(card=card, carrier="json")
     value = v3_of(given.card, modified_at=modified_at)
     if form == "json":
-        return json_bytes(value, indent=2) + b"\n"
+        return _readable(value, limits=limits)
     if form == "charx":
         return _archive(given, value, picture, limits=limits)
     return _picture(given, value, picture, with_v2=with_v2, limits=limits)
@@ -91,6 +91,12 @@ def left_out(card: CardImport, form: Form, *, picture: bytes | None = None) -> t
 def json_bytes(value: Any, *, indent: int | None = None) -> bytes:
     """Strict JSON in UTF-8."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent).encode()
+
+
+def _readable(value: Any, *, limits: CardLimits) -> bytes:
+    """The JSON file, in lines where it can then still be read again."""
+    lines = json_bytes(value, indent=2) + b"\n"
+    return lines if len(lines) <= limits.text_bytes else json_bytes(value)
 
 
 def _picture(

@@ -139,6 +139,13 @@ def test_json_is_strict_utf_8():
     assert json.loads(content) == dated(IN_USE)
 
 
+def test_a_large_card_is_written_without_lines_so_that_it_can_be_read_again():
+    card = card_data(extensions={"x": [[0]] * 300_000})
+    content = dumped(as_json(card), "json")
+    assert b"\n" not in content
+    assert load_card(content).raw == dated(card)
+
+
 def test_an_older_card_gains_the_fields_that_v3_requires():
     book = {"entries": [{"keys": ["coin"], "content": "A coin.", "insertion_order": 5}]}
     v2 = {**V2, "data": {"name": "Marta", "description": None, "character_book": book}}
