@@ -71,7 +71,7 @@ def load_card(
 ) -> CardImport:
     """The card in a file, or in a file's bytes; FormatError where there is none to be trusted."""
     progress("card file", 0, 1)
-    content = _file_bytes(source, limits) if isinstance(source, Path) else source
+    content = file_bytes(source, limits) if isinstance(source, Path) else source
     if len(content) > limits.file_bytes:
         refuse(f"the file has {len(content)} bytes", limit="file_bytes", most=limits.file_bytes)
     if content.startswith(chunks.SIGNATURE):
@@ -81,7 +81,8 @@ def load_card(
     return _from_json(content, limits, progress)
 
 
-def _file_bytes(path: Path, limits: CardLimits) -> bytes:
+def file_bytes(path: Path, limits: CardLimits) -> bytes:
+    """The bytes of a card's file; FormatError where it cannot be read, or is over the limit."""
     try:
         with path.open("rb") as file:  # a device has no size and may have no end
             content = file.read(limits.file_bytes + 1)

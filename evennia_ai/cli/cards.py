@@ -1,6 +1,7 @@
 """`evennia-ai card`: what a card holds, what is doubtful about it, and other forms of it."""
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ from evennia_ai.cards.card import Card, greetings, notes_in
 from evennia_ai.cards.components import character_book
 from evennia_ai.cards.dumping import Form, dump_card, left_out
 from evennia_ai.cards.loading import CardImport, load_card
+from evennia_ai.cards.report import import_report
+from evennia_ai.cards.suspicions import MENDABLE
 from evennia_ai.cli.lore import told
 from evennia_ai.cli.output import write_json, write_lines
 from evennia_ai.cli.refusals import FINDING
@@ -36,12 +39,28 @@ def show(path: Path, *, as_json: bool, language: str, group: bool) -> int:
 
 def lint(path: Path) -> int:
     """Print what the author should know of the card, its book and entries that never wake."""
-    card = read(path).card
-    book = character_book(card, grants=NO_GRANTS)
+    found = read(path)
+    book = character_book(found.card, grants=NO_GRANTS)
     of_book = told(lints(book)) if book else ()
-    findings = [*card.notices, *(f"lorebook: {finding}" for finding in of_book)]
+    findings = [
+        *found.notices,
+        *(f"lorebook: {finding}" for finding in of_book),
+        *_mendable(path, found),
+    ]
     write_lines(visible(f"{path}: {finding}") for finding in findings)
     return FINDING if findings else 0
+
+
+def _mendable(path: Path, found: CardImport) -> Iterator[str]:
+    """What makes builders look twice and the author can mend."""
+    try:
+        suspicions = import_report(found).suspicions
+    except FormatError as error:
+        raise FormatError(error.kind, f"{path}: {error.message}") from error
+    for suspicion in suspicions:
+        if suspicion.kind in MENDABLE:
+            for sighting in suspicion.sightings:
+                yield f"{sighting.where}: {suspicion.text}: {sighting.excerpt}"
 
 
 def convert(source: Path, target: Path, *, form: Form, with_v2: bool, force: bool) -> int:

@@ -6,6 +6,7 @@ from typing import Literal
 import click
 
 import evennia_ai as package
+from evennia_ai.prompt.grants import ALLOWS, Grant
 
 FILE = click.Path(path_type=Path)
 
@@ -45,7 +46,7 @@ def compose(files: tuple[Path, ...], as_json: bool, item: str | None, jsonl: boo
 @evennia_ai.group(invoke_without_command=True)
 @click.pass_context
 def card(context: click.Context) -> None:
-    """Look at character cards."""
+    """Character cards: what they hold, their forms, and their way into a game and out of it."""
     _help_alone(context)
 
 
@@ -83,6 +84,71 @@ def card_convert(
     from evennia_ai.cli import cards
 
     return cards.convert(source, target, form=form, with_v2=with_v2, force=force)
+
+
+@card.command("import")
+@click.argument("file", type=FILE)
+@click.option("--json", "as_json", is_flag=True, help="Print an object.")
+@click.option("--game", type=FILE, metavar="DIR", help="The game's folder; the import waits there.")
+@click.option("--name", help="The card's name in the game, by default its own.")
+@click.option("--approve", is_flag=True, help="Put it in force at once.")
+@click.option(
+    "--grant",
+    "grants",
+    multiple=True,
+    type=click.Choice(list(ALLOWS)),
+    help="What it may do; once for each.",
+)
+def card_import(
+    file: Path,
+    *,
+    as_json: bool,
+    game: Path | None,
+    name: str | None,
+    approve: bool,
+    grants: tuple[Grant, ...],
+) -> int:
+    """Report what a card would do in a game; with --game also store it there.
+
+    Without --game nothing is stored, and the report is that of a card with the grants named.
+    """
+    from evennia_ai.cli import importing
+
+    if game is None:
+        if approve or name is not None:
+            raise click.UsageError("--approve and --name need --game DIR")
+        return importing.report_on(file, grants=frozenset(grants), as_json=as_json)
+    if grants and not approve:
+        raise click.UsageError("--grant needs --approve: an import that waits has no grants")
+    return importing.import_into(
+        game, file, name=name, grants=frozenset(grants) if approve else None, as_json=as_json
+    )
+
+
+@card.command("export")
+@click.argument("name")
+@click.argument("target", type=FILE, metavar="OUT")
+@click.option("--game", type=FILE, metavar="DIR", default=".", help="The game's folder.")
+@click.option("--to", "form", type=click.Choice(["json", "png", "charx"]), help="Default: as OUT.")
+@click.option("--with-v2", is_flag=True, help="With the V2 copy for other programs (png alone).")
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option("--revision", type=click.IntRange(min=1), help="Default: the one in force.")
+def card_export(
+    name: str,
+    target: Path,
+    *,
+    game: Path,
+    form: Literal["json", "png", "charx"] | None,
+    with_v2: bool,
+    force: bool,
+    revision: int | None,
+) -> int:
+    """Write a card of a game as Card V3 in JSON, in a PNG picture or in a CHARX archive."""
+    from evennia_ai.cli import exporting
+
+    return exporting.export_from(
+        game, name, target, form=form, with_v2=with_v2, force=force, number=revision
+    )
 
 
 @evennia_ai.group(invoke_without_command=True)

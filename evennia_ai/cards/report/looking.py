@@ -37,6 +37,7 @@ def oversized(
     *,
     prompt_tokens: int,
     limit_tokens: int | None,
+    rules: ActivationRules,
 ) -> Iterator[Found]:
     """The texts that take more than their share of a prompt of so many tokens."""
     if limit_tokens is None:
@@ -47,7 +48,7 @@ def oversized(
             yield _large(part.field, part.tokens, limit_tokens)
     if prompt_tokens > limit_tokens // 2:
         yield _large("all that is in every prompt", prompt_tokens, limit_tokens)
-    budget = ActivationRules().budget(limit_tokens)
+    budget = rules.budget(limit_tokens)
     if book is not None and book.always > budget:
         told = f"{book.always} tokens are always on, and the lore budget is {budget}"
         yield "oversized", Sighting(where="lore", excerpt=told)

@@ -1,5 +1,7 @@
 """A card that was read -> the report of what becomes of everything in it. Nothing is stored."""
 
+from typing import Final
+
 from evennia_ai.cards.assets import DEFAULT_ADDRESS
 from evennia_ai.cards.card import Card, greetings, notes_in
 from evennia_ai.cards.components import character_book
@@ -9,13 +11,16 @@ from evennia_ai.cards.report.handling import clamped, ignored, neutralised
 from evennia_ai.cards.report.looking import looked_at, oversized
 from evennia_ai.cards.report.lore import book_account
 from evennia_ai.cards.report.texts import greeting_parts, text_parts
-from evennia_ai.cards.report.values import Identity, ImportReport
+from evennia_ai.cards.report.values import Identity, ImportReport, TextPart
 from evennia_ai.cards.report.wishes import grant_uses
 from evennia_ai.cards.suspicions import grouped
 from evennia_ai.lorebook.books import Lorebook
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.prompt.errors import ComponentValueError, FormatError
 from evennia_ai.prompt.grants import NO_GRANTS, Grants
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter
+
+_USUAL_RULES: Final = ActivationRules()
 
 
 def import_report(
@@ -24,16 +29,19 @@ def import_report(
     grants: Grants = NO_GRANTS,
     counter: TokenCounter = ESTIMATE,
     limit_tokens: int | None = None,
+    rules: ActivationRules = _USUAL_RULES,
     size_bytes: int | None = None,
     progress: Progress = silent,
 ) -> ImportReport:
     """The report of a card with these grants.
 
-    `limit_tokens` is what a prompt has room for, None where that is not known; `size_bytes` is the
-    size of the file. ComponentValueError: a text of the card is too long for any prompt.
+    `limit_tokens` is what a prompt has room for, None where that is not known; `rules` say how much
+    of it lore may have; `size_bytes` is the size of the file.
+
+    FormatError: a text of the card is too long for any prompt.
     """
     card = found.card
-    parts = text_parts(card, grants=grants, counter=counter)
+    parts = _parts(card, grants, counter)
     book, problem = _book(card, grants)
     account = None
     if book is not None:
@@ -42,7 +50,9 @@ def import_report(
     prompt_tokens += account.always if account else 0
     raised = [
         *looked_at(card, book, progress=progress),
-        *oversized(parts, account, prompt_tokens=prompt_tokens, limit_tokens=limit_tokens),
+        *oversized(
+            parts, account, prompt_tokens=prompt_tokens, limit_tokens=limit_tokens, rules=rules
+        ),
     ]
     lore_notices = [f"lorebook: {notice}" for notice in (book.notices if book else ())]
     return ImportReport(
@@ -61,6 +71,13 @@ def import_report(
         suspicions=grouped(raised),
         notices=(*found.notices, *lore_notices),
     )
+
+
+def _parts(card: Card, grants: Grants, counter: TokenCounter) -> tuple[TextPart, ...]:
+    try:
+        return text_parts(card, grants=grants, counter=counter)
+    except ComponentValueError as error:
+        raise FormatError("card", f"card: a text of it fits into no prompt: {error}") from error
 
 
 def _book(card: Card, grants: Grants) -> tuple[Lorebook | None, tuple[str, ...]]:

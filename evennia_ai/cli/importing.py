@@ -1,0 +1,117 @@
+"""`evennia-ai card import`: the report on a card, and the way of its file into a game."""
+
+import getpass
+from pathlib import Path
+from typing import Any, Final
+
+from evennia_ai.cards.dumping import json_bytes
+from evennia_ai.cards.limits import DEFAULT_LIMITS, CardLimits
+from evennia_ai.cards.loading import CardImport, file_bytes, load_card
+from evennia_ai.cards.report import ImportReport, import_report, report_lines, report_object
+from evennia_ai.cli.game_folder import opened_game
+from evennia_ai.cli.output import write_json, write_lines
+from evennia_ai.cli.progress_bar import shown_progress
+from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.prompt.columns import WIDTH, wrapped
+from evennia_ai.prompt.errors import FormatError
+from evennia_ai.prompt.grants import Grants, in_order
+
+# What a prompt has room for where no game says so: the defaults of the settings.
+USUAL_LIMIT_TOKENS: Final = 8192 - 512
+
+
+def report_on(path: Path, *, grants: Grants, as_json: bool) -> int:
+    """Print what the card would be in a game; nothing is stored."""
+    _, _, report = _read(
+        path,
+        limits=DEFAULT_LIMITS,
+        rules=ActivationRules(),
+        limit_tokens=USUAL_LIMIT_TOKENS,
+        grants=grants,
+    )
+    end = "Nothing was stored: name a game with --game DIR, and the import waits there."
+    _write(report, stored=None, end=end, as_json=as_json)
+    return 0
+
+
+def import_into(
+    folder: Path, path: Path, *, name: str | None, grants: Grants | None, as_json: bool
+) -> int:
+    """Let the card wait in the game of `folder`, or put it in force where `grants` are given."""
+    path, shown = path.absolute(), path
+    conf = opened_game(folder)
+    from evennia_ai.cli.game_cards import take_in
+
+    content, found, report = _read(
+        path,
+        limits=conf.card_limits,
+        rules=conf.lore,
+        limit_tokens=conf.context_tokens - conf.reply_tokens,
+        grants=frozenset() if grants is None else grants,
+        shown=shown,
+    )
+    taken = take_in(
+        name or found.card.name,
+        content=content,
+        carrier=found.carrier,
+        source=_source(content, found),
+        grants=grants,
+        by=typed_by(),
+    )
+    stored = {
+        "card": taken.name,
+        "number": taken.number,
+        "state": taken.state,
+        "grants": list(in_order(taken.grants)),
+    }
+    _write(report, stored=stored, end=taken.text, as_json=as_json)
+    return 0
+
+
+def typed_by() -> str:
+    """Who types here, for the revisions."""
+    try:
+        return f"command line ({getpass.getuser()})"
+    except (ImportError, KeyError, OSError):  # nobody has a name here
+        return "command line"
+
+
+def _read(
+    path: Path,
+    *,
+    limits: CardLimits,
+    rules: ActivationRules,
+    limit_tokens: int,
+    grants: Grants,
+    shown: Path | None = None,
+) -> tuple[bytes, CardImport, ImportReport]:
+    """The file, the card in it and the report; FormatError names the file as `shown`."""
+    try:
+        with shown_progress() as progress:
+            content = file_bytes(path, limits)
+            found = load_card(content, limits=limits, progress=progress)
+            report = import_report(
+                found,
+                grants=grants,
+                limit_tokens=limit_tokens,
+                rules=rules,
+                size_bytes=len(content),
+                progress=progress,
+            )
+    except FormatError as error:
+        raise FormatError(error.kind, f"{shown or path}: {error.message}") from error
+    return content, found, report
+
+
+def _source(content: bytes, found: CardImport) -> str:
+    """The card's JSON text, as the file has it where the file is one."""
+    if found.carrier == "json":
+        return content.decode("utf-8-sig")
+    return json_bytes(found.raw).decode()
+
+
+def _write(report: ImportReport, *, stored: dict[str, Any] | None, end: str, as_json: bool) -> None:
+    if as_json:
+        write_json({**report_object(report), "stored": stored}, indent=2)
+    else:
+        write_lines([*report_lines(report), "", *wrapped(end, WIDTH)])

@@ -1,0 +1,189 @@
+"""`evennia-ai card import|export --game`: a card's way into a game's database and out of it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Called
+from tests.scenario.builders import a_card, an_entry
+
+ROOT = Path(__file__).resolve().parents[2]
+# Evennia's own migrations take ten seconds and change nothing here.
+SETTINGS = """
+from evennia.settings_default import *
+
+
+class OursAlone:
+    def __contains__(self, label):
+        return label != "evennia_ai"
+
+    def __getitem__(self, label):
+        if label == "evennia_ai":
+            raise KeyError(label)
+
+    def get(self, label, default=None):
+        return default if label == "evennia_ai" else None
+
+
+print("settings may print")
+MIGRATION_MODULES = OursAlone()
+INSTALLED_APPS = [*INSTALLED_APPS, "evennia_ai"]
+EVENNIA_AI_CARD_LIMITS = {"entries": 5}
+"""
+MIGRATE = """
+import django
+from django.core.management import call_command
+django.setup()
+call_command("migrate", run_syncdb=True, verbosity=0)
+"""
+
+
+class Game:
+    """A game in a folder of its own, used by programs of their own."""
+
+    def __init__(self, folder: Path, settings: str = SETTINGS) -> None:
+        self.folder = folder / "game"
+        conf = self.folder / "server" / "conf"
+        conf.mkdir(parents=True)
+        for package in (conf.parent, conf):
+            (package / "__init__.py").touch()
+        (conf / "settings.py").write_text(settings)
+
+    def migrate(self) -> None:
+        done = self._run("-c", MIGRATE, cwd=self.folder)
+        assert done.status == 0, done.err
+
+    def call(self, *words: str) -> Called:
+        """What `evennia-ai card WORDS` says beside the game's folder."""
+        return self._run("-m", "evennia_ai.cli", "card", *words, cwd=self.folder.parent)
+
+    def write(self, name: str, card: object) -> str:
+        (self.folder.parent / name).write_text(json.dumps(card), encoding="utf-8")
+        return name
+
+    def _run(self, *words: str, cwd: Path) -> Called:
+        path = os.pathsep.join((str(cwd), str(ROOT)))
+        environment = {**os.environ, "PYTHONPATH": path}
+        environment["DJANGO_SETTINGS_MODULE"] = "server.conf.settings"
+        done = subprocess.run(
+            [sys.executable, *words],
+            cwd=cwd,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return Called(status=done.returncode, out=done.stdout, err=done.stderr)
+
+
+@pytest.fixture(scope="module")
+def game(tmp_path_factory) -> Game:
+    """A game whose database is ready; each test uses names of its own."""
+    made = Game(tmp_path_factory.mktemp("cards"))
+    made.migrate()
+    return made
+
+
+def stored(called: Called) -> dict:
+    assert called.status == 0, called.err
+    return json.loads(called.out)["stored"]
+
+
+def test_an_import_waits_once_and_is_approved_with_the_grants_named(game: Game) -> None:
+    name = game.write("tilda.json", a_card(an_entry("Oil is dear.", "oil")))
+    into = ("import", name, "--game", "game", "--json")
+    waiting = {"card": "Tilda", "number": 1, "state": "waiting", "grants": []}
+    assert stored(game.call(*into)) == waiting
+    assert stored(game.call(*into)) == waiting
+    approved = stored(game.call(*into, "--approve", "--grant", "roles", "--grant", "fields"))
+    assert approved == {
+        "card": "Tilda",
+        "number": 2,
+        "state": "in force",
+        "grants": ["fields", "roles"],
+    }
+    assert stored(game.call(*into)) == approved
+
+
+def test_a_card_goes_out_as_it_came_in(game: Game) -> None:
+    card = a_card(an_entry("Oil is dear.", "oil"), odd={"kept": [1, None]})
+    name = game.write("lamp.json", card)
+    assert game.call("import", name, "--game", "game", "--name", "Lamp", "--approve").status == 0
+    for out in ("lamp.png", "lamp.charx", "lamp-2.json"):
+        called = game.call("export", "lamp", out, "--game", "game")
+        assert (called.status, called.out) == (
+            0,
+            f"{out}: Lamp as {out.rpartition('.')[2]}\n",
+        )
+        assert game.call("convert", out, f"{out}.json", "--to", "json").status == 0
+        data = json.loads((game.folder.parent / f"{out}.json").read_text())["data"]
+        data.pop("modification_date")
+        assert data == card["data"]
+
+
+def test_an_export_can_be_of_any_revision_and_writes_over_nothing(game: Game) -> None:
+    first = game.write("first.json", a_card(description="First."))
+    second = game.write("second.json", a_card(description="Second."))
+    named = ("--game", "game", "--name", "Both", "--approve")
+    for file in (first, second):
+        assert game.call("import", file, *named).status == 0
+    export = ("export", "Both", "both.json", "--game", "game")
+    assert game.call(*export, "--revision", "1").status == 0
+    written = json.loads((game.folder.parent / "both.json").read_text())
+    assert written["data"]["description"] == "First."
+    again = game.call(*export)
+    assert (again.status, again.out) == (2, "")
+    assert "--force writes over it" in again.err
+
+
+def test_a_card_that_is_not_there_is_one_line(game: Game) -> None:
+    called = game.call("export", "Nobody", "nobody.json", "--game", "game")
+    assert (called.status, called.out) == (2, "")
+    assert "there is no card 'Nobody'" in called.err
+    assert not (game.folder.parent / "nobody.json").exists()
+
+
+def test_the_limits_of_the_game_count_and_nothing_is_stored(game: Game) -> None:
+    entries = [an_entry(f"Lamp {n}.", f"lamp {n}") for n in range(6)]
+    name = game.write("many.json", a_card(*entries, name="Many"))
+    called = game.call("import", name, "--game", "game")
+    assert (called.status, called.out) == (2, "")
+    assert "many.json" in called.err
+    assert "the limit is 5 (entries)" in called.err
+    assert "Many" not in game.call("export", "Nobody", "x.json", "--game", "game").err
+
+
+def test_a_name_that_nobody_could_type_is_refused(game: Game) -> None:
+    name = game.write("odd.json", a_card(name="a = b"))
+    called = game.call("import", name, "--game", "game")
+    assert (called.status, called.out) == (2, "")
+    assert "give it another with --name" in called.err
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (SETTINGS, "the game has no database yet; run `evennia migrate`"),
+        (SETTINGS.replace(', "evennia_ai"]', "]"), "evennia_ai is not installed in this game"),
+        ("1 / 0", "settings cannot be loaded (ZeroDivisionError: division by zero)"),
+    ],
+)
+def test_a_game_that_is_not_ready_is_told_what_to_do(tmp_path, settings: str, told: str) -> None:
+    game = Game(tmp_path, settings)
+    called = game.call("import", game.write("tilda.json", a_card()), "--game", "game")
+    assert (called.status, called.out) == (2, "")
+    assert told in called.err
+    assert "Traceback" not in called.err
+    assert not (game.folder / "server" / "evennia.db3").exists()
+
+
+def test_a_database_without_our_tables_is_told_what_to_do(tmp_path) -> None:
+    game = Game(tmp_path)
+    (game.folder / "server" / "evennia.db3").touch()
+    called = game.call("import", game.write("tilda.json", a_card()), "--game", "game")
+    assert (called.status, called.out) == (2, "")
+    assert "the database lacks tables of evennia_ai; run `evennia migrate`" in called.err
