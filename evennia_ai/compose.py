@@ -26,17 +26,25 @@ from evennia_ai.lorebook.lore_pieces import (
 )
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.timers import NO_STATE, Clock, LoreState
-from evennia_ai.prompt.budget import BudgetRules, fit
+from evennia_ai.prompt.anchoring import Anchors, anchored
+from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.components import EVENT_ID, TOOL_ID
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import CompiledComponents, ComponentSet, Layout
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.hot import hot_value
 from evennia_ai.prompt.messages import Message
-from evennia_ai.prompt.notes import AuthorsNote, Notes
+from evennia_ai.prompt.notes import AuthorsNote, Notes, note_origin
 from evennia_ai.prompt.pieces import DYNAMIC, Claim, Piece, make_piece
 from evennia_ai.prompt.placement import Stand, place
 from evennia_ai.prompt.prompt import Prompt
+from evennia_ai.prompt.staying import (
+    OF_LORE,
+    BlocksMode,
+    fit_beside,
+    standing_in,
+    with_staying_facts,
+)
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter
 from evennia_ai.prompt.trace import Verdict
 
@@ -56,10 +64,14 @@ class DynamicBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComposeRules:
-    """How to compose: the layout, the counter, the budget, the lore rules and the dice."""
+    """How to compose: the layout, the counter, the budget, the lore rules and the dice.
+
+    `blocks` says whether the facts of a request stay in the history.
+    """
 
     budget: BudgetRules
     layout: Layout = "cache"
+    blocks: BlocksMode = "latest"
     counter: TokenCounter = ESTIMATE
     lore: ActivationRules = field(default_factory=ActivationRules)
     dice: Dice = field(default_factory=lambda: Dice(turn="0", conversation="0"))
@@ -69,8 +81,9 @@ class ComposeRules:
 class Inputs:
     """Everything one prompt depends on, as values.
 
-    `values` are what templates may name; `cut` is the index the history was last cut at; `tools`
-    are the messages of this turn's own tool calls and results. For lore: `lore_state` is what the
+    `values` are what templates may name; `cut` is the index the history was last cut at, `anchors`
+    are where anchored notes stood in the prompt before; `tools` are the messages of this turn's own
+    tool calls and results. For lore: `lore_state` is what the
     turn before left, `clock` the time its timers count, `facts` what its conditions ask for,
     `sources` what entries may have scanned beside the conversation.
     """
@@ -85,6 +98,7 @@ class Inputs:
     blocks: tuple[DynamicBlock, ...] = ()
     values: Mapping[str, str] = field(default_factory=dict)
     cut: int = 0
+    anchors: Anchors = field(default_factory=dict)
     lore_state: LoreState = NO_STATE
     clock: Clock = START
     facts: Facts = field(default_factory=dict)
@@ -122,7 +136,8 @@ def compose_with_lore(inputs: Inputs) -> Composition:
     lore = _lore(inputs, notes, values) if inputs.books else _no_lore(inputs)
     expanded = _expand(inputs, notes, lore.entries, values)
     stands, fixed = _fixed(inputs)
-    fitted = fit(
+    fitted, standing = fit_beside(
+        standing_in(history, expanded.pieces, blocks=rules.blocks, cut=inputs.cut),
         expanded.pieces,
         history,
         rules=rules.budget,
@@ -130,8 +145,16 @@ def compose_with_lore(inputs: Inputs) -> Composition:
         fixed=fixed,
         cut=inputs.cut,
     )
+    anchors, slots = anchored(
+        fitted.pieces,
+        history,
+        first=fitted.first,
+        origins=inputs.notes.anchored,
+        before=inputs.anchors,
+    )
+    messages = place(fitted.pieces, history, first=fitted.first, fixed=stands, slots=slots)
     prompt = Prompt(
-        messages=place(fitted.pieces, history, first=fitted.first, fixed=stands),
+        messages=messages if rules.blocks == "latest" else with_staying_facts(messages),
         limit_tokens=rules.budget.limit_tokens,
         layout=rules.layout,
         counter=rules.counter,
@@ -140,6 +163,8 @@ def compose_with_lore(inputs: Inputs) -> Composition:
         fixed=fixed,
         lore=lore,
         earlier=(expanded.refused, _switched_off(inputs)),
+        anchors=anchors,
+        standing=standing,
     )
     return Composition(prompt=prompt, lore=lore)
 
@@ -218,9 +243,9 @@ def _with_lore(
         first = inputs.notes.notes[0]
         place = NotePlace(
             made=notes[0],
-            depth=first.depth,
+            depth=0 if first.mode == "tail" else first.depth,
             role=first.role,
-            is_due=first.is_due(_said(inputs)),
+            is_due=_not_due(first, 0, inputs) is None,
         )
     keeps_blank = rules.lore.manner.blank_notes_stay
     around = around_note(place, entries, keeps_blank=keeps_blank, counter=rules.counter)
@@ -240,11 +265,32 @@ def _all(
 
 def _not_due(note: AuthorsNote, index: int, inputs: Inputs) -> Verdict | None:
     said = _said(inputs)
+    if note.mode == "tail" and note.every:
+        return _tail_not_due(note, index, inputs)
     if note.is_due(said):
         return None
     every = f"due every {note.every} messages of role user, {said} were said"
     reason = every if note.every else "never due: every is 0"
-    return Verdict(stage="expand", item=f"note:{index}", kept=False, reason=reason)
+    return Verdict(stage="expand", item=note_origin(index), kept=False, reason=reason)
+
+
+def _tail_not_due(note: AuthorsNote, index: int, inputs: Inputs) -> Verdict | None:
+    """Where the note still stands in the history, or did not go in yet."""
+    history, origin = inputs.history, note_origin(index)
+    at = history.newest_staying(origin, first=max(inputs.cut, history.earlier))
+    every = f"due every {note.every} messages of role user"
+    if at is None:
+        said = _said(inputs)
+        if said >= note.every:
+            return None
+        reason = f"{every}, {said} were said"
+        return Verdict(stage="expand", item=origin, kept=False, reason=reason)
+    since = history.users_from(at)
+    revisions = {part.revision for part in history[at].parts if part.origin == origin}
+    if since >= note.every or revisions - {note.revision}:
+        return None
+    reason = f"stands in the history; {every}, {since} were said since"
+    return Verdict(stage="expand", item=origin, kept=True, reason=reason)
 
 
 def _block_piece(block: DynamicBlock, index: int, counter: TokenCounter) -> Piece | Verdict:
@@ -258,7 +304,9 @@ def _block_piece(block: DynamicBlock, index: int, counter: TokenCounter) -> Piec
 
 
 def _without_dynamic(made: Piece | Verdict) -> Piece | Verdict:
-    if isinstance(made, Verdict) or made.claim.joint is not DYNAMIC:
+    if isinstance(made, Verdict):
+        return made
+    if made.claim.joint is not DYNAMIC and not made.claim.stays.startswith(OF_LORE):
         return made
     reason = "component dynamic_context is disabled"
     return Verdict(stage="expand", item=made.claim.origin, kept=False, reason=reason)

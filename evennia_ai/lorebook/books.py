@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -41,6 +41,11 @@ ATTACH_RANK: Final[Mapping[str, int]] = MappingProxyType(
     }
 )
 
+# floating: each prompt has the entries that are active in it. frozen: an entry that wakes is said
+# once, where it woke, and stays in the history.
+BookMode = Literal["floating", "frozen"]
+BOOK_MODES: Final[tuple[BookMode, ...]] = get_args(BookMode)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Lorebook:
@@ -48,7 +53,9 @@ class Lorebook:
 
     `scan_depth`, `token_budget` and `recursive` (whether its entries wake one another) win over the
     rules, None leaves it to them. `attach` is one of `ATTACH_RANK`. `revision` is the store's
-    revision of the book, `grants` say what it may do. `notices` are for who imports it.
+    revision of the book, `grants` say what it may do. `notices` are for who imports it. Frozen by
+    its `mode` are entries that keys woke and that would stand in the dynamic message; constant ones
+    change nothing from prompt to prompt, and a depth, a note or an outlet is a place of its own.
     """
 
     label: str
@@ -57,6 +64,7 @@ class Lorebook:
     token_budget: int | None = None
     recursive: bool | None = None
     attach: str = "global"
+    mode: BookMode = "floating"
     revision: int = 0
     grants: Grants = ALL_GRANTS
     notices: tuple[str, ...] = ()
@@ -84,6 +92,7 @@ def read_book(
     *,
     label: str = "",
     attach: str = "global",
+    mode: BookMode = "floating",
     grants: Grants = ALL_GRANTS,
     revision: int = 0,
     absent: Absent = NO_ICONS,
@@ -111,6 +120,7 @@ def read_book(
         token_budget=book.token_budget,
         recursive=book.recursive_scanning,
         attach=attach,
+        mode=mode,
         revision=revision,
         grants=grants,
         notices=few([*_book_notices(book), *read.notices, *notices]),

@@ -3,11 +3,12 @@
 Before and after the character, around the examples or next to a component, entries share one
 message; with a depth each has its own; around the author's note they share the note's message;
 in an outlet they are a value that components may name. In the cache layout keyword lore that would
-stand before the history is volatile: it joins the dynamic message, so that the head stays as it is.
+stand before the history is volatile: it joins the dynamic message, so that the head stays as it is;
+where its book is frozen it is a message of its own before that one, and stays.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from evennia_ai.lorebook.entries import Anchor, Position
@@ -17,6 +18,7 @@ from evennia_ai.prompt.expansion import ComponentSet, Layout
 from evennia_ai.prompt.macros import OUTLET
 from evennia_ai.prompt.messages import Role
 from evennia_ai.prompt.pieces import DYNAMIC, Claim, Joint, Piece, Tier, make_piece
+from evennia_ai.prompt.staying import OF_LORE
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict
 
@@ -46,10 +48,16 @@ def lore_pieces(
     counter: TokenCounter,
 ) -> list[Piece | Verdict]:
     """The entries that stand by themselves: not those around the note, nor those of outlets."""
+    standing = [e for e in entries if e.position not in _ELSEWHERE and e.text.strip()]
+    made = [_piece(entry, components, layout, counter) for entry in standing]
+    if not any(entry.frozen for entry in standing):
+        return made
+    places = {entry.origin: at for at, entry in enumerate(in_output_order(standing))}
     return [
-        _piece(entry, components, layout, counter)
-        for entry in entries
-        if entry.position not in _ELSEWHERE and entry.text.strip()
+        _staying(piece, number=places[entry.origin], mark=entry.mark, counter=counter)
+        if entry.frozen and isinstance(piece, Piece) and piece.claim.joint is DYNAMIC
+        else piece
+        for entry, piece in zip(standing, made, strict=True)
     ]
 
 
@@ -120,6 +128,7 @@ def around_note(
         depth=note.depth,
         order=DEFAULT_ORDER,
         joint=joint,
+        stays=note.made.claim.stays if isinstance(note.made, Piece) else "",
     )
     return [*made, make_piece(text, claim, counter=counter)]
 
@@ -174,6 +183,27 @@ def _piece(
     made = _counted(entry, claim, counter, note=note)
     entry.memo["piece"] = (seen, made)
     return made
+
+
+def _staying(piece: Piece, *, number: int, mark: str, counter: TokenCounter) -> Piece:
+    """The piece as a message of its own, before the dynamic one: the `number`-th that stays."""
+    claim = replace(
+        piece.claim,
+        id=DYNAMIC.id,
+        key=f"{_ABOVE}{number:06}",
+        role=DYNAMIC.role,
+        joint=None,
+        stays=OF_LORE + mark,
+    )
+    content_tokens = piece.tokens - counter.per_separator
+    return make_piece(
+        piece.message.content,
+        claim,
+        counter=counter,
+        content_tokens=content_tokens,
+        note=piece.note,
+        cause=piece.cause,
+    )
 
 
 def _joint(entry: ActiveEntry, components: ComponentSet) -> tuple[Joint | None, str]:

@@ -13,7 +13,8 @@ class ActiveEntry:
 
     `label` is `book#uid`, `text` has its decorators cut and its macros expanded. `order` is the
     entry's own; `stands` sorts it among the texts of one place: order, then key. `outlet` and
-    `anchor` are as in `LoreEntry`. `memo` keeps what was worked out from it.
+    `anchor` are as in `LoreEntry`. `mark` is what the entry is remembered by, `frozen` says
+    that its book is. `memo` keeps what was worked out from it.
     """
 
     origin: str
@@ -35,6 +36,8 @@ class ActiveEntry:
     constant: bool
     revision: int
     cause: str
+    mark: str = ""
+    frozen: bool = False
     memo: dict[object, object] = field(default_factory=dict, init=False, repr=False, compare=False)
 
 

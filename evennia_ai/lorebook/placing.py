@@ -51,6 +51,8 @@ def _made(one: Awake) -> ActiveEntry:
         constant=entry.constant,
         revision=book.revision,
         cause=str(one),
+        mark=one.mark,
+        frozen=book.mode == "frozen",
     )
 
 

@@ -1,10 +1,10 @@
 """The cache account: where a provider may cache, and what the last prompt's cache is still worth.
 
-Caches are strict prefixes: the first message that differs loses everything after it. At most two
-breakpoints are used, where providers take four, and never on a message that moves at the next turn.
+Caches are strict prefixes: the first message that differs loses everything after it. At most four
+breakpoints are used, as many as providers take, never on a message that moves at the next turn.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from evennia_ai.prompt.messages import Message
@@ -24,20 +24,27 @@ class CacheAccount:
     broken_by: str | None
 
 
-def breakpoints(messages: Sequence[Message]) -> tuple[int, ...]:
+def breakpoints(messages: Sequence[Message], *, anchored: Collection[str] = ()) -> tuple[int, ...]:
     """Indexes of messages after which a provider may cache, in order.
 
-    The end of what stands before the history; the message before the deepest injection, because
-    injections move with every turn; the last history message.
+    The end of what stands before the history; the message before the first anchored note, for the
+    day it moves; the message before the deepest injection that floats, because that moves with
+    every turn, or else the last history message, and the newest text that stays right after it.
+    `anchored` are the origins of notes that do not float.
     """
     history = [i for i, message in enumerate(messages) if message.block == "history"]
     head = history[0] if history else _end_of_head(messages)
+    fixed = [i for i in history if _is_of(messages[i], anchored)] if anchored else []
     spots = [head - 1]
-    moving = next((i for i in history if messages[i].injected), None)
+    moving = next((i for i in history if i not in fixed and _floats(messages[i])), None)
+    if fixed and (moving is None or fixed[0] < moving):
+        spots.append(fixed[0] - 1)
     if moving is not None:
         spots.append(moving - 1)
     elif history:
-        spots.append(history[-1])
+        spots += [history[-1], _last_staying(messages, history[-1])]
+    else:
+        spots.append(_last_staying(messages, head - 1))
     return tuple(sorted({spot for spot in spots if spot >= 0}))
 
 
@@ -62,6 +69,21 @@ def account(
 def _first_difference(older: Sequence[Message], newer: Sequence[Message], at: int) -> str:
     message = newer[at] if at < len(newer) else older[at]
     return message.parts[0].origin if message.parts else message.block
+
+
+def _is_of(message: Message, origins: Collection[str]) -> bool:
+    return message.injected and any(part.origin in origins for part in message.parts)
+
+
+def _floats(message: Message) -> bool:
+    return message.injected and not message.stays
+
+
+def _last_staying(messages: Sequence[Message], at: int) -> int:
+    """Index of the last of the texts that stay right after the message `at`, or `at` itself."""
+    while at + 1 < len(messages) and messages[at + 1].stays:
+        at += 1
+    return at
 
 
 def _end_of_head(messages: Sequence[Message]) -> int:

@@ -72,6 +72,10 @@ class ComponentSet:
             name=f"the message right {side} {key}",
         )
 
+    def find(self, key: str) -> "CompiledComponent | None":
+        """The component of this key."""
+        return next((one for one in self.compiled.members if one.component.key == key), None)
+
     def is_on(self, key: str) -> bool:
         """Whether the place named `key` takes part; a component that is not there does."""
         return key not in self._off
@@ -148,10 +152,12 @@ class CompiledComponent:
 
     __slots__ = ("_claims", "_problem", "component", "origin", "template")
 
-    def __init__(self, component: PromptComponent, *, origin: str = "") -> None:
+    def __init__(self, component: PromptComponent, *, origin: str = "", stays: str = "") -> None:
         self.component = component
         self.origin = origin or f"component:{component.key}"
-        self._claims = {layout: _claim(component, self.origin, layout) for layout in LAYOUTS}
+        self._claims = {
+            layout: _claim(component, self.origin, layout, stays=stays) for layout in LAYOUTS
+        }
         self.template: Template | None = None
         self._problem: TemplateError | None = None
         try:
@@ -200,7 +206,7 @@ class CompiledComponent:
         return Verdict(stage="expand", item=self.origin, kept=False, reason=reason)
 
 
-def _claim(component: PromptComponent, origin: str, layout: Layout) -> Claim:
+def _claim(component: PromptComponent, origin: str, layout: Layout, *, stays: str) -> Claim:
     return Claim(
         origin=origin,
         id=component.id,
@@ -212,6 +218,7 @@ def _claim(component: PromptComponent, origin: str, layout: Layout) -> Claim:
         tier=_tier(component),
         priority=component.priority,
         revision=component.revision,
+        stays=stays,
     )
 
 

@@ -74,6 +74,11 @@ class History:
         """Whether all of it is what people said: no bookkeeping, no tools."""
         return self._log.is_plain
 
+    @property
+    def has_staying(self) -> bool:
+        """Whether texts stay in it, or in what was said after it."""
+        return bool(self._log.staying)
+
     def newest_from(self, count: int) -> int:
         """Index from which on the newest `count` conversation messages stand."""
         if self._log.is_plain or not self._log.bookkeeping:

@@ -2,10 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final, Literal, get_args
 
 from evennia_ai.prompt.components import HISTORY_ID, PromptComponent, Trust
 from evennia_ai.prompt.expansion import CompiledComponent, CompiledComponents
 from evennia_ai.prompt.messages import Role
+
+# floating: at its depth, anew in each prompt. anchored: stays where its depth once put it, until it
+# drifted too far. tail: said at the end of the history now and then, and from then on part of it.
+NoteMode = Literal["floating", "anchored", "tail"]
+NOTE_MODES: Final[tuple[NoteMode, ...]] = get_args(NoteMode)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,13 +19,15 @@ class AuthorsNote:
     """A note at `depth` messages from the newest.
 
     Due at every `every`-th message of role user; 1 is always, 0 never. `scanned` lets its text,
-    where it is due and as it goes in, wake lore.
+    where it is due and as it goes in, wake lore. A note of the mode `tail` has no depth; it is due
+    again once `every` messages of role user were said since it went in, or when it was cut away.
     """
 
     content: str
     depth: int = 4
     role: Role = "system"
     every: int = 1
+    mode: NoteMode = "floating"
     scanned: bool = False
     trust: Trust = "builder"
     revision: int = 0
@@ -32,16 +40,28 @@ class AuthorsNote:
 
 
 class Notes:
-    """The author's notes of a conversation, compiled once."""
+    """The author's notes of a conversation, compiled once; `anchored` are the origins of some."""
 
-    __slots__ = ("compiled", "notes")
+    __slots__ = ("anchored", "compiled", "notes")
 
     def __init__(self, notes: Sequence[AuthorsNote] = ()) -> None:
         self.notes = tuple(notes)
         self.compiled = CompiledComponents(
-            CompiledComponent(_component(note, i), origin=f"note:{i}")
+            CompiledComponent(
+                _component(note, i),
+                origin=note_origin(i),
+                stays=note_origin(i) if note.mode == "tail" else "",
+            )
             for i, note in enumerate(self.notes)
         )
+        self.anchored = frozenset(
+            note_origin(i) for i, note in enumerate(self.notes) if note.mode == "anchored"
+        )
+
+
+def note_origin(index: int) -> str:
+    """What the note of this index is called in verdicts."""
+    return f"note:{index}"
 
 
 def _component(note: AuthorsNote, index: int) -> PromptComponent:
@@ -51,7 +71,7 @@ def _component(note: AuthorsNote, index: int) -> PromptComponent:
         key=f"note_{index}",
         content=note.content,
         role=note.role,
-        injection_depth=note.depth,
+        injection_depth=0 if note.mode == "tail" else note.depth,
         placement="history",
         trust=note.trust,
         revision=note.revision,

@@ -50,7 +50,7 @@ class Claim:
 
     `depth` is None for a place at the ID; else it stands in the history, counted from the newest
     message, or from the oldest where `from_oldest`. `joint` is the message it shares, None for
-    one of its own.
+    one of its own. `stays` is what it is of where it remains in the history, "" where it does not.
     """
 
     origin: str
@@ -64,6 +64,7 @@ class Claim:
     tier: Tier = Tier.FLEXIBLE
     priority: float = 100
     revision: int = 0
+    stays: str = ""
 
     @property
     def rank(self) -> Rank:
@@ -120,8 +121,10 @@ def make_piece(
     message = Message(
         role=claim.role,
         content=text,
-        block="history" if injected else "ordered",
+        block="history" if injected else "dynamic" if claim.stays else "ordered",
         injected=injected,
+        stays=claim.stays != "",
+        of=claim.stays,
         origin=claim.origin,
         revision=claim.revision,
     )

@@ -5,9 +5,12 @@ injection, and clamped to it: nothing injected can stand anywhere else. Pieces a
 and the list is built once; splicing into a growing list puts clamped and equal depths wrong.
 """
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
+from types import MappingProxyType
+from typing import Final
 
 from evennia_ai.prompt.components import HISTORY_ID
 from evennia_ai.prompt.history import History
@@ -18,6 +21,9 @@ _id_and_key = itemgetter(0, 1)
 
 # A message at its place outside the history: ID, then key.
 Stand = tuple[int, str, Message]
+# Where pieces stand that do not go by their depth: before the message of an absolute index.
+Slots = Mapping[str, int]
+NO_SLOTS: Final[Slots] = MappingProxyType({})
 
 
 def place(
@@ -26,10 +32,12 @@ def place(
     *,
     first: int,
     fixed: Sequence[Stand] = (),
+    slots: Slots = NO_SLOTS,
 ) -> tuple[Message, ...]:
     """The prompt's messages: what stands before the history, the history, what stands after.
 
-    The kept history starts at the absolute index `first`; `fixed` are the event and tool messages.
+    The kept history starts at the absolute index `first`; `fixed` are the event and tool messages;
+    `slots` hold, by their origin, pieces at a place in the history other than that of their depth.
     """
     ordered: list[Stand] = list(fixed)
     injected: list[Piece] = []
@@ -50,24 +58,27 @@ def place(
     ordered.sort(key=_id_and_key)
     before = [message for at, _, message in ordered if at <= HISTORY_ID]
     after = [stand[2] for stand in ordered[len(before) :]]
-    return (*before, *interleaved(injected, history, first=first), *after)
+    return (*before, *interleaved(injected, history, first=first, slots=slots), *after)
 
 
-def interleaved(pieces: Iterable[Piece], history: History, *, first: int) -> list[Message]:
+def interleaved(
+    pieces: Iterable[Piece], history: History, *, first: int, slots: Slots = NO_SLOTS
+) -> list[Message]:
     """The kept history with each injected piece at its slot.
 
-    Inside a slot: deeper first, then lower order, then registry ID, then key (requirement S3-17).
+    Inside a slot: what stays goes first, for it is the history of later prompts; then deeper first,
+    then lower order, then registry ID, then key (requirement S3-17).
     """
     stop = history.stop
     slotted = []
     for index, piece in enumerate(pieces):
         claim = piece.claim
-        depth = claim.depth or 0
+        depth: float = claim.depth or 0
+        slot = slot_of(piece, history, first=first, slots=slots)
         if claim.from_oldest:
-            slot = history.slot_from_oldest(depth, first=first)
             depth = stop - slot
-        else:
-            slot = history.slot(depth, first=first)
+        elif piece.message.stays:
+            depth = math.inf
         slotted.append((slot, -depth, piece.rank, index, piece))
     slotted.sort()  # no two share an index: pieces themselves are never compared
     kept = history.between(first, stop)
@@ -81,9 +92,11 @@ def interleaved(pieces: Iterable[Piece], history: History, *, first: int) -> lis
     return messages + kept[done - first :]
 
 
-def slot_of(piece: Piece, history: History, *, first: int) -> int:
+def slot_of(piece: Piece, history: History, *, first: int, slots: Slots = NO_SLOTS) -> int:
     """Absolute index of the message the piece stands before; `history.stop` is after the newest."""
     claim = piece.claim
+    if slots and claim.origin in slots:
+        return slots[claim.origin]
     if claim.from_oldest:
         return history.slot_from_oldest(claim.depth or 0, first=first)
     return history.slot(claim.depth or 0, first=first)
@@ -128,13 +141,22 @@ def join(joint: Joint, pieces: Sequence[Piece]) -> Message:
         )
         texts.append(text)
         at += len(text) + len(joint.separator)
+    stays = next((piece.claim.stays for piece in pieces if piece.claim.stays), "")
     return Message(
         role=joint.role,
         content=joint.separator.join(texts),
         block=joint.block,
         injected=joint.block == "history",
+        stays=stays != "",
+        of=stays,
         joined=tuple(parts),
     )
+
+
+def members_of(joint: Joint, pieces: Iterable[Piece]) -> list[Piece]:
+    """The pieces that share this message, in the order they have in it."""
+    sharing = (piece for piece in pieces if piece.claim.joint == joint)
+    return sorted(sharing, key=_joint_key)
 
 
 def _rank(piece: Piece) -> Rank:

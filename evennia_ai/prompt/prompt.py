@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from hashlib import sha256
 
+from evennia_ai.prompt.anchoring import Anchors
 from evennia_ai.prompt.breakpoints import CacheAccount, account, breakpoints
 from evennia_ai.prompt.budget import Fitted
 from evennia_ai.prompt.expansion import Layout
@@ -12,6 +13,7 @@ from evennia_ai.prompt.hot import hot_value
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.pieces import Piece
 from evennia_ai.prompt.placement import slot_of
+from evennia_ai.prompt.staying import Standing
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import LoreVerdicts, Verdict
 
@@ -22,8 +24,9 @@ class Prompt:
 
     `history` is the one given, `fitted` what of everything was kept, `fixed` the event's and the
     tools' tokens, `lore` what the activation tells, `earlier` the other verdicts of the stages
-    before the budget. Hash, verdicts and
-    accounts are worked out when they are asked for: they are functions of what is here.
+    before the budget. `anchors` are for the next turn to give back, `standing` is what the history
+    said already. Hash, verdicts and accounts are worked out when they are asked for: they are
+    functions of what is here.
     """
 
     messages: tuple[Message, ...]
@@ -35,6 +38,8 @@ class Prompt:
     fixed: Sequence[tuple[str, int]]
     lore: LoreVerdicts
     earlier: tuple[Sequence[Verdict], ...]
+    anchors: Anchors = field(default_factory=dict)
+    standing: Sequence[Standing] = ()
     _memo: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -89,7 +94,7 @@ class Prompt:
     @property
     def breakpoints(self) -> tuple[int, ...]:
         """Indexes of the messages after which a provider may cache."""
-        return breakpoints(self.messages)
+        return breakpoints(self.messages, anchored=self.anchors)
 
     @property
     def stable_tokens(self) -> int:
@@ -111,21 +116,37 @@ class Prompt:
                 reason=self._where(piece),
                 tokens=piece.tokens,
             )
+        for standing in self.standing:
+            reason = f"stands in the history already: {self._followed(standing.at)}"
+            for piece in standing.pieces:
+                item = piece.claim.origin
+                yield Verdict(stage="place", item=item, kept=True, reason=reason)
 
     def _where(self, piece: Piece) -> str:
         claim = piece.claim
+        if piece.message.stays:
+            return "at the end of the history, and stays there"
         if claim.depth is None:
             if claim.joint is None:
                 return f"at ID {claim.id}"
             behind = claim.joint.block == "dynamic" and claim.id < claim.joint.id
             moved = f", behind the history instead of at ID {claim.id}" if behind else ""
             return f"in {claim.joint}{moved}"
+        if claim.origin in self.anchors:
+            followed = self._followed(self.anchors[claim.origin].at)
+            return f"in the history, anchored: {followed}"
         kept = self.history.counted(self.cut)
         follow = self.history.counted(slot_of(piece, self.history, first=self.cut))
         base = "from the oldest" if claim.from_oldest else "from the newest"
         clamped = f"; the kept history has {kept}" if claim.depth > kept else ""
-        followed = "1 message follows" if follow == 1 else f"{follow} messages follow"
-        return f"in the history, depth {claim.depth} {base}: {followed}{clamped}"
+        return f"in the history, depth {claim.depth} {base}: {_follow(follow)}{clamped}"
+
+    def _followed(self, index: int) -> str:
+        return _follow(self.history.counted(index))
+
+
+def _follow(count: int) -> str:
+    return "1 message follows" if count == 1 else f"{count} messages follow"
 
 
 def _always_kept(cost: tuple[str, int]) -> Verdict:

@@ -28,11 +28,11 @@ def a_world_entry(content: str = "Some lore.", **fields: Any) -> dict[str, Any]:
     return {**given, "order": 100, "position": 0, "disable": False, **fields}
 
 
-_HOW = ("attach", "grants", "revision", "absent")
+_HOW = ("attach", "mode", "grants", "revision", "absent")
 
 
 def a_book(*entries: dict[str, Any], label: str = "book", **more: Any) -> Lorebook:
-    """A book of V3 entries; `attach`, `grants`, `revision` and `absent` are read_book's."""
+    """A book of V3 entries; `attach`, `mode`, `grants`, `revision` and `absent` are read_book's."""
     how = {name: more.pop(name) for name in _HOW if name in more}
     return read_book({"entries": list(entries), **more}, label=label, **how)
 
