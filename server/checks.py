@@ -10,12 +10,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Self
 
 from server.installation import Installation, installed
-from server.steps import StepError, nothing, run, say
+from server.steps import StepError, everything, nothing, run, say
 
 SUPPORTED = ("3.11", "3.12", "3.13")
 CHECKS = {
@@ -138,13 +138,20 @@ class _Elsewhere:
         return ["the tests on another Python"] if self._process.returncode else []
 
 
-def _fails(installation: Installation, title: str, command: list[str]) -> bool:
+def _fails(
+    installation: Installation,
+    title: str,
+    command: list[str],
+    *,
+    shown: Callable[[str], str | None] = everything,
+) -> bool:
     try:
         run(
             title,
             [installation.programs / command[0], *command[1:]],
             cwd=installation.root,
             environment=installation.environment(_VARIABLES),
+            shown=shown,
         )
     except StepError as error:
         say(f"!! {error}")
@@ -167,7 +174,9 @@ def _fuzzed(installation: Installation) -> list[str]:
     if _fails(installation, "Installing the fuzzer", install):
         say(f"!! SKIPPED: no {FUZZER} for Python {_this_version()} here, so nothing was fuzzed")
         return []
-    return [title for title in FUZZING if _fails(installation, title, FUZZING[title])]
+    return [
+        title for title in FUZZING if _fails(installation, title, FUZZING[title], shown=nothing)
+    ]
 
 
 def _other_pythons() -> Iterator[tuple[str, str]]:
