@@ -63,8 +63,10 @@ def stored_assets(
 
 def path_beside(uri: str) -> str | None:
     """The path of a file beside the card that an address names, None for other addresses."""
-    prefix = next((each for each in _BESIDE if uri.startswith(each)), None)
-    return None if prefix is None else uri.removeprefix(prefix)
+    for prefix in _BESIDE:
+        if uri.startswith(prefix):
+            return uri[len(prefix) :]
+    return None
 
 
 def icon_of(assets: Iterable[StoredAsset]) -> bytes | None:
