@@ -80,16 +80,16 @@ def _of_lore(book: Lorebook, grants: Grants) -> Iterator[str]:
     usable = [entry for entry in book.entries if is_usable(entry)]
     lacking = Counter(grant for entry in usable for grant in missing(entry, grants))
     if moved := lacking["positions"]:
-        yield f"{_entries(moved)} outside the history: they stand at its top"
+        yield f"{_entries(moved)} outside the history: at its top instead"
     if spoken := lacking["roles"]:
-        yield f"{_entries(spoken)} that ask for the role system or assistant: they are a user's"
+        yield f"{_entries(spoken)} of the role system or assistant: a user's instead"
     if "lore_budget" not in grants:
         if asked := book.token_budget:
             yield f"the book asks for a budget of {asked} tokens: the game's own counts too"
         if ignoring := sum(entry.ignore_budget for entry in usable):
-            yield f"{_entries(ignoring)} that ask to ignore the budget: they keep to it"
+            yield f"{_entries(ignoring)} asking to ignore the budget: it counts all the same"
     if "regex" not in grants and (keys := sum(len(pattern_keys(entry)) for entry in usable)):
-        yield f"{_count(keys, 'regex key')}: they run under a time limit, or not at all"
+        yield f"{_count(keys, 'regex key')}: run under a time limit, or not at all"
 
 
 def _decorators(card: Card) -> Iterator[str]:

@@ -61,10 +61,9 @@ def _identity(card: Identity) -> Iterator[str]:
     if card.tags:
         yield from _item("tags: " + _few(card.tags))
     group = f" and {card.group_greetings} for groups" if card.group_greetings else ""
-    yield from _item(
-        f"greetings: {card.greetings}{group}; lore entries: {card.lore_entries};"
-        f" assets: {card.assets_held} in the file, {card.assets_missing} not"
-    )
+    yield from _item(f"greetings: {card.greetings}{group}; lore entries: {card.lore_entries}")
+    if card.assets_held or card.assets_missing:
+        yield f"  assets: {card.assets_held} in the file, {card.assets_missing} not"
     if paragraph := card.creator_notes.strip().split("\n\n")[0]:
         yield "Notes of the creator, for you and never in a prompt:"
         yield from _cut(wrapped(paragraph, WIDTH - 4), _NOTE_LINES, lambda line: [f"  | {line}"])
@@ -118,7 +117,7 @@ def _lore(book: BookAccount | None) -> Iterator[str]:
     if book.rows:
         yield f"  entries that stand out: {book.standing_out}"
     for row in book.rows:
-        named = clipped(visible(f"{row.uid} {row.name}".strip()), 24)
+        named = clipped(visible(f"{row.uid} {row.name or row.text}"), 24)
         yield from _item(f"#{padded(named, 24)} {row.tokens:5}  {'; '.join(row.why)}", 4)
     yield from _more(book.standing_out - len(book.rows), 4)
 

@@ -4,12 +4,13 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from evennia_ai.cards.progress import Progress
-from evennia_ai.cards.report.texts import TOP_FROM, as_role, depth_words
+from evennia_ai.cards.report.texts import as_role, depth_words
 from evennia_ai.cards.report.values import BookAccount, EntryRow, LorePlace
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.containment import missing
 from evennia_ai.lorebook.entries import LoreEntry, Position
 from evennia_ai.lorebook.patterns import is_delimited
+from evennia_ai.prompt.columns import first_line
 from evennia_ai.prompt.components import PLUGGABLE_IDS
 from evennia_ai.prompt.grants import Grants
 from evennia_ai.prompt.tokens import TokenCounter
@@ -17,6 +18,7 @@ from evennia_ai.prompt.tokens import TokenCounter
 MOST_ROWS: Final = 12
 _STEP: Final = 500  # entries between two words about the progress
 _LARGE: Final = 400
+_SHOWN: Final = 40
 _PLACES: Final[dict[Position, str]] = {
     "before": f"before the character (ID {PLUGGABLE_IDS['world_info_before']})",
     "after": f"after the character (ID {PLUGGABLE_IDS['world_info_after']})",
@@ -118,7 +120,7 @@ def _position(entry: LoreEntry) -> str:
         depth = entry.depth or 0
         if entry.from_oldest:
             return f"depth {depth} from the oldest message"
-        return depth_words(depth) if depth < TOP_FROM else "top of the history, by a huge depth"
+        return depth_words(depth)
     if entry.anchor is not None:
         return f"{entry.anchor.side} the component {entry.anchor.component}"
     return _PLACES.get(entry.position, entry.position)
@@ -128,6 +130,7 @@ def _row(entry: LoreEntry, tokens: int, grants: Grants) -> EntryRow:
     return EntryRow(
         uid=entry.uid,
         name=entry.name,
+        text=first_line(entry.template.source)[:_SHOWN],
         place=_stands(entry, grants),
         tokens=tokens,
         why=tuple(_why(entry, tokens)),

@@ -21,6 +21,7 @@ from evennia_ai.prompt.grants import NO_GRANTS, Grants
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter
 
 _USUAL_RULES: Final = ActivationRules()
+_AND_MORE: Final = "and "  # begins the notice of how many more there are
 
 
 def import_report(
@@ -54,7 +55,6 @@ def import_report(
             parts, account, prompt_tokens=prompt_tokens, limit_tokens=limit_tokens, rules=rules
         ),
     ]
-    lore_notices = [f"lorebook: {notice}" for notice in (book.notices if book else ())]
     return ImportReport(
         identity=_identity(found, size_bytes, 0 if book is None else len(book.entries)),
         grants=grants,
@@ -69,7 +69,7 @@ def import_report(
         neutralised=tuple(neutralised(card, book, grants=grants)),
         uses=grant_uses(card, book, grants=grants),
         suspicions=grouped(raised),
-        notices=(*found.notices, *lore_notices),
+        notices=(*found.notices, *_lore_notices(book)),
     )
 
 
@@ -86,6 +86,14 @@ def _book(card: Card, grants: Grants) -> tuple[Lorebook | None, tuple[str, ...]]
         return character_book(card, grants=grants), ()
     except FormatError as error:
         return None, (f"its lorebook cannot be read and is left out: {error.message}",)
+
+
+def _lore_notices(book: Lorebook | None) -> list[str]:
+    """What was noticed when the book was read; decorators are told with what is neutralised."""
+    notices = [notice for notice in (book.notices if book else ()) if ": @@" not in notice]
+    if all(notice.startswith(_AND_MORE) for notice in notices):
+        return []
+    return [f"lorebook: {notice}" for notice in notices]
 
 
 def _identity(found: CardImport, size_bytes: int | None, lore_entries: int) -> Identity:

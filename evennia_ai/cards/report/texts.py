@@ -10,7 +10,7 @@ from typing import Final
 from evennia_ai.cards.card import Card, greetings
 from evennia_ai.cards.components import FIELDS, card_components
 from evennia_ai.cards.report.values import GreetingPart, TextPart
-from evennia_ai.prompt.components import MAX_DEPTH, PromptComponent
+from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.prompt.grants import ALL_GRANTS, Grant, Grants
 from evennia_ai.prompt.tokens import TokenCounter
 
@@ -100,8 +100,6 @@ def as_role(role: str) -> str:
 
 def depth_words(depth: int) -> str:
     """A depth from the newest message, in words."""
-    if depth >= MAX_DEPTH:
-        return "top of the history"
     if depth >= TOP_FROM:
-        return f"depth {depth}: top of the history"
+        return "top of the history"
     return "end of the history" if depth <= 0 else f"depth {depth} in the history"

@@ -69,10 +69,11 @@ class LorePlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryRow:
-    """An entry that stands out, and why."""
+    """An entry that stands out, and why; `text` is how it begins."""
 
     uid: str
     name: str
+    text: str
     place: str
     tokens: int
     why: tuple[str, ...]

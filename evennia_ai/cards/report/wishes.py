@@ -32,7 +32,8 @@ def grant_uses(card: Card, book: Lorebook | None, *, grants: Grants) -> tuple[Gr
 
 def _fields(card: Card, entries: _Entries) -> str:
     texts = [field for field in FIELDS.values() if getattr(card, field).strip()]
-    return f"{_listed(texts)} stand before the history" if texts else ""
+    stand = "stands" if len(texts) == 1 else "stand"
+    return f"{_listed(texts)} {stand} before the history" if texts else ""
 
 
 def _system_prompt(card: Card, entries: _Entries) -> str:
