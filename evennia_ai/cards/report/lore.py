@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from evennia_ai.cards.progress import Progress
-from evennia_ai.cards.report.texts import as_role, depth_words
+from evennia_ai.cards.report.texts import TOP_FROM, as_role, depth_words
 from evennia_ai.cards.report.values import BookAccount, EntryRow, LorePlace
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.containment import missing
@@ -120,7 +120,7 @@ def _position(entry: LoreEntry) -> str:
         depth = entry.depth or 0
         if entry.from_oldest:
             return f"depth {depth} from the oldest message"
-        return depth_words(depth)
+        return "top of the history, by a huge depth" if depth >= TOP_FROM else depth_words(depth)
     if entry.anchor is not None:
         return f"{entry.anchor.side} the component {entry.anchor.component}"
     return _PLACES.get(entry.position, entry.position)
