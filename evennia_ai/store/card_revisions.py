@@ -72,6 +72,12 @@ def waiting(name: str) -> tuple[CardChange, ...]:
     return tuple(_change(row) for row in rows.order_by("number"))
 
 
+def names() -> tuple[str, ...]:
+    """All names that cards have or had, those of imports included, in alphabetical order."""
+    rows = models.CardRevision.objects.order_by("name").values_list("name", flat=True)
+    return tuple(rows.distinct())
+
+
 def waiting_names() -> tuple[str, ...]:
     """The names under which imports wait, in alphabetical order."""
     names = models.CardRevision.objects.filter(action="imported").values_list("name", flat=True)

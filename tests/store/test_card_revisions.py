@@ -39,6 +39,13 @@ def test_an_import_changes_nothing_until_it_is_approved():
     assert log.waiting_names() == ("oren",)
 
 
+def test_every_name_is_known_that_a_card_has_or_had():
+    approved()
+    cards.remove("oren", by="Tam")
+    cards.import_card("mira", SECOND, by="Mira")
+    assert log.names() == ("mira", "oren")
+
+
 def test_an_approved_import_is_in_force_with_its_grants_and_waits_no_longer():
     card = approved(grants=FIELDS)
 
