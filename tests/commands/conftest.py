@@ -1,16 +1,37 @@
 """Evennia starts when the first test module here is imported: nothing of it at the top."""
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 
 @pytest.fixture
-def stage(db: None) -> Any:
-    """The harbour with a builder, a player and an NPC."""
+def stage(db: None, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The harbour with a builder, a player and an NPC; work in other threads is done at once."""
+    from twisted.internet.defer import maybeDeferred
+
+    from evennia_ai.commands.setup import card_work
     from tests.commands.stage import Stage
 
+    monkeypatch.setattr(card_work, "in_thread", maybeDeferred)
     return Stage()
+
+
+@pytest.fixture
+def card_folder(stage: Any, tmp_path: Path) -> Iterator[Path]:
+    """A card folder with `oren.json`, and a card beside the folder that is not to be read."""
+    from django.test import override_settings
+
+    from tests.commands.card_files import OREN, as_json
+
+    cards = tmp_path / "cards"
+    cards.mkdir()
+    (cards / "oren.json").write_bytes(as_json(OREN))
+    (tmp_path / "secret.json").write_bytes(as_json(OREN))
+    with override_settings(EVENNIA_AI_CARD_FOLDER=str(cards)):
+        yield cards
 
 
 @pytest.fixture

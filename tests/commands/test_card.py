@@ -1,38 +1,15 @@
-"""The command `card`: importing from the one folder, showing, assigning."""
-
-import json
+"""The command `card`: its list, one card, the files it takes in, and what it refuses."""
 
 import pytest
 from django.test import override_settings
 
 from evennia_ai.store import card_assignments
+from evennia_ai.store import card_revisions as log
 from evennia_ai.store import cards as store
+from tests.cards.carriers import a_picture, an_archive
+from tests.commands.card_files import OREN, as_json, oren
 from tests.commands.stage import on_screen, one_line
 
-OREN = {
-    "spec": "chara_card_v3",
-    "spec_version": "3.0",
-    "data": {
-        "name": "Oren Tallow",
-        "description": "{{char}} mends nets.",
-        "personality": "gruff",
-        "first_mes": "Mind the rope.",
-        "post_history_instructions": "Stay short.",
-        "character_book": {
-            "entries": [
-                {
-                    "keys": ["ferry"],
-                    "content": "@@depth 99999\nThe ferry sails at dusk.",
-                    "enabled": True,
-                    "insertion_order": 1,
-                    "extensions": {},
-                    "use_regex": False,
-                    "comment": "the ferry",
-                }
-            ]
-        },
-    },
-}
 BAD_FILES = {
     "broken.json": (b"{", "JSON"),
     "list.json": (b"[]", "object"),
@@ -41,10 +18,13 @@ BAD_FILES = {
     "latin.json": (b'{"name": "\xe9", "description": ""}', "UTF-8"),
     "other.json": (b'{"spec": "chara_card_v9", "data": {}}', "chara_card_v3"),
     "nameless.json": (b'{"spec": "chara_card_v2", "data": {"name": ""}}', "name"),
-    "picture.png": (b"\x89PNG\r\n\x1a\nrest", "not supported yet"),
+    "picture.png": (b"\x89PNG\r\n\x1a\nrest", "refused"),
+    "photo.jpg": (b"\xff\xd8\xff\xe0 only a picture", "refused"),
+    "archive.charx": (b"PK\x03\x04rest", "refused"),
     "deep.json": (b"[" * 100_000, "deep"),
+    "equals.json": (as_json(oren(name="a = b")), "give it another"),
+    "slash.json": (as_json(oren(name="/import")), "give it another"),
 }
-
 NO_CARD_FILES = (
     "../secret.json",
     "../secret",
@@ -58,168 +38,234 @@ NO_CARD_FILES = (
     "link.json",
     "sub",
     "nothing.json",
+    "notes.txt",
     "~",
     "*.json",
     "oren.json\x00",
+    "x" * 1000,
 )
 BAD_INPUT = {
-    "card/assign oren = nobody": "no card",
-    "card/assign nobody = Oren Tallow": "no NPC called 'nobody'",
-    "card/assign pim = Oren Tallow": "has no mind",
-    "card/assign oren": "Usage",
-    "card/assign oren =": "Usage",
-    "card/assing oren = Oren Tallow": "no switch",
     "card oren = Oren Tallow": "card/assign",
     "card nobody": "no card",
+    "card Oren Tallow/2": "without a number",
+    "card/imprt oren": "no switch",
+    "card/re Oren Tallow": "several switches",
+    "card/import/approve oren": "one switch at a time",
     "card/import oren =": "Usage",
+    "card/import oren = /oren": "no / at its start",
+    "card/import oren = a=b": "no = in it",
     "card/import oren = \x07": "printable",
 }
 
 
-@pytest.fixture
-def folder(stage, tmp_path):
-    cards = tmp_path / "cards"
-    cards.mkdir()
-    (cards / "oren.json").write_text(json.dumps(OREN), encoding="utf-8")
-    (tmp_path / "secret.json").write_text(json.dumps(OREN), encoding="utf-8")
-    with override_settings(EVENNIA_AI_CARD_FOLDER=str(cards)):
-        yield cards
-
-
-def test_import_stores_the_file_to_the_letter(stage, folder):
+def test_an_import_waits_and_changes_nothing(stage, card_folder):
     told = stage.builds("card/import oren.json")
-    stored = store.get_card("Oren Tallow")
-    assert stored.source == (folder / "oren.json").read_text(encoding="utf-8")
-    assert "Card Oren Tallow, revision 2, spec chara_card_v3" in told
-
-
-def test_import_tells_what_the_card_injects_by_depth(stage, folder):
-    assert "the ferry: depth 99999, role system" in stage.builds("card/import oren")
-
-
-def test_import_of_the_same_file_again_changes_nothing(stage, folder):
-    stage.builds("card/import oren", "card/import oren")
-    assert store.get_card("Oren Tallow").revision == 2
-
-
-def test_import_under_another_name(stage, folder):
-    stage.builds("card/import oren = The net mender")
-    assert store.card_names() == ("The net mender",)
-
-
-def test_import_replaces_the_card_whose_name_differs_only_in_case(stage, folder):
-    stage.builds("card/import oren.json = oren tallow")
-    assert "Card oren tallow, revision" in stage.builds("card/import oren.json")
-    assert store.card_names() == ("oren tallow",)
-
-
-def test_import_without_a_file_lists_the_folder(stage, folder):
-    told = stage.builds("card/import")
-    assert "oren.json" in told
-    assert "secret.json" not in told
+    assert "Import 1 of card Oren Tallow, by Mara" in told
+    assert "To put it in force: card/approve Oren Tallow/1 [= <grants>]" in told
     assert store.card_names() == ()
 
 
-def test_import_reads_no_file_outside_its_folder(stage, folder):
-    (folder / "link.json").symlink_to(folder.parent / "secret.json")
-    (folder / "sub.json").mkdir()
+def test_an_import_keeps_the_file_to_the_letter(stage, card_folder):
+    stage.builds("card/import oren.json")
+    change, file = log.revision("Oren Tallow", 1)
+    assert file.content == (card_folder / "oren.json").read_bytes()
+    assert (file.source, file.carrier) == (file.content.decode(), "json")
+    assert change.changed_by == "Mara"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "carrier"),
+    [
+        ("oren.png", a_picture(OREN), "png"),
+        ("oren.charx", an_archive(OREN), "charx"),
+        ("photo.jpeg", an_archive(OREN, before=b"\xff\xd8\xff\xe0 a picture"), "charx"),
+        ("wrong.json", a_picture(OREN), "png"),
+        ("UPPER.PNG", a_picture(OREN), "png"),
+    ],
+)
+def test_the_content_says_what_a_file_is(stage, card_folder, name, content, carrier):
+    (card_folder / name).write_bytes(content)
+    stage.builds(f"card/import {name}")
+    _, file = log.revision("Oren Tallow", 1)
+    assert (file.content, file.carrier) == (content, carrier)
+    assert "mends nets" in file.source
+
+
+def test_import_tells_what_the_card_injects_by_depth(stage, card_folder):
+    told = stage.builds("card/import oren")
+    assert "by depth: 1" in told
+    assert "top of the history, by a huge depth" in told
+
+
+def test_an_import_says_at_once_which_file_it_reads(stage, card_folder):
+    assert stage.builds("card/import oren").startswith("Reading oren.json (515 bytes)...\n")
+
+
+def test_import_of_the_file_in_force_says_so_and_shows_the_report(stage, card_folder):
+    stage.builds("card/import oren", "card/approve Oren Tallow = fields")
+    told = stage.builds("card/import oren")
+    assert "This very file is card Oren Tallow, revision 2, already" in told
+    assert "ID 1020, system" in told
+    assert log.newest_number("Oren Tallow") == 2
+
+
+def test_a_file_that_waits_already_waits_once(stage, card_folder):
+    told = stage.builds("card/import oren", "card/import oren")
+    assert told.count("Import 1 of card Oren Tallow") == 2
+    assert len(log.waiting("Oren Tallow")) == 1
+
+
+def test_import_under_another_name(stage, card_folder):
+    stage.builds("card/import oren = The  net mender")
+    assert log.waiting_names() == ("The net mender",)
+
+
+def test_import_takes_the_name_of_the_card_that_differs_only_in_case(stage, card_folder):
+    stage.builds("card/import oren = oren tallow", "card/approve oren tallow")
+    (card_folder / "oren.json").write_bytes(as_json(oren(personality="kind")))
+    stage.builds("card/import oren.json")
+    assert log.waiting_names() == ("oren tallow",)
+
+
+def test_another_file_of_a_card_is_told_by_the_fields_that_differ(stage, card_folder):
+    stage.builds("card/import oren", "card/approve Oren Tallow = fields")
+    (card_folder / "oren.json").write_bytes(as_json(oren(personality="kind", nickname="Ory")))
+    told = stage.builds("card/import oren")
+    assert "Differs from revision 2, which is in force, in: personality, nickname." in told
+    assert "Revision 2 has grants that are not carried over by themselves: fields." in told
+
+
+def test_a_file_that_differs_in_its_blanks_alone_is_told_so(stage, card_folder):
+    stage.builds("card/import oren", "card/approve Oren Tallow")
+    (card_folder / "oren.json").write_bytes(as_json(OREN) + b"\n")
+    assert "No field differs from revision 2" in stage.builds("card/import oren")
+
+
+def test_import_without_a_file_lists_the_folder(stage, card_folder):
+    (card_folder / "b.png").write_bytes(b"")
+    (card_folder / "notes.txt").write_bytes(b"")
+    told = stage.builds("card/import")
+    assert [name for name in ("b.png", "oren.json", "secret", "notes") if name in told] == [
+        "b.png",
+        "oren.json",
+    ]
+    assert log.waiting_names() == ()
+
+
+def test_a_name_without_its_suffix_that_could_be_two_files_is_not_guessed(stage, card_folder):
+    (card_folder / "oren.png").write_bytes(a_picture(OREN))
+    assert "oren.json or oren.png" in one_line(stage.builds("card/import oren"))
+
+
+def test_import_reads_no_file_outside_its_folder(stage, card_folder):
+    (card_folder / "link.json").symlink_to(card_folder.parent / "secret.json")
+    (card_folder / "sub.json").mkdir()
+    (card_folder / "notes.txt").write_bytes(as_json(OREN))
     for name in NO_CARD_FILES:
         assert one_line(stage.builds(f"card/import {name}")), name
-        assert store.card_names() == (), name
+        assert log.names() == (), name
 
 
-def test_a_bad_file_gets_one_clear_line_and_stores_nothing(stage, folder):
+def test_a_bad_file_gets_one_clear_line_and_stores_nothing(stage, card_folder):
     for name, (content, words) in BAD_FILES.items():
-        (folder / name).write_bytes(content)
-        assert words.lower() in one_line(stage.builds(f"card/import {name}")).lower(), name
-        assert store.card_names() == (), name
+        (card_folder / name).write_bytes(content)
+        reading, told = stage.builds(f"card/import {name}").split("\n", 1)
+        assert reading.startswith(f"Reading {name}"), name
+        assert words.lower() in one_line(told).lower(), name
+        assert log.names() == (), name
 
 
-def test_a_file_over_the_limit_is_refused_by_its_size(stage, folder):
-    (folder / "big.json").write_bytes(b" " * 5000)
-    with override_settings(EVENNIA_AI_MAX_SOURCE_CHARACTERS=1000):
+def test_a_file_over_a_limit_is_refused_by_the_name_of_the_limit(stage, card_folder):
+    (card_folder / "big.json").write_bytes(b" " * 5000)
+    with override_settings(EVENNIA_AI_CARD_LIMITS={"file_bytes": 1000}):
         told = stage.builds("card/import big.json")
-    assert "EVENNIA_AI_MAX_SOURCE_CHARACTERS" in told
-    assert store.card_names() == ()
+    assert "file_bytes" in told
+    assert log.names() == ()
 
 
-def test_a_file_of_too_many_characters_is_refused_before_it_is_read_as_a_card(stage, folder):
-    (folder / "big.json").write_bytes(b"[" * 2000)
-    with override_settings(EVENNIA_AI_MAX_SOURCE_CHARACTERS=1000):
-        told = stage.builds("card/import big.json")
-    assert "has 2000 characters and the limit is 1000" in told
-    assert store.card_names() == ()
-
-
-def test_a_byte_order_mark_is_no_part_of_the_card(stage, folder):
-    (folder / "bom.json").write_bytes(b"\xef\xbb\xbf" + json.dumps(OREN).encode())
+def test_a_byte_order_mark_is_no_part_of_the_card(stage, card_folder):
+    (card_folder / "bom.json").write_bytes(b"\xef\xbb\xbf" + as_json(OREN))
     stage.builds("card/import bom.json")
-    assert store.get_card("Oren Tallow").source.startswith("{")
+    assert log.revision("Oren Tallow", 1)[1].source.startswith("{")
 
 
-def test_the_bare_command_lists_the_cards(stage, folder):
+def test_the_bare_command_lists_the_cards(stage, card_folder):
     assert "no cards yet" in stage.builds("card")
-    stage.builds("card/import oren")
-    assert "Oren Tallow" in stage.builds("card")
+    stage.builds("card/import oren", "card/approve Oren Tallow = fields, roles")
+    stage.builds("card/assign oren = Oren Tallow", "card/import oren = Another")
+    told = " ".join(stage.builds("card").split())
+    assert f"2 Oren Tallow fields, roles Oren (#{stage.npc.id})" in told
+    assert "- Another not in force waits: number 1 of Mara" in told
 
 
-def test_one_card_is_shown_in_whatever_case_its_name_is_written(stage, folder):
-    stage.builds("card/import oren")
+def test_one_card_is_shown_in_whatever_case_its_name_is_written(stage, card_folder):
+    stage.builds("card/import oren", "card/approve Oren Tallow = fields")
     told = stage.builds("card oren tallow")
-    assert "mends nets" in told
-    assert "after history" in told
+    assert "approved by Mara" in told
+    assert "may: fields, given by Mara" in told
+    assert "played by           nobody" in told
+    assert "ID 1020, system" in told
+    assert "end of the history, as a user's" in told
 
 
-def test_assign_lets_the_npc_play_the_card(stage, folder):
+def test_one_card_is_shown_with_the_imports_that_wait(stage, card_folder):
+    stage.builds("card/import oren", "card/approve Oren Tallow")
+    (card_folder / "oren.json").write_bytes(as_json(oren(personality="kind")))
     stage.builds("card/import oren")
-    told = stage.builds("card/assign oren = oren tallow")
-    assert "Oren plays the card Oren Tallow" in told
-    assert card_assignments.card_of(str(stage.npc.id)).name == "Oren Tallow"
+    assert "waits: number 3 of Mara" in stage.builds("card Oren Tallow")
 
 
-def test_the_assigned_card_is_in_the_preview_at_its_places(stage, folder):
-    stage.builds("card/import oren", "card/assign oren = Oren Tallow")
-    told = stage.builds("component/preview oren = When does the ferry sail?")
-    assert "Oren Tallow mends nets." in told
-    assert "The ferry sails at dusk." in told
-    assert "@@depth" not in told
-
-
-def test_a_cards_depth_of_99999_lands_at_the_top_of_the_history_and_nowhere_else(stage, folder):
-    stage.builds("card/import oren", "card/assign oren = Oren Tallow")
-    with stage.model("Aye.", "Aye."):
-        for said in ("Oren, good morning.", "Oren, how are you?"):
-            stage.player.at_say(said)
-            stage.waited()
-        prompt = stage.npc.ai.preview("When does the ferry sail?", stage.player)
-    [at] = [n for n, m in enumerate(prompt.messages) if "sails at dusk" in m.content]
-    assert prompt.messages[at].injected
-    assert prompt.messages[at - 1].block == "ordered"
-    assert [m.content for m in prompt.messages[at + 1 : at + 3]] == ["Oren, good morning.", "Aye."]
-
-
-def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, folder):
+def test_a_card_that_only_waits_is_told_to_be_approved_first(stage, card_folder):
     stage.builds("card/import oren")
+    assert "card/approve Oren Tallow/1" in one_line(stage.builds("card Oren Tallow"))
+
+
+def test_a_card_that_a_game_stored_and_that_cannot_be_read_says_so(stage, card_folder):
+    store.save_card("odd", '{"name": 7}', by="world")
+    assert "Card odd, revision 2" in stage.builds("card odd")
+    assert "has neither" in stage.builds("card odd").splitlines()[-1]
+
+
+def test_a_name_with_a_slash_and_a_number_is_a_name_where_a_card_has_it(stage, card_folder):
+    stage.builds("card/import oren = unit/7", "card/import oren = unit")
+    assert "Import 1 of card unit/7" in stage.builds("card/report unit/7")
+    assert "Import 1 of card unit," in stage.builds("card/report unit/1")
+
+
+def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, card_folder):
+    stage.builds("card/import oren", "card/approve Oren Tallow")
     for typed, words in BAD_INPUT.items():
-        assert words.lower() in one_line(stage.builds(typed)).lower(), typed
-        assert store.card_names() == ("Oren Tallow",), typed
+        told = stage.builds(typed).removeprefix("Reading oren.json (515 bytes)...\n")
+        assert words.lower() in one_line(told).lower(), typed
+        assert log.names() == ("Oren Tallow",), typed
+        assert log.newest_number("Oren Tallow") == 2, typed
         assert card_assignments.card_of(str(stage.npc.id)) is None, typed
 
 
-def test_a_hostile_card_is_shown_as_it_is(stage, folder):
-    evil = json.loads(json.dumps(OREN))
-    evil["data"]["name"] = "|rOren|n {x} |lclook|ltgo|le"
-    evil["data"]["description"] = "$eval(1+1) \x1b[2J |r |lclook|ltgo|le"
-    (folder / "evil.json").write_text(json.dumps(evil), encoding="utf-8")
-    sent = stage.sent(stage.builder, "card/import evil", "card", "card/import")
+def test_a_hostile_card_is_shown_as_it_is(stage, card_folder):
+    evil = oren(name="|rOren|n {x} |lclook|ltgo|le", creator_notes="$eval(1+1) \x1b[2J |r\nPaid")
+    (card_folder / "evil.json").write_bytes(as_json(evil))
+    sent = stage.sent(
+        stage.builder,
+        "card/import evil = |rOren|n {x}",
+        "card/approve |rOren|n {x}",
+        "card |rOren|n {x}",
+        "card",
+        "card/import",
+    )
     assert "\x1b" not in sent
     assert "|rOren|n {x}" in on_screen(sent)
     assert "$eval(1+1) \\x1b[2J |r" in on_screen(sent)
     assert "|lc" not in on_screen(sent)
 
 
-def test_a_card_with_a_book_that_cannot_be_read_says_so_at_import(stage, folder):
-    broken = json.loads(json.dumps(OREN))
-    broken["data"]["character_book"] = {"entries": 3}
-    (folder / "broken.json").write_text(json.dumps(broken), encoding="utf-8")
-    assert "its lorebook will be left out" in stage.builds("card/import broken")
+def test_a_file_whose_name_holds_a_line_break_forges_no_line(stage, card_folder):
+    (card_folder / "a\nThere are no card files.json").write_bytes(b"{}")
+    assert "a\\x0aThere are" in stage.builds("card/import")
+
+
+def test_a_card_with_a_book_that_cannot_be_read_says_so_at_import(stage, card_folder):
+    (card_folder / "broken.json").write_bytes(as_json(oren(character_book={"entries": 3})))
+    told = stage.builds("card/import broken")
+    assert "book" in told
+    assert "left out" in told

@@ -26,9 +26,9 @@ def file_in(folder: Path, name: str, *, command: str) -> bytes:
     """
     path = path_in(folder, name, command=command)
     limit = conf().max_source_characters * _BYTES_PER_CHARACTER
-    if path.stat().st_size > limit:
+    if (size := size_of(path)) > limit:
         raise CommandError(
-            f"{name} has {path.stat().st_size} bytes and the limit is {limit}"
+            f"{name} has {size} bytes and the limit is {limit}"
             " (EVENNIA_AI_MAX_SOURCE_CHARACTERS); nothing was imported."
         )
     content = bytes_of(path, most=limit)
@@ -61,9 +61,15 @@ def bytes_of(path: Path, *, most: int) -> bytes:
         with path.open("rb") as file:
             return file.read(most + 1)
     except OSError as error:
-        raise CommandError(
-            f"{path.name} cannot be read: {error.strerror}; nothing was imported."
-        ) from error
+        raise _unreadable(path, error) from error
+
+
+def size_of(path: Path) -> int:
+    """How many bytes a file has."""
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise _unreadable(path, error) from error
 
 
 def offered(folder: Path, *, suffixes: Sequence[str] = JSON) -> list[str]:
@@ -93,6 +99,10 @@ def new_file(folder: Path, name: str, content: bytes, *, suffix: str = ".json") 
             ) from error
         return path
     raise CommandError(f"There are {_MOST_COPIES} files like {plain}{suffix} in {folder} already.")
+
+
+def _unreadable(path: Path, error: OSError) -> CommandError:
+    return CommandError(f"{path.name} cannot be read: {error.strerror}; nothing was imported.")
 
 
 def _write(file: BinaryIO, path: Path, content: bytes) -> None:

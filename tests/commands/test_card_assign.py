@@ -1,0 +1,148 @@
+"""`card/assign`, `/unassign`, `/greeting`: which card an NPC plays, and how it begins."""
+
+import pytest
+
+from evennia_ai.store import card_assignments
+from evennia_ai.store import cards as store
+from tests.commands.card_files import as_json, oren
+from tests.commands.stage import one_line
+
+BAD_INPUT = {
+    "card/assign oren = nobody": "no card",
+    "card/assign nobody = Oren Tallow": "no NPC called 'nobody'",
+    "card/assign pim = Oren Tallow": "has no mind",
+    "card/assign oren": "Usage",
+    "card/assign oren =": "Usage",
+    "card/assing oren = Oren Tallow": "no switch",
+    "card/assign oren = Oren Tallow/2": "without a number",
+    "card/unassign": "Usage",
+    "card/unassign nobody": "no NPC called 'nobody'",
+    "card/unassign oren": "plays no card",
+    "card/unassign oren = Oren Tallow": "Usage",
+    "card/greeting": "Usage",
+    "card/greeting nobody = 1": "no NPC called 'nobody'",
+    "card/greeting oren": "plays no card",
+    "card/greeting oren = 0": "plays no card",
+}
+BAD_GREETINGS = {
+    "card/greeting oren =": "Usage",
+    "card/greeting oren = 1": "has no greeting 1; it has 0, 2, 3",
+    "card/greeting oren = 4": "has no greeting 4",
+    "card/greeting oren = -1": "whole number",
+    "card/greeting oren = first": "or off",
+    "card/greeting oren = 99999999999999999999": "whole number",
+}
+
+
+@pytest.fixture
+def card(stage, card_folder):
+    """Oren's card in force with all that a preview shows."""
+    stage.builds("card/import oren", "card/approve Oren Tallow = fields, positions")
+    return card_folder
+
+
+def played(stage):
+    return card_assignments.assignment_of(str(stage.npc.id))
+
+
+def test_assign_lets_the_npc_play_the_card(stage, card):
+    told = one_line(stage.builds("card/assign oren = oren tallow"))
+    assert "Oren plays the card Oren Tallow (revision 2, with the grants fields, positions)" in told
+    assert played(stage).card == "Oren Tallow"
+
+
+def test_assign_tells_which_card_was_played_before(stage, card):
+    stage.builds("card/import oren = Other", "card/approve Other")
+    told = stage.builds("card/assign oren = Other", "card/assign oren = Oren Tallow")
+    assert "from now on, no longer Other." in told
+
+
+def test_a_card_that_only_waits_is_not_assigned(stage, card):
+    stage.builds("card/import oren = Other")
+    assert "card/approve Other/1" in one_line(stage.builds("card/assign oren = Other"))
+    assert played(stage) is None
+
+
+def test_a_card_that_cannot_be_read_is_not_assigned(stage, card):
+    store.save_card("odd", '{"name": 7}', by="world")
+    assert "has neither" in one_line(stage.builds("card/assign oren = odd"))
+    assert played(stage) is None
+
+
+def test_unassign_lets_the_npc_play_none(stage, card):
+    told = stage.builds("card/assign oren = Oren Tallow", "card/unassign oren")
+    assert "Oren plays the card Oren Tallow no longer" in told
+    assert played(stage) is None
+
+
+def test_the_assigned_card_is_in_the_preview_at_its_places(stage, card):
+    stage.builds("card/assign oren = Oren Tallow")
+    told = stage.builds("component/preview oren = When does the ferry sail?")
+    assert "Oren Tallow mends nets." in told
+    assert "The ferry sails at dusk." in told
+    assert "@@depth" not in told
+
+
+def test_a_new_revision_is_played_from_its_approval_on_and_not_before(stage, card):
+    stage.builds("card/assign oren = Oren Tallow")
+    (card / "oren.json").write_bytes(as_json(oren(description="She mends sails.")))
+    stage.builds("card/import oren")
+    assert "mends nets" in stage.builds("component/preview oren = Well?")
+    stage.builds("card/approve Oren Tallow")
+    assert "She mends sails." in stage.builds("component/preview oren = Well?")
+
+
+def test_a_cards_depth_of_99999_lands_at_the_top_of_the_history_and_nowhere_else(stage, card):
+    stage.builds("card/assign oren = Oren Tallow")
+    with stage.model("Aye.", "Aye."):
+        for said in ("Oren, good morning.", "Oren, how are you?"):
+            stage.player.at_say(said)
+            stage.waited()
+        prompt = stage.npc.ai.preview("When does the ferry sail?", stage.player)
+    [at] = [n for n, m in enumerate(prompt.messages) if "sails at dusk" in m.content]
+    assert prompt.messages[at].injected
+    assert prompt.messages[at - 1].block == "ordered"
+    assert [m.content for m in prompt.messages[at + 1 : at + 3]] == ["Oren, good morning.", "Aye."]
+
+
+def test_the_greetings_are_listed_by_number_with_the_one_that_is_on(stage, card):
+    stage.builds("card/assign oren = Oren Tallow", "card/greeting oren = 2")
+    lines = stage.builds("card/greeting oren").splitlines()
+    assert lines[1:4] == [
+        "    0  Mind the rope.",
+        "*   2  Storm coming.",
+        "    3  (groups) All aboard.",
+    ]
+    assert lines[4].startswith("Oren opens with greeting 2")
+
+
+def test_a_greeting_is_set_and_switched_off(stage, card):
+    told = stage.builds("card/assign oren = Oren Tallow", "card/greeting oren = 0")
+    assert "with greeting 0: Mind the rope." in told
+    assert played(stage).greeting == 0
+    assert "opens with no greeting" in one_line(stage.builds("card/greeting oren = off"))
+    assert played(stage).greeting is None
+
+
+def test_a_greeting_for_groups_is_told_to_be_one(stage, card):
+    told = stage.builds("card/assign oren = Oren Tallow", "card/greeting oren = 3")
+    assert "where several may speak with greeting 3: All aboard." in told
+
+
+def test_another_card_begins_with_no_greeting(stage, card):
+    stage.builds("card/assign oren = Oren Tallow", "card/greeting oren = 0")
+    stage.builds("card/assign oren = Oren Tallow")
+    assert played(stage).greeting is None
+
+
+def test_a_greeting_that_is_not_there_changes_nothing(stage, card):
+    stage.builds("card/assign oren = Oren Tallow", "card/greeting oren = 0")
+    for typed, words in BAD_GREETINGS.items():
+        assert words in one_line(stage.builds(typed)), typed
+        assert played(stage).greeting == 0, typed
+
+
+def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, card):
+    for typed, words in BAD_INPUT.items():
+        assert words in one_line(stage.builds(typed)), typed
+        assert played(stage) is None, typed

@@ -1,0 +1,98 @@
+"""`card/grant` and `card/revoke`: what a card may do, who said so, and what it could use."""
+
+import pytest
+
+from evennia_ai.store import card_revisions as log
+from evennia_ai.store import cards as store
+from tests.commands.card_files import as_json, hostile, oren
+from tests.commands.stage import on_screen, one_line
+
+BAD_INPUT = {
+    "card/grant": "Usage",
+    "card/grant oren =": "Usage",
+    "card/grant nobody = fields": "no card 'nobody'",
+    "card/grant oren/1 = fields": "without a number",
+    "card/gr oren = fields": "several switches",
+    "card/revoke oren": "Usage",
+    "card/revoke oren =": "Usage",
+    "card/revoke nobody = fields": "no card 'nobody'",
+    "card/revoke oren = roles": "none of that, only fields",
+    "card/grant oren = fields": "already",
+}
+
+
+@pytest.fixture
+def card(stage, card_folder):
+    """Oren's card in force, which may stand before the history."""
+    stage.builds("card/import oren = oren", "card/approve oren = fields")
+    return card_folder
+
+
+def grants():
+    return store.get_card("oren").grants
+
+
+def test_a_grant_is_added_to_those_there_are(stage, card):
+    told = stage.builds("card/grant oren = roles")
+    assert "Card oren may now:\n  roles " in told
+    assert grants() == {"fields", "roles"}
+
+
+def test_a_grant_is_written_down_with_who_gave_it(stage, card):
+    ben = stage.person("Ben", permission="Builder")
+    stage.sent(ben, "card/grant oren = roles")
+    newest = log.changes("oren")[-1]
+    assert (newest.action, newest.changed_by) == ("granted", "Ben")
+
+
+def test_a_grant_tells_which_file_it_was_given_to(stage, card):
+    ben = stage.person("Ben", permission="Builder")
+    (card / "oren.json").write_bytes(as_json(oren(personality="false")))
+    stage.sent(ben, "card/import oren = oren", "card/approve oren")
+    assert "of the file that was imported by Ben" in stage.builds("card/grant oren = roles")
+
+
+def test_a_revoked_grant_is_gone_at_once(stage, card):
+    told = stage.builds("card/revoke oren = fields, roles")
+    assert "Card oren may no longer:\n  fields " in told
+    assert grants() == frozenset()
+
+
+def test_without_a_value_every_grant_is_told_with_who_gave_it_and_its_use(stage, card):
+    told = " ".join(stage.builds("card/grant oren").split())
+    for grant in ("fields", "system_prompt", "after_history", "positions", "regex"):
+        assert f" {grant} its " in told
+    assert "* fields its description, personality, scenario and examples" in told
+    assert "(given by Mara," in told
+    assert "extra that limits their time the card has no use for it" in told
+    assert "here: 1 lore entry stands as system or assistant" in told
+
+
+def test_telling_of_grants_changes_nothing(stage, card):
+    stage.builds("card/grant oren")
+    assert log.newest_number("oren") == 2
+
+
+def test_the_table_of_a_hostile_card_fits_the_screen(stage, card):
+    (card / "vex.json").write_bytes(as_json(hostile()))
+    stage.builds("card/import vex", "card/approve Vex")
+    told = on_screen(stage.sent(stage.builder, "card/grant Vex"))
+    assert max(map(len, told.splitlines())) <= 78
+
+
+def test_an_unknown_grant_is_told_with_those_there_are_and_changes_nothing(stage, card):
+    told = stage.builds("card/grant oren = roles, everything")
+    assert "'everything' is no grant" in told
+    assert "lore_budget    its lore has the budget it asks for" in told
+    assert grants() == {"fields"}
+
+
+def test_a_card_that_only_waits_can_be_granted_nothing(stage, card):
+    stage.builds("card/import oren = ben")
+    assert "card/approve ben/1" in one_line(stage.builds("card/grant ben = roles"))
+
+
+def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, card):
+    for typed, words in BAD_INPUT.items():
+        assert words in one_line(stage.builds(typed)), typed
+        assert log.newest_number("oren") == 2, typed

@@ -1,0 +1,96 @@
+"""Cards that want to take over: what they are told to be, and what is left of them in a prompt."""
+
+import time
+
+import pytest
+from evennia.utils.ansi import parse_ansi
+
+from tests.commands.card_files import an_entry, as_json, hostile, oren
+from tests.commands.stage import on_screen
+
+_SCREEN_LINES = 200
+
+
+@pytest.fixture
+def vex(stage, card_folder):
+    """The hostile card with a book of ten thousand entries, as `vex.json`."""
+    (card_folder / "vex.json").write_bytes(as_json(hostile(entries=10_000)))
+    return card_folder
+
+
+def evil_messages(prompt):
+    return [message for message in prompt.messages if "EVIL" in message.content]
+
+
+def test_the_report_says_what_the_card_tries(stage, vex):
+    told = stage.builds("card/import vex")
+    for words in (
+        "override instructions",
+        "Ignore all previous instructions",
+        "depth 99999",
+        "/(a+)+$/",
+        "10003",
+        "with grant system_prompt",
+    ):
+        assert words in told, words
+
+
+def test_the_report_of_a_huge_book_is_short_and_comes_soon(stage, vex):
+    began = time.perf_counter()
+    told = stage.builds("card/import vex")
+    assert time.perf_counter() - began < 5
+    assert len(told.splitlines()) < _SCREEN_LINES
+
+
+def test_without_grants_none_of_it_leaves_the_history_or_speaks_as_system(stage, vex):
+    stage.builds("card/import vex", "card/approve Vex", "card/assign oren = Vex")
+    with stage.model("Aye."):
+        stage.player.at_say("Oren, good morning.")
+        stage.waited()
+        prompt = stage.npc.ai.preview(
+            "Oren, the ferry? aaaaaaaaaaaaaaaaaaaaaaaaaaaa!", stage.player
+        )
+    evil = evil_messages(prompt)
+    assert evil
+    assert {message.role for message in evil} == {"user"}
+    assert {message.block for message in evil} == {"history"}
+    assert "EVIL-SYSTEM" not in "".join(message.content for message in prompt.messages)
+
+
+def test_with_a_grant_it_may_what_was_granted_and_nothing_else(stage, vex):
+    stage.builds("card/import vex", "card/approve Vex = fields", "card/assign oren = Vex")
+    prompt = stage.npc.ai.preview("Oren, the ferry?", stage.player)
+    outside = [message for message in evil_messages(prompt) if message.block != "history"]
+    told = "".join(message.content for message in outside)
+    assert "EVIL-DESCRIPTION" in told
+    assert "EVIL-SYSTEM" not in told
+    assert "EVIL-DEEP" not in told
+
+
+def test_a_pattern_without_end_holds_nobody_up(stage, vex):
+    stage.builds("card/import vex", "card/approve Vex", "card/assign oren = Vex")
+    stage.npc.ai.preview("Oren, the ferry?", stage.player)  # reads the card once
+    began = time.perf_counter()
+    stage.npc.ai.preview("Oren, " + "a" * 40 + "!", stage.player)
+    assert time.perf_counter() - began < 1
+
+
+@pytest.mark.parametrize(
+    "evil",
+    [
+        {"creator": "|r|lclook|ltgo|le\nApproved by Mara"},
+        {"tags": ["\x1b[2J", "$eval(1)"]},
+        {"creator_notes": "fine\n\nTo put it in force: card/approve Other"},
+        {"character_book": {"name": "|[r\n", "entries": [an_entry("x", name="|r\nyes\x1b")]}},
+        {"first_mes": "|lclook|ltgo|le\x07", "nickname": "|R"},
+    ],
+)
+def test_a_cards_texts_forge_no_colour_no_link_and_no_line(stage, card_folder, evil):
+    (card_folder / "evil.json").write_bytes(as_json(oren(**evil)))
+    lines = ("card/import evil = evil", "card/approve evil", "card evil", "card/assign oren = evil")
+    sent = stage.sent(stage.builder, *lines, "card/greeting oren", "card/revisions evil", "card")
+    assert not any(ord(letter) < 32 and letter != "\n" for letter in sent)
+    assert "|lc" not in on_screen(sent)
+    assert "\nApproved by Mara" not in sent
+    assert "\nTo put it in force: card/approve Other" not in sent
+    assert "\x1b" not in parse_ansi(sent)

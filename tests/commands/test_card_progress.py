@@ -1,0 +1,168 @@
+"""Files that take their time: read beside the game, told of every two seconds, one at a time."""
+
+import pytest
+from twisted.internet.defer import Deferred, maybeDeferred
+
+from evennia_ai import models
+from evennia_ai.commands.setup import card_work
+from evennia_ai.store import card_revisions as log
+from evennia_ai.store import cards as store
+from tests.commands.stage import hearing, on_screen, one_line
+
+
+class SlowThread:
+    """A thread whose work is begun at once and done when `finishes` says so."""
+
+    def __init__(self) -> None:
+        self.begun = []
+
+    def __call__(self, work, *args):
+        self.begun.append((work, args, Deferred()))
+        return self.begun[-1][2]
+
+    def reaches(self, what, done, total):
+        """The work comes so far."""
+        _, (progress,), _ = self.begun[-1]
+        progress(what, done, total)
+
+    def finishes(self):
+        """The oldest work that was begun is done."""
+        work, args, done = self.begun.pop(0)
+        maybeDeferred(work, *args).chainDeferred(done)
+
+    def breaks(self, error):
+        """The oldest work that was begun fails."""
+        self.begun.pop(0)[2].errback(error)
+
+
+@pytest.fixture
+def thread(stage, card_folder, monkeypatch):
+    """The slow thread, in a game whose clock `stage.clock` moves."""
+    slow = SlowThread()
+    monkeypatch.setattr(card_work, "in_thread", slow)
+    with stage.model():
+        yield slow
+        while slow.begun:
+            slow.finishes()
+
+
+def lines_of(heard):
+    return [on_screen(line) for line in heard]
+
+
+def finish_all(thread):
+    while thread.begun:
+        thread.finishes()
+
+
+def test_progress_is_told_every_two_seconds_and_not_after_the_end(stage, thread):
+    with hearing(stage.builder) as heard:
+        stage.builder.execute_cmd("card/import oren")
+        thread.reaches("lore entries", 200, 1000)
+        stage.clock.advance(2)
+        thread.reaches("lore entries", 9000, 10000)
+        stage.clock.advance(1)
+        stage.clock.advance(1)
+        finish_all(thread)
+        stage.clock.advance(10)
+    told = [line for line in lines_of(heard) if line.startswith("Reading")]
+    assert told == [
+        "Reading oren.json (515 bytes)...",
+        "Reading oren.json (515 bytes): lore entries, 200 of 1,000...",
+        "Reading oren.json (515 bytes): lore entries, 9,000 of 10,000...",
+    ]
+    assert stage.clock.getDelayedCalls() == []
+
+
+def test_a_file_that_is_read_quickly_is_told_of_once(stage, thread):
+    with hearing(stage.builder) as heard:
+        stage.builder.execute_cmd("card/import oren")
+        stage.clock.advance(1.9)
+        finish_all(thread)
+    assert len([line for line in heard if line.startswith("Reading")]) == 1
+    assert len(log.waiting("Oren Tallow")) == 1
+
+
+def test_progress_ends_with_an_error(stage, thread):
+    with hearing(stage.builder) as heard:
+        stage.builder.execute_cmd("card/import oren")
+        thread.breaks(MemoryError("no room"))
+        stage.clock.advance(10)
+    assert lines_of(heard)[1:] == ["That went wrong; the server's log says why."]
+    assert log.names() == ()
+
+
+def test_after_an_error_the_builder_can_go_on(stage, thread):
+    with hearing(stage.builder):
+        stage.builder.execute_cmd("card/import oren")
+        thread.breaks(MemoryError("no room"))
+        stage.builder.execute_cmd("card/import oren")
+        finish_all(thread)
+    assert len(log.waiting("Oren Tallow")) == 1
+
+
+class Leaving:
+    """A session that ends."""
+
+    logged_in = True
+
+
+def test_progress_ends_when_the_builder_leaves_and_the_work_goes_on(stage, thread):
+    session = Leaving()
+    with hearing(stage.builder) as heard:
+        command = card_work.CardWork()
+        command.caller, command.session = stage.builder, session
+        done = command.worked("Reading a file", lambda progress: "read")
+        stage.clock.advance(2)
+        session.logged_in = False
+        stage.clock.advance(10)
+        finish_all(thread)
+    assert len(heard) == 1
+    assert done.result == "read"
+
+
+def test_while_a_file_is_read_the_builder_is_told_to_wait(stage, thread):
+    with hearing(stage.builder) as heard:
+        stage.builder.execute_cmd("card/import oren")
+        stage.builder.execute_cmd("card/import oren = other")
+        finish_all(thread)
+    assert "Reading oren.json (515 bytes) is not done yet" in one_line(lines_of(heard)[1])
+    assert log.names() == ("Oren Tallow",)
+
+
+def test_another_builders_file_waits_for_its_turn_and_is_told_so(stage, thread):
+    ben = stage.person("Ben", permission="Builder")
+    with hearing(stage.builder), hearing(ben) as heard:
+        stage.builder.execute_cmd("card/import oren")
+        ben.execute_cmd("card/import oren = other")
+        assert len(thread.begun) == 1
+        stage.clock.advance(2)
+        finish_all(thread)
+    assert lines_of(heard)[1] == "Reading oren.json (515 bytes): waiting for its turn..."
+    assert log.names() == ("Oren Tallow", "other")
+
+
+def test_nothing_is_written_while_the_file_is_read_so_a_reload_leaves_nothing_half_done(
+    stage, thread
+):
+    with hearing(stage.builder):
+        stage.builder.execute_cmd("card/import oren")
+        _, _, never = thread.begun.pop()  # the process ends here
+        assert log.names() == ()
+        assert models.CardFile.objects.count() == 0
+        never.errback(ConnectionAbortedError())
+
+
+def test_a_file_that_is_approved_while_it_is_compared_is_not_imported_again(
+    stage, thread, card_folder
+):
+    store.save_card("oren", "{}", by="world")
+    with hearing(stage.builder) as heard:
+        stage.builder.execute_cmd("card/import oren = oren")
+        thread.finishes()
+        assert len(thread.begun) == 1  # it is compared with the card in force
+        text = (card_folder / "oren.json").read_text(encoding="utf-8")
+        approved = store.save_card("oren", text, by="Ben")
+        finish_all(thread)
+    assert "meanwhile" in heard[-1]
+    assert log.newest_number("oren") == approved.revision

@@ -1,0 +1,91 @@
+"""`card/revisions`, `/revert`, `/remove`: what a card was, and the way back."""
+
+import pytest
+
+from evennia_ai.store import card_revisions as log
+from evennia_ai.store import cards as store
+from tests.commands.card_files import as_json, oren
+from tests.commands.stage import one_line
+
+BAD_INPUT = {
+    "card/revisions": "Usage",
+    "card/revisions nobody": "no card 'nobody'",
+    "card/revisions oren = 1": "Usage",
+    "card/rev oren": "several switches",
+    "card/revert oren": "Usage",
+    "card/revert oren =": "Usage",
+    "card/revert oren = first": "whole number",
+    "card/revert oren = 9": "no revision of card 'oren' with number 9",
+    "card/revert oren = 1": "never in force",
+    "card/revert oren = 4": "so already",
+    "card/revert nobody = 1": "no revision of card 'nobody'",
+    "card/remove": "Usage",
+    "card/remove nobody": "no card 'nobody'",
+    "card/remove oren = yes": "Usage",
+    "card/remove oren/2": "without a number",
+}
+
+
+@pytest.fixture
+def card(stage, card_folder):
+    """Oren's card in its second file: gruff with a grant, then kind without one."""
+    stage.builds("card/import oren = oren", "card/approve oren = fields")
+    (card_folder / "oren.json").write_bytes(as_json(oren(personality="kind")))
+    stage.builds("card/import oren = oren", "card/approve oren")
+    return card_folder
+
+
+def test_every_change_is_told_with_who_when_and_its_grants(stage, card):
+    lines = stage.builds("card/revisions oren").splitlines()
+    assert [line.split(",")[0] for line in lines[1::2]] == [
+        "    1  imported by Mara",
+        "    2  approved by Mara",
+        "    3  imported by Mara",
+        "    4  approved by Mara",
+    ]
+    assert lines[4].endswith("; grants: fields")
+    assert lines[8].endswith("; grants: none")
+
+
+def test_revert_puts_the_file_and_its_grants_in_force_again(stage, card):
+    told = one_line(stage.builds("card/revert oren = 2"))
+    assert "what it was at revision 2, with the grants fields; before it was revision 4" in told
+    back = store.get_card("oren")
+    assert '"gruff"' in back.source
+    assert back.grants == {"fields"}
+
+
+def test_a_removed_card_is_in_force_no_longer_and_can_come_back(stage, card):
+    told = one_line(stage.builds("card/remove OREN"))
+    assert "card/revert oren = 4 brings it back" in told
+    assert store.card_names() == ()
+    assert "not in force any more" in one_line(stage.builds("card Oren"))
+    stage.builds("card/revert Oren = 4")
+    assert store.card_names() == ("oren",)
+
+
+def test_a_removed_card_takes_the_imports_that_waited_with_it(stage, card):
+    stage.builds("card/export oren/2", "card/import oren-2 = oren")
+    assert "waits no longer: number 5 of Mara" in one_line(stage.builds("card/remove oren"))
+    assert log.waiting("oren") == ()
+
+
+def test_a_card_that_somebody_plays_is_not_removed(stage, card):
+    stage.builds("card/assign oren = oren")
+    assert f"played by #{stage.npc.id}" in one_line(stage.builds("card/remove oren"))
+    assert store.card_names() == ("oren",)
+
+
+def test_a_long_story_is_told_by_its_newest_changes(stage, card):
+    for _ in range(25):
+        stage.builds("card/grant oren = roles", "card/revoke oren = roles")
+    told = stage.builds("card/revisions oren")
+    assert "and 4 older ones" in told
+    assert "   54  revoked" in told
+
+
+def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, card):
+    for typed, words in BAD_INPUT.items():
+        assert words in one_line(stage.builds(typed)), typed
+        assert log.newest_number("oren") == 4, typed
+        assert store.card_names() == ("oren",), typed
