@@ -13,8 +13,9 @@ import sys
 import atheris
 
 with atheris.instrument_imports(include=["evennia_ai.lorebook"]):
-    from lore_checks import check, seeds
+    from lore_checks import check
 
+from lore_seeds import seeds
 from running import run
 
 if __name__ == "__main__":

@@ -388,45 +388,6 @@ def test_a_picture_goes_through_an_archive_and_back():
     assert load_card(dumped(an_archive(IN_USE, before=JPEG), "charx")).picture == JPEG
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        (None, [an_asset(PICTURE_ADDRESS)]),
-        ([], [an_asset(PICTURE_ADDRESS)]),
-        ([an_asset("ccdefault:", ext="x", own=1)], [an_asset(PICTURE_ADDRESS, own=1)]),
-        (
-            [an_asset("ccdefault:", name="b"), an_asset("ccdefault:")],
-            [an_asset("ccdefault:", name="b"), an_asset(PICTURE_ADDRESS)],
-        ),
-        (
-            [an_asset("ccdefault:", type="background")],
-            [an_asset("ccdefault:", type="background"), an_asset(PICTURE_ADDRESS)],
-        ),
-        ([an_asset("https://x.invalid/a.png")], [an_asset("https://x.invalid/a.png")]),
-    ],
-)
-def test_the_picture_of_a_card_is_the_main_icon_of_its_archive_and_the_file_again(before, after):
-    card = card_data(**({} if before is None else {"assets": before}))
-    made = load_card(dumped(a_picture(card), "charx"))
-    assert (made.raw["data"]["assets"], made.picture) == (after, picture())
-    back = load_card(dump_card(made, "png", modified_at=NOW))
-    assert back.card.assets == in_a_picture(made.card.assets)
-    assert (back.notices, left_out(made, "png")) == ((), ())
-
-
-def test_a_picture_that_is_no_png_file_is_the_main_icon_of_its_archive_too():
-    found = load_card(dumped(an_archive(IN_USE, before=JPEG), "charx"))
-    assert [(each.asset.uri, each.asset.ext, each.content) for each in found.assets] == [
-        ("embeded://assets/icon/images/main.jpeg", "jpeg", JPEG)
-    ]
-
-
-def test_a_given_picture_is_put_into_an_archive_and_is_its_main_icon():
-    for content in (as_json(IN_USE), dumped(an_archive(IN_USE, before=JPEG), "charx")):
-        made = load_card(dumped(content, "charx", picture=a_picture(V2)))
-        assert [each.content for each in made.assets] == [picture()]
-
-
 def test_the_main_icon_of_an_archive_is_the_picture_of_its_png():
     icon = picture(part(b"gAMA", b"\0\0\0\3"))
     assets = [an_asset("embeded://i.png")]
