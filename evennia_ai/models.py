@@ -5,7 +5,7 @@ from rows (`evennia_ai.store.snapshots`). Texts that are hashed are text columns
 in them, because a database may rewrite a JSON column.
 """
 
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from django.db import models
 
@@ -15,6 +15,8 @@ _KINDS = 16
 _REF = 255
 _NAME = 200
 _SHA256 = 64
+ERASED_META: Final = '{"erased":true}'
+"""The meta of a record whose words were erased; the trigger compares it to the letter."""
 
 
 class StateRevision(models.Model):
@@ -276,7 +278,14 @@ class LoreState(models.Model):
 
 
 class AppendOnlyQuerySet(models.QuerySet):
-    """Rows that are never changed, in bulk neither."""
+    """Rows that are never changed, in bulk neither; their words may be erased."""
+
+    def erase(self) -> int:
+        """Erase name, body and meta of the rows; how many there are.
+
+        The one change that the database's trigger lets through: hashes and places stay.
+        """
+        return super().update(name="", body="", meta=ERASED_META)
 
     def update(self, **_: Any) -> NoReturn:
         raise AppendOnlyError("changed")
@@ -291,7 +300,9 @@ class AppendOnlyQuerySet(models.QuerySet):
 class Record(models.Model):
     """One thing that happened. Never changed, never removed: a trigger refuses it as well.
 
-    `sha256` covers the record and the one before it in the segment.
+    `sha256` covers kind, role, the hash of name, body and meta (`content_sha256`), and the record
+    before it. `messages`, `users` and `replies` count the messages of the history up to here, and
+    those of role user and assistant among them: a window is opened from the end.
     """
 
     conversation = models.ForeignKey(Conversation, on_delete=models.PROTECT)
@@ -302,7 +313,11 @@ class Record(models.Model):
     name = models.CharField(max_length=_NAME, default="", blank=True)
     body = models.TextField(default="", blank=True)
     meta = models.TextField(default="{}")
+    content_sha256 = models.CharField(max_length=_SHA256)
     sha256 = models.CharField(max_length=_SHA256)
+    messages = models.PositiveIntegerField(default=0)
+    users = models.PositiveIntegerField(default=0)
+    replies = models.PositiveIntegerField(default=0)
     created_at = models.FloatField()
 
     objects = AppendOnlyQuerySet.as_manager()
@@ -311,6 +326,11 @@ class Record(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["conversation", "segment", "seq"], name="evennia_ai_record_seq"
+            )
+        ]
+        indexes = [
+            models.Index(
+                fields=["conversation", "content_sha256"], name="evennia_ai_record_content"
             )
         ]
 

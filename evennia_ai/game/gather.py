@@ -123,14 +123,14 @@ def history_for(heard: Heard, *, waiting: Collection[str] = ()) -> History:
 
     `waiting` are ids of records that get an answer of their own later.
     """
-    now = conversations.history(heard.conversation)
-    at = heard.before.stop
-    if now.stop == at + 1:
-        return heard.before
-    if now.earlier > at:
-        return now
-    later = [m for m in now.between(at + 1, now.stop) if m.record not in waiting]
-    return heard.before.appended(*later)
+    now, before = conversations.history(heard.conversation), heard.before
+    at = _index_of(heard.record, now)
+    if at is None:
+        return _without(now, waiting)
+    if before.segment == now.segment and before.stop == at:
+        later = [m for m in now.between(at + 1, now.stop) if m.record not in waiting]
+        return before.appended(*later) if later else before
+    return _without(now, {*waiting, heard.record.id})
 
 
 def pending_message(heard: Heard) -> Message:
@@ -139,10 +139,33 @@ def pending_message(heard: Heard) -> Message:
     It is the history's own message elsewhere, so what is known about it (its tokens, its lore) is
     worked out once.
     """
-    now, at, record = conversations.history(heard.conversation), heard.before.stop, heard.record
-    if now.earlier <= at < now.stop and now[at].record == record.id:
+    now, record = conversations.history(heard.conversation), heard.record
+    at = _index_of(record, now)
+    if at is not None:
         return replace(now[at], block="event", origin="event")
     return pending(record.body, name=record.name or None, record=record.id)
+
+
+def _index_of(record: Record, history: History) -> int | None:
+    """Where a record stands, looked for from the newest; None where it was left behind."""
+    at = history.stop - 1
+    while at >= history.earlier and history[at].record != record.id:
+        at -= 1
+    return at if at >= history.earlier else None
+
+
+def _without(history: History, records: Collection[str]) -> History:
+    """The history without these records."""
+    kept = [message for message in history if message.record not in records]
+    if len(kept) == len(history):
+        return history
+    return History(
+        kept,
+        earlier=history.earlier,
+        earlier_users=history.earlier_users,
+        earlier_replies=history.earlier_replies,
+        segment=history.segment,
+    )
 
 
 def inputs_for(npc: Any, view: NPCView, heard: Heard, *, waiting: Collection[str] = ()) -> Inputs:

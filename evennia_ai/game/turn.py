@@ -1,6 +1,6 @@
 """The turn: an event that is to be answered becomes a reply, or leaves a trace of why not.
 
-gather -> compose -> commit the manifest -> ask the model -> clean -> commit the reply -> speak.
+gather -> compose -> commit the prompt -> ask the model -> clean -> commit the reply -> speak.
 What the turn needs of the moment it was heard travels with it, so a second speaker changes
 nothing. A failure ends the turn: it is committed, logged, and covered by the NPC's fallback line.
 """
@@ -13,18 +13,27 @@ from evennia.utils import logger
 from twisted.internet.defer import CancelledError, Deferred, maybeDeferred
 from twisted.python.failure import Failure
 
-from evennia_ai.compose import Composition, compose_with_lore
+from evennia_ai.compose import Composition, Inputs, compose_with_lore
 from evennia_ai.game import gather
 from evennia_ai.game.gather import Heard
 from evennia_ai.game.output import pose, speak, whisper
 from evennia_ai.game.perception import bystanders
+from evennia_ai.game.recorded_inputs import recorded_inputs
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.speech import speech
 from evennia_ai.game.text import plain_name
 from evennia_ai.game.view import NPCView, revisions_with
+from evennia_ai.history.drafts import Draft, draft_of
 from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.history.turns import manifest_of
-from evennia_ai.llm.chat import ChatReply, ChatRequest, Passage, chat_messages, sent_sha256
+from evennia_ai.history.sending import storable_messages
+from evennia_ai.llm.chat import (
+    ChatMessage,
+    ChatReply,
+    ChatRequest,
+    Passage,
+    chat_messages,
+    sent_sha256,
+)
 from evennia_ai.llm.errors import ModelRubbish
 from evennia_ai.llm.roles import adapt
 from evennia_ai.prompt.errors import BudgetError
@@ -87,9 +96,7 @@ class Turn:
             return None
         self.greet()
         try:
-            composed = self._composed()
-            request = self._request(composed)
-            stored = self._begun(composed, request)
+            stored, request = self._begun()
         except BudgetError as error:
             self._log(f"the prompt does not fit: {error}")
             self._unanswered()
@@ -105,33 +112,36 @@ class Turn:
         if greeting and not self._is_stale():
             self._say(greeting)
 
-    def _composed(self) -> Composition:
-        mind = self._mind
-        inputs = gather.inputs_for(mind.npc, mind.view(), self.heard, waiting=mind.waiting_records)
-        return compose_with_lore(inputs)
+    def _begun(self) -> tuple[StoredTurn, ChatRequest]:
+        """Commit the prompt: after this, and only after this, the model may be asked."""
+        mind, heard = self._mind, self.heard
+        inputs = gather.inputs_for(mind.npc, mind.view(), heard, waiting=mind.waiting_records)
+        composed = compose_with_lore(inputs)
+        draft = self._draft(composed, inputs)
+        begun = turns.begin(
+            heard.conversation, draft=draft, event=heard.record, lore=composed.lore.after
+        )
+        mind.prompted(begun.turn, composed.prompt)
+        return begun.turn, self._request(composed, begun.messages)
 
-    def _begun(self, composed: Composition, request: ChatRequest) -> StoredTurn:
-        """Commit the manifest: after this, and only after this, the model may be asked."""
-        prompt = composed.prompt
-        older = self._mind.sent_before(self.heard.conversation)
-        player_ref = self.heard.event.speaker_ref
-        manifest = manifest_of(
+    def _draft(self, composed: Composition, inputs: Inputs) -> Draft:
+        prompt, heard, live = composed.prompt, self.heard, runtime()
+        older = self._mind.sent_before(heard.conversation)
+        return draft_of(
             prompt,
+            event=heard.record,
             account=prompt.account(older) if older is not None else None,
-            model=request.model or runtime().access.name,
-            revisions=revisions_with(self._mind.view(), player_ref=player_ref),
-            sent_sha256=sent_sha256(request.messages),
+            model=live.access.model_id or live.access.name,
+            revisions=revisions_with(self._mind.view(), player_ref=heard.event.speaker_ref),
+            sent_sha256=sent_sha256(_outgoing(storable_messages(prompt.messages))),
             silent=composed.lore.silent,
+            inputs=recorded_inputs(
+                inputs,
+                event=heard.record,
+                now=conversations.history(heard.conversation),
+                reply_tokens=live.conf.reply_tokens,
+            ),
         )
-        stored = turns.begin(
-            self.heard.conversation,
-            manifest=manifest,
-            event=self.heard.record,
-            context=_facts(prompt),
-            lore=composed.lore.after,
-        )
-        self._mind.prompted(stored, prompt)
-        return stored
 
     def _asked(self, stored: StoredTurn, request: ChatRequest) -> "Deferred[None]":
         asked = maybeDeferred(runtime().access.model.complete, request)
@@ -141,10 +151,10 @@ class Turn:
         )
         return answered.addErrback(self._unwritten)
 
-    def _request(self, composed: Composition) -> ChatRequest:
+    def _request(self, composed: Composition, messages: Sequence[Message]) -> ChatRequest:
         live = runtime()
         return ChatRequest(
-            messages=adapt(chat_messages(composed.prompt.messages), profile=live.access.roles),
+            messages=_outgoing(messages),
             model=live.access.model_id,
             max_tokens=live.conf.reply_tokens,
             timeout_seconds=live.conf.model_timeout_seconds,
@@ -248,13 +258,9 @@ def _said(text: str, *, fallback: bool = False) -> NewRecord:
     return NewRecord(kind=RecordKind.ASSISTANT, role="assistant", body=text, meta=meta)
 
 
-def _facts(prompt: Prompt) -> list[NewRecord]:
-    """The facts of this turn, as a record of their own."""
-    return [
-        NewRecord(kind=RecordKind.CONTEXT_BLOCK, role=message.role, body=message.content)
-        for message in prompt.messages
-        if message.block == "dynamic"
-    ]
+def _outgoing(messages: Sequence[Message]) -> tuple[ChatMessage, ...]:
+    """The messages as the model's provider takes them."""
+    return adapt(chat_messages(messages), profile=runtime().access.roles)
 
 
 def _passages(composed: Composition) -> tuple[Passage, ...]:

@@ -1,15 +1,18 @@
 """Projection: what of the records a prompt shows, and as which message.
 
 A pure function of the records: the same records give the same bytes. It chooses and packs; it
-never changes what happened.
+never changes what happened. The messages of a history are what was said and done, a compaction's
+summary with the tail it kept, and texts of earlier prompts that stay where those had them.
 """
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
-from evennia_ai.history.records import Record, RecordKind
+from evennia_ai.history.errors import ReplayError
+from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.prompt.history import History
-from evennia_ai.prompt.messages import Message, ToolCall
+from evennia_ai.prompt.messages import Message, Part, ToolCall
 
 # What was said and done: the messages of the history.
 CONVERSATION: Final = frozenset(
@@ -24,44 +27,159 @@ CONVERSATION: Final = frozenset(
     }
 )
 # Texts of a prompt that injection depth does not count.
-BOOKKEEPING: Final = frozenset({RecordKind.CONTEXT_BLOCK, RecordKind.NOTE_ANCHOR})
+BOOKKEEPING: Final = frozenset(
+    {RecordKind.CONTEXT_BLOCK, RecordKind.NOTE_ANCHOR, RecordKind.COMPONENT_REV}
+)
+_MESSAGES: Final = CONVERSATION | BOOKKEEPING
+_NOTHING: Final[Mapping[str, Record]] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """How many messages a history has so far, and how many of them of role user and assistant.
+
+    They go on through compactions: a summary stands at the index of the last message in it.
+    """
+
+    messages: int = 0
+    users: int = 0
+    replies: int = 0
+
+    def after(self, record: NewRecord | Record) -> "Totals":
+        """The totals when this record was appended."""
+        if is_staying(record):
+            return replace(self, messages=self.messages + 1)
+        if record.kind not in CONVERSATION:
+            return self
+        return Totals(
+            messages=self.messages + ("tail" not in record.meta),
+            users=self.users + (record.role == "user"),
+            replies=self.replies + (record.role == "assistant"),
+        )
+
+
+def is_staying(record: NewRecord | Record) -> bool:
+    """Whether the record is a text of a prompt that remains in the history."""
+    return record.kind is RecordKind.CONTEXT_BLOCK and record.meta.get("stays") is True
 
 
 def message_of(record: Record) -> Message | None:
-    """The record as a message; None where it has nothing to say to a model."""
-    counted = record.kind in CONVERSATION
-    if not counted and record.kind not in BOOKKEEPING:
+    """The record as a message, made once; None where it has nothing to say to a model."""
+    known = record.memo.get("message")
+    if isinstance(known, Message):
+        return known
+    if record.is_erased or record.kind not in _MESSAGES:
         return None
-    return Message(
-        role=record.role,
-        content=record.body,
-        name=record.name or None,
-        counted=counted,
-        origin=f"history:{record.id}",
-        record=record.id,
-        tool_calls=tuple(ToolCall(**call) for call in record.meta.get("tool_calls", ())),
-        tool_call_id=record.meta.get("tool_call_id"),
-    )
+    message = _message(record)
+    record.memo["message"] = message
+    message.memo["record"] = record
+    return message
+
+
+def record_of(message: Message) -> Record | None:
+    """The record that `message_of` made this message from, or made it from a changed copy of."""
+    known = message.memo.get("record")
+    return known if isinstance(known, Record) and known.id == message.record else None
+
+
+def in_order(
+    records: Iterable[Record], *, tail: Mapping[str, Record] = _NOTHING
+) -> tuple[Record, ...]:
+    """Those of successive records that are messages of the history, as a prompt shows them.
+
+    A text that stays stands before the record it was made for, and is left out where that one is
+    not there. `tail` are the records by id that a summary among them kept.
+    """
+    said: list[Record] = []
+    staying: dict[str, list[Record]] = {}
+    for record in records:
+        if is_staying(record) and record.meta.get("before"):
+            staying.setdefault(record.meta["before"], []).append(record)
+        elif (record.kind in CONVERSATION and not record.is_erased) or is_staying(record):
+            said += [record, *_kept(record, tail)]
+    if not staying:
+        return tuple(said)
+    return tuple(one for record in said for one in (*staying.get(record.id, ()), record))
 
 
 def project(
     records: Iterable[Record],
     *,
+    tail: Mapping[str, Record] = _NOTHING,
     earlier: int = 0,
     earlier_users: int = 0,
     earlier_replies: int = 0,
-    kinds: frozenset[RecordKind] = CONVERSATION,
+    segment: int = 0,
 ) -> History:
-    """The history of these records, oldest first.
+    """The history of these records of one segment, oldest first.
 
     `earlier` messages were left behind before the first one, `earlier_users` of them of role
-    user and `earlier_replies` of role assistant. Context blocks are left out: each prompt
-    shows its own turn's block alone.
+    user and `earlier_replies` of role assistant. Texts of a prompt that do not stay are left out:
+    each prompt shows its own.
     """
-    shown = (message_of(record) for record in records if record.kind in kinds)
     return History(
-        (message for message in shown if message is not None),
+        _shown(records, tail),
         earlier=earlier,
         earlier_users=earlier_users,
         earlier_replies=earlier_replies,
+        segment=segment,
+    )
+
+
+def project_newest(
+    records: Iterable[Record],
+    *,
+    totals: Totals,
+    segment: int = 0,
+    tail: Mapping[str, Record] = _NOTHING,
+) -> History:
+    """The history whose newest records these are; `totals` are those of the whole history."""
+    shown = _shown(records, tail)
+    counted = [message.role for message in shown if message.counted]
+    return History(
+        shown,
+        earlier=totals.messages - len(shown),
+        earlier_users=totals.users - counted.count("user"),
+        earlier_replies=totals.replies - counted.count("assistant"),
+        segment=segment,
+    )
+
+
+def _shown(records: Iterable[Record], tail: Mapping[str, Record]) -> list[Message]:
+    messages = (message_of(record) for record in in_order(records, tail=tail))
+    return [message for message in messages if message is not None]
+
+
+def _kept(summary: Record, tail: Mapping[str, Record]) -> Iterable[Record]:
+    """The records that a summary says were kept beside it."""
+    for record_id in summary.meta.get("tail", ()):
+        if record_id not in tail:
+            raise ReplayError(f"record {record_id}, which a compaction kept, is not there")
+        if not tail[record_id].is_erased:
+            yield tail[record_id]
+
+
+def _message(record: Record) -> Message:
+    meta = record.meta
+    is_text = record.kind in BOOKKEEPING
+    return Message(
+        role=record.role,
+        content=record.body,
+        name=record.name or None,
+        counted=not is_text,
+        stays=is_staying(record),
+        of=str(meta.get("of", "")) if is_text else "",
+        origin=f"history:{record.id}",
+        joined=parts_from(meta.get("parts", ())) if is_text else (),
+        record=record.id,
+        tool_calls=tuple(ToolCall(**call) for call in meta.get("tool_calls", ())),
+        tool_call_id=meta.get("tool_call_id"),
+    )
+
+
+def parts_from(told: Iterable[Any]) -> tuple[Part, ...]:
+    """The parts of a message, from [origin, start, end, revision] each."""
+    return tuple(
+        Part(origin=origin, start=start, end=end, revision=revision)
+        for origin, start, end, revision in told
     )

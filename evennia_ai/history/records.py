@@ -1,6 +1,8 @@
 """Records: what happened in a conversation, one after the other, never changed.
 
 Every record's hash covers the record before it, so a history that was tampered with shows where.
+The chain covers the hash of what a record says, not the words: the words can be erased on request,
+and the chain still holds.
 """
 
 import json
@@ -9,19 +11,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
+from types import MappingProxyType
 from typing import Any, Final
 
 from evennia_ai.prompt.messages import Role
 
 # What no database stores or no encoding writes: the null character and halves of pairs.
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
+ERASED: Final[Mapping[str, Any]] = MappingProxyType({"erased": True})
+"""The meta of a record whose words were erased; it has neither name nor body."""
 
 
 class RecordKind(StrEnum):
     """What a record is about.
 
-    The first row is said or done in the conversation, the second keeps the books of a prompt, the
-    third says how a turn went.
+    The first row is said or done in the conversation, the second holds the texts of prompts, the
+    third says how a turn went and what became of the conversation.
     """
 
     USER = "user"
@@ -40,6 +45,7 @@ class RecordKind(StrEnum):
     INVOKE = "invoke"
     RUN_END = "run_end"
     USAGE = "usage"
+    ERASURE = "erasure"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +69,10 @@ class NewRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A stored record; `seq` counts from 1 in its segment, `created_at` is in epoch seconds."""
+    """A stored record; `seq` counts from 1 in its segment, `created_at` is in epoch seconds.
+
+    `content_sha256` is the hash of name, body and meta, `sha256` that of the record in its chain.
+    """
 
     id: str
     conversation: int
@@ -74,8 +83,20 @@ class Record:
     name: str
     body: str
     meta: Mapping[str, Any]
+    content_sha256: str
     sha256: str
     created_at: float
+    _memo: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def memo(self) -> dict[str, object]:
+        """What was worked out from this record and is kept with it."""
+        return self._memo
+
+    @property
+    def is_erased(self) -> bool:
+        """Whether its words were erased on request."""
+        return not self.body and not self.name and self.meta == ERASED
 
 
 def storable(text: str) -> str:
@@ -88,16 +109,38 @@ def canonical_json(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
+def content_sha256(said: NewRecord | Record) -> str:
+    """The hash of what a record says: its name, body and meta."""
+    content = [said.name, said.body, dict(said.meta)]
+    return sha256(canonical_json(content).encode()).hexdigest()
+
+
 def chain_sha256(previous: str, new: NewRecord | Record) -> str:
-    """The hash of a record after one with the hash `previous`, "" for a segment's first."""
-    said = [new.kind.value, new.role, new.name, new.body, dict(new.meta)]
-    return sha256(f"{previous}\n{canonical_json(said)}".encode()).hexdigest()
+    """The hash of a record after one with the hash `previous`, "" for a conversation's first.
+
+    A stored record counts with the hash of its content that is stored with it.
+    """
+    content = new.content_sha256 if isinstance(new, Record) else content_sha256(new)
+    return linked_sha256(previous, kind=new.kind, role=new.role, content=content)
+
+
+def linked_sha256(previous: str, *, kind: str, role: str, content: str) -> str:
+    """The same from the parts: `content` is the hash of name, body and meta."""
+    link = canonical_json([str(kind), role, content])
+    return sha256(f"{previous}\n{link}".encode()).hexdigest()
 
 
 def first_broken(records: Iterable[Record], *, previous: str = "") -> Record | None:
-    """The first of successive records whose hash does not follow from the one before it."""
+    """The first of successive records that does not say what its hash covers.
+
+    That of an erased one is taken at its word: what it said is gone, its place in the chain stays.
+    """
     for record in records:
-        if record.sha256 != chain_sha256(previous, record):
+        if record.sha256 != chain_sha256(previous, record) or not _says_its_content(record):
             return record
         previous = record.sha256
     return None
+
+
+def _says_its_content(record: Record) -> bool:
+    return record.is_erased or record.content_sha256 == content_sha256(record)

@@ -1,29 +1,29 @@
 """The manifest of a turn: enough to rebuild its prompt byte for byte, and to say why it was so.
 
-A message that stands in the records is named by its id; every other one is kept with its exact
-rendered text, so later edits of components, cards and lore change no past turn. Entries of lore
-that nothing concerned are told in bulk: a book of 10,000 costs a turn a few words.
+Every message is named by the record that holds it, so later edits of components, cards and lore
+change no past turn. Entries of lore that nothing concerned are told in bulk: a book of 10,000 costs
+a turn a few words. Manifests are made from drafts (`evennia_ai.history.drafts`).
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from evennia_ai.history.errors import ReplayError
-from evennia_ai.history.projection import message_of
+from evennia_ai.history.projection import parts_from
 from evennia_ai.history.records import Record, canonical_json
+from evennia_ai.history.sending import Handle, sent_messages
 from evennia_ai.lorebook.silence import Silence
-from evennia_ai.prompt.breakpoints import CacheAccount
 from evennia_ai.prompt.expansion import Layout
 from evennia_ai.prompt.messages import Block, Message, Part, Role, ToolCall
-from evennia_ai.prompt.prompt import Prompt, digest
+from evennia_ai.prompt.prompt import digest
 from evennia_ai.prompt.report import Report, reported
 from evennia_ai.prompt.trace import Verdict
 
-FORMAT: Final = 2
-# Format 1 had a verdict of its own for every entry.
-READ_FORMATS: Final = (1, FORMAT)
+FORMAT: Final = 3
+# Format 1 had a verdict of its own for every entry; formats 1 and 2 held rendered texts themselves.
+READ_FORMATS: Final = (1, 2, FORMAT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,11 +33,12 @@ class RecordedMessage:
     record: str
     block: Block
     tokens: int
+    injected: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedMessage:
-    """A message that only the prompt has, with its exact text."""
+    """A message that only the manifest has, with its exact text, as formats 1 and 2 kept it."""
 
     role: Role
     content: str
@@ -54,6 +55,9 @@ class RenderedMessage:
 class TurnManifest:
     """What one prompt consisted of.
 
+    `segment` is the part of the conversation it stands in, `inputs` the small values it was made
+    from, as JSON, `anchors` where its anchored notes stand. `erased`: the words of its records,
+    its inputs and its verdicts were erased on request.
     `silent` are the entries of lore without a verdict of their own, by the reason they share.
     `revisions` says which version of each card, book and component took part, by origin;
     `counter` names the token counter; `sha256` is the prompt's own, `sent_sha256` that of the
@@ -78,6 +82,10 @@ class TurnManifest:
     model: str = ""
     sent_sha256: str = ""
     revisions: Mapping[str, str] = field(default_factory=dict)
+    segment: int = 1
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    anchors: Mapping[str, Any] = field(default_factory=dict)
+    erased: bool = False
 
     @property
     def record_ids(self) -> tuple[str, ...]:
@@ -87,8 +95,8 @@ class TurnManifest:
     def to_json(self) -> str:
         """The manifest as one canonical JSON text."""
         told = {name: getattr(self, name) for name in _PLAIN}
-        told["by_origin"] = dict(self.by_origin)
-        told["revisions"] = dict(self.revisions)
+        for name in _MAPPINGS:
+            told[name] = dict(getattr(self, name))
         told["messages"] = [_told(message) for message in self.messages]
         told["verdicts"] = [list(_verdict_fields(verdict)) for verdict in self.verdicts]
         told["silent"] = [[one.book, one.reason, one.uids] for one in self.silent]
@@ -122,55 +130,20 @@ _PLAIN: Final = (
     "broken_by",
     "model",
     "sent_sha256",
+    "segment",
+    "erased",
 )
-
-
-_RENDERED: Final = ("role", "content", "block", "tokens", "name", "injected", "tool_call_id")
-
-
-def manifest_of(
-    prompt: Prompt,
-    *,
-    model: str = "",
-    revisions: Mapping[str, str] | None = None,
-    account: CacheAccount | None = None,
-    sent_sha256: str = "",
-    silent: Sequence[Silence] = (),
-) -> TurnManifest:
-    """The manifest of a prompt that is about to be sent to `model`.
-
-    A message with a `record` is trusted to say what the record says; an adapter that changes a
-    message's text takes its record away. `revisions` adds cards and books by origin; `account`
-    is what the prompt shares with the one before; `silent` is what its activation of lore tells in
-    bulk.
-    """
-    return TurnManifest(
-        messages=tuple(_kept(message, prompt) for message in prompt.messages),
-        verdicts=prompt.told,
-        silent=tuple(silent),
-        tokens=prompt.tokens,
-        limit_tokens=prompt.limit_tokens,
-        by_origin=prompt.by_origin,
-        breakpoints=prompt.breakpoints,
-        stable_tokens=prompt.stable_tokens,
-        cut=prompt.cut,
-        layout=prompt.layout,
-        counter=prompt.counter.name,
-        sha256=prompt.sha256,
-        shared_tokens=account.shared_tokens if account else None,
-        broken_by=account.broken_by if account else None,
-        model=model,
-        sent_sha256=sent_sha256,
-        revisions={**_revisions(prompt), **(revisions or {})},
-    )
+_MAPPINGS: Final = ("by_origin", "revisions", "inputs", "anchors")
 
 
 def messages_of(manifest: TurnManifest, records: Iterable[Record]) -> tuple[Message, ...]:
     """The messages of a past turn, the same bytes as then.
 
-    ReplayError: a record is missing, or the result does not have the hash of the prompt that was
-    sent.
+    ReplayError: a record is missing or erased, or the result does not have the hash of the prompt
+    that was sent.
     """
+    if manifest.erased:
+        raise ReplayError("the words of the turn were erased on request")
     by_id = {record.id: record for record in records}
     messages = tuple(_rebuilt(message, by_id) for message in manifest.messages)
     found = digest(messages)
@@ -221,28 +194,6 @@ def _all_verdicts(manifest: TurnManifest) -> tuple[Verdict, ...]:
     return (*own, *silent, *later)
 
 
-def _kept(message: Message, prompt: Prompt) -> RecordedMessage | RenderedMessage:
-    tokens = message.tokens(prompt.counter)
-    if message.record is not None:
-        return RecordedMessage(record=message.record, block=message.block, tokens=tokens)
-    return RenderedMessage(
-        role=message.role,
-        content=message.content,
-        block=message.block,
-        tokens=tokens,
-        name=message.name,
-        injected=message.injected,
-        parts=message.parts,
-        tool_calls=message.tool_calls,
-        tool_call_id=message.tool_call_id,
-    )
-
-
-def _revisions(prompt: Prompt) -> dict[str, str]:
-    parts = (part for message in prompt.messages for part in message.parts)
-    return {part.origin: str(part.revision) for part in parts if part.revision}
-
-
 def _rebuilt(message: RecordedMessage | RenderedMessage, by_id: Mapping[str, Record]) -> Message:
     if isinstance(message, RenderedMessage):
         return Message(
@@ -256,32 +207,29 @@ def _rebuilt(message: RecordedMessage | RenderedMessage, by_id: Mapping[str, Rec
             tool_call_id=message.tool_call_id,
         )
     record = by_id.get(message.record)
-    said = message_of(record) if record is not None else None
-    if said is None:
+    if record is None:
         raise ReplayError(f"record {message.record} of the turn is not there")
-    if message.block == "history":
-        return said
-    return replace(said, block=message.block, origin=message.block)
+    handle = Handle(record=record, block=message.block, injected=message.injected)
+    return sent_messages([handle])[0]
 
 
-def _told(message: RecordedMessage | RenderedMessage) -> dict[str, Any]:
-    """The message as JSON values; what is empty is left out."""
-    if isinstance(message, RecordedMessage):
-        return {"record": message.record, "block": message.block, "tokens": message.tokens}
-    told: dict[str, Any] = {name: getattr(message, name) for name in _RENDERED}
-    told["parts"] = [[p.origin, p.start, p.end, p.revision] for p in message.parts]
-    told["tool_calls"] = [asdict(call) for call in message.tool_calls]
-    return {name: value for name, value in told.items() if value not in (None, False, [])}
+def _told(message: RecordedMessage | RenderedMessage) -> list[Any]:
+    """The message as JSON values."""
+    if isinstance(message, RenderedMessage):
+        raise ReplayError(
+            "a manifest that holds texts itself is read and never written; commit them as records"
+        )
+    return [message.record, message.block, message.injected, message.tokens]
 
 
-def _message_from(told: Mapping[str, Any]) -> RecordedMessage | RenderedMessage:
+def _message_from(told: Any) -> RecordedMessage | RenderedMessage:
+    if isinstance(told, list):
+        record, block, injected, tokens = told
+        return RecordedMessage(record=record, block=block, injected=injected, tokens=tokens)
     if "record" in told:
         return RecordedMessage(**told)
     fields = dict(told)
-    fields["parts"] = tuple(
-        Part(origin=origin, start=start, end=end, revision=revision)
-        for origin, start, end, revision in told.get("parts", ())
-    )
+    fields["parts"] = parts_from(told.get("parts", ()))
     fields["tool_calls"] = tuple(ToolCall(**call) for call in told.get("tool_calls", ()))
     return RenderedMessage(**fields)
 

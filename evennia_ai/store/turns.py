@@ -1,5 +1,7 @@
-"""Turns: the manifest is committed before the model is asked, the reply with the turn's end.
+"""Turns: what is sent is committed before the model is asked, the reply with the turn's end.
 
+One transaction before the call commits the texts of the prompt that are not records yet and the
+manifest, which names every message by its record; what is sent is made from these records alone.
 A turn that the server did not live to end stays open in the table and is marked interrupted at
 the next start; it is never run again.
 """
@@ -13,14 +15,24 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max
 
 from evennia_ai import models
+from evennia_ai.history.drafts import Draft
 from evennia_ai.history.records import NewRecord, Record, RecordKind, storable
+from evennia_ai.history.sending import Handle, key_of, sent_messages
 from evennia_ai.history.turns import TurnManifest
 from evennia_ai.lorebook.timers import LoreState
-from evennia_ai.store import conversations, lore_state
+from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.prompt import digest
+from evennia_ai.store import conversations, lore_state, texts
 from evennia_ai.store.conversations import ConversationRef, ref_of
-from evennia_ai.store.errors import HistoryConflictError, NotStoredError, TurnClosedError
+from evennia_ai.store.errors import (
+    HistoryConflictError,
+    NotStoredError,
+    StoreError,
+    TurnClosedError,
+)
 from evennia_ai.store.snapshots import Snapshots
 from evennia_ai.store.state import one_transaction
+from evennia_ai.store.windows import HISTORY
 
 TurnState = Literal["open", "done", "failed", "interrupted"]
 
@@ -45,6 +57,14 @@ class StoredTurn:
     outcome: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BegunTurn:
+    """A turn that was just committed, and the messages to send, made from its records."""
+
+    turn: StoredTurn
+    messages: tuple[Message, ...]
+
+
 def next_number(npc_ref: str) -> int:
     """The number the NPC's next turn will have."""
     return _newest.read(npc_ref) + 1
@@ -53,29 +73,33 @@ def next_number(npc_ref: str) -> int:
 def begin(
     conversation: ConversationRef,
     *,
-    manifest: TurnManifest,
+    draft: Draft,
     event: Record | None = None,
-    context: Sequence[NewRecord] = (),
     lore: LoreState | None = None,
-) -> StoredTurn:
-    """Commit the manifest of a prompt that is about to be sent; call the model only after it.
+) -> BegunTurn:
+    """Commit a prompt that is about to be sent; call the model only after it, with its messages.
 
-    `event` was committed when it was heard; `context` are records that belong to this prompt
-    alone, committed with it; `lore` is what its lore remembers from now on, None where that
-    stays as it is. StoreError: nothing was committed, so ask no model.
+    `event` was committed when it was heard; `lore` is what its lore remembers from now on, None
+    where that stays as it is. StoreError: nothing was committed, so ask no model.
     """
     npc_ref = conversation.npc_ref
     # Read before the transaction: on SQLite one that reads first may not get to write.
-    number, _ = next_number(npc_ref), conversations.cut(conversation)
+    number, segment = next_number(npc_ref), conversations.segment(conversation)
     known = lore_state.read(conversation)
+    stored = texts.found(conversation, draft.texts)
     with one_transaction(f"beginning a turn of NPC {npc_ref}"):
-        conversations.append(conversation, context)
+        new = conversations.append(conversation, texts.missing(draft.texts, stored))
+        used = {**stored, **{key_of(record): record for record in new}}
+        handles = draft.handles(used)
+        manifest = draft.committed(handles, segment=segment)
+        messages = _checked(manifest, handles)
         row = _inserted(conversation, number, manifest, event)
         _newest.wrote(npc_ref, number)
-        conversations.remember_cut(conversation, manifest.cut)
+        texts.remember(conversation, used, segment=segment)
+        conversations.remember_turn(conversation, cut=manifest.cut, anchors=manifest.anchors)
         if lore is not None and lore != known:
             lore_state.remember(conversation, lore, turn=number)
-    return StoredTurn(
+    begun = StoredTurn(
         id=row.pk,
         npc_ref=npc_ref,
         number=number,
@@ -85,6 +109,21 @@ def begin(
         manifest=manifest,
         created_at=row.created_at,
     )
+    return BegunTurn(turn=begun, messages=messages)
+
+
+def _checked(manifest: TurnManifest, handles: Sequence[Handle]) -> tuple[Message, ...]:
+    """The messages as the records have them, which must be those of the prompt that was composed.
+
+    StoreError: they are not, so nothing may be sent.
+    """
+    messages = sent_messages(handles)
+    if digest(messages) != manifest.sha256:
+        raise StoreError(
+            "the records do not hold the prompt that was composed: a message of it differs from"
+            " the record it names; nothing was written and no model is asked"
+        )
+    return messages
 
 
 def finish(
@@ -201,4 +240,4 @@ def _load_newest(npc_ref: str) -> int:
     return newest or 0
 
 
-_newest: Final = Snapshots("history", _load_newest)
+_newest: Final = Snapshots(HISTORY, _load_newest)

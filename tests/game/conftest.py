@@ -132,7 +132,7 @@ class Stage:
     def records(self, kind: str = "room") -> list[tuple[str, str, str]]:
         """(kind, name, body) of the records of the NPC's conversations of this kind.
 
-        The facts of each turn are left out.
+        The texts of prompts are left out.
         """
         from evennia_ai.store.conversations import conversations_of, records_of
 
@@ -141,7 +141,7 @@ class Stage:
             for known in conversations_of(self.npc.ai.ref)
             if known.kind == kind
             for record in records_of(known)
-            if record.kind.value != "context_block"
+            if record.kind.value not in ("context_block", "component_rev")
         ]
 
 

@@ -14,6 +14,7 @@ from evennia_ai.store.cards import save_card
 from evennia_ai.store.errors import StoreError
 from evennia_ai.store.lorebooks import attach, detach, save_book
 from evennia_ai.store.snapshots import forget_everything
+from evennia_ai.store.state import one_transaction
 
 FERRY = "The ferry sails with the tide."
 BELL = "The bell is cracked."
@@ -320,8 +321,8 @@ class TestWhatAConversationRemembers:
         state = LoreState(sticky={"harbour#0": Spell(1, 4)})
         stage.talks_with("Aye.")
         stage.says(stage.anna, "Oren?")
-        stored = turns.last_turn(stage.npc.ai.ref)
-        turns.begin(room_of(stage), manifest=stored.manifest, lore=state)
+        with one_transaction("remembering"):
+            lore_state.remember(room_of(stage), state, turn=1)
         assert inputs_now(stage).lore_state == state
 
 

@@ -1,10 +1,20 @@
 """Records and prompts for the tests of the history; each shows only what matters."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from evennia_ai.compose import ComposeRules, DynamicBlock, Inputs, compose
+from evennia_ai.history.drafts import draft_of
 from evennia_ai.history.projection import project
-from evennia_ai.history.records import NewRecord, Record, RecordKind, chain_sha256
+from evennia_ai.history.records import (
+    NewRecord,
+    Record,
+    RecordKind,
+    chain_sha256,
+    content_sha256,
+)
+from evennia_ai.history.sending import Handle, key_of
+from evennia_ai.history.turns import TurnManifest
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.prompt.expansion import ComponentSet
@@ -24,11 +34,11 @@ def a_new_record(body: str, *, kind: RecordKind = RecordKind.EVENT, **fields) ->
     return NewRecord(kind=kind, role=ROLES.get(kind, "system"), body=body, **fields)
 
 
-def stored(new: Iterable[NewRecord]) -> list[Record]:
-    """`new` as they come back from the store."""
+def stored(new: Iterable[NewRecord], *, after: Sequence[Record] = ()) -> list[Record]:
+    """`new` as they come back from the store, where they follow the records `after`."""
     records: list[Record] = []
-    digest = ""
-    for seq, record in enumerate(new, start=1):
+    digest = after[-1].sha256 if after else ""
+    for seq, record in enumerate(new, start=len(after) + 1):
         digest = chain_sha256(digest, record)
         records.append(
             Record(
@@ -41,6 +51,7 @@ def stored(new: Iterable[NewRecord]) -> list[Record]:
                 name=record.name,
                 body=record.body,
                 meta=record.meta,
+                content_sha256=content_sha256(record),
                 sha256=digest,
                 created_at=1000.0 + seq,
             )
@@ -64,6 +75,7 @@ def a_prompt(
     *,
     mood: str = "Oren is tired.",
     mood_revision: int = 3,
+    block: str = "The quay, at dusk.",
     limit_tokens: int = 4000,
     cut: int = 0,
 ) -> Prompt:
@@ -81,7 +93,23 @@ def a_prompt(
             rules=ComposeRules(budget=BudgetRules(limit_tokens=limit_tokens)),
             history=project(past),
             event=pending(event.body, name=event.name or None, record=event.id),
-            blocks=(DynamicBlock(key="place", text="The quay, at dusk."),),
+            blocks=(DynamicBlock(key="place", text=block),),
             cut=cut,
         )
     )
+
+
+def sent(
+    prompt: Prompt, records: Sequence[Record], **told: Any
+) -> tuple[TurnManifest, tuple[Handle, ...], list[Record]]:
+    """The manifest and handles of a prompt whose texts were committed, and all records then."""
+    draft = draft_of(prompt, event=records[-1], **told)
+    texts = {text.key: text.new for text in draft.texts}
+    written = stored(texts.values(), after=records)
+    handles = draft.handles({key_of(record): record for record in written})
+    return draft.committed(handles, segment=1), handles, [*records, *written]
+
+
+def manifest_of(prompt: Prompt, records: Sequence[Record], **told: Any) -> TurnManifest:
+    """The manifest alone."""
+    return sent(prompt, records, **told)[0]

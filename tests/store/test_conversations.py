@@ -9,9 +9,10 @@ from evennia_ai import models
 from evennia_ai.history.errors import AppendOnlyError
 from evennia_ai.history.records import NewRecord, RecordKind, first_broken
 from evennia_ai.store import conversations
-from evennia_ai.store.conversations import WINDOW_MESSAGES, append, conversation, history
+from evennia_ai.store.conversations import append, conversation, history
 from evennia_ai.store.errors import HistoryConflictError, StoreError
 from evennia_ai.store.snapshots import forget_everything
+from evennia_ai.store.windows import WINDOW_MESSAGES
 
 
 def line(body: str, *, kind=RecordKind.EVENT, role="user", name="Anna", **fields) -> NewRecord:
@@ -358,5 +359,7 @@ def another_process_appends(where, *, seq: int) -> None:
         role="user",
         body="theirs",
         sha256="0" * 64,
+        messages=seq,
+        users=seq,
         created_at=1.0,
     )

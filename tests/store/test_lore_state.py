@@ -4,8 +4,8 @@ import pytest
 from django.db import DatabaseError, transaction
 
 from evennia_ai import models
+from evennia_ai.history.drafts import draft_of
 from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.history.turns import manifest_of
 from evennia_ai.lorebook.timers import NO_STATE, LoreState, Spell
 from evennia_ai.store import conversations, lore_state, turns
 from evennia_ai.store.conversations import ConversationRef, append, conversation
@@ -31,8 +31,8 @@ def begun(where, lore):
     """A turn of the conversation whose prompt leaves `lore`."""
     append(where, [NewRecord(kind=RecordKind.USER, role="user", name="Anna", body="The ferry?")])
     said = [r for r in conversations.records_of(where) if r.kind in ("user", "assistant")]
-    manifest = manifest_of(a_prompt(said), model="tiny")
-    return turns.begin(where, manifest=manifest, event=said[-1], lore=lore)
+    draft = draft_of(a_prompt(said), event=said[-1], model="tiny")
+    return turns.begin(where, draft=draft, event=said[-1], lore=lore).turn
 
 
 def written() -> list[int]:

@@ -1,11 +1,16 @@
 """Turns: the manifest before the call, the reply with the end, and nothing twice."""
 
+from dataclasses import replace
+
 import pytest
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from evennia_ai import models
+from evennia_ai.history.drafts import draft_of
 from evennia_ai.history.records import NewRecord, RecordKind, first_broken
-from evennia_ai.history.turns import manifest_of, messages_of
+from evennia_ai.history.turns import messages_of
+from evennia_ai.prompt.prompt import digest
 from evennia_ai.store import conversations, turns
 from evennia_ai.store.conversations import append, conversation, history
 from evennia_ai.store.errors import (
@@ -29,11 +34,28 @@ def heard(where, body="Good evening, Oren."):
 
 def begun(where, *, limit_tokens=4000, **fields):
     """A turn that answers the newest record, with the prompt it is given."""
+    begun, prompt = begun_with_messages(where, limit_tokens=limit_tokens, **fields)
+    return begun.turn, prompt
+
+
+def begun_with_messages(where, *, limit_tokens=4000, lore=None, **fields):
     records = conversations.records_of(where)
     said = [r for r in records if r.kind in ("event", "assistant")]
-    prompt = a_prompt(said, limit_tokens=limit_tokens)
-    manifest = manifest_of(prompt, model="tiny")
-    return turns.begin(where, manifest=manifest, event=said[-1], **fields), prompt
+    prompt = a_prompt(said, limit_tokens=limit_tokens, **fields)
+    draft = draft_of(prompt, event=said[-1], model="tiny")
+    return turns.begin(where, draft=draft, event=said[-1], lore=lore), prompt
+
+
+def a_draft(where, **fields):
+    """The draft of a prompt that answers the newest record."""
+    said = [r for r in conversations.records_of(where) if r.kind in ("event", "assistant")]
+    return draft_of(a_prompt(said, **fields), event=said[-1])
+
+
+def texts_in(where) -> list[str]:
+    """The texts of prompts that were stored, in their order."""
+    kinds = ("component_rev", "context_block")
+    return [r.body for r in conversations.records_of(where) if r.kind in kinds]
 
 
 def states() -> list[str]:
@@ -82,26 +104,98 @@ class TestBegin:
         with no_queries():
             assert turns.next_number("12") == 2
 
-    def test_the_prompt_s_own_records_are_committed_with_it(self, quay):
+    @pytest.mark.req("S2-01")
+    def test_the_texts_of_the_prompt_are_committed_with_it(self, quay):
         heard(quay)
-        block = NewRecord(kind=RecordKind.CONTEXT_BLOCK, role="user", body="Dusk.")
-        begun(quay, context=[block])
+        begun(quay)
 
-        assert conversations.records_of(quay)[-1].body == "Dusk."
+        assert texts_in(quay) == ["Stay in character.", "Oren is tired.", "The quay, at dusk."]
         assert [m.content for m in history(quay)] == ["Good evening, Oren."]
 
+    @pytest.mark.req("S2-09")
+    def test_what_is_sent_is_made_of_stored_records(self, quay):
+        heard(quay)
+        made, prompt = begun_with_messages(quay)
+        stored = {str(row.pk): row for row in models.Record.objects.all()}
+
+        assert [stored[m.record].body for m in made.messages] == [
+            m.content for m in prompt.messages
+        ]
+        assert digest(made.messages) == prompt.sha256
+
+    def test_a_text_that_was_sent_before_is_not_stored_again(self, quay):
+        heard(quay)
+        turns.finish(begun(quay)[0], [REPLY])
+        heard(quay, "And now?")
+        begun(quay)
+
+        assert texts_in(quay) == ["Stay in character.", "Oren is tired.", "The quay, at dusk."]
+
+    def test_a_text_that_changed_is_stored_and_the_others_are_not(self, quay):
+        heard(quay)
+        begun(quay)
+        begun_with_messages(quay, mood="Oren is merry.", mood_revision=4)
+
+        assert texts_in(quay)[3:] == ["Oren is merry."]
+
+    def test_a_fresh_process_finds_the_texts_that_are_stored(self, quay):
+        heard(quay)
+        begun(quay)
+        forget_everything()
+        begun(quay)
+
+        assert len(texts_in(quay)) == 3
+
+    def test_another_conversation_has_texts_of_its_own(self, quay):
+        private = conversation("12", kind="private", partner_ref="7")
+        for where in (quay, private):
+            heard(where)
+            begun(where)
+
+        assert texts_in(private) == texts_in(quay)
+
+    def test_a_turn_after_a_turn_that_was_rolled_back_has_its_texts(self, quay):
+        heard(quay)
+        with transaction.atomic():
+            begun(quay)
+            transaction.set_rollback(True)
+        made, prompt = begun_with_messages(quay)
+
+        assert len(texts_in(quay)) == 3
+        assert digest(made.messages) == prompt.sha256
+
+    def test_a_warm_turn_looks_nothing_up_and_writes_twice(self, quay):
+        heard(quay)
+        begun(quay)
+        heard(quay, "And now?")
+        draft = a_draft(quay, block="The quay, at night.")
+        with CaptureQueriesContext(connection) as made:
+            turns.begin(quay, draft=draft)
+        statements = [q["sql"].split()[0] for q in made.captured_queries]
+
+        assert [s for s in statements if s not in ("SAVEPOINT", "RELEASE")] == ["INSERT", "INSERT"]
+
+    def test_a_prompt_that_is_not_what_the_records_say_is_refused(self, quay):
+        heard(quay)
+        draft = a_draft(quay)
+        forged = replace(draft, manifest=replace(draft.manifest, sha256="0" * 64))
+
+        with pytest.raises(StoreError, match="do not hold the prompt that was composed"):
+            turns.begin(quay, draft=forged)
+        assert states() == []
+        assert texts_in(quay) == []
+
     @pytest.mark.req("S2-27")
-    def test_a_refused_commit_writes_neither_the_turn_nor_its_records(self, quay, monkeypatch):
+    def test_a_refused_commit_writes_neither_the_turn_nor_its_texts(self, quay, monkeypatch):
         heard(quay)
 
         def refuse(*_, **__):
             raise DatabaseError("disk full")
 
-        block = NewRecord(kind=RecordKind.CONTEXT_BLOCK, role="user", body="Dusk.")
         with monkeypatch.context() as broken:
             broken.setattr(models.Turn.objects, "create", refuse)
             with pytest.raises(StoreError, match="disk full"):
-                begun(quay, context=[block])
+                begun(quay)
 
         assert states() == []
         assert len(conversations.records_of(quay)) == 1

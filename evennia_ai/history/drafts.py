@@ -1,0 +1,133 @@
+"""Drafts: a prompt on its way to be committed.
+
+A draft has the whole manifest of a turn but for the ids of records that do not exist yet: those of
+the texts the prompt was rendered to. The store commits the texts, and the draft becomes handles,
+of which the messages are made that are sent, and the manifest that is kept.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from evennia_ai.history.projection import record_of
+from evennia_ai.history.records import Record
+from evennia_ai.history.sending import Handle, Text, TextKey, storable_messages, text_of
+from evennia_ai.history.turns import RecordedMessage, TurnManifest
+from evennia_ai.lorebook.silence import Silence
+from evennia_ai.prompt.breakpoints import CacheAccount
+from evennia_ai.prompt.messages import Block, Message
+from evennia_ai.prompt.prompt import Prompt, digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewLine:
+    """A message of a draft whose text becomes a record."""
+
+    text: Text
+    block: Block
+    injected: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A prompt whose texts are not committed yet.
+
+    `lines` are its messages in order, each a handle of a record or a text that becomes one;
+    `manifest` is all of its manifest but the messages.
+    """
+
+    lines: tuple[Handle | NewLine, ...]
+    tokens: tuple[int, ...]
+    manifest: TurnManifest
+
+    @property
+    def texts(self) -> tuple[Text, ...]:
+        """The texts that must be in the records before the prompt is sent, in its order."""
+        return tuple(line.text for line in self.lines if isinstance(line, NewLine))
+
+    def handles(self, stored: Mapping[TextKey, Record]) -> tuple[Handle, ...]:
+        """The prompt as handles, its texts among the records that are `stored` by their keys."""
+        return tuple(
+            line
+            if isinstance(line, Handle)
+            else Handle(record=stored[line.text.key], block=line.block, injected=line.injected)
+            for line in self.lines
+        )
+
+    def committed(self, handles: Sequence[Handle], *, segment: int) -> TurnManifest:
+        """The manifest of the prompt that these handles make, which stands in this segment."""
+        messages = tuple(
+            RecordedMessage(
+                record=handle.record.id,
+                block=handle.block,
+                tokens=tokens,
+                injected=handle.injected,
+            )
+            for handle, tokens in zip(handles, self.tokens, strict=True)
+        )
+        return replace(self.manifest, messages=messages, segment=segment)
+
+
+def draft_of(
+    prompt: Prompt,
+    *,
+    event: Record | None = None,
+    model: str = "",
+    revisions: Mapping[str, str] | None = None,
+    account: CacheAccount | None = None,
+    sent_sha256: str = "",
+    silent: Sequence[Silence] = (),
+    inputs: Mapping[str, Any] | None = None,
+) -> Draft:
+    """The draft of a prompt that is about to be sent to `model` and answers the record `event`.
+
+    A message that names a record must be made from it; an adapter that changes a message's text
+    takes its record away. `revisions` adds cards and books by origin; `account` is what the prompt
+    shares with the one before; `silent` is what its activation of lore tells in bulk; `inputs` are
+    the small values it was made from.
+    """
+    messages = storable_messages(prompt.messages)
+    manifest = TurnManifest(
+        messages=(),
+        verdicts=prompt.told,
+        silent=tuple(silent),
+        tokens=prompt.tokens,
+        limit_tokens=prompt.limit_tokens,
+        by_origin=prompt.by_origin,
+        breakpoints=prompt.breakpoints,
+        stable_tokens=prompt.stable_tokens,
+        cut=prompt.cut,
+        layout=prompt.layout,
+        counter=prompt.counter.name,
+        sha256=prompt.sha256 if messages is prompt.messages else digest(messages),
+        shared_tokens=account.shared_tokens if account else None,
+        broken_by=account.broken_by if account else None,
+        model=model,
+        sent_sha256=sent_sha256,
+        revisions={**_revisions(prompt), **(revisions or {})},
+        inputs=inputs or {},
+    )
+    return Draft(
+        lines=tuple(_line(message, event) for message in messages),
+        tokens=tuple(message.tokens(prompt.counter) for message in messages),
+        manifest=manifest,
+    )
+
+
+def _line(message: Message, event: Record | None) -> Handle | NewLine:
+    if message.record is None:
+        before = event.id if event else None
+        text = text_of(message, before=before)
+        return NewLine(text=text, block=message.block, injected=message.injected)
+    record = event if event and event.id == message.record else record_of(message)
+    if record is None:
+        raise TypeError(
+            f"a message of the prompt names record {message.record} and was not made from it;"
+            " make it with `message_of`, or take its record away"
+        )
+    return Handle(record=record, block=message.block, injected=message.injected)
+
+
+def _revisions(prompt: Prompt) -> dict[str, str]:
+    parts = (part for message in prompt.messages for part in message.parts)
+    return {part.origin: str(part.revision) for part in parts if part.revision}

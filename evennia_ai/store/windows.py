@@ -1,0 +1,198 @@
+"""Windows: of each conversation the newest messages, kept in memory, and where it ends.
+
+A window grows in step with what is committed, so a warm turn reads no rows. Opening one costs the
+same however long the conversation is: rows are read from the end, and every row knows how much of
+the history there is up to it.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from django.db.models import Q
+
+from evennia_ai import models
+from evennia_ai.history.projection import (
+    CONVERSATION,
+    in_order,
+    is_staying,
+    message_of,
+    project_newest,
+)
+from evennia_ai.history.records import Record, RecordKind
+from evennia_ai.prompt.history import History
+from evennia_ai.prompt.messages import Message
+from evennia_ai.store.record_rows import (
+    End,
+    end_of,
+    record_from,
+    records_from,
+    totals_of,
+)
+from evennia_ai.store.snapshots import Snapshots
+
+WINDOW_MESSAGES: Final = 400
+HISTORY: Final = "history"
+"""The kind of stored thing that all snapshots of the history are made from."""
+
+# The rows a history is made of. The meta is canonical JSON: no text in it looks like the flag.
+_SHOWN: Final = Q(kind__in=[kind.value for kind in CONVERSATION]) | Q(
+    kind=RecordKind.CONTEXT_BLOCK.value, meta__contains='"stays":true'
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """The newest messages of a conversation, and where its next record goes.
+
+    `cut` is None as long as no turn was composed from it; `anchors` is where the newest turn of
+    this segment anchored its notes. `first_reply` is the meta of the first thing the NPC said in
+    the conversation, None where it said nothing yet.
+    """
+
+    history: History
+    end: End
+    cut: int | None = None
+    anchors: Mapping[str, Any]
+    first_reply: Mapping[str, Any] | None = None
+
+
+def empty() -> Window:
+    """The window of a conversation in which nothing happened yet."""
+    return Window(history=History(segment=1), end=End(), anchors={})
+
+
+def grown(window: Window, new: Sequence[models.Record]) -> tuple[Window, tuple[Record, ...]]:
+    """The window after these rows were written, and their records."""
+    records = records_from(new)
+    grew = replace(
+        window,
+        history=_trimmed(_with(window.history, records), cut=window.cut),
+        end=end_of(new[-1]),
+        first_reply=_first_reply(records) if window.first_reply is None else window.first_reply,
+    )
+    return grew, records
+
+
+def _with(history: History, new: Sequence[Record]) -> History:
+    """`history` with the messages of new records, texts that stay at their places."""
+    staying = [r for r in new if is_staying(r) and r.meta.get("before")]
+    said = [_message(record) for record in in_order(r for r in new if r not in staying)]
+    history = history.appended(*said)
+    for record in staying:
+        history = _inserted(history, _message(record), before=record.meta["before"])
+    return history
+
+
+def _message(record: Record) -> Message:
+    message = message_of(record)
+    assert message is not None  # what is in order is a message
+    return message
+
+
+def _inserted(history: History, message: Message, *, before: str) -> History:
+    """`history` with a message before the one of a record; the same where that was left behind."""
+    at = history.stop - 1
+    while at >= history.earlier and history[at].record != before:
+        at -= 1
+    if at < history.earlier:
+        return history
+    older = history.between(history.earlier, at)
+    newer = history.between(at, history.stop)
+    return History(
+        (*older, message, *newer),
+        earlier=history.earlier,
+        earlier_users=history.earlier_users,
+        earlier_replies=history.earlier_replies,
+        segment=history.segment,
+    )
+
+
+def _first_reply(new: Sequence[Record]) -> Mapping[str, Any] | None:
+    return next((record.meta for record in new if record.kind is RecordKind.ASSISTANT), None)
+
+
+def _first_shown(stop: int, cut: int | None) -> int:
+    """Index of the first message that the window of a history up to `stop` holds."""
+    return max(0, min(stop - WINDOW_MESSAGES, stop if cut is None else cut))
+
+
+def _trimmed(history: History, *, cut: int | None) -> History:
+    """Without what no prompt shows any more; once in a while, so that it costs nothing."""
+    first = max(history.earlier, _first_shown(history.stop, cut))
+    if first - history.earlier < WINDOW_MESSAGES:
+        return history
+    left = [m.role for m in history.between(history.earlier, first) if m.counted]
+    return History(
+        history.between(first, history.stop),
+        earlier=first,
+        earlier_users=history.earlier_users + left.count("user"),
+        earlier_replies=history.earlier_replies + left.count("assistant"),
+        segment=history.segment,
+    )
+
+
+def _load(conversation_id: int) -> Window:
+    rows = models.Record.objects.filter(conversation_id=conversation_id)
+    last = rows.order_by("-segment", "-seq").first()
+    if last is None:
+        return empty()
+    end = end_of(last)
+    cut, anchors = _newest_turn(conversation_id, segment=end.segment)
+    return Window(
+        history=_load_history(rows.filter(segment=end.segment), last, cut),
+        end=end,
+        cut=cut,
+        anchors=anchors,
+        first_reply=_load_first_reply(rows) if end.totals.replies else None,
+    )
+
+
+def _newest_turn(conversation_id: int, *, segment: int) -> tuple[int | None, Mapping[str, Any]]:
+    """Where the newest turn cut the history, and its anchors if they are of this segment."""
+    turns = models.Turn.objects.filter(conversation_id=conversation_id).order_by("-number")
+    newest = turns.values_list("cut", "manifest").first()
+    if newest is None:
+        return None, {}
+    cut, text = newest
+    manifest = json.loads(text)
+    is_here = manifest.get("segment", 1) == segment
+    return cut, manifest.get("anchors", {}) if is_here else {}
+
+
+def _load_history(rows: Any, last: models.Record, cut: int | None) -> History:
+    """The newest messages of a segment: as many as a window holds, and all since the cut.
+
+    Texts that stay are moved, and those of messages that were left behind fall away; where that
+    leaves too few, more rows are read.
+    """
+    totals = totals_of(last)
+    wanted = totals.messages - _first_shown(totals.messages, cut)
+    shown = rows.filter(_SHOWN).order_by("-seq")
+    limit = wanted
+    while True:
+        newest = list(shown[:limit])
+        records = records_from(reversed(newest))
+        tail = _load_tail(records[:1])
+        history = project_newest(records, totals=totals, segment=last.segment, tail=tail)
+        if len(history) >= wanted or len(newest) < limit:
+            return history
+        limit += max(wanted, 1)
+
+
+def _load_tail(first: Sequence[Record]) -> Mapping[str, Record]:
+    """The records that a segment which begins with a summary kept of the one before it."""
+    kept = [int(one) for record in first for one in record.meta.get("tail", ())]
+    if not kept:
+        return {}
+    return {str(row.pk): record_from(row) for row in models.Record.objects.filter(pk__in=kept)}
+
+
+def _load_first_reply(rows: Any) -> Mapping[str, Any]:
+    replies = rows.filter(kind=RecordKind.ASSISTANT.value).order_by("segment", "seq")
+    meta = replies.values_list("meta", flat=True).first()
+    return {} if meta is None else json.loads(meta)
+
+
+windows: Final = Snapshots(HISTORY, _load)
