@@ -11,7 +11,7 @@ from evennia_ai.cards.report.lore import is_usable, pattern_keys
 from evennia_ai.cards.report.texts import TOP_FROM, card_texts, note_role
 from evennia_ai.lorebook.books import Lorebook, in_order, unwrapped
 from evennia_ai.lorebook.containment import missing
-from evennia_ai.lorebook.decorators import read_decorators
+from evennia_ai.lorebook.decorators import head_lines, read_decorators
 from evennia_ai.prompt.components import MAX_DEPTH
 from evennia_ai.prompt.errors import FormatError
 from evennia_ai.prompt.grants import Grants
@@ -99,10 +99,14 @@ def _decorators(card: Card) -> Iterator[str]:
     except FormatError:
         return
     told: Counter[str] = Counter()
+    known: dict[str, frozenset[str]] = {}  # many entries begin with the same lines
     for _, entry in in_order(book.get("entries", [])):
         content = entry.get("content") if isinstance(entry, dict) else None
-        if isinstance(content, str) and "@@" in content:
-            told.update(set(read_decorators(content).notices))
+        if isinstance(content, str) and content.lstrip().startswith("@@"):
+            head = "".join(head_lines(content)[0])
+            if head not in known:
+                known[head] = frozenset(read_decorators(head).notices)
+            told.update(known[head])
     for notice, entries in sorted(told.items(), key=lambda item: (-item[1], item[0]))[:MOST_NAMES]:
         yield f"lore: {notice} ({_count(entries, 'entry', 'entries')})"
     if (more := len(told) - MOST_NAMES) > 0:

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from evennia_ai.cards.card import Card
+from evennia_ai.cards.card import Card, greetings
 from evennia_ai.cards.progress import Progress
 from evennia_ai.cards.report.lore import is_usable, pattern_keys, speaks_as
-from evennia_ai.cards.report.texts import card_texts
+from evennia_ai.cards.report.texts import MOST_GREETINGS, card_texts
 from evennia_ai.cards.report.values import BookAccount, TextPart
 from evennia_ai.cards.suspicions import Found, Sighting, in_name, in_text
 from evennia_ai.lorebook.books import Lorebook
@@ -27,6 +27,9 @@ def looked_at(card: Card, book: Lorebook | None, *, progress: Progress) -> Itera
     yield from in_name(card.nickname, "nickname")
     for where, text in card_texts(card):
         yield from in_text(text, where)
+    if (there := len(greetings(card, group=True))) > MOST_GREETINGS:
+        told = f"{there} of them; the first {MOST_GREETINGS} were looked at"
+        yield "oversized", Sighting(where="greetings", excerpt=told)
     if book is not None:
         yield from _in_lore(book, progress)
 

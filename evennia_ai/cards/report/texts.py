@@ -16,6 +16,7 @@ from evennia_ai.prompt.tokens import TokenCounter
 
 # From here on a depth is told to be the top of the history: few histories are so long.
 TOP_FROM: Final = 1_000
+MOST_GREETINGS: Final = 1_000
 _TEXTS: Final = (
     *("name", "nickname", "description", "personality", "scenario", "first_mes", "mes_example"),
     *("system_prompt", "post_history_instructions"),
@@ -54,7 +55,7 @@ def text_parts(card: Card, *, grants: Grants, counter: TokenCounter) -> tuple[Te
 
 
 def greeting_parts(card: Card, *, counter: TokenCounter) -> tuple[GreetingPart, ...]:
-    """The greetings that say something, by their index."""
+    """The greetings that say something, by their index; of very many the first ones."""
     first_for_groups = len(greetings(card))
     return tuple(
         GreetingPart(
@@ -63,16 +64,19 @@ def greeting_parts(card: Card, *, counter: TokenCounter) -> tuple[GreetingPart, 
             group_only=index >= first_for_groups,
             text=text,
         )
-        for index, text in enumerate(greetings(card, group=True))
+        for index, text in enumerate(greetings(card, group=True)[:MOST_GREETINGS])
         if text.strip()
     )
 
 
 def card_texts(card: Card) -> Iterator[tuple[str, str]]:
-    """The path and the text of every field that can reach a prompt, lore excepted."""
+    """The path and the text of every field that can reach a prompt, lore excepted.
+
+    Of very many greetings these are the first ones.
+    """
     yield from ((field, getattr(card, field)) for field in _TEXTS)
     for field in ("alternate_greetings", "group_only_greetings"):
-        for number, text in enumerate(getattr(card, field)):
+        for number, text in enumerate(getattr(card, field)[:MOST_GREETINGS]):
             yield f"{field}[{number}]", text
     note = card.extensions.get("depth_prompt")
     if isinstance(note, dict) and isinstance(note.get("prompt"), str):
