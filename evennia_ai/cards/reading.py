@@ -1,7 +1,7 @@
 """Reading cards: JSON of V3, V2 and V1 into one view, with a notice on every doubt.
 
-A file that cannot be read raises and changes nothing. No address in a card is ever fetched. The
-cards that pictures and archives carry are refused by name.
+A card that cannot be read raises and changes nothing. No address in a card is ever fetched. What
+carries the JSON, a file, a picture or an archive, is for `evennia_ai.cards.loading`.
 """
 
 import re
@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 from evennia_ai.cards.card import DEFAULT_ASSETS, Asset, Card, Spec
 from evennia_ai.lorebook.foreign import ListOf, as_format_error, check_plain, one_line, parse_json
 from evennia_ai.prompt.components import MAX_CONTENT
-from evennia_ai.prompt.errors import FormatError, NotYetError
+from evennia_ai.prompt.errors import FormatError
 
 WHERE: Final = "card"
 NEWEST_VERSION: Final = 3.0
@@ -29,12 +29,6 @@ V1_FIELDS: Final = (
     "first_mes",
     "mes_example",
 )
-# First bytes of files that carry a card inside something else.
-_CARRIERS: Final[Mapping[bytes, str]] = {
-    b"\x89PNG\r\n\x1a\n": "a card in a PNG picture",
-    b"PK\x03\x04": "a card in a CHARX archive",
-    b"\xff\xd8\xff": "a card in a JPEG picture",
-}
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
@@ -93,23 +87,6 @@ class _Data(BaseModel):
     assets: ListOf[_Asset] | None = None
     character_book: dict[str, Any] | None = None
     extensions: dict[str, Any] | None = None
-
-
-def card_from_bytes(content: bytes) -> Card:
-    """The card in a file's bytes.
-
-    FormatError: it is no card. NotYetError: a card inside a picture or an archive.
-    """
-    for mark, what in _CARRIERS.items():
-        if content.startswith(mark):
-            raise NotYetError(what, WHERE)
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise FormatError(
-            "card", f"{WHERE}: no UTF-8 text (byte {error.start}); save it as UTF-8 JSON"
-        ) from error
-    return card_from_text(text)
 
 
 def card_from_text(text: str) -> Card:

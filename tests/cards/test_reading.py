@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from evennia_ai.cards.card import DEFAULT_ASSETS, Asset
 from evennia_ai.cards.components import card_components
-from evennia_ai.cards.reading import V1_FIELDS, card_from_bytes, card_from_text, read_card
-from evennia_ai.prompt.errors import FormatError, NotYetError
+from evennia_ai.cards.loading import load_card
+from evennia_ai.cards.reading import V1_FIELDS, card_from_text, read_card
+from evennia_ai.prompt.errors import FormatError
 from evennia_ai.prompt.grants import NO_GRANTS
 from tests.cards.builders import a_card, card_data
 
@@ -56,7 +57,7 @@ def test_a_v1_card_is_its_six_texts():
 def test_bytes_and_text_with_a_byte_order_mark_are_read():
     text = json.dumps(card_data())
     assert card_from_text("\ufeff" + text).name == "Marta"
-    assert card_from_bytes(b"\xef\xbb\xbf" + text.encode()).name == "Marta"
+    assert load_card(b"\xef\xbb\xbf" + text.encode()).card.name == "Marta"
 
 
 @pytest.mark.parametrize(
@@ -199,19 +200,6 @@ def test_err_a_wrong_card_is_refused_in_one_line_that_names_the_place(data, mess
 
 
 @pytest.mark.parametrize(
-    ("content", "what"),
-    [
-        (b"\x89PNG\r\n\x1a\n....", "a card in a PNG picture"),
-        (b"PK\x03\x04....", "a card in a CHARX archive"),
-        (b"\xff\xd8\xff....", "a card in a JPEG picture"),
-    ],
-)
-def test_err_pictures_and_archives_are_refused_by_name(content, what):
-    with pytest.raises(NotYetError, match=f"card: {what} is not supported yet"):
-        card_from_bytes(content)
-
-
-@pytest.mark.parametrize(
     ("content", "problem"),
     [
         (b"", "card: no valid JSON"),
@@ -224,7 +212,7 @@ def test_err_pictures_and_archives_are_refused_by_name(content, what):
 )
 def test_err_bytes_that_are_no_card_are_refused(content, problem):
     with pytest.raises(FormatError) as caught:
-        card_from_bytes(content)
+        load_card(content)
     assert caught.value.message.startswith(problem)
 
 
