@@ -1,0 +1,219 @@
+"""A real server: a builder takes in two cards from files, and what each is worth in a prompt.
+
+The kind one is a picture and is given two grants; the hostile one gets none. Both are played by the
+same NPC, one after the other; the tests read what the game said meanwhile.
+"""
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from evennia_ai.cards.card import Card
+from evennia_ai.cards.dumping import dump_card
+from server.evennia_process import Evennia, is_running
+from server.newcomer import read_demo
+from server.ports import HOST
+from server.telnet import Connection
+from tests.acceptance.games import copied_game
+from tests.commands.card_files import an_entry, hostile
+
+pytestmark = pytest.mark.server
+
+_SECTION = re.compile(r"^-- (.*?) -*$", re.MULTILINE)
+WICK = Card(
+    name="Wick",
+    description="WICK-DESCRIPTION {{char}} keeps the lantern on the mole.",
+    first_mes="Mind the step.",
+    character_book={
+        "entries": [
+            an_entry("The lantern on the mole burns whale oil.", keys=["lantern"], comment="oil")
+        ]
+    },
+)
+MOST_ENTRIES = 10_000
+SOON_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """One card in play: its report, the answers to each command, one exchange and its prompt."""
+
+    report: str
+    approved: str
+    assigned: str
+    reply: str
+    reply_seconds: float
+    context: str
+
+    def section(self, name: str) -> str:
+        """The messages of the prompt that stand under headings that begin so."""
+        messages = self.context.partition("-- kept")[0]
+        pieces = _SECTION.split(messages)[1:]
+        titled = zip(pieces[::2], pieces[1::2], strict=True)
+        return "".join(text for title, text in titled if title.startswith(name))
+
+
+@pytest.fixture(scope="module")
+def game(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
+    evennia = copied_game(
+        tmp_path_factory.mktemp("game"), settings="EVENNIA_AI_COOLDOWN_SECONDS = 0.0"
+    )
+    put_cards(evennia.root / "world" / "demo" / "cards")
+    evennia.prepare()
+    evennia.start()
+    yield evennia
+    if is_running(evennia.root):
+        evennia.stop()
+
+
+def put_cards(folder: Path) -> None:
+    (folder / "wick.png").write_bytes(dump_card(WICK, "png", modified_at=0))
+    (folder / "vex.json").write_text(json.dumps(hostile(entries=MOST_ENTRIES)), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def builder(game: Evennia) -> Iterator[Connection]:
+    """The demo builder beside the ferryman."""
+    demo = read_demo(game.root / "world" / "build_demo.py")
+    with logged_in(game, *demo.builder) as connection:
+        connection.send(f"@teleport/loc {demo.npc}")
+        connection.wait_for_quiet()
+        yield connection
+
+
+def logged_in(game: Evennia, name: str, password: str) -> Connection:
+    """Somebody's connection, once the character is there."""
+    connection = Connection(HOST, game.ports.telnet)
+    connection.wait_for("connect <name> <password>", seconds=20)
+    connection.send(f"connect {name} {password}")
+    connection.wait_for("You become|Exits", seconds=30)
+    connection.wait_for_quiet()
+    return connection
+
+
+@pytest.fixture(scope="module")
+def kind(builder: Connection) -> Played:
+    return played(
+        builder,
+        import_line="card/import wick.png",
+        approve_line="card/approve Wick = fields, positions",
+        assign_line="card/assign oren = Wick",
+        said="say Oren, what burns in the lantern?",
+    )
+
+
+@pytest.fixture(scope="module")
+def evil(builder: Connection, kind: Played) -> Played:
+    return played(
+        builder,
+        import_line="card/import vex.json",
+        approve_line="card/approve Vex",
+        assign_line="card/assign oren = Vex",
+        said=f"say Oren, does the ferry run? {'a' * 40}!",
+    )
+
+
+def played(
+    builder: Connection, *, import_line: str, approve_line: str, assign_line: str, said: str
+) -> Played:
+    """Import a card, approve it, let Oren play it and speak to him."""
+    builder.send(import_line)
+    report = builder.wait_for("To put it in force: ", seconds=30)
+    approved, assigned = shown(builder, approve_line), shown(builder, assign_line)
+    began = time.monotonic()
+    builder.send(said)
+    reply = builder.wait_for(r'^Oren says, ".*$', seconds=30)
+    seconds = time.monotonic() - began
+    builder.wait_for_quiet()
+    return Played(
+        report=report,
+        approved=approved,
+        assigned=assigned,
+        reply=reply,
+        reply_seconds=seconds,
+        context=shown(builder, "ai/context oren"),
+    )
+
+
+def shown(builder: Connection, command: str) -> str:
+    builder.send(command)
+    return builder.wait_for_quiet()
+
+
+def test_a_picture_is_imported_with_a_report(kind: Played) -> None:
+    assert "Reading wick.png" in kind.report
+    assert "Import 1 of card Wick" in kind.report
+    assert "with grant fields" in kind.report
+
+
+def test_an_approved_card_is_played_with_its_grants(kind: Played) -> None:
+    assert "Card Wick is in force, revision 2" in kind.approved
+    assert "Oren plays the card Wick (revision 2, with the grants fields, positions)" in (
+        kind.assigned
+    )
+
+
+def test_the_npc_answers_from_the_card(kind: Played) -> None:
+    assert "whale oil" in kind.reply
+    assert "lore:Wick#0" in kind.context
+
+
+def test_with_its_grant_the_card_says_before_the_history_who_the_npc_is(kind: Played) -> None:
+    assert "WICK-DESCRIPTION" in kind.section("at their IDs")
+    assert "WICK-DESCRIPTION" not in kind.section("history")
+
+
+def test_a_hostile_card_is_reported_as_what_it_is(evil: Played) -> None:
+    for words in ("override", "Ignore all previous", "depth 99999", "/(a+)+$/", "10003"):
+        assert words in evil.report, words
+
+
+def test_without_grants_none_of_a_cards_text_leaves_the_history(evil: Played) -> None:
+    assert "EVIL-DESCRIPTION" in evil.section("history")
+    assert "lore:Vex#" in evil.section("history")
+    for section in ("at their IDs", "dynamic context"):
+        assert "EVIL" not in evil.section(section), section
+        assert "lore:Vex#" not in evil.section(section), section
+
+
+def test_without_grants_none_of_a_cards_text_is_the_systems(evil: Played) -> None:
+    roles = re.findall(
+        r"^ *\d+ \|>(\w+) .*(?:lore:Vex#|component:char_|component:card_)",
+        evil.section("history"),
+        re.MULTILINE,
+    )
+    assert set(roles) == {"user"}
+
+
+def test_a_system_prompt_without_its_grant_is_nowhere(evil: Played) -> None:
+    assert "EVIL-SYSTEM" not in evil.context
+
+
+def test_the_turn_of_a_hostile_card_is_answered_soon(evil: Played) -> None:
+    assert evil.reply_seconds < SOON_SECONDS
+
+
+def test_while_a_huge_card_is_read_others_are_answered(
+    game: Evennia, builder: Connection, evil: Played
+) -> None:
+    demo = read_demo(game.root / "world" / "build_demo.py")
+    with logged_in(game, *demo.player) as player:
+        builder.send("card/import vex.json = Another")
+        builder.wait_for("Reading vex.json", seconds=20)
+        player.send("look")
+        player.wait_for("Exits", seconds=20)
+        assert "To put it in force" not in builder.wait_for_quiet(quiet_seconds=0.01)
+    assert "Import 1 of card Another" in builder.wait_for("To put it in force", seconds=30)
+
+
+def test_the_log_knows_of_no_error(game: Evennia, evil: Played) -> None:
+    logs = "".join(
+        path.read_text(encoding="utf-8", errors="replace")
+        for path in (game.root / "server" / "logs").glob("*.log")
+    )
+    assert "Traceback" not in logs
