@@ -33,6 +33,8 @@ Every answer was made from a prompt, and every piece of it can be read and chang
     |wlore|n                         what people here know; wakes by its words
     |wlore/test oren = The ferry?|n  what that would wake in him, and why
     |wnote oren = ...|n              an author's note for him
+    |wcard oren|n                    his card: what of it stands where, and who granted that
+    |wcard/import|n                  the card files there are; one is read, approved, assigned
 
 See also |whelp component|n, |whelp card|n, |whelp note|n and |whelp ai|n.
         """,
