@@ -217,9 +217,13 @@ _LOOKS: Final[tuple[tuple[Kind, Look], ...]] = (
 
 
 def _excerpt(piece: str, start: int, end: int) -> str:
-    """A few words around what was found, on one line."""
+    """A few whole words around what was found, on one line."""
+    end = min(max(end, start + 1), start + 2 * _EXCERPT)
     room = max(_EXCERPT - (end - start), 0) // 2
-    first, last = max(start - room, 0), min(max(end, start + 1) + room, len(piece))
-    last = min(last, first + 2 * _EXCERPT)
-    dots = "..." if first > 0 else "", "..." if last < len(piece) else ""
-    return f"{dots[0]}{' '.join(piece[first:last].split())}{dots[1]}"
+    first, last = max(start - room, 0), min(end + room, len(piece))
+    if first > 0:
+        first = piece.find(" ", first, start) + 1 or first
+    if last < len(piece) and (blank := piece.rfind(" ", end, last)) > 0:
+        last = blank
+    before, after = "..." if first > 0 else "", "..." if last < len(piece) else ""
+    return f"{before}{' '.join(piece[first:last].split())}{after}"
