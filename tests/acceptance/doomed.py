@@ -1,0 +1,172 @@
+"""A game that may die, as a test sees it: jobs go in, what was told until the end comes out."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+
+Act = Sequence[Any]
+
+
+@dataclass(slots=True, kw_only=True)
+class Life:
+    """What a process told from its start to its end or death."""
+
+    told: list[dict[str, Any]] = field(default_factory=list)
+
+    def all(self, what: str) -> list[Any]:
+        """What was told under this name, in order."""
+        return [line[what] for line in self.told if what in line]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it came to its own end."""
+        return bool(self.all("ended"))
+
+    @property
+    def steps(self) -> list[str]:
+        return self.all("what")
+
+    @property
+    def stored(self) -> list[list[Any]]:
+        """All records that were committed: id, hash, role, body."""
+        return [record for records in self.all("stored") for record in records]
+
+    @property
+    def heard(self) -> set[str]:
+        """What the NPC was heard to say."""
+        lines = (line.partition('"')[2] for line in self.all("read") if "Oren" in line[:8])
+        return {line.rstrip('"') for line in lines}
+
+    @property
+    def reports(self) -> list[dict[str, Any]]:
+        return self.all("report")
+
+    @property
+    def log(self) -> str:
+        return "\n".join(self.all("log"))
+
+    def before_trouble(self) -> "Life":
+        """What was told until the trouble came."""
+        at = next((n for n, line in enumerate(self.told) if "trouble" in line), len(self.told))
+        return Life(told=self.told[:at])
+
+    def in_trouble(self) -> "Life":
+        """What was told after the trouble came and before it was over."""
+        healed = next((n for n, line in enumerate(self.told) if "healed" in line), len(self.told))
+        at = len(self.before_trouble().told)
+        return Life(told=self.told[at:healed])
+
+
+class Game:
+    """The process that plays, and the empty games it can begin with."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._copies = 0
+        self._empty = folder / "empty.db3"
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.acceptance.doomed_process", str(self._empty)],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stdout is not None
+        self._port = int(self._process.stdout.readline())
+        self.lives(self._empty, [["builds"]], migrates=True)
+
+    def new(self, name: str, *, before: Sequence[Act] = ()) -> Path:
+        """A database of its own in which `before` was played already."""
+        path = self.folder / f"{name}.db3"
+        shutil.copyfile(self._empty, path)
+        if before:
+            assert self.lives(path, before).is_over
+        return path
+
+    def copy(self, database: Path) -> Path:
+        """A copy of this game that may be played to its death."""
+        self._copies += 1
+        return shutil.copyfile(database, self.folder / f"copy{self._copies}.db3")
+
+    def lives(self, database: Path, acts: Sequence[Act], **job: Any) -> Life:
+        """Play `acts`, until their end or that of the process."""
+        with self.playing(database, acts, **job) as running:
+            return running.rest()
+
+    def is_killed(self, database: Path, acts: Sequence[Act], *, after_seconds: float) -> Life:
+        """Play `acts` and kill the process from outside after a while, wherever it is then."""
+        with self.playing(database, acts) as running:
+            life = running.until("pid")
+            time.sleep(after_seconds)
+            os.kill(life.all("pid")[0], signal.SIGKILL)
+            return running.rest()
+
+    @contextmanager
+    def playing(
+        self,
+        database: Path,
+        acts: Sequence[Act],
+        *,
+        trouble: str = "nothing",
+        at: int = 0,
+        model: str = "answers",
+        migrates: bool = False,
+    ) -> Iterator["Running"]:
+        job = {"database": str(database), "acts": list(acts), "trouble": trouble, "at": at}
+        with socket.create_connection(("127.0.0.1", self._port), timeout=60) as line:
+            running = Running(line)
+            running.send(json.dumps({**job, "model": model, "migrates": migrates}))
+            yield running
+
+    def close(self) -> None:
+        self._process.terminate()
+        self._process.stdout.close()
+        self._process.wait(timeout=20)
+
+
+class Running:
+    """A process that plays."""
+
+    def __init__(self, line: socket.socket) -> None:
+        self._line = line
+        self._file = line.makefile("r", encoding="utf-8")
+        self._life = Life()
+
+    def send(self, text: str = "") -> None:
+        self._line.sendall(text.encode() + b"\n")
+
+    def until(self, what: str) -> Life:
+        """Everything until this was told; all there is where it never is."""
+        with suppress_reset():
+            for line in self._file:
+                self._life.told.append(json.loads(line))
+                if what in self._life.told[-1]:
+                    break
+        return self._life
+
+    def rest(self) -> Life:
+        """Everything until the end."""
+        self.until("ended")
+        self._file.close()
+        return self._life
+
+
+@contextmanager
+def suppress_reset() -> Iterator[None]:
+    """A process that was killed may reset its connection instead of closing it."""
+    try:
+        yield
+    except ConnectionResetError:
+        return

@@ -1,0 +1,113 @@
+"""The steps of a turn as seen from outside, and the trouble that comes at one of them.
+
+A step is a row that is written, a commit, a question to the model, a line that a player reads. All
+are told before the trouble, so whoever reads along knows what was reached. Nothing of the game is
+made for this: Django's connection, the model and the players' screens are watched.
+"""
+
+import os
+import resource
+import signal
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any, Final
+
+Tell = Callable[..., None]
+
+_WRITES: Final = ("INSERT", "UPDATE", "DELETE")
+
+
+class Steps:
+    """Counts the steps from 1, and makes trouble at number `at`."""
+
+    def __init__(self, tell: Tell, trouble: Callable[[], None], *, at: int) -> None:
+        self._tell = tell
+        self._trouble = trouble
+        self._at = at
+        self._number = 0
+
+    def reached(self, what: str) -> None:
+        self._number += 1
+        self._tell(step=self._number, what=what)
+        if self._number == self._at:
+            self._tell(trouble=what)
+            self._trouble()
+
+
+class Troubles:
+    """What can happen to the process, by name; what it did not die of is over with `heal`."""
+
+    def __init__(self, tell: Tell, wait: Callable[[], object], *, database: str) -> None:
+        self._tell = tell
+        self._wait = wait
+        self._database = database
+        self._lock: sqlite3.Connection | None = None
+
+    def kill(self) -> None:
+        """`kill -9`: no handler runs, nothing is flushed."""
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def fill(self) -> None:
+        """No file may be written any more, as on a disk that is full."""
+        _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, most))
+
+    def lock(self) -> None:
+        """Another connection holds the database; where ours is writing, it cannot commit."""
+        self._lock = sqlite3.connect(self._database, timeout=0, isolation_level=None)
+        try:
+            self._lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError:
+            self._lock.execute("BEGIN")
+            self._lock.execute("SELECT count(*) FROM evennia_ai_record").fetchone()
+
+    def pause(self) -> None:
+        """Wait until the reader says to go on."""
+        self._tell(paused=True)
+        self._wait()
+
+    def nothing(self) -> None:
+        """Go on."""
+
+    def heal(self) -> None:
+        _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+
+def watch(connection: Any, steps: Steps, tell: Tell, *, database: str) -> None:
+    """Make steps of what this Django connection writes, and tell which records are committed."""
+    newest = [0]
+
+    def executed(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if sql.startswith(_WRITES):
+            steps.reached(f"before {' '.join(sql.replace(chr(34), '').split()[:3])}")
+        return execute(sql, params, many, context)
+
+    def committed() -> None:
+        steps.reached("before a commit")
+        commit()
+        stored = committed_records(database, after=newest[0])
+        tell(stored=stored)
+        newest[0] = max([newest[0], *(record_id for record_id, *_ in stored)])
+        steps.reached("after a commit")
+
+    commit, connection._commit = connection._commit, committed
+    connection.execute_wrappers.append(executed)
+
+
+def committed_records(database: str, *, after: int = 0) -> list[list[Any]]:
+    """Id, hash, role and body of the records that everybody can read."""
+    sql = "SELECT id, sha256, role, body FROM evennia_ai_record WHERE id > ? ORDER BY id"
+    with closing(sqlite3.connect(database, timeout=5)) as reader:
+        return [list(row) for row in reader.execute(sql, (after,))]
+
+
+def committed_open_turns(database: str) -> int:
+    """How many turns everybody can see as begun and not ended."""
+    sql = "SELECT count(*) FROM evennia_ai_turn WHERE state = 'open'"
+    with closing(sqlite3.connect(database, timeout=5)) as reader:
+        return int(reader.execute(sql).fetchone()[0])

@@ -1,0 +1,194 @@
+"""A room with an NPC and two players, played by the real game code in a process that may die.
+
+What happens is told line by line: the steps, what players read, what is logged. Evennia must be
+started before this is imported.
+"""
+
+import json
+from dataclasses import replace
+from typing import Any, Final
+
+from django.db import connection
+from django.db.backends.base.base import BaseDatabaseWrapper
+from evennia.objects.models import ObjectDB
+from evennia.utils.create import create_object
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.logger import formatEvent, globalLogPublisher
+
+from evennia_ai.commands.inspect import status_lines
+from evennia_ai.conf import conf
+from evennia_ai.game import runtime as running
+from evennia_ai.game import service
+from evennia_ai.game.endpoints import Access
+from evennia_ai.history.records import NewRecord, RecordKind, first_broken
+from evennia_ai.llm.chat import ChatReply, ChatRequest
+from evennia_ai.llm.errors import ModelUnavailable
+from evennia_ai.llm.scripted import Line, ScriptedModel
+from evennia_ai.store import card_assignments, cards, conversations
+from tests.acceptance.doomed_steps import Steps, Tell, Troubles, committed_open_turns
+
+NPC: Final = "Oren"
+PLAYERS: Final = ("Anna", "Ben")
+GREETING: Final = "Mind the wet planks."
+ANSWER_SECONDS: Final = 1.0
+CALL: Final = "call-1"
+
+_CARD: Final = {
+    "spec": "chara_card_v3",
+    "spec_version": "3.0",
+    "data": {"name": NPC, "first_mes": GREETING},
+}
+
+
+class World:
+    """The world of one process; each public method is an act that a job may name."""
+
+    def __init__(
+        self, tell: Tell, steps: Steps, troubles: Troubles, *, database: str, model: str
+    ) -> None:
+        self._tell = tell
+        self._steps = steps
+        self._troubles = troubles
+        self._database = database
+        self._clock = Clock()
+        self._people: dict[str, Any] = {}
+        globalLogPublisher.addObserver(lambda event: tell(log=formatEvent(event)))
+        script = {"answers": self._answer, "fails": self._fail, "uses a tool": self._use_a_tool}
+        self._install(script[model])
+
+    def builds(self) -> None:
+        """Make who is there; once for a database."""
+        room = create_object("evennia.objects.objects.DefaultRoom", key="Landing", nohome=True)
+        for name, typeclass in [
+            (NPC, "evennia_ai.game.npc.AINPC"),
+            *((name, "evennia.objects.objects.DefaultCharacter") for name in PLAYERS),
+        ]:
+            create_object(typeclass, key=name, location=room, nohome=True)
+
+    def greets(self) -> None:
+        """Let the NPC open its conversations with a greeting; once for a database."""
+        cards.save_card("oren", json.dumps(_CARD), by="builder")
+        card_assignments.assign(self._npc.ai.ref, "oren", by="builder")
+        card_assignments.set_greeting(self._npc.ai.ref, 0, by="builder")
+
+    def starts(self) -> None:
+        """What happens at the start of a server."""
+        service.at_server_start()
+        self.passes(0)
+
+    def says(self, who: str, text: str) -> None:
+        self._character(who).at_say(text, msg_self=True)
+        self.passes(0)
+
+    def whispers(self, who: str, text: str) -> None:
+        self._character(who).at_say(text, msg_self=True, receivers=[self._npc], whisper=True)
+        self.passes(0)
+
+    def passes(self, seconds: float) -> None:
+        """Time passes, in small steps."""
+        for _ in range(int(seconds * 2)):
+            self._clock.advance(0.5)
+        for _ in range(20):
+            self._clock.advance(0)
+
+    def heals(self) -> None:
+        """The trouble is over."""
+        self._troubles.heal()
+        self._tell(healed=True)
+
+    def reports(self) -> None:
+        """Tell how the NPC is doing, and whether the chains of its conversations hold."""
+        known = conversations.conversations_of(self._npc.ai.ref)
+        broken = [str(where) for where in known if first_broken(conversations.records_of(where))]
+        self._tell(report={"status": status_lines(self._npc), "broken": broken})
+
+    @property
+    def _npc(self) -> Any:
+        return self._character(NPC)
+
+    def _character(self, name: str) -> Any:
+        """Who is called so; a player's screen is told to whoever reads along."""
+        if name not in self._people:
+            found = ObjectDB.objects.get(db_key=name)
+            self._people[name] = found
+            if name in PLAYERS:
+                found.msg = lambda text="", **_: self._read(name, text)
+        return self._people[name]
+
+    def _read(self, name: str, text: Any) -> None:
+        line = text[0] if isinstance(text, tuple) else text
+        self._steps.reached(f"before {name} reads")
+        self._tell(read=str(line), by=name)
+
+    def _install(self, script: Any) -> None:
+        model = _Model(script, self._steps, self._tell, clock=self._clock, database=self._database)
+        values = replace(conf(), cooldown_seconds=0.0)
+        access = Access(model=model)
+        running.install(running.runtime_of(values, clock=self._clock, access=access))
+        for name in PLAYERS if _is_built() else ():
+            self._character(name)
+
+    def _answer(self, request: ChatRequest) -> Line:
+        return "Aye, at dusk."
+
+    def _fail(self, request: ChatRequest) -> Line:
+        return ModelUnavailable("stub", "it is out of order")
+
+    def _use_a_tool(self, request: ChatRequest) -> Line:
+        """Call a tool that changes the world, as a turn will: call, run, result, reply."""
+        (where,) = conversations.conversations_of(self._npc.ai.ref)
+        call = {"id": CALL, "name": "ring_bell", "arguments": "{}"}
+        conversations.append(where, [_record(RecordKind.TOOL_CALL, tool_calls=[call])])
+        self._steps.reached("before a tool runs")
+        self._tell(ran="ring_bell")
+        self._steps.reached("after a tool ran")
+        result = _record(RecordKind.TOOL_RESULT, "The bell rings.", tool_call_id=CALL)
+        conversations.append(where, [result])
+        return "Hear the bell?"
+
+
+class _Model(ScriptedModel):
+    """A model that takes its time, and whose questions are steps."""
+
+    def __init__(
+        self, script: Any, steps: Steps, tell: Tell, *, clock: Clock, database: str
+    ) -> None:
+        super().__init__(script, delay_seconds=ANSWER_SECONDS, clock=clock)
+        self._steps = steps
+        self._told = tell
+        self._database = database
+
+    def complete(self, request: ChatRequest) -> "Deferred[ChatReply]":
+        self._told(asked=_shown(request), open_turns=committed_open_turns(self._database))
+        self._steps.reached("asked")
+        return super().complete(request)
+
+
+def _shown(request: ChatRequest) -> list[dict[str, Any]]:
+    return [
+        {
+            "role": message.role,
+            "content": message.content,
+            "calls": [call.id for call in message.tool_calls],
+            "answers": message.tool_call_id,
+        }
+        for message in request.messages
+    ]
+
+
+def _record(kind: RecordKind, body: str = "", **meta: Any) -> NewRecord:
+    role = "assistant" if kind is RecordKind.TOOL_CALL else "tool"
+    return NewRecord(kind=kind, role=role, body=body, meta=meta)
+
+
+def _is_built() -> bool:
+    return ObjectDB.objects.filter(db_key=NPC).exists()
+
+
+def connect(database: str) -> BaseDatabaseWrapper:
+    """Use this database file; a lock that somebody holds is not waited for."""
+    connection.settings_dict["NAME"] = database
+    connection.settings_dict["OPTIONS"] = {"timeout": 0}
+    connection.ensure_connection()
+    return connection

@@ -1,0 +1,207 @@
+"""kill -9 at every step of a turn: what was committed is there, and the NPC goes on.
+
+Each scene is played once for each step that it has, in a game of its own, by a process that is
+killed at that step; then another process starts with what is left, as a server does.
+"""
+
+import random
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.doomed import Act, Game, Life
+from tests.acceptance.doomed_steps import committed_open_turns, committed_records
+
+pytestmark = pytest.mark.service
+
+STOPPED = "the server stopped before the reply"
+REPLY = "Aye, at dusk."
+ASKS: list[Act] = [["says", "Anna", "Oren?"], ["passes", 2]]
+RECOVERS: list[Act] = [
+    ["starts"],
+    ["reports"],
+    ["says", "Anna", "Oren, are you there?"],
+    ["passes", 3],
+    ["reports"],
+]
+MOMENTS = {
+    "before INSERT INTO evennia_ai_record",
+    "before INSERT INTO evennia_ai_turn",
+    "before UPDATE evennia_ai_turn SET",
+    "before a commit",
+    "after a commit",
+    "asked",
+    "before Anna reads",
+    "before a tool runs",
+    "after a tool ran",
+}
+RANDOM_KILLS = 25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """What is played; `before` in a life that ends well, `interrupted` by a turn cut short."""
+
+    acts: tuple[Act, ...] = tuple(ASKS)
+    model: str = "answers"
+    before: tuple[Act, ...] = ()
+    interrupted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Death:
+    """A life cut short at a step, what was left of it, and the life after it."""
+
+    step: str
+    life: Life
+    left: list[list]
+    open_turns: int
+    after: Life
+
+
+SCENES = {
+    "an answer": Scene(),
+    "a later answer": Scene(before=tuple(ASKS)),
+    "a greeting": Scene(before=(["greets"],)),
+    "a whisper": Scene(acts=(["whispers", "Anna", "Oren?"], ["passes", 2])),
+    "a model that fails": Scene(model="fails"),
+    "two who ask": Scene(acts=(["says", "Ben", "Oren!"], *ASKS, ["passes", 3])),
+    "a tool": Scene(model="uses a tool"),
+    "a restart": Scene(interrupted=True, acts=tuple(RECOVERS)),
+}
+
+
+@pytest.fixture(scope="module")
+def begun(doomed_game: Game) -> dict[str, Path]:
+    """For each scene a game in which it can begin."""
+    return {name: _begun(doomed_game, name, scene) for name, scene in SCENES.items()}
+
+
+@pytest.fixture(scope="module", params=SCENES)
+def deaths(
+    request: pytest.FixtureRequest, doomed_game: Game, begun: dict[str, Path]
+) -> list[Death]:
+    """A death at each step of a scene."""
+    game = doomed_game
+    scene = SCENES[request.param]
+    whole = game.lives(game.copy(begun[request.param]), scene.acts, model=scene.model)
+    assert whole.is_over, whole.told[-3:]
+    return [
+        _death(game, begun[request.param], scene, at=number)
+        for number in range(1, len(whole.steps) + 1)
+    ]
+
+
+def _begun(game: Game, name: str, scene: Scene) -> Path:
+    database = game.new(name.replace(" ", "_"), before=scene.before)
+    if scene.interrupted:
+        assert committed_open_turns(database) == 0
+        whole = game.lives(game.copy(database), ASKS)
+        game.lives(database, ASKS, trouble="kill", at=whole.steps.index("asked") + 1)
+        assert committed_open_turns(database) == 1
+    return database
+
+
+def _death(game: Game, begun: Path, scene: Scene, *, at: int) -> Death:
+    database = game.copy(begun)
+    life = game.lives(database, scene.acts, model=scene.model, trouble="kill", at=at)
+    assert not life.is_over
+    return _after(game, database, life)
+
+
+def _after(game: Game, database: Path, life: Life) -> Death:
+    # Whoever opens the file first undoes what was not committed; here that is a reader.
+    left, open_turns = committed_records(database), committed_open_turns(database)
+    after = game.lives(database, RECOVERS)
+    step = life.steps[-1] if life.steps else "nothing yet"
+    return Death(step=step, life=life, left=left, open_turns=open_turns, after=after)
+
+
+def bodies(records: list[list], role: str) -> list[str]:
+    return [body for _, _, record_role, body in records if record_role == role]
+
+
+def test_every_moment_of_a_turn_is_a_step_at_which_it_is_killed(doomed_game, begun):
+    steps = [
+        step
+        for name, scene in SCENES.items()
+        for step in doomed_game.lives(
+            doomed_game.copy(begun[name]), scene.acts, model=scene.model
+        ).steps
+    ]
+    assert set(steps) >= MOMENTS
+    assert len(steps) > 100
+
+
+def test_nothing_that_was_committed_is_lost(deaths):
+    for death in deaths:
+        assert death.left[-len(death.life.stored) :] == death.life.stored or not death.life.stored
+        assert death.after.stored[: len(death.left)] == death.left
+
+
+def test_the_chains_of_the_conversations_hold(deaths):
+    for death in deaths:
+        assert [report["broken"] for report in death.after.reports] == [[], []]
+
+
+@pytest.mark.req("S2-01")
+def test_the_model_is_asked_only_when_everybody_can_see_the_turn_begun(deaths):
+    asked = [line for d in deaths for line in (*d.life.told, *d.after.told) if "asked" in line]
+    assert asked
+    assert all(line["open_turns"] == 1 for line in asked)
+
+
+def test_nothing_is_heard_that_was_not_committed_before(deaths):
+    for death in deaths:
+        for life, already in ((death.life, []), (death.after, death.left)):
+            committed = bodies(already, "assistant")
+            for line in life.told:
+                committed += bodies(line.get("stored", []), "assistant")
+                assert Life(told=[line]).heard <= set(committed), death.step
+
+
+def test_the_interrupted_turn_is_closed_and_said_so(deaths):
+    for death in deaths:
+        first_report = "\n".join(death.after.reports[0]["status"])
+        closed = bodies(death.after.stored, "system").count(STOPPED)
+        assert closed - bodies(death.left, "system").count(STOPPED) == death.open_turns
+        assert (f"interrupted: {STOPPED}" in first_report) >= bool(death.open_turns)
+        assert ("interrupted" in death.after.log) == bool(death.open_turns)
+
+
+def test_the_npc_answers_again(deaths):
+    for death in deaths:
+        assert death.after.is_over
+        assert REPLY in death.after.heard
+        assert "Traceback" not in death.after.log
+
+
+def test_no_tool_runs_twice(deaths):
+    for death in deaths:
+        assert len(death.life.all("ran")) <= 1
+        assert death.after.all("ran") == []
+
+
+def test_a_game_that_is_killed_at_random_moments_goes_on(doomed_game):
+    """The moments are not steps: the kill comes from outside, in the middle of anything."""
+    database = doomed_game.new("random")
+    begin = time.monotonic()
+    doomed_game.lives(database, RECOVERS)
+    usual_seconds = time.monotonic() - begin
+    dice = random.Random(20)
+    left = committed_records(database)
+    for _ in range(RANDOM_KILLS):
+        before = left
+        life = doomed_game.is_killed(
+            database, RECOVERS, after_seconds=dice.uniform(0, usual_seconds)
+        )
+        left = committed_records(database)
+        assert left[: len(before)] == before
+        assert all(record in left for record in life.stored)
+
+    last = doomed_game.lives(database, RECOVERS)
+    assert [report["broken"] for report in last.reports] == [[], []]
+    assert last.heard == {REPLY}
+    assert committed_open_turns(database) == 0
