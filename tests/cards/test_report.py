@@ -5,11 +5,14 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evennia_ai.cards.card import Card
 from evennia_ai.cards.loading import CardImport, load_card
 from evennia_ai.cards.report import import_report, report_lines, report_object
 from evennia_ai.prompt.columns import WIDTH, columns, visible
+from evennia_ai.prompt.errors import FormatError
 from evennia_ai.prompt.grants import ALL_GRANTS
 from tests.cards.builders import a_card, card_data, lore, with_lore
 
@@ -184,7 +187,7 @@ def test_a_depth_that_no_history_has_is_told(depth: object, told: str) -> None:
     assert report.clamped == (f"extensions.depth_prompt: {told}",)
 
 
-@pytest.mark.parametrize("depth", [0, 4, "4", None, "", True, 999])
+@pytest.mark.parametrize("depth", [0, 4, "4", None, "", True, 999, "--5", "99999999999", [], {}])
 def test_an_ordinary_depth_is_not_told(depth: object) -> None:
     note = {"prompt": "Be kind.", "depth": depth}
     assert report_of(a_card(extensions={"depth_prompt": note})).clamped == ()
@@ -232,3 +235,29 @@ def test_of_very_many_greetings_the_first_are_looked_at_and_that_is_told() -> No
     ]
     assert report.identity.greetings == 5_000
     assert len(report.greetings) < 1_000
+
+
+ANY = (
+    st.none() | st.booleans() | st.integers(-9, 10**12) | st.text(max_size=5) | st.lists(st.text())
+)
+NOTE = st.fixed_dictionaries({}, optional={"prompt": ANY, "depth": ANY, "role": ANY})
+ENTRY = st.fixed_dictionaries(
+    {
+        "keys": st.lists(st.text("a(+/*", max_size=4), max_size=2),
+        "content": st.text("@depth 9ab\n"),
+    },
+    optional={"use_regex": st.booleans(), "constant": ANY, "id": ANY, "name": ANY},
+)
+BOOK = st.fixed_dictionaries({"entries": st.lists(ENTRY, max_size=3) | ANY})
+
+
+@given(note=NOTE | ANY, book=BOOK | st.none(), text=st.text(), raised=ANY)
+def test_whatever_a_card_holds_it_is_reported_or_refused(note, book, text, raised) -> None:
+    data = card_data(description=text, oddity=raised, character_book=book)
+    data["data"]["extensions"] = {"depth_prompt": note, "risuai": raised}
+    try:
+        report = import_report(load_card(json.dumps(data).encode()), limit_tokens=9)
+    except FormatError:
+        return
+    assert all(columns(line) <= WIDTH and visible(line) == line for line in report_lines(report))
+    json.dumps(report_object(report), allow_nan=False)

@@ -1,5 +1,6 @@
 """What of a card is ignored, clamped or neutralised: one sentence each."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
@@ -13,7 +14,6 @@ from evennia_ai.lorebook.books import Lorebook, in_order, unwrapped
 from evennia_ai.lorebook.containment import missing
 from evennia_ai.lorebook.decorators import head_lines, read_decorators
 from evennia_ai.prompt.components import MAX_DEPTH
-from evennia_ai.prompt.errors import FormatError
 from evennia_ai.prompt.grants import Grants
 
 MOST_NAMES: Final = 8
@@ -52,7 +52,7 @@ def clamped(card: Card, book: Lorebook | None) -> Iterator[str]:
     """Numbers that are cut to what there is."""
     note = card.extensions.get("depth_prompt")
     depth = note.get("depth") if isinstance(note, dict) else None
-    if isinstance(depth, str) and len(depth) < 20 and depth.strip().lstrip("-").isdecimal():
+    if isinstance(depth, str) and re.fullmatch(r"-?[0-9]{1,9}", depth.strip()):
         depth = int(depth)
     if isinstance(depth, int) and not isinstance(depth, bool) and (told := _depth_told(depth)):
         yield f"extensions.depth_prompt: {told}"
@@ -94,13 +94,10 @@ def _of_lore(book: Lorebook, grants: Grants) -> Iterator[str]:
 
 def _decorators(card: Card) -> Iterator[str]:
     """Lines at the head of entries that count for nothing, each told once."""
-    try:
-        book = unwrapped(card.character_book) if card.character_book else {}
-    except FormatError:
-        return
+    book = unwrapped(card.character_book)
     told: Counter[str] = Counter()
     known: dict[str, frozenset[str]] = {}  # many entries begin with the same lines
-    for _, entry in in_order(book.get("entries", [])):
+    for _, entry in in_order(book["entries"]):
         content = entry.get("content") if isinstance(entry, dict) else None
         if isinstance(content, str) and content.lstrip().startswith("@@"):
             head = "".join(head_lines(content)[0])
@@ -134,7 +131,7 @@ def _data(card: Card) -> dict[str, Any]:
 
 def _is_remote(uri: str) -> bool:
     is_here = path_beside(uri) is not None or uri.lower().startswith(("data:", "ccdefault:"))
-    return not is_here
+    return bool(uri.strip()) and not is_here
 
 
 def _named(names: list[str]) -> str:
