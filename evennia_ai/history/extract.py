@@ -23,8 +23,8 @@ SENTENCE_CHARACTERS: Final = 300
 
 # What a sentence's own words can earn, and what else counts for it.
 _WORDS_POINTS: Final = 100
-_PROMISE, _NUMBER, _NAME, _QUESTION = 60, 40, 40, 30
-_EARLIER_SUMMARY, _BEST_OF_SPEAKER, _FIRST_OR_LAST = 100, 200, 400
+_PROMISE, _NUMBER, _NAME, _QUESTION = 150, 50, 50, 50
+_EARLIER_SUMMARY, _BEST_OF_SPEAKER, _FIRST_OR_LAST = 150, 300, 600
 
 _SENTENCE_BREAK: Final = re.compile(
     r"\n+|(?<!\bMr\.)(?<!\bMrs\.)(?<!\bMs\.)(?<!\bDr\.)(?<!\bSt\.)(?<=[.!?…])\s+"

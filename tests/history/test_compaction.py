@@ -17,6 +17,7 @@ from evennia_ai.history.compaction import (
 from evennia_ai.history.errors import CompactionRulesError, ThrashError
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, said
+from evennia_ai.prompt.tokens import TokenCounter
 from tests.history.compaction_builders import (
     RULES,
     WORDS,
@@ -169,6 +170,27 @@ def test_a_staying_message_goes_with_the_event_it_stands_before():
     assert [m.record for m in made.tail] == ["block", "r30", "r31"]
 
 
+def test_a_staying_message_is_not_left_behind_by_its_event():
+    rules = CompactionRules(keep_tokens=24, summary_tokens=100)
+    made = plan_of(a_history(*lines(30), a_block(), a_line(30), a_line(31)), rules=rules)
+
+    assert [m.record for m in made.tail] == ["r31"]
+
+
+def test_a_result_without_any_call_is_not_the_first_that_is_kept():
+    rules = CompactionRules(keep_messages=2, summary_tokens=100)
+    made = plan_of(a_history(*lines(30), a_result("lost"), a_line(30)), rules=rules)
+
+    assert [m.record for m in made.tail] == ["r30"]
+
+
+def test_a_plan_is_made_as_soon_as_a_summary_is_shorter_than_what_it_stands_for():
+    same, shorter = (CompactionRules(summary_tokens=tokens) for tokens in (12, 11))
+
+    assert no_plan_of(a_history(*lines(21)), rules=same).reason is NoPlanReason.TOO_LITTLE
+    assert plan_of(a_history(*lines(21)), rules=shorter).summarised_tokens == 12
+
+
 def test_indexes_that_do_not_begin_at_zero_change_nothing():
     moved = plan_of(History(lines(80), earlier=500))
 
@@ -197,6 +219,10 @@ def test_a_history_that_is_due_again_right_after_its_compaction_stops_with_an_er
     with pytest.raises(ThrashError, match="due again at once") as told:
         refuse_thrash(kept, limit_tokens=1000, rules=RULES, other_tokens=600)
     assert (told.value.other_tokens, told.value.limit_tokens) == (600, 1000)
+
+
+COSTLY = TokenCounter("costly words", "1", WORDS.count, per_message=9)
+"""A counter of a provider whose messages cost much besides their words."""
 
 
 @st.composite
@@ -259,9 +285,9 @@ def test_the_same_history_gives_the_same_plan(history, rules, limit_tokens):
 
 @given(history=histories(), rules=RULE_SETS, limit_tokens=st.integers(1, 2000))
 def test_a_plan_with_the_summary_it_wants_gains_and_is_not_due_again(history, rules, limit_tokens):
-    made = plan(history, rules=rules, counter=WORDS, limit_tokens=limit_tokens)
+    made = plan(history, rules=rules, counter=COSTLY, limit_tokens=limit_tokens)
     if isinstance(made, CompactionPlan):
-        after = made.result_tokens("w " * made.summary_tokens, counter=WORDS)
+        after = made.result_tokens("w " * made.summary_tokens, counter=COSTLY)
         assert after < made.summarised_tokens + made.tail_tokens
         assert not is_due(after, limit_tokens=limit_tokens, rules=rules, when="idle")
 

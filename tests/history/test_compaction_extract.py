@@ -1,6 +1,7 @@
 """The extract: a summary made of quoted sentences, the same on every machine."""
 
 import re
+from itertools import combinations
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,7 @@ from evennia_ai.history.compaction import CompactionPlan, CompactionRules, plan
 from evennia_ai.history.extract import extract
 from evennia_ai.history.summaries import checked_summary
 from evennia_ai.prompt.history import History
-from evennia_ai.prompt.messages import said
+from evennia_ai.prompt.messages import Message, said
 from evennia_ai.prompt.tokens import ESTIMATE
 from tests.history.compaction_builders import (
     RULES,
@@ -37,6 +38,21 @@ def everything_of(*messages) -> list[str]:
     rules = CompactionRules(keep_messages=0, summary_tokens=1)
     made = plan_of(a_history(*messages), limit_tokens=9000, rules=rules)
     return extracted(made, most_tokens=4000)
+
+
+def recurring_talk() -> list[Message]:
+    """Sentences of words that recur, without anything that is more telling than another."""
+    things = ("ropes", "nets", "sails", "oars", "masts", "hulls")
+    return [
+        said("user", f"{one} and {other}.", name="Anna") for one, other in combinations(things, 2)
+    ]
+
+
+def best_of(talk: list[Message], *, most_tokens: int, **given) -> list[str]:
+    """The extract of `talk` in few tokens."""
+    rules = CompactionRules(keep_messages=0, summary_tokens=1)
+    made = plan_of(a_history(*talk), limit_tokens=9000, rules=rules, **given)
+    return extracted(made, most_tokens=most_tokens)
 
 
 def blanks_collapsed(text: str) -> str:
@@ -89,11 +105,33 @@ def test_the_first_and_the_last_sentence_stay():
 
 
 def test_everybody_who_spoke_is_quoted():
-    guests = [said("user", f"Plain words of guest{n}.", name=f"Guest{n}") for n in range(9)]
-    made = plan_of(a_history(*guests, *an_evening()), limit_tokens=1500)
-    speakers = {line.split(" said ")[0] for line in extracted(made)}
+    talk = recurring_talk()
+    talk[7] = said("user", "hello.", name="Bo")
 
-    assert {f"Guest{n}" for n in range(9)} <= speakers
+    assert 'Bo said "hello."' in best_of(talk, most_tokens=20)
+
+
+@pytest.mark.parametrize(
+    "telling",
+    [
+        "I swear it.",
+        "12 nets.",
+        "sell Mira nets.",
+        "why nets?",
+    ],
+)
+def test_what_a_later_turn_may_need_goes_before_what_only_recurs(telling):
+    talk = recurring_talk()
+    talk[7] = said("user", telling, name="Anna")
+
+    assert f'Anna said "{telling}"' in best_of(talk, most_tokens=15)
+
+
+def test_what_an_earlier_summary_tells_goes_before_talk():
+    earlier = said("system", "met here.\nparted angry.\nwent apart.", record="s1")
+    lines = best_of([earlier, *recurring_talk()], most_tokens=28, summaries={"s1"})
+
+    assert 'An earlier summary said "went apart."' in lines
 
 
 def test_lines_stand_in_the_order_in_which_they_were_said():

@@ -1,7 +1,7 @@
 """Summaries: what a model is asked, and which of its answers are refused."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evennia_ai.history.compaction import CompactionRules
@@ -138,6 +138,14 @@ def test_an_earlier_summary_may_be_carried_over():
     made = plan_of(history, summaries={"s1"})
 
     assert checked_summary(earlier, plan=made, rules=RULES, counter=WORDS) == earlier
+
+
+def test_a_line_that_quotes_somebody_by_name_is_no_copy():
+    gossip = said("user", "Anna said she will bring the boat at dawn.", name="Bo")
+    made = plan_of(a_history(gossip, *MANY))
+    line = 'Anna said "she will bring the boat"'
+
+    assert checked_summary(line, plan=made, rules=RULES, counter=WORDS) == line
 
 
 def test_a_summary_as_long_as_what_it_stands_for_gains_nothing():
@@ -290,6 +298,7 @@ FRAGMENTS = st.lists(
 ).map("".join)
 
 
+@example("<function=<s>>")
 @given(FRAGMENTS)
 def test_text_made_neutral_holds_no_role_markup(text):
     assert role_markup(neutral(text)) is None
