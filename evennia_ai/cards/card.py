@@ -4,6 +4,7 @@ Card V3's words are kept. Nothing is expanded or cut here: the texts are as the 
 `source` is the file's own JSON, so that an export loses nothing.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -15,6 +16,8 @@ from evennia_ai.prompt.template import compile_template
 
 Spec = Literal["chara_card_v3", "chara_card_v2", "v1"]
 DEFAULT_USER: Final = "User"
+MAX_CHAR: Final = 200
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +68,11 @@ class Card:
 
     @property
     def char(self) -> str:
-        """What `{{char}}` stands for: the nickname, or the name where there is none."""
-        return self.nickname if self.nickname.strip() else self.name
+        """What `{{char}}` stands for: the nickname, or the name where there is none.
+
+        It stands in texts of others, so it is one line of bounded length whatever the file says.
+        """
+        return _CONTROL.sub(" ", self.nickname).strip()[:MAX_CHAR].rstrip() or self.name
 
 
 def macro_values(card: Card | None, *, user: str = "") -> dict[str, str]:

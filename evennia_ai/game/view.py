@@ -75,9 +75,9 @@ class Sources:
 class NPCView:
     """What turns of one NPC in one place are composed from.
 
-    `char_name` is the name the card gives it, else its own; `facts` are those that stand still
-    and `texts` those of the card that lore may scan; `greetings` are what it opens conversations
-    with; `problems` say what of its sources cannot be read or said, for its builder.
+    `char_name` is the name the card gives it where it may, else its own; `facts` are those that
+    stand still and `texts` those of the card that lore may scan; `greetings` are what it opens
+    conversations with; `problems` say what of its sources cannot be read or said, for its builder.
     """
 
     sources: Sources
@@ -130,7 +130,7 @@ def view_of(npc_name: str, sources: Sources) -> NPCView:
     greetings, unsaid = _greetings(sources, card, npc_name)
     return NPCView(
         sources=sources,
-        char_name=card.char if card else npc_name,
+        char_name=_char_name(npc_name, sources, card),
         components=ComponentSet(_components(sources, card)),
         books=books,
         notes=Notes([_note(note) for note in sources.notes if note.content]),
@@ -171,6 +171,15 @@ def _components(sources: Sources, card: Card | None) -> list[PromptComponent]:
     taken = {component.key for component in own}
     of_card = card_components(card, grants=sources.card.grants)
     return [*own, *(component for component in of_card if component.key not in taken)]
+
+
+def _char_name(npc_name: str, sources: Sources, card: Card | None) -> str:
+    """What `{{char}}` stands for, in the game's own system texts too.
+
+    So the name that a card gives counts where its fields may stand there; else the NPC's own does.
+    """
+    may = sources.card is not None and "fields" in sources.card.grants
+    return card.char if card is not None and may else npc_name
 
 
 def _card(stored: StoredCard | None) -> tuple[Card | None, tuple[str, ...]]:

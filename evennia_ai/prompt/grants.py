@@ -16,7 +16,10 @@ ALL_GRANTS: Final[Grants] = frozenset(get_args(Grant))
 
 # What each one allows, in the order in which they are told.
 ALLOWS: Final[dict[Grant, str]] = {
-    "fields": "its description, personality, scenario and examples stand before the history",
+    "fields": (
+        "its description, personality, scenario and examples stand before the history, and the NPC"
+        " has its name"
+    ),
     "system_prompt": "its system prompt stands after the game's own rules",
     "after_history": "its instructions for after the history stand there",
     "positions": "its lore stands where it asks to, outside the history too",

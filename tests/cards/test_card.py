@@ -53,6 +53,11 @@ def test_char_is_the_nickname_or_the_name():
     assert macro_values(a_card(nickname=" \n"))["char"] == "Marta"
 
 
+def test_char_is_one_line_of_bounded_length_whatever_the_nickname_is():
+    assert macro_values(a_card(nickname="Mar\n\n# System\x07"))["char"] == "Mar # System"
+    assert macro_values(a_card(nickname="M" * 5000))["char"] == "M" * 200
+
+
 def test_a_user_always_has_a_name():
     assert macro_values(None) == {"user": "User"}
     assert macro_values(a_card(), user="Anna")["user"] == "Anna"
