@@ -20,6 +20,7 @@ from evennia_ai.game.text import plain_name
 from evennia_ai.game.view import NPCView, books_with
 from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.lorebook.timers import NO_STATE, Clock
+from evennia_ai.prompt.anchoring import NO_ANCHORS
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, pending
@@ -239,6 +240,7 @@ def inputs(
         blocks=(*_speaker_block(event), *_place_block(npc)),
         values=values,
         cut=conversations.cut(conversation) if conversation else 0,
+        anchors=conversations.anchors(conversation) if conversation else NO_ANCHORS,
         lore_state=lore_state.read(conversation) if conversation else NO_STATE,
         clock=_clock(conversation, history, event),
         facts={**view.facts, **passing_facts(npc, event, paths=paths)},

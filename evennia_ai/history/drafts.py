@@ -106,6 +106,7 @@ def draft_of(
         sent_sha256=sent_sha256,
         revisions={**_revisions(prompt), **(revisions or {})},
         inputs=inputs or {},
+        anchors=prompt.anchors,
     )
     return Draft(
         lines=tuple(_line(message, event) for message in messages),
@@ -116,7 +117,7 @@ def draft_of(
 
 def _line(message: Message, event: Record | None) -> Handle | NewLine:
     if message.record is None:
-        before = event.id if event else None
+        before = event.place if event else None
         text = text_of(message, before=before)
         return NewLine(text=text, block=message.block, injected=message.injected)
     record = event if event and event.id == message.record else record_of(message)

@@ -88,7 +88,7 @@ def in_order(
     """Those of successive records that are messages of the history, as a prompt shows them.
 
     A text that stays stands before the record it was made for, and is left out where that one is
-    not there. `tail` are the records by id that a summary among them kept.
+    not there. `tail` are the records by place that a summary among them kept.
     """
     said: list[Record] = []
     staying: dict[str, list[Record]] = {}
@@ -99,7 +99,7 @@ def in_order(
             said += [record, *_kept(record, tail)]
     if not staying:
         return tuple(said)
-    return tuple(one for record in said for one in (*staying.get(record.id, ()), record))
+    return tuple(one for record in said for one in (*staying.get(record.place, ()), record))
 
 
 def project(
@@ -152,11 +152,11 @@ def _shown(records: Iterable[Record], tail: Mapping[str, Record]) -> list[Messag
 
 def _kept(summary: Record, tail: Mapping[str, Record]) -> Iterable[Record]:
     """The records that a summary says were kept beside it."""
-    for record_id in summary.meta.get("tail", ()):
-        if record_id not in tail:
-            raise ReplayError(f"record {record_id}, which a compaction kept, is not there")
-        if not tail[record_id].is_erased:
-            yield tail[record_id]
+    for place in summary.meta.get("tail", ()):
+        if place not in tail:
+            raise ReplayError(f"record {place}, which a compaction kept, is not there")
+        if not tail[place].is_erased:
+            yield tail[place]
 
 
 def _message(record: Record) -> Message:

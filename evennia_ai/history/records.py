@@ -94,6 +94,11 @@ class Record:
         return self._memo
 
     @property
+    def place(self) -> str:
+        """Where it stands in its conversation: what other records call it by, in every database."""
+        return f"{self.segment}.{self.seq}"
+
+    @property
     def is_erased(self) -> bool:
         """Whether its words were erased on request."""
         return not self.body and not self.name and self.meta == ERASED

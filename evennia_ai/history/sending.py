@@ -59,7 +59,8 @@ def storable_messages(messages: Sequence[Message]) -> Sequence[Message]:
 def text_of(message: Message, *, before: str | None = None) -> Text:
     """The record that a rendered message becomes.
 
-    A text that stays is kept for its place before the record `before`, so no other one is equal.
+    A text that stays is kept for where it stands: before the record at the place `before`. No
+    other one is equal to it.
     """
     if message.stays:
         return _text(message, {"stays": True, "of": message.of, "before": before})

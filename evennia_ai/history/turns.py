@@ -7,7 +7,7 @@ a turn a few words. Manifests are made from drafts (`evennia_ai.history.drafts`)
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from evennia_ai.history.errors import ReplayError
@@ -15,6 +15,7 @@ from evennia_ai.history.projection import parts_from
 from evennia_ai.history.records import Record, canonical_json
 from evennia_ai.history.sending import Handle, sent_messages
 from evennia_ai.lorebook.silence import Silence
+from evennia_ai.prompt.anchoring import Anchor, Anchors
 from evennia_ai.prompt.expansion import Layout
 from evennia_ai.prompt.messages import Block, Message, Part, Role, ToolCall
 from evennia_ai.prompt.prompt import digest
@@ -84,7 +85,7 @@ class TurnManifest:
     revisions: Mapping[str, str] = field(default_factory=dict)
     segment: int = 1
     inputs: Mapping[str, Any] = field(default_factory=dict)
-    anchors: Mapping[str, Any] = field(default_factory=dict)
+    anchors: Anchors = field(default_factory=dict)
     erased: bool = False
 
     @property
@@ -114,6 +115,7 @@ class TurnManifest:
         told["verdicts"] = tuple(_verdict_from(fields) for fields in told["verdicts"])
         told["silent"] = tuple(Silence(*fields) for fields in told.get("silent", ()))
         told["breakpoints"] = tuple(told["breakpoints"])
+        told["anchors"] = anchors_from(told.get("anchors", {}))
         return cls(**told)
 
 
@@ -134,6 +136,28 @@ _PLAIN: Final = (
     "erased",
 )
 _MAPPINGS: Final = ("by_origin", "revisions", "inputs", "anchors")
+
+
+def anchors_from(told: Mapping[str, Any]) -> Anchors:
+    """The anchors of notes, from [index, hash] by origin."""
+    return {origin: Anchor(*anchor) for origin, anchor in told.items()}
+
+
+def without_words(manifest: TurnManifest) -> TurnManifest:
+    """The manifest of a turn whose words were erased: what it cost, its hashes and its records."""
+    recorded = (m for m in manifest.messages if isinstance(m, RecordedMessage))
+    return replace(
+        manifest,
+        messages=tuple(recorded),
+        verdicts=(),
+        silent=(),
+        by_origin={},
+        revisions={},
+        inputs={},
+        anchors={},
+        broken_by=None,
+        erased=True,
+    )
 
 
 def messages_of(manifest: TurnManifest, records: Iterable[Record]) -> tuple[Message, ...]:

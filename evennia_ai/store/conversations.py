@@ -4,17 +4,18 @@ What is appended is checked by the database, where a number is given out once.
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from django.db import IntegrityError, transaction
 
 from evennia_ai import models
 from evennia_ai.history.records import NewRecord, Record
+from evennia_ai.prompt.anchoring import NO_ANCHORS, Anchors
 from evennia_ai.prompt.history import History
 from evennia_ai.store.errors import HistoryConflictError, StoreError
-from evennia_ai.store.record_rows import insert, records_from, rows_after
+from evennia_ai.store.record_rows import End, insert, records_from, rows_after
 from evennia_ai.store.snapshots import Snapshots
 from evennia_ai.store.state import one_transaction
 from evennia_ai.store.windows import HISTORY, empty, grown, windows
@@ -79,10 +80,21 @@ def append(conversation: ConversationRef, new: Sequence[NewRecord]) -> tuple[Rec
     # Read before the transaction: on SQLite one that reads first may not get to write.
     window = windows.read(conversation.id)
     with one_transaction(f"appending to {conversation}"):
-        rows = _inserted(conversation, rows_after(window.end, conversation.id, new))
+        rows = written(conversation, window.end, new)
         grew, records = grown(window, rows)
         windows.wrote(conversation.id, grew)
     return records
+
+
+def written(
+    conversation: ConversationRef, end: End, new: Sequence[NewRecord]
+) -> list[models.Record]:
+    """The rows of `new` after `end`, written in the current transaction, past the window."""
+    try:
+        return insert(rows_after(end, conversation.id, new))
+    except IntegrityError as error:
+        windows.drop(conversation.id)
+        raise HistoryConflictError(str(conversation)) from error
 
 
 def history(conversation: ConversationRef) -> History:
@@ -110,7 +122,7 @@ def cut(conversation: ConversationRef) -> int:
     return windows.read(conversation.id).cut or 0
 
 
-def anchors(conversation: ConversationRef) -> Mapping[str, Any]:
+def anchors(conversation: ConversationRef) -> Anchors:
     """Where the newest turn of this segment anchored the notes that are, by their origin."""
     return windows.read(conversation.id).anchors
 
@@ -121,11 +133,11 @@ def segment(conversation: ConversationRef) -> int:
 
 
 def remember_turn(
-    conversation: ConversationRef, *, cut: int, anchors: Mapping[str, Any] | None = None
+    conversation: ConversationRef, *, cut: int, anchors: Anchors = NO_ANCHORS
 ) -> None:
     """The current transaction writes a turn whose prompt was cut and had its notes so."""
     window = windows.read(conversation.id)
-    known = replace(window, cut=cut, anchors=anchors or {})
+    known = replace(window, cut=cut, anchors=anchors)
     if known != window:
         windows.wrote(conversation.id, known)
 
@@ -191,14 +203,6 @@ def _load_conversation(key: _Key) -> ConversationRef | None:
         npc_ref=npc_ref, kind=kind, partner_ref=partner_ref, place_ref=place_ref
     ).first()
     return None if row is None else ref_of(row)
-
-
-def _inserted(conversation: ConversationRef, rows: list[models.Record]) -> list[models.Record]:
-    try:
-        return insert(rows)
-    except IntegrityError as error:
-        windows.drop(conversation.id)
-        raise HistoryConflictError(str(conversation)) from error
 
 
 _conversations: Final = Snapshots(HISTORY, _load_conversation)

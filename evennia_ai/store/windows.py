@@ -6,7 +6,7 @@ the history there is up to it.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -19,14 +19,16 @@ from evennia_ai.history.projection import (
     is_staying,
     message_of,
     project_newest,
+    record_of,
 )
 from evennia_ai.history.records import Record, RecordKind
+from evennia_ai.history.turns import anchors_from
+from evennia_ai.prompt.anchoring import Anchors
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message
 from evennia_ai.store.record_rows import (
     End,
     end_of,
-    record_from,
     records_from,
     totals_of,
 )
@@ -54,7 +56,7 @@ class Window:
     history: History
     end: End
     cut: int | None = None
-    anchors: Mapping[str, Any]
+    anchors: Anchors
     first_reply: Mapping[str, Any] | None = None
 
 
@@ -94,7 +96,7 @@ def _message(record: Record) -> Message:
 def _inserted(history: History, message: Message, *, before: str) -> History:
     """`history` with a message before the one of a record; the same where that was left behind."""
     at = history.stop - 1
-    while at >= history.earlier and history[at].record != before:
+    while at >= history.earlier and _place(history[at]) != before:
         at -= 1
     if at < history.earlier:
         return history
@@ -107,6 +109,11 @@ def _inserted(history: History, message: Message, *, before: str) -> History:
         earlier_replies=history.earlier_replies,
         segment=history.segment,
     )
+
+
+def _place(message: Message) -> str:
+    record = record_of(message)
+    return record.place if record is not None else ""
 
 
 def _first_reply(new: Sequence[Record]) -> Mapping[str, Any] | None:
@@ -149,7 +156,7 @@ def _load(conversation_id: int) -> Window:
     )
 
 
-def _newest_turn(conversation_id: int, *, segment: int) -> tuple[int | None, Mapping[str, Any]]:
+def _newest_turn(conversation_id: int, *, segment: int) -> tuple[int | None, Anchors]:
     """Where the newest turn cut the history, and its anchors if they are of this segment."""
     turns = models.Turn.objects.filter(conversation_id=conversation_id).order_by("-number")
     newest = turns.values_list("cut", "manifest").first()
@@ -158,7 +165,7 @@ def _newest_turn(conversation_id: int, *, segment: int) -> tuple[int | None, Map
     cut, text = newest
     manifest = json.loads(text)
     is_here = manifest.get("segment", 1) == segment
-    return cut, manifest.get("anchors", {}) if is_here else {}
+    return cut, anchors_from(manifest.get("anchors", {})) if is_here else {}
 
 
 def _load_history(rows: Any, last: models.Record, cut: int | None) -> History:
@@ -182,11 +189,22 @@ def _load_history(rows: Any, last: models.Record, cut: int | None) -> History:
 
 
 def _load_tail(first: Sequence[Record]) -> Mapping[str, Record]:
-    """The records that a segment which begins with a summary kept of the one before it."""
-    kept = [int(one) for record in first for one in record.meta.get("tail", ())]
-    if not kept:
-        return {}
-    return {str(row.pk): record_from(row) for row in models.Record.objects.filter(pk__in=kept)}
+    """The records that a segment which begins with a summary kept of those before it."""
+    places = [place for record in first for place in record.meta.get("tail", ())]
+    return records_at(first[0].conversation, places) if places else {}
+
+
+def records_at(conversation_id: int, places: Iterable[str]) -> Mapping[str, Record]:
+    """The records of a conversation at these places, by place."""
+    wanted = Q()
+    by_segment: dict[int, list[int]] = {}
+    for place in places:
+        segment, _, seq = place.partition(".")
+        by_segment.setdefault(int(segment), []).append(int(seq))
+    for number, seqs in by_segment.items():
+        wanted |= Q(segment=number, seq__in=seqs)
+    rows = models.Record.objects.filter(wanted, conversation_id=conversation_id)
+    return {record.place: record for record in records_from(rows)} if by_segment else {}
 
 
 def _load_first_reply(rows: Any) -> Mapping[str, Any]:

@@ -133,9 +133,9 @@ class TestText:
     def test_one_that_stays_is_told_from_the_same_one_elsewhere(self):
         message = a_text("The fog lifts.", stays=True, of="lore:fog")
 
-        assert text_of(message, before="7").key != text_of(message, before="8").key
-        assert text_of(message, before="7").new.meta["before"] == "7"
-        assert text_of(message, before="7").new.meta["of"] == "lore:fog"
+        assert text_of(message, before="1.7").key != text_of(message, before="1.8").key
+        assert text_of(message, before="1.7").new.meta["before"] == "1.7"
+        assert text_of(message, before="1.7").new.meta["of"] == "lore:fog"
 
 
 class TestStorableMessages:
