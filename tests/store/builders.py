@@ -1,0 +1,44 @@
+"""What the tests of the store say, hear and send; each shows only what matters."""
+
+from evennia_ai.history.drafts import draft_of
+from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.store import conversations, turns
+from tests.history.builders import a_prompt
+
+SAID = ("event", "user", "assistant")
+
+
+def a_line(body: str, *, kind=RecordKind.EVENT, role="user", name="Anna", **fields) -> NewRecord:
+    return NewRecord(kind=kind, role=role, name=name, body=body, **fields)
+
+
+def a_reply(body: str = "Evening.") -> NewRecord:
+    return a_line(body, kind=RecordKind.ASSISTANT, role="assistant", name="Oren")
+
+
+def a_staying_text(body: str, *, before: str | None, of: str = "dynamic") -> NewRecord:
+    """A text that remains in the history before the record at that place."""
+    meta = {"stays": True, "of": of, "before": before, "parts": [[of, 0, len(body), 0]]}
+    return a_line(body, kind=RecordKind.CONTEXT_BLOCK, name="", meta=meta)
+
+
+def talked(where, pairs: int, *, start: int = 0) -> None:
+    """A player's lines and the NPC's answers in turn."""
+    for number in range(start, start + pairs):
+        conversations.append(where, [a_line(f"Line {number}."), a_reply(f"Answer {number}.")])
+
+
+def said(where) -> list[str]:
+    """What the conversation's history says."""
+    return [message.content for message in conversations.history(where)]
+
+
+def a_turn(where, body: str = "Good evening, Oren.", *, reply: str | None = "Evening.", **fields):
+    """A whole turn: something is heard, a prompt is sent, the NPC answers."""
+    conversations.append(where, [a_line(body)])
+    heard = [r for r in conversations.records_of(where) if r.kind in SAID and not r.is_erased]
+    draft = draft_of(a_prompt(heard, **fields), event=heard[-1], model="tiny")
+    begun = turns.begin(where, draft=draft, event=heard[-1]).turn
+    if reply is not None:
+        turns.finish(begun, [a_reply(reply)])
+    return begun

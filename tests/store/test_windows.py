@@ -1,0 +1,154 @@
+"""Windows: what is in memory is what a fresh process reads, and opening one is always as dear."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evennia_ai import models
+from evennia_ai.history.records import RecordKind
+from evennia_ai.store import conversations
+from evennia_ai.store.conversations import append, conversation, history
+from evennia_ai.store.record_rows import End, rows_after
+from evennia_ai.store.segments import begin_segment
+from evennia_ai.store.snapshots import forget_everything
+from evennia_ai.store.windows import WINDOW_MESSAGES
+from tests.store.builders import a_line, a_reply, a_staying_text, said, talked
+
+SUMMARY = a_line("They spoke of the tide.", kind=RecordKind.SUMMARY, role="system", name="")
+
+
+@pytest.fixture
+def quay():
+    return conversation("12", kind="room", place_ref="3")
+
+
+def shape(where) -> tuple[object, ...]:
+    """All that tells one window from another."""
+    window = history(where)
+    return (
+        [(m.wire(), m.counted, m.stays, m.of, m.record) for m in window],
+        (window.earlier, window.earlier_users, window.earlier_replies, window.segment),
+    )
+
+
+def cold_shape(where) -> tuple[object, ...]:
+    forget_everything()
+    return shape(where)
+
+
+class TestTextsThatStay:
+    def test_one_stands_before_the_record_it_was_made_for(self, quay):
+        (first, second) = append(quay, [a_line("One."), a_line("Two.")])
+        append(quay, [a_staying_text("Dusk.", before=first.place)])
+        append(quay, [a_staying_text("Rain.", before=second.place), a_reply()])
+
+        assert said(quay) == ["Dusk.", "One.", "Rain.", "Two.", "Evening."]
+        assert shape(quay) == cold_shape(quay)
+
+    def test_several_for_one_record_keep_their_order(self, quay):
+        (event,) = append(quay, [a_line("One.")])
+        texts = [a_staying_text(text, before=event.place) for text in ("A.", "B.", "C.")]
+        append(quay, texts)
+
+        assert said(quay) == ["A.", "B.", "C.", "One."]
+        assert shape(quay) == cold_shape(quay)
+
+    def test_one_of_a_prompt_without_an_event_stands_where_it_was_written(self, quay):
+        append(quay, [a_line("One.")])
+        append(quay, [a_staying_text("Dusk.", before=None), a_reply()])
+
+        assert said(quay) == ["One.", "Dusk.", "Evening."]
+        assert shape(quay) == cold_shape(quay)
+
+    def test_it_is_not_counted_and_says_what_it_is_of(self, quay):
+        (event,) = append(quay, [a_line("One.")])
+        append(quay, [a_staying_text("Fog.", before=event.place, of="lore:fog")])
+        (text, _) = history(quay)
+
+        assert (text.counted, text.stays, text.of) == (False, True, "lore:fog")
+        assert text.parts[0].origin == "lore:fog"
+        assert history(quay).user_messages == 1
+
+    def test_one_for_a_record_that_the_window_left_behind_falls_away(self, quay):
+        (event,) = append(quay, [a_line("The oldest.")])
+        talked(quay, 3 * WINDOW_MESSAGES // 2)
+        append(quay, [a_staying_text("Late.", before=event.place)])
+        forget_everything()
+
+        assert "Late." not in said(quay)
+        assert len(history(quay)) >= WINDOW_MESSAGES
+
+
+class TestOpening:
+    @pytest.mark.parametrize("pairs", [3, WINDOW_MESSAGES // 2, WINDOW_MESSAGES])
+    def test_a_window_that_grew_is_the_one_that_is_read(self, quay, pairs):
+        talked(quay, pairs)
+        warm = shape(quay)
+        cold = cold_shape(quay)
+
+        assert warm[0][-len(cold[0]) :] == cold[0]
+        assert history(quay).stop == 2 * pairs
+        assert history(quay).user_messages == history(quay).replies == pairs
+
+    def test_it_reads_no_more_of_a_long_conversation_than_of_a_short_one(self, quay):
+        other = conversation("13", kind="room", place_ref="3")
+        for where, count in ((quay, 1_000), (other, 5_000)):
+            rows = rows_after(End(), where.id, [a_line("Line.")] * count)
+            models.Record.objects.bulk_create(rows, batch_size=500)
+        forget_everything()
+        rows_read = []
+        for where in (quay, other):
+            with CaptureQueriesContext(connection) as made:
+                history(where)
+            assert not any("COUNT(" in query["sql"] for query in made.captured_queries)
+            rows_read.append((len(made), len(history(where))))
+
+        assert rows_read[0] == rows_read[1]
+
+    def test_it_holds_everything_since_the_cut(self, quay):
+        talked(quay, 20)
+        conversations.remember_turn(quay, cut=17)
+        talked(quay, WINDOW_MESSAGES)
+
+        assert history(quay).earlier <= 17
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    steps=st.lists(
+        st.sampled_from(["line", "reply", "stay_last", "stay_first", "silent", "segment"]),
+        max_size=25,
+    )
+)
+def test_whatever_happens_a_fresh_process_reads_what_is_in_memory(steps):
+    from django.db import transaction
+
+    with transaction.atomic():
+        quay = conversation("12", kind="room", place_ref="3")
+        heard = []
+        for number, step in enumerate(steps):
+            _happens(quay, step, number, heard)
+        warm = shape(quay)
+        users, replies = history(quay).user_messages, history(quay).replies
+
+        assert cold_shape(quay) == warm
+        assert (history(quay).user_messages, history(quay).replies) == (users, replies)
+        transaction.set_rollback(True)
+    forget_everything()
+
+
+def _happens(quay, step, number, heard) -> None:
+    if step == "line":
+        heard += append(quay, [a_line(f"Line {number}.")])
+    elif step == "reply":
+        append(quay, [a_reply(f"Answer {number}.")])
+    elif step == "silent":
+        append(quay, [a_line("", kind=RecordKind.USAGE, role="system")])
+    elif step == "segment" and len(history(quay)) > 2:
+        now = history(quay)
+        begin_segment(quay, SUMMARY, summarised=now, first_kept=now.earlier + 2)
+    elif step.startswith("stay") and heard:
+        event = heard[-1] if step == "stay_last" else heard[max(0, len(heard) - 2)]
+        append(quay, [a_staying_text(f"Facts {number}.", before=event.place)])
