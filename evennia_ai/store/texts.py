@@ -68,6 +68,11 @@ def remember(
     _known.wrote(conversation.id, _Known(segment, dict(newest)))
 
 
+def forget(conversation: ConversationRef) -> None:
+    """The current transaction erases the texts of the conversation."""
+    _known.written(conversation.id)
+
+
 def _looked_up(
     conversation: ConversationRef, segment: int, keys: Sequence[TextKey]
 ) -> dict[TextKey, Record]:

@@ -1,0 +1,91 @@
+"""Erasing: the words of a conversation go, that something was said stays.
+
+Names, bodies and meta of the records, the lore's memory and what the turns were made from are
+gone for good; hashes, times and numbers stay, so the chain still holds and nobody can slip in what
+was never said. An erasure is a record itself, first of a new segment: an NPC remembers nothing of
+what was before it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import time
+
+from evennia_ai import models
+from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.history.turns import TurnManifest, without_words
+from evennia_ai.models import ERASED_META
+from evennia_ai.store import conversations, lore_state, texts
+from evennia_ai.store.conversations import ConversationRef, ref_of
+from evennia_ai.store.state import changing
+from evennia_ai.store.windows import HISTORY, windows
+
+_CHUNK = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erased:
+    """How many conversations were erased, and how many records and turns of them."""
+
+    conversations: int = 0
+    records: int = 0
+    turns: int = 0
+
+
+def erase_private(partner_ref: str, *, by: str) -> Erased:
+    """Erase all private conversations of one player with any NPC, all or none.
+
+    What the player said aloud in a room belongs to the room and stays.
+    """
+    rows = models.Conversation.objects.filter(kind="private", partner_ref=partner_ref)
+    found = [ref_of(row) for row in rows.order_by("pk")]
+    return _erased(found, by=by, doing=f"erasing the private conversations of {partner_ref}")
+
+
+def erase_conversation(conversation: ConversationRef, *, by: str) -> Erased:
+    """Erase one conversation; `by` is who asked for it, and is recorded."""
+    return _erased([conversation], by=by, doing=f"erasing {conversation}")
+
+
+def _erased(found: Sequence[ConversationRef], *, by: str, doing: str) -> Erased:
+    # Read before the transaction: on SQLite one that reads first may not get to write.
+    known = [(conversation, windows.read(conversation.id).end) for conversation in found]
+    done = Erased()
+    with changing(HISTORY, doing):
+        for conversation, end in known:
+            records = _wordy(conversation).erase()
+            if not records:
+                continue
+            turns = _forget_turns(conversation)
+            lore_state.reset(conversation, by=by)
+            note = NewRecord(
+                kind=RecordKind.ERASURE,
+                role="system",
+                meta={"by": by, "records": records, "turns": turns},
+            )
+            conversations.written(conversation, end.next_segment(), [note])
+            windows.written(conversation.id)
+            texts.forget(conversation)
+            done = Erased(
+                conversations=done.conversations + 1,
+                records=done.records + records,
+                turns=done.turns + turns,
+            )
+    return done
+
+
+def _wordy(conversation: ConversationRef) -> models.AppendOnlyQuerySet:
+    """The records that have words; those that tell of an erasure keep them."""
+    rows = models.Record.objects.filter(conversation_id=conversation.id)
+    return rows.exclude(kind=RecordKind.ERASURE.value).exclude(meta=ERASED_META)
+
+
+def _forget_turns(conversation: ConversationRef) -> int:
+    """Take the words out of the turns; one that is under way is ended, its reply comes too late."""
+    rows = models.Turn.objects.filter(conversation_id=conversation.id)
+    rows.filter(state="open").update(state="failed", ended_at=time())
+    count = 0
+    for row in rows.order_by("pk").iterator(chunk_size=_CHUNK):
+        bare = without_words(TurnManifest.from_json(row.manifest))
+        rows.filter(pk=row.pk).update(manifest=bare.to_json(), outcome="erased on request")
+        count += 1
+    return count

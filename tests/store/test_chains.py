@@ -1,0 +1,61 @@
+"""Chains: a record that was changed past the store is found."""
+
+import pytest
+from django.db import connection
+
+from evennia_ai.migrations import _append_only
+from evennia_ai.store.chains import verify
+from evennia_ai.store.conversations import conversation
+from tests.store.builders import a_turn, talked
+
+
+@pytest.fixture
+def quay():
+    return conversation("12", kind="room", place_ref="3")
+
+
+def tamper(sql: str) -> None:
+    """Change the database as somebody does who takes the triggers away."""
+    editor = connection.SchemaEditorClass(connection)
+    _append_only.unprotect(None, editor)
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+    _append_only.protect_but_erasing(None, editor)
+
+
+def test_an_untouched_conversation_holds(quay):
+    talked(quay, 3)
+    a_turn(quay)
+
+    assert verify(quay) is None
+
+
+def test_an_empty_conversation_holds(quay):
+    assert verify(quay) is None
+
+
+@pytest.mark.req("S2-08")
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ("UPDATE evennia_ai_record SET body = 'x' WHERE seq = 3", "does not cover what it says"),
+        ("UPDATE evennia_ai_record SET kind = 'user' WHERE seq = 3", "does not cover"),
+        ("UPDATE evennia_ai_record SET meta = 'x' WHERE seq = 3", "none that was ever written"),
+        ("UPDATE evennia_ai_record SET sha256 = 'x' WHERE seq = 3", "does not cover"),
+        ("UPDATE evennia_ai_record SET seq = 13 WHERE seq = 3", "missing"),
+        ("DELETE FROM evennia_ai_record WHERE seq = 3", "missing"),
+        ("DELETE FROM evennia_ai_record WHERE seq = 1", "missing"),
+    ],
+)
+def test_what_was_done_past_the_store_is_found(quay, change, problem):
+    talked(quay, 3)
+    tamper(change)
+
+    assert problem in str(verify(quay))
+
+
+def test_it_is_told_which_record_is_broken(quay):
+    talked(quay, 3)
+    tamper("UPDATE evennia_ai_record SET body = 'x' WHERE seq = 3")
+
+    assert verify(quay).place == "1.3"

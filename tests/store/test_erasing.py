@@ -1,0 +1,233 @@
+"""Erasing: the words go, the chain stays, and nobody can tell what was said."""
+
+import json
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+
+from evennia_ai import models
+from evennia_ai.history.errors import ReplayError
+from evennia_ai.history.turns import messages_of
+from evennia_ai.lorebook.timers import NO_STATE, LoreState, Spell
+from evennia_ai.store import conversations, lore_state, turns
+from evennia_ai.store.chains import verify
+from evennia_ai.store.conversations import append, conversation
+from evennia_ai.store.erasing import Erased, erase_conversation, erase_private
+from evennia_ai.store.errors import StoreError, TurnClosedError
+from evennia_ai.store.snapshots import forget_everything
+from evennia_ai.store.state import one_transaction
+from tests.store.builders import a_line, a_reply, a_turn, said
+
+SECRET = "The gold is under the mill."
+
+
+@pytest.fixture
+def whispers():
+    return conversation("12", kind="private", partner_ref="7")
+
+
+@pytest.fixture
+def quay():
+    return conversation("12", kind="room", place_ref="3")
+
+
+def everything() -> str:
+    """All that the database holds of the history, as one text."""
+    rows = [
+        *models.Record.objects.values_list("name", "body", "meta"),
+        *models.Turn.objects.values_list("manifest", "outcome"),
+        *models.LoreState.objects.values_list("state"),
+    ]
+    return "\n".join(json.dumps(row) for row in rows)
+
+
+class TestErasing:
+    def test_nothing_of_what_was_said_is_left(self, whispers):
+        a_turn(whispers, SECRET, reply="Under the mill, you say?", mood="Oren is greedy.")
+        assert "mill" in everything()
+        erase_private("7", by="Mira")
+
+        assert not any(word in everything() for word in ("mill", "Anna", "greedy", "Evening"))
+        assert said(whispers) == []
+
+    def test_the_chain_still_holds_and_nothing_is_missing(self, whispers):
+        a_turn(whispers, SECRET)
+        before = [(r.place, r.kind, r.sha256) for r in conversations.records_of(whispers)]
+        erase_private("7", by="Mira")
+        after = [(r.place, r.kind, r.sha256) for r in conversations.records_of(whispers)]
+
+        assert verify(whispers) is None
+        assert after[:-1] == before
+
+    def test_who_asked_for_it_is_a_record(self, whispers):
+        a_turn(whispers, SECRET)
+        records = len(conversations.records_of(whispers))
+        erase_private("7", by="Mira")
+        told = conversations.records_of(whispers)[-1]
+
+        assert told.kind == "erasure"
+        assert told.meta == {"by": "Mira", "records": records, "turns": 1}
+
+    def test_it_is_told_how_much_was_erased(self, whispers):
+        a_turn(whispers, SECRET)
+        records = len(conversations.records_of(whispers))
+
+        assert erase_private("7", by="Mira") == Erased(conversations=1, records=records, turns=1)
+
+    def test_a_second_time_there_is_nothing_to_erase(self, whispers):
+        a_turn(whispers, SECRET)
+        erase_private("7", by="Mira")
+
+        assert erase_private("7", by="Mira") == Erased()
+        assert verify(whispers) is None
+
+    def test_the_turns_cannot_be_replayed_and_say_so(self, whispers):
+        a_turn(whispers, SECRET)
+        erase_private("7", by="Mira")
+        stored = turns.last_turn("12")
+
+        with pytest.raises(ReplayError, match="erased on request"):
+            messages_of(stored.manifest, conversations.records(stored.manifest.record_ids))
+
+    def test_what_a_turn_cost_and_its_hash_stay(self, whispers):
+        begun = a_turn(whispers, SECRET)
+        erase_private("7", by="Mira")
+        left = turns.last_turn("12").manifest
+
+        assert (left.sha256, left.tokens) == (begun.manifest.sha256, begun.manifest.tokens)
+        assert (left.verdicts, left.inputs, left.by_origin) == ((), {}, {})
+
+    def test_the_lore_remembers_nothing(self, whispers):
+        a_turn(whispers, SECRET)
+        with one_transaction("remembering"):
+            lore_state.remember(whispers, LoreState(sticky={"mill#1": Spell(1, 4)}), turn=1)
+        erase_private("7", by="Mira")
+
+        assert lore_state.read(whispers) == NO_STATE
+
+    def test_a_turn_under_way_is_ended_and_its_reply_comes_too_late(self, whispers):
+        begun = a_turn(whispers, SECRET, reply=None)
+        erase_private("7", by="Mira")
+
+        with pytest.raises(TurnClosedError):
+            turns.finish(begun, [a_reply("Under the mill, you say?")])
+        assert "mill" not in everything()
+
+
+class TestWhatStays:
+    def test_what_was_said_aloud_and_to_others_stays(self, whispers, quay):
+        other = conversation("12", kind="private", partner_ref="8")
+        for where, body in ((whispers, SECRET), (quay, "Good day."), (other, "Psst.")):
+            a_turn(where, body)
+        erase_private("7", by="Mira")
+
+        assert said(quay) == ["Good day.", "Evening."]
+        assert said(other) == ["Psst.", "Evening."]
+
+    def test_a_player_s_whispers_with_every_npc_are_erased(self, whispers):
+        other = conversation("13", kind="private", partner_ref="7")
+        a_turn(whispers, SECRET)
+        a_turn(other, SECRET)
+        erase_private("7", by="Mira")
+
+        assert "mill" not in everything()
+
+    def test_a_room_can_be_erased_too(self, quay):
+        a_turn(quay, SECRET)
+        erase_conversation(quay, by="Mira")
+
+        assert "mill" not in everything()
+
+    def test_the_conversation_goes_on_behind_it(self, whispers):
+        a_turn(whispers, SECRET)
+        erase_private("7", by="Mira")
+        a_turn(whispers, "Hello again.")
+        forget_everything()
+
+        assert said(whispers) == ["Hello again.", "Evening."]
+        assert verify(whispers) is None
+        assert turns.last_turn("12").number == 2
+
+    def test_what_was_said_since_can_be_erased_as_well(self, whispers):
+        a_turn(whispers, SECRET)
+        erase_private("7", by="Mira")
+        a_turn(whispers, SECRET)
+        erase_private("7", by="Anna")
+        kinds = [r.meta["by"] for r in conversations.records_of(whispers) if r.kind == "erasure"]
+
+        assert "mill" not in everything()
+        assert kinds == ["Mira", "Anna"]
+        assert verify(whispers) is None
+
+    def test_an_erasure_that_fails_erases_nothing(self, whispers, monkeypatch):
+        a_turn(whispers, SECRET)
+
+        def refuse(*_, **__):
+            raise DatabaseError("disk full")
+
+        with monkeypatch.context() as broken:
+            broken.setattr(models.Record.objects, "bulk_create", refuse)
+            with pytest.raises(StoreError, match="disk full"):
+                erase_private("7", by="Mira")
+
+        assert said(whispers) == [SECRET, "Evening."]
+        assert turns.last_turn("12").manifest.erased is False
+
+
+class TestTheDatabaseItself:
+    """The trigger lets words be erased and lets nothing else happen."""
+
+    @pytest.fixture
+    def record(self, quay):
+        append(quay, [a_line("One."), a_line("Two.")])
+        return models.Record.objects.order_by("pk").first()
+
+    ERASES = "name = '', body = '', meta = '{\"erased\":true}'"
+
+    def run(self, sql) -> None:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(sql)
+
+    def test_words_can_be_erased(self, record):
+        self.run(f"UPDATE evennia_ai_record SET {self.ERASES} WHERE id = {record.pk}")
+        record.refresh_from_db()
+
+        assert (record.name, record.body, record.meta) == ("", "", '{"erased":true}')
+
+    @pytest.mark.req("S2-08")
+    @pytest.mark.parametrize(
+        "change",
+        [
+            "name = '', body = ''",
+            "name = '', body = 'x', meta = '{\"erased\":true}'",
+            "name = 'x', body = '', meta = '{\"erased\":true}'",
+            "name = '', body = '', meta = '{\"erased\": true}'",
+            f"{ERASES}, role = 'system'",
+            f"{ERASES}, kind = 'event_x'",
+            f"{ERASES}, seq = seq + 10",
+            f"{ERASES}, segment = 7",
+            f"{ERASES}, sha256 = 'x'",
+            f"{ERASES}, content_sha256 = 'x'",
+            f"{ERASES}, created_at = 1",
+            f"{ERASES}, messages = 99",
+            f"{ERASES}, id = id + 100",
+        ],
+    )
+    def test_nothing_else_can_be_changed_with_it(self, record, change):
+        with pytest.raises(DatabaseError, match="append-only"):
+            self.run(f"UPDATE evennia_ai_record SET {change} WHERE id = {record.pk}")
+
+    @pytest.mark.req("S2-08")
+    @pytest.mark.parametrize("taken", ["id", "place"])
+    def test_a_record_cannot_be_replaced_by_another(self, record, taken):
+        if connection.vendor != "sqlite":
+            pytest.skip("only SQLite replaces rows on insertion")
+        fields = "conversation_id, segment, seq, kind, role, name, body, meta, content_sha256"
+        rest = "sha256, messages, users, replies, created_at"
+        number, seq = (record.pk, 99) if taken == "id" else ("NULL", record.seq)
+        values = f"{number}, {record.conversation_id}, 1, {seq}, 'event', 'user', '', 'x', '{{}}'"
+        with pytest.raises(DatabaseError, match="append-only"):
+            self.run(
+                f"INSERT OR REPLACE INTO evennia_ai_record (id, {fields}, {rest})"
+                f" VALUES ({values}, '', '', 0, 0, 0, 1)"
+            )
