@@ -3,7 +3,7 @@
 One transaction before the call commits the texts of the prompt that are not records yet and the
 manifest, which names every message by its record; what is sent is made from these records alone.
 A turn that the server did not live to end stays open in the table and is marked interrupted at
-the next start; it is never run again.
+the next start; it is never run again, and calls of tools that it left open are closed with it.
 """
 
 import time
@@ -16,6 +16,7 @@ from django.db.models import Max
 
 from evennia_ai import models
 from evennia_ai.history.drafts import Draft
+from evennia_ai.history.orphans import closing_results
 from evennia_ai.history.records import NewRecord, Record, RecordKind, storable
 from evennia_ai.history.sending import Handle, key_of, sent_messages
 from evennia_ai.history.turns import TurnManifest
@@ -30,6 +31,7 @@ from evennia_ai.store.errors import (
     StoreError,
     TurnClosedError,
 )
+from evennia_ai.store.record_rows import records_from
 from evennia_ai.store.snapshots import Snapshots
 from evennia_ai.store.state import one_transaction
 from evennia_ai.store.windows import HISTORY
@@ -141,13 +143,17 @@ def fail(turn: StoredTurn, outcome: str, *, new: Sequence[NewRecord] = ()) -> tu
     return _ended(turn, new, state="failed", outcome=outcome)
 
 
-def close_interrupted() -> int:
+def close_interrupted(*, begun_before: float | None = None) -> int:
     """Mark the turns that an earlier process left open; how many.
 
-    For the start of the server, before any turn begins.
+    Before any turn begins in this one, or with the time at which it started. StoreError: some may
+    still be open.
     """
-    rows = models.Turn.objects.filter(state="open").select_related("conversation").order_by("pk")
-    stale = [_value(row) for row in rows]
+    with one_transaction("looking for interrupted turns"):
+        left = models.Turn.objects.filter(state="open").select_related("conversation")
+        if begun_before is not None:
+            left = left.filter(created_at__lt=begun_before)
+        stale = [turn_from(row) for row in left.order_by("pk")]
     for turn in stale:
         _ended(turn, (), state="interrupted", outcome="the server stopped before the reply")
     return len(stale)
@@ -156,7 +162,7 @@ def close_interrupted() -> int:
 def last_turn(npc_ref: str) -> StoredTurn | None:
     """The newest turn of an NPC, in whatever state; None when it never had one."""
     row = _turns(npc_ref).order_by("-number").first()
-    return None if row is None else _value(row)
+    return None if row is None else turn_from(row)
 
 
 def turn(npc_ref: str, number: int) -> StoredTurn:
@@ -164,12 +170,13 @@ def turn(npc_ref: str, number: int) -> StoredTurn:
     row = _turns(npc_ref).filter(number=number).first()
     if row is None:
         raise NotStoredError(f"turn of NPC {npc_ref}", number)
-    return _value(row)
+    return turn_from(row)
 
 
 def _ended(
     turn: StoredTurn, new: Sequence[NewRecord], *, state: TurnState, outcome: str
 ) -> tuple[Record, ...]:
+    """Commit the end; an end without a reply first closes the calls of tools it cuts short."""
     end = NewRecord(
         kind=RecordKind.RUN_END,
         role="system",
@@ -178,8 +185,19 @@ def _ended(
     )
     with one_transaction(f"ending turn {turn.number} of NPC {turn.npc_ref}"):
         _close(turn, state, storable(outcome))
-        written = conversations.append(turn.conversation, [*new, end])
-    return written[:-1]
+        closing = () if state == "done" else closing_results(_calls_of(turn), outcome=outcome)
+        written = conversations.append(turn.conversation, [*closing, *new, end])
+    return written[len(closing) : -1]
+
+
+def _calls_of(turn: StoredTurn) -> tuple[Record, ...]:
+    """The records since the turn's event that call tools or tell what came of it."""
+    rows = models.Record.objects.filter(
+        conversation_id=turn.conversation.id,
+        kind__in=[RecordKind.ASSISTANT, RecordKind.TOOL_CALL, RecordKind.TOOL_RESULT],
+        pk__gt=int(turn.event_record or 0),
+    )
+    return records_from(rows.order_by("pk"))
 
 
 def _close(turn: StoredTurn, state: TurnState, outcome: str) -> None:
@@ -218,7 +236,8 @@ def _turns(npc_ref: str) -> Any:
     return models.Turn.objects.filter(npc_ref=npc_ref).select_related("conversation")
 
 
-def _value(row: models.Turn) -> StoredTurn:
+def turn_from(row: models.Turn) -> StoredTurn:
+    """The value of a row that was read with its conversation."""
     return StoredTurn(
         id=row.pk,
         npc_ref=row.npc_ref,

@@ -162,6 +162,7 @@ def test_nothing_is_heard_that_was_not_committed_before(deaths):
                 assert Life(told=[line]).heard <= set(committed), death.step
 
 
+@pytest.mark.req("S2-29")
 def test_the_interrupted_turn_is_closed_and_said_so(deaths):
     for death in deaths:
         first_report = "\n".join(death.after.reports[0]["status"])
@@ -176,6 +177,15 @@ def test_the_npc_answers_again(deaths):
         assert death.after.is_over
         assert REPLY in death.after.heard
         assert "Traceback" not in death.after.log
+
+
+@pytest.mark.req("S2-29")
+def test_every_call_of_a_tool_has_one_result_in_the_next_prompt(deaths):
+    for death in deaths:
+        (prompt,) = death.after.all("asked")
+        calls = [call for message in prompt for call in message["calls"]]
+        results = [message["answers"] for message in prompt if message["answers"]]
+        assert calls == results, death.step
 
 
 def test_no_tool_runs_twice(deaths):

@@ -1,0 +1,135 @@
+"""What is left of a turn that was cut short, and how it is closed."""
+
+import time
+
+import pytest
+from django.db import connection
+from django.db.utils import OperationalError
+
+from evennia_ai import models
+from evennia_ai.history.records import NewRecord, RecordKind, first_broken
+from evennia_ai.store import conversations, turns
+from evennia_ai.store.conversations import append, conversation, history
+from evennia_ai.store.errors import StoreError
+from evennia_ai.store.snapshots import forget_everything
+from tests.store.test_turns import REPLY, begun, heard, states
+
+SORRY = NewRecord(kind=RecordKind.ASSISTANT, role="assistant", body="The water is loud today.")
+
+
+def a_call(call_id="call-1"):
+    call = {"id": call_id, "name": "ring_bell", "arguments": "{}"}
+    return NewRecord(kind=RecordKind.TOOL_CALL, role="assistant", meta={"tool_calls": [call]})
+
+
+def a_result(call_id="call-1"):
+    meta = {"tool_call_id": call_id}
+    return NewRecord(kind=RecordKind.TOOL_RESULT, role="tool", body="It rings.", meta=meta)
+
+
+@pytest.fixture
+def quay():
+    return conversation("12", kind="room", place_ref="3")
+
+
+@pytest.fixture
+def interrupted(quay):
+    """A turn in the middle of a tool, as another process finds it."""
+    heard(quay)
+    turn, _ = begun(quay)
+    append(quay, [a_call()])
+    forget_everything()
+    return turn
+
+
+@pytest.mark.req("S2-29")
+def test_a_call_of_an_interrupted_turn_gets_a_result_that_says_so(quay, interrupted):
+    turns.close_interrupted()
+    *_, result, end = conversations.records_of(quay)
+
+    assert (result.kind, result.role) == (RecordKind.TOOL_RESULT, "tool")
+    assert result.meta["tool_call_id"] == "call-1"
+    assert "the server stopped before the reply" in result.body
+    assert end.meta == {"turn": 1, "state": "interrupted"}
+
+
+def test_the_next_prompt_after_an_interrupted_turn_has_call_and_result_together(quay, interrupted):
+    turns.close_interrupted()
+    call, result = list(history(quay))[-2:]
+
+    assert [made.id for made in call.tool_calls] == [result.tool_call_id] == ["call-1"]
+
+
+def test_a_failed_turn_closes_its_call_before_what_is_said_instead(quay, interrupted):
+    (said,) = turns.fail(interrupted, "the endpoint is away", new=[SORRY])
+
+    assert said.body == SORRY.body
+    assert [message.role for message in history(quay)][-3:] == ["assistant", "tool", "assistant"]
+
+
+def test_a_call_that_has_its_result_is_left_alone(quay):
+    heard(quay)
+    turn, _ = begun(quay)
+    append(quay, [a_call(), a_result()])
+    turns.fail(turn, "the endpoint is away")
+
+    kinds = [record.kind for record in conversations.records_of(quay)]
+    assert kinds.count(RecordKind.TOOL_RESULT) == 1
+
+
+def test_calls_of_earlier_turns_are_left_alone(quay):
+    append(quay, [a_call("old")])
+    heard(quay)
+    turn, _ = begun(quay)
+    turns.fail(turn, "the endpoint is away")
+
+    assert RecordKind.TOOL_RESULT not in [record.kind for record in conversations.records_of(quay)]
+
+
+def test_the_chain_holds_over_what_was_closed(quay, interrupted):
+    turns.close_interrupted()
+
+    assert first_broken(conversations.records_of(quay)) is None
+
+
+def test_turns_that_began_since_the_start_are_not_interrupted(quay):
+    heard(quay)
+    begun(quay)
+    started = time.time()
+    models.Turn.objects.update(created_at=started + 1)
+
+    assert turns.close_interrupted(begun_before=started) == 0
+    assert states() == ["open"]
+    assert turns.close_interrupted(begun_before=started + 2) == 1
+
+
+def test_turns_that_cannot_be_closed_now_are_closed_later(quay, interrupted):
+    def refused(execute, sql, *args):
+        if "evennia_ai_turn" in sql:
+            raise OperationalError("database is locked")
+        return execute(sql, *args)
+
+    with connection.execute_wrapper(refused), pytest.raises(StoreError, match="is locked"):
+        turns.close_interrupted()
+    assert states() == ["open"]
+    assert turns.close_interrupted() == 1
+
+
+@pytest.mark.parametrize("table", ["turn", "record"])
+def test_an_end_that_is_not_written_leaves_all_as_it_was(quay, table):
+    def refused(execute, sql, *args):
+        if not sql.startswith("SELECT") and f"evennia_ai_{table}" in sql:
+            raise OperationalError("database or disk is full")
+        return execute(sql, *args)
+
+    heard(quay)
+    turn, _ = begun(quay)
+    before = conversations.records_of(quay)
+    with connection.execute_wrapper(refused), pytest.raises(StoreError, match="disk is full"):
+        turns.finish(turn, [REPLY])
+    assert states() == ["open"]
+    assert conversations.records_of(quay) == before
+
+    turns.finish(turn, [REPLY])
+    assert states() == ["done"]
+    assert first_broken(conversations.records_of(quay)) is None
