@@ -54,6 +54,7 @@ def test_progress_ends_with_all_there_is() -> None:
     assert last == {
         "card file": (1, 1),
         "assets": (1, 1),
+        "lorebook": (1, 1),
         "lore entries counted": (3, 3),
         "lore entries looked at": (3, 3),
     }

@@ -1,6 +1,6 @@
 """Everything in a card that a builder should look at twice: its texts, its names, its lore."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from evennia_ai.cards.card import Card, greetings
@@ -34,11 +34,15 @@ def looked_at(card: Card, book: Lorebook | None, *, progress: Progress) -> Itera
         yield from _in_lore(book, progress)
 
 
+def always_tokens(parts: Iterable[TextPart], book: BookAccount | None) -> int:
+    """The tokens of what is in every prompt: the card's texts, and lore that waits for no key."""
+    return sum(part.tokens for part in parts if part.place) + (book.always if book else 0)
+
+
 def oversized(
-    parts: Iterable[TextPart],
+    parts: Sequence[TextPart],
     book: BookAccount | None,
     *,
-    prompt_tokens: int,
     limit_tokens: int | None,
     rules: ActivationRules,
 ) -> Iterator[Found]:
@@ -49,8 +53,8 @@ def oversized(
     for part in parts:
         if part.tokens > share:
             yield _large(part.field, part.tokens, limit_tokens)
-    if prompt_tokens > limit_tokens // 2:
-        yield _large("all that is in every prompt", prompt_tokens, limit_tokens)
+    if (always := always_tokens(parts, book)) > limit_tokens // 2:
+        yield _large("all that is in every prompt", always, limit_tokens)
     budget = rules.budget(limit_tokens)
     if book is not None and book.always > budget:
         told = f"{book.always} tokens are always on, and the lore budget is {budget}"

@@ -8,7 +8,7 @@ from evennia_ai.cards.components import character_book
 from evennia_ai.cards.loading import CardImport
 from evennia_ai.cards.progress import Progress, silent
 from evennia_ai.cards.report.handling import clamped, ignored, neutralised
-from evennia_ai.cards.report.looking import looked_at, oversized
+from evennia_ai.cards.report.looking import always_tokens, looked_at, oversized
 from evennia_ai.cards.report.lore import book_account
 from evennia_ai.cards.report.texts import greeting_parts, text_parts
 from evennia_ai.cards.report.values import Identity, ImportReport, TextPart
@@ -43,24 +43,19 @@ def import_report(
     """
     card = found.card
     parts = _parts(card, grants, counter)
+    progress("lorebook", 0, 1)
     book, problem = _book(card, grants)
+    progress("lorebook", 1, 1)
     account = None
     if book is not None:
         account = book_account(book, grants=grants, counter=counter, progress=progress)
-    prompt_tokens = sum(part.tokens for part in parts if part.place)
-    prompt_tokens += account.always if account else 0
-    raised = [
-        *looked_at(card, book, progress=progress),
-        *oversized(
-            parts, account, prompt_tokens=prompt_tokens, limit_tokens=limit_tokens, rules=rules
-        ),
-    ]
+    large = oversized(parts, account, limit_tokens=limit_tokens, rules=rules)
     return ImportReport(
         identity=_identity(found, size_bytes, 0 if book is None else len(book.entries)),
         grants=grants,
         counter=counter.name,
         limit_tokens=limit_tokens,
-        prompt_tokens=prompt_tokens,
+        prompt_tokens=always_tokens(parts, account),
         parts=parts,
         greetings=greeting_parts(card, counter=counter),
         book=account,
@@ -68,7 +63,7 @@ def import_report(
         clamped=tuple(clamped(card, book)),
         neutralised=tuple(neutralised(card, book, grants=grants)),
         uses=grant_uses(card, book, grants=grants),
-        suspicions=grouped(raised),
+        suspicions=grouped((*looked_at(card, book, progress=progress), *large)),
         notices=(*found.notices, *_lore_notices(book)),
     )
 
