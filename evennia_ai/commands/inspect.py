@@ -2,12 +2,15 @@
 
 from typing import Any
 
+from evennia_ai.commands.inspect_cache import cache_lines
+from evennia_ai.commands.inspect_history import history_lines
+from evennia_ai.commands.inspect_replay import replay_lines
+from evennia_ai.commands.inspect_status import status_lines
 from evennia_ai.commands.naming import npc_named
-from evennia_ai.commands.setup.listing import day_and_time
+from evennia_ai.commands.numbered import counted_number, npc_and_number, turn_of
 from evennia_ai.commands.setup.lore_hidden import seen_by
 from evennia_ai.commands.setup.lore_trial import why_lines
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand
-from evennia_ai.game.handler import LastTurn
 from evennia_ai.game.npc import AIMixin
 from evennia_ai.prompt.report import trace_lines
 
@@ -21,6 +24,9 @@ class CmdAI(StrictCommand):
       ai <npc>
       ai/context <npc>
       ai/why <npc> = <component, entry or message>
+      ai/history <npc>[/<page>]
+      ai/replay <npc> = <turn>
+      ai/cache <npc>
       ai/on <npc>
       ai/off <npc>
 
@@ -30,6 +36,12 @@ class CmdAI(StrictCommand):
       why     - everything about one item of that prompt, by its key, the label
                 or name of an entry (harbour#7, the ferry) or the number of a
                 message
+      history - what is recorded of the NPC, the newest page first, and nothing
+                that is not recorded; what was whispered to it is marked
+      replay  - the prompt of a past turn, rebuilt from its records, and whether
+                these are the bytes that were sent
+      cache   - how much of each of the last prompts was there already in the
+                one before, and what ended it
       on      - let the NPC answer
       off     - let it be silent; it still remembers what it hears
 
@@ -39,6 +51,9 @@ class CmdAI(StrictCommand):
       ai/why oren = mood
       ai/why oren = the ferry
       ai/why oren = 4
+      ai/history oren
+      ai/history oren/2
+      ai/replay oren = 12
       ai/off oren
 
     To see what would be sent now, use component/preview <npc>.
@@ -48,7 +63,16 @@ class CmdAI(StrictCommand):
     locks = BUILDER_LOCK.format(key="ai")
     help_category = "Building"
     auto_help = True
-    verbs = {"": "status", "context": "context", "why": "why", "on": "on", "off": "off"}
+    verbs = {
+        "": "status",
+        "context": "context",
+        "why": "why",
+        "history": "history",
+        "replay": "replay",
+        "cache": "cache",
+        "on": "on",
+        "off": "off",
+    }
 
     def status(self) -> None:
         """How one NPC is doing, or which NPCs are here."""
@@ -80,6 +104,25 @@ class CmdAI(StrictCommand):
         npc = npc_named(self.caller, name)
         self.show("\n".join(why_lines(self.caller, npc, item)))
 
+    def history(self) -> None:
+        """A page of what is recorded."""
+        usage = "ai/history <npc>[/<page>]"
+        self._refuse_right_side(usage)
+        npc, page = npc_and_number(self.caller, self.wanted(usage), what="page")
+        self.show("\n".join(history_lines(npc, page or 1)))
+
+    def replay(self) -> None:
+        """A past prompt from its records."""
+        name, number = self.both("ai/replay <npc> = <turn>")
+        npc = npc_named(self.caller, name)
+        turn = turn_of(npc, counted_number(number, what="turn"))
+        self.show("\n".join(replay_lines(self.caller, npc, turn)))
+
+    def cache(self) -> None:
+        """What the last prompts shared with those before them."""
+        npc = self._npc("ai/cache <npc>")
+        self.show("\n".join(cache_lines(npc)))
+
     def on(self) -> None:
         """Let the NPC answer."""
         npc = self._npc("ai/on <npc>")
@@ -93,9 +136,12 @@ class CmdAI(StrictCommand):
         self.say(f"{npc.key} is silent from now on, and still remembers what it hears.")
 
     def _npc(self, usage: str) -> Any:
+        self._refuse_right_side(usage)
+        return npc_named(self.caller, self.wanted(usage))
+
+    def _refuse_right_side(self, usage: str) -> None:
         if self.rhs is not None:
             raise CommandError(f"Usage: {usage}, without '='. Nothing was changed.")
-        return npc_named(self.caller, self.wanted(usage))
 
     def _who_is_here(self) -> None:
         here = self.caller.location.contents if self.caller.location else []
@@ -105,30 +151,3 @@ class CmdAI(StrictCommand):
             return
         lines = [f"{npc.key}: {'on' if npc.ai.enabled else 'off'}" for npc in npcs]
         self.show("\n".join(lines))
-
-
-def status_lines(npc: Any) -> list[str]:
-    """How an NPC is doing, one line each."""
-    status = npc.ai.status()
-    busy = "answering now" if status.in_flight else "idle"
-    breaker = f", breaker {status.breaker}" if status.breaker else ""
-    where = "no model is asked" if status.offline else "a model is asked"
-    talks = ", ".join(f"{count} {kind}" for kind, count in status.conversations.items())
-    state = f"{'on' if status.enabled else 'off'}, {busy}, {status.waiting} waiting"
-    lines = [
-        f"{npc.key} (#{npc.id}): {state}",
-        f"  answers by     {status.endpoint} ({where}){breaker}",
-        f"  card           {status.card or f'none; card/assign {npc.key} = <card> gives one'}",
-        f"  conversations  {talks or 'none'}",
-        f"  last turn      {_turn_in_words(status.last_turn)}",
-    ]
-    if status.unrecorded:
-        lines.append(f"  not recorded   {status.unrecorded}: the database is away")
-    return lines + [f"  problem        {problem}" for problem in status.problems]
-
-
-def _turn_in_words(last: LastTurn | None) -> str:
-    if last is None:
-        return "none yet"
-    outcome = f": {last.outcome}" if last.outcome else ""
-    return f"{last.number}, {last.state}{outcome}, {day_and_time(last.created_at)}"

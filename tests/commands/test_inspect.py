@@ -18,6 +18,16 @@ BAD_INPUT = {
     "ai/why oren": "Usage",
     "ai/why oren =": "Usage",
     "ai/why nobody = mood": "no NPC called 'nobody'",
+    "ai/history": "Usage",
+    "ai/history oren = 2": "Usage",
+    "ai/history oren/0": "whole number from 1 on",
+    "ai/history oren/-1": "whole number from 1 on",
+    "ai/history oren": "Nothing is recorded",
+    "ai/replay oren": "Usage",
+    "ai/replay oren = x": "whole number from 1 on",
+    "ai/replay oren = 1": "had no turn yet",
+    "ai/cache oren": "had no turn yet",
+    "ai/cache oren = 1": "Usage",
 }
 
 

@@ -1,0 +1,70 @@
+"""`ai/history <npc>`: what is recorded of an NPC, page by page, and nothing that is not."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from evennia.utils.search import search_object
+
+from evennia_ai.commands.setup.listing import day_and_time
+from evennia_ai.commands.strict import CommandError
+from evennia_ai.game.text import plain_name
+from evennia_ai.history.records import Record
+from evennia_ai.prompt.columns import WIDTH, clipped, first_line, visible, wrapped
+from evennia_ai.store.conversations import ConversationRef
+from evennia_ai.store.record_pages import RecordPage, record_page
+
+PAGE_RECORDS: Final = 20
+_ERASED: Final = "(erased on request)"
+
+
+def history_lines(npc: Any, number: int) -> list[str]:
+    """One page of an NPC's records; page 1 is the newest."""
+    page = record_page(npc.ai.ref, number, size=PAGE_RECORDS)
+    if not page.records:
+        raise CommandError(_nothing(npc, number))
+    head = f"What is recorded of {npc.key}, page {number}, the newest record last:"
+    return [*wrapped(head, WIDTH), *_rows(page), *_more(npc, page)]
+
+
+def _nothing(npc: Any, number: int) -> str:
+    if number == 1:
+        return f"Nothing is recorded of {npc.key} yet."
+    return f"There is no page {number}: {npc.key} has fewer records. ai/history {npc.key} is page 1"
+
+
+def _rows(page: RecordPage) -> Iterator[str]:
+    """The records; a line before each change of the conversation says which one it is."""
+    where = 0
+    for record in page.records:
+        if record.conversation != where:
+            where = record.conversation
+            yield clipped(f"-- {in_words(page.conversations[where])}", WIDTH)
+        yield from _row(record)
+
+
+def _row(record: Record) -> Iterator[str]:
+    who = f", {visible(record.name)}" if record.name else ""
+    head = f"#{record.id}  {day_and_time(record.created_at)}  {record.kind}{who}"
+    yield clipped(head, WIDTH)
+    text = _ERASED if record.is_erased else first_line(record.body)
+    if text:
+        yield clipped(f"    {text}", WIDTH)
+
+
+def _more(npc: Any, page: RecordPage) -> Iterator[str]:
+    if page.has_older:
+        yield f"Older records: ai/history {npc.key}/{page.number + 1}"
+
+
+def in_words(conversation: ConversationRef) -> str:
+    """Which conversation it is; what was whispered is marked so."""
+    if conversation.kind == "private":
+        who = _name(conversation.partner_ref)
+        return f"conversation {conversation.id}: WHISPERED, with {who} alone"
+    return f"conversation {conversation.id}: in the room {_name(conversation.place_ref)}"
+
+
+def _name(ref: str) -> str:
+    """What somebody or something is called now, its number where it is gone."""
+    found = search_object(f"#{ref}") if ref.isdecimal() else ()
+    return f"{plain_name(found[0].key)} (#{ref})" if found else f"#{ref}"

@@ -1,0 +1,33 @@
+"""`ai <npc>`: how an NPC is doing, in words."""
+
+from typing import Any
+
+from evennia_ai.commands.setup.listing import day_and_time
+from evennia_ai.game.handler import LastTurn
+
+
+def status_lines(npc: Any) -> list[str]:
+    """How an NPC is doing, one line each."""
+    status = npc.ai.status()
+    busy = "answering now" if status.in_flight else "idle"
+    breaker = f", breaker {status.breaker}" if status.breaker else ""
+    where = "no model is asked" if status.offline else "a model is asked"
+    talks = ", ".join(f"{count} {kind}" for kind, count in status.conversations.items())
+    state = f"{'on' if status.enabled else 'off'}, {busy}, {status.waiting} waiting"
+    lines = [
+        f"{npc.key} (#{npc.id}): {state}",
+        f"  answers by     {status.endpoint} ({where}){breaker}",
+        f"  card           {status.card or f'none; card/assign {npc.key} = <card> gives one'}",
+        f"  conversations  {talks or 'none'}",
+        f"  last turn      {_turn_in_words(status.last_turn)}",
+    ]
+    if status.unrecorded:
+        lines.append(f"  not recorded   {status.unrecorded}: the database is away")
+    return lines + [f"  problem        {problem}" for problem in status.problems]
+
+
+def _turn_in_words(last: LastTurn | None) -> str:
+    if last is None:
+        return "none yet"
+    outcome = f": {last.outcome}" if last.outcome else ""
+    return f"{last.number}, {last.state}{outcome}, {day_and_time(last.created_at)}"

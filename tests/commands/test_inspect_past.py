@@ -1,0 +1,128 @@
+"""`ai/history`, `ai/replay` and `ai/cache`: what was, from records alone."""
+
+import re
+
+import pytest
+from django.db import connection
+
+from evennia_ai import models
+from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.store import components, conversations, lorebooks, turns
+from evennia_ai.store.conversations import conversations_of, records_of
+from evennia_ai.store.snapshots import forget_everything
+from tests.commands.stage import one_line
+
+
+@pytest.fixture
+def talked(stage, mood):
+    """Oren answered Pim three times in the room and once in a whisper."""
+    with stage.model("Aye.", "At dusk.", "So be it.", "I know.") as scripted:
+        for said in ("Oren, are you there?", "Oren, when does the ferry sail?", "Thanks, Oren."):
+            stage.player.at_say(said)
+            stage.waited()
+        stage.player.at_say("The tunnel is open.", receivers=[stage.npc], whisper=True)
+        stage.waited()
+        yield scripted
+
+
+def ids_shown(told: str) -> list[str]:
+    return re.findall(r"^#([0-9]+) ", told, flags=re.MULTILINE)
+
+
+@pytest.mark.req("S2-24")
+def test_history_shows_the_committed_records_and_nothing_else(stage, talked):
+    stored = {
+        record.id: record
+        for known in conversations_of(stage.npc.ai.ref)
+        for record in records_of(known)
+        if record.kind not in ("component_rev", "context_block")
+    }
+    told = stage.builds("ai/history oren")
+    assert sorted(ids_shown(told)) == sorted(stored)
+    for record in stored.values():
+        assert record.body in told
+
+
+def test_history_marks_what_was_whispered(stage, talked):
+    told = stage.builds("ai/history oren")
+    private = told.index("WHISPERED, with Pim")
+    assert told.index("in the room Harbour") < told.index("Thanks, Oren.") < private
+    assert private < told.index("The tunnel is open.")
+
+
+def test_history_shows_the_newest_page_first_and_older_ones_by_number(stage, talked):
+    (room, _) = conversations_of(stage.npc.ai.ref)
+    conversations.append(
+        room,
+        [NewRecord(kind=RecordKind.EVENT, role="system", body=f"No. {n}.") for n in range(30)],
+    )
+    newest = stage.builds("ai/history oren")
+    older = stage.builds("ai/history oren/2")
+    oldest = stage.builds("ai/history oren/3")
+    assert "No. 29." in newest and "No. 10." in newest and "No. 9." not in newest
+    assert "Older records: ai/history Oren/2" in newest
+    assert "No. 9." in older
+    assert "are you there" in oldest and "Older records" not in oldest
+    assert not set(ids_shown(newest)) & set(ids_shown(older))
+    assert "no page 4" in one_line(stage.builds("ai/history oren/4"))
+
+
+def test_history_says_what_was_erased_and_does_not_show_it(stage, talked):
+    models.Record.objects.filter(body="Thanks, Oren.").erase()
+    told = stage.builds("ai/history oren")
+    assert "Thanks, Oren." not in told
+    assert "(erased on request)" in told
+
+
+@pytest.mark.req("S2-12")
+def test_replay_gives_the_bytes_that_were_sent_after_everything_was_edited(stage, talked):
+    sent = talked.requests[1].messages
+    stored = turns.turn(stage.npc.ai.ref, 2)
+    stage.builds("component/off system_prompt")
+    components.update("mood", content="Nothing is as it was.", by="Mara")
+    lorebooks.save_book("new", '{"entries": []}', by="Mara")
+    stage.npc.key = "Orin"
+    forget_everything()
+    told = stage.builds("ai/replay orin = 2")
+    assert "the same bytes as were sent" in told
+    assert stored.manifest.sha256 in told
+    assert "Nothing is as it was." not in told
+    for message in sent:
+        assert message.content.removeprefix("Pim: ").split("\n")[0] in told
+
+
+def test_replay_names_the_record_that_was_tampered_with(stage, talked):
+    (victim,) = models.Record.objects.filter(body="At dusk.")
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TRIGGER evennia_ai_record_no_update")
+        cursor.execute("UPDATE evennia_ai_record SET body = 'At dawn.' WHERE id = %s", [victim.pk])
+    told = " ".join(stage.builds("ai/replay oren = 3").split())
+    assert "It cannot be replayed" in told
+    assert f"record {victim.pk} was changed in the database" in told
+
+
+def test_replay_of_a_turn_that_was_not_says_which_there_are(stage, talked):
+    assert "the newest is 4" in one_line(stage.builds("ai/replay oren = 9"))
+
+
+@pytest.mark.req("S2-02")
+def test_cache_tells_what_each_prompt_shares_with_the_one_before(stage, talked):
+    told = stage.builds("ai/cache oren")
+    rows = [line.split() for line in told.splitlines() if re.match(r" +[0-9]+ +[0-9]+ ", line)]
+    assert [row[0] for row in rows] == ["1", "2", "3", "4"]
+    stored = [turns.turn(stage.npc.ai.ref, number).manifest for number in (1, 2, 3, 4)]
+    assert [int(row[2]) for row in rows] == [manifest.tokens for manifest in stored]
+    assert "the first prompt of its conversation" in told
+    for row, manifest in zip(rows[1:3], stored[1:3], strict=True):
+        assert int(row[3]) == manifest.shared_tokens
+        assert row[4:6] == [str(100 * manifest.shared_tokens // manifest.tokens), "%"]
+    assert f"turn 4 after message {stored[3].breakpoints[0]}" in " ".join(told.split())
+
+
+def test_cache_knows_what_is_shared_although_the_server_was_started_anew(stage, talked):
+    stage.npc.ai._sent.clear()
+    stage.player.at_say("Oren?")
+    stage.waited()
+    last = turns.last_turn(stage.npc.ai.ref)
+    assert last.manifest.shared_tokens is None
+    assert "the server was started anew between" in " ".join(stage.builds("ai/cache oren").split())
