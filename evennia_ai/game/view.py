@@ -226,6 +226,12 @@ def _parsed(stored: tuple[StoredBook, ...]) -> tuple[tuple[Lorebook, ...], tuple
     return tuple(books), tuple(problems)
 
 
+def read_ahead(stored: StoredCard) -> None:
+    """Parse a card and its book, so that the next turn need not; another thread may do it."""
+    _parsed_card(stored)
+    _parsed_character_book(stored)
+
+
 # Parsed once for each revision and shared by all NPCs, with all that is remembered about them.
 @lru_cache(maxsize=MOST_PARSED)
 def _parsed_card(stored: StoredCard) -> Card:

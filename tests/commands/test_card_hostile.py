@@ -1,10 +1,12 @@
 """Cards that want to take over: what they are told to be, and what is left of them in a prompt."""
 
 import time
+from unittest.mock import patch
 
 import pytest
 from evennia.utils.ansi import parse_ansi
 
+from evennia_ai.cards import reading
 from tests.commands.card_files import an_entry, as_json, hostile, oren
 from tests.commands.stage import on_screen
 
@@ -67,9 +69,15 @@ def test_with_a_grant_it_may_what_was_granted_and_nothing_else(stage, vex):
     assert "EVIL-DEEP" not in told
 
 
+def test_a_huge_book_is_read_before_a_turn_needs_it(stage, vex):
+    stage.builds("card/import vex", "card/approve Vex = roles", "card/assign oren = Vex")
+    with patch.object(reading, "parse_json", side_effect=AssertionError("read in a turn")):
+        assert evil_messages(stage.npc.ai.preview("Oren, the ferry?", stage.player))
+
+
 def test_a_pattern_without_end_holds_nobody_up(stage, vex):
     stage.builds("card/import vex", "card/approve Vex", "card/assign oren = Vex")
-    stage.npc.ai.preview("Oren, the ferry?", stage.player)  # reads the card once
+    stage.npc.ai.preview("Oren, the ferry?", stage.player)  # compiles the book's keys
     began = time.perf_counter()
     stage.npc.ai.preview("Oren, " + "a" * 40 + "!", stage.player)
     assert time.perf_counter() - began < 1

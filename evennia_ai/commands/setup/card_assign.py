@@ -32,6 +32,7 @@ class CardAssign(CardWork):
         yield self._read(get_card(name))
         before = card_assignments.assignment_of(npc.ai.ref)
         card = card_assignments.assign(npc.ai.ref, name, by=self.typed_by)
+        self.read_ahead(card)
         instead = f", no longer {before.card}" if before and before.card != name else ""
         self.say(
             f"{npc.key} plays the card {card.name} (revision {card.revision},"

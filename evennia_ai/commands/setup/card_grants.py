@@ -37,6 +37,7 @@ class CardGrants(CardWork):
             self.say(f"Card {card.name} has that already; nothing was changed.")
             return
         after = store.grant(card.name, wanted, by=self.typed_by)
+        self.read_ahead(after)
         self.show("\n".join(_changed(after, "may now", new)))
 
     def revoke(self) -> None:
@@ -51,6 +52,7 @@ class CardGrants(CardWork):
             )
             return
         after = store.revoke(card.name, gone, by=self.typed_by)
+        self.read_ahead(after)
         self.show("\n".join(_changed(after, "may no longer", gone)))
 
     def _tell_grants(self, card: StoredCard) -> Steps:

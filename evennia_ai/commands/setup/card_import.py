@@ -89,6 +89,7 @@ class CardImports(CardWork):
         old = store.card_or_none(change.name)
         others = [one for one in log.waiting(change.name) if one.number != change.number]
         card = store.approve(change.name, change.number, grants=grants, by=self.typed_by)
+        self.read_ahead(card)
         self.show("\n".join(shown.approved(card, old, change, others)))
 
     def reject(self) -> None:

@@ -6,7 +6,8 @@ from typing import Final
 from evennia_ai.commands.naming import whole_number
 from evennia_ai.commands.setup import card_shown as shown
 from evennia_ai.commands.setup.card_named import card_named, import_in_words, known_name, plain_name
-from evennia_ai.commands.strict import CommandError, StrictCommand
+from evennia_ai.commands.setup.card_work import CardWork
+from evennia_ai.commands.strict import CommandError
 from evennia_ai.prompt.columns import WIDTH, clipped
 from evennia_ai.store import card_revisions as log
 from evennia_ai.store import cards as store
@@ -16,7 +17,7 @@ from evennia_ai.store.errors import NotStoredError
 MOST_SHOWN: Final = 50
 
 
-class CardRevisions(StrictCommand):
+class CardRevisions(CardWork):
     """Looking at revisions and going back to them."""
 
     def revisions(self) -> None:
@@ -41,6 +42,7 @@ class CardRevisions(StrictCommand):
             self.say(f"Card {name} is so already; nothing was changed.")
             return
         back = store.revert(name, number, by=self.typed_by)
+        self.read_ahead(back)
         was = f"before it was revision {card.revision}" if card else "before it was not in force"
         self.say(
             f"Card {name} is what it was at revision {number}, {shown.may_in_words(back.grants)};"

@@ -18,7 +18,9 @@ from twisted.python.failure import Failure
 from evennia_ai.cards.progress import Progress
 from evennia_ai.commands.strict import CommandError, StrictCommand
 from evennia_ai.game.runtime import runtime
-from evennia_ai.prompt.errors import EvenniaAIError
+from evennia_ai.game.view import read_ahead
+from evennia_ai.prompt.errors import EvenniaAIError, FormatError
+from evennia_ai.store.cards import StoredCard
 
 T = TypeVar("T")
 Steps = Generator[Deferred[Any], Any, None]
@@ -61,6 +63,11 @@ class CardWork(StrictCommand):
 
         done: Deferred[T] = _one_file.run(in_thread, work, stage.reached)
         return done.addBoth(ended)
+
+    def read_ahead(self, card: StoredCard) -> None:
+        """Have a card that changed parsed beside the game, before an NPC needs it."""
+        done = _one_file.run(in_thread, read_ahead, card)
+        done.addErrback(lambda failure: failure.trap(FormatError))  # its turns tell of it
 
     def _telling(self, doing: str, stage: "Stage") -> LoopingCall:
         """Tells how far the work is, until it is stopped or the builder has left."""
