@@ -95,6 +95,11 @@ class NoteAdmin(ReadOnlyAdmin):
     list_display = ("npc_ref", "position", "depth", "role", "every", "revision", "changed_by")
 
 
+@admin.register(models.NoteRevision)
+class NoteRevisionAdmin(ReadOnlyAdmin):
+    list_display = ("npc_ref", "position", "number", "action", "changed_by")
+
+
 @admin.register(models.Conversation)
 class ConversationAdmin(ReadOnlyAdmin):
     list_display = ("npc_ref", "kind", "partner_ref", "place_ref", "origin")

@@ -240,6 +240,31 @@ class Note(models.Model):
         return f"{self.npc_ref} note {self.position}"
 
 
+class NoteRevision(models.Model):
+    """One change of an author's note; stays when the note is removed.
+
+    `value` is JSON, what the note says since, "" for a removal.
+    """
+
+    npc_ref = models.CharField(max_length=_REF)
+    position = models.PositiveIntegerField(default=0)
+    number = models.PositiveIntegerField()
+    action = models.CharField(max_length=_KINDS)
+    changed_by = models.CharField(max_length=_NAME)
+    changed_at = models.FloatField()
+    value = models.TextField(default="", blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["npc_ref", "position", "number"], name="evennia_ai_note_number"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.npc_ref} note {self.position}: {self.number} {self.action}"
+
+
 class Conversation(models.Model):
     """What one NPC lives through in a room, or in private with one partner."""
 

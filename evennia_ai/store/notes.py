@@ -11,10 +11,14 @@ from evennia_ai.prompt.components import MAX_CONTENT, MAX_DEPTH, is_plain_int
 from evennia_ai.prompt.errors import ComponentValueError
 from evennia_ai.prompt.messages import ROLES, Role
 from evennia_ai.prompt.template import compile_template
+from evennia_ai.store.errors import NotStoredError
+from evennia_ai.store.note_revisions import Action, note_change, record_note_revision
 from evennia_ai.store.snapshots import Snapshots
 from evennia_ai.store.state import NOTES, changing
 
 MAX_POSITION: Final = 99
+# What a revision has columns of its own for.
+_KEPT_APART: Final = ("position", "revision")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +62,9 @@ def set_note(
         if position in kept and note == old:
             return old
         compile_template(note.content, trust="builder")
-        note = replace(note, revision=old.revision + 1)
+        action: Action = "updated" if position in kept else "created"
+        number = record_note_revision(npc_ref, position, action=action, value=_said(note), by=by)
+        note = replace(note, revision=number)
         columns = {f.name: getattr(note, f.name) for f in fields(note)}
         models.Note.objects.update_or_create(
             npc_ref=npc_ref, position=position, defaults={**columns, "changed_by": by}
@@ -70,6 +76,8 @@ def set_note(
 def clear_notes(npc_ref: str, *, by: str) -> int:
     """Remove all notes of an NPC; how many there were."""
     with changing(NOTES, f"clearing the notes of NPC {npc_ref} for {by}"):
+        for note in _load(npc_ref):
+            record_note_revision(npc_ref, note.position, action="removed", value=None, by=by)
         removed, _ = models.Note.objects.filter(npc_ref=npc_ref).delete()
         _notes.written(npc_ref)
     return removed
@@ -78,6 +86,23 @@ def clear_notes(npc_ref: str, *, by: str) -> int:
 def notes_for(npc_ref: str) -> tuple[StoredNote, ...]:
     """The notes of an NPC in their order; the same object until one is changed."""
     return _notes.read(npc_ref)
+
+
+def note_then(npc_ref: str, position: int, number: int) -> StoredNote:
+    """A note as its revision of this number left it.
+
+    NotStoredError: there is no such number, or it is the one that removed the note.
+    """
+    value = note_change(npc_ref, position, number).value
+    if value is None:
+        raise NotStoredError("note in revision", f"{position} {number}: it removed it")
+    return StoredNote(position=position, revision=number, **value)
+
+
+def _said(note: StoredNote) -> dict[str, Any]:
+    """What a revision keeps of a note."""
+    kept = {f.name: getattr(note, f.name) for f in fields(note)}
+    return {name: value for name, value in kept.items() if name not in _KEPT_APART}
 
 
 def _whole(high: int) -> Callable[[Any], bool]:

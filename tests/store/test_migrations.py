@@ -15,9 +15,12 @@ from evennia_ai.prompt.components import STATIC_COMPONENTS
 from evennia_ai.prompt.grants import ALL_GRANTS
 from evennia_ai.store.card_revisions import from_text
 from evennia_ai.store.conversations import append, conversation
+from evennia_ai.store.note_revisions import note_change
+from evennia_ai.store.notes import StoredNote, note_then
 
 static_components = import_module("evennia_ai.migrations.0003_static_components")
 card_revisions = import_module("evennia_ai.migrations.0006_card_revisions")
+note_revisions = import_module("evennia_ai.migrations.0008_note_revisions")
 
 
 def test_models_and_migrations_agree():
@@ -64,6 +67,15 @@ def test_a_card_from_before_grants_keeps_its_file_and_all_it_could_do():
     assert (row.name, row.number, row.action, row.changed_by) == ("oren", 3, "approved", "Mira")
     assert (row.file, from_text(row.grants)) == (card.file, ALL_GRANTS)
     assert from_text(card.grants) == ALL_GRANTS
+
+
+def test_a_note_from_before_revisions_can_be_read_back():
+    models.Note.objects.create(npc_ref="12", content="Be brief.", revision=4, changed_by="Mira")
+
+    note_revisions.record_notes(apps, None)
+
+    assert note_then("12", 0, 4) == StoredNote(content="Be brief.", revision=4)
+    assert note_change("12", 0, 4).changed_by == "Mira"
 
 
 class _OldApps:

@@ -4,6 +4,8 @@ import pytest
 
 from evennia_ai.prompt.errors import ComponentValueError, TemplateError
 from evennia_ai.store import notes
+from evennia_ai.store.errors import NotStoredError
+from evennia_ai.store.note_revisions import note_change
 from evennia_ai.store.notes import StoredNote
 from evennia_ai.store.snapshots import forget_everything
 
@@ -88,3 +90,25 @@ def test_a_warm_read_makes_no_query(no_queries):
 
     with no_queries():
         assert (notes.notes_for("12"), notes.notes_for("13")) == warm
+
+
+def test_every_change_of_a_note_can_be_read_back():
+    notes.set_note("12", by="Mara", content="Be brief.")
+    notes.set_note("12", by="Tam", content="Be kind.", depth=2)
+
+    assert notes.note_then("12", 0, 1) == StoredNote(content="Be brief.", revision=1)
+    assert notes.note_then("12", 0, 2) == StoredNote(content="Be kind.", depth=2, revision=2)
+    assert note_change("12", 0, 2).changed_by == "Tam"
+
+
+def test_a_note_that_was_cleared_goes_on_with_new_numbers():
+    notes.set_note("12", by="Mara", content="Be brief.")
+    notes.clear_notes("12", by="Mara")
+    note = notes.set_note("12", by="Mara", content="Be kind.")
+
+    assert note.revision == 3
+    assert notes.note_then("12", 0, 1).content == "Be brief."
+    with pytest.raises(NotStoredError, match="it removed it"):
+        notes.note_then("12", 0, 2)
+    with pytest.raises(NotStoredError, match="with number 4"):
+        notes.note_then("12", 0, 4)
