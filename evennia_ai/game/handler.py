@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from django.db import DatabaseError
 from evennia.utils import logger
 
 from evennia_ai.compose import Composition, compose_with_lore
@@ -15,6 +16,7 @@ from evennia_ai.game.facts import standing_facts
 from evennia_ai.game.gather import Heard, Talk
 from evennia_ai.game.perception import bystanders, heard_text, perceived, rank_of
 from evennia_ai.game.recording import recorded
+from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.text import plain_name
 from evennia_ai.game.turn import Turn
@@ -159,7 +161,7 @@ class AIHandler:
         while self._unrecorded:
             try:
                 heard = self._recorded(self._unrecorded[0])
-            except StoreError as error:
+            except DATABASE_ERRORS as error:
                 logger.log_err(f"evennia_ai: NPC {self.ref}: not recorded, kept: {error}")
                 self._record_later()
                 return
@@ -195,7 +197,11 @@ class AIHandler:
             self._retry = clock.callLater(RECORD_RETRY_SECONDS, self._record_all)
 
     def _consider(self, heard: Heard) -> None:
-        if not self._is_meant(heard.event):
+        try:
+            if not self._is_meant(heard.event):
+                return
+        except DatabaseError as error:
+            logger.log_err(f"evennia_ai: NPC {self.ref}: recorded, not answered: {error}")
             return
         self._engage(heard.event)
         turn = Turn(self, heard)

@@ -4,6 +4,8 @@ The app adds this module to Evennia's `AT_SERVER_STARTSTOP_MODULE` (`evennia_ai.
 game needs no line for it; Evennia calls the functions here.
 """
 
+import time
+from functools import partial
 from typing import Final
 
 from evennia.utils import logger
@@ -11,6 +13,7 @@ from twisted.internet.task import LoopingCall
 from twisted.python.failure import Failure
 
 from evennia_ai.game import runtime as running
+from evennia_ai.game.retrying import until_written
 from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.store import turns
 from evennia_ai.store.errors import StoreError
@@ -27,13 +30,8 @@ def at_server_start() -> None:
     except EvenniaAIError as error:
         logger.log_err(f"evennia_ai: no NPC can answer: {error}")
         return
-    try:
-        closed = turns.close_interrupted()
-    except StoreError as error:
-        logger.log_err(f"evennia_ai: interrupted turns were not closed: {error}")
-    else:
-        if closed:
-            logger.log_warn(f"evennia_ai: {closed} interrupted turns were closed")
+    closing = partial(_close_interrupted, begun_before=time.time())
+    until_written(closing, "interrupted turns are not closed", clock=live.clock)
     logger.log_msg(f"evennia_ai: NPCs speak through: {live.access.name}")
     live.access.prepare().addErrback(_log_unprepared)
     _stop_refreshing()
@@ -49,6 +47,13 @@ def at_server_stop() -> None:
     live = running.install(None)
     if live is not None:
         live.close()
+
+
+def _close_interrupted(*, begun_before: float) -> None:
+    """Close the turns that an earlier process left open, those of this one never."""
+    closed = turns.close_interrupted(begun_before=begun_before)
+    if closed:
+        logger.log_warn(f"evennia_ai: {closed} interrupted turns were closed")
 
 
 def _refresh() -> None:

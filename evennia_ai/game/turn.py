@@ -6,7 +6,7 @@ nothing. A failure ends the turn: it is committed, logged, and covered by the NP
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, Protocol
 
 from evennia.utils import logger
@@ -19,6 +19,7 @@ from evennia_ai.game.gather import Heard
 from evennia_ai.game.output import pose, speak, whisper
 from evennia_ai.game.perception import bystanders
 from evennia_ai.game.recorded_inputs import recorded_inputs
+from evennia_ai.game.retrying import DATABASE_ERRORS, until_written
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.speech import speech
 from evennia_ai.game.text import plain_name
@@ -35,13 +36,14 @@ from evennia_ai.llm.chat import (
     sent_sha256,
 )
 from evennia_ai.llm.errors import ModelRubbish
+from evennia_ai.llm.resilience import Clock
 from evennia_ai.llm.roles import adapt
 from evennia_ai.prompt.errors import BudgetError
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.store import conversations, turns
 from evennia_ai.store.conversations import ConversationRef
-from evennia_ai.store.errors import StoreError
+from evennia_ai.store.errors import HistoryConflictError, StoreError
 from evennia_ai.store.turns import StoredTurn
 
 RETRY_SECONDS: Final = 5.0
@@ -92,24 +94,24 @@ class Turn:
     def run(self) -> "Deferred[None] | None":
         """Take the turn; a Deferred that fires when it has ended, None where it ended at once."""
         self._mind.started(self)
-        if self._is_stale():
-            return None
-        self.greet()
         try:
+            if self._is_stale():
+                return None
+            self.greet()
             stored, request = self._begun()
         except BudgetError as error:
             self._log(f"the prompt does not fit: {error}")
             self._unanswered()
             return None
-        except StoreError as error:
+        except DATABASE_ERRORS as error:
             self._again(error)
             return None
         return self._asked(stored, request)
 
     def greet(self) -> None:
         """Say the greeting that the event was recorded with, once."""
-        greeting, self._greeting = self._greeting, ""
-        if greeting and not self._is_stale():
+        if self._greeting and not self._is_stale():
+            greeting, self._greeting = self._greeting, ""
             self._say(greeting)
 
     def _begun(self) -> tuple[StoredTurn, ChatRequest]:
@@ -149,7 +151,7 @@ class Turn:
         answered: Deferred[None] = asked.addCallbacks(
             self._answered, self._failed, callbackArgs=(stored,), errbackArgs=(stored,)
         )
-        return answered.addErrback(self._unwritten)
+        return answered.addErrback(self._unwritten, stored, runtime().clock)
 
     def _request(self, composed: Composition, messages: Sequence[Message]) -> ChatRequest:
         live = runtime()
@@ -181,7 +183,7 @@ class Turn:
         if stale:
             turns.fail(stored, f"dropped: {stale}")
             return
-        turns.finish(stored, [_said(text)])
+        self._end(lambda: turns.finish(stored, [_said(text)]))
         self._mind.answered(self)
         self._say(text)
 
@@ -194,13 +196,24 @@ class Turn:
             return
         self._log(f"turn {stored.number}: {why}")
         line = self._mind.fallback_line
-        turns.fail(stored, why, new=[_said(line, fallback=True)])
+        self._end(lambda: turns.fail(stored, why, new=[_said(line, fallback=True)]))
         self._say(line)
 
-    def _unwritten(self, failure: Failure) -> None:
+    def _end(self, end: Callable[[], object]) -> None:
+        """Commit the end, after what another process may have written while the model thought."""
+        try:
+            end()
+        except HistoryConflictError as error:
+            self._log(f"the end of a turn is written again: {error}")
+            end()
+
+    def _unwritten(self, failure: Failure, stored: StoredTurn, clock: Clock) -> None:
         """The end of the turn could not be committed: what is not in the history is not said."""
-        failure.trap(StoreError)
-        self._log(f"the end of a turn was not written, nothing is said: {failure.value}")
+        failure.trap(*DATABASE_ERRORS)
+        why = f"the end of the turn was not written, nothing is said: {failure.value}"
+        self._log(f"turn {stored.number}: {why}")
+        doing = f"NPC {self._npc_ref}: turn {stored.number} is not closed"
+        until_written(lambda: turns.fail(stored, why), doing, clock=clock)
 
     def _unanswered(self) -> None:
         """Say the fallback line where there is no turn to end."""
@@ -212,7 +225,7 @@ class Turn:
             return
         self._say(line)
 
-    def _again(self, error: StoreError) -> None:
+    def _again(self, error: Exception) -> None:
         """Try later: the event is committed, the model was not asked."""
         self._tries += 1
         if self._tries >= MOST_TRIES:

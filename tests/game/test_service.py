@@ -7,6 +7,7 @@ from evennia_ai.apps import SERVICE
 from evennia_ai.game import service
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.store import turns
+from evennia_ai.store.errors import StoreError
 from tests.game.test_turn import Pending
 
 
@@ -31,6 +32,26 @@ def test_the_start_closes_turns_a_dead_process_left_open(stage):
     stage.running.install(None)
     service.at_server_start()
     assert turns.last_turn(stage.npc.ai.ref).state == "interrupted"
+    service.at_server_stop()
+
+
+def test_turns_that_cannot_be_closed_at_the_start_are_closed_when_the_database_is_back(
+    stage, logged, monkeypatch
+):
+    def refuse(**_):
+        raise StoreError("the database is locked")
+
+    stage.install(Pending())
+    stage.says(stage.anna, "Oren?")
+    stage.talks_with("Aye.")
+    with monkeypatch.context() as patch:
+        patch.setattr(turns, "close_interrupted", refuse)
+        service.at_server_start()
+    stage.install(Pending())
+    stage.says(stage.anna, "Oren, again?")
+    stage.passes(5)
+    ref = stage.npc.ai.ref
+    assert [turns.turn(ref, number).state for number in (1, 2)] == ["interrupted", "open"]
     service.at_server_stop()
 
 

@@ -3,8 +3,9 @@
 import pytest
 
 from evennia_ai.llm.chat import sent_sha256
+from evennia_ai.llm.errors import ModelUnavailable
 from evennia_ai.store import conversations, turns
-from evennia_ai.store.errors import StoreError
+from evennia_ai.store.errors import HistoryConflictError, StoreError
 
 
 @pytest.mark.req("S2-01")
@@ -133,6 +134,46 @@ def test_a_reply_that_cannot_be_committed_is_not_said(stage, logged, monkeypatch
     stage.says(stage.anna, "Oren?")
     assert stage.screen_of(stage.ben) == ['Anna says, "Oren?"']
     assert "nothing is said" in logged[-1]
+
+
+def test_a_turn_whose_end_was_not_written_is_closed_when_the_database_is_back(
+    stage, logged, monkeypatch
+):
+    def refuse(*args, **kwargs):
+        raise StoreError("the disk is full")
+
+    stage.talks_with("Aye.")
+    with monkeypatch.context() as patch:
+        patch.setattr(turns, "finish", refuse)
+        patch.setattr(turns, "fail", refuse)
+        stage.says(stage.anna, "Oren?")
+        stage.passes(12)
+        assert turns.last_turn(stage.npc.ai.ref).state == "open"
+    stage.passes(5)
+    assert turns.last_turn(stage.npc.ai.ref).state == "failed"
+    assert stage.records()[-1][0] == "run_end"
+    assert "was not written, nothing is said: the disk is full" in stage.records()[-1][2]
+    assert stage.clock.getDelayedCalls() == []
+
+
+@pytest.mark.parametrize("end", ["finish", "fail"])
+def test_what_another_process_wrote_meanwhile_does_not_silence_the_npc(
+    stage, logged, monkeypatch, end
+):
+    write = getattr(turns, end)
+    refused = [HistoryConflictError("the conversation")]
+
+    def conflicting(*args, **kwargs):
+        if refused:
+            raise refused.pop()
+        return write(*args, **kwargs)
+
+    stage.talks_with("Aye." if end == "finish" else ModelUnavailable("stub", "is away"))
+    monkeypatch.setattr(turns, end, conflicting)
+    stage.says(stage.anna, "Oren?")
+    assert stage.screen_of(stage.ben)[-1].startswith("Oren says")
+    assert sum("somebody else wrote" in line for line in logged) == 1
+    assert turns.last_turn(stage.npc.ai.ref).state in ("done", "failed")
 
 
 @pytest.mark.req("S2-32")
