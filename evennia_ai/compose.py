@@ -155,8 +155,12 @@ def compose_with_lore(inputs: Inputs) -> Composition:
     messages = place(fitted.pieces, history, first=fitted.first, fixed=stands, slots=slots)
     prompt = Prompt(
         messages=messages if rules.blocks == "latest" else with_staying_facts(messages),
+        components=inputs.components,
+        values=values,
+        dice=rules.dice,
         limit_tokens=rules.budget.limit_tokens,
         layout=rules.layout,
+        blocks=rules.blocks,
         counter=rules.counter,
         history=history,
         fitted=fitted,

@@ -94,7 +94,7 @@ def _knows(report: Report, item: str, names: Mapping[str, str]) -> bool:
 
 
 def _report(turns: Sequence[ComposedTurn], index: int) -> Report:
-    older = turns[index - 1].made.prompt.messages if index else None
+    older = turns[index - 1].made.prompt.sent if index else None
     return report_of(turns[index].made.prompt, older=older)
 
 

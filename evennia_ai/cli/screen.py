@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evennia_ai.prompt.columns import first_line, visible
-from evennia_ai.prompt.report import Report, ReportMessage, fates, shares
+from evennia_ai.prompt.report import Report, ReportMessage, broken_words, fates, shares
 from evennia_ai.prompt.trace import Verdict
 
 STYLES: Final[Mapping[str, str]] = {
@@ -56,8 +56,8 @@ def _account(report: Report, *, cells: int) -> Iterable[Text]:
     spots = ", ".join(str(spot) for spot in report.breakpoints) or "nowhere"
     yield Text(f"cache breakpoints after {spots}; {report.stable_tokens} tokens up to the last one")
     if report.shared_tokens is not None:
-        broken = f", broken first by {visible(report.broken_by)}" if report.broken_by else ""
-        yield Text(f"{report.shared_tokens} tokens shared with the prompt before{broken}")
+        shared = f"{report.shared_tokens} tokens shared with the prompt before"
+        yield Text(f"{shared}; {broken_words(report)}")
     yield Text(f"sha256 {report.sha256}", style="dim")
 
 

@@ -7,6 +7,8 @@ breakpoints are used, as many as providers take, never on a message that moves a
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from evennia_ai.prompt.breaks import Reason, Sent, first_break
+from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import TokenCounter
 
@@ -16,24 +18,31 @@ class CacheAccount:
     """What two prompts of one conversation share.
 
     `broken_by` is the origin of the first piece that differs, None where the older prompt is
-    wholly a prefix of the newer one.
+    wholly a prefix of the newer one; `reason` is why, None where that is not known.
     """
 
     shared_messages: int
     shared_tokens: int
     broken_by: str | None
+    reason: Reason | None = None
 
 
-def breakpoints(messages: Sequence[Message], *, anchored: Collection[str] = ()) -> tuple[int, ...]:
+def breakpoints(
+    messages: Sequence[Message],
+    *,
+    anchored: Collection[str] = (),
+    behind: Collection[str] = (),
+) -> tuple[int, ...]:
     """Indexes of messages after which a provider may cache, in order.
 
     The end of what stands before the history; the message before the first anchored note, for the
     day it moves; the message before the deepest injection that floats, because that moves with
     every turn, or else the last history message, and the newest text that stays right after it.
-    `anchored` are the origins of notes that do not float.
+    `anchored` are the origins of notes that do not float, `behind` those of what stands at an ID
+    behind the history.
     """
     history = [i for i, message in enumerate(messages) if message.block == "history"]
-    head = history[0] if history else _end_of_head(messages)
+    head = history[0] if history else _end_of_head(messages, behind)
     fixed = [i for i in history if _is_of(messages[i], anchored)] if anchored else []
     spots = [head - 1]
     moving = next((i for i in history if i not in fixed and _floats(messages[i])), None)
@@ -49,26 +58,31 @@ def breakpoints(messages: Sequence[Message], *, anchored: Collection[str] = ()) 
 
 
 def account(
-    older: Sequence[Message], newer: Sequence[Message], *, counter: TokenCounter
+    older: Sent | Sequence[Message],
+    newer: Sent,
+    *,
+    counter: TokenCounter,
+    components: ComponentSet,
 ) -> CacheAccount:
-    """How much of the older prompt's prefix the newer one still has."""
+    """How much of the older prompt's prefix the newer one still has, and what broke it.
+
+    Of bare messages nobody can tell why they differ.
+    """
+    sent = older if isinstance(older, Sent) else Sent(messages=older)
     shared = 0
     tokens = 0
-    for before, now in zip(older, newer, strict=False):
+    for before, now in zip(sent.messages, newer.messages, strict=False):
         if before is not now and before.wire() != now.wire():
             break
         shared += 1
         tokens += now.tokens(counter)
+    found = first_break(sent, newer, at=shared, components=components)
     return CacheAccount(
         shared_messages=shared,
         shared_tokens=tokens,
-        broken_by=None if shared == len(older) else _first_difference(older, newer, shared),
+        broken_by=found.origin,
+        reason=found.reason if sent is older or found.reason == "append" else None,
     )
-
-
-def _first_difference(older: Sequence[Message], newer: Sequence[Message], at: int) -> str:
-    message = newer[at] if at < len(newer) else older[at]
-    return message.parts[0].origin if message.parts else message.block
 
 
 def _is_of(message: Message, origins: Collection[str]) -> bool:
@@ -86,6 +100,9 @@ def _last_staying(messages: Sequence[Message], at: int) -> int:
     return at
 
 
-def _end_of_head(messages: Sequence[Message]) -> int:
-    """Index of the first message that is not at its ID, where there is no history."""
-    return next((i for i, m in enumerate(messages) if m.block != "ordered"), len(messages))
+def _end_of_head(messages: Sequence[Message], behind: Collection[str]) -> int:
+    """Index of the first message that would stand behind a history, where there is none."""
+    for index, message in enumerate(messages):
+        if message.block != "ordered" or message.parts[0].origin in behind:
+            return index
+    return len(messages)

@@ -5,7 +5,6 @@ injection, and clamped to it: nothing injected can stand anywhere else. Pieces a
 and the list is built once; splicing into a growing list puts clamped and equal depths wrong.
 """
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -23,6 +22,8 @@ _id_and_key = itemgetter(0, 1)
 Stand = tuple[int, str, Message]
 # Where pieces stand that do not go by their depth: before the message of an absolute index.
 Slots = Mapping[str, int]
+# Sorts what stays behind every depth but 0.
+_STAYING: Final = 0.5
 NO_SLOTS: Final[Slots] = MappingProxyType({})
 
 
@@ -66,8 +67,9 @@ def interleaved(
 ) -> list[Message]:
     """The kept history with each injected piece at its slot.
 
-    Inside a slot: what stays goes first, for it is the history of later prompts; then deeper first,
-    then lower order, then registry ID, then key (requirement S3-17).
+    Inside a slot: deeper first, then lower order, then registry ID, then key (requirement S3-17).
+    What stays at the end goes before the depth 0, and what keeps its place goes before that: so
+    they stand in later prompts, where they have the history's indexes.
     """
     stop = history.stop
     slotted = []
@@ -78,7 +80,9 @@ def interleaved(
         if claim.from_oldest:
             depth = stop - slot
         elif piece.message.stays:
-            depth = math.inf
+            depth = _STAYING
+        elif claim.origin in slots:
+            depth = max(depth, 1)
         slotted.append((slot, -depth, piece.rank, index, piece))
     slotted.sort()  # no two share an index: pieces themselves are never compared
     kept = history.between(first, stop)

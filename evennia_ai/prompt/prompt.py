@@ -6,14 +6,17 @@ from hashlib import sha256
 
 from evennia_ai.prompt.anchoring import Anchors
 from evennia_ai.prompt.breakpoints import CacheAccount, account, breakpoints
+from evennia_ai.prompt.breaks import Sent
 from evennia_ai.prompt.budget import Fitted
-from evennia_ai.prompt.expansion import Layout
+from evennia_ai.prompt.components import HISTORY_ID
+from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.expansion import ComponentSet, Layout
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.hot import hot_value
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.pieces import Piece
 from evennia_ai.prompt.placement import slot_of
-from evennia_ai.prompt.staying import Standing
+from evennia_ai.prompt.staying import BlocksMode, Standing
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import LoreVerdicts, Verdict
 
@@ -24,14 +27,19 @@ class Prompt:
 
     `history` is the one given, `fitted` what of everything was kept, `fixed` the event's and the
     tools' tokens, `lore` what the activation tells, `earlier` the other verdicts of the stages
-    before the budget. `anchors` are for the next turn to give back, `standing` is what the history
+    before the budget. `components`, `values`, `dice` and `blocks` are what it was made with.
+    `anchors` are for the next turn to give back, `standing` is what the history
     said already. Hash, verdicts and accounts are worked out when they are asked for: they are
     functions of what is here.
     """
 
     messages: tuple[Message, ...]
+    components: ComponentSet
+    values: Mapping[str, str]
+    dice: Dice
     limit_tokens: int
     layout: Layout
+    blocks: BlocksMode
     counter: TokenCounter
     history: History
     fitted: Fitted
@@ -94,7 +102,7 @@ class Prompt:
     @property
     def breakpoints(self) -> tuple[int, ...]:
         """Indexes of the messages after which a provider may cache."""
-        return breakpoints(self.messages, anchored=self.anchors)
+        return breakpoints(self.messages, anchored=self.anchors, behind=self._behind())
 
     @property
     def stable_tokens(self) -> int:
@@ -103,9 +111,32 @@ class Prompt:
         stable = self.messages[: spots[-1] + 1] if spots else ()
         return sum(message.tokens(self.counter) for message in stable)
 
-    def account(self, older: Sequence[Message]) -> CacheAccount:
-        """What this prompt still shares with the messages of an older one."""
-        return account(older, self.messages, counter=self.counter)
+    @property
+    def sent(self) -> Sent:
+        """What is to be remembered of this prompt for the account of the next one."""
+        return Sent(
+            messages=self.messages,
+            cut=self.cut,
+            segment=self.history.segment,
+            anchors=self.anchors,
+            settings=(self.layout, self.blocks, self.limit_tokens, self.counter.name),
+            values=self.values,
+            dice=self.dice,
+            tight=self.fitted.judged is not None,
+        )
+
+    def account(self, older: Sent | Sequence[Message]) -> CacheAccount:
+        """What this prompt still shares with an older one, and why no more where that is known."""
+        return account(older, self.sent, counter=self.counter, components=self.components)
+
+    def _behind(self) -> frozenset[str]:
+        """The origins of what stands at an ID behind the history."""
+        claims = (piece.claim for piece in self.pieces if piece.claim.depth is None)
+        return frozenset(
+            claim.origin
+            for claim in claims
+            if (claim.joint.id if claim.joint else claim.id) > HISTORY_ID
+        )
 
     def _places(self) -> Iterator[Verdict]:
         for piece in self.pieces:

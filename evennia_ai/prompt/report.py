@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from itertools import groupby
 from typing import Any, Final
 
+from evennia_ai.prompt.breaks import MEANINGS, Reason, Sent
 from evennia_ai.prompt.columns import (
     WIDTH,
     clipped,
@@ -64,7 +65,8 @@ class Report:
     """The account of one prompt.
 
     `shared_tokens` is the start it has in common with the conversation's prompt before, None where
-    there was none; `broken_by` the origin that ended it, None where nothing did.
+    there was none; `broken_by` the origin that ended it, None where nothing did, and
+    `break_reason` one of `breaks.REASONS`, None where it is not known.
     """
 
     messages: tuple[ReportMessage, ...]
@@ -79,6 +81,7 @@ class Report:
     counter: str
     shared_tokens: int | None = None
     broken_by: str | None = None
+    break_reason: Reason | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for JSON; `Report.from_json` reads them back."""
@@ -119,8 +122,8 @@ class Share:
         return KINDS.get(self.kind, _OTHER)[1]
 
 
-def report_of(prompt: Prompt, *, older: Sequence[Message] | None = None) -> Report:
-    """The account of `prompt`; `older` are the messages of the conversation's prompt before."""
+def report_of(prompt: Prompt, *, older: Sent | Sequence[Message] | None = None) -> Report:
+    """The account of `prompt`; `older` is the conversation's prompt before."""
     account = prompt.account(older) if older is not None else None
     return Report(
         messages=tuple(
@@ -137,6 +140,7 @@ def report_of(prompt: Prompt, *, older: Sequence[Message] | None = None) -> Repo
         counter=prompt.counter.name,
         shared_tokens=account.shared_tokens if account else None,
         broken_by=account.broken_by if account else None,
+        break_reason=account.reason if account else None,
     )
 
 
@@ -275,12 +279,18 @@ def _cache(report: Report, width: int) -> Iterator[str]:
     where = f"breakpoints after message {after}" if after else "no breakpoints"
     yield from indented(f"{where}; {report.stable_tokens} tokens up to the last one", width)
     if report.shared_tokens is not None:
-        broken = report.broken_by
-        why = f"broken first by {broken}" if broken else "the whole prompt before is a prefix"
-        yield from indented(
-            f"{report.shared_tokens} tokens shared with the prompt before; {why}", width
-        )
+        shared = f"{report.shared_tokens} tokens shared with the prompt before"
+        yield from indented(f"{shared}; {broken_words(report)}", width)
     yield from indented(f"sha256 {report.sha256}", width)
+
+
+def broken_words(report: Report) -> str:
+    """What broke the prefix of the prompt before, and why, where that is known."""
+    if report.broken_by is None:
+        return MEANINGS["append"]
+    by = f"broken first by {visible(report.broken_by)}"
+    reason = report.break_reason
+    return by if reason is None else f"{by} ({reason.replace('_', ' ')}: {MEANINGS[reason]})"
 
 
 def indented(text: str, width: int) -> list[str]:

@@ -22,6 +22,7 @@ class Chat:
         self.inputs: Inputs = replace(made, rules=replace(made.rules, blocks=blocks))
         self.history = History()
         self.prompts: list[Prompt] = []
+        self.goes_on = True
 
     def turn(
         self,
@@ -39,8 +40,8 @@ class Chat:
             "event": pending(text, name="Anna") if text is not None else None,
             "blocks": (DynamicBlock(key="facts", text=facts),) if facts else (),
             "values": {**self.inputs.values, **(values or {})},
-            "cut": older.cut if older else 0,
-            "anchors": older.anchors if older else {},
+            "cut": older.cut if older and self.goes_on else 0,
+            "anchors": older.anchors if older and self.goes_on else {},
         }
         prompt = compose(replace(self.inputs, **{**fields, **changed}))
         heard = [said("user", text, name="Anna")] if text is not None else []
@@ -48,7 +49,12 @@ class Chat:
             *left_behind(prompt.messages), *heard, said("assistant", reply)
         )
         self.prompts.append(prompt)
+        self.goes_on = True
         return prompt
+
+    def forget(self) -> None:
+        """Begin another history: cut and anchors of the one before mean nothing in it."""
+        self.goes_on = False
 
     def say(self, count: int, **more: Any) -> Prompt:
         """So many turns; the last prompt."""

@@ -1,0 +1,273 @@
+"""Breaks: why a prompt does not begin with the whole of the prompt before it.
+
+Caches are strict prefixes, so every break costs what follows it. Each has a reason from a closed
+list: something that moves by its nature, a step that was taken to make room, an edit. What has none
+of them is `undeclared`, which is a fault of the engine or of whoever made the history.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Final, Literal, NamedTuple, get_args
+
+from evennia_ai.prompt.anchoring import Anchors
+from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.expansion import CompiledComponent, ComponentSet
+from evennia_ai.prompt.macros import OUTLET
+from evennia_ai.prompt.messages import Message, Part
+from evennia_ai.prompt.staying import OF_LORE
+
+Reason = Literal[
+    "append",
+    "dynamic",
+    "moving",
+    "step_trim",
+    "re_anchored",
+    "compaction",
+    "revision",
+    "lore",
+    "values",
+    "dice",
+    "settings",
+    "order",
+    "undeclared",
+]
+REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
+# What each reason says about the piece that broke the prefix.
+MEANINGS: Final[Mapping[Reason, str]] = {
+    "append": "the whole prompt before is a prefix",
+    "dynamic": "the facts of that turn were for that turn alone",
+    "moving": "it stands at a depth or behind the history, and moves with every message",
+    "step_trim": "room was made: the history was cut, or what no longer fits was left out",
+    "re_anchored": "an anchored note was put somewhere else",
+    "compaction": "the history was summarised",
+    "revision": "it was edited, switched on or off",
+    "lore": "it woke or fell silent",
+    "values": "a value that its text names is another one",
+    "dice": "its text rolls dice",
+    "settings": "the layout, the limit or another setting is another one",
+    "order": "messages came into the history in another order than they were answered in",
+    "undeclared": "nothing declared this break",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """A prompt as the account of the next one asks for it.
+
+    `settings` is what all prompts have in common until somebody sets it otherwise; `tight` says
+    that not everything fitted; `revisions` are those of what has no part of its own in a message
+    (a card, a book), by origin.
+    """
+
+    messages: Sequence[Message]
+    cut: int = 0
+    segment: int = 0
+    anchors: Anchors = field(default_factory=dict)
+    settings: tuple[str | int, ...] = ()
+    values: Mapping[str, str] = field(default_factory=dict)
+    dice: Dice | None = None
+    tight: bool = False
+    revisions: Mapping[str, str] = field(default_factory=dict)
+
+
+class Break(NamedTuple):
+    """Why the prefix ends where it does, and the origin of the piece that ended it."""
+
+    reason: Reason
+    origin: str | None
+
+
+class _Pair(NamedTuple):
+    """Two prompts that differ, first in the message `at`, and the components of the newer one."""
+
+    older: Sent
+    newer: Sent
+    at: int
+    components: ComponentSet
+
+    @property
+    def old(self) -> Message | None:
+        return self.older.messages[self.at] if self.at < len(self.older.messages) else None
+
+    @property
+    def new(self) -> Message | None:
+        return self.newer.messages[self.at] if self.at < len(self.newer.messages) else None
+
+
+def first_break(older: Sent, newer: Sent, *, at: int, components: ComponentSet) -> Break:
+    """Why `newer` shares no more than its first `at` messages with `older`.
+
+    `components` are those of the newer prompt: their templates say what a text depends on.
+    """
+    if at == len(older.messages):
+        return Break("append", None)
+    pair = _Pair(older, newer, at, components)
+    origin = _first_origin(pair)
+    if older.settings != newer.settings:
+        return Break("settings", origin)
+    if older.segment != newer.segment:
+        return Break("compaction", "history")
+    if _is_trimmed(pair):
+        return Break("step_trim", "history")
+    return _of_what_moves(pair) or _of_the_history(pair) or _of_a_text(pair, origin)
+
+
+def _is_trimmed(pair: _Pair) -> bool:
+    """Whether the cut moved, and what differs first is in the history: other messages begin it."""
+    if pair.older.cut == pair.newer.cut:
+        return False
+    begins = next((i for i, m in enumerate(pair.older.messages) if m.block == "history"), None)
+    return begins is not None and begins <= pair.at
+
+
+def _of_what_moves(pair: _Pair) -> Break | None:
+    """Facts of one turn, anchors, injections by depth, and what stands behind the history."""
+    for message in (pair.old, pair.new):
+        if message is None or message.stays or _holds(pair, message):
+            continue
+        first = message.parts[0].origin
+        if message.block == "dynamic":
+            return Break("dynamic", first)
+        if message.injected:
+            return _of_an_injection(pair, message)
+        if message.block == "ordered" and any(
+            _stands_behind(sent, first) for sent in (pair.older, pair.newer)
+        ):
+            return Break("moving", first)
+    return None
+
+
+def _of_an_injection(pair: _Pair, message: Message) -> Break:
+    if moved := next(_moved_anchors(pair, _origins(message)), None):
+        return Break("re_anchored", moved)
+    origin = message.parts[0].origin
+    is_in_both = all(_part(sent, origin) is not None for sent in (pair.older, pair.newer))
+    return Break("moving" if is_in_both or not origin.startswith(OF_LORE) else "lore", origin)
+
+
+def _holds(pair: _Pair, message: Message) -> bool:
+    """Whether it is an anchored note that stands where it stood: something else came before it."""
+    origins = _origins(message)
+    is_anchored = any(origin in pair.newer.anchors for origin in origins)
+    return is_anchored and next(_moved_anchors(pair, origins), None) is None
+
+
+def _moved_anchors(pair: _Pair, origins: Iterable[str]) -> Iterator[str]:
+    """Those of these origins that are anchored notes which now stand elsewhere, or no longer."""
+    before, now = pair.older.anchors, pair.newer.anchors
+    return (origin for origin in origins if before.get(origin) != now.get(origin))
+
+
+def _origins(message: Message) -> list[str]:
+    return [part.origin for part in message.parts]
+
+
+def _stands_behind(sent: Sent, origin: str) -> bool:
+    """Whether this piece stands behind the history; in front of none it cannot be told."""
+    behind = False
+    for message in sent.messages:
+        if behind and any(part.origin == origin for part in message.parts):
+            return True
+        behind = behind or message.block in ("history", "dynamic")
+    return False
+
+
+def _of_the_history(pair: _Pair) -> Break | None:
+    """What was said: messages come between others, and none of them ever goes or changes."""
+    old, new = pair.old, pair.new
+    assert old is not None  # the older prompt goes on where they differ
+    if old.block == "ordered" or (new is not None and new.block == "ordered"):
+        return None
+    if not pair.components.is_on("conversation_history"):
+        return Break("revision", "component:conversation_history")
+    # A note that says what stands next to it does not differ where it stood.
+    if moved := next(_moved_anchors(pair, [*pair.older.anchors, *pair.newer.anchors]), None):
+        return Break("re_anchored", moved)
+    origin = (new or old).parts[0].origin
+    if old.block in ("event", "tool") or (old.stays and old.block != "history"):
+        return Break("order", origin)
+    later = pair.newer.messages[pair.at :]
+    is_there = any(_is_same(old, message) for message in later)
+    return Break("order" if is_there else "undeclared", origin)
+
+
+def _is_same(one: Message, other: Message) -> bool:
+    if one.record is not None and other.record is not None:
+        return one.record == other.record
+    return one.wire() == other.wire()
+
+
+def _of_a_text(pair: _Pair, origin: str | None) -> Break:
+    """A text that stands before the history and is another one, or there no longer."""
+    assert origin is not None
+    before, now = _part(pair.older, origin), _part(pair.newer, origin)
+    if pair.older.revisions != pair.newer.revisions or _is_edited(before, now):
+        return Break("revision", origin)
+    kind, _, key = origin.partition(":")
+    if origin.startswith(OF_LORE):
+        return Break(_lore_reason(pair, before, now), origin)
+    component = pair.components.find(key) if kind == "component" else None
+    if component is None or not component.component.enabled:
+        return Break("revision" if now is None else "undeclared", origin)
+    return Break(_component_reason(pair, component, before, now), origin)
+
+
+def _is_edited(before: Part | None, now: Part | None) -> bool:
+    return before is not None and now is not None and before.revision != now.revision
+
+
+def _lore_reason(pair: _Pair, before: Part | None, now: Part | None) -> Reason:
+    if before is None or now is None:
+        return "lore"
+    if pair.older.values != pair.newer.values:
+        return "values"
+    return "dice" if pair.older.dice != pair.newer.dice else "undeclared"
+
+
+def _component_reason(
+    pair: _Pair, compiled: CompiledComponent, before: Part | None, now: Part | None
+) -> Reason:
+    """Why a component's text is another one than in the prompt before."""
+    if compiled.component.volatile:
+        return "dynamic"
+    if pair.older.tight or pair.newer.tight:
+        return "step_trim"
+    template = compiled.template
+    for name in template.names if template is not None else ():
+        if name.startswith(OUTLET):
+            return "lore"
+        if pair.older.values.get(name) != pair.newer.values.get(name):
+            return "values"
+    if template is not None and template.rolls and pair.older.dice != pair.newer.dice:
+        return "dice"
+    return "revision" if before is None and now is not None else "undeclared"
+
+
+def _part(sent: Sent, origin: str) -> Part | None:
+    parts = (part for message in sent.messages for part in message.parts)
+    return next((part for part in parts if part.origin == origin), None)
+
+
+def _first_origin(pair: _Pair) -> str | None:
+    """The origin of the first stretch that differs: of one that went, came, or changed."""
+    old, new = pair.old, pair.new
+    at_their_ids = [m for m in (old, new) if m is not None and m.block == "ordered"]
+    if len(at_their_ids) == 1:  # the head of one prompt is longer
+        return at_their_ids[0].parts[0].origin
+    one, other = _stretches(old), _stretches(new)
+    for before, now in zip_longest(one, other):
+        if before == now:
+            continue
+        if before is not None and _part(pair.newer, before[0]) is None:
+            return before[0]
+        return (now or before)[0]
+    message = new or old  # their role or their name differs
+    return message.parts[0].origin if message is not None else None
+
+
+def _stretches(message: Message | None) -> list[tuple[str, str]]:
+    """Origin and text of each part."""
+    if message is None:
+        return []
+    return [(part.origin, message.content[part.start : part.end]) for part in message.parts]

@@ -1,0 +1,267 @@
+"""Breaks: what a prompt does not share with the one before it has a declared reason."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from evennia_ai.compose import ComposeRules
+from evennia_ai.prompt.breakpoints import CacheAccount
+from evennia_ai.prompt.breaks import MEANINGS, REASONS
+from evennia_ai.prompt.budget import BudgetRules
+from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.expansion import ComponentSet
+from evennia_ai.prompt.history import History
+from evennia_ai.prompt.messages import said
+from evennia_ai.prompt.notes import AuthorsNote
+from evennia_ai.prompt.registry import with_statics
+from tests.lorebook.builders import a_book, an_entry
+from tests.prompt.builders import a_component, a_history, injected
+from tests.prompt.chats import Chat
+
+RULES = a_component("Rules.", id=1, key="rules")
+MOOD = a_component("{{mood}}", id=1201, key="mood")
+
+
+def the_account(chat: Chat) -> CacheAccount:
+    """What the newest prompt of the chat shares with the one before."""
+    older, newer = chat.prompts[-2:]
+    return newer.account(older.sent)
+
+
+def reason(chat: Chat) -> tuple[str | None, str | None]:
+    account = the_account(chat)
+    return account.reason, account.broken_by
+
+
+def the_components(*components: Any) -> ComponentSet:
+    return ComponentSet(with_statics(components))
+
+
+def with_rules(chat: Chat, **changed: Any) -> ComposeRules:
+    return replace(chat.inputs.rules, **changed)
+
+
+def test_a_history_that_grows_breaks_nothing() -> None:
+    chat = Chat([RULES])
+    chat.say(4)
+    assert reason(chat) == ("append", None)
+
+
+def test_the_facts_of_one_turn_go_with_it() -> None:
+    chat = Chat([RULES])
+    chat.say(3, facts="It rains.")
+    assert reason(chat) == ("dynamic", "block:facts")
+
+
+def test_facts_that_come_for_the_first_time_break_nothing() -> None:
+    chat = Chat([RULES])
+    chat.say(2)
+    chat.turn("three", facts="It rains.")
+    assert reason(chat) == ("append", None)
+
+
+def test_a_volatile_component_changes_where_it_stands_in_the_classic_layout() -> None:
+    scene = a_component("{{scene}}", id=1501, key="scene", volatile=True)
+    chat = Chat([RULES, scene], layout="classic")
+    chat.turn("one", values={"scene": "Rain."})
+    chat.turn("two", values={"scene": "Sun."})
+    assert reason(chat) == ("dynamic", "component:scene")
+
+
+def test_what_is_injected_by_depth_moves() -> None:
+    chat = Chat([RULES, injected("A note.", 2, key="tone")])
+    chat.say(4)
+    assert reason(chat) == ("moving", "component:tone")
+
+
+def test_lore_that_wakes_at_a_depth_breaks_the_prefix_there() -> None:
+    chat = Chat([RULES], books=(a_book(an_entry("@@depth 2\nCoins.")),))
+    chat.say(3)
+    chat.turn("a coin")
+    assert reason(chat) == ("lore", "lore:book#0")
+
+
+@pytest.mark.parametrize("turns", [2, 3])
+def test_what_stands_behind_the_history_moves(turns: int) -> None:
+    chat = Chat([RULES, a_component("Be brief.", id=5011, key="brief")])
+    chat.say(turns)
+    assert reason(chat) == ("moving", "component:brief")
+
+
+def test_a_cut_is_a_step() -> None:
+    chat = Chat([RULES], limit=90)
+    while chat.say(1).cut == 0:
+        pass
+    assert reason(chat) == ("step_trim", "history")
+
+
+def test_a_cut_is_the_reason_where_something_deep_stands_on_top_of_the_history() -> None:
+    chat = Chat([RULES, injected("Deep.", 99)], limit=90)
+    while chat.say(1).cut == 0:
+        pass
+    assert reason(chat) == ("step_trim", "history")
+
+
+def test_examples_that_gave_way_are_a_step() -> None:
+    text = "<START>\nWhere is the rope?\n<START>\nThe tide is in."
+    chat = Chat([RULES, a_component(text, id=1060, key="dialogue_examples")], limit=70)
+    chat.say(1)
+    while the_account_of(chat) == "append":
+        pass
+    assert reason(chat) == ("step_trim", "component:dialogue_examples")
+
+
+def the_account_of(chat: Chat) -> str | None:
+    chat.say(1)
+    return the_account(chat).reason
+
+
+def test_an_anchored_note_is_named_when_it_moves() -> None:
+    chat = Chat([RULES], notes=[AuthorsNote(content="A note.", mode="anchored")])
+    reasons = []
+    chat.say(3)
+    for _ in range(12):
+        chat.say(1)
+        reasons.append(reason(chat))
+    assert set(reasons) == {("append", None), ("re_anchored", "note:0")}
+
+
+def test_a_compaction_begins_another_segment() -> None:
+    chat = Chat([RULES])
+    chat.say(4)
+    summary = said("user", "They spoke of the sea.")
+    chat.turn("five", history=History([summary, *a_history(2)], segment=1))
+    assert reason(chat) == ("compaction", "history")
+
+
+def test_an_edited_component_is_a_revision() -> None:
+    chat = Chat([replace(RULES, revision=1)])
+    chat.say(2)
+    edited = the_components(replace(RULES, content="New rules.", revision=2))
+    chat.turn("three", components=edited)
+    assert reason(chat) == ("revision", "component:rules")
+
+
+def test_a_component_that_was_switched_off_is_a_revision() -> None:
+    chat = Chat([RULES, a_component("Calm.", key="mood")])
+    chat.say(2)
+    chat.turn("three", components=the_components(RULES, a_component(key="mood", enabled=False)))
+    assert reason(chat) == ("revision", "component:mood")
+
+
+def test_a_component_that_was_made_is_a_revision() -> None:
+    chat = Chat([RULES])
+    chat.say(2)
+    chat.turn("three", components=the_components(RULES, a_component("Calm.", key="mood")))
+    assert reason(chat) == ("revision", "component:mood")
+
+
+def test_another_revision_of_a_card_is_a_revision() -> None:
+    chat = Chat([RULES])
+    chat.say(2)
+    older = chat.prompts[-1].sent
+    edited = chat.turn("three", components=the_components(replace(RULES, content="Edited.")))
+    account = edited.account(replace(older, revisions={"card": "1"}))
+    assert (older.revisions, account.reason) == ({}, "revision")
+
+
+def test_constant_lore_of_another_revision_is_a_revision() -> None:
+    entry = an_entry("The sea.", keys=[], constant=True)
+    chat = Chat([RULES], books=(a_book(entry, revision=1),))
+    chat.say(2)
+    edited = a_book({**entry, "content": "The tide."}, revision=2)
+    chat.turn("three", books=(edited,))
+    assert reason(chat) == ("revision", "lore:book#0")
+
+
+def test_lore_that_wakes_before_the_history_breaks_the_prefix_in_the_classic_layout() -> None:
+    chat = Chat([RULES], books=(a_book(an_entry("Coins.")),), layout="classic")
+    chat.say(2)
+    chat.turn("a coin")
+    assert reason(chat) == ("lore", "lore:book#0")
+
+
+def test_lore_in_an_outlet_changes_the_text_that_names_it() -> None:
+    entry = an_entry("Coins.", extensions={"position": 7, "outlet_name": "money"})
+    reader = a_component("Money: {{outlet::money}}", key="reader")
+    chat = Chat([RULES, reader], books=(a_book(entry),))
+    chat.say(2)
+    chat.turn("a coin")
+    assert reason(chat) == ("lore", "component:reader")
+
+
+def test_a_value_that_changed_is_named_by_the_text_that_reads_it() -> None:
+    chat = Chat([RULES, MOOD])
+    chat.turn("one", values={"mood": "Calm."})
+    chat.turn("two", values={"mood": "Angry."})
+    assert reason(chat) == ("values", "component:mood")
+
+
+def test_a_text_that_rolls_dice_differs_by_the_dice() -> None:
+    chat = Chat([RULES, a_component("{{roll:1000000}}", key="luck")])
+    chat.say(1)
+    chat.turn("two", rules=with_rules(chat, dice=Dice(turn="2", conversation="1")))
+    assert reason(chat) == ("dice", "component:luck")
+
+
+def test_another_limit_is_a_setting() -> None:
+    chat = Chat([RULES, injected("A note.", 2)])
+    chat.say(3)
+    chat.turn("four", rules=with_rules(chat, budget=BudgetRules(limit_tokens=5000)))
+    assert the_account(chat).reason == "settings"
+
+
+def test_an_event_that_another_one_came_before_is_out_of_order() -> None:
+    chat = Chat([RULES])
+    chat.turn("one")
+    before, answer = list(chat.history)
+    chat.turn("three", history=History([said("user", "Psst."), before, answer]))
+    assert reason(chat) == ("order", "history")
+
+
+def test_a_message_that_came_between_others_is_out_of_order() -> None:
+    chat = Chat([RULES])
+    chat.say(3)
+    first, *rest = chat.history
+    chat.turn("four", history=History([first, said("user", "Psst."), *rest]))
+    assert reason(chat) == ("order", "history")
+
+
+Rewrite = Callable[[History], list[Any]]
+
+
+@pytest.mark.parametrize(
+    "rewritten",
+    [
+        lambda history: [*history][1:],
+        lambda history: [said("user", "Something else."), *[*history][1:]],
+        lambda history: [],
+    ],
+    ids=["forgotten", "rewritten", "emptied"],
+)
+def test_a_history_that_was_rewritten_is_declared_by_nobody(rewritten: Rewrite) -> None:
+    chat = Chat([RULES])
+    chat.say(3)
+    chat.turn("four", history=History(rewritten(chat.history)), event=None)
+    assert the_account(chat).reason == "undeclared"
+
+
+def test_a_text_that_changed_without_a_cause_is_declared_by_nobody() -> None:
+    chat = Chat([RULES])
+    chat.say(2)
+    chat.turn("three", components=the_components(replace(RULES, content="Other rules.")))
+    assert reason(chat) == ("undeclared", "component:rules")
+
+
+def test_of_bare_messages_nobody_can_tell_why_they_differ() -> None:
+    chat = Chat([RULES, MOOD])
+    older = chat.turn("one", values={"mood": "Calm."})
+    newer = chat.turn("two", values={"mood": "Angry."})
+    account = newer.account(older.messages)
+    assert (account.reason, account.broken_by) == (None, "component:mood")
+
+
+def test_every_reason_is_explained() -> None:
+    assert tuple(MEANINGS) == REASONS
