@@ -142,6 +142,18 @@ def remember_turn(
         windows.wrote(conversation.id, known)
 
 
+def written_past(conversation: ConversationRef) -> None:
+    """The current transaction writes rows of the conversation past this room."""
+    key = (
+        conversation.npc_ref,
+        conversation.kind,
+        conversation.partner_ref,
+        conversation.place_ref,
+    )
+    _conversations.written(key)
+    windows.written(conversation.id)
+
+
 def records(ids: Iterable[str]) -> tuple[Record, ...]:
     """The records with these ids, in the order in which they were written."""
     rows = models.Record.objects.filter(pk__in=[int(wanted) for wanted in set(ids)])

@@ -46,29 +46,46 @@ def rows_after(end: End, conversation_id: int, new: Sequence[NewRecord]) -> list
     rows = []
     now = time.time()
     digest, totals = end.sha256, end.totals
-    for seq, record in enumerate(new, start=end.seq + 1):
-        content = content_sha256(record)
-        digest = linked_sha256(digest, kind=record.kind, role=record.role, content=content)
-        totals = totals.after(record)
-        rows.append(
-            models.Record(
-                conversation_id=conversation_id,
-                segment=end.segment,
-                seq=seq,
-                kind=record.kind.value,
-                role=record.role,
-                name=record.name,
-                body=record.body,
-                meta=canonical_json(dict(record.meta)),
-                content_sha256=content,
-                sha256=digest,
-                messages=totals.messages,
-                users=totals.users,
-                replies=totals.replies,
-                created_at=now,
-            )
+    for seq, new_one in enumerate(new, start=end.seq + 1):
+        content = content_sha256(new_one)
+        digest = linked_sha256(digest, kind=new_one.kind, role=new_one.role, content=content)
+        totals = totals.after(new_one)
+        record = Record(
+            id="",
+            conversation=conversation_id,
+            segment=end.segment,
+            seq=seq,
+            kind=new_one.kind,
+            role=new_one.role,
+            name=new_one.name,
+            body=new_one.body,
+            meta=new_one.meta,
+            content_sha256=content,
+            sha256=digest,
+            created_at=now,
         )
+        rows.append(row_of(record, totals))
     return rows
+
+
+def row_of(record: Record, totals: Totals) -> models.Record:
+    """A record that has no id yet as a row; `totals` are those of the history up to it."""
+    return models.Record(
+        conversation_id=record.conversation,
+        segment=record.segment,
+        seq=record.seq,
+        kind=record.kind.value,
+        role=record.role,
+        name=record.name,
+        body=record.body,
+        meta=canonical_json(dict(record.meta)),
+        content_sha256=record.content_sha256,
+        sha256=record.sha256,
+        messages=totals.messages,
+        users=totals.users,
+        replies=totals.replies,
+        created_at=record.created_at,
+    )
 
 
 def insert(rows: Sequence[models.Record]) -> list[models.Record]:

@@ -72,6 +72,11 @@ def next_number(npc_ref: str) -> int:
     return _newest.read(npc_ref) + 1
 
 
+def written_past(npc_ref: str) -> None:
+    """The current transaction writes turns of the NPC past this room."""
+    _newest.written(npc_ref)
+
+
 def begin(
     conversation: ConversationRef,
     *,
