@@ -64,6 +64,7 @@ class Conf:
     card_limits: CardLimits
     lore: ActivationRules
     lore_facts: tuple[str, ...]
+    keep_turn_days: int
 
     @property
     def is_offline(self) -> bool:
@@ -324,6 +325,13 @@ _SETTINGS: Final = (
         wanted='a dictionary of limits, such as {"file_bytes": 8388608}',
         accepts=lambda value: not _limits_problem(value),
         problem=_limits_problem,
+    ),
+    _Setting(
+        id="E022",
+        field="keep_turn_days",
+        default=0,
+        wanted="a whole number of days, 0 to keep everything",
+        accepts=_whole(0),
     ),
 )
 

@@ -5,6 +5,7 @@ game needs no line for it; Evennia calls the functions here.
 """
 
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -15,16 +16,20 @@ from twisted.python.failure import Failure
 from evennia_ai.game import runtime as running
 from evennia_ai.game.retrying import until_written
 from evennia_ai.prompt.errors import EvenniaAIError
-from evennia_ai.store import turns
+from evennia_ai.store import retention, turns
 from evennia_ai.store.errors import StoreError
 from evennia_ai.store.state import refresh_if_changed
 
-# The timer that looks for other processes' writes, if it runs.
+_DAY_SECONDS: Final = 24 * 60 * 60
+# What is done again and again while the server runs.
 _timers: Final[list[LoopingCall]] = []
 
 
 def at_server_start() -> None:
-    """End the turns of a process that died, get the model ready, watch for foreign writes."""
+    """End the turns of a process that died, get the model ready, watch for foreign writes.
+
+    Conversations that are not to be kept any longer are erased, then and once a day.
+    """
     try:
         live = running.runtime()
     except EvenniaAIError as error:
@@ -34,16 +39,16 @@ def at_server_start() -> None:
     until_written(closing, "interrupted turns are not closed", clock=live.clock)
     logger.log_msg(f"evennia_ai: NPCs speak through: {live.access.name}")
     live.access.prepare().addErrback(_log_unprepared)
-    _stop_refreshing()
-    timer = LoopingCall(_refresh)
-    timer.clock = live.clock
-    timer.start(live.conf.refresh_seconds, now=False)
-    _timers.append(timer)
+    _stop_timers()
+    _repeat(_refresh, live, seconds=live.conf.refresh_seconds)
+    if live.conf.keep_turn_days:
+        _forget_old(live)
+        _repeat(partial(_forget_old, live), live, seconds=_DAY_SECONDS)
 
 
 def at_server_stop() -> None:
     """Give up what is in flight; also before a reload."""
-    _stop_refreshing()
+    _stop_timers()
     live = running.install(None)
     if live is not None:
         live.close()
@@ -63,7 +68,29 @@ def _refresh() -> None:
         logger.log_err(f"evennia_ai: {error}")
 
 
-def _stop_refreshing() -> None:
+def _forget_old(live: running.Runtime) -> None:
+    """Erase what nobody came back to; what cannot be erased now is erased the next day."""
+    keep_days = live.conf.keep_turn_days
+    try:
+        gone = retention.forget_old(time.time(), keep_days=keep_days)
+    except EvenniaAIError as error:
+        logger.log_err(f"evennia_ai: old conversations were not erased: {error}")
+        return
+    if gone.conversations:
+        logger.log_msg(
+            f"evennia_ai: {gone.conversations} conversations were erased in which nobody spoke for"
+            f" {keep_days} days"
+        )
+
+
+def _repeat(do: Callable[[], None], live: running.Runtime, *, seconds: float) -> None:
+    timer = LoopingCall(do)
+    timer.clock = live.clock
+    timer.start(seconds, now=False)
+    _timers.append(timer)
+
+
+def _stop_timers() -> None:
     while _timers:
         timer = _timers.pop()
         if timer.running:

@@ -1,5 +1,7 @@
 """Start and stop of the server."""
 
+from time import time
+
 import pytest
 from django.conf import settings
 
@@ -96,3 +98,43 @@ def test_a_wrong_setting_is_logged_and_does_not_stop_the_start(stage, logged):
         service.at_server_start()
     assert "EVENNIA_AI_QUEUE_LIMIT" in logged[-1]
     service.at_server_stop()
+
+
+class TestRetention:
+    def test_the_start_erases_what_nobody_came_back_to(self, stage, logged, monkeypatch):
+        stage.talks_with("Aye.", keep_turn_days=30)
+        stage.says(stage.anna, "Oren?")
+        monkeypatch.setattr(service.time, "time", lambda: time() + 31 * 86400)
+        service.at_server_start()
+        assert {body for _, _, body in stage.records()} == {""}
+        assert any("1 conversations were erased" in line for line in logged)
+        service.at_server_stop()
+
+    def test_it_is_done_again_every_day(self, stage, monkeypatch):
+        stage.talks_with("Aye.", keep_turn_days=30)
+        service.at_server_start()
+        stage.says(stage.anna, "Oren?")
+        monkeypatch.setattr(service.time, "time", lambda: time() + 31 * 86400)
+        stage.passes(86400)
+        assert {body for _, _, body in stage.records()} == {""}
+        service.at_server_stop()
+
+    def test_without_the_setting_everything_is_kept(self, stage, monkeypatch):
+        stage.talks_with("Aye.")
+        stage.says(stage.anna, "Oren?")
+        monkeypatch.setattr(service.time, "time", lambda: time() + 10_000 * 86400)
+        service.at_server_start()
+        assert stage.records()[0] == ("user", "Anna", "Oren?")
+        service.at_server_stop()
+
+    def test_a_database_that_is_away_is_told_and_the_server_starts(
+        self, stage, logged, monkeypatch
+    ):
+        def refuse(*_, **__):
+            raise StoreError("the database is locked")
+
+        stage.talks_with("Aye.", keep_turn_days=30)
+        monkeypatch.setattr(service.retention, "forget_old", refuse)
+        service.at_server_start()
+        assert any("old conversations were not erased" in line for line in logged)
+        service.at_server_stop()

@@ -118,6 +118,8 @@ def test_our_own_settings_pass_the_checks():
         ("CARD_LIMITS", {"file_bytes": 0}, "E021"),
         ("CARD_LIMITS", {"file_bytes": "4"}, "E021"),
         ("CARD_LIMITS", {"nesting": 65}, "E021"),
+        ("KEEP_TURN_DAYS", -1, "E022"),
+        ("KEEP_TURN_DAYS", 1.5, "E022"),
     ],
 )
 def test_a_wrong_value_fails_at_start_with_a_hint(settings_of_ai, name, value, check):
