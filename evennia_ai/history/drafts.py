@@ -102,6 +102,7 @@ def draft_of(
         sha256=prompt.sha256 if messages is prompt.messages else digest(messages),
         shared_tokens=account.shared_tokens if account else None,
         broken_by=account.broken_by if account else None,
+        break_reason=account.reason if account else None,
         model=model,
         sent_sha256=sent_sha256,
         revisions={**_revisions(prompt), **(revisions or {})},

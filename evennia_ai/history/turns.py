@@ -16,6 +16,7 @@ from evennia_ai.history.records import Record, canonical_json
 from evennia_ai.history.sending import Handle, sent_messages
 from evennia_ai.lorebook.silence import Silence
 from evennia_ai.prompt.anchoring import Anchor, Anchors
+from evennia_ai.prompt.breaks import Reason
 from evennia_ai.prompt.expansion import Layout
 from evennia_ai.prompt.messages import Block, Message, Part, Role, ToolCall
 from evennia_ai.prompt.prompt import digest
@@ -63,7 +64,8 @@ class TurnManifest:
     `revisions` says which version of each card, book and component took part, by origin;
     `counter` names the token counter; `sha256` is the prompt's own, `sent_sha256` that of the
     messages as the provider's adapter sent them. `shared_tokens` is what the prompt had in common
-    with the conversation's prompt before, None where there was none.
+    with the conversation's prompt before, None where there was none, `broken_by` the origin of the
+    piece that ended it, and `break_reason` why.
     """
 
     messages: tuple[RecordedMessage | RenderedMessage, ...]
@@ -80,6 +82,7 @@ class TurnManifest:
     sha256: str
     shared_tokens: int | None = None
     broken_by: str | None = None
+    break_reason: Reason | None = None
     model: str = ""
     sent_sha256: str = ""
     revisions: Mapping[str, str] = field(default_factory=dict)
@@ -130,6 +133,7 @@ _PLAIN: Final = (
     "sha256",
     "shared_tokens",
     "broken_by",
+    "break_reason",
     "model",
     "sent_sha256",
     "segment",
@@ -156,6 +160,7 @@ def without_words(manifest: TurnManifest) -> TurnManifest:
         inputs={},
         anchors={},
         broken_by=None,
+        break_reason=None,
         erased=True,
     )
 
@@ -201,6 +206,7 @@ def report_of_turn(manifest: TurnManifest, records: Iterable[Record]) -> Report:
         counter=manifest.counter,
         shared_tokens=manifest.shared_tokens,
         broken_by=manifest.broken_by,
+        break_reason=manifest.break_reason,
     )
 
 

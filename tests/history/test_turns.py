@@ -242,10 +242,11 @@ def test_the_report_of_a_past_turn_is_the_report_it_had():
     said = a_conversation(7)
     older = a_prompt(said[:-2])
     prompt = a_prompt(said)
-    manifest, _, records = sent(prompt, said, account=prompt.account(older.messages))
+    manifest, _, records = sent(prompt, said, account=prompt.account(older.sent))
     again = TurnManifest.from_json(manifest.to_json())
 
-    assert report_of_turn(again, records) == report_of(prompt, older=older.messages)
+    assert report_of_turn(again, records) == report_of(prompt, older=older.sent)
+    assert again.break_reason == "moving"
 
 
 def test_a_message_says_where_it_stood_and_what_it_cost():
