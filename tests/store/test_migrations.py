@@ -1,5 +1,6 @@
 """Migrations: they agree with the models, and do what only they can do."""
 
+from hashlib import sha256
 from importlib import import_module
 from types import SimpleNamespace
 
@@ -7,19 +8,23 @@ import pytest
 from django.apps import apps
 from django.core.management import call_command
 from django.db import DatabaseError, connection, transaction
+from django.db.models import QuerySet
 
 from evennia_ai import models
-from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.history.records import NewRecord, RecordKind, canonical_json
 from evennia_ai.migrations import _append_only
 from evennia_ai.prompt.components import STATIC_COMPONENTS
 from evennia_ai.prompt.grants import ALL_GRANTS
 from evennia_ai.store.card_revisions import from_text
-from evennia_ai.store.conversations import append, conversation
+from evennia_ai.store.chains import verify
+from evennia_ai.store.conversations import append, conversation, history
 from evennia_ai.store.note_revisions import note_change
 from evennia_ai.store.notes import StoredNote, note_then
+from evennia_ai.store.windows import windows
 
 static_components = import_module("evennia_ai.migrations.0003_static_components")
 card_revisions = import_module("evennia_ai.migrations.0006_card_revisions")
+record_contents = import_module("evennia_ai.migrations.0007_record_contents")
 note_revisions = import_module("evennia_ai.migrations.0008_note_revisions")
 
 
@@ -87,3 +92,88 @@ class _OldApps:
 
     def get_model(self, app, name):
         return self._models.get(name) or apps.get_model(app, name)
+
+
+class TestRecordContents:
+    """Rows of before get hashes of what they say, a chain over these, and counts."""
+
+    SAID = [
+        ("event", "user", "Anna", "Good evening.", {"hops": 1}),
+        ("context_block", "user", "", "Dusk.", {}),
+        ("assistant", "assistant", "Oren", "Evening.", {}),
+        ("run_end", "system", "", "answered", {"turn": 1}),
+    ]
+
+    @pytest.fixture
+    def quay(self):
+        """A conversation whose rows are as they were before, each twice: in two segments."""
+        quay = conversation("12", kind="room", place_ref="3")
+        rows = []
+        for segment in (1, 2):
+            before = ""
+            for seq, (kind, role, name, body, meta) in enumerate(self.SAID, start=1):
+                said = canonical_json([kind, role, name, body, meta])
+                before = sha256(f"{before}\n{said}".encode()).hexdigest()
+                rows.append(
+                    models.Record(
+                        conversation_id=quay.id,
+                        segment=segment,
+                        seq=seq,
+                        kind=kind,
+                        role=role,
+                        name=name,
+                        body=body,
+                        meta=canonical_json(meta),
+                        sha256=before,
+                        created_at=1.0,
+                    )
+                )
+        models.Record.objects.bulk_create(rows)
+        return quay
+
+    def migrate(self) -> None:
+        editor = connection.SchemaEditorClass(connection)
+        _append_only.unprotect(apps, editor)
+        record_contents.count_and_chain_again(_PlainRecords(), None)
+        _append_only.protect_but_erasing(apps, editor)
+        windows.drop_all()
+
+    @pytest.mark.req("S2-08")
+    def test_the_chain_holds_from_end_to_end(self, quay):
+        self.migrate()
+
+        assert verify(quay) is None
+
+    def test_a_window_is_opened_with_the_right_counts(self, quay):
+        self.migrate()
+
+        assert (history(quay).stop, history(quay).user_messages, history(quay).replies) == (4, 2, 2)
+
+    def test_what_is_appended_follows(self, quay):
+        self.migrate()
+        append(quay, [NewRecord(kind=RecordKind.EVENT, role="user", body="said")])
+
+        assert verify(quay) is None
+
+    def test_what_was_tampered_with_still_shows(self, quay):
+        editor = connection.SchemaEditorClass(connection)
+        _append_only.unprotect(apps, editor)
+        with connection.cursor() as cursor:
+            cursor.execute("UPDATE evennia_ai_record SET body = 'x' WHERE segment = 1 AND seq = 3")
+        self.migrate()
+
+        assert verify(quay).place == "1.3"
+
+    def test_more_rows_than_one_batch_holds(self, quay, monkeypatch):
+        monkeypatch.setattr(record_contents, "BATCH", 3)
+        self.migrate()
+
+        assert verify(quay) is None
+
+
+class _PlainRecords:
+    """The tables as the migration meets them: rows that can be changed."""
+
+    def get_model(self, app, name):
+        rows = QuerySet(models.Record)
+        return SimpleNamespace(objects=rows)
