@@ -12,7 +12,7 @@ from evennia_ai.cards.card import Card
 from evennia_ai.cards.components import containment_notices
 from evennia_ai.cards.loading import load_card
 from evennia_ai.cards.reading import read_card
-from evennia_ai.lorebook.books import ATTACH_RANK, Lorebook, read_book
+from evennia_ai.lorebook.books import ATTACH_RANK, BOOK_MODES, BookMode, Lorebook, read_book
 from evennia_ai.lorebook.decorators import NO_ICONS, Absent
 from evennia_ai.lorebook.foreign import parse_json
 from evennia_ai.lorebook.rules import Preset
@@ -21,7 +21,7 @@ from evennia_ai.prompt.grants import ALL_GRANTS, Grants
 from evennia_ai.scenario.documents import read_bytes, read_text
 from evennia_ai.scenario.tables import Table, wrong
 
-BOOK_KEYS = ("name", "attach", "book")
+BOOK_KEYS = ("name", "attach", "mode", "book")
 
 
 class Files:
@@ -66,6 +66,7 @@ class Files:
     def _listed(self, path: str, row: object) -> "_Found":
         table = Table({"book": row} if isinstance(row, str) else row, path=path, known=BOOK_KEYS)
         attach = table.choice("attach", tuple(ATTACH_RANK), "global")
+        mode = table.choice("mode", BOOK_MODES, "floating")
         given = table.data.get("book")
         stem = ""
         if isinstance(given, str):
@@ -76,7 +77,7 @@ class Files:
         if not isinstance(given, dict):
             raise wrong(table.at("book"), given, "a path or a book's object")
         label = table.text_or_none("name") or _own_name(given) or stem
-        return _found(label, given, attach=attach)
+        return _found(label, given, attach=attach, mode=mode)
 
     def _once(self, listed: list["_Found"], rules: Preset) -> list["_Found"]:
         """The listed books; one that is there several times hangs at one of its places only."""
@@ -96,6 +97,7 @@ class Files:
             found.data,
             label=label,
             attach=found.attach,
+            mode=found.mode,
             grants=grants,
             revision=found.revision,
             absent=self.absent,
@@ -118,6 +120,7 @@ class _Found:
 
     label: str
     attach: str
+    mode: BookMode
     data: Mapping[str, Any]
     revision: int
 
@@ -127,8 +130,11 @@ class _Found:
         return self.label, self.revision
 
 
-def _found(label: str, data: Mapping[str, Any], *, attach: str) -> _Found:
-    return _Found(label=label, attach=attach, data=data, revision=content_revision(data))
+def _found(
+    label: str, data: Mapping[str, Any], *, attach: str, mode: BookMode = "floating"
+) -> _Found:
+    revision = content_revision(data)
+    return _Found(label=label, attach=attach, mode=mode, data=data, revision=revision)
 
 
 def _narrow_first(book: _Found) -> int:

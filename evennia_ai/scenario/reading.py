@@ -23,7 +23,8 @@ from evennia_ai.prompt.errors import FormatError, NotYetError
 from evennia_ai.prompt.expansion import LAYOUTS, Layout
 from evennia_ai.prompt.grants import ALL_GRANTS, ALLOWS, NO_GRANTS, Grants
 from evennia_ai.prompt.messages import ROLES, TEXT_ROLES, Message, pending, said
-from evennia_ai.prompt.notes import AuthorsNote
+from evennia_ai.prompt.notes import NOTE_MODES, AuthorsNote
+from evennia_ai.prompt.staying import BLOCKS_MODES, BlocksMode
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter, ratio_counter
 from evennia_ai.scenario.components import read_components
 from evennia_ai.scenario.documents import read_document
@@ -35,11 +36,22 @@ KEYS: Final = (
     *("history", "event", "settings", "turns"),
 )
 SETTINGS: Final = (
-    *("user", "user_icon", "layout", "context_tokens", "reply_tokens", "tokenizer", "seed"),
+    *(
+        "user",
+        "user_icon",
+        "layout",
+        "blocks",
+        "context_tokens",
+        "reply_tokens",
+        "tokenizer",
+        "seed",
+    ),
     *("greeting", "greeting_index", "group", "language", "system_prompt"),
     *("post_history_instructions", "card_system_prompt", "card_trust", "card_grants"),
     *("facts", "lore"),
 )
+NOTE_KEYS: Final = ("content", "depth", "role", "every", "mode", "scanned")
+TURN_KEYS: Final = ("history", "event", "dynamic_context")
 CARD_TRUSTS: Final = ("author", "imported")
 _RATIO: Final = re.compile(r"chars/([0-9]{1,4}(?:\.[0-9]{1,6})?)")
 
@@ -50,6 +62,7 @@ class Settings:
 
     user: str | None
     layout: Layout
+    blocks: BlocksMode
     limit_tokens: int
     counter: TokenCounter
     seed: int
@@ -75,10 +88,11 @@ class Persona:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnText:
-    """What was said up to one turn, and the event that is answered in it."""
+    """What was said up to one turn, the event that is answered in it, and the facts then."""
 
     history: tuple[Message, ...]
     event: Message | None
+    blocks: tuple[DynamicBlock, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +104,6 @@ class Scenario:
     books: tuple[Lorebook, ...]
     components: tuple[PromptComponent, ...]
     notes: tuple[AuthorsNote, ...]
-    blocks: tuple[DynamicBlock, ...]
     persona: Persona | None
     turns: tuple[TurnText, ...]
     several: bool
@@ -120,10 +133,6 @@ def read_scenario(data: object, *, folder: Path | None = None) -> Scenario:
         books=books,
         components=read_components(table.rows("components")),
         notes=tuple(_note(path, row) for path, row in table.rows("notes")),
-        blocks=tuple(
-            DynamicBlock(key=str(index), text=text_at(path, text))
-            for index, (path, text) in enumerate(table.rows("dynamic_context"))
-        ),
         persona=_persona(table),
         turns=_turns(table),
         several=table.has("turns"),
@@ -144,6 +153,7 @@ def _settings(table: Table) -> Settings:
     return Settings(
         user=settings.text_or_none("user") or None,
         layout=settings.choice("layout", LAYOUTS, "cache"),
+        blocks=settings.choice("blocks", BLOCKS_MODES, "latest"),
         limit_tokens=_limit(settings),
         counter=_counter(settings),
         seed=settings.whole("seed", 1, low=-(10**9)),
@@ -224,12 +234,13 @@ def _counter(settings: Table) -> TokenCounter:
 
 
 def _note(path: str, row: Any) -> AuthorsNote:
-    table = Table(row, path=path, known=("content", "depth", "role", "every", "scanned"))
+    table = Table(row, path=path, known=NOTE_KEYS)
     return AuthorsNote(
         content=table.text("content"),
         depth=table.depth("depth", 4),
         role=table.choice("role", TEXT_ROLES, "system"),
         every=table.whole("every", 1),
+        mode=table.choice("mode", NOTE_MODES, "floating"),
         scanned=table.flag("scanned", False),
         trust="author",
     )
@@ -246,19 +257,26 @@ def _persona(table: Table) -> Persona | None:
 
 
 def _turns(table: Table) -> tuple[TurnText, ...]:
+    blocks = _blocks(table)
     if not table.has("turns"):
-        return (_turn(table),)
+        return (_turn(table, blocks),)
     for key in ("history", "event"):
         if table.has(key):
             raise FormatError(KIND, f"{key}: with turns it belongs to each turn")
+    rows = [Table(row, path=path, known=TURN_KEYS) for path, row in table.rows("turns")]
+    return tuple(_turn(row, _blocks(row) if row.has("dynamic_context") else blocks) for row in rows)
+
+
+def _blocks(table: Table) -> tuple[DynamicBlock, ...]:
     return tuple(
-        _turn(Table(row, path=path, known=("history", "event")))
-        for path, row in table.rows("turns")
+        DynamicBlock(key=str(index), text=text_at(path, text))
+        for index, (path, text) in enumerate(table.rows("dynamic_context"))
     )
 
 
-def _turn(table: Table) -> TurnText:
+def _turn(table: Table, blocks: tuple[DynamicBlock, ...]) -> TurnText:
     return TurnText(
+        blocks=blocks,
         history=tuple(_message(path, row) for path, row in table.rows("history")),
         event=_event(table),
     )

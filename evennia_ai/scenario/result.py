@@ -35,12 +35,22 @@ def result_of(turn: ComposedTurn) -> dict[str, Any]:
             "limit": prompt.limit_tokens,
             "by_origin": dict(prompt.by_origin),
         },
-        "cache": {
-            "breakpoints": list(prompt.breakpoints),
-            "stable_tokens": prompt.stable_tokens,
-        },
+        "cache": _cache(turn),
         "notices": list(_notices(turn)),
         "sha256": prompt.sha256,
+    }
+
+
+def _cache(turn: ComposedTurn) -> dict[str, Any]:
+    """Where a provider may cache, and what this prompt shares with the one of the turn before."""
+    prompt = turn.made.prompt
+    account = prompt.account(turn.before) if turn.before is not None else None
+    return {
+        "breakpoints": list(prompt.breakpoints),
+        "stable_tokens": prompt.stable_tokens,
+        "shared_tokens": account.shared_tokens if account else None,
+        "broken_by": account.broken_by if account else None,
+        "reason": account.reason if account else None,
     }
 
 
@@ -136,10 +146,12 @@ def _notes(turn: ComposedTurn) -> list[dict[str, Any]]:
     inputs = turn.inputs
     users = inputs.history.user_messages + (inputs.event is not None)
     around = {e.origin for e in turn.made.lore.entries if e.position in AROUND_NOTE}
-    messages = [message for message in turn.made.prompt.messages if message.injected]
+    sent = turn.made.prompt.messages
+    messages = [message for message in sent if message.injected or message.stays]
+    goes_in = {part.origin for m in sent if m.injected for part in m.parts}
     return [
         {
-            "due": note.is_due(users),
+            "due": f"note:{index}" in goes_in if note.mode == "tail" else note.is_due(users),
             "content": _text_with({f"note:{index}", *(around if index == 0 else ())}, messages),
         }
         for index, note in enumerate(turn.scenario.notes)

@@ -1,15 +1,18 @@
 """A scenario's turns, composed one after the other.
 
-Carried from turn to turn: the cut of the history, and what lore remembers.
+Carried from turn to turn: the cut of the history, where anchored notes stand, the texts that stay
+in the history, and what lore remembers.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from evennia_ai.cards.card import macro_values, opening_message
 from evennia_ai.cards.components import card_components
 from evennia_ai.compose import ComposeRules, Composition, Inputs, compose_with_lore
 from evennia_ai.lorebook.timers import NO_STATE, Clock, LoreState
+from evennia_ai.prompt.anchoring import Anchors
+from evennia_ai.prompt.breaks import Sent
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.components import (
     PLUGGABLE_IDS,
@@ -22,6 +25,7 @@ from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.notes import Notes
+from evennia_ai.prompt.staying import left_behind
 from evennia_ai.scenario.components import component_set
 from evennia_ai.scenario.reading import Scenario, TurnText
 from evennia_ai.scenario.surroundings import Sources, facts_of
@@ -29,19 +33,26 @@ from evennia_ai.scenario.surroundings import Sources, facts_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComposedTurn:
-    """One turn of a scenario: what went in and what came out."""
+    """One turn of a scenario: what went in, what came out, and what was sent in the turn before."""
 
     scenario: Scenario
     inputs: Inputs
     made: Composition
+    before: Sent | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Carried:
-    """What one turn leaves to the next."""
+    """What one turn leaves to the next.
+
+    `staying` are the texts that stay, each with the number of messages that were said before it.
+    """
 
     cut: int = 0
+    anchors: Anchors = field(default_factory=dict)
+    staying: tuple[tuple[int, Message], ...] = ()
     lore: LoreState = NO_STATE
+    sent: Sent | None = None
 
 
 def composed_turns(scenario: Scenario) -> Iterator[ComposedTurn]:
@@ -51,8 +62,35 @@ def composed_turns(scenario: Scenario) -> Iterator[ComposedTurn]:
     for number, text in enumerate(scenario.turns):
         inputs = stage.inputs(text, number=number, carried=carried)
         made = compose_with_lore(inputs)
-        carried = _Carried(cut=made.prompt.cut, lore=made.lore.after)
-        yield ComposedTurn(scenario=scenario, inputs=inputs, made=made)
+        yield ComposedTurn(scenario=scenario, inputs=inputs, made=made, before=carried.sent)
+        carried = _left(made, carried, said=stage.said_before(text))
+
+
+def _left(made: Composition, carried: _Carried, *, said: int) -> _Carried:
+    """What the next turn begins with, after this one was asked with so many messages `said`."""
+    prompt = made.prompt
+    kept = (one for one in carried.staying if one[0] <= said)
+    fresh = ((said, message) for message in left_behind(prompt.messages))
+    return _Carried(
+        cut=prompt.cut,
+        anchors=prompt.anchors,
+        staying=(*kept, *fresh),
+        lore=made.lore.after,
+        sent=prompt.sent,
+    )
+
+
+def _with_staying(
+    said: Sequence[Message], staying: Sequence[tuple[int, Message]]
+) -> Iterator[Message]:
+    """What was said, and in it what stays; a history that became shorter lost what came later."""
+    at = 0
+    for place, message in staying:
+        if place <= len(said):
+            yield from said[at:place]
+            yield message
+            at = place
+    yield from said[at:]
 
 
 class _Stage:
@@ -72,7 +110,9 @@ class _Stage:
         """What the prompt of the turn `number`, from 0, depends on."""
         scenario = self.scenario
         dice = _dice(scenario, number)
-        history = History((*self.greeting, *text.history))
+        said = (*self.greeting, *text.history)
+        history = History(_with_staying(said, carried.staying))
+        is_shorter = carried.cut > history.stop
         return Inputs(
             components=self.components,
             rules=_rules(scenario, dice),
@@ -80,14 +120,19 @@ class _Stage:
             event=text.event,
             notes=self.notes,
             books=scenario.books,
-            blocks=scenario.blocks,
+            blocks=text.blocks,
             values=self.values,
-            cut=carried.cut if carried.cut <= history.stop else 0,
+            cut=0 if is_shorter else carried.cut,
+            anchors={} if is_shorter else carried.anchors,
             lore_state=carried.lore,
             clock=_clock(number, history, text.event),
             facts=self.facts,
             sources=self.sources.expanded(self.values, dice),
         )
+
+    def said_before(self, text: TurnText) -> int:
+        """How many messages stand before the event of this turn."""
+        return len(self.greeting) + len(text.history)
 
 
 def _clock(number: int, history: History, event: Message | None) -> Clock:
@@ -101,6 +146,7 @@ def _rules(scenario: Scenario, dice: Dice) -> ComposeRules:
     return ComposeRules(
         budget=BudgetRules(limit_tokens=settings.limit_tokens),
         layout=settings.layout,
+        blocks=settings.blocks,
         counter=settings.counter,
         lore=settings.lore,
         dice=dice,

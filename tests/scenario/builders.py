@@ -55,13 +55,29 @@ def a_rich_scenario() -> dict[str, Any]:
     """A scenario that uses every key."""
     return {
         "card": a_card(an_entry("@@depth 2\nOil is dear.", "oil"), an_entry("Lamps are lit.")),
-        "lorebooks": [{"name": "town", "attach": "chat", "book": a_book(an_entry("A town."))}],
+        "lorebooks": [
+            {
+                "name": "town",
+                "attach": "chat",
+                "mode": "frozen",
+                "book": a_book(an_entry("A town.")),
+            }
+        ],
         "components": [
             {"id": 1203, "key": "mood", "content": "Tired, {{user}}.", "role": "system"},
             {"content": "By depth.", "injection_depth": 1, "injection_order": 5},
             {"key": "goals", "content": "Finish before dark.", "enabled": True},
         ],
-        "notes": [{"content": "A note.", "depth": 1, "role": "user", "every": 1, "scanned": True}],
+        "notes": [
+            {
+                "content": "A note.",
+                "depth": 1,
+                "role": "user",
+                "every": 1,
+                "mode": "anchored",
+                "scanned": True,
+            }
+        ],
         "dynamic_context": ["It rains."],
         "persona": {"name": "Anna", "description": "Anna is new here."},
         "history": [
@@ -72,6 +88,7 @@ def a_rich_scenario() -> dict[str, Any]:
         "settings": {
             "user": "Anna",
             "layout": "classic",
+            "blocks": "on_change",
             "context_tokens": 4000,
             "reply_tokens": 100,
             "tokenizer": "chars/3.35",

@@ -180,3 +180,37 @@ def test_an_entry_may_look_for_its_keys_in_the_card_and_the_persona() -> None:
         ({"key": ["lamps"]}, 0),
     ):
         assert len(run(fields, **more)["activated"]) == active
+
+
+def a_talk(count: int, **settings: Any) -> dict[str, Any]:
+    """Turns of a talk in which everything is answered; the facts of each are others."""
+    talk = said(2 * count)
+    turns = [
+        {
+            "history": talk[: 2 * number],
+            "event": {"content": talk[2 * number]["content"]},
+            "dynamic_context": [f"It is {number} o'clock."],
+        }
+        for number in range(count)
+    ]
+    rules = {"key": "rules", "id": 1, "content": "Rules."}
+    return {"components": [rules], "turns": turns, "settings": settings}
+
+
+def test_the_first_turn_shares_nothing_with_a_turn_before() -> None:
+    first = run_scenario(a_talk(1))["turns"][0]["cache"]
+    assert first["breakpoints"] == [0]
+    assert (first["shared_tokens"], first["broken_by"], first["reason"]) == (None, None, None)
+
+
+def test_a_turn_says_what_broke_the_prefix_and_why() -> None:
+    _, second = run_scenario(a_talk(2))["turns"]
+    cache = second["cache"]
+    assert (cache["broken_by"], cache["reason"]) == ("block:0", "dynamic")
+    assert 0 < cache["shared_tokens"] < cache["stable_tokens"]
+
+
+def test_facts_that_stay_break_nothing() -> None:
+    turns = run_scenario(a_talk(4, blocks="all"))["turns"]
+    assert [turn["cache"]["reason"] for turn in turns] == [None, "append", "append", "append"]
+    assert turns[3]["cache"]["shared_tokens"] < turns[3]["cache"]["stable_tokens"]
