@@ -4,14 +4,15 @@ Imported after `evennia_ai.cli.game_folder.opened_game` alone, because the store
 """
 
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Literal
 
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.cards.loading import CardImport
+from evennia_ai.prompt.errors import ComponentValueError, FormatError
 from evennia_ai.prompt.grants import NO_GRANTS, Grants, in_order
+from evennia_ai.store import card_files
 from evennia_ai.store import card_revisions as log
 from evennia_ai.store import cards as store
-from evennia_ai.store.card_files import CardFile
+from evennia_ai.store.card_names import known_name, typeable_name
 from evennia_ai.store.cards import StoredCard
 
 
@@ -27,14 +28,14 @@ class Taken:
 
 
 def take_in(
-    name: str, *, content: bytes, carrier: str, source: str, grants: Grants | None, by: str
+    name: str, *, content: bytes, found: CardImport, grants: Grants | None, by: str
 ) -> Taken:
     """Store a card's file: waiting, or in force with `grants` where they are not None."""
-    name = known_name(typeable(name))
-    file = CardFile(content=content, carrier=carrier, source=source)
+    name = _name_for(name)
+    file = card_files.file_of(content, found)
     if grants is not None:
-        return _approved(_put_in_force(name, file, grants=grants, by=by))
-    number = _waits_already(name, file) or store.import_card(name, file, by=by)
+        return _approved(store.save_card(name, file, grants=grants, by=by))
+    number = store.import_card(name, file, by=by)
     if number is not None:
         return _waiting(name, number)
     return _unchanged(store.get_card(name))
@@ -50,38 +51,12 @@ def file_of(name: str, number: int | None) -> tuple[str, bytes]:
     return name, log.revision(name, wanted)[1].content
 
 
-def known_name(wanted: str) -> str:
-    """`wanted` in the case in which a card of that name is known; else as it is."""
-    names = {*store.card_names(), *log.waiting_names()}
-    same = [name for name in names if name.casefold() == wanted.casefold()]
-    return same[0] if wanted not in names and len(same) == 1 else wanted
-
-
-def typeable(name: str) -> str:
-    """A name that the game's command can be told; FormatError where it cannot be."""
-    plain = " ".join(name.split())
-    if not plain or not plain.isprintable() or "=" in plain or plain.startswith("/"):
-        raise FormatError(
-            "card",
-            f"'{name}' cannot name a card: a name has 1 to 200 printable characters, no = and no /"
-            " at its start; give it another with --name",
-        )
-    return plain
-
-
-def _put_in_force(name: str, file: CardFile, *, grants: Grants, by: str) -> StoredCard:
-    """Approve the file with exactly these grants, whether it waits already or not."""
-    number = _waits_already(name, file)
-    if number is not None:
-        return store.approve(name, number, grants=grants, by=by)
-    return store.save_card(name, file, grants=grants, by=by)
-
-
-def _waits_already(name: str, file: CardFile) -> int | None:
-    """The number under which this very file waits."""
-    digest = sha256(file.content).hexdigest()
-    same = [one.number for one in log.waiting(name) if one.sha256 == digest]
-    return same[-1] if same else None
+def _name_for(wanted: str) -> str:
+    """The name the card gets; FormatError where the game's command could not be told it."""
+    try:
+        return known_name(typeable_name(wanted))
+    except ComponentValueError as error:
+        raise FormatError("card", f"{error}; give it another with --name") from error
 
 
 def _waiting(name: str, number: int) -> Taken:

@@ -4,7 +4,6 @@ import getpass
 from pathlib import Path
 from typing import Any, Final
 
-from evennia_ai.cards.dumping import json_bytes
 from evennia_ai.cards.limits import DEFAULT_LIMITS, CardLimits
 from evennia_ai.cards.loading import CardImport, file_bytes, load_card
 from evennia_ai.cards.report import ImportReport, import_report, report_lines, report_object
@@ -53,8 +52,7 @@ def import_into(
     taken = take_in(
         name or found.card.name,
         content=content,
-        carrier=found.carrier,
-        source=_source(content, found),
+        found=found,
         grants=grants,
         by=typed_by(),
     )
@@ -101,13 +99,6 @@ def _read(
     except FormatError as error:
         raise FormatError(error.kind, f"{shown or path}: {error.message}") from error
     return content, found, report
-
-
-def _source(content: bytes, found: CardImport) -> str:
-    """The card's JSON text, as the file has it where the file is one."""
-    if found.carrier == "json":
-        return content.decode("utf-8-sig")
-    return json_bytes(found.raw).decode()
 
 
 def _write(report: ImportReport, *, stored: dict[str, Any] | None, end: str, as_json: bool) -> None:

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from evennia_ai import models
+from evennia_ai.cards.dumping import json_bytes
+from evennia_ai.cards.encoding import as_text
+from evennia_ai.cards.loading import CardImport
 from evennia_ai.conf import conf
 from evennia_ai.store.sources import checked_source
 
@@ -15,6 +18,13 @@ class CardFile:
     content: bytes
     carrier: str
     source: str
+
+
+def file_of(content: bytes, found: CardImport) -> CardFile:
+    """The file of these bytes, from which `found` was read; a JSON file is its own text."""
+    is_text = found.carrier == "json"
+    source = as_text(content, where="card") if is_text else json_bytes(found.raw).decode()
+    return CardFile(content=content, carrier=found.carrier, source=source)
 
 
 def json_file(source: str) -> CardFile:

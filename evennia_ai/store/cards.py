@@ -17,6 +17,8 @@ from evennia_ai.store.errors import NotStoredError, StoreError
 from evennia_ai.store.snapshots import Snapshots
 from evennia_ai.store.state import CARDS, changing
 
+MAX_NAME: Final = 200
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredCard:
@@ -33,15 +35,19 @@ class StoredCard:
 def import_card(name: str, file: CardFile, *, by: str) -> int | None:
     """Let a file wait under `name` until it is approved or rejected; the number of the import.
 
-    None where this very file is in force already and nothing waits. FormatError: the card's text
-    is no strict JSON object.
+    A file that waits already keeps its number; None where it is in force and nothing waits.
+    FormatError: the card's text is no strict JSON object.
     """
     checked_name(name, what="card")
     with changing(CARDS, f"importing card '{name}'"):
         row = kept_file(file, what=f"card '{name}'")
         card = models.Card.objects.filter(name=name).first()
-        if card is not None and card.file_id == row.id and not log.waiting(name):
+        imports = log.waiting(name)
+        if card is not None and card.file_id == row.id and not imports:
             return None
+        same = [one.number for one in imports if one.sha256 == row.sha256]
+        if same:
+            return same[-1]
         return log.record_card_revision(name, row, action="imported", grants=NO_GRANTS, by=by)
 
 
@@ -149,7 +155,7 @@ def card_names() -> tuple[str, ...]:
 
 def checked_name(name: str, *, what: str) -> str:
     """`name`; ComponentValueError where it cannot name a card or a lorebook."""
-    if not name.strip() or len(name) > 200 or not name.isprintable():
+    if not name.strip() or len(name) > MAX_NAME or not name.isprintable():
         raise ComponentValueError(f"name of the {what}", name, "1 to 200 printable characters")
     return name
 

@@ -53,7 +53,7 @@ BAD_INPUT = {
     "card/import/approve oren": "one switch at a time",
     "card/import oren =": "Usage",
     "card/import oren = /oren": "no / at its start",
-    "card/import oren = a=b": "no = in it",
+    "card/import oren = a=b": "no = and no /",
     "card/import oren = \x07": "printable",
 }
 

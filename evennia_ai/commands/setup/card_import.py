@@ -19,14 +19,15 @@ from evennia_ai.commands.setup.folder import offered, path_in, size_of
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.conf import conf
 from evennia_ai.prompt.columns import WIDTH, wrapped
+from evennia_ai.prompt.errors import ComponentValueError
 from evennia_ai.prompt.grants import NO_GRANTS
 from evennia_ai.store import card_revisions as log
 from evennia_ai.store import cards as store
+from evennia_ai.store.card_names import known_name, typeable_name
 from evennia_ai.store.card_revisions import CardChange
 from evennia_ai.store.cards import StoredCard
 
 SUFFIXES: Final = (".json", ".png", ".apng", ".charx", ".jpg", ".jpeg")
-MAX_NAME: Final = 200
 _APPROVE: Final = "card/approve <name>[/<number>] [= <grant>, <grant>...]"
 
 
@@ -48,13 +49,13 @@ class CardImports(CardWork):
         work = self.worked(reading, lambda progress: cards.path(path, progress))
         self.say(f"{reading}...")
         read = yield work
-        name = named.known_name(_typeable(self.rhs or read.found.card.name))
+        name = _name_for(self.rhs or read.found.card.name)
         old = store.card_or_none(name)
         if old is not None and old.sha256 == read.sha256 and not log.waiting(name):
             yield from self._report_in_force(old, read)
             return
         lines = yield from self._compared(old, read)
-        number = _waits_already(name, read) or store.import_card(name, read.file, by=self.typed_by)
+        number = store.import_card(name, read.file, by=self.typed_by)
         if number is None:
             raise CommandError(f"Somebody has approved this very file as card {name} meanwhile.")
         change = _change(name, number)
@@ -131,26 +132,15 @@ class CardImports(CardWork):
         return [*report_lines(read.report), "", *wrapped(told, WIDTH)]
 
 
-def _typeable(name: str) -> str:
-    """A card's name as it can be typed; CommandError where it cannot be."""
-    plain = " ".join(name.split())
-    if not plain or not plain.isprintable() or len(plain) > MAX_NAME or plain.startswith("/"):
-        problem = f"1 to {MAX_NAME} printable characters and no / at its start"
-    elif "=" in plain:
-        problem = "no = in it, or nobody could type it"
-    else:
-        return plain
-    raise CommandError(
-        f"'{name[:60]}' cannot name a card: a name has {problem}. Give it another:"
-        " card/import <file> = <name>. Nothing was imported."
-    )
+def _name_for(wanted: str) -> str:
+    """The name a card gets; CommandError where no command could be told it."""
+    try:
+        return known_name(typeable_name(wanted))
+    except ComponentValueError as error:
+        raise CommandError(
+            f"{error}; give it another: card/import <file> = <name>. Nothing was imported."
+        ) from error
 
 
 def _change(name: str, number: int) -> CardChange:
     return next(one for one in log.waiting(name) if one.number == number)
-
-
-def _waits_already(name: str, read: ReadCard) -> int | None:
-    """The number under which this very file waits already."""
-    same = [one.number for one in log.waiting(name) if one.sha256 == read.sha256]
-    return same[-1] if same else None

@@ -9,6 +9,7 @@ from evennia_ai.commands.strict import CommandError
 from evennia_ai.prompt.columns import visible
 from evennia_ai.store import card_revisions as log
 from evennia_ai.store import cards as store
+from evennia_ai.store.card_names import known_name
 from evennia_ai.store.card_revisions import CardChange
 from evennia_ai.store.cards import StoredCard
 
@@ -114,20 +115,6 @@ def import_in_words(change: CardChange) -> str:
     return (
         f"number {change.number} of {visible(change.changed_by)}, {day_and_time(change.changed_at)}"
     )
-
-
-def known_name(wanted: str) -> str:
-    """`wanted` in the case in which a card has that name, or had it; without one, as it is.
-
-    A card in force goes before one that only waits or was removed.
-    """
-    for known in (store.card_names(), log.names()):
-        if wanted in known:
-            return wanted
-        same = [name for name in known if name.casefold() == wanted.casefold()]
-        if len(same) == 1:
-            return same[0]
-    return wanted
 
 
 def _is_known(name: str) -> bool:

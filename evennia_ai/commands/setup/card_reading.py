@@ -10,8 +10,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from evennia_ai.cards.dumping import json_bytes
-from evennia_ai.cards.encoding import as_text
 from evennia_ai.cards.limits import CardLimits
 from evennia_ai.cards.loading import CardImport, load_card
 from evennia_ai.cards.progress import Progress
@@ -22,7 +20,7 @@ from evennia_ai.conf import Conf
 from evennia_ai.prompt.columns import clipped, visible
 from evennia_ai.prompt.errors import FormatError
 from evennia_ai.prompt.grants import NO_GRANTS, Grants
-from evennia_ai.store.card_files import CardFile
+from evennia_ai.store.card_files import CardFile, file_of
 from evennia_ai.store.cards import StoredCard
 
 _MOST_FIELDS: Final = 30
@@ -55,10 +53,7 @@ class Reader:
         except FormatError as error:
             problem = f"{path.name} is refused: {error.message}. Nothing was imported."
             raise CommandError(problem) from error
-        is_text = found.carrier == "json"
-        source = as_text(content, where="card") if is_text else json_bytes(found.raw).decode()
-        file = CardFile(content=content, carrier=found.carrier, source=source)
-        return self._reported(file, found, NO_GRANTS, progress)
+        return self._reported(file_of(content, found), found, NO_GRANTS, progress)
 
     def stored(self, file: CardFile, grants: Grants, progress: Progress) -> ReadCard:
         """The card of a file that is stored, with what it was granted."""

@@ -1,0 +1,30 @@
+"""Names of cards: which can be typed in a command, and which card somebody means."""
+
+from evennia_ai.prompt.errors import ComponentValueError
+from evennia_ai.store import card_revisions as log
+from evennia_ai.store import cards as store
+
+_WANTED = "1 to 200 printable characters, no = and no / at its start"
+
+
+def typeable_name(name: str) -> str:
+    """`name` in one line; ComponentValueError where no command could be told it."""
+    plain = " ".join(name.split())
+    fits = plain and plain.isprintable() and len(plain) <= store.MAX_NAME
+    if not fits or "=" in plain or plain.startswith("/"):
+        raise ComponentValueError("name of the card", name[:60], _WANTED)
+    return plain
+
+
+def known_name(wanted: str) -> str:
+    """`wanted` in the case in which a card has that name, or had it; without one, as it is.
+
+    A card in force goes before one that only waits or was removed.
+    """
+    for known in (store.card_names(), log.names()):
+        if wanted in known:
+            return wanted
+        same = [name for name in known if name.casefold() == wanted.casefold()]
+        if len(same) == 1:
+            return same[0]
+    return wanted
