@@ -16,6 +16,7 @@ from twisted.python.failure import Failure
 from evennia_ai.compose import Composition, Inputs, compose_with_lore
 from evennia_ai.game import gather
 from evennia_ai.game.gather import Heard
+from evennia_ai.game.made_of import made_of
 from evennia_ai.game.output import pose, speak, whisper
 from evennia_ai.game.perception import bystanders
 from evennia_ai.game.recorded_inputs import recorded_inputs
@@ -137,13 +138,21 @@ class Turn:
             revisions=revisions_with(self._mind.view(), player_ref=heard.event.speaker_ref),
             sent_sha256=sent_sha256(_outgoing(storable_messages(prompt.messages))),
             silent=composed.lore.silent,
-            inputs=recorded_inputs(
-                inputs,
-                event=heard.record,
-                now=conversations.history(heard.conversation),
-                reply_tokens=live.conf.reply_tokens,
-            ),
+            inputs=self._recorded(inputs),
         )
+
+    def _recorded(self, inputs: Inputs) -> dict[str, Any]:
+        """What the prompt is made from, for its manifest."""
+        where = self.heard.conversation
+        values = recorded_inputs(
+            inputs,
+            event=self.heard.record,
+            now=conversations.history(where),
+            reply_tokens=runtime().conf.reply_tokens,
+        )
+        newest_record = conversations.newest_record(where)
+        sources = made_of(self._mind.view(), inputs, newest_record=newest_record)
+        return {**values, "made_of": sources}
 
     def _asked(self, stored: StoredTurn, request: ChatRequest) -> "Deferred[None]":
         asked = maybeDeferred(runtime().access.model.complete, request)

@@ -206,7 +206,7 @@ def _books(sources: Sources, card: Card | None) -> tuple[tuple[Lorebook, ...], t
     problems: list[str] = []
     if sources.card is not None and card is not None:
         try:
-            own = _parsed_character_book(sources.card)
+            own = own_book(sources.card)
             books += [own] if own else []
         except FormatError as error:
             problems.append(_told(f"the lorebook of card '{card.name}' is left out: {error}"))
@@ -220,7 +220,7 @@ def _parsed(stored: tuple[StoredBook, ...]) -> tuple[tuple[Lorebook, ...], tuple
     problems: list[str] = []
     for book in stored:
         try:
-            books.append(_shared_book(book))
+            books.append(attached_book(book))
         except FormatError as error:
             problems.append(_told(f"lorebook '{book.name}' is left out: {error}"))
     return tuple(books), tuple(problems)
@@ -229,7 +229,7 @@ def _parsed(stored: tuple[StoredBook, ...]) -> tuple[tuple[Lorebook, ...], tuple
 def read_ahead(stored: StoredCard) -> None:
     """Parse a card and its book, so that the next turn need not; another thread may do it."""
     _parsed_card(stored)
-    _parsed_character_book(stored)
+    own_book(stored)
 
 
 # Parsed once for each revision and shared by all NPCs, with all that is remembered about them.
@@ -239,12 +239,16 @@ def _parsed_card(stored: StoredCard) -> Card:
 
 
 @lru_cache(maxsize=MOST_PARSED)
-def _parsed_character_book(stored: StoredCard) -> Lorebook | None:
+def own_book(stored: StoredCard) -> Lorebook | None:
+    """The lorebook in a card, None where it has none; FormatError: it cannot be read."""
     return character_book(_parsed_card(stored), grants=stored.grants, revision=stored.revision)
 
 
-def _shared_book(stored: StoredBook) -> Lorebook:
-    """The book; where it hangs is told by the kind of scope alone, so all rooms share it."""
+def attached_book(stored: StoredBook) -> Lorebook:
+    """The book; where it hangs is told by the kind of scope alone, so all rooms share it.
+
+    FormatError: it cannot be read.
+    """
     scope = stored.scope and Scope(kind=stored.scope.kind)
     return _parsed_book(replace(stored, scope=scope))
 

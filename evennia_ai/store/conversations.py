@@ -132,6 +132,11 @@ def segment(conversation: ConversationRef) -> int:
     return windows.read(conversation.id).end.segment
 
 
+def newest_record(conversation: ConversationRef) -> int:
+    """The number of the newest record in the newest segment; 0 where there is none."""
+    return windows.read(conversation.id).end.seq
+
+
 def remember_turn(
     conversation: ConversationRef, *, cut: int, anchors: Anchors = NO_ANCHORS
 ) -> None:

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from evennia_ai import models
 from evennia_ai.store.turns import StoredTurn, turn_from
-from evennia_ai.store.windows import windows
 
 _CHUNK: Final = 200
 
@@ -52,11 +51,6 @@ def npc_refs() -> tuple[str, ...]:
     """The references of all NPCs that ever had a turn."""
     found = models.Turn.objects.order_by("npc_ref").values_list("npc_ref", flat=True)
     return tuple(found.distinct())
-
-
-def records_so_far(conversation_id: int) -> int:
-    """The number of the newest record in the newest segment of a conversation, 0 for none."""
-    return windows.read(conversation_id).end.seq
 
 
 def _turns(npc_ref: str) -> Any:

@@ -1,0 +1,37 @@
+"""What a turn was made of that is too big for its manifest: names and revisions, to be read back.
+
+Components, cards, lorebooks and notes have tables of revisions; a turn keeps which of them counted
+for it, in their order, and how many records there were. `evennia_ai.game.past_inputs` reads this.
+"""
+
+from typing import Any
+
+from evennia_ai.compose import Inputs
+from evennia_ai.game.view import NPCView
+from evennia_ai.prompt.contexts import CONVERSATION
+
+
+def made_of(view: NPCView, inputs: Inputs, *, newest_record: int) -> dict[str, Any]:
+    """The sources of `inputs`, which were made from `view`, by name and revision.
+
+    `newest_record` is the number of the newest record of the segment.
+    """
+    sources = view.sources
+    return {
+        "scopes": [[scope.kind, scope.ref] for scope in sources.scopes],
+        "components": _components(view),
+        "card": [sources.card.name, sources.card.revision] if sources.card else None,
+        "books": [[book.label, book.attach, book.revision] for book in inputs.books],
+        "notes": [[note.position, note.revision] for note in sources.notes],
+        "context": CONVERSATION.name,
+        "newest_record": newest_record,
+    }
+
+
+def _components(view: NPCView) -> dict[str, dict[str, int]]:
+    """The revisions of the components that counted, by scope and key; the card's own are its."""
+    found: dict[str, dict[str, int]] = {}
+    for component in view.sources.registry.resolved(view.sources.scopes):
+        scope = component.scope
+        found.setdefault(f"{scope.kind}:{scope.ref}", {})[component.key] = component.revision
+    return found

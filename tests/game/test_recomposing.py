@@ -1,0 +1,163 @@
+"""Past turns composed again from what they were made of: the same bytes, whatever was edited."""
+
+import pytest
+from twisted.internet.defer import Deferred
+
+from evennia_ai.game.past_inputs import NotReadBackError, past_inputs
+from evennia_ai.game.recomposing import as_it_was, compared, composed_again
+from evennia_ai.store import turns
+from evennia_ai.store.past_histories import PastHistories
+from evennia_ai.store.past_turns import turns_in_order
+from evennia_ai.store.snapshots import forget_everything
+from tests.game.scripted_games import edit_everything, furnish, play
+
+# A text of each source: card, its book, its greeting, other books, notes, dice, scopes.
+FEATURES = (
+    "Oren rows",
+    "Lucky number",
+    "Back so soon?",
+    "Oren is cold.",
+    "He keeps a lamp for her.",
+    "Anna knows of the lamp.",
+    "The ferry sails",
+    "The bell is cracked.",
+    "The tide turns at",
+    "The fog took",
+    "The boats were new.",
+    "Always damp.",
+    "Be brief.",
+    "gulls.",
+    "Oren waits.",
+    "Speak as to Ben.",
+)
+
+
+def turns_of(stage):
+    return list(turns_in_order(stage.npc.ai.ref))
+
+
+def not_the_same(stage):
+    """The numbers of the turns that do not give their bytes again."""
+    histories = PastHistories()
+    return [
+        turn.number
+        for turn in turns_of(stage)
+        if composed_again(turn, histories).sha256 != turn.manifest.sha256
+    ]
+
+
+@pytest.fixture
+def furnished(stage):
+    stage.room.db.desc = "Planks, ropes and fog."
+    furnish(stage)
+    return stage
+
+
+@pytest.mark.req("S2-03", "S2-30")
+def test_every_turn_gives_its_bytes_again_after_everything_was_edited(furnished):
+    model = furnished.talks_with(lambda request: f"Aye, {len(request.messages)}.")
+    play(furnished)
+    edit_everything(furnished)
+    forget_everything()
+    said = "\n".join(m.content for request in model.requests for m in request.messages)
+    missing = [text for text in FEATURES if text not in said]
+    assert (len(turns_of(furnished)), missing) == (16, [])
+    assert not_the_same(furnished) == []
+
+
+def test_a_history_that_is_cut_gives_its_bytes_again(furnished):
+    furnished.talks_with(lambda request: "A long answer about nothing. " * 12, context_tokens=1400)
+    play(furnished, rounds=4)
+    assert max(turn.manifest.cut for turn in turns_of(furnished)) > 0
+    assert not_the_same(furnished) == []
+
+
+def test_turns_that_waited_for_one_another_give_their_bytes_again(furnished):
+    asked = []
+
+    class Slow:
+        name, offline = "slow", False
+
+        def complete(self, request):
+            asked.append(Deferred())
+            return asked[-1]
+
+        def close(self):
+            """Nothing is open."""
+
+    from evennia_ai.llm.chat import ChatReply
+
+    furnished.install(Slow())
+    for speaker, line in (
+        (furnished.anna, "one"),
+        (furnished.ben, "two"),
+        (furnished.anna, "three"),
+    ):
+        furnished.says(speaker, f"Oren, {line} of the ferry?")
+    furnished.says(furnished.ben, "Anna, hush.")
+    for number in range(3):
+        asked[number].callback(ChatReply(text=f"No. {number}.", model="slow"))
+        furnished.passes()
+    assert len(turns_of(furnished)) == 3
+    assert not_the_same(furnished) == []
+
+
+def test_turns_can_be_read_back_in_any_order(furnished):
+    furnished.talks_with(lambda request: "Aye.")
+    play(furnished)
+    histories = PastHistories()
+    for turn in reversed(turns_of(furnished)):
+        assert composed_again(turn, histories).sha256 == turn.manifest.sha256
+
+
+def test_looking_back_writes_nothing_and_changes_no_later_turn(furnished):
+    furnished.talks_with(lambda request: "Aye.")
+    play(furnished, rounds=1)
+    before = furnished.npc.ai.preview("Oren?", furnished.anna).sha256
+    not_the_same(furnished)
+    assert furnished.npc.ai.preview("Oren?", furnished.anna).sha256 == before
+
+
+def test_what_cannot_be_read_back_is_named(furnished):
+    from evennia_ai import models
+
+    furnished.talks_with("Aye.")
+    furnished.says(furnished.anna, "Oren?")
+    forget_everything()
+    past_inputs.__globals__["_component"].cache_clear()
+    past_inputs.__globals__["_view"].cache_clear()
+    models.ComponentRevision.objects.filter(key="spare").delete()
+    with pytest.raises(NotReadBackError, match="revision of component 'spare' with number 1"):
+        composed_again(turns.last_turn(furnished.npc.ai.ref), PastHistories())
+
+
+def test_a_turn_of_an_earlier_version_says_that_it_can_only_be_replayed(furnished):
+    from evennia_ai import models
+
+    furnished.talks_with("Aye.")
+    furnished.says(furnished.anna, "Oren?")
+    row = models.Turn.objects.get()
+    row.manifest = row.manifest.replace('"made_of"', '"was_not_kept"')
+    row.save()
+    with pytest.raises(NotReadBackError, match="can be replayed, but not composed again"):
+        composed_again(turns.last_turn(furnished.npc.ai.ref), PastHistories())
+
+
+def test_the_edit_that_changes_nothing_changes_nothing(furnished):
+    furnished.talks_with(lambda request: "Aye.")
+    play(furnished, rounds=1)
+    histories = PastHistories()
+    outcomes = {compared(turn, as_it_was, histories).outcome for turn in turns_of(furnished)}
+    assert outcomes == {"unchanged"}
+
+
+def test_the_history_of_a_past_turn_has_no_later_record(furnished):
+    furnished.talks_with(lambda request: "Aye.")
+    play(furnished, rounds=1)
+    histories = PastHistories()
+    for turn in turns_of(furnished):
+        past = past_inputs(turn, histories).inputs
+        newest = int(turn.event_record)
+        ids = [int(message.record) for message in past.history]
+        assert all(number < newest for number in ids)
+        assert past.event.record == turn.event_record
