@@ -141,7 +141,11 @@ class AIHandler:
         """Take in a message the NPC was sent; the arguments are those of `at_msg_receive`."""
         if self.npc.has_account:
             return
-        event = perceived(self.npc, text, from_obj)
+        try:
+            event = perceived(self.npc, text, from_obj)
+        except DatabaseError as error:
+            logger.log_err(f"evennia_ai: NPC {self.ref}: not heard, nothing can be read: {error}")
+            return
         if event is not None:
             self.hear(event)
 

@@ -7,7 +7,8 @@ the next start; it is never run again, and calls of tools that it left open are 
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -94,7 +95,8 @@ def begin(
     number, segment = next_number(npc_ref), conversations.segment(conversation)
     known = lore_state.read(conversation)
     stored = texts.found(conversation, draft.texts)
-    with one_transaction(f"beginning a turn of NPC {npc_ref}"):
+    doing = f"beginning a turn of NPC {npc_ref}"
+    with _read_again_after_a_conflict(conversation), one_transaction(doing):
         new = conversations.append(conversation, texts.missing(draft.texts, stored))
         used = {**stored, **{key_of(record): record for record in new}}
         handles = draft.handles(used)
@@ -117,6 +119,17 @@ def begin(
         created_at=row.created_at,
     )
     return BegunTurn(turn=begun, messages=messages)
+
+
+@contextmanager
+def _read_again_after_a_conflict(conversation: ConversationRef) -> Iterator[None]:
+    """Where another process wrote first, nothing that is remembered of the NPC's turns holds."""
+    try:
+        yield
+    except HistoryConflictError:
+        _newest.drop(conversation.npc_ref)
+        lore_state.forget(conversation)
+        raise
 
 
 def _checked(manifest: TurnManifest, handles: Sequence[Handle]) -> tuple[Message, ...]:
@@ -188,7 +201,8 @@ def _ended(
         body=outcome,
         meta={"turn": turn.number, "state": state},
     )
-    with one_transaction(f"ending turn {turn.number} of NPC {turn.npc_ref}"):
+    doing = f"ending turn {turn.number} of NPC {turn.npc_ref}"
+    with _read_again_after_a_conflict(turn.conversation), one_transaction(doing):
         _close(turn, state, storable(outcome))
         closing = () if state == "done" else closing_results(_calls_of(turn), outcome=outcome)
         written = conversations.append(turn.conversation, [*closing, *new, end])
@@ -232,8 +246,6 @@ def _inserted(
                 created_at=time.time(),
             )
     except IntegrityError as error:
-        _newest.drop(conversation.npc_ref)
-        lore_state.forget(conversation)
         raise HistoryConflictError(f"the turns of NPC {conversation.npc_ref}") from error
 
 

@@ -1,7 +1,10 @@
 """What a turn commits, and when: before the model is asked, and before anything is said."""
 
 import pytest
+from django.db.utils import OperationalError
 
+from evennia_ai.game import handler
+from evennia_ai.game import turn as turn_module
 from evennia_ai.llm.chat import sent_sha256
 from evennia_ai.llm.errors import ModelUnavailable
 from evennia_ai.store import conversations, turns
@@ -73,7 +76,6 @@ def test_a_prompt_that_cannot_be_committed_is_not_sent_and_is_tried_again(
 )
 def test_what_cannot_be_read_for_a_turn_is_read_again_later(stage, logged, table):
     from django.db import connection
-    from django.db.utils import OperationalError
 
     model = stage.talks_with("Aye.")
     refused = []
@@ -89,6 +91,49 @@ def test_what_cannot_be_read_for_a_turn_is_read_again_later(stage, logged, table
     assert refused and model.requests == []
     stage.passes(5)
     assert stage.screen_of(stage.ben)[-1] == 'Oren says, "Aye."'
+    assert not any("Traceback" in line for line in logged)
+
+
+@pytest.mark.req("S2-27")
+def test_what_evennia_itself_cannot_read_puts_the_turn_off(stage, logged, monkeypatch):
+    def locked(*_):
+        raise OperationalError("database is locked")
+
+    model = stage.talks_with("Aye.")
+    with monkeypatch.context() as patch:
+        patch.setattr(stage.npc.ai, "view", locked)
+        stage.says(stage.anna, "Oren?")
+    assert model.requests == []
+    (line,) = logged
+    assert line.endswith("no model is asked: database is locked")
+    stage.passes(5)
+    assert stage.screen_of(stage.ben)[-1] == 'Oren says, "Aye."'
+
+
+def test_what_cannot_even_be_heard_is_logged_and_stops_nobody(stage, logged, monkeypatch):
+    def locked(*_):
+        raise OperationalError("database is locked")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(handler, "perceived", locked)
+        stage.says(stage.anna, "Oren?")
+    assert stage.screen_of(stage.ben) == ['Anna says, "Oren?"']
+    assert "not heard, nothing can be read: database is locked" in logged[-1]
+    assert stage.records() == []
+
+
+def test_a_reply_that_cannot_be_judged_closes_the_turn(stage, logged, monkeypatch):
+    """Who is here, and what the fallback line is, are read from the database as well."""
+
+    def locked(*_):
+        raise OperationalError("database is locked")
+
+    stage.talks_with("Aye.", delay_seconds=1)
+    stage.says(stage.anna, "Oren?")
+    monkeypatch.setattr(turn_module, "bystanders", locked)
+    monkeypatch.setattr(handler.AIHandler, "fallback_line", property(locked))
+    stage.passes(1)
+    assert turns.last_turn(stage.npc.ai.ref).state == "failed"
     assert not any("Traceback" in line for line in logged)
 
 
