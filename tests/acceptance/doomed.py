@@ -50,6 +50,16 @@ class Life:
         return {line.rstrip('"') for line in lines}
 
     @property
+    def heard_too_early(self) -> set[str]:
+        """What the NPC was heard to say before it was committed; it never says the same twice."""
+        committed: set[str] = set()
+        early: set[str] = set()
+        for line in self.told:
+            committed |= {body for *_, body in line.get("stored", ())}
+            early |= Life(told=[line]).heard - committed
+        return early
+
+    @property
     def reports(self) -> list[dict[str, Any]]:
         return self.all("report")
 

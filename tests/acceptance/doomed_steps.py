@@ -54,10 +54,10 @@ class Troubles:
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, most))
 
     def lock(self) -> None:
-        """Another connection holds the database; where ours is writing, it cannot commit."""
+        """Another connection is writing; where ours has begun to, that cannot be committed."""
         self._lock = sqlite3.connect(self._database, timeout=0, isolation_level=None)
         try:
-            self._lock.execute("BEGIN EXCLUSIVE")
+            self._lock.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError:
             self._lock.execute("BEGIN")
             self._lock.execute("SELECT count(*) FROM evennia_ai_record").fetchone()

@@ -5,6 +5,7 @@ started before this is imported.
 """
 
 import json
+import os
 from dataclasses import replace
 from typing import Any, Final
 
@@ -53,6 +54,7 @@ class World:
         self._database = database
         self._clock = Clock()
         self._people: dict[str, Any] = {}
+        self._answers = 0
         globalLogPublisher.addObserver(lambda event: tell(log=formatEvent(event)))
         script = {"answers": self._answer, "fails": self._fail, "uses a tool": self._use_a_tool}
         self._install(script[model])
@@ -130,7 +132,9 @@ class World:
             self._character(name)
 
     def _answer(self, request: ChatRequest) -> Line:
-        return "Aye, at dusk."
+        """Something that was never said before, in no process."""
+        self._answers += 1
+        return f"Aye, at {os.getpid()} past {self._answers}."
 
     def _fail(self, request: ChatRequest) -> Line:
         return ModelUnavailable("stub", "it is out of order")

@@ -1,0 +1,173 @@
+"""A disk that is full, a database that is locked, another process that writes: at every step.
+
+Each scene is played once for each step that it has; the trouble comes at that step, lasts a while
+and is over, and the process goes on.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.doomed import Act, Game, Life
+from tests.acceptance.doomed_steps import committed_open_turns, committed_records
+
+pytestmark = pytest.mark.service
+
+ASKS: list[Act] = [["says", "Anna", "Oren?"], ["passes", 3]]
+GOES_ON: list[Act] = [
+    ["heals"],
+    ["passes", 12],
+    ["reports"],
+    ["says", "Anna", "Oren, again?"],
+    ["passes", 3],
+    ["reports"],
+]
+OTHER_ASKS: list[Act] = [["says", "Ben", "Oren, and me?"], ["passes", 12]]
+TRIED_AGAIN = ("not recorded, kept", "no model is asked", "nothing is said")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Troubled:
+    """A life in which trouble came at a step, and what is stored after it."""
+
+    step: str
+    life: Life
+    open_turns: int
+    records: list[list]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meeting:
+    """A life that stood still at a step while another process had the NPC answer somebody."""
+
+    step: str
+    life: Life
+    other: Life
+    open_turns: int
+    records: list[list]
+    broken: list[list[str]]
+
+
+@pytest.fixture(scope="module", params=["fill", "lock"])
+def troubled(request: pytest.FixtureRequest, doomed_game: Game) -> list[Troubled]:
+    """A life for each step, with this trouble at it."""
+    begun = doomed_game.new(f"trouble_{request.param}")
+    return [
+        _troubled(doomed_game, begun, request.param, at) for at in _step_numbers(doomed_game, begun)
+    ]
+
+
+@pytest.fixture(scope="module")
+def meetings(doomed_game: Game) -> list[Meeting]:
+    """A meeting at each step."""
+    begun = doomed_game.new("meeting", before=[["says", "Anna", "Fog again."]])
+    return [_meeting(doomed_game, begun, at) for at in _step_numbers(doomed_game, begun)]
+
+
+def _step_numbers(game: Game, begun: Path) -> Iterator[int]:
+    whole = game.lives(game.copy(begun), ASKS)
+    assert whole.is_over
+    return iter(range(1, len(whole.steps) + 1))
+
+
+def _troubled(game: Game, begun: Path, trouble: str, at: int) -> Troubled:
+    database = game.copy(begun)
+    life = game.lives(database, [*ASKS, *GOES_ON], trouble=trouble, at=at)
+    assert life.is_over, life.told[-3:]
+    return Troubled(
+        step=life.all("trouble")[0],
+        life=life,
+        open_turns=committed_open_turns(database),
+        records=committed_records(database),
+    )
+
+
+def _meeting(game: Game, begun: Path, at: int) -> Meeting:
+    database = game.copy(begun)
+    with game.playing(database, [*ASKS, *GOES_ON], trouble="pause", at=at) as running:
+        running.until("paused")
+        other = game.lives(database, OTHER_ASKS)
+        running.send()
+        life = running.rest()
+    assert life.is_over, life.told[-3:]
+    assert other.is_over, other.told[-3:]
+    return Meeting(
+        step=life.all("trouble")[0],
+        life=life,
+        other=other,
+        open_turns=committed_open_turns(database),
+        records=committed_records(database),
+        broken=[report["broken"] for report in game.lives(database, [["reports"]]).reports],
+    )
+
+
+@pytest.mark.req("S2-27")
+def test_in_trouble_no_model_is_asked_whose_turn_was_not_committed(troubled):
+    for case in troubled:
+        asked = [line for line in case.life.told if "asked" in line]
+        assert [line["open_turns"] for line in asked] == [1] * len(asked)
+
+
+@pytest.mark.req("S2-27")
+def test_in_trouble_nothing_is_written_and_the_log_says_so(troubled):
+    for case in troubled:
+        stopped = case.life.in_trouble()
+        assert stopped.stored == []
+        has_spoken = bool(case.life.before_trouble().heard | stopped.heard)
+        assert has_spoken or any(line in stopped.log for line in TRIED_AGAIN), case.step
+        assert "Traceback" not in case.life.log, case.step
+
+
+def test_nothing_is_heard_that_was_not_committed(troubled):
+    assert [case.step for case in troubled if case.life.heard_too_early] == []
+
+
+def test_when_it_is_over_no_turn_is_left_open_and_the_npc_answers(troubled):
+    for case in troubled:
+        assert case.open_turns == 0, case.step
+        assert "open" not in case.life.reports[0]["status"][-1]
+        again = next(n for n, line in enumerate(case.life.told) if "report" in line)
+        assert Life(told=case.life.told[again:]).heard, case.step
+
+
+def test_a_turn_whose_reply_was_not_written_says_so_in_a_record(troubled):
+    cases = [case for case in troubled if "nothing is said" in case.life.log]
+    assert cases
+    for case in cases:
+        assert any("was not written, nothing is said" in body for *_, body in case.records)
+
+
+def test_after_it_the_chains_hold(troubled):
+    for case in troubled:
+        assert [report["broken"] for report in case.life.reports] == [[], []]
+
+
+@pytest.mark.req("S2-31")
+def test_what_two_processes_write_to_one_conversation_is_not_mixed(meetings):
+    for met in meetings:
+        roles = [role for _, _, role, _ in met.records]
+        ends = [after for role, after in pairwise(roles) if role == "assistant"]
+        assert ends == ["system"] * len(ends), met.step
+        assert met.broken == [[]]
+
+
+@pytest.mark.req("S2-31")
+def test_who_comes_second_is_told_in_one_clean_error(meetings):
+    conflicts = 0
+    for met in meetings:
+        for life in (met.life, met.other):
+            assert life.log.count("somebody else wrote") <= 1, met.step
+            assert "Traceback" not in life.log, met.step
+        conflicts += met.life.log.count("somebody else wrote")
+    assert conflicts
+
+
+def test_two_processes_leave_no_turn_open_and_both_are_answered_or_told(meetings):
+    for met in meetings:
+        assert met.open_turns == 0
+        assert met.life.heard, met.step
+        assert met.other.heard or "nothing was written" in met.other.log, met.step
+        assert met.life.heard_too_early == met.other.heard_too_early == set()
