@@ -1,0 +1,296 @@
+"""How much of a long chat a provider's prefix cache serves, layout by layout.
+
+    python benchmarks/cache.py [--turns 200] [--seed 20417] [--check]
+
+One scripted chat goes through the real `compose` for each layout: a system prompt of 2,000 tokens,
+200 turns, user 15 to 60 and reply 40 to 140 tokens, texts made of synthetic words. A token is 4
+bytes of a message's canonical JSON, rounded up for each message. The cache is that of an engine
+with blocks of 16 tokens: a block is known by its bytes and all before them, only full blocks count,
+replies are kept as they were written, nothing is evicted. `served` is the share of all prompt
+tokens that were in the cache. `--check` ends with status 1 where a layout serves less than it
+should, or a prompt broke the prefix of the one before without a declared reason.
+"""
+
+import argparse
+import random
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+
+from evennia_ai.compose import ComposeRules, DynamicBlock, Inputs, compose
+from evennia_ai.history.compaction import CompactionPlan, CompactionRules, is_due, plan
+from evennia_ai.history.extract import extract
+from evennia_ai.lorebook.books import read_book
+from evennia_ai.prompt.budget import BudgetRules
+from evennia_ai.prompt.components import PromptComponent
+from evennia_ai.prompt.expansion import ComponentSet
+from evennia_ai.prompt.history import History
+from evennia_ai.prompt.messages import pending, said
+from evennia_ai.prompt.notes import AuthorsNote, Notes
+from evennia_ai.prompt.registry import with_statics
+from evennia_ai.prompt.staying import left_behind
+from evennia_ai.prompt.tokens import TokenCounter
+
+SEED = 20417
+BYTES = 4
+BLOCK = 16 * BYTES
+SYSTEM_TOKENS, DYNAMIC_TOKENS, NOTE_TOKENS, LORE_TOKENS = 2_000, 300, 60, 80
+USER_TOKENS, REPLY_TOKENS = (15, 60), (40, 140)
+CHANGED_PERCENT = 20
+WINDOW = 8_000
+ENDLESS = 1_000_000
+TOPICS = 12
+
+COUNTER = TokenCounter(
+    "bench/4", "1", lambda text: -(-len(text.encode()) // BYTES), per_message=8, per_prompt=0
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """One way to lay out the chat, and the least percent its cache should serve, if any."""
+
+    title: str
+    floor: float | None = None
+    rules: ComposeRules = field(
+        default_factory=lambda: ComposeRules(
+            budget=BudgetRules(limit_tokens=ENDLESS), counter=COUNTER
+        )
+    )
+    facts_percent: int = 0
+    note: AuthorsNote | None = None
+    scene: bool = False
+    lore: str = ""
+    compaction: CompactionRules | None = None
+
+
+class Script:
+    """The texts of one chat: everything that any layout may need, the same for all."""
+
+    def __init__(self, turns, seed):
+        rng = random.Random(seed)
+        self.system = prose(rng, SYSTEM_TOKENS)
+        self.note = prose(rng, NOTE_TOKENS)
+        self.topics = [f"topic{number}" for number in range(TOPICS)]
+        self.lore = [prose(rng, LORE_TOKENS) for _ in self.topics]
+        self.turns = []
+        for _ in range(turns):
+            about = f" {rng.choice(self.topics)}" if rng.random() < 0.3 else ""
+            user = prose(rng, rng.randint(*USER_TOKENS)) + about
+            reply = prose(rng, rng.randint(*REPLY_TOKENS))
+            self.turns.append((user, reply, prose(rng, DYNAMIC_TOKENS), rng.randrange(100)))
+
+
+def prose(rng, tokens):
+    """Words of three letters, a token each with the blank behind it, in sentences."""
+    words = ["".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=3)) for _ in range(tokens)]
+    for at in range(8, tokens, 9):
+        words[at] = words[at][:2] + "."
+    return " ".join(words)
+
+
+class BlockCache:
+    """Blocks by their bytes and all before them."""
+
+    def __init__(self):
+        self.known = set()
+
+    def served(self, tokens):
+        """How many tokens of a prompt are in the cache."""
+        blocks = 0
+        for name in chained(tokens):
+            if name not in self.known:
+                break
+            blocks += 1
+        return blocks * BLOCK // BYTES
+
+    def keep(self, tokens):
+        self.known.update(chained(tokens))
+
+
+def chained(data):
+    """A name for each full block, which covers the blocks before it."""
+    name = b""
+    for at in range(0, len(data) - BLOCK + 1, BLOCK):
+        name = blake2b(name + data[at : at + BLOCK], digest_size=16).digest()
+        yield name
+
+
+def tokens_of(messages):
+    """The messages as bytes, each filled up to whole tokens."""
+    return b"".join(wire + b" " * (-len(wire) % BYTES) for wire in (m.wire() for m in messages))
+
+
+class Chat:
+    """The chat in one layout, from its first turn on."""
+
+    def __init__(self, layout, script):
+        self.layout = layout
+        self.history = History()
+        self.older = None
+        self.goes_on = True
+        self.facts = ""
+        self.cache = BlockCache()
+        self.sizes, self.hits, self.reasons = [], [], Counter()
+        parts = [PromptComponent(id=0, key="system_prompt", content=script.system, required=True)]
+        if layout.scene:
+            parts.append(PromptComponent(id=1501, key="scene", content="{{facts}}", volatile=True))
+        self.inputs = Inputs(
+            components=ComponentSet(with_statics(parts)),
+            rules=layout.rules,
+            notes=Notes([replace(layout.note, content=script.note)] if layout.note else []),
+            books=(the_book(script, layout.lore),) if layout.lore else (),
+        )
+
+    def turn(self, user, reply, facts, chance):
+        """Answer `user`, and account for the prompt that did."""
+        layout = self.layout
+        if chance < layout.facts_percent or not self.facts:
+            self.facts = facts if layout.facts_percent else ""
+        self.compact()
+        is_block = self.facts and not layout.scene
+        older = self.older
+        prompt = compose(
+            replace(
+                self.inputs,
+                history=self.history,
+                event=pending(user, name="Anna"),
+                blocks=(DynamicBlock(key="facts", text=self.facts),) if is_block else (),
+                values={"facts": self.facts},
+                cut=older.cut if older and self.goes_on else 0,
+                anchors=older.anchors if older and self.goes_on else {},
+            )
+        )
+        answer = said("assistant", reply)
+        self.account(prompt, answer)
+        self.history = self.history.appended(
+            *left_behind(prompt.messages), said("user", user, name="Anna"), answer
+        )
+        self.older, self.goes_on = prompt, True
+
+    def account(self, prompt, answer):
+        data = tokens_of(prompt.messages)
+        self.sizes.append(len(data) // BYTES)
+        self.hits.append(self.cache.served(data))
+        self.cache.keep(data + tokens_of([answer]))
+        if self.older is not None:
+            self.reasons[prompt.account(self.older.sent).reason] += 1
+
+    def compact(self):
+        """Put a summary in the place of the older messages where the history is due."""
+        rules = self.layout.compaction
+        if rules is None or self.older is None:
+            return
+        history, older = self.history, self.older
+        limit = older.limit_tokens
+        other = older.tokens - older.fitted.history_tokens
+        spent = history.tokens_from(history.earlier, counter=COUNTER)
+        if not is_due(spent, limit_tokens=limit, rules=rules, other_tokens=other):
+            return
+        made = plan(history, rules=rules, counter=COUNTER, limit_tokens=limit, other_tokens=other)
+        if not isinstance(made, CompactionPlan):
+            raise SystemExit(f"{self.layout.title}: {made.reason}")
+        summary = extract(made, npc_name="Maren", counter=COUNTER)
+        self.history = History([said("user", summary), *made.tail], segment=history.segment + 1)
+        self.goes_on = False
+
+
+def the_book(script, mode):
+    """A book with an entry for each topic."""
+    entries = [
+        {"keys": [topic], "content": text, "enabled": True, "insertion_order": number}
+        for number, (topic, text) in enumerate(zip(script.topics, script.lore, strict=True))
+    ]
+    return read_book({"entries": entries}, label="topics", mode=mode)
+
+
+def rules(limit=ENDLESS, keep_percent=60, **more):
+    budget = BudgetRules(limit_tokens=limit, keep_percent=keep_percent)
+    return ComposeRules(budget=budget, counter=COUNTER, **more)
+
+
+def a_note(mode, **more):
+    return AuthorsNote(content="", depth=4, mode=mode, **more)
+
+
+SUMMARY = CompactionRules(keep_messages=10_000, keep_tokens=2_000, summary_tokens=500)
+LAYOUTS = (
+    Layout(title="append-only", floor=99),
+    Layout(title="facts, latest, new every turn", floor=96, facts_percent=100),
+    Layout(
+        title="facts, on change, new in 20 % of the turns",
+        floor=98,
+        facts_percent=CHANGED_PERCENT,
+        rules=rules(blocks="on_change"),
+    ),
+    Layout(
+        title="facts, all, new every turn",
+        floor=98,
+        facts_percent=100,
+        rules=rules(blocks="all"),
+    ),
+    Layout(title="note at depth 4, floating", floor=96, note=a_note("floating")),
+    Layout(title="note at depth 4, anchored", floor=98, note=a_note("anchored")),
+    Layout(title="note at the tail, every 10", floor=99, note=a_note("tail", every=10)),
+    Layout(title="lore, floating", lore="floating"),
+    Layout(title="lore, frozen", floor=98, lore="frozen"),
+    Layout(title="8k window, step trimming", floor=95, rules=rules(WINDOW)),
+    Layout(title="8k window, compaction", floor=95, rules=rules(WINDOW), compaction=SUMMARY),
+    Layout(
+        title="8k window, steps, anchored note",
+        floor=93,
+        rules=rules(WINDOW),
+        note=a_note("anchored"),
+    ),
+    Layout(
+        title="classic, facts at 1501, new every turn",
+        rules=rules(layout="classic"),
+        facts_percent=100,
+        scene=True,
+    ),
+    Layout(title="8k window, sliding trim", rules=rules(WINDOW, keep_percent=100)),
+)
+
+
+def played(layout, script):
+    chat = Chat(layout, script)
+    for turn in script.turns:
+        chat.turn(*turn)
+    return chat
+
+
+def report(layout, chat):
+    """One line about a layout; whether it is as it should be."""
+    total, hits = sum(chat.sizes), sum(chat.hits)
+    served = 100 * hits / total
+    missed = [size - hit for size, hit in zip(chat.sizes, chat.hits, strict=True)][1:]
+    is_met = layout.floor is None or served >= layout.floor
+    floor = "" if layout.floor is None else f"{layout.floor:g}"
+    reasons = ", ".join(f"{reason} {times}" for reason, times in chat.reasons.most_common())
+    print(
+        f"{layout.title:42} {total / len(chat.sizes):7.0f} {served:7.1f} {floor:>5}"
+        f" {sum(missed) / max(len(missed), 1):8.0f} {max(missed, default=0):6}  {reasons}"
+        f"{'' if is_met else '  MISSED'}"
+    )
+    return is_met and not chat.reasons["undeclared"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--turns", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--check", action="store_true", help="fail under the floors")
+    options = parser.parse_args()
+    script = Script(options.turns, options.seed)
+    print(f"{options.turns} turns, seed {options.seed}; tokens of {BYTES} bytes, blocks of 16")
+    print(
+        f"{'layout':42} {'prompt':>7} {'served':>7} {'floor':>5} {'prefill':>8} {'worst':>6}"
+        "  prefix of the prompt before"
+    )
+    is_met = [report(layout, played(layout, script)) for layout in LAYOUTS]
+    if options.check and not all(is_met):
+        raise SystemExit("a floor was missed, or a break has no declared reason")
+
+
+if __name__ == "__main__":
+    main()
