@@ -19,8 +19,8 @@ SAID = frozenset({"user", "assistant", "tool_call", "tool_result", "event", "rem
 
 def count_and_chain_again(apps: Any, schema_editor: Any) -> None:
     """Fill the new columns of all rows, conversation by conversation."""
-    Record = apps.get_model("evennia_ai", "Record")
-    rows = Record.objects.order_by("conversation_id", "segment", "seq")
+    records = apps.get_model("evennia_ai", "Record").objects
+    rows = records.order_by("conversation_id", "segment", "seq")
     where, chain = None, _Chain()
     done: list[Any] = []
     for row in rows.iterator(chunk_size=BATCH):
@@ -29,9 +29,9 @@ def count_and_chain_again(apps: Any, schema_editor: Any) -> None:
         chain.take(row)
         done.append(row)
         if len(done) == BATCH:
-            _write(Record, done)
+            _write(schema_editor.connection, done)
             done = []
-    _write(Record, done)
+    _write(schema_editor.connection, done)
 
 
 class _Chain:
@@ -68,9 +68,17 @@ def _json(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def _write(Record: Any, rows: list[Any]) -> None:
-    names = ["content_sha256", "sha256", "messages", "users", "replies"]
-    Record.objects.bulk_update(rows, names, batch_size=100)
+def _write(connection: Any, rows: list[Any]) -> None:
+    changes = [
+        (row.content_sha256, row.sha256, row.messages, row.users, row.replies, row.pk)
+        for row in rows
+    ]
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "UPDATE evennia_ai_record SET content_sha256 = %s, sha256 = %s, messages = %s,"
+            " users = %s, replies = %s WHERE id = %s",
+            changes,
+        )
 
 
 def _counted(name: str) -> migrations.AddField:
