@@ -273,7 +273,7 @@ class Build:
         if roll is not None:
             details.append(Reason(reasons.rolled, (roll, one.entry.chance)))
         if lacking := () if is_free else missing(one.entry, one.book.grants):
-            details.append(Reason(told, (lacking,)))
+            details.append(Reason(told, (lacking, one.entry.position)))
         return details
 
     def _pass_on(self, passed_on: Sequence[Awake]) -> None:

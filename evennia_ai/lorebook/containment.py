@@ -1,27 +1,39 @@
 """Containment: what of an entry's place and role its book has no grant for, and where it then goes.
 
 An entry by depth keeps its depth, which the history clamps. One that asks for a place outside the
-history stands at its top.
+history stands at its top. So does one that asks for a place inside another text, the author's note
+or a component that names an outlet, where it may not speak in the role of that text.
 """
 
 from dataclasses import replace
 from functools import lru_cache
+from typing import Final
 
-from evennia_ai.lorebook.entries import LoreEntry
+from evennia_ai.lorebook.entries import LoreEntry, Position
 from evennia_ai.lorebook.places import ActiveEntry
 from evennia_ai.prompt.components import MAX_DEPTH
 from evennia_ai.prompt.grants import ALL_GRANTS, Grant, Grants
+
+# Places inside another text, whose role all of it has.
+_INSIDE: Final[tuple[Position, ...]] = ("note_top", "note_bottom", "outlet")
 
 
 def contained(entry: ActiveEntry, grants: Grants) -> ActiveEntry:
     """The entry where its book's grants let it stand: the same one where they let it be."""
     if grants == ALL_GRANTS:
         return entry
-    if "positions" not in grants and entry.position != "depth":
+    if is_moved(entry.position, grants):
         entry = replace(
             entry, position="depth", depth=MAX_DEPTH, from_oldest=False, outlet="", anchor=None
         )
-    return entry if "roles" in grants else replace(entry, role="user")
+    return entry if "roles" in grants else replace(entry, role="user", keeps_role=True)
+
+
+def is_moved(position: Position, grants: Grants) -> bool:
+    """Whether an entry that asks for this position stands at the top of the history instead."""
+    if position == "depth":
+        return False
+    return "positions" not in grants or (position in _INSIDE and "roles" not in grants)
 
 
 def missing(entry: LoreEntry, grants: Grants) -> tuple[Grant, ...]:
@@ -29,14 +41,17 @@ def missing(entry: LoreEntry, grants: Grants) -> tuple[Grant, ...]:
     wanted: list[Grant] = []
     if entry.position != "depth":
         wanted.append("positions")
-    if entry.role != "user":
+    if entry.role != "user" or entry.position in _INSIDE:
         wanted.append("roles")
     return tuple(grant for grant in wanted if grant not in grants)
 
 
-@lru_cache(maxsize=8)
-def told(missing: tuple[Grant, ...]) -> str:
+@lru_cache(maxsize=16)
+def told(missing: tuple[Grant, ...], position: Position) -> str:
     """The containment in words, for a verdict."""
-    moved = {"positions": "at the top of the history", "roles": "as a user's"}
-    stands = " ".join(moved[grant] for grant in missing)
-    return f"stands {stands}: its card has no grant for {' and '.join(missing)}"
+    stands = []
+    if "positions" in missing or position in _INSIDE:
+        stands.append("at the top of the history")
+    if "roles" in missing:
+        stands.append("as a user's")
+    return f"stands {' '.join(stands)}: its card has no grant for {' and '.join(missing)}"

@@ -210,6 +210,14 @@ def _joint(entry: ActiveEntry, components: ComponentSet) -> tuple[Joint | None, 
     """The message the entry shares, None for one of its own, and what is to be said about it."""
     if entry.depth is not None:
         return None, ""
+    joint, note = _asked_for(entry, components)
+    if entry.keeps_role and joint.role != entry.role:  # beside that message, in one like it
+        joint = replace(joint, key=f"{joint.key}:{entry.role}", role=entry.role, name=str(joint))
+    return joint, note
+
+
+def _asked_for(entry: ActiveEntry, components: ComponentSet) -> tuple[Joint, str]:
+    """The message at the place the entry asks for, and what is to be said where it has none."""
     anchor = entry.anchor or _ANCHORS.get(entry.position)
     if anchor is None:
         return components.joints[_JOINTS.get(entry.position, "world_info_after")], ""

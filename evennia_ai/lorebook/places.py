@@ -14,7 +14,8 @@ class ActiveEntry:
     `label` is `book#uid`, `text` has its decorators cut and its macros expanded. `order` is the
     entry's own; `stands` sorts it among the texts of one place: order, then key. `outlet` and
     `anchor` are as in `LoreEntry`. `mark` is what the entry is remembered by, `frozen` says
-    that its book is. `memo` keeps what was worked out from it.
+    that its book is. One that `keeps_role` never joins a message of another role.
+    `memo` keeps what was worked out from it.
     """
 
     origin: str
@@ -38,6 +39,7 @@ class ActiveEntry:
     cause: str
     mark: str = ""
     frozen: bool = False
+    keeps_role: bool = False
     memo: dict[object, object] = field(default_factory=dict, init=False, repr=False, compare=False)
 
 

@@ -309,3 +309,38 @@ def test_the_same_inputs_give_the_same_bytes_again(layout):
         for _ in range(2)
     }
     assert len(hashes) == 1
+
+
+@LAYOUTS
+@pytest.mark.parametrize("position", [0, 1, 2, 3, 5, 6, 7])
+def test_without_the_grant_for_roles_no_place_makes_an_entry_speak_as_system(position, layout):
+    prompt = composed(
+        lore("EVIL", position=position, outlet_name="tides"),
+        components=[
+            a_component("char", id=1020, key="char_description"),
+            a_component("The tides: {{outlet::tides}}.", id=1200, key="tides"),
+            a_component("examples", id=1060, key="dialogue_examples"),
+        ],
+        grants=ALL_GRANTS - {"roles"},
+        notes=[NOTE],
+        layout=layout,
+        history=a_history(3),
+    )
+    evil = [
+        (message.role, message.content) for message in prompt.messages if "EVIL" in message.content
+    ]
+    assert evil == [("user", "EVIL")]
+
+
+def test_an_entry_that_keeps_its_role_stands_beside_the_lore_that_does_not():
+    prompt = the_prompt(
+        books=(
+            a_book(lore("theirs", position=0), grants=ALL_GRANTS - {"roles"}, label="card"),
+            a_book(lore("ours", position=0), label="world"),
+        ),
+        history=a_history(1),
+    )
+    assert [(m.role, m.content) for m in prompt.messages[:2]] == [
+        ("system", "ours"),
+        ("user", "theirs"),
+    ]

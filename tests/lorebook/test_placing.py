@@ -83,6 +83,20 @@ def test_each_grant_gives_its_own_thing_and_no_other(grants, stands):
     assert (entry.position, entry.role) == stands
 
 
+@pytest.mark.parametrize("position", [2, 3, 7])
+@pytest.mark.parametrize(
+    ("grants", "stands"),
+    [
+        ({"positions"}, ("depth", "user")),
+        ({"roles"}, ("depth", "system")),
+    ],
+)
+def test_a_place_inside_a_text_of_the_game_s_takes_both_grants(position, grants, stands):
+    entry = placed(position=position, outlet_name="tides")
+    [active] = awake(a_book(entry, grants=frozenset(grants))).entries
+    assert (active.position, active.role, active.outlet) == (*stands, "")
+
+
 def test_low_orders_come_out_first_and_equals_as_they_stand_in_their_books():
     books = [
         a_book(placed("w2", insertion_order=2), placed("w1", insertion_order=1), label="world"),

@@ -7,7 +7,7 @@ from evennia_ai.cards.progress import Progress
 from evennia_ai.cards.report.texts import TOP_FROM, as_role, depth_words
 from evennia_ai.cards.report.values import BookAccount, EntryRow, LorePlace
 from evennia_ai.lorebook.books import Lorebook
-from evennia_ai.lorebook.containment import missing
+from evennia_ai.lorebook.containment import is_moved, missing
 from evennia_ai.lorebook.entries import LoreEntry, Position
 from evennia_ai.lorebook.patterns import is_delimited
 from evennia_ai.prompt.columns import first_line
@@ -111,7 +111,7 @@ def _wanted(entry: LoreEntry) -> str:
 def _stands(entry: LoreEntry, grants: Grants) -> str:
     """Where an entry stands; depths are told as they count."""
     lacks = missing(entry, grants)
-    place = "top of the history" if "positions" in lacks else _position(entry)
+    place = "top of the history" if is_moved(entry.position, grants) else _position(entry)
     return f"{place}, {as_role('user' if 'roles' in lacks else entry.role)}"
 
 

@@ -9,8 +9,9 @@ from evennia_ai.cards.report.lore import is_usable, pattern_keys
 from evennia_ai.cards.report.texts import note_role
 from evennia_ai.cards.report.values import GrantUse
 from evennia_ai.lorebook.books import Lorebook
+from evennia_ai.lorebook.containment import missing
 from evennia_ai.lorebook.entries import LoreEntry
-from evennia_ai.prompt.grants import ALLOWS, Grant, Grants
+from evennia_ai.prompt.grants import ALLOWS, NO_GRANTS, Grant, Grants
 
 # The entries that can be active, and the card: what a grant would give, "" where nothing.
 _Entries = list[LoreEntry]
@@ -50,7 +51,7 @@ def _positions(card: Card, entries: _Entries) -> str:
 
 
 def _roles(card: Card, entries: _Entries) -> str:
-    others = sum(entry.role != "user" for entry in entries)
+    others = sum("roles" in missing(entry, NO_GRANTS) for entry in entries)
     told = [f"{_counted(others)} as system or assistant"] if others else []
     if note_role(card) not in ("", "user"):
         told.append("its note by depth in the role it asks for")
