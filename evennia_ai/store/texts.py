@@ -76,12 +76,13 @@ def forget(conversation: ConversationRef) -> None:
 def _looked_up(
     conversation: ConversationRef, segment: int, keys: Sequence[TextKey]
 ) -> dict[TextKey, Record]:
+    # Without the segment: SQLite would take the index of places and read the whole segment.
     rows = models.Record.objects.filter(
         conversation_id=conversation.id,
-        segment=segment,
         content_sha256__in={key.content_sha256 for key in keys},
     )
-    by_key = {key_of(record): record for record in records_from(rows) if not record.is_erased}
+    here = (record for record in records_from(rows) if record.segment == segment)
+    by_key = {key_of(record): record for record in here if not record.is_erased}
     return {key: by_key[key] for key in keys if key in by_key}
 
 

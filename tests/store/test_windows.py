@@ -1,16 +1,12 @@
 """Windows: what is in memory is what a fresh process reads, and opening one is always as dear."""
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evennia_ai import models
 from evennia_ai.history.records import RecordKind
 from evennia_ai.store import conversations
 from evennia_ai.store.conversations import append, conversation, history
-from evennia_ai.store.record_rows import End, rows_after
 from evennia_ai.store.segments import begin_segment
 from evennia_ai.store.snapshots import forget_everything
 from evennia_ai.store.windows import WINDOW_MESSAGES
@@ -91,21 +87,6 @@ class TestOpening:
         assert warm[0][-len(cold[0]) :] == cold[0]
         assert history(quay).stop == 2 * pairs
         assert history(quay).user_messages == history(quay).replies == pairs
-
-    def test_it_reads_no_more_of_a_long_conversation_than_of_a_short_one(self, quay):
-        other = conversation("13", kind="room", place_ref="3")
-        for where, count in ((quay, 1_000), (other, 5_000)):
-            rows = rows_after(End(), where.id, [a_line("Line.")] * count)
-            models.Record.objects.bulk_create(rows, batch_size=500)
-        forget_everything()
-        rows_read = []
-        for where in (quay, other):
-            with CaptureQueriesContext(connection) as made:
-                history(where)
-            assert not any("COUNT(" in query["sql"] for query in made.captured_queries)
-            rows_read.append((len(made), len(history(where))))
-
-        assert rows_read[0] == rows_read[1]
 
     def test_it_holds_everything_since_the_cut(self, quay):
         talked(quay, 20)
