@@ -5,12 +5,12 @@ from typing import Any, Final
 
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.history.prefixes import shared_prefix
+from evennia_ai.prompt.breaks import MEANINGS
 from evennia_ai.prompt.columns import WIDTH, visible, wrapped
 from evennia_ai.store.past_turns import newest_turns, turn_before
 from evennia_ai.store.turns import StoredTurn
 
 TURNS: Final = 10
-_WHOLE: Final = "nothing: the whole prompt before is a prefix"
 _HEAD: Final = f"{'turn':>6} {'talk':>6} {'tokens':>7} {'shared':>7} {'share':>6}  what broke it"
 
 
@@ -49,13 +49,17 @@ def _shared(turn: StoredTurn) -> tuple[int | None, str]:
         return None, "the first prompt of its conversation"
     prefix = shared_prefix(before.manifest, manifest)
     if prefix.is_whole:
-        return prefix.tokens, _WHOLE
+        return prefix.tokens, MEANINGS["append"]
     return prefix.tokens, f"message {prefix.messages} differs; the server was started anew between"
 
 
 def _why(turn: StoredTurn) -> str:
-    broken_by = turn.manifest.broken_by
-    return _WHOLE if broken_by is None else visible(broken_by)
+    manifest = turn.manifest
+    if manifest.broken_by is None:
+        return MEANINGS["append"]
+    reason = manifest.break_reason
+    declared = f": {reason.replace('_', ' ')}, {MEANINGS[reason]}" if reason else ""
+    return f"{visible(manifest.broken_by)}{declared}"
 
 
 def _breakpoints(turn: StoredTurn) -> list[str]:

@@ -1,8 +1,8 @@
 """AIHandler: the mind of one NPC, `npc.ai`: hears, answers when it is meant, explains itself."""
 
 from collections import OrderedDict, deque
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from django.db import DatabaseError
@@ -24,8 +24,8 @@ from evennia_ai.game.view import NPCView, scopes_of, sources_of, view_of
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turns import report_of_turn
 from evennia_ai.lorebook.naming import names_of
+from evennia_ai.prompt.breaks import Sent
 from evennia_ai.prompt.explaining import explain_lines
-from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.prompt.report import Report, report_of
 from evennia_ai.store import card_assignments, conversations, turns
@@ -69,10 +69,10 @@ class Status:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Prompted:
-    """The prompt of a turn and the messages of the one before it in its conversation."""
+    """The newest turn and the prompt it was given."""
 
+    turn: StoredTurn
     prompt: Prompt
-    older: Sequence[Message] | None
 
 
 class AIHandler:
@@ -88,7 +88,7 @@ class AIHandler:
         self._waiting: set[str] = set()
         self._is_overflowing = False
         self._engaged: dict[str, tuple[str, float]] = {}
-        self._sent: OrderedDict[int, tuple[Message, ...]] = OrderedDict()
+        self._sent: OrderedDict[int, Sent] = OrderedDict()
         self._last: _Prompted | None = None
 
     @property
@@ -256,15 +256,15 @@ class AIHandler:
         """The turn does not wait any more."""
         self._waiting.discard(turn.heard.record.id)
 
-    def sent_before(self, conversation: ConversationRef) -> Sequence[Message] | None:
-        """The messages of the prompt before in this conversation, while this process knows."""
+    def sent_before(self, conversation: ConversationRef) -> Sent | None:
+        """What is remembered of the prompt before in this conversation, by this process alone."""
         return self._sent.get(conversation.id)
 
-    def prompted(self, stored: StoredTurn, prompt: Prompt) -> None:
+    def prompted(self, stored: StoredTurn, prompt: Prompt, sent: Sent) -> None:
         """This prompt is about to be sent."""
-        older = self._sent.pop(stored.conversation.id, None)
-        self._last = _Prompted(prompt=prompt, older=older)
-        self._sent[stored.conversation.id] = prompt.messages
+        self._last = _Prompted(turn=stored, prompt=prompt)
+        self._sent.pop(stored.conversation.id, None)
+        self._sent[stored.conversation.id] = sent
         while len(self._sent) > MOST_SENT:
             self._sent.popitem(last=False)
 
@@ -306,7 +306,13 @@ class AIHandler:
     def last_report(self) -> Report | None:
         """The account of the last prompt that was sent, after a reload from the stored turn."""
         if self._last is not None:
-            return report_of(self._last.prompt, older=self._last.older)
+            manifest = self._last.turn.manifest
+            return replace(
+                report_of(self._last.prompt),
+                shared_tokens=manifest.shared_tokens,
+                broken_by=manifest.broken_by,
+                break_reason=manifest.break_reason,
+            )
         stored = turns.last_turn(self.ref)
         if stored is None:
             return None

@@ -7,6 +7,7 @@ nothing. A failure ends the turn: it is committed, logged, and covered by the NP
 
 import re
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from evennia.utils import logger
@@ -39,6 +40,8 @@ from evennia_ai.llm.chat import (
 from evennia_ai.llm.errors import ModelRubbish
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.llm.roles import adapt
+from evennia_ai.prompt.breakpoints import CacheAccount, account
+from evennia_ai.prompt.breaks import Sent
 from evennia_ai.prompt.errors import BudgetError
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.prompt import Prompt
@@ -73,9 +76,9 @@ class Mind(Protocol):
 
     def started(self, turn: "Turn") -> None: ...
 
-    def sent_before(self, conversation: ConversationRef) -> Sequence[Message] | None: ...
+    def sent_before(self, conversation: ConversationRef) -> Sent | None: ...
 
-    def prompted(self, stored: StoredTurn, prompt: Prompt) -> None: ...
+    def prompted(self, stored: StoredTurn, prompt: Prompt, sent: Sent) -> None: ...
 
     def answered(self, turn: "Turn") -> None: ...
 
@@ -124,22 +127,33 @@ class Turn:
         begun = turns.begin(
             heard.conversation, draft=draft, event=heard.record, lore=composed.lore.after
         )
-        mind.prompted(begun.turn, composed.prompt)
+        mind.prompted(begun.turn, composed.prompt, self._sent(composed.prompt))
         return begun.turn, self._request(composed, begun.messages)
 
     def _draft(self, composed: Composition, inputs: Inputs) -> Draft:
         prompt, heard, live = composed.prompt, self.heard, runtime()
-        older = self._mind.sent_before(heard.conversation)
         return draft_of(
             prompt,
             event=heard.record,
-            account=prompt.account(older) if older is not None else None,
+            account=self._account(prompt),
             model=live.access.model_id or live.access.name,
             revisions=revisions_with(self._mind.view(), player_ref=heard.event.speaker_ref),
             sent_sha256=sent_sha256(_outgoing(storable_messages(prompt.messages))),
             silent=composed.lore.silent,
             inputs=self._recorded(inputs),
         )
+
+    def _account(self, prompt: Prompt) -> CacheAccount | None:
+        """What the prompt shares with the one before it, None where that is not known."""
+        older = self._mind.sent_before(self.heard.conversation)
+        if older is None:
+            return None
+        newer = self._sent(prompt)
+        return account(older, newer, counter=prompt.counter, components=prompt.components)
+
+    def _sent(self, prompt: Prompt) -> Sent:
+        """What is remembered of the prompt until the next one."""
+        return replace(prompt.sent, revisions=self._mind.view().revisions)
 
     def _recorded(self, inputs: Inputs) -> dict[str, Any]:
         """What the prompt is made from, for its manifest."""

@@ -161,3 +161,15 @@ def test_the_history_of_a_past_turn_has_no_later_record(furnished):
         ids = [int(message.record) for message in past.history]
         assert all(number < newest for number in ids)
         assert past.event.record == turn.event_record
+
+
+def test_every_break_of_a_prefix_has_a_declared_reason(furnished):
+    furnished.talks_with(lambda request: "A long answer about nothing. " * 12, context_tokens=1400)
+    play(furnished, rounds=3)
+    manifests = [turn.manifest for turn in turns_of(furnished)]
+    reasons = {
+        manifest.break_reason for manifest in manifests if manifest.shared_tokens is not None
+    }
+    assert "undeclared" not in reasons
+    assert None not in reasons
+    assert {"dice", "values", "step_trim"} <= reasons
