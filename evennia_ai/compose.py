@@ -149,6 +149,7 @@ def compose_with_lore(inputs: Inputs) -> Composition:
         fitted.pieces,
         history,
         first=fitted.first,
+        cut=inputs.cut,
         origins=inputs.notes.anchored,
         before=inputs.anchors,
     )

@@ -2,7 +2,8 @@
 
 A note that floats moves with every message and takes the cached rest of the history with it. One
 that is anchored stays where its depth put it, until newer messages carried it too far up, its text
-changed, or its place was cut away; then its depth puts it somewhere anew.
+changed, or the history was cut, which costs its rest the cache anyway; then its depth puts it
+somewhere anew.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -34,16 +35,19 @@ def anchored(
     history: History,
     *,
     first: int,
+    cut: int,
     origins: Collection[str],
     before: Anchors,
 ) -> tuple[Anchors, Slots]:
     """The anchors of the notes of these origins, and the slots of all pieces in their messages.
 
-    The kept history begins at the absolute index `first`; `before` are the anchors of the prompt
-    before this one.
+    The kept history begins at the absolute index `first`, that of the prompt before this one began
+    at `cut`; `before` are the anchors of that prompt.
     """
     if not origins:
         return NO_ANCHORS, NO_SLOTS
+    if first > max(cut, history.earlier):
+        before = NO_ANCHORS
     anchors: dict[str, Anchor] = {}
     slots: dict[str, int] = {}
     for piece in pieces:

@@ -90,3 +90,11 @@ def test_lore_around_an_anchored_note_stands_with_it() -> None:
     chat.say(7)
     woken = chat.say(1)
     assert texts(woken)[-6] == "Above.\nA note."
+
+
+def test_a_cut_of_the_history_anchors_anew_what_it_did_not_reach() -> None:
+    chat = Chat([RULES], notes=[NOTE], limit=300)
+    prompt = chat.say(1)
+    while not prompt.cut:
+        prompt = chat.turn("a few words")
+    assert followers(prompt) == NOTE.depth
