@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from evennia_ai.history.errors import ReplayError
 from evennia_ai.history.records import NewRecord, Record, RecordKind
+from evennia_ai.history.tool_results import shown_body
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, Part, ToolCall
 
@@ -164,7 +165,7 @@ def _message(record: Record) -> Message:
     is_text = record.kind in BOOKKEEPING
     return Message(
         role=record.role,
-        content=record.body,
+        content=shown_body(record),
         name=record.name or None,
         counted=not is_text,
         stays=is_staying(record),
