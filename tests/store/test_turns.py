@@ -7,10 +7,13 @@ from django.db import DatabaseError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from evennia_ai import models
+from evennia_ai.compose import ComposeRules, Inputs, compose
 from evennia_ai.history.drafts import draft_of
 from evennia_ai.history.records import NewRecord, RecordKind, first_broken
 from evennia_ai.history.turns import messages_of
-from evennia_ai.prompt.prompt import digest
+from evennia_ai.prompt.budget import BudgetRules
+from evennia_ai.prompt.expansion import ComponentSet
+from evennia_ai.prompt.prompt import Prompt, digest
 from evennia_ai.store import conversations, turns
 from evennia_ai.store.conversations import append, conversation, history
 from evennia_ai.store.errors import (
@@ -224,6 +227,50 @@ class TestBegin:
         assert conversations.cut(quay) == prompt.cut > 0
         forget_everything()
         assert conversations.cut(quay) == prompt.cut
+
+
+class TestPruning:
+    """A prompt chooses what of the history it shows; the records stay as they are."""
+
+    @pytest.fixture
+    def long_talk(self, quay):
+        for number in range(20):
+            heard(quay, f"Line {number}.")
+            append(quay, [REPLY])
+        heard(quay)
+        return quay
+
+    def shown(self, where, *, limit_tokens: int) -> Prompt:
+        """The prompt that would be sent now, with the cut that is kept."""
+        return compose(
+            Inputs(
+                components=ComponentSet([]),
+                rules=ComposeRules(budget=BudgetRules(limit_tokens=limit_tokens)),
+                history=history(where),
+                cut=conversations.cut(where),
+            )
+        )
+
+    @pytest.mark.req("S2-19")
+    def test_half_the_budget_shows_less_and_records_as_much(self, long_talk):
+        before = conversations.records_of(long_talk)
+        whole, half = (self.shown(long_talk, limit_tokens=limit) for limit in (400, 200))
+
+        assert 0 < len(half.messages) < len(whole.messages)
+        assert whole.messages[-len(half.messages) :] == half.messages
+        assert conversations.records_of(long_talk) == before
+
+    @pytest.mark.req("S2-04")
+    def test_a_fresh_process_keeps_the_cut_and_shows_the_same_bytes(self, long_talk):
+        begun(long_talk, limit_tokens=200)
+        records = conversations.records_of(long_talk)
+        warm = self.shown(long_talk, limit_tokens=4000)
+        forget_everything()
+        cold = self.shown(long_talk, limit_tokens=4000)
+
+        assert cold.cut == warm.cut > 0
+        assert [m.wire() for m in cold.messages] == [m.wire() for m in warm.messages]
+        assert conversations.records_of(long_talk) == records
 
 
 class TestFinish:
