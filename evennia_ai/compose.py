@@ -7,6 +7,9 @@ Each stage judges everything it saw; the verdicts of the stages are the trace.
     expand    texts of components, notes, entries, blocks    evennia_ai.prompt.expansion
     budget    what of them and of the history fits           evennia_ai.prompt.budget
     place     where each stands                              evennia_ai.prompt.placement
+
+What stays in the history (`evennia_ai.prompt.staying`) and where anchored notes stand
+(`evennia_ai.prompt.anchoring`) is given back with the next turn's inputs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +30,7 @@ from evennia_ai.lorebook.lore_pieces import (
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.timers import NO_STATE, Clock, LoreState
 from evennia_ai.prompt.anchoring import Anchors, anchored
-from evennia_ai.prompt.budget import BudgetRules
+from evennia_ai.prompt.budget import BudgetRules, Fitted
 from evennia_ai.prompt.components import EVENT_ID, TOOL_ID
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import CompiledComponents, ComponentSet, Layout
@@ -41,6 +44,7 @@ from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.prompt.staying import (
     OF_LORE,
     BlocksMode,
+    Standing,
     fit_beside,
     standing_in,
     with_staying_facts,
@@ -119,6 +123,15 @@ class _Expanded(NamedTuple):
     refused: list[Verdict]
 
 
+class _Laid(NamedTuple):
+    """The messages, what of everything was kept, what stood already, and the notes' anchors."""
+
+    messages: tuple[Message, ...]
+    fitted: Fitted
+    standing: Sequence[Standing]
+    anchors: Anchors
+
+
 def compose(inputs: Inputs) -> Prompt:
     """The prompt for `inputs`, with a verdict on everything that was or was not taken.
 
@@ -130,15 +143,51 @@ def compose(inputs: Inputs) -> Prompt:
 def compose_with_lore(inputs: Inputs) -> Composition:
     """The same, and the entries of lore that were active in it."""
     rules = inputs.rules
-    history = inputs.history if inputs.components.is_on("conversation_history") else NO_HISTORY
+    history = _shown_history(inputs)
     values = {**inputs.values, "speaker": _speaker(inputs)}
     notes = _notes(inputs, values) if inputs.notes.notes else []
     lore = _lore(inputs, notes, values) if inputs.books else _no_lore(inputs)
     expanded = _expand(inputs, notes, lore.entries, values)
     stands, fixed = _fixed(inputs)
+    laid = _laid_out(inputs, expanded.pieces, history, stands=stands, fixed=fixed)
+    prompt = Prompt(
+        messages=laid.messages,
+        components=inputs.components,
+        values=values,
+        dice=rules.dice,
+        limit_tokens=rules.budget.limit_tokens,
+        layout=rules.layout,
+        blocks=rules.blocks,
+        counter=rules.counter,
+        history=history,
+        fitted=laid.fitted,
+        fixed=fixed,
+        lore=lore,
+        earlier=(expanded.refused, _switched_off(inputs)),
+        anchors=laid.anchors,
+        standing=laid.standing,
+    )
+    return Composition(prompt=prompt, lore=lore)
+
+
+def _shown_history(inputs: Inputs) -> History:
+    """The history, where its component takes part."""
+    return inputs.history if inputs.components.is_on("conversation_history") else NO_HISTORY
+
+
+def _laid_out(
+    inputs: Inputs,
+    pieces: Sequence[Piece],
+    history: History,
+    *,
+    stands: Sequence[Stand],
+    fixed: Sequence[tuple[str, int]],
+) -> _Laid:
+    """What fits beside what the history says already, each at its place."""
+    rules = inputs.rules
     fitted, standing = fit_beside(
-        standing_in(history, expanded.pieces, blocks=rules.blocks, cut=inputs.cut),
-        expanded.pieces,
+        standing_in(history, pieces, blocks=rules.blocks, cut=inputs.cut),
+        pieces,
         history,
         rules=rules.budget,
         counter=rules.counter,
@@ -154,24 +203,9 @@ def compose_with_lore(inputs: Inputs) -> Composition:
         before=inputs.anchors,
     )
     messages = place(fitted.pieces, history, first=fitted.first, fixed=stands, slots=slots)
-    prompt = Prompt(
-        messages=messages if rules.blocks == "latest" else with_staying_facts(messages),
-        components=inputs.components,
-        values=values,
-        dice=rules.dice,
-        limit_tokens=rules.budget.limit_tokens,
-        layout=rules.layout,
-        blocks=rules.blocks,
-        counter=rules.counter,
-        history=history,
-        fitted=fitted,
-        fixed=fixed,
-        lore=lore,
-        earlier=(expanded.refused, _switched_off(inputs)),
-        anchors=anchors,
-        standing=standing,
-    )
-    return Composition(prompt=prompt, lore=lore)
+    if rules.blocks != "latest":
+        messages = with_staying_facts(messages)
+    return _Laid(messages, fitted, standing, anchors)
 
 
 def _no_lore(inputs: Inputs) -> Activation:
@@ -281,7 +315,7 @@ def _not_due(note: AuthorsNote, index: int, inputs: Inputs) -> Verdict | None:
 
 def _tail_not_due(note: AuthorsNote, index: int, inputs: Inputs) -> Verdict | None:
     """Where the note still stands in the history, or did not go in yet."""
-    history, origin = inputs.history, note_origin(index)
+    history, origin = _shown_history(inputs), note_origin(index)
     at = history.newest_staying(origin, first=max(inputs.cut, history.earlier))
     every = f"due every {note.every} messages of role user"
     if at is None:

@@ -4,7 +4,9 @@ from itertools import pairwise
 
 import pytest
 
+from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.notes import AuthorsNote, Notes
+from evennia_ai.prompt.registry import with_statics
 from tests.prompt.builders import a_component, texts, verdicts_of
 from tests.prompt.chats import Chat, index_of, shared, staying
 
@@ -134,3 +136,11 @@ def test_a_note_of_the_tail_goes_in_never_or_always(every: int) -> None:
     note = AuthorsNote(content="A note.", mode="tail", every=every)
     chat = Chat(notes=[note])
     assert texts(chat.say(3)).count("A note.") == 3 * every
+
+
+def test_without_a_history_nothing_stands_in_it() -> None:
+    chat = Chat([RULES], notes=[TAIL], blocks="on_change")
+    chat.say(4, facts="It rains.")
+    off = [c.changed(enabled=c.key != "conversation_history") for c in with_statics([RULES])]
+    prompt = chat.turn("five", facts="It rains.", components=ComponentSet(off))
+    assert texts(prompt) == ["Rules.", TAIL.content, "It rains.", "five"]
