@@ -1,17 +1,24 @@
 """Names of cards: which can be typed in a command, and which card somebody means."""
 
+import re
+from typing import Final
+
 from evennia_ai.prompt.errors import ComponentValueError
 from evennia_ai.store import card_revisions as log
 from evennia_ai.store import cards as store
 
-_WANTED = "1 to 200 printable characters, no = and no / at its start"
+_WANTED: Final = (
+    "1 to 200 printable characters, no = and no / at its start, and no / before a number at its end"
+)
+# "Oren/3" is revision 3 of Oren: a card called so would be approved in its place.
+_NUMBERED: Final = re.compile(r"/ ?[0-9]{1,9}\Z")
 
 
 def typeable_name(name: str) -> str:
     """`name` in one line; ComponentValueError where no command could be told it."""
     plain = " ".join(name.split())
     fits = plain and plain.isprintable() and len(plain) <= store.MAX_NAME
-    if not fits or "=" in plain or plain.startswith("/"):
+    if not fits or "=" in plain or plain.startswith("/") or _NUMBERED.search(plain):
         raise ComponentValueError("name of the card", name[:60], _WANTED)
     return plain
 

@@ -226,10 +226,19 @@ def test_a_card_that_a_game_stored_and_that_cannot_be_read_says_so(stage, card_f
     assert "has neither" in stage.builds("card odd").splitlines()[-1]
 
 
-def test_a_name_with_a_slash_and_a_number_is_a_name_where_a_card_has_it(stage, card_folder):
-    stage.builds("card/import oren = unit/7", "card/import oren = unit")
-    assert "Import 1 of card unit/7" in stage.builds("card/report unit/7")
+def test_a_name_with_a_slash_and_a_number_is_a_name_where_a_games_card_has_it(stage, card_folder):
+    store.save_card("unit/7", '{"name": "Unit", "description": "Hums."}', by="world")
+    stage.builds("card/import oren = unit")
+    assert "Card unit/7, revision 2" in stage.builds("card unit/7")
     assert "Import 1 of card unit," in stage.builds("card/report unit/1")
+
+
+@pytest.mark.parametrize("name", ["oren/1", "oren / 1", "Unit/000000007"])
+def test_no_file_is_imported_under_a_name_that_reads_like_a_revision(stage, card_folder, name):
+    (card_folder / "evil.json").write_bytes(as_json(oren(name=name)))
+    told = stage.builds("card/import oren = oren", "card/import evil")
+    assert "no / before a number at its end" in told
+    assert log.names() == ("oren",)
 
 
 def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, card_folder):
