@@ -75,6 +75,12 @@ def players_of(card_name: str) -> tuple[str, ...]:
     return tuple(rows.order_by("npc_ref").values_list("npc_ref", flat=True))
 
 
+def greeters_of(card_name: str) -> tuple[str, ...]:
+    """The references of the NPCs that play a card and open with a greeting of it."""
+    rows = models.CardAssignment.objects.filter(card__name=card_name, greeting__isnull=False)
+    return tuple(rows.order_by("npc_ref").values_list("npc_ref", flat=True))
+
+
 def _load_assigned(npc_ref: str) -> Assignment | None:
     row = models.CardAssignment.objects.filter(npc_ref=npc_ref).select_related("card").first()
     if row is None:

@@ -14,7 +14,7 @@ from evennia_ai.store import card_revisions as log
 from evennia_ai.store.card_files import CardFile, json_file, kept_file
 from evennia_ai.store.card_revisions import Action
 from evennia_ai.store.errors import NotStoredError, StoreError
-from evennia_ai.store.snapshots import Snapshots
+from evennia_ai.store.snapshots import Snapshots, of_kind
 from evennia_ai.store.state import CARDS, changing
 
 MAX_NAME: Final = 200
@@ -53,6 +53,8 @@ def import_card(name: str, file: CardFile, *, by: str) -> int | None:
 
 def approve(name: str, number: int, *, grants: Grants, by: str) -> StoredCard:
     """Put an import in force with these grants; it answers all imports that wait.
+
+    Whoever plays the card greets nobody until a greeting of this file is chosen.
 
     NotStoredError: there is no such import. StoreError: the revision is no import that waits.
     """
@@ -171,12 +173,21 @@ def _put(
     name: str, file: models.CardFile, *, action: Action, grants: Grants, by: str
 ) -> StoredCard:
     """Put a file with these grants in force, in the transaction that wants it."""
+    if models.Card.objects.filter(name=name).exclude(file_id=file.pk).exists():
+        _forget_greetings(name)
     number = log.record_card_revision(name, file, action=action, grants=grants, by=by)
     models.Card.objects.update_or_create(
         name=name, defaults={"file": file, "grants": log.as_text(grants), "revision": number}
     )
     _cards.written(name)
     return get_card(name)
+
+
+def _forget_greetings(name: str) -> None:
+    """Let the card's players greet nobody: their greetings were chosen from another file."""
+    models.CardAssignment.objects.filter(card__name=name).update(greeting=None)
+    for snapshots in of_kind(CARDS):
+        snapshots.all_written()
 
 
 def _load_card(name: str) -> StoredCard | None:

@@ -142,6 +142,24 @@ def test_a_greeting_that_is_not_there_changes_nothing(stage, card):
         assert played(stage).greeting == 0, typed
 
 
+def test_an_approved_file_is_not_said_as_a_greeting_that_was_chosen_from_another(
+    stage, card_folder
+):
+    stage.builds("card/import oren = oren", "card/approve oren", "card/assign oren = oren")
+    stage.builds("card/greeting oren = 0")
+    (card_folder / "oren.json").write_bytes(as_json(oren(first_mes="EVIL")))
+    told = " ".join(stage.builds("card/import oren = oren", "card/approve oren").split())
+    assert "No greeting is said any more by Oren (#" in told
+    assert "Oren opens with no greeting" in stage.builds("card/greeting oren")
+
+
+def test_a_revert_tells_which_greetings_it_ends(stage, card_folder):
+    stage.builds("card/import oren = oren", "card/approve oren", "card/assign oren = oren")
+    (card_folder / "oren.json").write_bytes(as_json(oren(first_mes="New.")))
+    stage.builds("card/import oren = oren", "card/approve oren", "card/greeting oren = 0")
+    assert "No greeting is said any more by Oren (#" in stage.builds("card/revert oren = 2")
+
+
 def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, card):
     for typed, words in BAD_INPUT.items():
         assert words in one_line(stage.builds(typed)), typed

@@ -203,3 +203,27 @@ def test_a_grant_nobody_knows_any_more_gives_nothing():
     forget_everything()
 
     assert cards.get_card("oren").grants == FIELDS
+
+
+@pytest.mark.parametrize("change", ["approve", "revert"])
+def test_a_greeting_that_was_chosen_from_one_file_is_not_said_from_another(change):
+    first = approved(FIRST)
+    if change == "revert":
+        approved(SECOND)
+    card_assignments.assign("7", "oren", by="Tam")
+    card_assignments.set_greeting("7", 1, by="Tam")
+
+    if change == "revert":
+        cards.revert("oren", first.revision, by="Tam")
+    else:
+        approved(SECOND)
+    assert card_assignments.assignment_of("7").greeting is None
+
+
+def test_a_greeting_stays_while_the_file_is_the_same():
+    approved(FIRST)
+    card_assignments.assign("7", "oren", by="Tam")
+    card_assignments.set_greeting("7", 1, by="Tam")
+
+    cards.grant("oren", FIELDS, by="Tam")
+    assert card_assignments.assignment_of("7").greeting == 1

@@ -23,6 +23,7 @@ from evennia_ai.prompt.errors import ComponentValueError
 from evennia_ai.prompt.grants import NO_GRANTS
 from evennia_ai.store import card_revisions as log
 from evennia_ai.store import cards as store
+from evennia_ai.store.card_assignments import greeters_of
 from evennia_ai.store.card_names import known_name, typeable_name
 from evennia_ai.store.card_revisions import CardChange
 from evennia_ai.store.cards import StoredCard
@@ -89,9 +90,11 @@ class CardImports(CardWork):
         grants = NO_GRANTS if self.rhs is None else typed_grants(self, self.rhs)
         old = store.card_or_none(change.name)
         others = [one for one in log.waiting(change.name) if one.number != change.number]
+        greeters = greeters_of(change.name)
         card = store.approve(change.name, change.number, grants=grants, by=self.typed_by)
         self.read_ahead(card)
-        self.show("\n".join(shown.approved(card, old, change, others)))
+        told = shown.approved(card, old, change, others)
+        self.show("\n".join([*told, *shown.silenced(card.name, greeters)]))
 
     def reject(self) -> None:
         """Let no import of a card wait any longer."""

@@ -11,6 +11,7 @@ from evennia_ai.commands.strict import CommandError
 from evennia_ai.prompt.columns import WIDTH, clipped
 from evennia_ai.store import card_revisions as log
 from evennia_ai.store import cards as store
+from evennia_ai.store.card_assignments import greeters_of
 from evennia_ai.store.card_names import known_name
 from evennia_ai.store.card_revisions import IN_FORCE, CardChange
 from evennia_ai.store.errors import NotStoredError
@@ -42,6 +43,7 @@ class CardRevisions(CardWork):
         if is_same and then.action in IN_FORCE:
             self.say(f"Card {name} is so already; nothing was changed.")
             return
+        greeters = greeters_of(name)
         back = store.revert(name, number, by=self.typed_by)
         self.read_ahead(back)
         was = f"before it was revision {card.revision}" if card else "before it was not in force"
@@ -50,6 +52,8 @@ class CardRevisions(CardWork):
             f" {was}, this is revision {back.revision}. Played by"
             f" {shown.players_in_words(name)}."
         )
+        if silenced := shown.silenced(name, greeters):
+            self.show("\n".join(silenced))
 
     def remove(self) -> None:
         """Let a card that nobody plays be in force no longer."""

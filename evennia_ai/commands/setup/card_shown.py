@@ -11,7 +11,7 @@ from evennia_ai.prompt.columns import WIDTH, clipped, padded, visible, wrapped
 from evennia_ai.prompt.grants import ALL_GRANTS, ALLOWS, Grants, in_order
 from evennia_ai.store import card_revisions as log
 from evennia_ai.store import cards as store
-from evennia_ai.store.card_assignments import players_of
+from evennia_ai.store.card_assignments import greeters_of, players_of
 from evennia_ai.store.card_revisions import CardChange
 from evennia_ai.store.cards import StoredCard
 
@@ -129,7 +129,23 @@ def column(title: str, text: str) -> list[str]:
 
 def players_in_words(card_name: str) -> str:
     """The NPCs that play a card, by name and number."""
-    refs = players_of(card_name)
+    return _npcs_in_words(players_of(card_name))
+
+
+def silenced(card_name: str, greeters: Sequence[str]) -> list[str]:
+    """Who of those that opened with a greeting of the card does so no longer, in lines."""
+    still = greeters_of(card_name)
+    gone = [ref for ref in greeters if ref not in still]
+    if not gone:
+        return []
+    told = (
+        f"No greeting is said any more by {_npcs_in_words(gone)}: it was chosen from another file;"
+        " card/greeting <npc> = <number> chooses one of this."
+    )
+    return wrapped(told, WIDTH)
+
+
+def _npcs_in_words(refs: Sequence[str]) -> str:
     found = ObjectDB.objects.filter(id__in=[int(ref) for ref in refs[:_MOST_PLAYERS]])
     names = {str(npc.id): visible(npc.key) for npc in found}
     told = [f"{names.get(ref, 'somebody gone')} (#{ref})" for ref in refs[:_MOST_PLAYERS]]
