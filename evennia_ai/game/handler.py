@@ -74,6 +74,12 @@ class _Prompted:
     turn: StoredTurn
     prompt: Prompt
 
+    @property
+    def is_erased(self) -> bool:
+        """Whether its words were erased on request."""
+        from_segment = conversations.remembered_from(self.turn.conversation)
+        return self.turn.manifest.segment < from_segment
+
 
 class AIHandler:
     """The mind of `npc`. What it knows lasts in the store; here is only what a reload may lose."""
@@ -257,8 +263,15 @@ class AIHandler:
         self._waiting.discard(turn.heard.record.id)
 
     def sent_before(self, conversation: ConversationRef) -> Sent | None:
-        """What is remembered of the prompt before in this conversation, by this process alone."""
-        return self._sent.get(conversation.id)
+        """What is remembered of the prompt before in this conversation, by this process alone.
+
+        A prompt whose words were erased is forgotten here as well.
+        """
+        sent = self._sent.get(conversation.id)
+        if sent is not None and sent.segment < conversations.remembered_from(conversation):
+            del self._sent[conversation.id]
+            return None
+        return sent
 
     def prompted(self, stored: StoredTurn, prompt: Prompt, sent: Sent) -> None:
         """This prompt is about to be sent."""
@@ -304,7 +317,12 @@ class AIHandler:
         )
 
     def last_report(self) -> Report | None:
-        """The account of the last prompt that was sent, after a reload from the stored turn."""
+        """The account of the last prompt that was sent, after a reload from the stored turn.
+
+        ReplayError: its words were erased on request.
+        """
+        if self._last is not None and self._last.is_erased:
+            self._last = None
         if self._last is not None:
             manifest = self._last.turn.manifest
             return replace(

@@ -137,6 +137,11 @@ def newest_record(conversation: ConversationRef) -> int:
     return windows.read(conversation.id).end.seq
 
 
+def remembered_from(conversation: ConversationRef) -> int:
+    """The segment before which everything was erased; 1 where nothing was."""
+    return windows.read(conversation.id).remembered_from
+
+
 def remember_turn(
     conversation: ConversationRef, *, cut: int, anchors: Anchors = NO_ANCHORS
 ) -> None:

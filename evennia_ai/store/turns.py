@@ -94,6 +94,8 @@ def begin(
     # Read before the transaction: on SQLite one that reads first may not get to write.
     number, segment = next_number(npc_ref), conversations.segment(conversation)
     known = lore_state.read(conversation)
+    if event is not None and event.segment < conversations.remembered_from(conversation):
+        raise StoreError(f"record {event.id} was erased on request; nothing of it is sent")
     stored = texts.found(conversation, draft.texts)
     doing = f"beginning a turn of NPC {npc_ref}"
     with _read_again_after_a_conflict(conversation), one_transaction(doing):

@@ -50,7 +50,8 @@ class Window:
 
     `cut` is None as long as no turn was composed from it; `anchors` is where the newest turn of
     this segment anchored its notes. `first_reply` is the meta of the first thing the NPC said in
-    the conversation, None where it said nothing yet.
+    the conversation, None where it said nothing yet. `remembered_from` is the segment that the last
+    erasure began, 1 where nothing was erased.
     """
 
     history: History
@@ -58,6 +59,7 @@ class Window:
     cut: int | None = None
     anchors: Anchors
     first_reply: Mapping[str, Any] | None = None
+    remembered_from: int = 1
 
 
 def empty() -> Window:
@@ -153,6 +155,7 @@ def _load(conversation_id: int) -> Window:
         cut=cut,
         anchors=anchors,
         first_reply=_load_first_reply(rows) if end.totals.replies else None,
+        remembered_from=_load_remembered_from(rows, end.segment),
     )
 
 
@@ -205,6 +208,14 @@ def records_at(conversation_id: int, places: Iterable[str]) -> Mapping[str, Reco
         wanted |= Q(segment=number, seq__in=seqs)
     rows = models.Record.objects.filter(wanted, conversation_id=conversation_id)
     return {record.place: record for record in records_from(rows)} if by_segment else {}
+
+
+def _load_remembered_from(rows: Any, newest: int) -> int:
+    if newest == 1:
+        return 1
+    firsts = rows.filter(segment__in=range(2, newest + 1), seq=1)
+    erasures = firsts.filter(kind=RecordKind.ERASURE.value).order_by("-segment")
+    return erasures.values_list("segment", flat=True).first() or 1
 
 
 def _load_first_reply(rows: Any) -> Mapping[str, Any]:

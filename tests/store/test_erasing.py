@@ -6,6 +6,7 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 
 from evennia_ai import models
+from evennia_ai.history.drafts import draft_of
 from evennia_ai.history.errors import ReplayError
 from evennia_ai.history.turns import messages_of
 from evennia_ai.lorebook.timers import NO_STATE, LoreState, Spell
@@ -16,6 +17,7 @@ from evennia_ai.store.erasing import Erased, erase_conversation, erase_private
 from evennia_ai.store.errors import StoreError, TurnClosedError
 from evennia_ai.store.snapshots import forget_everything
 from evennia_ai.store.state import one_transaction
+from tests.history.builders import a_prompt
 from tests.store.builders import a_line, a_reply, a_turn, said
 
 SECRET = "The gold is under the mill."
@@ -111,6 +113,15 @@ class TestErasing:
 
         with pytest.raises(TurnClosedError):
             turns.finish(begun, [a_reply("Under the mill, you say?")])
+        assert "mill" not in everything()
+
+    def test_what_waited_for_an_answer_is_not_sent_any_more(self, whispers):
+        (event,) = append(whispers, [a_line(SECRET)])
+        draft = draft_of(a_prompt([event]), event=event)
+        erase_private("7", by="Mira")
+
+        with pytest.raises(StoreError, match="erased on request; nothing of it is sent"):
+            turns.begin(whispers, draft=draft, event=event)
         assert "mill" not in everything()
 
 
@@ -231,3 +242,15 @@ class TestTheDatabaseItself:
                 f"INSERT OR REPLACE INTO evennia_ai_record (id, {fields}, {rest})"
                 f" VALUES ({values}, '', '', 0, 0, 0, 1)"
             )
+
+
+class TestWhatIsRemembered:
+    def test_nothing_is_remembered_from_before_an_erasure(self, whispers):
+        a_turn(whispers, SECRET)
+        assert conversations.remembered_from(whispers) == 1
+        erase_private("7", by="Mira")
+        a_turn(whispers, "Hello again.")
+
+        assert conversations.remembered_from(whispers) == 2
+        forget_everything()
+        assert conversations.remembered_from(whispers) == 2
