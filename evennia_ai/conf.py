@@ -6,30 +6,37 @@ in the settings, the database, a log or the `repr` of anything.
 """
 
 import os
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
-from math import isfinite
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.signals import setting_changed
 
 from evennia_ai.cards.limits import CardLimits
-from evennia_ai.lorebook.rules import ActivationRules, read_rules
-from evennia_ai.prompt.components import is_plain_int
-from evennia_ai.prompt.errors import EvenniaAIError, FormatError
+from evennia_ai.history.compaction_settings import CompactionSettings
+from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.prompt.expansion import LAYOUTS, Layout
-
-PREFIX: Final = "EVENNIA_AI_"
-# One player's shouted keywords shall not crowd out what others wake.
-_LORE: Final = {"speaker_share_percent": 50, "speaker_matches": 40}
-_NOT_FOR_GAMES: Final = ("dice", "dry_run")
-_DOTTED: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
+from evennia_ai.setting_values import (
+    GAME_LORE,
+    PREFIX,
+    are_paths,
+    card_limits,
+    compaction,
+    is_address,
+    is_line,
+    is_seconds,
+    is_some_seconds,
+    is_text,
+    lore_rules,
+    problem_of,
+    reads,
+    whole_number,
+)
 
 
 class SettingError(EvenniaAIError):
@@ -42,7 +49,8 @@ class Conf:
 
     An empty `base_url` means that no endpoint is configured and the offline responder answers.
     `card_folder` is absolute: builders import cards from there and from nowhere else. `lore_facts`
-    are dotted paths of the game's own functions (`evennia_ai.game.facts`).
+    are dotted paths of the game's own functions (`evennia_ai.game.facts`). An empty `summary_model`
+    means that the model which answers is asked for summaries too.
     """
 
     base_url: str
@@ -65,6 +73,8 @@ class Conf:
     lore: ActivationRules
     lore_facts: tuple[str, ...]
     keep_turn_days: int
+    summary_model: str
+    compaction: CompactionSettings
 
     @property
     def is_offline(self) -> bool:
@@ -101,92 +111,6 @@ class _Setting:
         return getattr(settings, self.name, self.default)
 
 
-def _whole(low: int, high: int = 10**9) -> Callable[[Any], bool]:
-    return lambda value: is_plain_int(value) and low <= value <= high
-
-
-def _seconds(value: Any) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and isfinite(value) and value >= 0
-
-
-def _some_seconds(value: Any) -> bool:
-    return _seconds(value) and value > 0
-
-
-def _line(value: Any) -> bool:
-    return isinstance(value, str) and 0 < len(value.strip()) <= 500 and "\n" not in value
-
-
-def _text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _paths(value: Any) -> bool:
-    listed = isinstance(value, list | tuple)
-    return listed and all(isinstance(path, str) and _DOTTED.fullmatch(path) for path in value)
-
-
-def _lore_rules(given: Any) -> ActivationRules:
-    """The rules of lore with what the game sets; FormatError names what it cannot set."""
-    where = f"{PREFIX}LORE"
-    if not isinstance(given, Mapping):
-        raise FormatError("setting", f"{where}: must be a dictionary")
-    for name in _NOT_FOR_GAMES:
-        if name in given:
-            raise FormatError("setting", f"{where}.{name}: is for scenarios alone; take it out")
-    return read_rules({**_LORE, **given}, where=where)
-
-
-def _card_limits(given: Any) -> CardLimits:
-    """The limits of cards with what the game sets; FormatError names what it cannot set."""
-    where = f"{PREFIX}CARD_LIMITS"
-    if not isinstance(given, Mapping):
-        raise FormatError("setting", f"{where}: must be a dictionary")
-    known = [field.name for field in fields(CardLimits)]
-    for name, value in given.items():
-        if name not in known:
-            near = get_close_matches(str(name), known, n=1)
-            meant = f"; did you mean {near[0]}?" if near else ""
-            raise FormatError("setting", f"{where}: there is no limit {name!r}{meant}")
-        if not is_plain_int(value):
-            raise FormatError("setting", f"{where}.{name}: must be a whole number, not {value!r}")
-    try:
-        return CardLimits(**given)
-    except FormatError as error:
-        raise FormatError("setting", f"{where}: {error.message}") from error
-
-
-def _problem_of(read: Callable[[Any], object]) -> Callable[[Any], str]:
-    """What `read` refuses a value for, "" where it does not."""
-
-    def problem(given: Any) -> str:
-        try:
-            read(given)
-        except FormatError as error:
-            return error.message
-        return ""
-
-    return problem
-
-
-_lore_problem: Final = _problem_of(_lore_rules)
-_limits_problem: Final = _problem_of(_card_limits)
-
-
-def _address(value: Any) -> bool:
-    if not isinstance(value, str):
-        return False
-    if not value:
-        return True
-    try:
-        parts = urlsplit(value)
-        known = parts.scheme in ("http", "https") and bool(parts.hostname)
-        return known and parts.username is None and parts.password is None and not parts.query
-    except ValueError:
-        return False
-
-
 # The ids of the checks are documented: a setting keeps its id.
 _SETTINGS: Final = (
     _Setting(
@@ -194,7 +118,7 @@ _SETTINGS: Final = (
         field="base_url",
         default="",
         wanted='an http or https address without a name, a password or a query, or ""',
-        accepts=_address,
+        accepts=is_address,
         from_environment=True,
     ),
     _Setting(
@@ -202,7 +126,7 @@ _SETTINGS: Final = (
         field="model",
         default="",
         wanted="the name of a model, as text",
-        accepts=_text,
+        accepts=is_text,
         from_environment=True,
     ),
     _Setting(
@@ -217,21 +141,21 @@ _SETTINGS: Final = (
         field="model_timeout_seconds",
         default=60.0,
         wanted="a number of seconds over 0",
-        accepts=_some_seconds,
+        accepts=is_some_seconds,
     ),
     _Setting(
         id="E005",
         field="context_tokens",
         default=8192,
         wanted="a whole number from 256 on",
-        accepts=_whole(256),
+        accepts=whole_number(256),
     ),
     _Setting(
         id="E006",
         field="reply_tokens",
         default=400,
         wanted="a whole number from 1 on",
-        accepts=_whole(1),
+        accepts=whole_number(1),
     ),
     _Setting(
         id="E007",
@@ -245,49 +169,49 @@ _SETTINGS: Final = (
         field="max_concurrent_calls",
         default=4,
         wanted="a whole number from 1 to 1000",
-        accepts=_whole(1, 1000),
+        accepts=whole_number(1, 1000),
     ),
     _Setting(
         id="E009",
         field="queue_limit",
         default=128,
         wanted="a whole number from 1 on",
-        accepts=_whole(1),
+        accepts=whole_number(1),
     ),
     _Setting(
         id="E010",
         field="hop_limit",
         default=3,
         wanted="a whole number, 0 or more",
-        accepts=_whole(0),
+        accepts=whole_number(0),
     ),
     _Setting(
         id="E011",
         field="cooldown_seconds",
         default=1.0,
         wanted="a number of seconds, 0 or more",
-        accepts=_seconds,
+        accepts=is_seconds,
     ),
     _Setting(
         id="E012",
         field="engagement_seconds",
         default=60.0,
         wanted="a number of seconds, 0 or more",
-        accepts=_seconds,
+        accepts=is_seconds,
     ),
     _Setting(
         id="E013",
         field="refresh_seconds",
         default=30.0,
         wanted="a number of seconds over 0",
-        accepts=_some_seconds,
+        accepts=is_some_seconds,
     ),
     _Setting(
         id="E014",
         field="fallback_line",
         default="I am lost in thought just now. Ask me again in a moment.",
         wanted="one line of text, at most 500 characters",
-        accepts=_line,
+        accepts=is_line,
     ),
     _Setting(
         id="E015",
@@ -301,37 +225,52 @@ _SETTINGS: Final = (
         field="max_source_characters",
         default=4_000_000,
         wanted="a whole number from 1000 on",
-        accepts=_whole(1000),
+        accepts=whole_number(1000),
     ),
     _Setting(
         id="E019",
         field="lore",
-        default=_LORE,
+        default=GAME_LORE,
         wanted="a dictionary with rules of lore, as settings.lore of a scenario has them",
-        accepts=lambda value: not _lore_problem(value),
-        problem=_lore_problem,
+        accepts=reads(lore_rules),
+        problem=problem_of(lore_rules),
     ),
     _Setting(
         id="E020",
         field="lore_facts",
         default=[],
         wanted='a list of dotted paths of functions, such as ["world.facts.of_the_tide"]',
-        accepts=_paths,
+        accepts=are_paths,
     ),
     _Setting(
         id="E021",
         field="card_limits",
         default={},
         wanted='a dictionary of limits, such as {"file_bytes": 8388608}',
-        accepts=lambda value: not _limits_problem(value),
-        problem=_limits_problem,
+        accepts=reads(card_limits),
+        problem=problem_of(card_limits),
     ),
     _Setting(
         id="E022",
         field="keep_turn_days",
         default=0,
         wanted="a whole number of days, 0 to keep everything",
-        accepts=_whole(0),
+        accepts=whole_number(0),
+    ),
+    _Setting(
+        id="E023",
+        field="summary_model",
+        default="",
+        wanted='the name of a model at the same address, or "" for the one that answers',
+        accepts=is_text,
+    ),
+    _Setting(
+        id="E024",
+        field="compaction",
+        default={},
+        wanted='a dictionary, such as {"by": "extract", "turn_percent": 90}',
+        accepts=reads(compaction),
+        problem=problem_of(compaction),
     ),
 )
 
@@ -347,9 +286,10 @@ def conf() -> Conf:
     return Conf(
         api_key=api_key,
         card_folder=folder.absolute(),
-        lore=_lore_rules(values.pop("lore")),
+        lore=lore_rules(values.pop("lore")),
         lore_facts=tuple(values.pop("lore_facts")),
-        card_limits=_card_limits(values.pop("card_limits")),
+        card_limits=card_limits(values.pop("card_limits")),
+        compaction=compaction(values.pop("compaction")),
         **values,
     )
 

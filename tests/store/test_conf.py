@@ -7,6 +7,8 @@ from django.core import checks
 
 from evennia_ai.cards.limits import CardLimits
 from evennia_ai.conf import SettingError, conf
+from evennia_ai.history.compaction import CompactionRules
+from evennia_ai.history.compaction_settings import CompactionSettings
 
 
 @pytest.fixture(autouse=True)
@@ -120,6 +122,13 @@ def test_our_own_settings_pass_the_checks():
         ("CARD_LIMITS", {"nesting": 65}, "E021"),
         ("KEEP_TURN_DAYS", -1, "E022"),
         ("KEEP_TURN_DAYS", 1.5, "E022"),
+        ("SUMMARY_MODEL", None, "E023"),
+        ("COMPACTION", [], "E024"),
+        ("COMPACTION", {"keep_message": 4}, "E024"),
+        ("COMPACTION", {"enabled": 1}, "E024"),
+        ("COMPACTION", {"by": "magic"}, "E024"),
+        ("COMPACTION", {"keep_messages": "4"}, "E024"),
+        ("COMPACTION", {"turn_percent": 50}, "E024"),
     ],
 )
 def test_a_wrong_value_fails_at_start_with_a_hint(settings_of_ai, name, value, check):
@@ -155,6 +164,33 @@ def test_a_limit_that_is_spelt_wrong_names_the_one_that_was_meant(settings_of_ai
 
     with pytest.raises(SettingError, match=r"no limit 'file_byte'; did you mean file_bytes\?"):
         conf()
+
+
+def test_histories_are_compacted_by_a_model_unless_the_game_says_otherwise():
+    settings = conf()
+
+    assert (settings.compaction, settings.summary_model) == (CompactionSettings(), "")
+
+
+def test_rules_of_compaction_that_are_left_out_stay_as_they_are(settings_of_ai):
+    settings_of_ai(COMPACTION={"by": "extract", "turn_percent": 90})
+
+    rules = CompactionRules(turn_percent=90)
+    assert conf().compaction == CompactionSettings(by="extract", rules=rules)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"keep_message": 4}, "COMPACTION: there is no rule 'keep_message'; did you mean"),
+        ({"by": "magic"}, 'COMPACTION.by: must be "model" or "extract", not \'magic\'.'),
+        ({"turn_percent": 50}, "COMPACTION: result, idle and turn percent cannot be"),
+    ],
+)
+def test_a_wrong_rule_of_compaction_is_named(settings_of_ai, given, told):
+    settings_of_ai(COMPACTION=given)
+
+    assert told in found()[0].msg
 
 
 def test_the_other_preset_brings_its_own_rules(settings_of_ai):

@@ -1,0 +1,124 @@
+"""What a setting may be: checks of single values, and readers of those that are dictionaries.
+
+Plain functions of a value; `evennia_ai.conf` says which setting is judged by which.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from difflib import get_close_matches
+from math import isfinite
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from evennia_ai.cards.limits import CardLimits
+from evennia_ai.history.compaction_settings import CompactionSettings, read_compaction
+from evennia_ai.lorebook.rules import ActivationRules, read_rules
+from evennia_ai.prompt.components import is_plain_int
+from evennia_ai.prompt.errors import FormatError
+
+PREFIX: Final = "EVENNIA_AI_"
+# One player's shouted keywords shall not crowd out what others wake.
+GAME_LORE: Final = {"speaker_share_percent": 50, "speaker_matches": 40}
+_NOT_FOR_GAMES: Final = ("dice", "dry_run")
+_DOTTED: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
+
+
+def whole_number(low: int, high: int = 10**9) -> Callable[[Any], bool]:
+    """A check for whole numbers from `low` to `high`."""
+    return lambda value: is_plain_int(value) and low <= value <= high
+
+
+def is_seconds(value: Any) -> bool:
+    """Whether it is a number of seconds, 0 or more."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and isfinite(value) and value >= 0
+
+
+def is_some_seconds(value: Any) -> bool:
+    """Whether it is a number of seconds over 0."""
+    return is_seconds(value) and value > 0
+
+
+def is_line(value: Any) -> bool:
+    """Whether it is one line that says something."""
+    return isinstance(value, str) and 0 < len(value.strip()) <= 500 and "\n" not in value
+
+
+def is_text(value: Any) -> bool:
+    """Whether it is a text, which may be empty."""
+    return isinstance(value, str)
+
+
+def are_paths(value: Any) -> bool:
+    """Whether it is a list of dotted paths."""
+    listed = isinstance(value, list | tuple)
+    return listed and all(isinstance(path, str) and _DOTTED.fullmatch(path) for path in value)
+
+
+def is_address(value: Any) -> bool:
+    """Whether it is the address of a server, or empty."""
+    if not isinstance(value, str):
+        return False
+    if not value:
+        return True
+    try:
+        parts = urlsplit(value)
+        known = parts.scheme in ("http", "https") and bool(parts.hostname)
+        return known and parts.username is None and parts.password is None and not parts.query
+    except ValueError:
+        return False
+
+
+def lore_rules(given: Any) -> ActivationRules:
+    """The rules of lore with what the game sets; FormatError names what it cannot set."""
+    where = f"{PREFIX}LORE"
+    if not isinstance(given, Mapping):
+        raise FormatError("setting", f"{where}: must be a dictionary")
+    for name in _NOT_FOR_GAMES:
+        if name in given:
+            raise FormatError("setting", f"{where}.{name}: is for scenarios alone; take it out")
+    return read_rules({**GAME_LORE, **given}, where=where)
+
+
+def card_limits(given: Any) -> CardLimits:
+    """The limits of cards with what the game sets; FormatError names what it cannot set."""
+    where = f"{PREFIX}CARD_LIMITS"
+    if not isinstance(given, Mapping):
+        raise FormatError("setting", f"{where}: must be a dictionary")
+    known = [field.name for field in fields(CardLimits)]
+    for name, value in given.items():
+        if name not in known:
+            near = get_close_matches(str(name), known, n=1)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            raise FormatError("setting", f"{where}: there is no limit {name!r}{meant}")
+        if not is_plain_int(value):
+            raise FormatError("setting", f"{where}.{name}: must be a whole number, not {value!r}")
+    try:
+        return CardLimits(**given)
+    except FormatError as error:
+        raise FormatError("setting", f"{where}: {error.message}") from error
+
+
+def compaction(given: Any) -> CompactionSettings:
+    """How histories are compacted in the game; FormatError names what cannot be set."""
+    return read_compaction(given, where=f"{PREFIX}COMPACTION")
+
+
+def problem_of(read: Callable[[Any], object]) -> Callable[[Any], str]:
+    """What `read` refuses a value for, "" where it does not."""
+
+    def problem(given: Any) -> str:
+        try:
+            read(given)
+        except FormatError as error:
+            return error.message
+        return ""
+
+    return problem
+
+
+def reads(read: Callable[[Any], object]) -> Callable[[Any], bool]:
+    """A check for values that `read` does not refuse."""
+    problem = problem_of(read)
+    return lambda given: not problem(given)
