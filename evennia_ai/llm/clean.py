@@ -50,13 +50,13 @@ def spoken_text(
     A line that begins with the label of one of `other_names` ends the speech: there the model
     went on to speak for somebody else.
     """
-    said = _visible(_without_reasoning(text)[:LOOKED_AT_CHARACTERS])
+    said = _visible(without_reasoning(text)[:LOOKED_AT_CHARACTERS])
     lines = _own_lines(said, speaker_name=speaker_name, other_names=other_names)
     speech = _unquoted("\n".join(lines))
     return _capped("\n".join(speech.split("\n")[:max_lines]), max_characters)
 
 
-def _without_reasoning(text: str) -> str:
+def without_reasoning(text: str) -> str:
     """Without what the model wrote to itself, in tags, fences or channels.
 
     An opening tag without its end hides all that follows; an end without its opening all before.
