@@ -19,6 +19,8 @@ from evennia_ai.cards.phrases import (
     plain,
     spellings,
 )
+from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.macros import fill, split
 
 Kind = Literal[
     "override",
@@ -105,15 +107,63 @@ def grouped(found: Iterable[Found]) -> tuple[Suspicion, ...]:
 def in_text(text: str, where: str) -> Iterator[Found]:
     """The suspicions about one text, each kind once, with the first words that raised it."""
     told: set[Kind] = set()
-    for start in range(0, max(len(text), 1), _PIECE):
-        piece = text[start : start + _PIECE + _OVERLAP]
-        for kind, look in _LOOKS:
-            if kind in told:
-                continue
-            span = look(piece)
-            if span is not None and span[0] < _PIECE:
-                told.add(kind)
-                yield kind, Sighting(where=where, excerpt=_excerpt(piece, *span))
+    for said in _readings(text):
+        for start in range(0, max(len(said), 1), _PIECE):
+            piece = said[start : start + _PIECE + _OVERLAP]
+            for kind, look in _LOOKS:
+                if kind in told:
+                    continue
+                span = look(piece)
+                if span is not None and span[0] < _PIECE:
+                    told.add(kind)
+                    yield kind, Sighting(where=where, excerpt=_excerpt(piece, *span))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Loaded(Dice):
+    """Dice that always fall the same way, so that a macro shows a choice one knows."""
+
+    share: float
+
+    def roll(self, *what: object) -> float:
+        return self.share
+
+    def pick(self, *what: object) -> float:
+        return self.share
+
+
+# The first of what a macro chooses from, and the last.
+_DICE: Final = tuple(_Loaded(turn="", conversation="", share=share) for share in (0, 1 - 2**-53))
+# What stands for nothing in a card of a game without texts of its own.
+_EMPTY: Final = {"original": ""}
+
+
+def _readings(text: str) -> Iterator[str]:
+    """The text as written, and as macros leave it: they take words apart and turn them round."""
+    said = [text]
+    if _MAKING.search(text):
+        pieces = split(text, v1_names=False).pieces
+        said += [fill(pieces, values=_EMPTY, dice=dice, source="") for dice in _DICE]
+    for one in dict.fromkeys(said):
+        yield _FILLER.sub(_shortened, one)
+
+
+# Macros that give other text than a name; names stay as they are written.
+_MAKING: Final = re.compile(
+    r"\{\{\s*(?://|(?:random|pick|roll|reverse|comment|hidden_key|outlet)\s*:|original\s*\}\})",
+    re.IGNORECASE,
+)
+
+
+def _shortened(filler: re.Match[str]) -> str:
+    return filler[0][:_FILLED] + filler[0][-_FILLED:]
+
+
+_FILLED: Final = 30
+# So much of nothing between two words that no piece would hold both.
+_FILLER: Final = re.compile(
+    rf"[\W_\u034f\u115f\u1160\u17b4\u17b5\u3164\ufe00-\ufe0f\uffa0]{{{2 * _FILLED},}}+"
+)
 
 
 def in_name(name: str, where: str) -> Iterator[Found]:
