@@ -14,6 +14,7 @@ from evennia_ai.compose import ComposeRules, DynamicBlock, Inputs
 from evennia_ai.conf import conf
 from evennia_ai.game.view import NPCView, Sources, attached_book, own_book, view_of
 from evennia_ai.history.errors import ReplayError
+from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import canonical_json
 from evennia_ai.history.turns import TurnManifest
 from evennia_ai.lorebook.books import Lorebook
@@ -31,20 +32,26 @@ from evennia_ai.store.card_revisions import revision as card_revision
 from evennia_ai.store.cards import StoredCard
 from evennia_ai.store.errors import NotStoredError
 from evennia_ai.store.lorebooks import StoredBook
-from evennia_ai.store.notes import StoredNote, note_then
+from evennia_ai.store.notes import note_then
 from evennia_ai.store.past_histories import PastHistories
 from evennia_ai.store.turns import StoredTurn
 
 CHARACTER: Final = "character"
 MOST_KEPT: Final = 64
 """Sets of sources, and parts of them, that are kept read."""
+_OF_THE_VIEW: Final = ("scopes", "components", "card", "notes")
 _STATIC: Final = {component.key: component for component in STATIC_COMPONENTS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastInputs:
-    """What a past turn was composed from, and the view of the NPC that was a part of it."""
+    """What a past turn was composed from, and the view of the NPC that was a part of it.
 
+    `speaker_ref` is who spoke in its event, "" where nobody did.
+    """
+
+    npc_ref: str
+    speaker_ref: str
     inputs: Inputs
     view: NPCView
 
@@ -58,12 +65,21 @@ def past_inputs(turn: StoredTurn, histories: PastHistories) -> PastInputs:
     told = turn.manifest.inputs
     _check_told(turn.manifest)
     try:
-        view = _view(turn.npc_ref, canonical_json(told["made_of"]))
-        return PastInputs(inputs=_inputs(turn, view, histories), view=view)
+        made_of = told["made_of"]
+        view = _view(turn.npc_ref, canonical_json([made_of[name] for name in _OF_THE_VIEW]))
+        inputs = _inputs(turn, view, histories)
     except NotStoredError as error:
         raise NotReadBackError(f"turn {turn.number}: {error}") from error
     except ReplayError as error:
         raise NotReadBackError(f"turn {turn.number}: {error}") from error
+    return PastInputs(
+        npc_ref=turn.npc_ref, speaker_ref=_speaker_ref(inputs), inputs=inputs, view=view
+    )
+
+
+def _speaker_ref(inputs: Inputs) -> str:
+    record = record_of(inputs.event) if inputs.event else None
+    return str(record.meta.get("speaker", "")) if record else ""
 
 
 def _check_told(manifest: TurnManifest) -> None:
@@ -139,14 +155,14 @@ def _scanned(told: Mapping[str, Any], view: NPCView, dice: Dice) -> dict[SourceN
 @lru_cache(maxsize=MOST_KEPT)
 def _view(npc_ref: str, made_of: str) -> NPCView:
     """The view of an NPC from the revisions that are named; turns in a row share it."""
-    told = json.loads(made_of)
+    scopes, components, card, notes = json.loads(made_of)
     sources = Sources(
-        scopes=tuple(Scope(kind=kind, ref=ref) for kind, ref in told["scopes"]),
+        scopes=tuple(Scope(kind=kind, ref=ref) for kind, ref in scopes),
         facts={},
-        registry=ComponentRegistry(tuple(_components(told["components"]))),
-        card=_card(*told["card"]) if told["card"] else None,
+        registry=ComponentRegistry(tuple(_components(components))),
+        card=_card(*card) if card else None,
         books=(),
-        notes=tuple(_note(npc_ref, position, number) for position, number in told["notes"]),
+        notes=tuple(note_then(npc_ref, position, number) for position, number in notes),
         conf=conf(),
     )
     return view_of("", sources)
@@ -169,10 +185,6 @@ def _component(scope: Scope, key: str, number: int) -> PromptComponent:
     if component is None:
         raise NotReadBackError(f"revision {number} of component '{key}' removed it")
     return component
-
-
-def _note(npc_ref: str, position: int, number: int) -> StoredNote:
-    return note_then(npc_ref, position, number)
 
 
 @lru_cache(maxsize=MOST_KEPT)

@@ -131,7 +131,7 @@ def view_of(npc_name: str, sources: Sources) -> NPCView:
     return NPCView(
         sources=sources,
         char_name=_char_name(npc_name, sources, card),
-        components=ComponentSet(_components(sources, card)),
+        components=ComponentSet(components_of(sources, card)),
         books=books,
         notes=Notes([_note(note) for note in sources.notes if note.content]),
         rules=_rules(sources.conf),
@@ -163,7 +163,7 @@ def revisions_with(view: NPCView, *, player_ref: str) -> dict[str, str]:
     return {**view.revisions, **_book_revisions(stored)}
 
 
-def _components(sources: Sources, card: Card | None) -> list[PromptComponent]:
+def components_of(sources: Sources, card: Card | None) -> list[PromptComponent]:
     """The components of the scopes and of the card; a builder's own wins over the card's key."""
     own = CONVERSATION.applied(sources.registry.resolved(sources.scopes))
     if card is None or sources.card is None:
@@ -186,7 +186,7 @@ def _card(stored: StoredCard | None) -> tuple[Card | None, tuple[str, ...]]:
     if stored is None:
         return None, ()
     try:
-        return _parsed_card(stored), ()
+        return parsed_card(stored), ()
     except FormatError as error:
         return None, (_told(f"card '{stored.name}' is left out: {error}"),)
 
@@ -228,20 +228,21 @@ def _parsed(stored: tuple[StoredBook, ...]) -> tuple[tuple[Lorebook, ...], tuple
 
 def read_ahead(stored: StoredCard) -> None:
     """Parse a card and its book, so that the next turn need not; another thread may do it."""
-    _parsed_card(stored)
+    parsed_card(stored)
     own_book(stored)
 
 
 # Parsed once for each revision and shared by all NPCs, with all that is remembered about them.
 @lru_cache(maxsize=MOST_PARSED)
-def _parsed_card(stored: StoredCard) -> Card:
+def parsed_card(stored: StoredCard) -> Card:
+    """The card; FormatError: it cannot be read."""
     return card_from_text(stored.source)
 
 
 @lru_cache(maxsize=MOST_PARSED)
 def own_book(stored: StoredCard) -> Lorebook | None:
     """The lorebook in a card, None where it has none; FormatError: it cannot be read."""
-    return character_book(_parsed_card(stored), grants=stored.grants, revision=stored.revision)
+    return character_book(parsed_card(stored), grants=stored.grants, revision=stored.revision)
 
 
 def attached_book(stored: StoredBook) -> Lorebook:

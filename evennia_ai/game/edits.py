@@ -1,0 +1,177 @@
+"""Edits that somebody thinks of making, applied to what past turns were made of; nothing is stored.
+
+A component or a lorebook that is there is changed by its key or name, another one is added; a card
+and a list of notes stand in for the ones there were.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
+
+from evennia_ai.cards.card import Card
+from evennia_ai.cards.components import card_components, character_book
+from evennia_ai.compose import ComposeRules, Inputs
+from evennia_ai.conf import conf
+from evennia_ai.game.facts import card_facts
+from evennia_ai.game.lore_sources import CardSources, card_sources
+from evennia_ai.game.past_inputs import CHARACTER, MOST_KEPT, PastInputs
+from evennia_ai.game.view import (
+    NPCView,
+    books_with,
+    components_of,
+    parsed_card,
+    sources_of,
+    view_of,
+)
+from evennia_ai.lorebook.books import Lorebook
+from evennia_ai.lorebook.entries import SourceName
+from evennia_ai.prompt.components import PromptComponent
+from evennia_ai.prompt.expansion import ComponentSet, Layout
+from evennia_ai.prompt.grants import NO_GRANTS, Grants
+from evennia_ai.prompt.notes import Notes
+
+Made = TypeVar("Made")
+
+
+class PerView(Generic[Made]):
+    """What was made for each of the last views; turns in a row share a view."""
+
+    def __init__(self) -> None:
+        self._made: OrderedDict[int, tuple[NPCView, Made]] = OrderedDict()
+
+    def get(self, view: NPCView, make: Callable[[], Made]) -> Made:
+        """What `make` gave for this very view."""
+        if id(view) not in self._made:
+            self._made[id(view)] = (view, make())  # with the view, whose id stays taken so
+            while len(self._made) > MOST_KEPT:
+                self._made.popitem(last=False)
+        return self._made[id(view)][1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ProposedEdit:
+    """What a file wants to be otherwise. `rules` are the lore rules it names, with their values.
+
+    `fields` are those that each component names, by its key; `grants` are those of the card, None
+    where it keeps the ones of the card before. `notices` tell what its author should know.
+    """
+
+    components: tuple[PromptComponent, ...] = ()
+    fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    card: Card | None = None
+    grants: Grants | None = None
+    books: tuple[Lorebook, ...] = ()
+    notes: Notes | None = None
+    rules: Mapping[str, Any] = field(default_factory=dict)
+    layout: Layout | None = None
+    notices: tuple[str, ...] = ()
+    _sets: PerView[ComponentSet] = field(default_factory=PerView)
+    _own_books: PerView[Lorebook | None] = field(default_factory=PerView)
+    _hung: dict[tuple[str, str], Lorebook] = field(default_factory=dict)
+
+    def __call__(self, past: PastInputs) -> Inputs:
+        """The inputs of a past turn with the edit made."""
+        inputs = past.inputs
+        values = {**inputs.values, "char": self.card.char} if self.card else inputs.values
+        texts = card_sources(self.card) if self.card else None
+        return replace(
+            inputs,
+            components=self._components(past),
+            rules=self._rules(inputs.rules),
+            notes=inputs.notes if self.notes is None else self.notes,
+            books=self._books(past),
+            values=values,
+            facts={**inputs.facts, **card_facts(self.card)},
+            sources=inputs.sources if texts is None else scanned(inputs, texts, values),
+        )
+
+    def _components(self, past: PastInputs) -> ComponentSet:
+        if not self.components and self.card is None:
+            return past.inputs.components
+        return self._sets.get(past.view, lambda: ComponentSet(self._edited(past)))
+
+    def _edited(self, past: PastInputs) -> list[PromptComponent]:
+        known = self._known(past)
+        keys = {component.key for component in known}
+        changed = [one.changed(**self.fields.get(one.key, {})) for one in known]
+        return [*changed, *(one for one in self.components if one.key not in keys)]
+
+    def _known(self, past: PastInputs) -> list[PromptComponent]:
+        """The components there were, those of the card in the edit among them."""
+        sources = past.view.sources
+        if self.card is None:
+            return components_of(sources, parsed_card(sources.card) if sources.card else None)
+        own = components_of(sources, None)
+        taken = {component.key for component in own}
+        of_card = card_components(self.card, grants=self._grants(past))
+        return [*own, *(component for component in of_card if component.key not in taken)]
+
+    def _grants(self, past: PastInputs) -> Grants:
+        if self.grants is not None:
+            return self.grants
+        card = past.view.sources.card
+        return card.grants if card else NO_GRANTS
+
+    def _rules(self, rules: ComposeRules) -> ComposeRules:
+        lore = replace(rules.lore, **self.rules)
+        return replace(rules, lore=lore, layout=self.layout or rules.layout)
+
+    def _books(self, past: PastInputs) -> tuple[Lorebook, ...]:
+        books = list(past.inputs.books)
+        if self.card is not None:
+            own = self._own_books.get(past.view, lambda: self._own_book(past))
+            books = [*([own] if own else []), *(b for b in books if b.attach != CHARACTER)]
+        kept = {book.label for book in books}
+        edited = {book.label: book for book in self.books}
+        here = [
+            self._hung_like(book, edited[book.label]) if book.label in edited else book
+            for book in books
+        ]
+        return (*here, *(book for book in self.books if book.label not in kept))
+
+    def _own_book(self, past: PastInputs) -> Lorebook | None:
+        return character_book(self.card, grants=self._grants(past)) if self.card else None
+
+    def _hung_like(self, book: Lorebook, edited: Lorebook) -> Lorebook:
+        """The edited book where the book hung, without what is remembered of it elsewhere."""
+        place = (book.label, book.attach)
+        if place not in self._hung:
+            self._hung[place] = replace(edited, attach=book.attach, _memo={})
+        return self._hung[place]
+
+
+class AsOfToday:
+    """The edit that lets count what is in force today: components, card, books, notes, settings."""
+
+    def __init__(self) -> None:
+        self._views: PerView[NPCView] = PerView()
+
+    def __call__(self, past: PastInputs) -> Inputs:
+        """The inputs of a past turn with the sources of today."""
+        inputs = past.inputs
+        view = self._views.get(past.view, lambda: self._view(past))
+        values = {**inputs.values, "char": view.char_name}
+        lore = replace(view.rules.lore, greeting_index=inputs.rules.lore.greeting_index)
+        return replace(
+            inputs,
+            components=view.components,
+            rules=replace(view.rules, dice=inputs.rules.dice, lore=lore),
+            notes=view.notes,
+            books=books_with(view, player_ref=past.speaker_ref),
+            values=values,
+            facts={**inputs.facts, **view.facts},
+            sources=scanned(inputs, view.texts, values),
+        )
+
+    def _view(self, past: PastInputs) -> NPCView:
+        scopes = past.view.sources.scopes
+        sources = sources_of(past.npc_ref, scopes, facts={}, conf=conf())
+        return view_of(past.inputs.values.get("char", ""), sources)
+
+
+def scanned(inputs: Inputs, texts: CardSources, values: Mapping[str, str]) -> dict[SourceName, str]:
+    """The texts that lore may scan, with those of another card."""
+    of_card = {name: made.render(values, inputs.rules.dice) for name, made in texts.items()}
+    room = inputs.sources.get("room")
+    return {**of_card, "room": room} if room is not None else of_card
