@@ -39,7 +39,8 @@ _NOTHING: Final[Mapping[str, Record]] = {}
 class Totals:
     """How many messages a history has so far, and how many of them of role user and assistant.
 
-    They go on through compactions: a summary stands at the index of the last message in it.
+    They go on through compactions: a summary stands at the index of the last message in it, and
+    nobody said it.
     """
 
     messages: int = 0
@@ -50,10 +51,10 @@ class Totals:
         """The totals when this record was appended."""
         if is_staying(record):
             return replace(self, messages=self.messages + 1)
-        if record.kind not in CONVERSATION:
+        if record.kind not in CONVERSATION or "tail" in record.meta:
             return self
         return Totals(
-            messages=self.messages + ("tail" not in record.meta),
+            messages=self.messages + 1,
             users=self.users + (record.role == "user"),
             replies=self.replies + (record.role == "assistant"),
         )

@@ -10,14 +10,14 @@ from dataclasses import replace
 
 from evennia_ai import models
 from evennia_ai.history.projection import project, project_newest, record_of
-from evennia_ai.history.records import NewRecord, Record
+from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.prompt.anchoring import NO_ANCHORS
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message
 from evennia_ai.store import conversations
 from evennia_ai.store.conversations import ConversationRef
 from evennia_ai.store.errors import HistoryConflictError, StoreError
-from evennia_ai.store.record_rows import end_of, record_from
+from evennia_ai.store.record_rows import End, end_of, record_from
 from evennia_ai.store.state import one_transaction
 from evennia_ai.store.windows import records_at, windows
 
@@ -31,8 +31,8 @@ def begin_segment(
 
     It stands for the messages of the history `summarised` up to the absolute index `first_kept`;
     what follows that one, also what was said since, is kept. HistoryConflictError: another segment
-    was begun since. StoreError: there is nothing to summarise, or a tool's result would lose its
-    call; in both cases nothing was written.
+    was begun since, or another process wrote. StoreError: there is nothing to summarise, or a
+    tool's result would lose its call. In all of these cases nothing was written.
     """
     window = windows.read(conversation.id)
     now = window.history
@@ -61,9 +61,17 @@ def begin_segment(
             segment=end.segment,
             tail={kept.place: kept for kept in tail},
         )
-        grew = replace(window, history=history, end=end, anchors=NO_ANCHORS)
+        grew = replace(window, history=history, end=end, cut=None, anchors=NO_ANCHORS)
         windows.wrote(conversation.id, grew)
+        _refuse_what_came_between(conversation, window.end)
     return record
+
+
+def opening_summary(conversation: ConversationRef) -> Record | None:
+    """The summary that the newest segment begins with; None where it begins with none."""
+    segment = conversations.segment(conversation)
+    first = next(records_in(conversation, segment), None) if segment > 1 else None
+    return first if first is not None and first.kind is RecordKind.SUMMARY else None
 
 
 def records_in(conversation: ConversationRef, segment: int) -> Iterator[Record]:
@@ -79,6 +87,17 @@ def history_in(conversation: ConversationRef, segment: int) -> History:
     places = [place for record in records[:1] for place in record.meta.get("tail", ())]
     tail = records_at(conversation.id, places)
     return project(records, tail=tail, segment=segment)
+
+
+def _refuse_what_came_between(conversation: ConversationRef, end: End) -> None:
+    """HistoryConflictError where another process wrote to the segment that is over now.
+
+    Looked for after our own write, when nobody else can write any more.
+    """
+    rows = models.Record.objects.filter(conversation_id=conversation.id, segment=end.segment)
+    if rows.filter(seq__gt=end.seq).exists():
+        windows.drop(conversation.id)
+        raise HistoryConflictError(str(conversation))
 
 
 def _check_cut(conversation: ConversationRef, now: History, first_kept: int) -> None:

@@ -160,15 +160,19 @@ def _load(conversation_id: int) -> Window:
 
 
 def _newest_turn(conversation_id: int, *, segment: int) -> tuple[int | None, Anchors]:
-    """Where the newest turn cut the history, and its anchors if they are of this segment."""
+    """Where the newest turn of this segment cut the history, and its anchors.
+
+    A cut of the segment before would take the summary away that this one begins with.
+    """
     turns = models.Turn.objects.filter(conversation_id=conversation_id).order_by("-number")
     newest = turns.values_list("cut", "manifest").first()
     if newest is None:
         return None, {}
     cut, text = newest
     manifest = json.loads(text)
-    is_here = manifest.get("segment", 1) == segment
-    return cut, anchors_from(manifest.get("anchors", {})) if is_here else {}
+    if manifest.get("segment", 1) != segment:
+        return None, {}
+    return cut, anchors_from(manifest.get("anchors", {}))
 
 
 def _load_history(rows: Any, last: models.Record, cut: int | None) -> History:

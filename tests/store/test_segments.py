@@ -9,13 +9,18 @@ from evennia_ai.store import conversations, turns
 from evennia_ai.store.chains import verify
 from evennia_ai.store.conversations import append, conversation, history
 from evennia_ai.store.errors import HistoryConflictError, StoreError
-from evennia_ai.store.segments import begin_segment, history_in, records_in
+from evennia_ai.store.segments import (
+    begin_segment,
+    history_in,
+    opening_summary,
+    records_in,
+)
 from evennia_ai.store.snapshots import forget_everything
 from tests.store.builders import a_line, a_reply, a_turn, said, talked
 
 
 def a_summary(body="They spoke of the tide."):
-    return a_line(body, kind=RecordKind.SUMMARY, role="system", name="")
+    return a_line(body, kind=RecordKind.SUMMARY, role="user", name="")
 
 
 def compacted(where, *, keep: int):
@@ -142,6 +147,46 @@ def test_a_tool_s_result_is_not_parted_from_its_call(quay):
     )
     with pytest.raises(StoreError, match="keep its call with it"):
         compacted(quay, keep=1)
+
+
+def test_a_cut_of_the_old_segment_does_not_take_the_summary_away(quay):
+    a_turn(quay, cut=9)
+    compacted(quay, keep=8)
+    warm = conversations.cut(quay)
+    forget_everything()
+
+    assert (warm, conversations.cut(quay)) == (0, 0)
+
+
+def test_a_segment_that_another_process_wrote_to_is_not_left_behind(quay):
+    newest = models.Record.objects.order_by("-pk").first()
+    history(quay)
+    models.Record.objects.create(
+        conversation_id=quay.id,
+        segment=1,
+        seq=newest.seq + 1,
+        kind="user",
+        role="user",
+        body="From elsewhere.",
+        content_sha256="x",
+        sha256="x",
+        messages=11,
+        users=6,
+        replies=5,
+        created_at=0.0,
+    )
+    with pytest.raises(HistoryConflictError):
+        compacted(quay, keep=3)
+    assert said(quay)[-1] == "From elsewhere."
+    assert conversations.segment(quay) == 1
+
+
+def test_the_summary_a_segment_begins_with_is_found_however_long_it_is(quay):
+    assert opening_summary(quay) is None
+    made = compacted(quay, keep=1)
+    talked(quay, 3)
+
+    assert opening_summary(quay).id == made.id
 
 
 def test_texts_of_prompts_are_stored_once_in_each_segment(quay):
