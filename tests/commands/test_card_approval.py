@@ -108,6 +108,21 @@ def test_another_builders_import_is_approved_by_its_number(stage, waiting, ben):
     assert actions == [("imported", "Mara"), ("approved", "Ben")]
 
 
+def test_an_import_of_somebody_who_bears_the_same_name_needs_its_number_too(stage, waiting):
+    other = stage.person("Mara", permission="Builder")
+    stage.sent(other, "card/reject oren")
+    imported(waiting, lambda line: stage.sent(other, line), "false")
+    assert "card/approve oren/3" in one_line(stage.builds("card/approve oren"))
+    assert store.card_names() == ()
+
+
+def test_an_import_is_approved_without_its_number_by_whoever_was_shown_its_report(
+    stage, waiting, ben
+):
+    ben("card/report oren", "card/approve oren")
+    assert store.card_names() == ("oren",)
+
+
 def test_an_import_cannot_be_approved_twice(stage, waiting, ben):
     ben("card/approve oren/1")
     assert "No import of a card 'oren' waits" in one_line(stage.builds("card/approve oren/1"))

@@ -48,7 +48,8 @@ class CmdCard(CardImports, CardGrants, CardAssign, CardExport, CardRevisions):
                   The card keeps its own name unless you give another
       report    - show the report of an import, or of any revision, again
       approve   - put an import in force, with these grants and no others. The
-                  number is needed where several wait, or somebody else's
+                  number is needed where several wait, or where the report
+                  you were shown last was of another one
       reject    - let no import of this name wait any longer
       grant     - let the card in force do more; without a value: tell of all
                   grants, which it has, from whom, and which it could use

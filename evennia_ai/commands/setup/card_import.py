@@ -4,7 +4,7 @@ An import changes nothing until somebody approves it, and what is approved is th
 the report was about: where it could be another one, its number is asked for.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Any, Final
 
 from twisted.internet.defer import Deferred
@@ -60,7 +60,7 @@ class CardImports(CardWork):
         if number is None:
             raise CommandError(f"Somebody has approved this very file as card {name} meanwhile.")
         change = _change(name, number)
-        self.show("\n".join([*shown.report_head(change), *lines, *shown.to_approve(change)]))
+        self._show_report(change, lines, waits_still=True)
 
     @waits
     def report(self) -> Steps:
@@ -78,15 +78,14 @@ class CardImports(CardWork):
         old = store.card_or_none(change.name) if is_import else None
         lines = yield from self._compared(old, read)
         waits_still = any(one.number == change.number for one in log.waiting(change.name))
-        end = shown.to_approve(change) if waits_still else ()
-        self.show("\n".join([*shown.report_head(change), *lines, *end]))
+        self._show_report(change, lines, waits_still=waits_still)
 
     def approve(self) -> None:
         """Put an import in force with exactly the grants that were typed."""
         text = self.wanted(_APPROVE)
         if self.rhs is not None and not self.rhs:
             raise CommandError(f"Usage: {_APPROVE}")
-        change = named.import_named(text, by=self.typed_by)
+        change = named.import_named(text, read=self.caller.ndb.card_reports or {})
         grants = NO_GRANTS if self.rhs is None else typed_grants(self, self.rhs)
         old = store.card_or_none(change.name)
         others = [one for one in log.waiting(change.name) if one.number != change.number]
@@ -109,6 +108,13 @@ class CardImports(CardWork):
         left = f"revision {card.revision} is in force as before" if card else "none is in force"
         gone = "; ".join(named.import_in_words(one) for one in imports[-6:])
         self.say(f"Rejected what waited of card {name}: {gone}. Of this card {left}.")
+
+    def _show_report(self, change: CardChange, lines: Sequence[str], *, waits_still: bool) -> None:
+        """Show the report, and remember till a reload that this builder was shown it."""
+        end = shown.to_approve(change) if waits_still else ()
+        self.show("\n".join([*shown.report_head(change), *lines, *end]))
+        known = self.caller.ndb.card_reports or {}
+        self.caller.ndb.card_reports = {**known, change.name: change.number}
 
     def _report_in_force(self, card: StoredCard, read: ReadCard) -> Steps:
         """Tell that the file is the card in force, and what it holds."""

@@ -1,6 +1,7 @@
 """What `<name>` and `<name>/<number>` of the command `card` mean."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -70,14 +71,14 @@ def revision_named(text: str) -> tuple[str, int]:
     return named.name, card_named(named.name).revision
 
 
-def import_named(text: str, *, by: str) -> CardChange:
-    """The import that waits and that `<name>[/<number>]` means, to be approved by `by`.
+def import_named(text: str, *, read: Mapping[str, int]) -> CardChange:
+    """The import that waits and that `<name>[/<number>]` means, to be approved.
 
-    Without a number it is the only one, and the builder's own: what somebody else has imported
-    meanwhile is not what the builder has read.
+    Without a number it is the only one, and the one whose report the builder was shown last, as
+    `read` has it: what was imported meanwhile, under whatever builder's name, nobody has read.
     """
     found = _import_named(text, switch="approve")
-    if numbered(text).number is None and found.changed_by != by:
+    if numbered(text).number is None and read.get(found.name) != found.number:
         raise CommandError(
             f"The import of card {found.name} that waits is {import_in_words(found)}: read it with"
             f" card/report {found.name}, then card/approve {found.name}/{found.number}."
