@@ -7,7 +7,7 @@ of which the messages are made that are sent, and the manifest that is kept.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import Record
@@ -17,6 +17,8 @@ from evennia_ai.lorebook.silence import Silence
 from evennia_ai.prompt.breakpoints import CacheAccount
 from evennia_ai.prompt.messages import Block, Message
 from evennia_ai.prompt.prompt import Prompt, digest
+
+_HANDLE: Final = "handle"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,15 +123,28 @@ def _line(message: Message, event: Record | None) -> Handle | NewLine:
         before = event.place if event else None
         text = text_of(message, before=before)
         return NewLine(text=text, block=message.block, injected=message.injected)
+    known = message.memo.get(_HANDLE)
+    if isinstance(known, Handle) and _is_of(known, message):
+        return known
     record = event if event and event.id == message.record else record_of(message)
     if record is None:
         raise TypeError(
             f"a message of the prompt names record {message.record} and was not made from it;"
             " make it with `message_of`, or take its record away"
         )
-    return Handle(record=record, block=message.block, injected=message.injected)
+    handle = Handle(record=record, block=message.block, injected=message.injected)
+    message.memo[_HANDLE] = handle
+    return handle
+
+
+def _is_of(handle: Handle, message: Message) -> bool:
+    """Whether the handle shows the message where it is; copies elsewhere share what is known."""
+    is_there = handle.block == message.block and handle.injected == message.injected
+    return is_there and handle.record.id == message.record
 
 
 def _revisions(prompt: Prompt) -> dict[str, str]:
-    parts = (part for message in prompt.messages for part in message.parts)
+    # What was said has no revision; only texts do, which have parts or an own one.
+    texts = (message for message in prompt.messages if message.joined or message.revision)
+    parts = (part for message in texts for part in message.parts)
     return {part.origin: str(part.revision) for part in parts if part.revision}
