@@ -151,6 +151,42 @@ def card_export(
     )
 
 
+@evennia_ai.command()
+@click.option("--npc", required=True, metavar="NAME|#REF", help="Whose turn.")
+@click.option("--turn", "number", type=click.IntRange(min=1), help="Its number.")
+@click.option("--diff", "with_diff", is_flag=True, help="With what today's edits would change.")
+@click.option("--against", type=FILE, metavar="FILE", help="What this edit would change.")
+@click.option("--last", "newest", type=click.IntRange(min=1), help="So many turns; default: all.")
+@click.option("--json", "as_json", is_flag=True, help="Print an object; with --against, lines.")
+@click.option("--game", type=FILE, metavar="DIR", default=".", help="The game's folder.")
+def replay(
+    npc: str,
+    *,
+    number: int | None,
+    with_diff: bool,
+    against: Path | None,
+    newest: int | None,
+    as_json: bool,
+    game: Path,
+) -> int:
+    """Show the prompt of a past turn to the letter, from its records alone.
+
+    With --against: compose past turns again with the edit in FILE (components, card, lorebooks,
+    notes, settings, as in a scenario) and show what would be otherwise. Nothing is stored.
+    """
+    from evennia_ai.cli import replay as replaying
+
+    if against is not None:
+        if with_diff or (number is not None and newest is not None):
+            raise click.UsageError("--against takes --turn or --last, and no --diff")
+        return replaying.replay_against(
+            game, npc, against, newest=newest, number=number, as_json=as_json
+        )
+    if number is None or newest is not None:
+        raise click.UsageError("name one turn with --turn N; --last goes with --against")
+    return replaying.replay_turn(game, npc, number, with_diff=with_diff, as_json=as_json)
+
+
 @evennia_ai.group(invoke_without_command=True)
 @click.pass_context
 def lore(context: click.Context) -> None:

@@ -178,13 +178,13 @@ def test_many_turns_are_compared_in_bounded_memory(stage, tmp_path):
             tokens=last.tokens,
             created_at=last.created_at,
         )
-        for more in range(1, 1501)
+        for more in range(1, 801)
     ]
     models.Turn.objects.bulk_create(copies, batch_size=500)
     edit = read_edit({"components": [{"key": "spare", "content": "Be gruff."}]}, folder=tmp_path)
     histories = PastHistories()
     stream = (compared(turn, edit, histories) for turn in turns_in_order(stage.npc.ai.ref))
-    for _ in range(400):  # everything that is kept is there
+    for _ in range(250):  # everything that is kept is there
         next(stream)
     tracemalloc.start()
     try:

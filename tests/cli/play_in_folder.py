@@ -1,0 +1,38 @@
+"""Plays a scripted game in the game folder that is the current one; run as a program of its own."""
+
+import json
+
+
+def main() -> None:
+    """Start the game, play, then edit everything, and print what was sent."""
+    import django
+
+    django.setup()
+    import evennia
+
+    evennia._init()
+    print(json.dumps(_played()))
+
+
+def _played() -> dict[str, object]:
+    from twisted.internet.task import Clock
+
+    from evennia_ai.game import runtime
+    from evennia_ai.store.past_turns import turns_in_order
+    from tests.game.conftest import Stage
+    from tests.game.scripted_games import edit_everything, furnish, play
+
+    stage = Stage(Clock())
+    stage.room.db.desc = "Planks, ropes and fog."
+    furnish(stage)
+    model = stage.talks_with(lambda request: f"Aye, {len(request.messages)}.")
+    play(stage, rounds=1)
+    sent = [[message.content for message in request.messages] for request in model.requests]
+    hashes = [turn.manifest.sha256 for turn in turns_in_order(stage.npc.ai.ref)]
+    edit_everything(stage)
+    runtime.install(None)
+    return {"ref": stage.npc.ai.ref, "sent": sent, "hashes": hashes}
+
+
+if __name__ == "__main__":
+    main()
