@@ -25,6 +25,7 @@ from evennia_ai.prompt.grants import ALL_GRANTS, Grants
 
 MAX_ENTRIES: Final = 100_000
 MAX_BOOK_KEYS: Final = 300_000
+_MOST_NAMED: Final = 4
 
 # Where a book may hang, narrow before wide: the order books are activated in.
 ATTACH_RANK: Final[Mapping[str, int]] = MappingProxyType(
@@ -132,7 +133,7 @@ def _entries(
 ) -> tuple[tuple[LoreEntry, ...], list[str]]:
     """The entries in the file's order, and the notices about them."""
     entries: list[LoreEntry] = []
-    notices: list[str] = []
+    doubted: dict[str, list[str]] = {}
     times: Counter[str] = Counter()
     keys = 0
     for index, (name, entry) in enumerate(in_order(read.book["entries"])):
@@ -146,11 +147,20 @@ def _entries(
             made = replace(made, uid=uid, origin=f"lore:{label}#{uid}")
         keys += _keys_of(made)
         entries.append(made if keys <= MAX_BOOK_KEYS else _without_keys(made))
-        doubts = (*read.doubts.get(index, ()), *found)
-        notices += [f"entry {made.uid}: {notice}" for notice in doubts]
+        for doubt in dict.fromkeys((*read.doubts.get(index, ()), *found)):
+            doubted.setdefault(doubt, []).append(made.uid)
+    notices = [f"{_entries_named(uids)}: {doubt}" for doubt, uids in doubted.items()]
     if keys > MAX_BOOK_KEYS:
         notices.insert(0, f"{_TOO_MANY_KEYS}; its last entries are never active")
     return tuple(entries), notices
+
+
+def _entries_named(uids: list[str]) -> str:
+    """Those a notice is about, in one line: programs write the same oddity into every entry."""
+    if len(uids) == 1:
+        return f"entry {uids[0]}"
+    more = len(uids) - _MOST_NAMED
+    return f"entries {', '.join(uids[:_MOST_NAMED])}" + (f" and {more} more" if more > 0 else "")
 
 
 def in_order(listed: list[Any] | dict[str, Any]) -> list[tuple[str, Any]]:

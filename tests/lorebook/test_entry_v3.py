@@ -116,6 +116,15 @@ def test_sillytavern_s_blanket_regex_flag_goes_by_the_form_of_each_key():
     )
 
 
+def test_what_a_program_wrote_into_every_entry_is_noticed_once():
+    written = an_entry(use_regex=True, extensions={"position": 1})
+    odd = an_entry(position="between")
+    book = a_book(*[written] * 30, odd, odd)
+    flag, place = book.notices
+    assert flag.startswith("entries 0, 1, 2, 3 and 26 more: use_regex is set, but no key is a")
+    assert place == "entries 30, 31: position 'between' is not known: after_char counts"
+
+
 def test_without_the_flag_no_key_is_a_pattern_unless_sillytavern_wrote_the_entry():
     assert read(keys=["/coin/"]).patterns == "none"
     assert read(use_regex=False, extensions={"position": 1}).patterns == "none"
