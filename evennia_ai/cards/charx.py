@@ -104,7 +104,9 @@ def _check_directory(content: bytes, *, limits: CardLimits) -> None:
     """Refuse a directory of too many members before zipfile makes an object of each."""
     end = content.rfind(_END)
     if end < 0 or end + _END_BYTES > len(content):
-        raise FormatError("card", "card: no ZIP archive, or one that is cut off; get it again")
+        is_jpeg = content.startswith(JPEG_START)
+        where = "no ZIP archive behind the JPEG picture" if is_jpeg else "no ZIP archive"
+        raise FormatError("card", f"card: {where}, or one that is cut off; get it again")
     (directory_bytes,) = struct.unpack_from("<I", content, end + 12)
     is_long = content[max(end - _LONG_END_BYTES, 0) :].startswith(_LONG_END)
     start = 0 if is_long else max(end - directory_bytes, 0)

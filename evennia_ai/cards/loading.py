@@ -32,6 +32,9 @@ Carrier = Literal["json", "png", "apng", "charx"]
 # Where an archive of ours keeps a picture that no asset names.
 PICTURE_MEMBERS: Final = ("assets/icon/images/main.png", "assets/icon/images/main.jpeg")
 
+# WEBP, GIF, BMP and AVIF begin so: what a site makes of a card's picture, without the card.
+_OTHER_PICTURES: Final = (b"RIFF", b"GIF8", b"BM", b"\x00\x00\x00")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
@@ -97,6 +100,12 @@ def file_bytes(path: Path, limits: CardLimits) -> bytes:
 def _from_json(content: bytes, limits: CardLimits, progress: Progress) -> CardImport:
     if len(content) > limits.text_bytes:
         refuse(f"the card has {len(content)} bytes", limit="text_bytes", most=limits.text_bytes)
+    if not content.strip():
+        raise FormatError("card", "card: the file is empty; get it again")
+    if content.startswith(_OTHER_PICTURES):
+        raise FormatError(
+            "card", "card: a picture of another kind; a card is in a PNG, a CHARX archive or JSON"
+        )
     card = _card(as_text(content, where="card"), limits)
     progress("card file", 1, 1)
     assets, notices = stored_assets(card.assets, beside=None, progress=progress)

@@ -185,14 +185,23 @@ def _spec(raw: Mapping[str, Any]) -> Spec:
     if spec is not None:
         shown = one_line(repr(spec))[:60]
         raise FormatError(
-            "card", f"{WHERE}.spec: must be chara_card_v3 or chara_card_v2, not {shown}"
+            "card",
+            f"{WHERE}.spec: must be chara_card_v3 or chara_card_v2, not {shown}{_as_book(raw)}",
         )
     there = [name for name in V1_FIELDS if name in raw]
     if "name" in there and len(there) > 1:
         return "v1"
+    fields = ", ".join(V1_FIELDS)
     raise FormatError(
-        "card", f"{WHERE}: has neither a `spec` nor the fields of V1 ({', '.join(V1_FIELDS)})"
+        "card", f"{WHERE}: has neither a `spec` nor the fields of V1 ({fields}){_as_book(raw)}"
     )
+
+
+def _as_book(raw: Mapping[str, Any]) -> str:
+    """A hint for whoever took a lorebook for a card."""
+    if raw.get("spec") == "lorebook_v3" or isinstance(raw.get("entries"), dict | list):
+        return "; it looks like a lorebook, which is imported as that"
+    return ""
 
 
 def _spec_version(raw: Mapping[str, Any], spec: Spec, notices: list[str]) -> str:

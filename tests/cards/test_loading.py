@@ -223,7 +223,7 @@ def test_err_a_picture_that_cannot_be_trusted_is_refused(content, message):
             an_archive(CARD, [(a_member(compress_type=zipfile.ZIP_BZIP2), b"x")]),
             "card: member 'x.bin' is packed in a way that is not supported; use deflate",
         ),
-        (JPEG, "card: no ZIP archive, or one that is cut off; get it again"),
+        (JPEG, "card: no ZIP archive behind the JPEG picture, or one that is cut off; get it"),
         (an_archive(CARD)[:-30], "card: no ZIP archive, or one that is cut off"),
         (b"PK\x03\x04", "card: no ZIP archive"),
         (b"PK\x05\x06" + bytes(18), "card: the archive has no card.json"),
@@ -231,6 +231,17 @@ def test_err_a_picture_that_cannot_be_trusted_is_refused(content, message):
 )
 def test_err_an_archive_that_cannot_be_trusted_is_refused(content, message):
     assert refusal(content).startswith(message)
+
+
+def test_err_an_empty_file_is_called_empty():
+    assert refusal(b" \n") == "card: the file is empty; get it again"
+
+
+@pytest.mark.parametrize(
+    "start", [b"RIFF\x24\0\0\0WEBPVP8 ", b"GIF89a", b"BM6", b"\0\0\0\x20ftypavif"]
+)
+def test_err_a_picture_that_holds_no_cards_is_called_a_picture(start):
+    assert refusal(start + bytes(40)).startswith("card: a picture of another kind; a card is in a")
 
 
 def test_err_members_of_one_name_are_refused():

@@ -200,9 +200,19 @@ def test_err_a_wrong_card_is_refused_in_one_line_that_names_the_place(data, mess
 
 
 @pytest.mark.parametrize(
+    "book",
+    [{"entries": {"0": {"key": ["bell"]}}}, {"spec": "lorebook_v3", "data": {"entries": []}}],
+)
+def test_err_a_lorebook_in_place_of_a_card_is_called_one(book):
+    with pytest.raises(FormatError) as caught:
+        read_card(book)
+    assert caught.value.message.endswith("; it looks like a lorebook, which is imported as that")
+
+
+@pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"", "card: no valid JSON"),
+        (b"", "card: the file is empty; get it again"),
         (b"\xff\xfe{\x00", "card: no UTF-8 text (byte 0); save it as UTF-8 JSON"),
         (b'{"spec": "chara_card_v3", "da', "card: no valid JSON"),
         (b"null", "card: must be an object"),
