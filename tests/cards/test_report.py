@@ -45,6 +45,19 @@ def test_a_system_prompt_without_its_grant_is_left_out() -> None:
     assert report.prompt_tokens == 0
 
 
+def test_a_book_of_one_entry_is_called_that() -> None:
+    lines = report_lines(report_of(with_lore(lore("Lit."))))
+    assert "Lorebook Marta: 1 entry" in lines
+
+
+def test_why_a_key_is_never_found_is_told_whole() -> None:
+    entry = {**_REGEX, "keys": ["/the (ghost/i"], "name": "what walks on the stairs at night"}
+    report = report_of(with_lore(entry))
+    [regex] = [found for found in report.suspicions if found.kind == "regex"]
+    told = " ".join(" ".join(report_lines(report)).split())
+    assert regex.sightings[0].excerpt in told
+
+
 def test_progress_ends_with_all_there_is() -> None:
     told: list[tuple[str, int, int]] = []
     content = json.dumps(card_data(character_book={"entries": [lore("Lit.")] * 3})).encode()

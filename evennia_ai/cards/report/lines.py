@@ -123,7 +123,7 @@ def _lore(book: BookAccount | None) -> Iterator[str]:
 
 
 def _counts(book: BookAccount) -> str:
-    told = [f"{book.entries} entries"]
+    told = [f"{book.entries} {'entry' if book.entries == 1 else 'entries'}"]
     told += [f"{book.disabled} disabled"] if book.disabled else []
     told += [f"{book.refused} never active"] if book.refused else []
     return ", ".join(told)
@@ -138,7 +138,7 @@ def _warnings(suspicions: Sequence[Suspicion]) -> Iterator[str]:
         yield from _item(f"{suspicion.text} ({suspicion.count})")
         for sighting in suspicion.sightings[:_MOST_PLACES]:
             quoted = f": {sighting.excerpt}" if sighting.excerpt else ""
-            yield clipped(visible(f"    {sighting.where}{quoted}"), WIDTH)
+            yield from _item(f"{sighting.where}{quoted}", 4)
         yield from _more(suspicion.count - _MOST_PLACES, 4)
 
 
