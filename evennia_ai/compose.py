@@ -29,7 +29,7 @@ from evennia_ai.lorebook.lore_pieces import (
 )
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.timers import NO_STATE, Clock, LoreState
-from evennia_ai.prompt.anchoring import Anchors, anchored
+from evennia_ai.prompt.anchoring import NO_ANCHORS, Anchors, anchored
 from evennia_ai.prompt.budget import BudgetRules, Fitted
 from evennia_ai.prompt.components import EVENT_ID, TOOL_ID
 from evennia_ai.prompt.dice import Dice
@@ -39,14 +39,12 @@ from evennia_ai.prompt.hot import hot_value
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.notes import AuthorsNote, Notes, note_origin
 from evennia_ai.prompt.pieces import DYNAMIC, Claim, Piece, make_piece
-from evennia_ai.prompt.placement import Stand, place
+from evennia_ai.prompt.placement import NO_SLOTS, Slots, Stand, place
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.prompt.staying import (
     OF_LORE,
     BlocksMode,
-    Standing,
     fit_beside,
-    standing_in,
     with_staying_facts,
 )
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter
@@ -123,15 +121,6 @@ class _Expanded(NamedTuple):
     refused: list[Verdict]
 
 
-class _Laid(NamedTuple):
-    """The messages, what of everything was kept, what stood already, and the notes' anchors."""
-
-    messages: tuple[Message, ...]
-    fitted: Fitted
-    standing: Sequence[Standing]
-    anchors: Anchors
-
-
 def compose(inputs: Inputs) -> Prompt:
     """The prompt for `inputs`, with a verdict on everything that was or was not taken.
 
@@ -142,16 +131,32 @@ def compose(inputs: Inputs) -> Prompt:
 
 def compose_with_lore(inputs: Inputs) -> Composition:
     """The same, and the entries of lore that were active in it."""
-    rules = inputs.rules
-    history = _shown_history(inputs)
     values = {**inputs.values, "speaker": _speaker(inputs)}
     notes = _notes(inputs, values) if inputs.notes.notes else []
     lore = _lore(inputs, notes, values) if inputs.books else _no_lore(inputs)
     expanded = _expand(inputs, notes, lore.entries, values)
+    return Composition(_laid_out(inputs, expanded, values, lore), lore)
+
+
+def _laid_out(
+    inputs: Inputs, expanded: _Expanded, values: Mapping[str, str], lore: Activation
+) -> Prompt:
+    """What fits beside what the history says already, each at its place."""
+    rules, pieces, history = inputs.rules, expanded.pieces, _shown_history(inputs)
     stands, fixed = _fixed(inputs)
-    laid = _laid_out(inputs, expanded.pieces, history, stands=stands, fixed=fixed)
-    prompt = Prompt(
-        messages=laid.messages,
+    fitted, standing = fit_beside(
+        history,
+        pieces,
+        blocks=rules.blocks,
+        rules=rules.budget,
+        counter=rules.counter,
+        fixed=fixed,
+        cut=inputs.cut,
+    )
+    anchors, slots = _anchors(inputs, fitted, history)
+    messages = place(fitted.pieces, history, first=fitted.first, fixed=stands, slots=slots)
+    return Prompt(
+        messages=messages if rules.blocks == "latest" else with_staying_facts(messages),
         components=inputs.components,
         values=values,
         dice=rules.dice,
@@ -160,14 +165,13 @@ def compose_with_lore(inputs: Inputs) -> Composition:
         blocks=rules.blocks,
         counter=rules.counter,
         history=history,
-        fitted=laid.fitted,
+        fitted=fitted,
         fixed=fixed,
         lore=lore,
         earlier=(expanded.refused, _switched_off(inputs)),
-        anchors=laid.anchors,
-        standing=laid.standing,
+        anchors=anchors,
+        standing=standing,
     )
-    return Composition(prompt=prompt, lore=lore)
 
 
 def _shown_history(inputs: Inputs) -> History:
@@ -175,26 +179,11 @@ def _shown_history(inputs: Inputs) -> History:
     return inputs.history if inputs.components.is_on("conversation_history") else NO_HISTORY
 
 
-def _laid_out(
-    inputs: Inputs,
-    pieces: Sequence[Piece],
-    history: History,
-    *,
-    stands: Sequence[Stand],
-    fixed: Sequence[tuple[str, int]],
-) -> _Laid:
-    """What fits beside what the history says already, each at its place."""
-    rules = inputs.rules
-    fitted, standing = fit_beside(
-        standing_in(history, pieces, blocks=rules.blocks, cut=inputs.cut),
-        pieces,
-        history,
-        rules=rules.budget,
-        counter=rules.counter,
-        fixed=fixed,
-        cut=inputs.cut,
-    )
-    anchors, slots = anchored(
+def _anchors(inputs: Inputs, fitted: Fitted, history: History) -> tuple[Anchors, Slots]:
+    """Where the anchored notes stand."""
+    if not inputs.notes.anchored:
+        return NO_ANCHORS, NO_SLOTS
+    return anchored(
         fitted.pieces,
         history,
         first=fitted.first,
@@ -202,10 +191,6 @@ def _laid_out(
         origins=inputs.notes.anchored,
         before=inputs.anchors,
     )
-    messages = place(fitted.pieces, history, first=fitted.first, fixed=stands, slots=slots)
-    if rules.blocks != "latest":
-        messages = with_staying_facts(messages)
-    return _Laid(messages, fitted, standing, anchors)
 
 
 def _no_lore(inputs: Inputs) -> Activation:

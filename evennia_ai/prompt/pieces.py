@@ -1,6 +1,6 @@
 """Pieces: texts that want to be in the prompt, expanded and counted."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -121,13 +121,14 @@ def make_piece(
     message = Message(
         role=claim.role,
         content=text,
-        block="history" if injected else "dynamic" if claim.stays else "ordered",
+        block="history" if injected else "ordered",
         injected=injected,
-        stays=claim.stays != "",
-        of=claim.stays,
         origin=claim.origin,
         revision=claim.revision,
     )
+    if claim.stays:
+        block = message.block if injected else "dynamic"
+        message = replace(message, block=block, stays=True, of=claim.stays)
     if content_tokens is None:
         content_tokens = counter.count(text)
     tokens = content_tokens + (counter.per_separator if claim.joint else counter.per_message)

@@ -76,13 +76,15 @@ def interleaved(
     for index, piece in enumerate(pieces):
         claim = piece.claim
         depth: float = claim.depth or 0
-        slot = slot_of(piece, history, first=first, slots=slots)
-        if claim.from_oldest:
+        if slots and claim.origin in slots:
+            slot, depth = slots[claim.origin], max(depth, 1)
+        elif claim.from_oldest:
+            slot = history.slot_from_oldest(claim.depth or 0, first=first)
             depth = stop - slot
-        elif piece.message.stays:
-            depth = _STAYING
-        elif claim.origin in slots:
-            depth = max(depth, 1)
+        else:
+            slot = history.slot(claim.depth or 0, first=first)
+            if not depth and piece.message.stays:
+                depth = _STAYING
         slotted.append((slot, -depth, piece.rank, index, piece))
     slotted.sort()  # no two share an index: pieces themselves are never compared
     kept = history.between(first, stop)
@@ -96,11 +98,12 @@ def interleaved(
     return messages + kept[done - first :]
 
 
-def slot_of(piece: Piece, history: History, *, first: int, slots: Slots = NO_SLOTS) -> int:
-    """Absolute index of the message the piece stands before; `history.stop` is after the newest."""
+def slot_of(piece: Piece, history: History, *, first: int) -> int:
+    """Absolute index of the message that the depth of a piece puts it before.
+
+    `history.stop` is after the newest.
+    """
     claim = piece.claim
-    if slots and claim.origin in slots:
-        return slots[claim.origin]
     if claim.from_oldest:
         return history.slot_from_oldest(claim.depth or 0, first=first)
     return history.slot(claim.depth or 0, first=first)

@@ -31,41 +31,42 @@ class Standing(NamedTuple):
     at: int
 
 
-def standing_in(
-    history: History, pieces: Sequence[Piece], *, blocks: BlocksMode, cut: int
-) -> list[Standing]:
-    """What of `pieces` the history says already, from the index it was last cut at on."""
-    if not history.has_staying:
-        return []
-    lore = (piece for piece in pieces if piece.claim.stays.startswith(OF_LORE))
-    found = [_standing_text(piece, history, cut) for piece in lore]
-    if blocks == "on_change":
-        found.append(_standing_facts(pieces, history, cut))
-    return [one for one in found if one is not None]
-
-
 def fit_beside(
-    standing: Sequence[Standing],
-    pieces: Sequence[Piece],
     history: History,
+    pieces: Sequence[Piece],
     *,
+    blocks: BlocksMode,
     rules: BudgetRules,
     counter: TokenCounter,
     fixed: Sequence[tuple[str, int]],
     cut: int,
 ) -> tuple[Fitted, Sequence[Standing]]:
-    """What fits, and what of `standing` is in the history that was kept.
+    """What fits of `pieces` that the history does not say already, and what it says.
 
-    What stood in a part that is cut away has to fit like everything else.
+    What stood in a part that is cut away now has to fit like everything else.
     """
+    if not history.has_staying:
+        return fit(pieces, history, rules=rules, counter=counter, fixed=fixed, cut=cut), ()
+    standing = _standing(history, pieces, blocks=blocks, cut=cut)
     while True:
         said = {id(piece) for one in standing for piece in one.pieces}
-        wanted = [piece for piece in pieces if id(piece) not in said] if said else pieces
+        wanted = [piece for piece in pieces if id(piece) not in said]
         fitted = fit(wanted, history, rules=rules, counter=counter, fixed=fixed, cut=cut)
         kept = [one for one in standing if one.at >= fitted.first]
         if len(kept) == len(standing):
             return fitted, standing
         standing, cut = kept, fitted.first
+
+
+def _standing(
+    history: History, pieces: Sequence[Piece], *, blocks: BlocksMode, cut: int
+) -> list[Standing]:
+    """What of `pieces` the history says already, from the index it was last cut at on."""
+    lore = (piece for piece in pieces if piece.claim.stays.startswith(OF_LORE))
+    found = [_standing_text(piece, history, cut) for piece in lore]
+    if blocks == "on_change":
+        found.append(_standing_facts(pieces, history, cut))
+    return [one for one in found if one is not None]
 
 
 def with_staying_facts(messages: Iterable[Message]) -> tuple[Message, ...]:
