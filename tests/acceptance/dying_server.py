@@ -1,0 +1,46 @@
+"""Copied into the game of a test: its server kills itself at the step that a file names.
+
+`before INSERT some_table` is before the next row is inserted there, `after UPDATE some_table` when
+a change there is committed. The file is gone before the server is, so the next server lives.
+"""
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+
+WRITES = ("INSERT", "UPDATE")
+FILE = "die_at"
+
+
+def at_server_start() -> None:
+    """Evennia's hook: watch what this server writes."""
+    written: set[str] = set()
+
+    def executed(execute: Any, sql: str, *args: Any) -> Any:
+        if sql.startswith(WRITES):
+            verb, _, rest = sql.partition(" ")
+            table = rest.partition('"')[2].partition('"')[0]
+            step = f"{verb} {table}"
+            _die_at(f"before {step}")
+            written.add(step)
+        return execute(sql, *args)
+
+    def committed() -> None:
+        commit()
+        for step in written:
+            _die_at(f"after {step}")
+        written.clear()
+
+    commit, connection._commit = connection._commit, committed
+    connection.execute_wrappers.append(executed)
+
+
+def _die_at(step: str) -> None:
+    file = Path(settings.GAME_DIR) / FILE
+    if file.exists() and file.read_text(encoding="utf-8") == step:
+        file.unlink()
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,186 @@
+"""kill -9 of a real server in the middle of a turn, as players and the log see it."""
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from server.evennia_process import Evennia, is_running
+from server.newcomer import read_demo
+from server.ports import HOST
+from server.telnet import Connection
+from tests.acceptance import dying_server
+from tests.acceptance.games import copied_game
+from tests.llm.stub_server import StubServer, answers, stalls
+
+pytestmark = pytest.mark.server
+
+STOPPED = "the server stopped before the reply"
+STARTED = "NPCs speak through"
+QUESTION = "say Oren, what of the tide?"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restart:
+    """What was there when the server was dead, and what there is when it runs again."""
+
+    dead: dict[str, int]
+    log: str
+    status: str
+    alive: dict[str, int]
+    answer: str
+
+
+@pytest.fixture(scope="module")
+def stub() -> Iterator[StubServer]:
+    server = StubServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def game(stub: StubServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
+    """The demo game with the stub as its model, and a server that dies when it is told to."""
+    settings = f"""
+EVENNIA_AI_BASE_URL = {stub.base_url!r}
+EVENNIA_AI_MODEL = "tiny"
+EVENNIA_AI_COOLDOWN_SECONDS = 0.0
+AT_SERVER_STARTSTOP_MODULE = ["server.conf.at_server_startstop", "server.conf.dying_server"]
+"""
+    evennia = copied_game(tmp_path_factory.mktemp("game"), settings=settings)
+    shutil.copy(dying_server.__file__, evennia.root / "server" / "conf")
+    evennia.prepare()
+    evennia.start()
+    yield evennia
+    if is_running(evennia.root):
+        evennia.stop()
+
+
+@contextmanager
+def builder(game: Evennia) -> Iterator[Connection]:
+    """The demo builder beside the ferryman."""
+    demo = read_demo(game.root / "world" / "build_demo.py")
+    with Connection(HOST, game.ports.telnet) as connection:
+        connection.wait_for("connect <name> <password>", seconds=20)
+        connection.send(f"connect {demo.builder[0]} {demo.builder[1]}")
+        connection.wait_for("You become|Exits", seconds=30)
+        connection.wait_for_quiet()
+        connection.send(f"@teleport/loc {demo.npc}")
+        connection.wait_for_quiet()
+        yield connection
+
+
+def dies_at(game: Evennia, step: str) -> None:
+    """Ask a question, and let the server kill itself at this step of the turn."""
+    with builder(game) as connection:
+        (game.root / dying_server.FILE).write_text(step, encoding="utf-8")
+        connection.send(QUESTION)
+        wait_until(lambda: not server_runs(game))
+
+
+def dies_in_the_call(game: Evennia, stub: StubServer) -> None:
+    """Ask a question, and kill the server while the model thinks."""
+    stub.behaves(stalls)
+    before = len(stub.requests)
+    with builder(game) as connection:
+        connection.send(QUESTION)
+        wait_until(lambda: len(stub.requests) > before)
+        os.kill(server_pid(game), signal.SIGKILL)
+        wait_until(lambda: not server_runs(game))
+
+
+def restarted(game: Evennia, stub: StubServer) -> Restart:
+    """Start the server again and ask once more."""
+    dead = stored(game)
+    stub.behaves(answers("I am here."))
+    log = game.root / "server" / "logs" / "server.log"
+    start = log.stat().st_size
+    subprocess.run(
+        [game.installation.programs / "evennia", "start"],
+        cwd=game.root,
+        env=game.environment,
+        stdout=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
+        check=True,
+        timeout=120,
+    )
+    wait_until(lambda: STARTED in log.read_text(encoding="utf-8", errors="replace")[start:])
+    with builder(game) as connection:
+        connection.send("ai oren")
+        status = connection.wait_for_quiet()
+        alive = stored(game)
+        connection.send("say Oren, are you there?")
+        answer = connection.wait_for(r'^Oren says, ".*$', seconds=20)
+    told = log.read_bytes()[start:].decode(errors="replace")
+    return Restart(dead=dead, log=told, status=status, alive=alive, answer=answer)
+
+
+def stored(game: Evennia) -> dict[str, int]:
+    """How many turns of each state, and how many records, are committed."""
+    (path,) = Path(game.root / "server").glob("*.db3")
+    with closing(sqlite3.connect(path, timeout=10)) as reader:
+        states = reader.execute("SELECT state, count(*) FROM evennia_ai_turn GROUP BY state")
+        counts = dict(states.fetchall())
+        counts["records"] = reader.execute("SELECT count(*) FROM evennia_ai_record").fetchone()[0]
+    return counts
+
+
+def server_pid(game: Evennia) -> int:
+    return int((game.root / "server" / "server.pid").read_text(encoding="utf-8"))
+
+
+def server_runs(game: Evennia) -> bool:
+    """Whether the process is there and not only waits to be collected by its parent."""
+    try:
+        stat = Path(f"/proc/{server_pid(game)}/stat").read_text(encoding="utf-8")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def wait_until(reached: Callable[[], bool], *, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not reached():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.05)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked up in /proc")
+class TestKilled:
+    def test_before_the_prompt_is_committed_the_event_is_kept(self, game, stub):
+        dies_at(game, "before INSERT evennia_ai_turn")
+        again = restarted(game, stub)
+        assert again.dead == {"records": 1}
+        assert "interrupted" not in again.log
+        assert 'Oren says, "I am here."' in again.answer
+
+    @pytest.mark.req("S2-29")
+    def test_in_the_call_the_turn_is_closed_and_said_so(self, game, stub):
+        dies_in_the_call(game, stub)
+        again = restarted(game, stub)
+        assert again.dead["open"] == 1
+        assert "1 interrupted turns were closed" in again.log
+        assert f"interrupted: {STOPPED}" in again.status
+        assert again.alive["records"] == again.dead["records"] + 1
+        assert "open" not in again.alive
+        assert 'Oren says, "I am here."' in again.answer
+
+    def test_between_the_commit_of_a_reply_and_its_being_said_the_reply_is_kept(self, game, stub):
+        stub.behaves(answers("Nobody hears this."))
+        before = stored(game)
+        dies_at(game, "after UPDATE evennia_ai_turn")
+        again = restarted(game, stub)
+        assert again.dead["done"] == before["done"] + 1
+        assert "interrupted" not in again.log
+        assert again.alive == again.dead
+        assert 'Oren says, "I am here."' in again.answer
+        sent = [message["content"] for message in stub.requests[-1].body["messages"]]
+        assert "Nobody hears this." in sent
