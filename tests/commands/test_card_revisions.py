@@ -76,6 +76,13 @@ def test_a_card_that_somebody_plays_is_not_removed(stage, card):
     assert store.card_names() == ("oren",)
 
 
+def test_a_card_that_only_a_deleted_npc_plays_can_be_removed(stage, card):
+    stage.builds("card/assign oren = oren")
+    stage.npc.delete()
+    assert "in force no longer" in one_line(stage.builds("card/remove oren"))
+    assert store.card_names() == ()
+
+
 def test_a_long_story_is_told_by_its_newest_changes(stage, card):
     for _ in range(25):
         stage.builds("card/grant oren = roles", "card/revoke oren = roles")

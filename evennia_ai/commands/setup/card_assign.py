@@ -14,7 +14,7 @@ from evennia_ai.conf import conf
 from evennia_ai.prompt.columns import WIDTH, clipped, first_line
 from evennia_ai.store import card_assignments, card_revisions
 from evennia_ai.store.card_assignments import Assignment
-from evennia_ai.store.cards import StoredCard, get_card
+from evennia_ai.store.cards import StoredCard, card_or_none, get_card
 
 _MOST_GREETINGS: Final = 60
 
@@ -30,6 +30,7 @@ class CardAssign(CardWork):
         npc = npc_named(self.caller, typed)
         name = card_named(plain_name(wanted, usage)).name
         yield self._read(get_card(name))
+        _check_there(npc)
         before = card_assignments.assignment_of(npc.ai.ref)
         card = card_assignments.assign(npc.ai.ref, name, by=self.typed_by)
         self.read_ahead(card)
@@ -62,12 +63,16 @@ class CardAssign(CardWork):
             self.say(f"{npc.key} opens with no greeting from now on.")
             return
         index = None if self.rhs is None else whole_number(self.rhs, what="greeting", words="off")
-        card = yield self._read(get_card(played.card))
+        stored = get_card(played.card)
+        card = yield self._read(stored)
+        _check_there(npc)
         if index is None:
             self.show("\n".join(_listed(npc, played, card)))
             return
         text = _greeting(card, index, npc)
-        if card_assignments.assignment_of(npc.ai.ref) != played:
+        now = card_or_none(played.card)
+        is_same_file = now is not None and now.sha256 == stored.sha256
+        if card_assignments.assignment_of(npc.ai.ref) != played or not is_same_file:
             raise CommandError(f"Somebody changed what {npc.key} plays meanwhile; look again.")
         card_assignments.set_greeting(npc.ai.ref, index, by=self.typed_by)
         only = " where several may speak" if index >= len(greetings(card)) else ""
@@ -81,6 +86,12 @@ class CardAssign(CardWork):
             f"Reading card {card.name}",
             lambda progress: load_card(file.content, limits=limits, progress=progress).card,
         )
+
+
+def _check_there(npc: Any) -> None:
+    """CommandError where the NPC was deleted while its card was read."""
+    if npc.pk is None:
+        raise CommandError("The NPC was deleted meanwhile; nothing was changed.")
 
 
 def _played(npc: Any) -> Assignment:

@@ -3,15 +3,17 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from evennia.objects.models import ObjectDB
+
 from evennia_ai.commands.naming import whole_number
 from evennia_ai.commands.setup import card_shown as shown
 from evennia_ai.commands.setup.card_named import card_named, import_in_words, plain_name
 from evennia_ai.commands.setup.card_work import CardWork
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.prompt.columns import WIDTH, clipped
+from evennia_ai.store import card_assignments
 from evennia_ai.store import card_revisions as log
 from evennia_ai.store import cards as store
-from evennia_ai.store.card_assignments import greeters_of
 from evennia_ai.store.card_names import known_name
 from evennia_ai.store.card_revisions import IN_FORCE, CardChange
 from evennia_ai.store.errors import NotStoredError
@@ -43,7 +45,7 @@ class CardRevisions(CardWork):
         if is_same and then.action in IN_FORCE:
             self.say(f"Card {name} is so already; nothing was changed.")
             return
-        greeters = greeters_of(name)
+        greeters = card_assignments.greeters_of(name)
         back = store.revert(name, number, by=self.typed_by)
         self.read_ahead(back)
         was = f"before it was revision {card.revision}" if card else "before it was not in force"
@@ -62,6 +64,8 @@ class CardRevisions(CardWork):
         if self.rhs is not None:
             raise CommandError(f"Usage: {usage}. Nothing was changed.")
         imports = log.waiting(card.name)
+        for ref in _gone(card.name):
+            card_assignments.unassign(ref, by=self.typed_by)
         store.remove(card.name, by=self.typed_by)
         gone = "; ".join(import_in_words(one) for one in imports[-6:])
         waited = f" What waited of it waits no longer: {gone}." if imports else ""
@@ -69,6 +73,13 @@ class CardRevisions(CardWork):
             f"Card {card.name} is in force no longer;"
             f" card/revert {card.name} = {card.revision} brings it back.{waited}"
         )
+
+
+def _gone(card_name: str) -> list[str]:
+    """The NPCs that play a card and were deleted."""
+    refs = card_assignments.players_of(card_name)
+    there = ObjectDB.objects.filter(id__in=[int(ref) for ref in refs]).values_list("id", flat=True)
+    return [ref for ref in refs if int(ref) not in set(there)]
 
 
 def _history(name: str, changes: Sequence[CardChange]) -> Iterator[str]:
