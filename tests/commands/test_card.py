@@ -14,7 +14,7 @@ BAD_FILES = {
     "broken.json": (b"{", "JSON"),
     "list.json": (b"[]", "object"),
     "nan.json": (b'{"name": NaN, "description": ""}', "NaN"),
-    "empty.json": (b"", "JSON"),
+    "empty.json": (b"", "empty"),
     "latin.json": (b'{"name": "\xe9", "description": ""}', "UTF-8"),
     "other.json": (b'{"spec": "chara_card_v9", "data": {}}', "chara_card_v3"),
     "nameless.json": (b'{"spec": "chara_card_v2", "data": {"name": ""}}', "name"),
@@ -164,6 +164,13 @@ def test_import_reads_no_file_outside_its_folder(stage, card_folder):
     for name in NO_CARD_FILES:
         assert one_line(stage.builds(f"card/import {name}")), name
         assert log.names() == (), name
+
+
+def test_a_file_of_another_suffix_is_told_which_ones_are_read(stage, card_folder):
+    (card_folder / "oren.txt").write_bytes(as_json(oren()))
+    told = one_line(stage.builds("card/import oren.txt"))
+    assert "'oren.txt' is there, but only files that end in .json, .png" in told
+    assert log.names() == ()
 
 
 def test_a_bad_file_gets_one_clear_line_and_stores_nothing(stage, card_folder):

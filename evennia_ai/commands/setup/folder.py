@@ -46,6 +46,12 @@ def path_in(folder: Path, name: str, *, command: str, suffixes: Sequence[str] = 
     file_name = _with_suffix(folder, name, suffixes)
     plain = Path(file_name).name == file_name and file_name.isprintable()
     path = folder / file_name
+    if plain and not _is_file(path) and _is_file(folder / name):
+        kinds = ", ".join(suffixes)
+        raise CommandError(
+            f"'{name}' is there, but only files that end in {kinds} are read: give it a name of"
+            " that kind. Nothing was imported."
+        )
     if not plain or "\\" in file_name or not _is_file(path):
         raise CommandError(
             f"There is no card file '{name}' in the card folder; {command} lists those there are."
