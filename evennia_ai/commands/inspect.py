@@ -6,6 +6,7 @@ from evennia_ai.commands.inspect_cache import cache_lines
 from evennia_ai.commands.inspect_history import history_lines
 from evennia_ai.commands.inspect_replay import replay_lines
 from evennia_ai.commands.inspect_status import status_lines
+from evennia_ai.commands.inspect_turn import item_lines, turn_lines
 from evennia_ai.commands.naming import npc_named
 from evennia_ai.commands.numbered import counted_number, npc_and_number, turn_of
 from evennia_ai.commands.setup.lore_hidden import seen_by
@@ -24,6 +25,7 @@ class CmdAI(StrictCommand):
       ai <npc>
       ai/context <npc>
       ai/why <npc> = <component, entry or message>
+      ai/why <npc>/<turn> [= <component, entry or message>]
       ai/history <npc>[/<page>]
       ai/replay <npc> = <turn>
       ai/cache <npc>
@@ -35,7 +37,8 @@ class CmdAI(StrictCommand):
                 their order, what was kept, what was left out and why
       why     - everything about one item of that prompt, by its key, the label
                 or name of an entry (harbour#7, the ferry) or the number of a
-                message
+                message; with a turn, what the NPC knew then, since when, and
+                where each line of it is recorded
       history - what is recorded of the NPC, the newest page first, and nothing
                 that is not recorded; what was whispered to it is marked
       replay  - the prompt of a past turn, rebuilt from its records, and whether
@@ -51,6 +54,8 @@ class CmdAI(StrictCommand):
       ai/why oren = mood
       ai/why oren = the ferry
       ai/why oren = 4
+      ai/why oren/12
+      ai/why oren/12 = mood
       ai/history oren
       ai/history oren/2
       ai/replay oren = 12
@@ -99,10 +104,17 @@ class CmdAI(StrictCommand):
         )
 
     def why(self) -> None:
-        """Everything about one item of the last prompt."""
-        name, item = self.both("ai/why <npc> = <component, entry or message>")
-        npc = npc_named(self.caller, name)
-        self.show("\n".join(why_lines(self.caller, npc, item)))
+        """Everything about one item of the last prompt, or what was known in a past turn."""
+        usage = "ai/why <npc> = <component, entry or message>, or ai/why <npc>/<turn>"
+        npc, number = npc_and_number(self.caller, self.wanted(usage), what="turn")
+        if number is None:
+            _, item = self.both(usage)
+            lines = why_lines(self.caller, npc, item)
+        elif self.rhs:
+            lines = item_lines(self.caller, npc, turn_of(npc, number), self.rhs)
+        else:
+            lines = turn_lines(self.caller, npc, turn_of(npc, number))
+        self.show("\n".join(lines))
 
     def history(self) -> None:
         """A page of what is recorded."""

@@ -11,13 +11,10 @@ from typing import Literal
 from evennia_ai.compose import Inputs, compose
 from evennia_ai.game.past_inputs import PastInputs, past_inputs
 from evennia_ai.history.differences import Difference, differences, shared_messages
-from evennia_ai.history.errors import ReplayError
 from evennia_ai.history.sending import storable_messages
-from evennia_ai.history.turns import messages_of
 from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.prompt import Prompt, digest
-from evennia_ai.store import conversations
 from evennia_ai.store.past_histories import PastHistories
 from evennia_ai.store.turns import StoredTurn
 
@@ -74,12 +71,9 @@ def compared(turn: StoredTurn, edit: Edit, histories: PastHistories) -> Comparis
 def _changed(
     turn: StoredTurn, past: PastInputs, edited: Prompt, sent: Sequence[Message]
 ) -> Comparison:
-    if digest(storable_messages(compose(past.inputs).messages)) != turn.manifest.sha256:
+    before = storable_messages(compose(past.inputs).messages)
+    if digest(before) != turn.manifest.sha256:
         return _unknown(turn, "without the edit it would not be what was sent either")
-    try:
-        before = messages_of(turn.manifest, conversations.records(turn.manifest.record_ids))
-    except ReplayError as error:
-        return _unknown(turn, str(error))
     shared = shared_messages(before, sent)
     return Comparison(
         number=turn.number,

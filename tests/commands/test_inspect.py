@@ -18,6 +18,8 @@ BAD_INPUT = {
     "ai/why oren": "Usage",
     "ai/why oren =": "Usage",
     "ai/why nobody = mood": "no NPC called 'nobody'",
+    "ai/why oren/0": "whole number from 1 on",
+    "ai/why oren/1": "had no turn yet",
     "ai/history": "Usage",
     "ai/history oren = 2": "Usage",
     "ai/history oren/0": "whole number from 1 on",

@@ -1,5 +1,6 @@
 """`ai/history`, `ai/replay` and `ai/cache`: what was, from records alone."""
 
+import json
 import re
 
 import pytest
@@ -7,6 +8,7 @@ from django.db import connection
 
 from evennia_ai import models
 from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.prompt.components import GAME
 from evennia_ai.store import components, conversations, lorebooks, turns
 from evennia_ai.store.conversations import conversations_of, records_of
 from evennia_ai.store.snapshots import forget_everything
@@ -16,7 +18,7 @@ from tests.commands.stage import one_line
 @pytest.fixture
 def talked(stage, mood):
     """Oren answered Pim three times in the room and once in a whisper."""
-    with stage.model("Aye.", "At dusk.", "So be it.", "I know.") as scripted:
+    with stage.model("Aye.", "At dusk.", "So be it.", "I know.", "Yes?") as scripted:
         for said in ("Oren, are you there?", "Oren, when does the ferry sail?", "Thanks, Oren."):
             stage.player.at_say(said)
             stage.waited()
@@ -127,3 +129,50 @@ def test_cache_knows_what_is_shared_although_the_server_was_started_anew(stage, 
     last = turns.last_turn(stage.npc.ai.ref)
     assert last.manifest.shared_tokens is None
     assert "the server was started anew between" in " ".join(stage.builds("ai/cache oren").split())
+
+
+@pytest.mark.req("S2-26")
+def test_why_of_a_turn_names_the_record_the_time_and_the_source_of_each_line(stage, talked):
+    components.update("mood", content="Nothing is as it was.", by="Tam")
+    manifest = turns.turn(stage.npc.ai.ref, 2).manifest
+    told = stage.builds("ai/why oren/2")
+    for record in conversations.records(manifest.record_ids):
+        assert f"record #{record.id} ({record.kind})" in told
+    flat = " ".join(told.split())
+    assert "component:mood: component mood of game, revision 1 by Mara, 20" in flat
+    assert "answers record #" in told and "when does the ferry" in told
+    assert "Nothing is as it was." not in told
+    assert max(len(line) for line in told.splitlines()) <= 78
+
+
+@pytest.mark.req("S2-26")
+def test_why_of_an_item_of_a_turn_tells_since_when_it_was_known(stage, talked):
+    told = stage.builds("ai/why oren/3 = mood")
+    flat = " ".join(told.split())
+    first = turns.turn(stage.npc.ai.ref, 1).manifest
+    (text,) = [r for r in conversations.records(first.record_ids) if "air is heavy" in r.body]
+    assert f"record #{text.id} (component_rev), first told to it" in flat
+    assert "The air is heavy." in told
+    assert "revision 1 by Mara" in flat
+
+
+def test_why_of_a_message_of_a_turn_tells_its_record(stage, talked):
+    told = stage.builds("ai/why oren/3 = 1")
+    record = turns.turn(stage.npc.ai.ref, 3).manifest.record_ids[1]
+    assert f"record #{record} (user), recorded 20" in told
+    assert "are you there" in told
+
+
+def test_a_lock_hides_lore_of_past_turns_as_well(stage, talked):
+    entry = {"keys": [], "constant": True, "content": "The king is dead.", "enabled": True}
+    entry |= {"insertion_order": 1, "extensions": {}, "use_regex": False}
+    lorebooks.save_book("court", json.dumps({"entries": [entry]}), by="Mara")
+    lorebooks.attach("court", GAME, by="Mara")
+    stage.player.at_say("Oren?")
+    stage.waited()
+    assert "The king is dead." in stage.builds("ai/why oren/5")
+    assert "lorebook court, revision 1 by Mara" in " ".join(stage.builds("ai/why oren/5").split())
+    lorebooks.set_book_locks("court", "view:false()", by="Mara")
+    for typed in ("ai/why oren/5", "ai/replay oren = 5"):
+        assert "The king is dead." not in stage.builds(typed)
+    assert "You may not see" in one_line(stage.builds("ai/why oren/5 = court/0"))

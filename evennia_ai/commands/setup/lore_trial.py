@@ -56,12 +56,12 @@ def trial_lines(caller: Any, npc: Any, text: str) -> list[str]:
 
 def why_lines(caller: Any, npc: Any, text: str) -> list[str]:
     """Everything about one item of the last prompt of `npc`, or of the next where there is none."""
-    item = _item_to_explain(caller, npc, text)
+    item = item_to_explain(caller, npc, text)
     report = seen_by(caller, npc.ai.last_report() or report_of(npc.ai.preview()))
     return explain_lines(report, item, names=names_of(npc.ai.view().books))
 
 
-def _item_to_explain(caller: Any, npc: Any, text: str) -> str:
+def item_to_explain(caller: Any, npc: Any, text: str) -> str:
     """What `text` asks about: `<book>/<entry>` as the label; CommandError where a lock hides it."""
     book, entry = split(text)
     stored = stored_book(book) if entry else None

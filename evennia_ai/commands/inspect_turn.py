@@ -1,0 +1,97 @@
+"""`ai/why <npc>/<turn>`: what an NPC knew in a past turn, since when, and where it is recorded."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from evennia_ai.commands.inspect_history import in_words
+from evennia_ai.commands.setup.listing import day_and_time
+from evennia_ai.commands.setup.lore_hidden import seen_by
+from evennia_ai.commands.setup.lore_trial import item_to_explain
+from evennia_ai.history.projection import CONVERSATION
+from evennia_ai.history.records import Record
+from evennia_ai.history.turns import RecordedMessage, TurnManifest, report_of_turn
+from evennia_ai.lorebook.naming import names_of
+from evennia_ai.prompt.columns import WIDTH, clipped, first_line, visible, wrapped
+from evennia_ai.prompt.explaining import explain_lines, is_message, origins_meant
+from evennia_ai.prompt.report import Report
+from evennia_ai.store import conversations
+from evennia_ai.store.origins import source_of
+from evennia_ai.store.turns import StoredTurn
+
+
+def turn_lines(caller: Any, npc: Any, turn: StoredTurn) -> list[str]:
+    """Every message of the turn's prompt: its record, since when it is there, and its sources."""
+    records = _records(turn)
+    report = seen_by(caller, report_of_turn(turn.manifest, records.values()))
+    lines = list(_head(npc, turn, records))
+    for index in range(len(report.messages)):
+        lines += _about_message(turn, report, index, records)
+    return [*lines, f"All about one of them: ai/why {npc.key}/{turn.number} = <item or number>"]
+
+
+def item_lines(caller: Any, npc: Any, turn: StoredTurn, text: str) -> list[str]:
+    """Everything about one item of the turn's prompt, and where it is recorded."""
+    item = item_to_explain(caller, npc, text)
+    records = _records(turn)
+    report = seen_by(caller, report_of_turn(turn.manifest, records.values()))
+    names = names_of(npc.ai.view().books)
+    lines = [*_head(npc, turn, records), *explain_lines(report, item, names=names)]
+    if is_message(report, item):
+        return [*lines, *_recorded(turn, int(item.removeprefix("#")), records)]
+    for origin in origins_meant(report, item, names=names)[:1]:
+        lines += _source(origin, turn)
+        for index, message in enumerate(report.messages):
+            if origin in [part.origin for part in message.parts]:
+                lines += _recorded(turn, index, records)
+    return lines
+
+
+def _records(turn: StoredTurn) -> Mapping[str, Record]:
+    ids = turn.manifest.record_ids
+    return {record.id: record for record in conversations.records(ids)}
+
+
+def _head(npc: Any, turn: StoredTurn, records: Mapping[str, Record]) -> Iterator[str]:
+    when = day_and_time(turn.created_at)
+    yield clipped(f"Turn {turn.number} of {npc.key}, {when}, {turn.state}", WIDTH)
+    yield clipped(f"  in {in_words(turn.conversation)}", WIDTH)
+    event = records.get(turn.event_record or "")
+    if event is not None:
+        who = visible(event.name) or "somebody"
+        yield clipped(f"  answers record #{event.id}, {who}: {first_line(event.body)}", WIDTH)
+
+
+def _about_message(
+    turn: StoredTurn, report: Report, index: int, records: Mapping[str, Record]
+) -> Iterator[str]:
+    message = report.messages[index]
+    who = f" {visible(message.name)}:" if message.name else ""
+    yield clipped(f"{index:4} {message.role}{who} {first_line(message.content)}", WIDTH)
+    yield from _recorded(turn, index, records)
+    if not (message.block == "history" and not message.injected):
+        for origin in dict.fromkeys(part.origin for part in message.parts):
+            yield from _source(origin, turn)
+
+
+def _recorded(turn: StoredTurn, index: int, records: Mapping[str, Record]) -> list[str]:
+    """The record of a message, and since when the NPC knew it."""
+    record = _record(turn.manifest, index, records)
+    if record is None:
+        return ["       kept in the turn itself, without a record"]
+    since = day_and_time(record.created_at)
+    how = "recorded" if record.kind in CONVERSATION else "first told to it"
+    return [f"       record #{record.id} ({record.kind}), {how} {since}"]
+
+
+def _record(manifest: TurnManifest, index: int, records: Mapping[str, Record]) -> Record | None:
+    message = manifest.messages[index]
+    return records.get(message.record) if isinstance(message, RecordedMessage) else None
+
+
+def _source(origin: str, turn: StoredTurn) -> list[str]:
+    found = source_of(origin, turn.manifest, npc_ref=turn.npc_ref)
+    if found is None:
+        return wrapped(f"       {origin}", WIDTH)
+    made = f"by {found.changed_by}, {day_and_time(found.changed_at)}"
+    lines = wrapped(f"{origin}: {found.what}, revision {found.number} {made}", WIDTH - 7)
+    return [f"       {line}" for line in lines]

@@ -1,0 +1,95 @@
+"""Origins: which revision of what a text of a past prompt came from, who made it, and when."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from evennia_ai.history.turns import TurnManifest
+from evennia_ai.prompt.components import Scope
+from evennia_ai.store import book_revisions, card_revisions, revisions
+from evennia_ai.store.errors import NotStoredError
+from evennia_ai.store.note_revisions import note_change
+from evennia_ai.store.notes import note_then
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A revision of something authored: `what` it is, its number, by whom and when it was made.
+
+    `changed_at` is in epoch seconds.
+    """
+
+    what: str
+    number: int
+    changed_by: str
+    changed_at: float
+
+
+def source_of(origin: str, manifest: TurnManifest, *, npc_ref: str) -> Source | None:
+    """Where the text of this origin came from when the turn was; None where it is not kept.
+
+    Facts of the moment, the framing and what was said have no source but their record.
+    """
+    kind, _, key = origin.partition(":")
+    made_of = manifest.inputs.get("made_of")
+    if made_of is None or kind not in _KINDS:
+        return None
+    try:
+        return _KINDS[kind](key, made_of, npc_ref)
+    except NotStoredError:  # its revisions were taken out of the database
+        return None
+
+
+def _component(key: str, made_of: Mapping[str, Any], _: str) -> Source | None:
+    for place, keys in made_of["components"].items():
+        if key in keys:
+            kind, _, ref = place.partition(":")
+            scope = Scope(kind=kind, ref=ref)
+            change = revisions.revision(key, keys[key], scope=scope)
+            return _source(f"component {key} of {scope}", change)
+    return _card(made_of)
+
+
+def _card(made_of: Mapping[str, Any]) -> Source | None:
+    if made_of["card"] is None:
+        return None
+    name, number = made_of["card"]
+    return _source(f"card {name}", card_revisions.revision(name, number)[0])
+
+
+def _entry(key: str, made_of: Mapping[str, Any], _: str) -> Source | None:
+    for label, attach, number in made_of["books"]:
+        if key.startswith(f"{label}#"):
+            if attach == "character":
+                return _card(made_of)
+            return _source(f"lorebook {label}", book_revisions.revision(label, number))
+    return None
+
+
+def _note(key: str, made_of: Mapping[str, Any], npc_ref: str) -> Source | None:
+    """Notes are counted without those that say nothing."""
+    said = [
+        (position, number)
+        for position, number in made_of["notes"]
+        if note_then(npc_ref, position, number).content
+    ]
+    if not key.isdecimal() or int(key) >= len(said):
+        return None
+    position, number = said[int(key)]
+    return _source(f"note {position}", note_change(npc_ref, position, number))
+
+
+def _source(what: str, change: Any) -> Source:
+    return Source(
+        what=what,
+        number=change.number,
+        changed_by=change.changed_by,
+        changed_at=change.changed_at,
+    )
+
+
+_KINDS: Final[Mapping[str, Callable[[str, Mapping[str, Any], str], Source | None]]] = {
+    "component": _component,
+    "lore": _entry,
+    "note": _note,
+}
