@@ -4,7 +4,7 @@ Views share one list, so a turn costs what is new: appending copies nothing, and
 are kept beside the messages they belong to, per counter, from the oldest one ever needed.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 
@@ -83,7 +83,7 @@ class History:
         """Index from which on the newest `count` conversation messages stand."""
         if self._log.is_plain or not self._log.bookkeeping:
             return max(self.earlier, self.stop - count)
-        return self._counted_slot(count, self.earlier, self._log.bookkeeping)
+        return self._counted_slot(count, self.earlier)
 
     @property
     def user_messages(self) -> int:
@@ -151,7 +151,7 @@ class History:
         if log.is_plain:
             return slot
         if log.bookkeeping:
-            slot = self._counted_slot(depth, first, log.bookkeeping)
+            slot = self._counted_slot(depth, first)
         while first < slot < self.stop and log.messages[slot - self.earlier].role == "tool":
             slot -= 1
         return slot
@@ -172,14 +172,18 @@ class History:
             first += 1
         return first
 
-    def _counted_slot(self, depth: int, first: int, skipped: list[int]) -> int:
-        slot = self.stop
-        while slot > first and depth:
-            slot -= 1
-            at = bisect_right(skipped, slot) - 1
-            if at < 0 or skipped[at] != slot:
-                depth -= 1
-        return slot
+    def _counted_slot(self, depth: int, first: int) -> int:
+        """Index of the message with which `depth` conversation messages begin, or `first`."""
+        if self.counted(first) < depth:
+            return first
+        low, high = first, self.stop
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.counted(middle) >= depth:
+                low = middle
+            else:
+                high = middle - 1
+        return low
 
 
 class _Log:

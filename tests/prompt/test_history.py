@@ -94,3 +94,13 @@ def test_an_older_view_knows_nothing_of_what_stays_later() -> None:
 def test_messages_of_users_are_counted_from_an_index_on() -> None:
     history = History([*a_history(3), a_staying()], earlier=4, earlier_users=9)
     assert [history.users_from(first) for first in (0, 4, 5, 6, 7)] == [2, 2, 1, 1, 0]
+
+
+def test_a_depth_that_is_too_deep_stands_before_what_stays_at_the_top() -> None:
+    history = History([a_staying(), *a_history(2)])
+    assert [history.slot(depth, first=0) for depth in (1, 2, 3, 10**9)] == [2, 1, 0, 0]
+
+
+def test_newest_messages_are_counted_without_what_stays() -> None:
+    history = History([*a_history(2), a_staying(), *a_history(1), a_staying()])
+    assert [history.newest_from(count) for count in (0, 1, 2, 3, 9)] == [5, 3, 1, 0, 0]
