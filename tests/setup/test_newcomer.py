@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from server.evennia_process import refuse_taken
+from server.evennia_process import Evennia, refuse_taken
+from server.installation import Installation
 from server.newcomer import main, read_demo
 from server.ports import PORTS, Ports
 from server.steps import StepError, run
@@ -53,6 +54,24 @@ def test_a_taken_port_is_one_line_that_names_the_port_and_its_variable():
     assert re.fullmatch(
         rf"port {taken} \(telnet\) .+ make play EVENNIA_AI_TELNET_PORT=\d+", str(refusal.value)
     )
+
+
+def test_a_server_that_the_launcher_did_not_wait_for_is_started_by_a_second_call(tmp_path):
+    launcher = tmp_path / "evennia"
+    launcher.write_text(
+        "#!/bin/sh\n"
+        "if [ -e once ]; then echo Evennia Server successfully started > server/logs/server.log\n"
+        "else touch once; echo Connection to Evennia timed out. Try again.; fi\n",
+        encoding="utf-8",
+    )
+    launcher.chmod(0o755)
+    (tmp_path / "server" / "logs").mkdir(parents=True)
+    with socket.create_server(("127.0.0.1", 0)) as portal:
+        ports = Ports.from_environment({PORTS["amp"].variable: str(portal.getsockname()[1])})
+        game = Evennia(installation=Installation(root=tmp_path, programs=tmp_path), ports=ports)
+        game.start()
+
+    assert (tmp_path / "server" / "logs" / "server.log").exists()
 
 
 def test_the_demo_is_read_without_importing_it(tmp_path):
