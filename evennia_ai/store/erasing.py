@@ -16,6 +16,7 @@ from evennia_ai.history.turns import TurnManifest, without_words
 from evennia_ai.models import ERASED_META
 from evennia_ai.store import conversations, lore_state, texts
 from evennia_ai.store.conversations import ConversationRef, ref_of
+from evennia_ai.store.segments import refuse_what_came_between
 from evennia_ai.store.state import changing
 from evennia_ai.store.windows import HISTORY, windows
 
@@ -34,7 +35,8 @@ class Erased:
 def erase_private(partner_ref: str, *, by: str) -> Erased:
     """Erase all private conversations of one player with any NPC, all or none.
 
-    What the player said aloud in a room belongs to the room and stays.
+    What the player said aloud in a room belongs to the room and stays. HistoryConflictError:
+    another process wrote to one of them at the same moment; nothing was erased.
     """
     rows = models.Conversation.objects.filter(kind="private", partner_ref=partner_ref)
     found = [ref_of(row) for row in rows.order_by("pk")]
@@ -64,6 +66,7 @@ def _erased(found: Sequence[ConversationRef], *, by: str, doing: str) -> Erased:
             )
             conversations.written(conversation, end.next_segment(), [note])
             windows.written(conversation.id)
+            refuse_what_came_between(conversation, end)
             texts.forget(conversation)
             done = Erased(
                 conversations=done.conversations + 1,

@@ -63,7 +63,7 @@ def begin_segment(
         )
         grew = replace(window, history=history, end=end, cut=None, anchors=NO_ANCHORS)
         windows.wrote(conversation.id, grew)
-        _refuse_what_came_between(conversation, window.end)
+        refuse_what_came_between(conversation, window.end)
     return record
 
 
@@ -89,7 +89,7 @@ def history_in(conversation: ConversationRef, segment: int) -> History:
     return project(records, tail=tail, segment=segment)
 
 
-def _refuse_what_came_between(conversation: ConversationRef, end: End) -> None:
+def refuse_what_came_between(conversation: ConversationRef, end: End) -> None:
     """HistoryConflictError where another process wrote to the segment that is over now.
 
     Looked for after our own write, when nobody else can write any more.

@@ -96,17 +96,18 @@ def _message(record: Record) -> Message:
 
 
 def _inserted(history: History, message: Message, *, before: str) -> History:
-    """`history` with a message before the one of a record; the same where that was left behind."""
+    """`history` with a message before the one of a record, which counts among the left behind ones
+    where that one was left behind.
+    """
     at = history.stop - 1
     while at >= history.earlier and _place(history[at]) != before:
         at -= 1
-    if at < history.earlier:
-        return history
-    older = history.between(history.earlier, at)
-    newer = history.between(at, history.stop)
+    was_left = at < history.earlier
+    older = [] if was_left else [*history.between(history.earlier, at), message]
+    newer = history.between(history.earlier if was_left else at, history.stop)
     return History(
-        (*older, message, *newer),
-        earlier=history.earlier,
+        (*older, *newer),
+        earlier=history.earlier + was_left,
         earlier_users=history.earlier_users,
         earlier_replies=history.earlier_replies,
         segment=history.segment,

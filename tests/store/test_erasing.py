@@ -1,6 +1,7 @@
 """Erasing: the words go, the chain stays, and nobody can tell what was said."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from django.db import DatabaseError, connection, transaction
@@ -14,7 +15,7 @@ from evennia_ai.store import conversations, lore_state, turns
 from evennia_ai.store.chains import verify
 from evennia_ai.store.conversations import append, conversation
 from evennia_ai.store.erasing import Erased, erase_conversation, erase_private
-from evennia_ai.store.errors import StoreError, TurnClosedError
+from evennia_ai.store.errors import HistoryConflictError, StoreError, TurnClosedError
 from evennia_ai.store.snapshots import forget_everything
 from evennia_ai.store.state import one_transaction
 from tests.history.builders import a_prompt
@@ -183,6 +184,22 @@ class TestWhatStays:
 
         assert said(whispers) == [SECRET, "Evening."]
         assert turns.last_turn("12").manifest.erased is False
+
+    @pytest.mark.req("S2-31")
+    def test_a_record_that_another_process_writes_meanwhile_is_not_left_over(
+        self, whispers, monkeypatch
+    ):
+        a_turn(whispers, SECRET)
+        append(whispers, [a_line("And another thing.")])
+        known = conversations.windows.read(whispers.id)
+        stale = replace(known, end=replace(known.end, seq=known.end.seq - 1))
+        with monkeypatch.context() as behind:
+            behind.setattr(conversations.windows, "read", lambda _: stale)
+            with pytest.raises(HistoryConflictError):
+                erase_private("7", by="Mira")
+
+        assert said(whispers) == [SECRET, "Evening.", "And another thing."]
+        assert erase_private("7", by="Mira").conversations == 1
 
 
 class TestTheDatabaseItself:
