@@ -42,6 +42,30 @@ WHEN EXISTS (
 )
 BEGIN SELECT RAISE(ABORT, '{_REFUSAL}'); END
 """  # noqa: S608 - all its words are ours
+# A process that did not hear of a new segment would write where nobody reads.
+_OVER: Final = "the segment of this record is over"
+_IS_OVER: Final = (
+    f"EXISTS (SELECT 1 FROM {TABLE} WHERE conversation_id = NEW.conversation_id"  # noqa: S608
+    " AND segment > NEW.segment)"
+)
+_SQLITE_NO_LATECOMERS: Final = f"""
+CREATE TRIGGER {TABLE}_no_late BEFORE INSERT ON {TABLE} WHEN {_IS_OVER}
+BEGIN SELECT RAISE(ABORT, '{_OVER}'); END
+"""
+_POSTGRESQL_LATE: Final = f"""
+CREATE OR REPLACE FUNCTION {TABLE}_in_time() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF {_IS_OVER} THEN
+        RAISE EXCEPTION '{_OVER}' USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    RETURN NEW;
+END
+$$
+"""
+_POSTGRESQL_NO_LATECOMERS: Final = f"""
+CREATE TRIGGER {TABLE}_no_late BEFORE INSERT ON {TABLE}
+FOR EACH ROW EXECUTE FUNCTION {TABLE}_in_time()
+"""
 _POSTGRESQL_FUNCTION: Final = f"""
 CREATE OR REPLACE FUNCTION {TABLE}_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN RAISE EXCEPTION '{_REFUSAL}' USING ERRCODE = 'integrity_constraint_violation'; END
@@ -70,23 +94,28 @@ _PROTECT_BUT_ERASING: Final[_Statements] = {
         _SQLITE.format(action="update", unless=_UNLESS_ERASED),
         _SQLITE.format(action="delete", unless=""),
         _SQLITE_NO_REPLACING,
+        _SQLITE_NO_LATECOMERS,
     ],
     "postgresql": [
         _POSTGRESQL_FUNCTION,
         _POSTGRESQL.format(name="no_update", actions="UPDATE", unless=_UNLESS_ERASED),
         _POSTGRESQL.format(name="no_delete", actions="DELETE", unless=""),
+        _POSTGRESQL_LATE,
+        _POSTGRESQL_NO_LATECOMERS,
     ],
 }
 _UNPROTECT: Final[_Statements] = {
     "sqlite": [
-        f"DROP TRIGGER IF EXISTS {TABLE}_no_{action}" for action in ("update", "delete", "replace")
+        f"DROP TRIGGER IF EXISTS {TABLE}_no_{action}"
+        for action in ("update", "delete", "replace", "late")
     ],
     "postgresql": [
         *(
             f"DROP TRIGGER IF EXISTS {TABLE}_{name} ON {TABLE}"
-            for name in ("append_only", "no_update", "no_delete")
+            for name in ("append_only", "no_update", "no_delete", "no_late")
         ),
         f"DROP FUNCTION IF EXISTS {TABLE}_refuse()",
+        f"DROP FUNCTION IF EXISTS {TABLE}_in_time()",
     ],
 }
 
@@ -97,7 +126,10 @@ def protect(apps: Any, schema_editor: Any) -> None:
 
 
 def protect_but_erasing(apps: Any, schema_editor: Any) -> None:
-    """Make the triggers that let words be erased, and nothing else be changed."""
+    """Make the triggers that let words be erased, and nothing else be changed.
+
+    Nor can anything be written to a segment after which another one began.
+    """
     _run(_PROTECT_BUT_ERASING, schema_editor)
 
 

@@ -198,3 +198,35 @@ def test_texts_of_prompts_are_stored_once_in_each_segment(quay):
 
     assert texts == [(1, "Stay in character."), (2, "Stay in character.")]
     assert turns.last_turn("12").manifest.segment == 2
+
+
+class TestAnotherProcess:
+    """A process that did not hear of the new segment yet."""
+
+    @pytest.fixture
+    def stale(self, quay):
+        """The window as that process knows it, when the segment is over."""
+        known = conversations.windows.read(quay.id)
+        compacted(quay, keep=3)
+        return known
+
+    @pytest.mark.req("S2-31")
+    def test_it_cannot_write_where_nobody_reads(self, quay, stale, monkeypatch):
+        with monkeypatch.context() as behind:
+            behind.setattr(conversations.windows, "read", lambda _: stale)
+            with pytest.raises(HistoryConflictError):
+                append(quay, [a_line("Late.")])
+
+        assert verify(quay) is None
+        assert "Late." not in [r.body for r in conversations.records_of(quay)]
+
+    @pytest.mark.req("S2-31")
+    def test_it_goes_on_in_the_new_segment_when_it_read_again(self, quay, stale, monkeypatch):
+        with monkeypatch.context() as behind:
+            behind.setattr(conversations.windows, "read", lambda _: stale)
+            with pytest.raises(HistoryConflictError):
+                append(quay, [a_line("Late.")])
+        (record,) = append(quay, [a_line("Late.")])
+
+        assert record.place == "2.2"
+        assert said(quay)[-1] == "Late."
