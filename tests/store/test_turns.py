@@ -14,7 +14,7 @@ from evennia_ai.history.turns import messages_of
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.prompt import Prompt, digest
-from evennia_ai.store import conversations, turns
+from evennia_ai.store import conversations, texts, turns
 from evennia_ai.store.conversations import append, conversation, history
 from evennia_ai.store.errors import (
     HistoryConflictError,
@@ -148,6 +148,17 @@ class TestBegin:
         begun(quay)
 
         assert len(texts_in(quay)) == 3
+
+    def test_texts_that_were_not_used_for_long_are_found_again(self, quay, monkeypatch):
+        monkeypatch.setattr(texts, "MOST_KNOWN", 2)
+        heard(quay)
+        for mood in ("tired", "merry", "tired", "merry"):
+            begun_with_messages(quay, mood=f"Oren is {mood}.")
+
+        assert [text for text in texts_in(quay) if "Oren" in text] == [
+            "Oren is tired.",
+            "Oren is merry.",
+        ]
 
     def test_another_conversation_has_texts_of_its_own(self, quay):
         private = conversation("12", kind="private", partner_ref="7")
