@@ -50,6 +50,12 @@ def test_a_book_of_one_entry_is_called_that() -> None:
     assert "Lorebook Marta: 1 entry" in lines
 
 
+@pytest.mark.parametrize("field", ["creator", "character_version"])
+def test_a_long_name_of_who_made_the_card_hides_nothing_below_it(field) -> None:
+    lines = report_lines(report_of(a_card(**{field: "word " * 100_000})))
+    assert len(lines) < 20
+
+
 def test_why_a_key_is_never_found_is_told_whole() -> None:
     entry = {**_REGEX, "keys": ["/the (ghost/i"], "name": "what walks on the stairs at night"}
     report = report_of(with_lore(entry))

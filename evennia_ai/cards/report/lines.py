@@ -28,6 +28,7 @@ _MOST_LINES: Final = 12
 _MOST_PLACES: Final = 5
 _NOTE_LINES: Final = 6
 _TEXT: Final = 25  # columns of a field's name
+_NAME: Final = 100  # characters of who made the card, and of its version
 
 Item = TypeVar("Item")
 
@@ -56,8 +57,8 @@ def _identity(card: Identity) -> Iterator[str]:
     size = "" if card.size_bytes is None else f", {card.size_bytes} bytes"
     yield from _item(f"{spec} ({card.spec_version}) in {_CARRIERS[card.carrier]}{size}")
     if card.creator or card.version:
-        by = f"by {card.creator}" if card.creator else "by nobody named"
-        yield from _item(f"{by}{', version ' + card.version if card.version else ''}")
+        by = f"by {card.creator[:_NAME]}" if card.creator else "by nobody named"
+        yield from _item(f"{by}{', version ' + card.version[:_NAME] if card.version else ''}")
     if card.tags:
         yield from _item("tags: " + _few(card.tags))
     group = f" and {card.group_greetings} for groups" if card.group_greetings else ""
