@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from evennia_ai.cards.card import Card
 from evennia_ai.lorebook.books import Lorebook, read_book
+from evennia_ai.lorebook.containment import CONTAINED_PRIORITY
 from evennia_ai.prompt.components import MAX_DEPTH, PLUGGABLE_IDS, PromptComponent
 from evennia_ai.prompt.grants import ALL_GRANTS, Grants
 from evennia_ai.prompt.messages import TEXT_ROLES
@@ -110,16 +111,16 @@ def _depth_prompt(card: Card, grants: Grants) -> list[PromptComponent]:
     if not isinstance(found, dict) or not isinstance(text, str):
         return []
     role = next((role for role in TEXT_ROLES if role == found.get("role")), "system")
-    return [
-        _component(
-            "card_depth_prompt",
-            text,
-            id=DEPTH_PROMPT_ID,
-            role=role if "roles" in grants else "user",
-            placement="history",
-            injection_depth=_depth(found.get("depth")),
-        )
-    ]
+    depth = _depth(found.get("depth"))
+    note = _component(
+        "card_depth_prompt",
+        text,
+        id=DEPTH_PROMPT_ID,
+        role=role,
+        placement="history",
+        injection_depth=depth,
+    )
+    return [note if "roles" in grants else _contained(note, depth=depth)]
 
 
 def _depth(written: Any) -> int:
@@ -156,4 +157,6 @@ def _post_history(card: Card, grants: Grants, default: str) -> list[PromptCompon
 
 def _contained(component: PromptComponent, *, depth: int) -> PromptComponent:
     """The component where text without a grant may stand."""
-    return component.changed(role="user", placement="history", injection_depth=depth)
+    return component.changed(
+        role="user", placement="history", injection_depth=depth, priority=CONTAINED_PRIORITY
+    )

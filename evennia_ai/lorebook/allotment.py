@@ -1,7 +1,8 @@
 """The lore budget: which of the entries that are awake have room.
 
-With tiers, constants come before matched entries, then high priority before low; entries marked
-`@@ignore_on_max_context` come last of all. What does not fit is skipped and the next one is tried,
+With tiers, constants come before matched entries, then high priority before low; entries of a book
+without a grant for its budget come after all others, and those marked `@@ignore_on_max_context`
+last of all. What does not fit is skipped and the next one is tried,
 unless the rules say to stop. Where several people speak, nobody can spend all of it: what one of
 them wakes has a share.
 """
@@ -142,11 +143,16 @@ def processing(rules: ActivationRules) -> Callable[[Awake], tuple[object, ...]]:
 
 
 def survival(
-    entry: LoreEntry, place: tuple[float, ...], *, sticky: bool, rules: ActivationRules
+    entry: LoreEntry,
+    place: tuple[float, ...],
+    *,
+    vouched: bool,
+    sticky: bool,
+    rules: ActivationRules,
 ) -> tuple[object, ...]:
-    """What sorts an entry by who is offered room first."""
+    """What sorts an entry by who is offered room first; `vouched` where its book has the grant."""
     if rules.manner.tiers:
-        return entry.first_to_go, not entry.constant, -entry.priority, place
+        return entry.first_to_go, not vouched, not entry.constant, -entry.priority, place
     return not sticky, place
 
 

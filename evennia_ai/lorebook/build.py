@@ -187,7 +187,13 @@ class Build:
         entry, place = shelf.book.entries[index], shelf.place(shelf.book.entries[index])
         return Awake(
             place=place,
-            survival=survival(entry, place, sticky=found.sticky, rules=self._rules),
+            survival=survival(
+                entry,
+                place,
+                vouched="lore_budget" in shelf.book.grants,
+                sticky=found.sticky,
+                rules=self._rules,
+            ),
             rank=shelf.rank,
             book=shelf.book,
             entry=entry,

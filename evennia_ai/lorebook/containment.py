@@ -14,6 +14,9 @@ from evennia_ai.lorebook.places import ActiveEntry
 from evennia_ai.prompt.components import MAX_DEPTH
 from evennia_ai.prompt.grants import ALL_GRANTS, Grant, Grants
 
+CONTAINED_PRIORITY: Final = 50
+"""Below the 100 of a game's own texts, which text that nobody vouches for does not crowd out."""
+
 # Places inside another text, whose role all of it has.
 _INSIDE: Final[tuple[Position, ...]] = ("note_top", "note_bottom", "outlet")
 
@@ -26,6 +29,8 @@ def contained(entry: ActiveEntry, grants: Grants) -> ActiveEntry:
         entry = replace(
             entry, position="depth", depth=MAX_DEPTH, from_oldest=False, outlet="", anchor=None
         )
+    if "lore_budget" not in grants:
+        entry = replace(entry, priority=min(entry.priority, CONTAINED_PRIORITY))
     return entry if "roles" in grants else replace(entry, role="user", keeps_role=True)
 
 

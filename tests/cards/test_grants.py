@@ -3,8 +3,13 @@
 import pytest
 
 from evennia_ai.cards.components import FIELDS, card_components
+from evennia_ai.compose import ComposeRules, Inputs, compose
+from evennia_ai.prompt.budget import BudgetRules
+from evennia_ai.prompt.components import PromptComponent
+from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.grants import ALL_GRANTS, ALLOWS, NO_GRANTS, Grants, in_order
-from tests.cards.builders import a_card
+from evennia_ai.prompt.registry import with_statics
+from tests.cards.builders import a_card, shown
 
 CARD = a_card(
     personality="Calm.",
@@ -71,3 +76,15 @@ def test_no_grant_reaches_the_game_s_own_rules() -> None:
 def test_grants_are_told_in_one_order_each_with_what_it_allows() -> None:
     assert in_order(frozenset({"regex", "fields"})) == ("fields", "regex")
     assert in_order(ALL_GRANTS) == tuple(ALLOWS)
+
+
+def test_a_card_without_grants_takes_no_room_from_the_game_s_own_texts() -> None:
+    own = PromptComponent(id=9000, key="safety", content="The game's own reminder.")
+    cards = card_components(a_card(description="lamp " * 100), grants=NO_GRANTS)
+    prompt = compose(
+        Inputs(
+            components=ComponentSet(with_statics((own, *cards))),
+            rules=ComposeRules(budget=BudgetRules(limit_tokens=132), layout="classic"),
+        )
+    )
+    assert shown(prompt) == ["system: The game's own reminder."]

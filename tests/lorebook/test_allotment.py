@@ -148,3 +148,10 @@ def test_nobody_gets_more_than_there_is(plain, own, lines, budget, own_budget, s
                 if any(f"in message {index + 1} at" in entry.cause for index in said)
             ]
             assert sum(woken) <= int(budget * share / 100) or share == 100
+
+
+def test_lore_of_a_card_without_the_grant_takes_no_room_from_the_game_s():
+    card = a_book(an_entry("one two", constant=True, priority=900), label="card", grants=NO_GRANTS)
+    world = a_book(an_entry("three four", priority=1), label="world")
+    result = awake(card, world, scan=COIN, rules=ActivationRules(budget_tokens=3))
+    assert texts(result) == ["three four"]
