@@ -1,7 +1,7 @@
 """Transcripts: a whole conversation out of one database and into another.
 
 Both ways go line by line, so a long conversation costs no more memory than the names of its
-records. What the lines are is `evennia_ai.history.transcripts`.
+records. What the lines are is `evennia_ai.history.transcript_lines`.
 """
 
 import json
@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 
 from evennia_ai import models
 from evennia_ai.history.records import canonical_json
-from evennia_ai.history.transcripts import (
+from evennia_ai.history.transcript_lines import (
     Header,
     Reader,
     TurnLine,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evennia_ai.history.records import RecordKind
-from evennia_ai.history.transcripts import (
+from evennia_ai.history.transcript_lines import (
     Header,
     Reader,
     TurnLine,
