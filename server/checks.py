@@ -24,6 +24,7 @@ CHECKS = {
     "Layers": ["lint-imports"],
     "Types": ["mypy"],
     "Migrations": ["evennia", "makemigrations", "evennia_ai", "--check", "--dry-run"],
+    "Prefix caches": ["python", "-m", "benchmarks.cache", "--check"],
     "Tests": ["pytest", "-q"],
 }
 """Title and command of each check of the main Python, in order."""
