@@ -52,6 +52,12 @@ def test_a_grant_tells_which_file_it_was_given_to(stage, card):
     assert "of the file that was imported by Ben" in stage.builds("card/grant oren = roles")
 
 
+def test_of_a_card_without_grants_none_can_be_revoked(stage, card):
+    stage.builds("card/revoke oren = fields")
+    told = one_line(stage.builds("card/revoke oren = fields"))
+    assert "no grant at all; nothing was changed." in told
+
+
 def test_a_revoked_grant_is_gone_at_once(stage, card):
     told = stage.builds("card/revoke oren = fields, roles")
     assert "Card oren may no longer:\n  fields " in told

@@ -72,7 +72,8 @@ def test_a_removed_card_takes_the_imports_that_waited_with_it(stage, card):
 
 def test_a_card_that_somebody_plays_is_not_removed(stage, card):
     stage.builds("card/assign oren = oren")
-    assert f"played by #{stage.npc.id}" in one_line(stage.builds("card/remove oren"))
+    told = one_line(stage.builds("card/remove oren"))
+    assert f"played by Oren (#{stage.npc.id}); first give them another" in told
     assert store.card_names() == ("oren",)
 
 

@@ -46,10 +46,9 @@ class CardGrants(CardWork):
         card = card_named(plain_name(self.wanted(usage), usage))
         gone = _typed(self, usage) & card.grants
         if not gone:
-            self.say(
-                f"Card {card.name} has none of that, only {shown.grants_in_words(card.grants)};"
-                " nothing was changed."
-            )
+            has = f"none of that, only {shown.grants_in_words(card.grants)}"
+            told = has if card.grants else "no grant at all"
+            self.say(f"Card {card.name} has {told}; nothing was changed.")
             return
         after = store.revoke(card.name, gone, by=self.typed_by)
         self.read_ahead(after)

@@ -64,7 +64,13 @@ class CardRevisions(CardWork):
         if self.rhs is not None:
             raise CommandError(f"Usage: {usage}. Nothing was changed.")
         imports = log.waiting(card.name)
-        for ref in _gone(card.name):
+        gone_npcs = _gone(card.name)
+        if set(card_assignments.players_of(card.name)) - set(gone_npcs):
+            raise CommandError(
+                f"Card {card.name} is played by {shown.players_in_words(card.name)}; first give"
+                " them another with card/assign, or none with card/unassign. Nothing was changed."
+            )
+        for ref in gone_npcs:
             card_assignments.unassign(ref, by=self.typed_by)
         store.remove(card.name, by=self.typed_by)
         gone = "; ".join(import_in_words(one) for one in imports[-6:])
