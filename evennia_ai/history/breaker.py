@@ -26,6 +26,10 @@ class Breaker:
             return replace(self, failures=failures)
         return Breaker(failures=failures, opened_at=turn)
 
+    def after_thrash(self, turn: int, *, rules: CompactionRules) -> "Breaker":
+        """This breaker after a history was due again as soon as it was compacted: open."""
+        return Breaker(failures=max(self.failures + 1, rules.failures), opened_at=turn)
+
     def after_success(self) -> "Breaker":
         """This breaker after a summary was accepted: closed, nothing counted."""
         return Breaker()
