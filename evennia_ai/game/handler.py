@@ -285,6 +285,10 @@ class AIHandler:
         """The turn ended with a reply."""
         self._engage(turn.heard.event)
 
+    def rested(self, conversation: ConversationRef, prompt: Prompt) -> None:
+        """A turn with this prompt has ended, with a reply or without."""
+        runtime().idle_time.after_turn(self, conversation, prompt)
+
     def put_back(self, turn: Turn, *, delay_seconds: float) -> None:
         """Take the turn again later."""
         self._waiting.add(turn.heard.record.id)

@@ -4,14 +4,21 @@ Made when it is first needed, from the settings and Twisted's reactor; tests ins
 """
 
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 from evennia.utils import logger
+from twisted.internet.defer import maybeDeferred
+from twisted.internet.interfaces import IReactorThreads
+from twisted.internet.threads import deferToThreadPool
 from twisted.python.failure import Failure
 
 from evennia_ai.conf import Conf, conf
+from evennia_ai.game.compacting import Compactor
 from evennia_ai.game.endpoints import Access, access_to
+from evennia_ai.game.idle_time import IdleTime
 from evennia_ai.game.scheduler import Scheduler
+from evennia_ai.game.summarising import InThread
 from evennia_ai.llm.resilience import Clock
 
 
@@ -23,10 +30,13 @@ class Runtime:
     clock: Clock
     access: Access
     scheduler: Scheduler
+    compactor: Compactor
+    idle_time: IdleTime
 
     def close(self) -> None:
         """Start no turn any more, give up those in flight."""
         self.scheduler.stop()
+        self.idle_time.close()
         self.access.close()
 
 
@@ -60,7 +70,23 @@ def runtime_of(conf: Conf, *, clock: Clock, access: Access | None = None) -> Run
         cooldown_seconds=conf.cooldown_seconds,
         on_error=_logged,
     )
-    return Runtime(conf=conf, clock=clock, access=access, scheduler=scheduler)
+    compactor = Compactor(conf, access, in_thread=_threads_of(clock))
+    return Runtime(
+        conf=conf,
+        clock=clock,
+        access=access,
+        scheduler=scheduler,
+        compactor=compactor,
+        idle_time=IdleTime(compactor, clock),
+    )
+
+
+def _threads_of(clock: Clock) -> InThread:
+    """The threads of Twisted's reactor; a clock that is none of those does all of it at once."""
+    if not IReactorThreads.providedBy(clock):
+        return maybeDeferred
+    reactor: Any = clock
+    return partial(deferToThreadPool, reactor, reactor.getThreadPool())
 
 
 def _logged(npc_ref: str, failure: Failure) -> None:

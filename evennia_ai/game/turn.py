@@ -1,6 +1,7 @@
 """The turn: an event that is to be answered becomes a reply, or leaves a trace of why not.
 
 gather -> compose -> commit the prompt -> ask the model -> clean -> commit the reply -> speak.
+Where the prompt is nearly full, the history is compacted first and the prompt composed again.
 What the turn needs of the moment it was heard travels with it, so a second speaker changes
 nothing. A failure ends the turn: it is committed, logged, and covered by the NPC's fallback line.
 """
@@ -16,6 +17,8 @@ from twisted.python.failure import Failure
 
 from evennia_ai.compose import Composition, Inputs, compose_with_lore
 from evennia_ai.game import gather
+from evennia_ai.game.compacting import Outcome, Wanted
+from evennia_ai.game.fullness import Fullness, fullness_of
 from evennia_ai.game.gather import Heard
 from evennia_ai.game.made_of import made_of
 from evennia_ai.game.output import pose, speak, whisper
@@ -82,6 +85,8 @@ class Mind(Protocol):
 
     def answered(self, turn: "Turn") -> None: ...
 
+    def rested(self, conversation: ConversationRef, prompt: Prompt) -> None: ...
+
     def put_back(self, turn: "Turn", *, delay_seconds: float) -> None: ...
 
 
@@ -98,19 +103,61 @@ class Turn:
     def run(self) -> "Deferred[None] | None":
         """Take the turn; a Deferred that fires when it has ended, None where it ended at once."""
         self._mind.started(self)
+        return self._tried(self._with_room)
+
+    def _tried(self, step: "Callable[[], Deferred[None] | None]") -> "Deferred[None] | None":
+        """Take a step up to the call of the model, if anybody still waits for it."""
         try:
             if self._is_stale():
                 return None
             self.greet()
-            stored, request = self._begun()
+            return step()
         except BudgetError as error:
             self._log(f"the prompt does not fit: {error}")
             self._unanswered()
-            return None
         except DATABASE_ERRORS as error:
             self._again(error)
-            return None
-        return self._asked(stored, request)
+        return None
+
+    def _with_room(self) -> "Deferred[None] | None":
+        """Send the prompt, after compacting where it is nearly full."""
+        inputs, composed = self._composed()
+        fullness = fullness_of(composed.prompt, cut=inputs.cut)
+        compactor = runtime().compactor
+        if not compactor.is_due(fullness, "turn"):
+            return self._sent_off(inputs, composed)
+        wanted = self._wanted(fullness)
+
+        def compacted(outcome: Outcome) -> "Deferred[None] | None":
+            if outcome.stopped:
+                return None
+            return self._tried(lambda: self._sent_after(outcome, wanted))
+
+        return compactor.compact(wanted).addCallback(compacted)
+
+    def _wanted(self, fullness: Fullness) -> Wanted:
+        """The compaction without which the turn would have too little room."""
+        return Wanted(
+            conversation=self.heard.conversation,
+            npc_name=self._mind.view().char_name,
+            asked_by=f"turn {turns.next_number(self._npc_ref)}",
+            is_pressing=True,
+            fullness=fullness,
+            unanswered={*self._mind.waiting_records, self.heard.record.id},
+        )
+
+    def _sent_after(self, outcome: Outcome, wanted: Wanted) -> "Deferred[None]":
+        """Send the prompt as it is now; one after a compaction is looked at like any other."""
+        inputs, composed = self._composed()
+        if outcome.record is not None:
+            runtime().compactor.look_again(composed.prompt, wanted)
+        return self._sent_off(inputs, composed)
+
+    def _sent_off(self, inputs: Inputs, composed: Composition) -> "Deferred[None]":
+        stored, request = self._begun(inputs, composed)
+        answered = self._asked(stored, request)
+        where = self.heard.conversation
+        return answered.addCallback(lambda _: self._mind.rested(where, composed.prompt))
 
     def greet(self) -> None:
         """Say the greeting that the event was recorded with, once."""
@@ -118,11 +165,14 @@ class Turn:
             greeting, self._greeting = self._greeting, ""
             self._say(greeting)
 
-    def _begun(self) -> tuple[StoredTurn, ChatRequest]:
+    def _composed(self) -> tuple[Inputs, Composition]:
+        mind = self._mind
+        inputs = gather.inputs_for(mind.npc, mind.view(), self.heard, waiting=mind.waiting_records)
+        return inputs, compose_with_lore(inputs)
+
+    def _begun(self, inputs: Inputs, composed: Composition) -> tuple[StoredTurn, ChatRequest]:
         """Commit the prompt: after this, and only after this, the model may be asked."""
         mind, heard = self._mind, self.heard
-        inputs = gather.inputs_for(mind.npc, mind.view(), heard, waiting=mind.waiting_records)
-        composed = compose_with_lore(inputs)
         draft = self._draft(composed, inputs)
         begun = turns.begin(
             heard.conversation, draft=draft, event=heard.record, lore=composed.lore.after

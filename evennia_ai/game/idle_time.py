@@ -1,0 +1,102 @@
+"""Idle time: what is done for an NPC when its turn has ended and nobody waits for it.
+
+A history that is getting long is compacted then, one in the whole game at a time, so that no
+player has to wait for it. Whoever speaks meanwhile is answered as ever.
+"""
+
+from typing import Any, Final, Protocol
+
+from evennia.utils import logger
+
+from evennia_ai.game.compacting import Compactor, Wanted
+from evennia_ai.game.fullness import Fullness, fullness_after
+from evennia_ai.game.retrying import DATABASE_ERRORS
+from evennia_ai.game.view import NPCView
+from evennia_ai.llm.resilience import Clock
+from evennia_ai.prompt.prompt import Prompt
+from evennia_ai.store import conversations
+from evennia_ai.store.conversations import ConversationRef
+
+IDLE_SECONDS: Final = 5.0
+"""How long nothing must have happened."""
+
+
+class Resting(Protocol):
+    """What is asked of an NPC that has nothing to do."""
+
+    @property
+    def is_busy(self) -> bool: ...
+
+    def view(self) -> NPCView: ...
+
+
+class IdleTime:
+    """Compacts histories while nothing else goes on."""
+
+    def __init__(self, compactor: Compactor, clock: Clock) -> None:
+        self._compactor: Final = compactor
+        self._clock: Final = clock
+        self._planned: dict[int, Any] = {}  # the call that is waited for, by conversation
+        self._is_at_work = False
+
+    def after_turn(self, mind: Resting, where: ConversationRef, prompt: Prompt) -> None:
+        """A turn with this prompt has ended; look in a while whether there is something to do."""
+        try:
+            is_due = self._compactor.is_due(_fullness(where, prompt), "idle")
+        except DATABASE_ERRORS as error:
+            _log(where, error)
+            return
+        if is_due:
+            self._look_later(mind, where, prompt)
+
+    def close(self) -> None:
+        """Begin nothing any more."""
+        for call in self._planned.values():
+            call.cancel()
+        self._planned.clear()
+
+    def _look_later(self, mind: Resting, where: ConversationRef, prompt: Prompt) -> None:
+        known = self._planned.pop(where.id, None)
+        if known is not None:
+            known.cancel()
+        self._planned[where.id] = self._clock.callLater(
+            IDLE_SECONDS, self._look, mind, where, prompt
+        )
+
+    def _look(self, mind: Resting, where: ConversationRef, prompt: Prompt) -> None:
+        del self._planned[where.id]
+        if mind.is_busy:  # the turn that it is busy with comes here when it has ended
+            return
+        if self._is_at_work:
+            self._look_later(mind, where, prompt)
+            return
+        try:
+            wanted = _wanted(mind, where, prompt)
+        except DATABASE_ERRORS as error:
+            _log(where, error)
+            return
+        if self._compactor.is_due(wanted.fullness, "idle"):
+            self._is_at_work = True
+            self._compactor.compact(wanted).addBoth(self._ended)
+
+    def _ended(self, _: object) -> None:
+        self._is_at_work = False
+
+
+def _wanted(mind: Resting, where: ConversationRef, prompt: Prompt) -> Wanted:
+    return Wanted(
+        conversation=where,
+        npc_name=mind.view().char_name,
+        asked_by="idle time",
+        is_pressing=False,
+        fullness=_fullness(where, prompt),
+    )
+
+
+def _fullness(where: ConversationRef, prompt: Prompt) -> Fullness:
+    history, cut = conversations.history(where), conversations.cut(where)
+    return fullness_after(prompt, history, cut=cut)
+
+
+def _log(where: ConversationRef, error: Exception) -> None:
+    logger.log_err(f"evennia_ai: {where}, compacting: not tried: {error}")

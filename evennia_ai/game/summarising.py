@@ -1,0 +1,152 @@
+"""Summarising: the text that stands for the older part of a history, from a model or by extraction.
+
+A model is asked through the same queue, time limit and breaker as for replies, with messages that
+were committed before. What it answers is checked like any stranger's text; an extract is as well.
+"""
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from twisted.internet.defer import Deferred, inlineCallbacks, maybeDeferred
+
+from evennia_ai.conf import Conf
+from evennia_ai.game.endpoints import Access
+from evennia_ai.history.compaction import CompactionPlan, CompactionRules
+from evennia_ai.history.compaction_settings import By
+from evennia_ai.history.errors import RefusalReason, SummaryRefused
+from evennia_ai.history.extract import extract
+from evennia_ai.history.summaries import REQUEST_TOKENS, checked_summary, summary_request
+from evennia_ai.history.summary_records import Reply
+from evennia_ai.llm.chat import ChatReply, ChatRequest, chat_messages
+from evennia_ai.llm.clean import without_reasoning
+from evennia_ai.llm.roles import adapt
+from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.tokens import TokenCounter
+from evennia_ai.store import attempts
+from evennia_ai.store.attempts import Asked
+from evennia_ai.store.conversations import ConversationRef
+
+InThread = Callable[..., "Deferred[Any]"]
+Steps = Generator["Deferred[Any]", Any, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What is to be summarised, where and for whom."""
+
+    conversation: ConversationRef
+    npc_name: str
+    asked_by: str
+    plan: CompactionPlan
+    counter: TokenCounter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """A checked summary and who made it; `reply` is what the model said, where one did."""
+
+    text: str
+    by: By
+    reply: Reply | None = None
+
+
+class ReplyRefusedError(SummaryRefused):
+    """What a model answered is no summary; `reply` is kept for the records."""
+
+    def __init__(self, refused: SummaryRefused, reply: Reply) -> None:
+        self.reply = reply
+        super().__init__(refused.reason, refused.detail)
+
+
+class Summariser:
+    """Makes summaries; what takes processor time goes through `in_thread`, with values alone."""
+
+    def __init__(self, conf: Conf, access: Access, *, in_thread: InThread) -> None:
+        self._conf: Final = conf
+        self._access: Final = access
+        self._in_thread: Final = in_thread
+
+    @property
+    def rules(self) -> CompactionRules:
+        return self._conf.compaction.rules
+
+    @property
+    def asks_a_model(self) -> bool:
+        """Whether there is a model to ask, and the game wants it asked."""
+        return self._conf.compaction.by == "model" and not self._access.model.offline
+
+    @inlineCallbacks
+    def by_model(self, task: Task) -> Steps:
+        """The summary of a model.
+
+        TranscriptTooLongError: it cannot be asked at all. ModelError: it did not answer.
+        ReplyRefusedError: what it answered is no summary.
+        """
+        request = yield self._in_thread(self._request, task)
+        model = self._conf.summary_model or self._access.model_id
+        asked = attempts.ask(
+            task.conversation,
+            request,
+            asked_by=task.asked_by,
+            model=model or self._access.name,
+            messages=len(task.plan.summarised),
+        )
+        answer = yield maybeDeferred(self._access.model.complete, self._sent(asked, task, model))
+        reply = _reply(asked, answer)
+        try:
+            text = yield self._in_thread(self._checked_answer, answer, task)
+        except SummaryRefused as error:
+            raise ReplyRefusedError(error, reply) from error
+        return Summary(text=text, by="model", reply=reply)
+
+    @inlineCallbacks
+    def by_extract(self, task: Task) -> Steps:
+        """The summary without a model; SummaryRefused where nothing that fits is left of it."""
+        text = yield self._in_thread(self._extract, task)
+        return Summary(text=text, by="extract")
+
+    def _request(self, task: Task) -> tuple[Message, Message]:
+        """The messages to send; with the answer they must fit what the model takes."""
+        room = self._conf.context_tokens - self._answer_tokens(task)
+        return summary_request(
+            task.plan,
+            npc_name=task.npc_name,
+            counter=task.counter,
+            most_tokens=min(REQUEST_TOKENS, room),
+        )
+
+    def _sent(self, asked: Asked, task: Task, model: str) -> ChatRequest:
+        return ChatRequest(
+            messages=adapt(chat_messages(asked.messages), profile=self._access.roles),
+            model=model,
+            max_tokens=self._answer_tokens(task),
+            timeout_seconds=self._conf.model_timeout_seconds,
+        )
+
+    def _answer_tokens(self, task: Task) -> int:
+        """Room for an answer that is longer than it was wanted, so that it is not cut off."""
+        return min(2 * task.plan.summary_tokens, self.rules.most_summary_tokens)
+
+    def _checked_answer(self, answer: ChatReply, task: Task) -> str:
+        if answer.finish_reason == "length":
+            detail = f"the model was cut off after {self._answer_tokens(task)} tokens"
+            raise SummaryRefused(RefusalReason.TOO_LONG, detail)
+        return self._checked(without_reasoning(answer.text), task)
+
+    def _extract(self, task: Task) -> str:
+        made = extract(task.plan, npc_name=task.npc_name, counter=task.counter)
+        return self._checked(made, task)
+
+    def _checked(self, text: str, task: Task) -> str:
+        return checked_summary(text, plan=task.plan, rules=self.rules, counter=task.counter)
+
+
+def _reply(asked: Asked, answer: ChatReply) -> Reply:
+    usage = answer.usage
+    return Reply(
+        asked=asked.record.place,
+        text=answer.text,
+        model=answer.model,
+        tokens=(usage.input_tokens, usage.output_tokens) if usage else None,
+    )

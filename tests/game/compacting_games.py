@@ -1,0 +1,73 @@
+"""Games in which a history gets long, with a model that is asked for replies and for summaries."""
+
+from evennia_ai.history.compaction import CompactionRules
+from evennia_ai.history.compaction_settings import CompactionSettings
+from evennia_ai.history.records import RecordKind
+from evennia_ai.llm.chat import ChatReply
+from evennia_ai.store import conversations
+from evennia_ai.store.conversations import conversations_of
+
+GOOD = "Anna and Oren spoke of the weather at length.\nAnna promised Oren 12 silver coins."
+SMALL = {"context_tokens": 1400, "reply_tokens": 200}
+FULL = 28
+"""So many lines fill it once, and leave room for some more."""
+
+
+def rules(**given) -> CompactionSettings:
+    """The settings of a game that keeps few messages; `by` and `enabled` among `given`."""
+    own = {name: given.pop(name) for name in ("by", "enabled") if name in given}
+    kept = {"keep_messages": 6, "summary_tokens": 150, "most_summary_tokens": 300, **given}
+    return CompactionSettings(rules=CompactionRules(**kept), **own)
+
+
+class Talker:
+    """Answers players at length, and requests for summaries with what it was given for them."""
+
+    def __init__(self, *summaries) -> None:
+        self._summaries = list(summaries)
+        self.asked = []  # the requests for summaries
+        self._replies = 0
+
+    def __call__(self, request):
+        if not is_for_summary(request):
+            self._replies += 1
+            return f"Reply {self._replies}. The fog lies on the water, and nobody rows today."
+        self.asked.append(request)
+        line = self._summaries[min(len(self.asked), len(self._summaries)) - 1]
+        return line(request) if callable(line) else line
+
+
+def is_for_summary(request) -> bool:
+    return "<transcript>" in request.messages[-1].content
+
+
+def cut_off(text):
+    return ChatReply(text=text, model="scripted", finish_reason="length")
+
+
+def talks(stage, lines: int, *, start: int = 0) -> None:
+    """Anna says so many lines to Oren, each of them answered at once."""
+    for number in range(start, start + lines):
+        stage.says(stage.anna, f"Oren, line {number}: was the weather grey on day {number}?")
+
+
+def room_of(stage):
+    return next(one for one in conversations_of(stage.npc.ai.ref) if one.kind == "room")
+
+
+def segment_of(stage) -> int:
+    return conversations.segment(room_of(stage))
+
+
+def history_of(stage) -> list[str]:
+    return [message.content for message in conversations.history(room_of(stage))]
+
+
+def of_kind(stage, kind: RecordKind):
+    """The records of this kind in the room's conversation, oldest first."""
+    return [r for r in conversations.records_of(room_of(stage)) if r.kind is kind]
+
+
+def results(stage) -> list[tuple[str, str]]:
+    """(result, by) of each try to compact."""
+    return [(r.meta["result"], r.meta["by"]) for r in of_kind(stage, RecordKind.USAGE)]
