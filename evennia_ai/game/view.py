@@ -21,6 +21,7 @@ from evennia_ai.conf import Conf
 from evennia_ai.game.facts import FACTION, ZONE, card_facts
 from evennia_ai.game.greeting import NOT_CHOSEN, Chosen, chosen
 from evennia_ai.game.lore_sources import CardSources, card_sources
+from evennia_ai.game.parsed import Parsed
 from evennia_ai.lorebook.books import Lorebook, read_book
 from evennia_ai.lorebook.conditions import Facts
 from evennia_ai.prompt.components import GAME, PromptComponent, Scope
@@ -233,16 +234,27 @@ def read_ahead(stored: StoredCard) -> None:
 
 
 # Parsed once for each revision and shared by all NPCs, with all that is remembered about them.
-@lru_cache(maxsize=MOST_PARSED)
+_cards: Final = Parsed[StoredCard, Card](
+    lambda stored: card_from_text(stored.source), most=MOST_PARSED
+)
+
+
 def parsed_card(stored: StoredCard) -> Card:
     """The card; FormatError: it cannot be read."""
-    return card_from_text(stored.source)
+    return _cards(stored)
 
 
-@lru_cache(maxsize=MOST_PARSED)
 def own_book(stored: StoredCard) -> Lorebook | None:
     """The lorebook in a card, None where it has none; FormatError: it cannot be read."""
-    return character_book(parsed_card(stored), grants=stored.grants, revision=stored.revision)
+    return _own_books(stored)
+
+
+_own_books: Final = Parsed[StoredCard, Lorebook | None](
+    lambda stored: character_book(
+        parsed_card(stored), grants=stored.grants, revision=stored.revision
+    ),
+    most=MOST_PARSED,
+)
 
 
 def attached_book(stored: StoredBook) -> Lorebook:
