@@ -21,6 +21,7 @@ from evennia_ai.history.compaction_settings import CompactionSettings
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.prompt.expansion import LAYOUTS, Layout
+from evennia_ai.prompt.staying import BLOCKS_MODES, BlocksMode
 from evennia_ai.setting_values import (
     GAME_LORE,
     PREFIX,
@@ -75,6 +76,7 @@ class Conf:
     keep_turn_days: int
     summary_model: str
     compaction: CompactionSettings
+    dynamic_block: BlocksMode
 
     @property
     def is_offline(self) -> bool:
@@ -271,6 +273,13 @@ _SETTINGS: Final = (
         wanted='a dictionary, such as {"by": "extract", "turn_percent": 90}',
         accepts=reads(compaction),
         problem=problem_of(compaction),
+    ),
+    _Setting(
+        id="E025",
+        field="dynamic_block",
+        default="latest",
+        wanted='"latest", "on_change" or "all"',
+        accepts=lambda value: value in BLOCKS_MODES,
     ),
 )
 

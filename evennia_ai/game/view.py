@@ -296,7 +296,12 @@ def _note(note: StoredNote) -> AuthorsNote:
 
 def _rules(conf: Conf) -> ComposeRules:
     limit = conf.context_tokens - conf.reply_tokens
-    return ComposeRules(budget=CONVERSATION.budget(limit), layout=conf.layout, lore=conf.lore)
+    return ComposeRules(
+        budget=CONVERSATION.budget(limit),
+        layout=conf.layout,
+        blocks=conf.dynamic_block,
+        lore=conf.lore,
+    )
 
 
 def _revisions(sources: Sources) -> dict[str, str]:

@@ -30,6 +30,7 @@ def test_without_settings_the_game_is_offline_and_has_defaults():
     assert settings.is_offline
     assert (settings.context_tokens, settings.reply_tokens) == (8192, 400)
     assert (settings.layout, settings.queue_limit, settings.hop_limit) == ("cache", 128, 3)
+    assert settings.dynamic_block == "latest"
     assert settings.max_concurrent_calls == 4
 
 
@@ -129,6 +130,8 @@ def test_our_own_settings_pass_the_checks():
         ("COMPACTION", {"by": "magic"}, "E024"),
         ("COMPACTION", {"keep_messages": "4"}, "E024"),
         ("COMPACTION", {"turn_percent": 50}, "E024"),
+        ("DYNAMIC_BLOCK", "newest", "E025"),
+        ("DYNAMIC_BLOCK", None, "E025"),
     ],
 )
 def test_a_wrong_value_fails_at_start_with_a_hint(settings_of_ai, name, value, check):

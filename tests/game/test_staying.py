@@ -1,0 +1,94 @@
+"""The modes of facts, notes and lorebooks in the game: what stays in the history, and how long."""
+
+from itertools import pairwise
+
+import pytest
+
+from evennia_ai.game.recomposing import composed_again
+from evennia_ai.history.replay import replay
+from evennia_ai.store import conversations
+from evennia_ai.store.past_histories import PastHistories
+from evennia_ai.store.past_turns import turns_in_order
+
+LINES = (
+    "Oren, when does the ferry sail?",
+    "Oren, are you sure?",
+    "The fare, Oren?",
+    "Oren, the ferry again?",
+    "Thank you, Oren.",
+)
+FACTS = "Who speaks: Anna"
+
+
+def turns_of(stage):
+    return list(turns_in_order(stage.npc.ai.ref))
+
+
+def sent(model):
+    """The texts of each prompt, in order."""
+    return [[message.content for message in request.messages] for request in model.requests]
+
+
+def play(stage, *lines, speaker=None):
+    for line in lines or LINES:
+        stage.says(speaker or stage.anna, line)
+        stage.passes(1)
+
+
+def reasons(stage):
+    """Why each prompt but the first does not begin with the whole one before."""
+    return [turn.manifest.break_reason for turn in turns_of(stage)][1:]
+
+
+def count(prompt, words):
+    return sum(words in text for text in prompt)
+
+
+def assert_kept(stage):
+    """Every turn replays from its records, and composes again to the same bytes."""
+    histories = PastHistories()
+    for turn in turns_of(stage):
+        records = conversations.records(turn.manifest.record_ids)
+        assert replay(turn.manifest, records).is_same
+        assert composed_again(turn, histories).sha256 == turn.manifest.sha256
+
+
+def assert_each_begins_with_the_one_before(model):
+    for older, newer in pairwise(sent(model)):
+        assert newer[: len(older)] == older
+
+
+class TestFacts:
+    def test_by_default_each_prompt_has_its_own_alone(self, stage):
+        model = stage.talks_with(lambda request: "Aye.")
+        play(stage)
+
+        assert [count(prompt, FACTS) for prompt in sent(model)] == [1] * 5
+        assert set(reasons(stage)) == {"dynamic"}
+
+    def test_on_change_they_are_sent_when_they_are_others(self, stage):
+        model = stage.talks_with(lambda request: "Aye.", dynamic_block="on_change")
+        play(stage, *LINES[:2])
+        play(stage, LINES[2], speaker=stage.ben)
+        play(stage, LINES[3])
+
+        assert [count(prompt, "Who speaks:") for prompt in sent(model)] == [1, 1, 2, 3]
+        assert reasons(stage) == ["append"] * 3
+
+    def test_all_of_them_may_stay(self, stage):
+        model = stage.talks_with(lambda request: "Aye.", dynamic_block="all")
+        play(stage)
+
+        assert [count(prompt, FACTS) for prompt in sent(model)] == [1, 2, 3, 4, 5]
+        assert reasons(stage) == ["append"] * 4
+
+    @pytest.mark.parametrize("mode", ["on_change", "all"])
+    def test_what_stays_stands_before_the_event_it_was_sent_with(self, stage, mode):
+        model = stage.talks_with(lambda request: "Aye.", dynamic_block=mode)
+        play(stage)
+
+        prompt = sent(model)[-1]
+        first = next(index for index, text in enumerate(prompt) if FACTS in text)
+        assert LINES[0] in prompt[first + 1]
+        assert_each_begins_with_the_one_before(model)
+        assert_kept(stage)
