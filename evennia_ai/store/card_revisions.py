@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from django.db.models import Max
+from django.db.models import Exists, Max, OuterRef
 
 from evennia_ai import models
 from evennia_ai.prompt.grants import Grant, Grants, in_order
@@ -80,8 +80,12 @@ def names() -> tuple[str, ...]:
 
 def waiting_names() -> tuple[str, ...]:
     """The names under which imports wait, in alphabetical order."""
-    names = models.CardRevision.objects.filter(action="imported").values_list("name", flat=True)
-    return tuple(name for name in sorted(set(names)) if waiting(name))
+    return tuple(sorted(set(_unanswered().values_list("name", flat=True))))
+
+
+def count_waiting() -> int:
+    """How many imports wait, of all names."""
+    return int(_unanswered().count())
 
 
 def revision_row(name: str, number: int) -> models.CardRevision:
@@ -116,6 +120,14 @@ def as_text(grants: Grants) -> str:
 def from_text(text: str) -> Grants:
     """The grants a row has; one that is not known any more gives nothing."""
     return frozenset(in_order(frozenset(text.split())))  # type: ignore[arg-type]
+
+
+def _unanswered() -> Any:
+    """The rows of all imports that nobody has answered."""
+    answers = models.CardRevision.objects.filter(
+        name=OuterRef("name"), action__in=_ANSWERS, number__gt=OuterRef("number")
+    )
+    return models.CardRevision.objects.filter(~Exists(answers), action="imported")
 
 
 def _rows(name: str) -> Any:

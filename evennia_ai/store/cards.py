@@ -18,6 +18,8 @@ from evennia_ai.store.snapshots import Snapshots, of_kind
 from evennia_ai.store.state import CARDS, changing
 
 MAX_NAME: Final = 200
+MOST_WAITING: Final = 100
+"""Imports that may wait at once, in the whole game."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,19 +38,18 @@ def import_card(name: str, file: CardFile, *, by: str) -> int | None:
     """Let a file wait under `name` until it is approved or rejected; the number of the import.
 
     A file that waits already keeps its number; None where it is in force and nothing waits.
-    FormatError: the card's text is no strict JSON object.
+    FormatError: the card's text is no strict JSON object. StoreError: too many imports wait.
     """
     checked_name(name, what="card")
     with changing(CARDS, f"importing card '{name}'"):
-        row = kept_file(file, what=f"card '{name}'")
-        card = models.Card.objects.filter(name=name).first()
-        imports = log.waiting(name)
-        if card is not None and card.file_id == row.id and not imports:
-            return None
-        same = [one.number for one in imports if one.sha256 == row.sha256]
-        if same:
-            return same[-1]
-        return log.record_card_revision(name, row, action="imported", grants=NO_GRANTS, by=by)
+        before = log.waiting_names()
+        number = _waiting_import(name, file, by=by)
+        if log.count_waiting() > MOST_WAITING:
+            raise StoreError(
+                f"more than {MOST_WAITING} imports would wait; approve or reject some first, as of"
+                f" {', '.join(before[:10])}"
+            )
+        return number
 
 
 def approve(name: str, number: int, *, grants: Grants, by: str) -> StoredCard:
@@ -131,7 +132,7 @@ def save_card(
     """
     file = json_file(source) if isinstance(source, str) else source
     with changing(CARDS, f"saving card '{name}'"):
-        number = import_card(name, file, by=by)
+        number = _waiting_import(checked_name(name, what="card"), file, by=by)
         if number is not None:
             return approve(name, number, grants=grants, by=by)
         return _regranted(get_card(name), grants, action="granted", by=by)
@@ -160,6 +161,19 @@ def checked_name(name: str, *, what: str) -> str:
     if not name.strip() or len(name) > MAX_NAME or not name.isprintable():
         raise ComponentValueError(f"name of the {what}", name, "1 to 200 printable characters")
     return name
+
+
+def _waiting_import(name: str, file: CardFile, *, by: str) -> int | None:
+    """Let a file wait, in the transaction that wants it."""
+    row = kept_file(file, what=f"card '{name}'")
+    card = models.Card.objects.filter(name=name).first()
+    imports = log.waiting(name)
+    if card is not None and card.file_id == row.id and not imports:
+        return None
+    same = [one.number for one in imports if one.sha256 == row.sha256]
+    if same:
+        return same[-1]
+    return log.record_card_revision(name, row, action="imported", grants=NO_GRANTS, by=by)
 
 
 def _regranted(card: StoredCard, grants: Grants, *, action: Action, by: str) -> StoredCard:

@@ -227,3 +227,33 @@ def test_a_greeting_stays_while_the_file_is_the_same():
 
     cards.grant("oren", FIELDS, by="Tam")
     assert card_assignments.assignment_of("7").greeting == 1
+
+
+def test_only_so_many_imports_wait_and_what_is_too_much_leaves_no_file(monkeypatch):
+    monkeypatch.setattr(cards, "MOST_WAITING", 2)
+    cards.import_card("oren", FIRST, by="Mira")
+    cards.import_card("mira", SECOND, by="Mira")
+    with pytest.raises(StoreError, match=r"more than 2 imports would wait.*mira, oren$"):
+        cards.import_card("tam", PICTURE, by="Mira")
+    assert log.waiting_names() == ("mira", "oren")
+    assert models.CardFile.objects.count() == 2
+
+
+def test_what_was_answered_waits_no_longer_and_makes_room(monkeypatch):
+    monkeypatch.setattr(cards, "MOST_WAITING", 1)
+    cards.import_card("oren", FIRST, by="Mira")
+    cards.reject("oren", by="Mira")
+    assert cards.import_card("mira", SECOND, by="Mira") == 1
+    assert (log.count_waiting(), log.waiting_names()) == (1, ("mira",))
+
+
+def test_an_import_that_waits_already_needs_no_room(monkeypatch):
+    cards.import_card("oren", FIRST, by="Mira")
+    monkeypatch.setattr(cards, "MOST_WAITING", 1)
+    assert cards.import_card("oren", FIRST, by="Tam") == 1
+
+
+def test_a_games_own_card_is_saved_however_many_imports_wait(monkeypatch):
+    cards.import_card("oren", FIRST, by="Mira")
+    monkeypatch.setattr(cards, "MOST_WAITING", 0)
+    assert cards.save_card("mira", SECOND, by="world").revision == 2
