@@ -13,12 +13,16 @@ _WANTED: Final = (
 # "Oren/3" is revision 3 of Oren: a card called so would be approved in its place.
 _NUMBERED: Final = re.compile(r"/ ?[0-9]{1,9}\Z")
 
+# Letters and marks that count as printable and show nothing: two names would look the same.
+_UNSEEN: Final = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u3164\ufe00-\ufe0f\uffa0]")
+
 
 def typeable_name(name: str) -> str:
     """`name` in one line; ComponentValueError where no command could be told it."""
     plain = " ".join(name.split())
     fits = plain and plain.isprintable() and len(plain) <= store.MAX_NAME
-    if not fits or "=" in plain or plain.startswith("/") or _NUMBERED.search(plain):
+    is_odd = _UNSEEN.search(plain) or _NUMBERED.search(plain)
+    if not fits or is_odd or "=" in plain or plain.startswith("/"):
         raise ComponentValueError("name of the card", name[:60], _WANTED)
     return plain
 

@@ -240,6 +240,14 @@ def test_a_name_with_a_slash_and_a_number_is_a_name_where_a_games_card_has_it(st
     assert "Import 1 of card unit," in stage.builds("card/report unit/1")
 
 
+@pytest.mark.parametrize("name", ["oren\ufe0f", "\u3164", "or\u034fen"])
+def test_no_file_is_imported_under_a_name_that_looks_like_another(stage, card_folder, name):
+    (card_folder / "evil.json").write_bytes(as_json(oren(name=name)))
+    told = stage.builds("card/import oren = oren", "card/import evil")
+    assert "printable characters" in told
+    assert log.names() == ("oren",)
+
+
 @pytest.mark.parametrize("name", ["oren/1", "oren / 1", "Unit/000000007"])
 def test_no_file_is_imported_under_a_name_that_reads_like_a_revision(stage, card_folder, name):
     (card_folder / "evil.json").write_bytes(as_json(oren(name=name)))
