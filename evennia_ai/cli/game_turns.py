@@ -13,7 +13,6 @@ from pathlib import Path
 from evennia_ai.history.replay import Replay, replay
 from evennia_ai.prompt.errors import EvenniaAIError, FormatError
 from evennia_ai.store import conversations, past_turns, turns
-from evennia_ai.store.past_histories import PastHistories
 from evennia_ai.store.turns import StoredTurn
 
 with contextlib.redirect_stdout(sys.stderr):  # Evennia may print while it is imported
@@ -21,6 +20,7 @@ with contextlib.redirect_stdout(sys.stderr):  # Evennia may print while it is im
 
     from evennia_ai.game.edit_files import read_edit_file
     from evennia_ai.game.edits import AsOfToday, ProposedEdit
+    from evennia_ai.game.past_inputs import PastReader
     from evennia_ai.game.recomposing import Comparison, compared, composed_again
 
 _REF = re.compile(r"#([0-9]{1,18})")
@@ -67,7 +67,7 @@ def replayed(npc_ref: str, number: int) -> Replayed:
 
 def against_today(npc_ref: str, number: int) -> Comparison:
     """What this turn's prompt would be with all that is in force today."""
-    return compared(turns.turn(npc_ref, number), AsOfToday(), PastHistories())
+    return compared(turns.turn(npc_ref, number), AsOfToday(), PastReader())
 
 
 def edit_in(path: Path) -> ProposedEdit:
@@ -82,18 +82,18 @@ def comparisons(
 
     All of them, the `newest`, or the one of this `number`.
     """
-    histories = PastHistories()
+    reader = PastReader()
     if number is not None:
-        return 1, iter([compared(turns.turn(npc_ref, number), edit, histories)])
+        return 1, iter([compared(turns.turn(npc_ref, number), edit, reader)])
     total = past_turns.count_of_turns(npc_ref)
     stream = past_turns.turns_in_order(npc_ref, newest=newest)
     count = total if newest is None else min(newest, total)
-    return count, (compared(turn, edit, histories) for turn in stream)
+    return count, (compared(turn, edit, reader) for turn in stream)
 
 
 def _again(turn: StoredTurn) -> str:
     try:
-        prompt = composed_again(turn, PastHistories())
+        prompt = composed_again(turn, PastReader())
     except EvenniaAIError as error:
         return f"cannot be composed again: {error}"
     if prompt.sha256 == turn.manifest.sha256:

@@ -3,12 +3,12 @@
 Composed again they must give the bytes that were sent; what cannot be read back is named.
 """
 
-import json
-from collections.abc import Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import partial
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from evennia_ai.compose import ComposeRules, DynamicBlock, Inputs
 from evennia_ai.conf import conf
@@ -36,6 +36,8 @@ from evennia_ai.store.notes import note_then
 from evennia_ai.store.past_histories import PastHistories
 from evennia_ai.store.turns import StoredTurn
 
+K = TypeVar("K")
+V = TypeVar("V")
 CHARACTER: Final = "character"
 MOST_KEPT: Final = 64
 """Sets of sources, and parts of them, that are kept read."""
@@ -60,21 +62,74 @@ class NotReadBackError(ReplayError):
     """Something that a past turn was made of cannot be read back; the text says what."""
 
 
-def past_inputs(turn: StoredTurn, histories: PastHistories) -> PastInputs:
-    """The inputs of a past turn; NotReadBackError says what of them is gone."""
-    told = turn.manifest.inputs
-    _check_told(turn.manifest)
-    try:
-        made_of = told["made_of"]
-        view = _view(turn.npc_ref, canonical_json([made_of[name] for name in _OF_THE_VIEW]))
-        inputs = _inputs(turn, view, histories)
-    except NotStoredError as error:
-        raise NotReadBackError(f"turn {turn.number}: {error}") from error
-    except ReplayError as error:
-        raise NotReadBackError(f"turn {turn.number}: {error}") from error
-    return PastInputs(
-        npc_ref=turn.npc_ref, speaker_ref=_speaker_ref(inputs), inputs=inputs, view=view
-    )
+class PastReader:
+    """Reads past turns back, best in their order; what turns in a row share is read once."""
+
+    def __init__(self) -> None:
+        self._histories = PastHistories()
+        self._views: OrderedDict[tuple[str, str], NPCView] = OrderedDict()
+        self._books: OrderedDict[tuple[str, str, int], StoredBook] = OrderedDict()
+
+    def inputs(self, turn: StoredTurn) -> PastInputs:
+        """The inputs of a past turn; NotReadBackError says what of them is gone."""
+        _check_told(turn.manifest)
+        try:
+            view = self._view(turn)
+            inputs = self._inputs(turn, view)
+        except (NotStoredError, ReplayError) as error:
+            raise NotReadBackError(f"turn {turn.number}: {error}") from error
+        return PastInputs(
+            npc_ref=turn.npc_ref, speaker_ref=_speaker_ref(inputs), inputs=inputs, view=view
+        )
+
+    def _view(self, turn: StoredTurn) -> NPCView:
+        """The view of the NPC from the revisions that the turn names."""
+        made_of = turn.manifest.inputs["made_of"]
+        told = [made_of[name] for name in _OF_THE_VIEW]
+        key = (turn.npc_ref, canonical_json(told))
+        return _kept(self._views, key, lambda: _made_view(turn.npc_ref, *told))
+
+    def _hung(self, made_of: Mapping[str, Any], card: StoredCard | None) -> Iterator[Lorebook]:
+        """The books in their order, each where it hung."""
+        for label, attach, number in made_of["books"]:
+            if attach == CHARACTER:
+                own = own_book(card) if card else None
+                if own is None or own.label != label:
+                    raise NotReadBackError(f"the lorebook {label} of the card is not what it was")
+                yield own
+            else:
+                key = (label, attach, number)
+                yield attached_book(_kept(self._books, key, partial(_book, *key)))
+
+    def _inputs(self, turn: StoredTurn, view: NPCView) -> Inputs:
+        told = turn.manifest.inputs
+        made_of, where = told["made_of"], turn.conversation.id
+        dice = Dice(**told["dice"])
+        return Inputs(
+            components=view.components,
+            rules=_rules(told, dice),
+            history=self._histories.history(
+                where,
+                told["history"],
+                event=told["event"],
+                newest_record=made_of["newest_record"],
+            ),
+            event=replace(
+                self._histories.event(where, told["history"]["segment"], told["event"]),
+                block="event",
+                origin="event",
+            ),
+            notes=view.notes,
+            books=tuple(self._hung(made_of, view.sources.card)),
+            blocks=tuple(DynamicBlock(key=key, text=text) for key, text in told["blocks"]),
+            values=told["values"],
+            cut=told["cut"],
+            anchors={origin: Anchor(*anchor) for origin, anchor in told["anchors"].items()},
+            lore_state=state_from(told["lore_state"]),
+            clock=Clock(**told["clock"]),
+            facts={name: _fact(fact) for name, fact in told["facts"].items()},
+            sources=_scanned(told, view, dice),
+        )
 
 
 def _speaker_ref(inputs: Inputs) -> str:
@@ -90,37 +145,6 @@ def _check_told(manifest: TurnManifest) -> None:
             "the turn was recorded by a version that did not keep what its prompt was made of;"
             " it can be replayed, but not composed again"
         )
-
-
-def _inputs(turn: StoredTurn, view: NPCView, histories: PastHistories) -> Inputs:
-    told = turn.manifest.inputs
-    made_of, where = told["made_of"], turn.conversation.id
-    dice = Dice(**told["dice"])
-    return Inputs(
-        components=view.components,
-        rules=_rules(told, dice),
-        history=histories.history(
-            where,
-            told["history"],
-            event=told["event"],
-            newest_record=made_of["newest_record"],
-        ),
-        event=replace(
-            histories.event(where, told["history"]["segment"], told["event"]),
-            block="event",
-            origin="event",
-        ),
-        notes=view.notes,
-        books=_books(made_of, view.sources.card),
-        blocks=tuple(DynamicBlock(key=key, text=text) for key, text in told["blocks"]),
-        values=told["values"],
-        cut=told["cut"],
-        anchors={origin: Anchor(*anchor) for origin, anchor in told["anchors"].items()},
-        lore_state=state_from(told["lore_state"]),
-        clock=Clock(**told["clock"]),
-        facts={name: _fact(fact) for name, fact in told["facts"].items()},
-        sources=_scanned(told, view, dice),
-    )
 
 
 def _rules(told: Mapping[str, Any], dice: Dice) -> ComposeRules:
@@ -152,22 +176,6 @@ def _scanned(told: Mapping[str, Any], view: NPCView, dice: Dice) -> dict[SourceN
     return texts
 
 
-@lru_cache(maxsize=MOST_KEPT)
-def _view(npc_ref: str, made_of: str) -> NPCView:
-    """The view of an NPC from the revisions that are named; turns in a row share it."""
-    scopes, components, card, notes = json.loads(made_of)
-    sources = Sources(
-        scopes=tuple(Scope(kind=kind, ref=ref) for kind, ref in scopes),
-        facts={},
-        registry=ComponentRegistry(tuple(_components(components))),
-        card=_card(*card) if card else None,
-        books=(),
-        notes=tuple(note_then(npc_ref, position, number) for position, number in notes),
-        conf=conf(),
-    )
-    return view_of("", sources)
-
-
 def _components(told: Mapping[str, Mapping[str, int]]) -> list[PromptComponent]:
     found = []
     for place, keys in told.items():
@@ -177,7 +185,6 @@ def _components(told: Mapping[str, Mapping[str, int]]) -> list[PromptComponent]:
     return found
 
 
-@lru_cache(maxsize=MOST_KEPT * 16)
 def _component(scope: Scope, key: str, number: int) -> PromptComponent:
     if number == 0 and scope == GAME and key in _STATIC:
         return _STATIC[key]
@@ -187,7 +194,6 @@ def _component(scope: Scope, key: str, number: int) -> PromptComponent:
     return component
 
 
-@lru_cache(maxsize=MOST_KEPT)
 def _card(name: str, number: int) -> StoredCard:
     change, file = card_revision(name, number)
     return StoredCard(
@@ -200,20 +206,25 @@ def _card(name: str, number: int) -> StoredCard:
     )
 
 
-def _books(made_of: Mapping[str, Any], card: StoredCard | None) -> tuple[Lorebook, ...]:
-    books: list[Lorebook] = []
-    for label, attach, number in made_of["books"]:
-        if attach == CHARACTER:
-            own = own_book(card) if card else None
-            if own is None or own.label != label:
-                raise NotReadBackError(f"the lorebook {label} of the card is not what it was")
-            books.append(own)
-        else:
-            books.append(attached_book(_book(label, attach, number)))
-    return tuple(books)
+def _made_view(
+    npc_ref: str,
+    scopes: Sequence[Sequence[Any]],
+    components: Mapping[str, Mapping[str, int]],
+    card: Sequence[Any] | None,
+    notes: Sequence[Sequence[int]],
+) -> NPCView:
+    sources = Sources(
+        scopes=tuple(Scope(kind=kind, ref=ref) for kind, ref in scopes),
+        facts={},
+        registry=ComponentRegistry(tuple(_components(components))),
+        card=_card(*card) if card else None,
+        books=(),
+        notes=tuple(note_then(npc_ref, position, number) for position, number in notes),
+        conf=conf(),
+    )
+    return view_of("", sources)
 
 
-@lru_cache(maxsize=MOST_KEPT)
 def _book(name: str, attach: str, number: int) -> StoredBook:
     """The book as this revision left it, attached to a scope of this kind."""
     source = book_revisions.revision(name, number).source
@@ -226,3 +237,13 @@ def _book(name: str, attach: str, number: int) -> StoredBook:
         revision=number,
         scope=Scope(kind=attach) if attach != "global" else None,  # type: ignore[arg-type]
     )
+
+
+def _kept(kept: "OrderedDict[K, V]", key: K, make: Callable[[], V]) -> V:
+    """What is kept under the key, made where it is not; the oldest falls out."""
+    if key not in kept:
+        kept[key] = make()
+        while len(kept) > MOST_KEPT:
+            kept.popitem(last=False)
+    kept.move_to_end(key)
+    return kept[key]

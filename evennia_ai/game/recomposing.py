@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from evennia_ai.compose import Inputs, compose
-from evennia_ai.game.past_inputs import PastInputs, past_inputs
+from evennia_ai.game.past_inputs import PastInputs, PastReader
 from evennia_ai.history.differences import Difference, differences, shared_messages
 from evennia_ai.history.sending import storable_messages
 from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.prompt import Prompt, digest
-from evennia_ai.store.past_histories import PastHistories
 from evennia_ai.store.turns import StoredTurn
 
 Outcome = Literal["unchanged", "changed", "unknown"]
@@ -47,18 +46,18 @@ def as_it_was(past: PastInputs) -> Inputs:
     return past.inputs
 
 
-def composed_again(turn: StoredTurn, histories: PastHistories) -> Prompt:
+def composed_again(turn: StoredTurn, reader: PastReader) -> Prompt:
     """The prompt of a past turn from what it was made of.
 
     NotReadBackError: something of it is gone.
     """
-    return compose(past_inputs(turn, histories).inputs)
+    return compose(reader.inputs(turn).inputs)
 
 
-def compared(turn: StoredTurn, edit: Edit, histories: PastHistories) -> Comparison:
+def compared(turn: StoredTurn, edit: Edit, reader: PastReader) -> Comparison:
     """What `edit` would have changed in the prompt of this turn."""
     try:
-        past = past_inputs(turn, histories)
+        past = reader.inputs(turn)
         edited = compose(edit(past))
     except EvenniaAIError as error:
         return _unknown(turn, str(error))

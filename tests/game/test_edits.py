@@ -8,10 +8,10 @@ import pytest
 from evennia_ai import models
 from evennia_ai.game.edit_files import read_edit, read_edit_file
 from evennia_ai.game.edits import AsOfToday
+from evennia_ai.game.past_inputs import PastReader
 from evennia_ai.game.recomposing import compared
 from evennia_ai.prompt.errors import FormatError
 from evennia_ai.store import components, notes
-from evennia_ai.store.past_histories import PastHistories
 from evennia_ai.store.past_turns import turns_in_order
 from tests.game.scripted_games import CARD, an_entry, edit_everything, furnish, play
 
@@ -26,8 +26,8 @@ def played(stage):
 
 
 def with_edit(stage, edit):
-    histories = PastHistories()
-    return [compared(turn, edit, histories) for turn in turns_in_order(stage.npc.ai.ref)]
+    reader = PastReader()
+    return [compared(turn, edit, reader) for turn in turns_in_order(stage.npc.ai.ref)]
 
 
 def edited(stage, folder, **keys):
@@ -182,8 +182,8 @@ def test_many_turns_are_compared_in_bounded_memory(stage, tmp_path):
     ]
     models.Turn.objects.bulk_create(copies, batch_size=500)
     edit = read_edit({"components": [{"key": "spare", "content": "Be gruff."}]}, folder=tmp_path)
-    histories = PastHistories()
-    stream = (compared(turn, edit, histories) for turn in turns_in_order(stage.npc.ai.ref))
+    reader = PastReader()
+    stream = (compared(turn, edit, reader) for turn in turns_in_order(stage.npc.ai.ref))
     for _ in range(250):  # everything that is kept is there
         next(stream)
     tracemalloc.start()

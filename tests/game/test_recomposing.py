@@ -3,12 +3,15 @@
 import pytest
 from twisted.internet.defer import Deferred
 
-from evennia_ai.game.past_inputs import NotReadBackError, past_inputs
+from evennia_ai.game.past_inputs import NotReadBackError, PastReader
 from evennia_ai.game.recomposing import as_it_was, compared, composed_again
-from evennia_ai.store import turns
-from evennia_ai.store.past_histories import PastHistories
+from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.history.replay import replay
+from evennia_ai.store import conversations, turns
 from evennia_ai.store.past_turns import turns_in_order
+from evennia_ai.store.segments import begin_segment
 from evennia_ai.store.snapshots import forget_everything
+from evennia_ai.store.transcripts import export_lines, import_lines
 from tests.game.scripted_games import edit_everything, furnish, play
 
 # A text of each source: card, its book, its greeting, other books, notes, dice, scopes.
@@ -38,11 +41,11 @@ def turns_of(stage):
 
 def not_the_same(stage):
     """The numbers of the turns that do not give their bytes again."""
-    histories = PastHistories()
+    reader = PastReader()
     return [
         turn.number
         for turn in turns_of(stage)
-        if composed_again(turn, histories).sha256 != turn.manifest.sha256
+        if composed_again(turn, reader).sha256 != turn.manifest.sha256
     ]
 
 
@@ -102,12 +105,47 @@ def test_turns_that_waited_for_one_another_give_their_bytes_again(furnished):
     assert not_the_same(furnished) == []
 
 
+def compact(stage, *, keep):
+    """Let a summary stand for all but the newest messages of the room's conversation."""
+    room = conversations.conversations_of(stage.npc.ai.ref)[0]
+    history = conversations.history(room)
+    summary = NewRecord(kind=RecordKind.SUMMARY, role="system", body="They spoke of the ferry.")
+    begin_segment(room, summary, summarised=history, first_kept=history.stop - keep)
+
+
+def test_turns_before_and_after_a_compaction_give_their_bytes_again(furnished):
+    model = furnished.talks_with(lambda request: "Aye.")
+    play(furnished, rounds=1)
+    compact(furnished, keep=3)
+    play(furnished, rounds=1)
+    compact(furnished, keep=6)
+    play(furnished, rounds=1)
+    said = [message.content for message in model.requests[-2].messages]
+    assert "They spoke of the ferry." in said
+    segments = {turn.manifest.inputs["history"]["segment"] for turn in turns_of(furnished)}
+    assert {1, 2, 3} <= segments
+    assert not_the_same(furnished) == []
+
+
+def test_a_conversation_taken_in_from_elsewhere_says_that_it_can_only_be_replayed(furnished):
+    furnished.talks_with(lambda request: "Aye.")
+    play(furnished, rounds=1)
+    room = conversations.conversations_of(furnished.npc.ai.ref)[0]
+    import_lines(list(export_lines(room)), npc_ref="9999")
+    reader = PastReader()
+    for turn in turns_in_order("9999"):
+        records = conversations.records(turn.manifest.record_ids)
+        assert replay(turn.manifest, records).is_same
+        with pytest.raises(NotReadBackError):
+            composed_again(turn, reader)
+
+
 def test_turns_can_be_read_back_in_any_order(furnished):
     furnished.talks_with(lambda request: "Aye.")
     play(furnished)
-    histories = PastHistories()
+    reader = PastReader()
     for turn in reversed(turns_of(furnished)):
-        assert composed_again(turn, histories).sha256 == turn.manifest.sha256
+        assert composed_again(turn, reader).sha256 == turn.manifest.sha256
 
 
 def test_looking_back_writes_nothing_and_changes_no_later_turn(furnished):
@@ -124,11 +162,9 @@ def test_what_cannot_be_read_back_is_named(furnished):
     furnished.talks_with("Aye.")
     furnished.says(furnished.anna, "Oren?")
     forget_everything()
-    past_inputs.__globals__["_component"].cache_clear()
-    past_inputs.__globals__["_view"].cache_clear()
     models.ComponentRevision.objects.filter(key="spare").delete()
     with pytest.raises(NotReadBackError, match="revision of component 'spare' with number 1"):
-        composed_again(turns.last_turn(furnished.npc.ai.ref), PastHistories())
+        composed_again(turns.last_turn(furnished.npc.ai.ref), PastReader())
 
 
 def test_a_turn_of_an_earlier_version_says_that_it_can_only_be_replayed(furnished):
@@ -140,23 +176,23 @@ def test_a_turn_of_an_earlier_version_says_that_it_can_only_be_replayed(furnishe
     row.manifest = row.manifest.replace('"made_of"', '"was_not_kept"')
     row.save()
     with pytest.raises(NotReadBackError, match="can be replayed, but not composed again"):
-        composed_again(turns.last_turn(furnished.npc.ai.ref), PastHistories())
+        composed_again(turns.last_turn(furnished.npc.ai.ref), PastReader())
 
 
 def test_the_edit_that_changes_nothing_changes_nothing(furnished):
     furnished.talks_with(lambda request: "Aye.")
     play(furnished, rounds=1)
-    histories = PastHistories()
-    outcomes = {compared(turn, as_it_was, histories).outcome for turn in turns_of(furnished)}
+    reader = PastReader()
+    outcomes = {compared(turn, as_it_was, reader).outcome for turn in turns_of(furnished)}
     assert outcomes == {"unchanged"}
 
 
 def test_the_history_of_a_past_turn_has_no_later_record(furnished):
     furnished.talks_with(lambda request: "Aye.")
     play(furnished, rounds=1)
-    histories = PastHistories()
+    reader = PastReader()
     for turn in turns_of(furnished):
-        past = past_inputs(turn, histories).inputs
+        past = reader.inputs(turn).inputs
         newest = int(turn.event_record)
         ids = [int(message.record) for message in past.history]
         assert all(number < newest for number in ids)
@@ -172,4 +208,5 @@ def test_every_break_of_a_prefix_has_a_declared_reason(furnished):
     }
     assert "undeclared" not in reasons
     assert None not in reasons
-    assert {"dice", "values", "step_trim"} <= reasons
+    assert {"dice", "values"} <= reasons
+    assert reasons & {"step_trim", "compaction"}
