@@ -228,6 +228,7 @@ class Note(models.Model):
     depth = models.PositiveIntegerField(default=4)
     role = models.CharField(max_length=_KINDS, default="system")
     every = models.PositiveIntegerField(default=1)
+    mode = models.CharField(max_length=_KINDS, default="floating")
     revision = models.PositiveIntegerField(default=1)
     changed_by = models.CharField(max_length=_NAME)
 

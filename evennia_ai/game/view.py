@@ -290,6 +290,7 @@ def _note(note: StoredNote) -> AuthorsNote:
         depth=note.depth,
         role=note.role,
         every=note.every,
+        mode=note.mode,
         revision=note.revision,
     )
 

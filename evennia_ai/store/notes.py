@@ -10,6 +10,7 @@ from evennia_ai.history.records import storable
 from evennia_ai.prompt.components import MAX_CONTENT, MAX_DEPTH, is_plain_int
 from evennia_ai.prompt.errors import ComponentValueError
 from evennia_ai.prompt.messages import ROLES, Role
+from evennia_ai.prompt.notes import NOTE_MODES, NoteMode
 from evennia_ai.prompt.template import compile_template
 from evennia_ai.store.errors import NotStoredError
 from evennia_ai.store.note_revisions import Action, note_change, record_note_revision
@@ -23,13 +24,17 @@ _KEPT_APART: Final = ("position", "revision")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredNote:
-    """A note `depth` messages from the newest, due every `every` messages of role user."""
+    """A note `depth` messages from the newest, due every `every` messages of role user.
+
+    `mode` says whether it keeps a place it once had (`evennia_ai.prompt.notes`).
+    """
 
     position: int = 0
     content: str = ""
     depth: int = 4
     role: Role = "system"
     every: int = 1
+    mode: NoteMode = "floating"
     revision: int = 0
 
     def __post_init__(self) -> None:
@@ -48,12 +53,13 @@ def set_note(
     depth: int | None = None,
     role: Role | None = None,
     every: int | None = None,
+    mode: NoteMode | None = None,
 ) -> StoredNote:
     """Set what is given of a note and leave the rest; the note as it is now.
 
     ComponentValueError: a value is not allowed. TemplateError: the content is no valid template.
     """
-    given = {"content": content, "depth": depth, "role": role, "every": every}
+    given = {"content": content, "depth": depth, "role": role, "every": every, "mode": mode}
     wanted = {name: value for name, value in given.items() if value is not None}
     with changing(NOTES, f"setting the note of NPC {npc_ref}"):
         kept = {note.position: note for note in _load(npc_ref)}
@@ -120,6 +126,7 @@ _CHECKS: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = MappingProxyTy
         "depth": ("a whole number, 0 or more", _whole(MAX_DEPTH)),
         "role": ("one of " + ", ".join(ROLES), lambda value: value in ROLES),
         "every": ("a whole number, 0 or more; 0 is never", _whole(10**6)),
+        "mode": ("one of " + ", ".join(NOTE_MODES), lambda value: value in NOTE_MODES),
     }
 )
 

@@ -35,6 +35,10 @@ BAD_INPUT = {
     "note/every oren": "Usage",
     "note/role oren = wizard": "no role",
     "note/role oren = tool": "no role",
+    "note/mode oren = stuck": "no mode of a note",
+    "note/mode oren": "Usage",
+    "note/mode oren =": "Usage",
+    "note/mode nobody = tail": "no NPC called 'nobody'",
     "note/clear oren = yes": "Usage",
     "note/clear": "Usage",
     "note/clear nobody": "no NPC called 'nobody'",
@@ -74,7 +78,35 @@ def test_the_role_of_a_note_can_be_set(stage, noted, ref):
     assert store.notes_for(ref)[0].role == "assistant"
 
 
-@pytest.mark.parametrize("typed", ["note/depth oren = 2", "note/every oren = 2"])
+@pytest.mark.parametrize("mode", ["anchored", "tail", "floating"])
+def test_the_mode_of_a_note_can_be_set(stage, noted, ref, mode):
+    stage.builds("note/depth oren = 2", f"note/mode oren = {mode.title()}")
+    [note] = store.notes_for(ref)
+    assert (note.mode, note.depth, note.content) == (mode, 2, "The ferry is late.")
+
+
+SHOWN = {
+    "floating": "note at depth 4 (4 messages follow it), role system, always due",
+    "anchored": "note at depth 4 (4 messages follow it), anchored, role system, always due",
+    "tail": "note of the mode tail (it stays where it was said), role system, said again after"
+    " every message",
+}
+
+
+@pytest.mark.parametrize("mode", SHOWN)
+def test_a_note_says_its_mode(stage, noted, mode):
+    stage.builds(f"note/mode oren = {mode}")
+    assert SHOWN[mode] in " ".join(stage.builds("note oren").split())
+
+
+def test_a_note_of_the_mode_tail_says_when_it_is_said_again(stage, noted):
+    stage.builds("note/every oren = 3", "note/mode oren = tail")
+    assert "said again after every 3 messages" in " ".join(stage.builds("note oren").split())
+
+
+@pytest.mark.parametrize(
+    "typed", ["note/depth oren = 2", "note/every oren = 2", "note/mode oren = tail"]
+)
 def test_what_is_not_there_is_not_made_by_a_switch(stage, ref, typed):
     assert "no note yet" in stage.builds(typed)
     assert not store.notes_for(ref)

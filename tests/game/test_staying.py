@@ -4,10 +4,11 @@ from itertools import pairwise
 
 import pytest
 
+from evennia_ai.game.past_inputs import PastReader
 from evennia_ai.game.recomposing import composed_again
 from evennia_ai.history.replay import replay
 from evennia_ai.store import conversations
-from evennia_ai.store.past_histories import PastHistories
+from evennia_ai.store.notes import set_note
 from evennia_ai.store.past_turns import turns_in_order
 
 LINES = (
@@ -46,11 +47,11 @@ def count(prompt, words):
 
 def assert_kept(stage):
     """Every turn replays from its records, and composes again to the same bytes."""
-    histories = PastHistories()
+    reader = PastReader()
     for turn in turns_of(stage):
         records = conversations.records(turn.manifest.record_ids)
         assert replay(turn.manifest, records).is_same
-        assert composed_again(turn, histories).sha256 == turn.manifest.sha256
+        assert composed_again(turn, reader).sha256 == turn.manifest.sha256
 
 
 def assert_each_begins_with_the_one_before(model):
@@ -92,3 +93,57 @@ class TestFacts:
         assert LINES[0] in prompt[first + 1]
         assert_each_begins_with_the_one_before(model)
         assert_kept(stage)
+
+
+class TestNotes:
+    """With facts that stay, so that a prompt breaks for the sake of its note alone."""
+
+    NOTE = "The tide is turning."
+
+    @pytest.fixture
+    def noted(self, stage):
+        def talks(**fields):
+            set_note(stage.npc.ai.ref, by="builder", content=self.NOTE, **fields)
+            model = stage.talks_with(lambda request: "Aye.", dynamic_block="on_change")
+            play(stage)
+            assert_kept(stage)
+            return model
+
+        return talks
+
+    def places(self, model):
+        """Where the note stands in each prompt, from the end."""
+        return [
+            [len(prompt) - index for index, text in enumerate(prompt) if text == self.NOTE]
+            for prompt in sent(model)
+        ]
+
+    def test_one_that_floats_moves_with_every_message(self, stage, noted):
+        model = noted(depth=2)
+
+        assert self.places(model)[2:] == [[4]] * 3
+        assert reasons(stage)[2:] == ["moving"] * 2
+
+    def test_one_that_is_anchored_keeps_its_place(self, stage, noted):
+        model = noted(depth=2, mode="anchored")
+
+        assert self.places(model) == [[3], [5], [7], [9], [11]]
+        assert_each_begins_with_the_one_before(model)
+        assert reasons(stage) == ["append"] * 4
+
+    def test_one_that_is_anchored_is_put_at_its_depth_again_after_sixteen_messages(
+        self, stage, noted
+    ):
+        model = noted(depth=2, mode="anchored")
+        play(stage, *LINES)
+
+        [before], [after] = self.places(model)[-2:]
+        assert (before, after) == (19, 4)
+        assert reasons(stage) == [*["append"] * 8, "re_anchored"]
+
+    def test_one_of_the_mode_tail_is_said_now_and_then_and_stays(self, stage, noted):
+        model = noted(every=2, mode="tail")
+
+        assert [count(prompt, self.NOTE) for prompt in sent(model)] == [0, 1, 1, 2, 2]
+        assert_each_begins_with_the_one_before(model)
+        assert reasons(stage) == ["append"] * 4

@@ -1,27 +1,30 @@
 """Author's notes in the store."""
 
+from dataclasses import replace
+
 import pytest
 
 from evennia_ai.prompt.errors import ComponentValueError, TemplateError
 from evennia_ai.store import notes
 from evennia_ai.store.errors import NotStoredError
-from evennia_ai.store.note_revisions import note_change
+from evennia_ai.store.note_revisions import note_change, record_note_revision
 from evennia_ai.store.notes import StoredNote
 from evennia_ai.store.snapshots import forget_everything
 
 
 def test_a_note_comes_back():
-    made = notes.set_note("12", by="b", content="Be brief.", depth=2, role="user", every=3)
+    fields = {"content": "Be brief.", "depth": 2, "role": "user", "every": 3, "mode": "tail"}
+    made = notes.set_note("12", by="b", **fields)
     forget_everything()
 
     assert notes.notes_for("12") == (made,)
-    assert made == StoredNote(content="Be brief.", depth=2, role="user", every=3, revision=1)
+    assert made == StoredNote(**fields, revision=1)
 
 
 def test_a_note_has_defaults():
     note = notes.set_note("12", by="builder", content="Be brief.")
 
-    assert (note.depth, note.role, note.every) == (4, "system", 1)
+    assert (note.depth, note.role, note.every, note.mode) == (4, "system", 1, "floating")
 
 
 def test_what_is_not_given_stays():
@@ -58,6 +61,7 @@ def test_another_npc_has_its_own():
         ({"depth": True}, "depth True"),
         ({"every": -1}, "every -1"),
         ({"role": "wizard"}, "role 'wizard'"),
+        ({"mode": "stuck"}, "mode 'stuck'"),
         ({"content": "a\x00"}, "content"),
         ({"position": 100}, "position 100"),
     ],
@@ -95,9 +99,12 @@ def test_a_warm_read_makes_no_query(no_queries):
 def test_every_change_of_a_note_can_be_read_back():
     notes.set_note("12", by="Mara", content="Be brief.")
     notes.set_note("12", by="Tam", content="Be kind.", depth=2)
+    notes.set_note("12", by="Tam", mode="anchored")
 
+    kind = StoredNote(content="Be kind.", depth=2, revision=2)
     assert notes.note_then("12", 0, 1) == StoredNote(content="Be brief.", revision=1)
-    assert notes.note_then("12", 0, 2) == StoredNote(content="Be kind.", depth=2, revision=2)
+    assert notes.note_then("12", 0, 2) == kind
+    assert notes.note_then("12", 0, 3) == replace(kind, mode="anchored", revision=3)
     assert note_change("12", 0, 2).changed_by == "Tam"
 
 
@@ -112,3 +119,10 @@ def test_a_note_that_was_cleared_goes_on_with_new_numbers():
         notes.note_then("12", 0, 2)
     with pytest.raises(NotStoredError, match="with number 4"):
         notes.note_then("12", 0, 4)
+
+
+def test_a_revision_from_before_there_were_modes_is_of_a_note_that_floats():
+    said = {"content": "Be brief.", "depth": 4, "role": "system", "every": 1}
+    record_note_revision("12", 0, action="created", value=said, by="Mara")
+
+    assert notes.note_then("12", 0, 1).mode == "floating"

@@ -5,6 +5,7 @@ from typing import Any
 from evennia_ai.commands.naming import npc_named, whole_number
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand
 from evennia_ai.prompt.messages import TEXT_ROLES
+from evennia_ai.prompt.notes import NOTE_MODES
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store import notes as store
 from evennia_ai.store.notes import StoredNote
@@ -27,6 +28,7 @@ class CmdNote(StrictCommand):
       every - <n>: only at every n-th message said to the NPC; 1 is always,
               0 is never
       role  - <system | user | assistant>: as whom the note speaks
+      mode  - <floating | anchored | tail>: whether it moves, see below
       clear - remove the NPC's notes
 
     Examples:
@@ -34,11 +36,19 @@ class CmdNote(StrictCommand):
       note oren = Oren has just heard that the ferry is lost.
       note/depth oren = 2
       note/every oren = 3
+      note/mode oren = tail
       note/clear oren
 
     A note is a short text that stays near the end of what an NPC is told: what
     it has in mind, what the scene should come to. It stands 4 messages before
     the newest unless you say otherwise, and never outside the conversation.
+
+    A floating note moves on with every message. An anchored one keeps its
+    place until 16 more messages follow it than its depth says, and a prompt
+    cache keeps what stands before and behind it. A note of the mode tail is
+    said behind the newest message and stays there; it is said again after as
+    many messages as /every says, and when it was cut away. Its depth does not
+    count, and what was said is not taken back by clearing the note.
     """
 
     key = "note"
@@ -50,6 +60,7 @@ class CmdNote(StrictCommand):
         "depth": "depth",
         "every": "every",
         "role": "role",
+        "mode": "mode",
         "clear": "clear",
     }
 
@@ -86,6 +97,16 @@ class CmdNote(StrictCommand):
             )
         self._rewrite(npc_named(self.caller, name), role=value.lower())
 
+    def mode(self) -> None:
+        """Set whether the note moves, keeps a place, or stays where it was said."""
+        name, value = self.both(f"note/mode <npc> = <{' | '.join(NOTE_MODES)}>")
+        if value.lower() not in NOTE_MODES:
+            raise CommandError(
+                f"'{value}' is no mode of a note: it is floating, anchored or tail."
+                " Nothing was changed."
+            )
+        self._rewrite(npc_named(self.caller, name), mode=value.lower())
+
     def clear(self) -> None:
         """Remove an NPC's notes."""
         if self.rhs is not None:
@@ -119,12 +140,25 @@ class CmdNote(StrictCommand):
 
 def in_words(note: StoredNote) -> str:
     """Where a note stands and how often, in words."""
-    every = {0: "never due", 1: "always due"}.get(
-        note.every, f"due once every {note.every} messages"
-    )
-    follow = "1 message follows" if note.depth == 1 else f"{note.depth} messages follow"
     tokens = ESTIMATE.count(note.content)
     return (
-        f"note at depth {note.depth} ({follow} it), role {note.role}, {every},"
+        f"note {_place(note)}, role {note.role}, {_interval(note)},"
         f" about {tokens} tokens, revision {note.revision}."
     )
+
+
+def _place(note: StoredNote) -> str:
+    if note.mode == "tail":
+        return "of the mode tail (it stays where it was said)"
+    follow = "1 message follows" if note.depth == 1 else f"{note.depth} messages follow"
+    anchored = ", anchored" if note.mode == "anchored" else ""
+    return f"at depth {note.depth} ({follow} it){anchored}"
+
+
+def _interval(note: StoredNote) -> str:
+    if note.every == 0:
+        return "never due"
+    if note.mode == "tail":
+        messages = "message" if note.every == 1 else f"{note.every} messages"
+        return f"said again after every {messages}"
+    return "always due" if note.every == 1 else f"due once every {note.every} messages"
