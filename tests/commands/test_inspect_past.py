@@ -11,6 +11,7 @@ from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.prompt.components import GAME
 from evennia_ai.store import components, conversations, lorebooks, turns
 from evennia_ai.store.conversations import conversations_of, records_of
+from evennia_ai.store.erasing import erase_private
 from evennia_ai.store.snapshots import forget_everything
 from tests.commands.stage import one_line
 
@@ -176,3 +177,16 @@ def test_a_lock_hides_lore_of_past_turns_as_well(stage, talked):
     for typed in ("ai/why oren/5", "ai/replay oren = 5"):
         assert "The king is dead." not in stage.builds(typed)
     assert "You may not see" in one_line(stage.builds("ai/why oren/5 = court/0"))
+
+
+def test_what_was_erased_is_said_to_be_and_is_nowhere_shown(stage, talked):
+    erase_private(str(stage.player.id), by="Mara")
+    forget_everything()
+    stage.npc.ai._last = None
+    shown = stage.builds("ai/history oren", "ai/replay oren = 4", "ai/why oren/4", "ai/cache oren")
+    flat = " ".join(shown.split())
+    assert "tunnel" not in shown and "I know." not in shown
+    assert "(erased on request)" in flat
+    assert "It cannot be replayed: the words of the turn were erased on request." in flat
+    assert one_line(stage.builds("ai/why oren/4")).endswith("were erased on request.")
+    assert "the same bytes as were sent" in stage.builds("ai/replay oren = 3")
