@@ -15,7 +15,8 @@ from evennia_ai.prompt.errors import FormatError
 from evennia_ai.prompt.expansion import LAYOUTS
 from evennia_ai.prompt.grants import ALLOWS, NO_GRANTS, Grants
 from evennia_ai.prompt.messages import TEXT_ROLES
-from evennia_ai.prompt.notes import AuthorsNote, Notes
+from evennia_ai.prompt.notes import NOTE_MODES, AuthorsNote, Notes
+from evennia_ai.prompt.staying import BLOCKS_MODES, BlocksMode
 from evennia_ai.scenario.components import COPIED, read_components
 from evennia_ai.scenario.documents import read_document
 from evennia_ai.scenario.files import Files
@@ -23,7 +24,7 @@ from evennia_ai.scenario.tables import Table, one_of, text_at, wrong
 
 KIND: Final = "edit"
 KEYS: Final = ("components", "card", "lorebooks", "notes", "settings")
-SETTINGS: Final = ("lore", "layout", "card_grants")
+SETTINGS: Final = ("lore", "layout", "blocks", "card_grants")
 
 
 def read_edit_file(path: Path) -> ProposedEdit:
@@ -60,6 +61,7 @@ def read_edit(data: object, *, folder: Path) -> ProposedEdit:
         books=files.books(None, table.rows("lorebooks"), rules="evennia_ai"),
         notes=Notes(_notes(table)) if table.has("notes") else None,
         rules=_lore(settings),
+        blocks=_blocks(settings),
         layout=settings.choice("layout", LAYOUTS, "cache") if settings.has("layout") else None,
         notices=tuple(notice for notice in files.notices if not notice.startswith("the card has")),
     )
@@ -77,17 +79,22 @@ def _grants(settings: Table) -> Grants | None:
     return frozenset(one_of(path, text_at(path, row), tuple(ALLOWS)) for path, row in rows)
 
 
+def _blocks(settings: Table) -> BlocksMode | None:
+    return settings.choice("blocks", BLOCKS_MODES, "latest") if settings.has("blocks") else None
+
+
 def _notes(table: Table) -> tuple[AuthorsNote, ...]:
     return tuple(_note(path, row) for path, row in table.rows("notes"))
 
 
 def _note(path: str, row: Any) -> AuthorsNote:
-    note = Table(row, path=path, known=("content", "depth", "role", "every"))
+    note = Table(row, path=path, known=("content", "depth", "role", "every", "mode"))
     return AuthorsNote(
         content=note.text("content"),
         depth=note.depth("depth", 4),
         role=note.choice("role", TEXT_ROLES, "system"),
         every=note.whole("every", 1),
+        mode=note.choice("mode", NOTE_MODES, "floating"),
     )
 
 

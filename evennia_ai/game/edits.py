@@ -30,6 +30,7 @@ from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.prompt.expansion import ComponentSet, Layout
 from evennia_ai.prompt.grants import NO_GRANTS, Grants
 from evennia_ai.prompt.notes import Notes
+from evennia_ai.prompt.staying import BlocksMode
 
 Made = TypeVar("Made")
 
@@ -65,6 +66,7 @@ class ProposedEdit:
     notes: Notes | None = None
     rules: Mapping[str, Any] = field(default_factory=dict)
     layout: Layout | None = None
+    blocks: BlocksMode | None = None
     notices: tuple[str, ...] = ()
     _sets: PerView[ComponentSet] = field(default_factory=PerView)
     _own_books: PerView[Lorebook | None] = field(default_factory=PerView)
@@ -115,7 +117,12 @@ class ProposedEdit:
 
     def _rules(self, rules: ComposeRules) -> ComposeRules:
         lore = replace(rules.lore, **self.rules)
-        return replace(rules, lore=lore, layout=self.layout or rules.layout)
+        return replace(
+            rules,
+            lore=lore,
+            layout=self.layout or rules.layout,
+            blocks=self.blocks or rules.blocks,
+        )
 
     def _books(self, past: PastInputs) -> tuple[Lorebook, ...]:
         books = list(past.inputs.books)

@@ -99,6 +99,13 @@ def test_rules_of_lore_are_overridden_one_by_one(played, tmp_path):
     assert {one.outcome for one in edited(played, tmp_path, settings={"lore": {}})} == {"unchanged"}
 
 
+def test_a_note_and_the_facts_can_be_told_to_stay(played, tmp_path):
+    note = {"content": "Whistle.", "every": 1, "mode": "tail"}
+    assert {one.outcome for one in edited(played, tmp_path, notes=[note])} == {"changed"}
+    found = edited(played, tmp_path, settings={"blocks": "on_change"})
+    assert "unknown" not in {one.outcome for one in found}
+
+
 def test_an_edit_that_does_not_fit_says_so_for_the_turn(played, tmp_path):
     long = {"key": "system_prompt", "content": "word " * 20_000}
     for one in edited(played, tmp_path, components=[long]):
