@@ -3,6 +3,7 @@
 from typing import Any
 
 from evennia_ai.commands.inspect_cache import cache_lines
+from evennia_ai.commands.inspect_compact import compacting
 from evennia_ai.commands.inspect_history import history_lines
 from evennia_ai.commands.inspect_replay import replay_lines
 from evennia_ai.commands.inspect_status import status_lines
@@ -29,6 +30,7 @@ class CmdAI(StrictCommand):
       ai/history <npc>[/<page>]
       ai/replay <npc> = <turn>
       ai/cache <npc>
+      ai/compact <npc>
       ai/on <npc>
       ai/off <npc>
 
@@ -45,6 +47,8 @@ class CmdAI(StrictCommand):
                 these are the bytes that were sent
       cache   - how much of each of the last prompts was there already in the
                 one before, and what ended it
+      compact - summarise the older part of what the NPC remembers of its room,
+                or say why there is nothing to gain; all of it stays recorded
       on      - let the NPC answer
       off     - let it be silent; it still remembers what it hears
 
@@ -75,6 +79,7 @@ class CmdAI(StrictCommand):
         "history": "history",
         "replay": "replay",
         "cache": "cache",
+        "compact": "compact",
         "on": "on",
         "off": "off",
     }
@@ -134,6 +139,14 @@ class CmdAI(StrictCommand):
         """What the last prompts shared with those before them."""
         npc = self._npc("ai/cache <npc>")
         self.show("\n".join(cache_lines(npc)))
+
+    def compact(self) -> None:
+        """Summarise what the NPC remembers of its room."""
+        npc = self._npc("ai/compact <npc>")
+        done = compacting(npc, by=self.typed_by)
+        if not done.called:
+            self.say(f"What {npc.key} remembers of its room is being summarised; please wait.")
+        done.addCallback(self.say)
 
     def on(self) -> None:
         """Let the NPC answer."""

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from evennia_ai.commands.inspect_compact import compaction_lines
 from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.game.handler import LastTurn
 
@@ -21,6 +22,7 @@ def status_lines(npc: Any) -> list[str]:
         f"  conversations  {talks or 'none'}",
         f"  last turn      {_turn_in_words(status.last_turn)}",
     ]
+    lines += [f"  compaction     {line}" for line in compaction_lines(npc)]
     if status.unrecorded:
         lines.append(f"  not recorded   {status.unrecorded}: the database is away")
     return lines + [f"  problem        {problem}" for problem in status.problems]

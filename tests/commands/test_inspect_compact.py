@@ -1,0 +1,87 @@
+"""`ai/compact`, and what the status says of compaction."""
+
+import pytest
+from django.test import override_settings
+
+from evennia_ai.store import conversations
+from tests.commands.stage import one_line
+
+SUMMARY = "Pim asked Oren about the ferry at length.\nOren promised Pim a seat."
+RULES = {"keep_messages": 4, "summary_tokens": 60, "most_summary_tokens": 100}
+BAD_INPUT = {
+    "ai/compact": "Usage: ai/compact <npc>",
+    "ai/compact oren = 2": "Usage: ai/compact <npc>",
+    "ai/compact nobody": "no NPC called 'nobody'",
+    "ai/comp oren = 2": "Usage",
+    "ai/co oren": "several switches",
+}
+
+
+@pytest.fixture
+def long_talk(stage):
+    """Pim and Oren talked for a while; the next thing asked is for a summary."""
+    with override_settings(EVENNIA_AI_COMPACTION=RULES):
+        with stage.model(
+            *(f"Answer {n}, as true as the tide." for n in range(8)), SUMMARY
+        ) as model:
+            for number in range(8):
+                stage.plays(f"say Oren, question {number}: is the ferry late on day {number}?")
+                stage.waited()
+            yield model
+
+
+def room_of(stage):
+    (where,) = conversations.conversations_of(stage.npc.ai.ref)
+    return where
+
+
+@pytest.mark.parametrize(("line", "problem"), BAD_INPUT.items())
+def test_bad_input_gets_one_clear_line(stage, line, problem):
+    assert problem in one_line(stage.builds(line))
+
+
+def test_a_builder_has_a_room_s_talk_compacted(stage, long_talk):
+    told = one_line(stage.builds("ai/compact oren"))
+
+    assert "12 messages" in told
+    assert "summary of the model; the 4 after them stay" in told
+    assert conversations.segment(room_of(stage)) == 2
+
+
+def test_what_was_compacted_is_still_in_the_history(stage, long_talk):
+    stage.builds("ai/compact oren")
+
+    assert "question 0" in stage.builds("ai/history oren/2")
+    assert "summary" in stage.builds("ai/history oren")
+
+
+def test_it_says_why_there_is_nothing_to_gain(stage, long_talk):
+    stage.builds("ai/compact oren")
+    told = one_line(stage.builds("ai/compact oren"))
+
+    assert told.startswith("Oren remembers its room as before: ")
+    assert conversations.segment(room_of(stage)) == 2
+
+
+def test_a_room_in_which_nothing_was_said_has_nothing_to_compact(stage):
+    with stage.model():
+        assert "nothing was said here" in one_line(stage.builds("ai/compact oren"))
+
+
+def test_an_npc_that_is_answering_is_not_disturbed(stage, long_talk):
+    stage.plays("say Oren, one more?")
+
+    assert "try again in a moment" in one_line(stage.builds("ai/compact oren"))
+
+
+def test_who_plays_may_not_compact(stage, long_talk):
+    stage.plays("ai/compact oren")
+
+    assert conversations.segment(room_of(stage)) == 1
+
+
+def test_the_status_says_when_and_by_whom_it_was_compacted(stage, long_talk):
+    assert "compaction" not in stage.builds("ai oren")
+    stage.builds("ai/compact oren")
+
+    assert "compacted by a model " in stage.builds("ai oren")
