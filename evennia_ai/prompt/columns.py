@@ -1,7 +1,8 @@
 """Text in columns: what a terminal or a game client shows of text that nobody vouches for.
 
-Control characters, lone surrogates and marks that turn the direction of writing are shown as
-escapes such as `\\x1b`; wide characters count two columns.
+Control characters, lone surrogates, unseen letters and marks that turn the direction of writing are
+shown as escapes such as `\\x1b`; wide characters count two columns, and no letter has more than a
+few accents, which take none.
 """
 
 import re
@@ -13,14 +14,23 @@ WIDTH: Final = 78
 """Columns of a line where nobody says otherwise."""
 
 _HOSTILE: Final = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff]"
+    "[\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e01ef\ud800-\udfff]"
 )
+_MARK: Final = (
+    "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u06d6-\u06ed\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
+    "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f]"
+)
+# More accents on one letter than any writing has.
+_PILED: Final = re.compile(f"({_MARK}{{6}})({_MARK}+)")
 
 
 def visible(text: str) -> str:
     """`text` on one line, with every character that could act on a terminal as an escape."""
-    return _HOSTILE.sub(lambda found: _escaped(found[0]), text)
+    plain = _HOSTILE.sub(lambda found: _escaped(found[0]), text)
+    if plain.isascii():
+        return plain
+    return _PILED.sub(lambda found: f"{found[1]}({len(found[2])} marks more)", plain)
 
 
 def columns(text: str) -> int:
@@ -100,4 +110,6 @@ def _width(character: str) -> int:
 
 def _escaped(character: str) -> str:
     code = ord(character)
+    if code > 0xFFFF:
+        return f"\\U{code:08x}"
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
