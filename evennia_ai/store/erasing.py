@@ -32,15 +32,30 @@ class Erased:
     turns: int = 0
 
 
-def erase_private(partner_ref: str, *, by: str) -> Erased:
-    """Erase all private conversations of one player with any NPC, all or none.
+def erase_private(partner_ref: str, *, by: str, npc_ref: str | None = None) -> Erased:
+    """Erase all private conversations of one player with one NPC or with any, all or none.
 
     What the player said aloud in a room belongs to the room and stays. HistoryConflictError:
     another process wrote to one of them at the same moment; nothing was erased.
     """
-    rows = models.Conversation.objects.filter(kind="private", partner_ref=partner_ref)
-    found = [ref_of(row) for row in rows.order_by("pk")]
+    found = _private(partner_ref, npc_ref)
     return _erased(found, by=by, doing=f"erasing the private conversations of {partner_ref}")
+
+
+def erasable_private(partner_ref: str, *, npc_ref: str | None = None) -> Erased:
+    """What `erase_private` would erase now, as it would count it."""
+    done = Erased()
+    for conversation in _private(partner_ref, npc_ref):
+        if records := _wordy(conversation).count():
+            turns = models.Turn.objects.filter(conversation_id=conversation.id).count()
+            done = _with(done, records=records, turns=turns)
+    return done
+
+
+def private_partners() -> tuple[str, ...]:
+    """The references of all who ever had a private conversation, also of those who are gone."""
+    rows = models.Conversation.objects.filter(kind="private").order_by("partner_ref")
+    return tuple(rows.values_list("partner_ref", flat=True).distinct())
 
 
 def erase_conversation(conversation: ConversationRef, *, by: str) -> Erased:
@@ -68,12 +83,24 @@ def _erased(found: Sequence[ConversationRef], *, by: str, doing: str) -> Erased:
             windows.written(conversation.id)
             refuse_what_came_between(conversation, end)
             texts.forget(conversation)
-            done = Erased(
-                conversations=done.conversations + 1,
-                records=done.records + records,
-                turns=done.turns + turns,
-            )
+            done = _with(done, records=records, turns=turns)
     return done
+
+
+def _private(partner_ref: str, npc_ref: str | None) -> list[ConversationRef]:
+    rows = models.Conversation.objects.filter(kind="private", partner_ref=partner_ref)
+    if npc_ref is not None:
+        rows = rows.filter(npc_ref=npc_ref)
+    return [ref_of(row) for row in rows.order_by("pk")]
+
+
+def _with(done: Erased, *, records: int, turns: int) -> Erased:
+    """`done` with one more conversation of so many records and turns."""
+    return Erased(
+        conversations=done.conversations + 1,
+        records=done.records + records,
+        turns=done.turns + turns,
+    )
 
 
 def _wordy(conversation: ConversationRef) -> models.AppendOnlyQuerySet:

@@ -14,7 +14,13 @@ from evennia_ai.lorebook.timers import NO_STATE, LoreState, Spell
 from evennia_ai.store import conversations, lore_state, turns
 from evennia_ai.store.chains import verify
 from evennia_ai.store.conversations import append, conversation
-from evennia_ai.store.erasing import Erased, erase_conversation, erase_private
+from evennia_ai.store.erasing import (
+    Erased,
+    erasable_private,
+    erase_conversation,
+    erase_private,
+    private_partners,
+)
 from evennia_ai.store.errors import HistoryConflictError, StoreError, TurnClosedError
 from evennia_ai.store.snapshots import forget_everything
 from evennia_ai.store.state import one_transaction
@@ -126,6 +132,29 @@ class TestErasing:
         assert "mill" not in everything()
 
 
+class TestCountingBefore:
+    @pytest.mark.parametrize("npc_ref", [None, "12"])
+    def test_what_would_be_erased_is_what_is_erased(self, whispers, quay, npc_ref):
+        for where in (whispers, conversation("13", kind="private", partner_ref="7"), quay):
+            a_turn(where, SECRET)
+        found = erasable_private("7", npc_ref=npc_ref)
+
+        assert found.records > 1
+        assert found == erase_private("7", by="Mira", npc_ref=npc_ref)
+
+    def test_what_was_erased_is_not_counted_again(self, whispers):
+        a_turn(whispers, SECRET)
+        erase_private("7", by="Mira")
+
+        assert erasable_private("7") == Erased()
+
+    def test_everybody_who_whispered_is_known_once(self, whispers, quay):
+        conversation("13", kind="private", partner_ref="7")
+        conversation("13", kind="private", partner_ref="8")
+
+        assert private_partners() == ("7", "8")
+
+
 class TestWhatStays:
     def test_what_was_said_aloud_and_to_others_stays(self, whispers, quay):
         other = conversation("12", kind="private", partner_ref="8")
@@ -143,6 +172,14 @@ class TestWhatStays:
         erase_private("7", by="Mira")
 
         assert "mill" not in everything()
+
+    def test_whispers_with_one_npc_can_be_erased_alone(self, whispers):
+        other = conversation("13", kind="private", partner_ref="7")
+        a_turn(whispers, SECRET)
+        a_turn(other, "Psst.")
+        erase_private("7", by="Mira", npc_ref="12")
+
+        assert (said(whispers), said(other)) == ([], ["Psst.", "Evening."])
 
     def test_a_room_can_be_erased_too(self, quay):
         a_turn(quay, SECRET)
