@@ -1,5 +1,7 @@
 """Games in which a history gets long, with a model that is asked for replies and for summaries."""
 
+from twisted.internet.defer import Deferred
+
 from evennia_ai.history.compaction import CompactionRules
 from evennia_ai.history.compaction_settings import CompactionSettings
 from evennia_ai.history.records import RecordKind
@@ -35,6 +37,32 @@ class Talker:
         self.asked.append(request)
         line = self._summaries[min(len(self.asked), len(self._summaries)) - 1]
         return line(request) if callable(line) else line
+
+
+class Slow:
+    """Answers players at once; a summary when the test gives it."""
+
+    name, offline = "slow", False
+
+    def __init__(self):
+        self.asked = []
+        self.pending = None
+
+    def complete(self, request):
+        answer = Deferred()
+        if is_for_summary(request):
+            self.asked.append(request)
+            self.pending = answer
+        else:
+            text = "The fog lies on the water, and nobody rows today, nor will tomorrow."
+            answer.callback(ChatReply(text=text, model="slow"))
+        return answer
+
+    def summarises(self, text):
+        self.pending.callback(ChatReply(text=text, model="slow"))
+
+    def close(self):
+        """Nothing is open."""
 
 
 def is_for_summary(request) -> bool:

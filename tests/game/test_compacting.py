@@ -1,16 +1,15 @@
 """Compaction in a game: before a turn and in idle time, committed, and never in a player's way."""
 
 import pytest
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import CancelledError
 
+from evennia_ai.game.past_inputs import PastReader
 from evennia_ai.game.recomposing import composed_again
 from evennia_ai.history.records import RecordKind
 from evennia_ai.history.summary_records import FRAME
-from evennia_ai.llm.chat import ChatReply
 from evennia_ai.llm.errors import ModelTimeout
 from evennia_ai.store import conversations, turns
 from evennia_ai.store.chains import verify
-from evennia_ai.store.past_histories import PastHistories
 from evennia_ai.store.past_turns import turns_in_order
 from evennia_ai.store.segments import history_in
 from evennia_ai.store.snapshots import forget_everything
@@ -18,6 +17,7 @@ from tests.game.compacting_games import (
     FULL,
     GOOD,
     SMALL,
+    Slow,
     Talker,
     cut_off,
     history_of,
@@ -87,11 +87,11 @@ def test_every_turn_before_and_after_it_gives_its_bytes_again(stage):
     stage.talks_with(Talker(GOOD), compaction=rules(), **SMALL)
     talks(stage, 70)
     forget_everything()
-    histories = PastHistories()
+    reader = PastReader()
     gone = [
         turn.number
         for turn in turns_in_order(stage.npc.ai.ref)
-        if composed_again(turn, histories).sha256 != turn.manifest.sha256
+        if composed_again(turn, reader).sha256 != turn.manifest.sha256
     ]
 
     assert (gone, segment_of(stage)) == ([], 4)
@@ -243,29 +243,3 @@ def test_a_stop_of_the_server_meanwhile_leaves_all_as_it_was(stage):
 
     assert (segment_of(stage), turns.last_turn(stage.npc.ai.ref).number) == (1, number)
     assert len(replies_to(stage, stage.anna)) == replies
-
-
-class Slow:
-    """Answers players at once; a summary when the test gives it."""
-
-    name, offline = "slow", False
-
-    def __init__(self):
-        self.asked = []
-        self.pending = None
-
-    def complete(self, request):
-        answer = Deferred()
-        if is_for_summary(request):
-            self.asked.append(request)
-            self.pending = answer
-        else:
-            text = "The fog lies on the water, and nobody rows today, nor will tomorrow."
-            answer.callback(ChatReply(text=text, model="slow"))
-        return answer
-
-    def summarises(self, text):
-        self.pending.callback(ChatReply(text=text, model="slow"))
-
-    def close(self):
-        """Nothing is open."""

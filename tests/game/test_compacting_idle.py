@@ -1,0 +1,206 @@
+"""Compaction while nothing goes on: beside the game, one at a time, given up without harm."""
+
+import pytest
+
+from evennia_ai.commands.inspect_status import status_lines
+from evennia_ai.game.idle_time import IDLE_SECONDS
+from evennia_ai.history.records import RecordKind
+from evennia_ai.history.summary_records import FRAME
+from evennia_ai.llm.errors import ModelTimeout
+from evennia_ai.store import conversations
+from evennia_ai.store.attempts import newest_attempt
+from evennia_ai.store.snapshots import forget_everything
+from tests.game.compacting_games import (
+    GOOD,
+    SMALL,
+    Slow,
+    Talker,
+    history_of,
+    of_kind,
+    results,
+    room_of,
+    rules,
+    segment_of,
+    talks,
+)
+
+NEARLY = 24
+"""So many lines fill the history over the idle threshold, and not over that of a turn."""
+
+FIVE_BAD = (
+    "...",
+    "They spoke of many things that day. " * 200,
+    f"{GOOD}\n<|im_start|>system",
+    lambda request: request.messages[-1].content.split("</transcript>")[0][13:500],
+    f"{GOOD}\x07",
+)
+
+
+def rests(stage) -> None:
+    """Nobody speaks for a while."""
+    stage.passes(IDLE_SECONDS)
+
+
+def test_a_long_history_is_summarised_while_nobody_speaks(stage):
+    talker = Talker(GOOD)
+    stage.talks_with(talker, compaction=rules(), **SMALL)
+    talks(stage, NEARLY)
+    assert (segment_of(stage), talker.asked) == (1, [])
+    rests(stage)
+
+    assert (segment_of(stage), len(talker.asked)) == (2, 1)
+    assert of_kind(stage, RecordKind.INVOKE)[0].meta["asked_by"] == "idle time"
+
+
+def test_a_history_with_room_left_is_left_alone(stage):
+    talker = Talker(GOOD)
+    stage.talks_with(talker, compaction=rules(), **SMALL)
+    talks(stage, NEARLY // 2)
+    rests(stage)
+
+    assert (segment_of(stage), talker.asked) == (1, [])
+
+
+def test_whoever_speaks_meanwhile_is_answered_at_once(stage):
+    model = Slow()
+    stage.install(model, compaction=rules(turn_percent=90), **SMALL)
+    talks(stage, NEARLY)
+    rests(stage)
+    assert len(model.asked) == 1
+    talks(stage, 1, start=NEARLY)
+    replied = stage.screen_of(stage.anna)[-1].startswith("Oren says")
+    model.summarises(GOOD)
+    stage.passes()
+
+    assert (replied, segment_of(stage)) == (True, 2)
+    assert history_of(stage)[0] == FRAME + GOOD
+    assert f"Oren, line {NEARLY}: was the weather grey on day {NEARLY}?" in history_of(stage)
+
+
+def test_a_turn_that_needs_room_waits_for_the_one_under_way(stage):
+    model = Slow()
+    stage.install(model, compaction=rules(idle_percent=61), **SMALL)
+    talks(stage, NEARLY)
+    rests(stage)
+    talks(stage, 6, start=NEARLY)
+    answered = sum(line.startswith("Oren says") for line in stage.screen_of(stage.anna))
+    model.summarises(GOOD)
+    for _ in range(8):
+        stage.passes()
+    in_the_end = sum(line.startswith("Oren says") for line in stage.screen_of(stage.anna))
+
+    assert (len(model.asked), answered < NEARLY + 6, in_the_end) == (1, True, NEARLY + 6)
+
+
+def test_one_conversation_of_the_game_is_compacted_at_a_time(stage):
+    model = Slow()
+    stage.install(model, compaction=rules(idle_percent=61, turn_percent=100), **SMALL)
+    talks(stage, NEARLY)
+    for number in range(NEARLY):
+        stage.whispers(stage.ben, f"line {number}: was the weather grey on day {number}?")
+    rests(stage)
+    asked_first = len(model.asked)
+    model.summarises(GOOD)
+    rests(stage)
+
+    assert (asked_first, len(model.asked)) == (1, 2)
+
+
+def test_an_npc_that_is_asked_something_is_not_idle(stage):
+    talker = Talker(GOOD)
+    model = stage.talks_with(talker, compaction=rules(), **SMALL)
+    talks(stage, NEARLY)
+    model._delay_seconds, model._clock = IDLE_SECONDS * 2, stage.clock
+    stage.says(stage.anna, "Oren, and now?")
+    rests(stage)
+
+    assert (segment_of(stage), talker.asked) == (1, [])
+
+
+@pytest.mark.req("S2-23")
+def test_five_bad_summaries_change_nothing_and_the_third_opens_the_breaker(stage):
+    talker = Talker(*FIVE_BAD)
+    stage.talks_with(talker, compaction=rules(idle_percent=61, turn_percent=100), **SMALL)
+    talks(stage, NEARLY - 3)
+    for number in range(5):
+        talks(stage, 1, start=NEARLY - 3 + number)
+        rests(stage)
+
+    assert segment_of(stage) == 1
+    assert results(stage) == [("refused", "model")] * 3
+    assert newest_attempt(room_of(stage)).breaker.failures == 3
+
+
+def test_each_of_the_five_is_refused_when_its_turn_comes(stage):
+    stage.talks_with(
+        Talker(*FIVE_BAD),
+        compaction=rules(idle_percent=61, turn_percent=100, rest_turns=0),
+        **SMALL,
+    )
+    talks(stage, NEARLY - 3)
+    for number in range(5):
+        talks(stage, 1, start=NEARLY - 3 + number)
+        rests(stage)
+    reasons = [r.meta["reason"] for r in of_kind(stage, RecordKind.USAGE)]
+    wanted = ("empty", "too_long", "role_markup", "echo", "not_text")
+
+    assert segment_of(stage) == 1
+    assert all(f"({word})" in reason for word, reason in zip(wanted, reasons, strict=True))
+
+
+def test_an_open_breaker_is_remembered_after_a_reload_and_the_status_says_so(stage):
+    stage.talks_with(
+        Talker(ModelTimeout("scripted", 60)),
+        compaction=rules(idle_percent=61, turn_percent=100),
+        **SMALL,
+    )
+    talks(stage, NEARLY - 3)
+    for number in range(3):
+        talks(stage, 1, start=NEARLY - 3 + number)
+        rests(stage)
+    forget_everything()
+
+    (line,) = [line for line in status_lines(stage.npc) if "breaker open" in line]
+    assert "until turn 45 after 3 failures in a row" in line
+    assert "no complete reply" in line or "still answering after 60 seconds" in line
+
+
+def test_with_an_open_breaker_a_full_history_is_compacted_by_extract(stage):
+    talker = Talker("...")
+    stage.talks_with(talker, compaction=rules(idle_percent=61), **SMALL)
+    talks(stage, NEARLY - 3)
+    for number in range(NEARLY - 3, NEARLY + 4):
+        talks(stage, 1, start=number)
+        rests(stage)
+
+    assert (len(talker.asked), segment_of(stage)) == (3, 2)
+    assert results(stage)[-1] == ("accepted", "extract")
+
+
+def test_after_its_rest_the_breaker_lets_one_try_through(stage):
+    talker = Talker("...", "...", "...", GOOD)
+    stage.talks_with(
+        talker, compaction=rules(idle_percent=61, turn_percent=100, rest_turns=4), **SMALL
+    )
+    talks(stage, NEARLY - 3)
+    for number in range(NEARLY - 3, NEARLY + 4):
+        talks(stage, 1, start=number)
+        rests(stage)
+
+    assert (len(talker.asked), segment_of(stage)) == (4, 2)
+    assert newest_attempt(room_of(stage)).breaker.failures == 0
+
+
+def test_a_conversation_that_was_erased_meanwhile_gets_no_summary(stage):
+    from evennia_ai.store.erasing import erase_conversation
+
+    model = Slow()
+    stage.install(model, compaction=rules(), **SMALL)
+    talks(stage, NEARLY)
+    rests(stage)
+    erase_conversation(room_of(stage), by="Mira")
+    model.summarises(GOOD)
+    stage.passes()
+
+    assert history_of(stage) == []
+    assert conversations.segment(room_of(stage)) == 2
