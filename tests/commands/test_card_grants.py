@@ -4,6 +4,7 @@ import pytest
 
 from evennia_ai.store import card_revisions as log
 from evennia_ai.store import cards as store
+from evennia_ai.store.card_files import json_file
 from tests.commands.card_files import as_json, hostile, oren
 from tests.commands.stage import on_screen, one_line
 
@@ -102,3 +103,16 @@ def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, card):
     for typed, words in BAD_INPUT.items():
         assert words in one_line(stage.builds(typed)), typed
         assert log.newest_number("oren") == 2, typed
+
+
+def test_a_grant_is_for_the_file_that_was_read(stage, card):
+    stage.builds("card oren")
+    other = store.import_card("oren", json_file(as_json(hostile()).decode()), by="Ben")
+    store.approve("oren", other, grants=frozenset(), by="Ben")
+
+    told = one_line(stage.builds("card/grant oren = fields"))
+    assert "Another file is in force as card oren than the one you were shown last" in told
+    assert grants() == set()
+
+    stage.builds("card oren", "card/grant oren = fields")
+    assert grants() == {"fields"}

@@ -14,6 +14,7 @@ from evennia_ai.commands.setup.card_import import CardImports
 from evennia_ai.commands.setup.card_named import card_named, plain_name
 from evennia_ai.commands.setup.card_reading import reader
 from evennia_ai.commands.setup.card_revisions import CardRevisions
+from evennia_ai.commands.setup.card_seen import saw_card
 from evennia_ai.commands.setup.card_work import Steps, waits
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError
 from evennia_ai.conf import conf
@@ -127,3 +128,4 @@ class CmdCard(CardImports, CardGrants, CardAssign, CardExport, CardRevisions):
             lambda progress: cards.stored(file, card.grants, progress),
         )
         self.show("\n".join(report_lines(read.report)))
+        saw_card(self.caller, card)

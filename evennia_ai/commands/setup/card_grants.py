@@ -8,6 +8,7 @@ from evennia_ai.cards.report import ImportReport
 from evennia_ai.commands.setup import card_shown as shown
 from evennia_ai.commands.setup.card_named import card_named, plain_name
 from evennia_ai.commands.setup.card_reading import reader
+from evennia_ai.commands.setup.card_seen import refuse_unseen
 from evennia_ai.commands.setup.card_work import CardWork, Steps, waits
 from evennia_ai.commands.strict import CommandError, StrictCommand
 from evennia_ai.conf import conf
@@ -36,6 +37,7 @@ class CardGrants(CardWork):
         if not new:
             self.say(f"Card {card.name} has that already; nothing was changed.")
             return
+        refuse_unseen(self.caller, card)
         after = store.grant(card.name, wanted, by=self.typed_by)
         self.read_ahead(after)
         self.show("\n".join(_changed(after, "may now", new)))

@@ -14,6 +14,7 @@ from evennia_ai.commands.setup import card_named as named
 from evennia_ai.commands.setup import card_shown as shown
 from evennia_ai.commands.setup.card_grants import typed_grants
 from evennia_ai.commands.setup.card_reading import ReadCard, differences, reader
+from evennia_ai.commands.setup.card_seen import reports_seen, saw_report
 from evennia_ai.commands.setup.card_work import CardWork, Steps, waits
 from evennia_ai.commands.setup.folder import offered, path_in, size_of
 from evennia_ai.commands.strict import CommandError
@@ -85,7 +86,7 @@ class CardImports(CardWork):
         text = self.wanted(_APPROVE)
         if self.rhs is not None and not self.rhs:
             raise CommandError(f"Usage: {_APPROVE}")
-        change = named.import_named(text, read=self.caller.ndb.card_reports or {})
+        change = named.import_named(text, read=reports_seen(self.caller))
         grants = NO_GRANTS if self.rhs is None else typed_grants(self, self.rhs)
         old = store.card_or_none(change.name)
         others = [one for one in log.waiting(change.name) if one.number != change.number]
@@ -113,8 +114,7 @@ class CardImports(CardWork):
         """Show the report, and remember till a reload that this builder was shown it."""
         end = shown.to_approve(change) if waits_still else ()
         self.show("\n".join([*shown.report_head(change), *lines, *end]))
-        known = self.caller.ndb.card_reports or {}
-        self.caller.ndb.card_reports = {**known, change.name: change.number}
+        saw_report(self.caller, change)
 
     def _report_in_force(self, card: StoredCard, read: ReadCard) -> Steps:
         """Tell that the file is the card in force, and what it holds."""
