@@ -10,10 +10,11 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Annotated, Any, Final, Literal, get_args
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from evennia_ai.lorebook.book_extension import BookMode, mode_in
 from evennia_ai.lorebook.decorators import NO_ICONS, Absent
 from evennia_ai.lorebook.entries import NO_GATES, LoreEntry
 from evennia_ai.lorebook.entry_formats import read_entry
@@ -41,11 +42,6 @@ ATTACH_RANK: Final[Mapping[str, int]] = MappingProxyType(
         "global": 6,
     }
 )
-
-# floating: each prompt has the entries that are active in it. frozen: an entry that wakes is said
-# once, where it woke, and stays in the history.
-BookMode = Literal["floating", "frozen"]
-BOOK_MODES: Final[tuple[BookMode, ...]] = get_args(BookMode)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -93,12 +89,12 @@ def read_book(
     *,
     label: str = "",
     attach: str = "global",
-    mode: BookMode = "floating",
+    mode: BookMode | None = None,
     grants: Grants = ALL_GRANTS,
     revision: int = 0,
     absent: Absent = NO_ICONS,
 ) -> Lorebook:
-    """The book that a file's JSON value holds; `label` wins over the book's own name.
+    """The book that a file's JSON value holds; `label` wins over its own name, `mode` over its own.
 
     `absent` are decorators that count for nothing where the book is used, with the reason.
 
@@ -112,6 +108,7 @@ def read_book(
     read = _read(data, where)
     raw = read.book
     book = _checked(raw, where)
+    own_mode = mode_in(raw, where=where)
     label = label or one_line(book.name or "") or "book"
     entries, notices = _entries(read, label, where, absent)
     return Lorebook(
@@ -121,7 +118,7 @@ def read_book(
         token_budget=book.token_budget,
         recursive=book.recursive_scanning,
         attach=attach,
-        mode=mode,
+        mode=own_mode if mode is None else mode,
         revision=revision,
         grants=grants,
         notices=few([*_book_notices(book), *read.notices, *notices]),

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic.alias_generators import to_camel
 
+from evennia_ai.lorebook.book_extension import BookMode, saying_mode
 from evennia_ai.lorebook.books import in_order, read_book, told_apart, unwrapped
 from evennia_ai.lorebook.decorator_lines import with_value, without
 from evennia_ai.lorebook.decorators import read_decorators
@@ -115,6 +116,14 @@ def remove_entry(book: Mapping[str, Any], uid: str) -> dict[str, Any]:
     else:
         left = [*listed[: int(name)], *listed[int(name) + 1 :]]
     return _checked(_with_entries(book, _with_ids(left, ids)))
+
+
+def with_mode(book: Mapping[str, Any], mode: BookMode) -> dict[str, Any]:
+    """The book with another mode."""
+    book = _editable(book)
+    if "entries" in book:
+        return _checked(saying_mode(book, mode))
+    return _checked({**book, "data": saying_mode(book["data"], mode)})
 
 
 def fields_of(entry: LoreEntry) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from evennia_ai.cards.card import Card
 from evennia_ai.cards.components import containment_notices
 from evennia_ai.cards.loading import load_card
 from evennia_ai.cards.reading import read_card
-from evennia_ai.lorebook.books import ATTACH_RANK, BOOK_MODES, BookMode, Lorebook, read_book
+from evennia_ai.lorebook.book_extension import BOOK_MODES, BookMode
+from evennia_ai.lorebook.books import ATTACH_RANK, Lorebook, read_book
 from evennia_ai.lorebook.decorators import NO_ICONS, Absent
 from evennia_ai.lorebook.foreign import parse_json
 from evennia_ai.lorebook.rules import Preset
@@ -66,7 +67,7 @@ class Files:
     def _listed(self, path: str, row: object) -> "_Found":
         table = Table({"book": row} if isinstance(row, str) else row, path=path, known=BOOK_KEYS)
         attach = table.choice("attach", tuple(ATTACH_RANK), "global")
-        mode = table.choice("mode", BOOK_MODES, "floating")
+        mode = table.choice("mode", BOOK_MODES, "floating") if table.has("mode") else None
         given = table.data.get("book")
         stem = ""
         if isinstance(given, str):
@@ -120,7 +121,7 @@ class _Found:
 
     label: str
     attach: str
-    mode: BookMode
+    mode: BookMode | None
     data: Mapping[str, Any]
     revision: int
 
@@ -131,7 +132,7 @@ class _Found:
 
 
 def _found(
-    label: str, data: Mapping[str, Any], *, attach: str, mode: BookMode = "floating"
+    label: str, data: Mapping[str, Any], *, attach: str, mode: BookMode | None = None
 ) -> _Found:
     revision = content_revision(data)
     return _Found(label=label, attach=attach, mode=mode, data=data, revision=revision)

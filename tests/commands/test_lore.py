@@ -103,6 +103,11 @@ BAD_INPUT = {
     "lore/lock harbour = edit:all();edit:none()": "each access type once",
     "lore/lock harbour = edit:objtag(a)": "cannot be asked of a lorebook",
     "lore/lock harbour/nobody = edit:all()": "has no entry",
+    "lore/mode harbour": "Usage",
+    "lore/mode harbour =": "Usage",
+    "lore/mode harbour = ice": "no mode of a lorebook; there are floating and frozen",
+    "lore/mode nobody = frozen": "no lorebook",
+    "lore/mode harbour/the ferry = frozen": "no lorebook 'harbour/the ferry'",
     "lore/export nobody": "no lorebook",
     "lore/export harbour = pdf": "no format; there are v3 and world",
 }
@@ -190,6 +195,40 @@ def test_create_makes_an_entry_with_its_keys_and_content(stage, harbour):
     assert made.keys == ("toll", "/co:in,s/i")
     assert made.template.source == "Two = coppers: a head."
     assert "Made harbour#1 (the toll); keys: toll, /co:in,s/i" in told
+
+
+def test_a_book_is_frozen_as_a_change_of_its_own_and_says_so(stage, harbour):
+    was = store.get_book(harbour).revision
+    told = stage.builds("lore/mode harbour = Frozen")
+    assert f"is frozen from now on. Revision {was + 1}." in told
+    assert book().mode == "frozen"
+    assert "mode          frozen" in stage.builds("lore harbour")
+
+
+def test_a_book_that_is_frozen_already_gets_no_revision(stage, harbour):
+    stage.builds("lore/mode harbour = frozen")
+    before = everything()
+    assert "is frozen already" in one_line(stage.builds("lore/mode harbour = frozen"))
+    assert everything() == before
+
+
+def test_a_book_that_floats_again_is_what_it_was_before(stage, harbour):
+    before = json.loads(store.get_book(harbour).source)
+    stage.builds("lore/mode harbour = frozen", "lore/mode harbour = floating")
+    assert json.loads(store.get_book(harbour).source) == before
+    assert "mode " not in stage.builds("lore harbour")
+
+
+def test_the_mode_of_a_book_is_reverted_with_it(stage, harbour):
+    was = store.get_book(harbour).revision
+    stage.builds("lore/mode harbour = frozen", f"lore/revert harbour = {was}")
+    assert book().mode == "floating"
+
+
+def test_who_may_not_change_a_book_may_not_freeze_it(stage, harbour):
+    store.set_book_locks(harbour, "edit:perm(Admin)", by="Admin")
+    assert "You may not change lorebook" in one_line(stage.builds("lore/mode harbour = frozen"))
+    assert book().mode == "floating"
 
 
 def test_create_makes_the_book_with_its_first_entry(stage):

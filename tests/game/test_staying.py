@@ -1,5 +1,6 @@
 """The modes of facts, notes and lorebooks in the game: what stays in the history, and how long."""
 
+import json
 from itertools import pairwise
 
 import pytest
@@ -7,9 +8,12 @@ import pytest
 from evennia_ai.game.past_inputs import PastReader
 from evennia_ai.game.recomposing import composed_again
 from evennia_ai.history.replay import replay
+from evennia_ai.prompt.components import GAME
 from evennia_ai.store import conversations
+from evennia_ai.store.lorebooks import attach, save_book
 from evennia_ai.store.notes import set_note
 from evennia_ai.store.past_turns import turns_in_order
+from tests.game.scripted_games import an_entry
 
 LINES = (
     "Oren, when does the ferry sail?",
@@ -147,3 +151,63 @@ class TestNotes:
         assert [count(prompt, self.NOTE) for prompt in sent(model)] == [0, 1, 1, 2, 2]
         assert_each_begins_with_the_one_before(model)
         assert reasons(stage) == ["append"] * 4
+
+
+class TestLore:
+    """With facts that stay, so that a prompt breaks for the sake of its lore alone."""
+
+    SAILS = "The ferry sails at dusk."
+
+    def talks(self, stage, book, **conf):
+        save_book("harbour", json.dumps(book), by="builder")
+        attach("harbour", GAME, by="builder")
+        return stage.talks_with(lambda request: "Aye.", **{"dynamic_block": "on_change", **conf})
+
+    def book(self, text=SAILS, **more):
+        return {"entries": [an_entry("ferry", text)], **more}
+
+    def frozen(self, text=SAILS):
+        return self.book(text, extensions={"evennia_ai": {"mode": "frozen"}})
+
+    def test_of_a_frozen_book_what_wakes_is_said_once_and_stays(self, stage):
+        model = self.talks(stage, self.frozen())
+        play(stage)
+
+        assert [count(prompt, self.SAILS) for prompt in sent(model)] == [1] * 5
+        assert_each_begins_with_the_one_before(model)
+        assert_kept(stage)
+        assert reasons(stage) == ["append"] * 4
+
+    def test_it_stays_when_it_sleeps_again(self, stage):
+        model = self.talks(stage, self.frozen())
+        play(stage, LINES[0], *["Fine weather, Oren."] * 4)
+
+        assert [count(prompt, self.SAILS) for prompt in sent(model)] == [1] * 5
+
+    def test_an_edit_of_it_is_said_anew(self, stage):
+        model = self.talks(stage, self.frozen())
+        play(stage, LINES[0])
+        save_book("harbour", json.dumps(self.frozen("It sank.")), by="builder")
+        play(stage, LINES[3])
+
+        assert (count(sent(model)[1], self.SAILS), count(sent(model)[1], "It sank.")) == (1, 1)
+        assert reasons(stage) == ["append"]
+        assert_kept(stage)
+
+    def test_a_book_that_is_frozen_later_is_from_then_on(self, stage):
+        model = self.talks(stage, self.book(), dynamic_block="latest")
+        play(stage, LINES[0])
+        save_book("harbour", json.dumps(self.frozen()), by="builder")
+        play(stage, LINES[3], LINES[3])
+
+        kept = [
+            any(record.meta.get("of", "").startswith("lore:") for record in records_sent(turn))
+            for turn in turns_of(stage)
+        ]
+        assert kept == [False, True, True]
+        assert count(sent(model)[2], self.SAILS) == 1
+        assert_kept(stage)
+
+
+def records_sent(turn):
+    return conversations.records(turn.manifest.record_ids)

@@ -58,6 +58,8 @@ class CmdLore(LoreEdits, LoreShelf):
       attach    - game, zone:<tag>, room, room:<room>, npc:<name>,
                   faction:<tag> or player:<name>: let it count there
       detach    - let it count there no longer
+      mode      - floating or frozen: what its keys wake is in each prompt anew
+                  while it is awake, or is said once and stays in the history
       lint      - what its author should look at again
       import    - <file> [= <name>]: read a book from a JSON file in the game's
                   card folder; without a file: list the files there
@@ -116,6 +118,7 @@ class CmdLore(LoreEdits, LoreShelf):
         "remove": "remove",
         "attach": "attach",
         "detach": "detach",
+        "mode": "mode",
         "test": "test",
         "why": "why",
         "lint": "lint",

@@ -5,8 +5,16 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from evennia_ai.commands.setup.lore_named import OpenBook, OpenEntry, opened
+from evennia_ai.lorebook.book_extension import BookMode
 from evennia_ai.lorebook.books import in_order, unwrapped
-from evennia_ai.lorebook.editing import add_entry, change_entry, fields_of, new_book, remove_entry
+from evennia_ai.lorebook.editing import (
+    add_entry,
+    change_entry,
+    fields_of,
+    new_book,
+    remove_entry,
+    with_mode,
+)
 from evennia_ai.lorebook.entries import LoreEntry
 from evennia_ai.store import lorebooks as store
 from evennia_ai.store.lorebooks import StoredBook
@@ -48,6 +56,13 @@ def removed(found: OpenEntry, *, by: str) -> StoredBook:
     """The book without the entry, whose lock stays for when a revert brings it back."""
     after = remove_entry(json.loads(found.of.stored.source), found.entry.uid)
     return _saved(found.of.stored, after, by=by)
+
+
+def in_mode(stored: StoredBook, mode: BookMode, *, by: str) -> StoredBook:
+    """The book in another mode; the same object where it is in that mode already."""
+    if opened(stored).book.mode == mode:
+        return stored
+    return _saved(stored, with_mode(json.loads(stored.source), mode), by=by)
 
 
 def content_of(found: OpenEntry) -> str:

@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from evennia_ai.commands.naming import place_named, whole_number
+from evennia_ai.commands.setup import lore_change, lore_shown
 from evennia_ai.commands.setup import lore_named as named
-from evennia_ai.commands.setup import lore_shown
 from evennia_ai.commands.setup.folder import file_in, new_file, offered
-from evennia_ai.commands.setup.lore_change import written
 from evennia_ai.commands.setup.lore_locks import ACCESS, allows
 from evennia_ai.commands.setup.lore_revisions import history_of
 from evennia_ai.commands.strict import CommandError, StrictCommand
 from evennia_ai.conf import conf
+from evennia_ai.lorebook.book_extension import BOOK_MODES
 from evennia_ai.lorebook.books import Lorebook, read_book
 from evennia_ai.lorebook.foreign import parse_json
 from evennia_ai.lorebook.formats import as_v3, as_world
@@ -48,6 +48,22 @@ class LoreShelf(StrictCommand):
             self.say(f"Lorebook {book} does not count in {where}; {self._counts_in(book)}.")
             return
         self.say(f"Lorebook {book} counts in {where} no longer; {self._counts_in(book)}.")
+
+    def mode(self) -> None:
+        """Let what wakes in a book stay in the history, or be in each prompt anew."""
+        text, value = self.both(f"lore/mode <book> = <{' | '.join(BOOK_MODES)}>")
+        found = [mode for mode in BOOK_MODES if mode == value.lower()]
+        if not found:
+            raise CommandError(
+                f"'{value}' is no mode of a lorebook; there are {' and '.join(BOOK_MODES)}."
+                " Nothing was changed."
+            )
+        book, [mode] = named.book_to_change(self.caller, text), found
+        after = lore_change.in_mode(book, mode, by=self.typed_by)
+        if after is book:
+            self.say(f"Lorebook {book.name} is {mode} already; nothing was changed.")
+            return
+        self.say(f"Lorebook {book.name} is {mode} from now on. Revision {after.revision}.")
 
     def import_file(self) -> None:
         """Store the lorebook of a file; it is read whole before anything is written."""
@@ -96,7 +112,7 @@ class LoreShelf(StrictCommand):
                     f"'{self.rhs}' is no format; there are {' and '.join(_FORMATS)}."
                     " Nothing was written."
                 )
-            text = written(_FORMATS[form](json.loads(book.source), book.name)) + "\n"
+            text = lore_change.written(_FORMATS[form](json.loads(book.source), book.name)) + "\n"
         path = new_file(conf().card_folder, book.name, text.encode())
         self.say(f"Wrote lorebook {book.name} ({form}) to {path.name} in {path.parent}.")
 

@@ -117,6 +117,8 @@ def _head(book: OpenBook, seen: int) -> Iterator[str]:
     for title, value in (("scan depth", held.scan_depth), ("budget", held.token_budget)):
         if value is not None:
             yield from _titled(title, str(value))
+    if held.mode != "floating":
+        yield from _titled("mode", held.mode)
     if stored.locks:
         yield from _titled("lock", stored.locks)
     for notice in held.notices[:_MOST_NOTICES]:
