@@ -1,10 +1,13 @@
 """The command `ai`: what an NPC's mind is doing and why its prompt was what it was."""
 
-from typing import Any
+from collections.abc import Generator
+from typing import Any, Final
 
 from evennia_ai.commands.inspect_cache import cache_lines
 from evennia_ai.commands.inspect_compact import compacting
+from evennia_ai.commands.inspect_forget import Request, forgetting, request_of
 from evennia_ai.commands.inspect_history import history_lines
+from evennia_ai.commands.inspect_records import exported, files, imported, verify_lines
 from evennia_ai.commands.inspect_replay import replay_lines
 from evennia_ai.commands.inspect_status import status_lines
 from evennia_ai.commands.inspect_turn import item_lines, turn_lines
@@ -12,9 +15,11 @@ from evennia_ai.commands.naming import npc_named
 from evennia_ai.commands.numbered import counted_number, npc_and_number, turn_of
 from evennia_ai.commands.setup.lore_hidden import seen_by
 from evennia_ai.commands.setup.lore_trial import why_lines
-from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand
+from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, Run, StrictCommand
 from evennia_ai.game.npc import AIMixin
 from evennia_ai.prompt.report import trace_lines
+
+ADMIN_LOCK: Final = "perm(Admin)"
 
 
 class CmdAI(StrictCommand):
@@ -31,6 +36,10 @@ class CmdAI(StrictCommand):
       ai/replay <npc> = <turn>
       ai/cache <npc>
       ai/compact <npc>
+      ai/verify <npc>
+      ai/export <npc>[/<conversation>]
+      ai/import <npc> [= <file>]
+      ai/forget [<npc>] = <player>
       ai/on <npc>
       ai/off <npc>
 
@@ -49,6 +58,13 @@ class CmdAI(StrictCommand):
                 one before, and what ended it
       compact - summarise the older part of what the NPC remembers of its room,
                 or say why there is nothing to gain; all of it stays recorded
+      verify  - whether the records are what was written, by their hashes
+      export  - write a conversation into a new file in the card folder, with all
+                that was said in it, whispers too
+      import  - take over a conversation from such a file (Admins); without a
+                file, list those there are
+      forget  - erase what a player whispered, with this NPC or with every NPC,
+                and what was answered (Admins); what was said aloud stays
       on      - let the NPC answer
       off     - let it be silent; it still remembers what it hears
 
@@ -63,6 +79,8 @@ class CmdAI(StrictCommand):
       ai/history oren
       ai/history oren/2
       ai/replay oren = 12
+      ai/verify oren
+      ai/forget = anna
       ai/off oren
 
     To see what would be sent now, use component/preview <npc>.
@@ -80,6 +98,10 @@ class CmdAI(StrictCommand):
         "replay": "replay",
         "cache": "cache",
         "compact": "compact",
+        "verify": "verify",
+        "export": "export",
+        "import": "import_file",
+        "forget": "forget",
         "on": "on",
         "off": "off",
     }
@@ -148,6 +170,33 @@ class CmdAI(StrictCommand):
             self.say(f"What {npc.key} remembers of its room is being summarised; please wait.")
         done.addCallback(self.say)
 
+    def verify(self) -> None:
+        """Whether the records are what was written."""
+        self.show("\n".join(verify_lines(self._npc("ai/verify <npc>"))))
+
+    def export(self) -> None:
+        """Write a conversation into a file."""
+        usage = "ai/export <npc>[/<conversation>]"
+        self._refuse_right_side(usage)
+        npc, number = npc_and_number(self.caller, self.wanted(usage), what="conversation")
+        self.say(exported(npc, number))
+
+    def import_file(self) -> None:
+        """Take over a conversation from a file, or list the files."""
+        self._refuse_all_but_admins("import")
+        npc = npc_named(self.caller, self.wanted("ai/import <npc> [= <file>]"))
+        if self.rhs:
+            self.say(imported(npc, self.rhs))
+        else:
+            self.show("\n".join(files()))
+
+    def forget(self) -> Run:
+        """Erase what a player whispered, after a question."""
+        self._refuse_all_but_admins("forget")
+        if not self.rhs:
+            raise CommandError("Usage: ai/forget [<npc>] = <player>. Nothing was erased.")
+        return self._forgotten(request_of(self.caller, self.lhs, self.rhs))
+
     def on(self) -> None:
         """Let the NPC answer."""
         npc = self._npc("ai/on <npc>")
@@ -167,6 +216,13 @@ class CmdAI(StrictCommand):
     def _refuse_right_side(self, usage: str) -> None:
         if self.rhs is not None:
             raise CommandError(f"Usage: {usage}, without '='. Nothing was changed.")
+
+    def _refuse_all_but_admins(self, switch: str) -> None:
+        if not self.caller.locks.check_lockstring(self.caller, ADMIN_LOCK):
+            raise CommandError(f"ai/{switch} is for Admins. Nothing was changed.")
+
+    def _forgotten(self, request: Request) -> Generator[Any, Any, None]:
+        self.say((yield from forgetting(request, self.typed_by)))
 
     def _who_is_here(self) -> None:
         here = self.caller.location.contents if self.caller.location else []

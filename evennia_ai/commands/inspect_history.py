@@ -59,12 +59,12 @@ def _more(npc: Any, page: RecordPage) -> Iterator[str]:
 def in_words(conversation: ConversationRef) -> str:
     """Which conversation it is; what was whispered is marked so."""
     if conversation.kind == "private":
-        who = _name(conversation.partner_ref)
+        who = name_of(conversation.partner_ref)
         return f"conversation {conversation.id}: WHISPERED, with {who} alone"
-    return f"conversation {conversation.id}: in the room {_name(conversation.place_ref)}"
+    return f"conversation {conversation.id}: in the room {name_of(conversation.place_ref)}"
 
 
-def _name(ref: str) -> str:
+def name_of(ref: str) -> str:
     """What somebody or something is called now, its number where it is gone."""
     found = search_object(f"#{ref}") if ref.isdecimal() else ()
     return f"{plain_name(found[0].key)} (#{ref})" if found else f"#{ref}"

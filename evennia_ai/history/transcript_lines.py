@@ -136,7 +136,7 @@ class Reader:
     totals: Totals = field(default_factory=Totals)
     lengths: dict[int, int] = field(default_factory=dict)
 
-    def header(self, line: str) -> Header:
+    def header(self, line: str | bytes) -> Header:
         """The first line."""
         told = self._read(line)
         if told.get("transcript") != FORMAT:
@@ -149,7 +149,7 @@ class Reader:
             self._refuse("a room is told by place_ref alone, a private one by partner_ref alone")
         return Header(**texts, kind=kind, opened_at=self._moment(told, "opened_at"))
 
-    def line(self, line: str) -> Mapping[str, Any]:
+    def line(self, line: str | bytes) -> Mapping[str, Any]:
         """A line that is not the first, as JSON values; `record` or `turn` say what is in it."""
         return self._read(line)
 
@@ -212,7 +212,7 @@ class Reader:
         """The line that was read last cannot be taken."""
         self._refuse(problem)
 
-    def _read(self, line: str) -> Mapping[str, Any]:
+    def _read(self, line: str | bytes) -> Mapping[str, Any]:
         self.number += 1
         try:
             told = json.loads(line, parse_constant=_no_constant)

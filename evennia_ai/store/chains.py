@@ -41,6 +41,11 @@ def verify(conversation: ConversationRef) -> Broken | None:
     return None
 
 
+def length(conversation: ConversationRef) -> int:
+    """How many records the conversation has."""
+    return models.Record.objects.filter(conversation_id=conversation.id).count()
+
+
 def _problem(row: models.Record, before: str, expected: tuple[int, int]) -> str:
     """What is wrong with a row after one of the hash `before`, "" where nothing is."""
     segment, seq = expected

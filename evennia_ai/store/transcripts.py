@@ -63,9 +63,10 @@ def export_lines(conversation: ConversationRef) -> Iterator[str]:
     yield last_line(records=len(places), turns=count)
 
 
-def import_lines(lines: Iterable[str], *, npc_ref: str) -> ConversationRef:
+def import_lines(lines: Iterable[str | bytes], *, npc_ref: str) -> ConversationRef:
     """A new conversation of this NPC with what the lines tell; the same history, byte for byte.
 
+    Bytes are those of UTF-8.
     Its turns are numbered after those the NPC has. FormatError: a line is wrong or the chain of
     the records is broken. StoreError: the NPC has such a conversation already. In each case
     nothing was written.

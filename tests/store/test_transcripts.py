@@ -66,6 +66,21 @@ def test_a_transcript_of_what_was_imported_is_the_same_transcript(quay):
     assert records_in(export_lines(made)) == records_in(export_lines(quay))
 
 
+def test_the_lines_of_a_file_are_taken_as_bytes(quay):
+    lines = [f"{line}\n".encode() for line in export_lines(quay)]
+
+    assert projection(import_lines(lines, npc_ref="99")) == projection(quay)
+
+
+def test_a_line_that_is_no_utf_8_is_named_and_nothing_is_taken_over(quay):
+    lines = [line.encode() for line in export_lines(quay)]
+    lines[2] = lines[2].replace(b'"body":"', b'"body":"\xff', 1)
+
+    with pytest.raises(FormatError, match="line 3: this is no JSON"):
+        import_lines(lines, npc_ref="99")
+    assert conversations.conversations_of("99") == ()
+
+
 def test_the_chain_holds_in_the_new_place(quay):
     assert verify(import_lines(export_lines(quay), npc_ref="99")) is None
 

@@ -1,0 +1,221 @@
+"""`ai/verify`, `ai/export`, `ai/import` and `ai/forget`: an NPC's records as a whole."""
+
+import json
+
+import pytest
+from django.db import connection
+from evennia.utils.create import create_object
+
+from evennia_ai import models
+from evennia_ai.commands import inspect_records
+from evennia_ai.game.npc import AINPC
+from evennia_ai.history.records import RecordKind
+from evennia_ai.store import conversations
+from evennia_ai.store.chains import verify
+from evennia_ai.store.conversations import conversations_of, history
+from tests.commands.stage import one_line
+
+SECRET = "The tunnel is open."
+
+
+@pytest.fixture
+def talked(stage):
+    """Oren answered Pim in the room and in a whisper."""
+    with stage.model("Aye.", "I know.", "Psst.") as scripted:
+        stage.player.at_say("Oren, are you there?")
+        stage.waited()
+        stage.player.at_say(SECRET, receivers=[stage.npc], whisper=True)
+        stage.waited()
+        yield scripted
+
+
+@pytest.fixture
+def admin(stage):
+    """The builder is an admin now."""
+    stage.builder.permissions.add("Admin")
+
+
+@pytest.fixture
+def other(stage):
+    """A second NPC, who was never spoken to."""
+    return create_object(AINPC, key="Tilda", location=stage.room, home=stage.room)
+
+
+def room_and_whispers(npc):
+    room, whispers = conversations_of(npc.ai.ref)
+    assert (room.kind, whispers.kind) == ("room", "private")
+    return room, whispers
+
+
+def bodies(where) -> list[str]:
+    return [message.content for message in history(where)]
+
+
+class TestVerify:
+    def test_it_says_for_each_conversation_that_the_chain_holds(self, stage, talked):
+        told = " ".join(stage.builds("ai/verify oren").split())
+        for where in conversations_of(stage.npc.ai.ref):
+            count = len(conversations.records_of(where))
+            assert f"conversation {where.id}: " in told
+            assert f"{count} records, the chain holds" in told
+
+    def test_it_names_the_record_that_was_tampered_with(self, stage, talked):
+        (victim,) = models.Record.objects.filter(body="Aye.")
+        with connection.cursor() as cursor:
+            cursor.execute("DROP TRIGGER evennia_ai_record_no_update")
+            cursor.execute("UPDATE evennia_ai_record SET body = 'No.' WHERE id = %s", [victim.pk])
+        told = " ".join(stage.builds("ai/verify oren").split())
+
+        assert f"BROKEN at record {victim.pk} (number 1." in told
+        assert told.count("the chain holds") == 1
+
+    def test_it_says_when_nothing_is_recorded(self, stage):
+        assert "Nothing is recorded of Oren" in one_line(stage.builds("ai/verify oren"))
+
+    def test_a_history_that_would_stop_the_game_is_left_to_the_command_line(
+        self, stage, talked, monkeypatch
+    ):
+        monkeypatch.setattr(inspect_records, "MOST_RECORDS", 3)
+
+        assert "evennia-ai history verify" in one_line(stage.builds("ai/verify oren"))
+
+
+class TestTranscripts:
+    def test_a_conversation_goes_out_and_into_another_npc(
+        self, stage, talked, admin, other, card_folder
+    ):
+        room, _ = room_and_whispers(stage.npc)
+        told = one_line(stage.builds(f"ai/export oren/{room.id}"))
+        (file,) = card_folder.glob("*.jsonl")
+        assert file.name in told
+        stage.builds(f"ai/import tilda = {file.name}")
+        (made,) = conversations_of(other.ai.ref)
+
+        assert bodies(made) == bodies(room) == ["Oren, are you there?", "Aye."]
+        assert verify(made) is None
+
+    def test_without_a_number_the_only_conversation_is_meant(self, stage, card_folder):
+        with stage.model("Aye."):
+            stage.player.at_say("Oren, are you there?")
+            stage.waited()
+        stage.builds("ai/export oren")
+
+        assert len(list(card_folder.glob("*.jsonl"))) == 1
+
+    def test_of_several_conversations_one_must_be_named(self, stage, talked, card_folder):
+        told = stage.builds("ai/export oren")
+
+        assert "Oren has several; name one, as in ai/export Oren/" in told
+        assert "WHISPERED, with Pim" in told
+        assert not list(card_folder.glob("*.jsonl"))
+
+    def test_no_file_is_written_over(self, stage, talked, card_folder):
+        room, _ = room_and_whispers(stage.npc)
+        stage.builds(f"ai/export oren/{room.id}", f"ai/export oren/{room.id}")
+
+        assert len(list(card_folder.glob("*.jsonl"))) == 2
+
+    def test_the_files_there_are_are_listed(self, stage, talked, admin, card_folder):
+        (card_folder / "old.jsonl").write_text("")
+        told = stage.builds("ai/import oren")
+
+        assert "old.jsonl" in told
+        assert "oren.json" not in told.replace("old.jsonl", "")
+
+    def test_a_file_that_is_wrong_is_named_by_its_line_and_changes_nothing(
+        self, stage, talked, admin, other, card_folder
+    ):
+        room, _ = room_and_whispers(stage.npc)
+        stage.builds(f"ai/export oren/{room.id}")
+        (file,) = card_folder.glob("*.jsonl")
+        file.write_text(file.read_text().replace("Aye.", "Nay."))
+        told = one_line(stage.builds(f"ai/import tilda = {file.stem}"))
+
+        assert "Line " in told and "nothing was taken over" in told
+        assert conversations_of(other.ai.ref) == ()
+
+    def test_only_an_admin_takes_something_over(self, stage, other, card_folder):
+        (card_folder / "old.jsonl").write_text("")
+
+        assert "for Admins" in one_line(stage.builds("ai/import tilda = old.jsonl"))
+
+    def test_a_file_that_is_too_long_is_left_to_the_command_line(
+        self, stage, admin, card_folder, monkeypatch
+    ):
+        (card_folder / "old.jsonl").write_text("x" * 20)
+        monkeypatch.setattr(inspect_records, "MOST_BYTES", 19)
+
+        assert "evennia-ai history import" in one_line(stage.builds("ai/import oren = old"))
+
+    @pytest.mark.parametrize(
+        ("name", "problem"),
+        [
+            ("../secret.json", "no card file"),
+            ("none.jsonl", "no card file"),
+            ("oren.json", "only files that end in .jsonl"),
+        ],
+    )
+    def test_no_other_file_is_read(self, stage, admin, card_folder, name, problem):
+        assert problem in one_line(stage.builds(f"ai/import oren = {name}"))
+
+
+class TestForget:
+    def test_whispers_are_erased_after_a_yes_and_who_did_it_is_recorded(self, stage, talked, admin):
+        room, whispers = room_and_whispers(stage.npc)
+        told = stage.builds("ai/forget oren = pim", "yes")
+        last = conversations.records_of(whispers)[-1]
+
+        assert bodies(whispers) == []
+        assert bodies(room) == ["Oren, are you there?", "Aye."]
+        assert (last.kind, last.meta["by"]) == (RecordKind.ERASURE, "Mara")
+        assert verify(whispers) is None
+        assert "What was said aloud in rooms stays" in " ".join(told.split())
+
+    def test_it_is_asked_first_and_the_question_counts(self, stage, talked, admin):
+        _, whispers = room_and_whispers(stage.npc)
+        count = len(conversations.records_of(whispers))
+        told = " ".join(stage.builds("ai/forget oren = pim", "no").split())
+
+        assert f"1 conversation, {count} records, 1 turn? There is no way back." in told
+        assert "Nothing was erased." in told
+        assert bodies(whispers) == [SECRET, "I know."]
+
+    def test_without_an_npc_the_whispers_with_all_are_erased(self, stage, talked, admin, other):
+        stage.player.at_say(SECRET, receivers=[other], whisper=True)
+        stage.waited()
+        stage.builds("ai/forget = pim", "y")
+        stored = json.dumps(list(models.Record.objects.values_list("body", "meta")))
+
+        assert "tunnel" not in stored
+        assert "are you there" in stored
+
+    def test_a_player_who_is_gone_is_named_by_number(self, stage, talked, admin):
+        _, whispers = room_and_whispers(stage.npc)
+        ref = stage.player.id
+        stage.player.delete()
+        stage.builds(f"ai/forget = #{ref}", "yes")
+
+        assert bodies(whispers) == []
+
+    def test_it_says_when_there_is_nothing(self, stage, admin):
+        told = one_line(stage.builds("ai/forget oren = pim"))
+
+        assert told.startswith("There is nothing to erase of the private conversations of Pim")
+
+    def test_a_builder_may_not(self, stage, talked):
+        _, whispers = room_and_whispers(stage.npc)
+        told = one_line(stage.builds("ai/forget oren = pim"))
+
+        assert told == "ai/forget is for Admins. Nothing was changed."
+        assert bodies(whispers) == [SECRET, "I know."]
+
+    @pytest.mark.parametrize(
+        ("line", "problem"),
+        [
+            ("ai/forget oren", "Usage: ai/forget [<npc>] = <player>"),
+            ("ai/forget oren = nobody", "no player called 'nobody'"),
+            ("ai/forget nobody = pim", "no NPC called 'nobody'"),
+        ],
+    )
+    def test_bad_input_gets_one_clear_line(self, stage, admin, line, problem):
+        assert problem in one_line(stage.builds(line))
