@@ -42,8 +42,11 @@ FUZZING = {
 }
 """Title and command of short searches for what breaks us; long ones are for who changes it."""
 
-ELSEWHERE = ["pytest", "-q", "-p", "no:cacheprovider", "-m", "not packaging and not server"]
-"""What every other Python runs."""
+ELSEWHERE = [
+    *("pytest", "-q", "-p", "no:cacheprovider", "-m", "not packaging and not server"),
+    "--ignore=tests/acceptance",
+]
+"""What every other Python runs: all but real servers, crashes and installations, which take long."""
 
 _VARIABLES = {
     "EVENNIA_SUPERUSER_USERNAME": "admin",
