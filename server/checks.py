@@ -46,7 +46,7 @@ ELSEWHERE = [
     *("pytest", "-q", "-p", "no:cacheprovider", "-m", "not packaging and not server"),
     "--ignore=tests/acceptance",
 ]
-"""What every other Python runs: all but real servers, crashes and installations, which take long."""
+"""What every other Python runs: all but servers, crashes and installations, which take long."""
 
 _VARIABLES = {
     "EVENNIA_SUPERUSER_USERNAME": "admin",
