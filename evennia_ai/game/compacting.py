@@ -5,9 +5,9 @@ that is no good changes nothing; before a turn, when room is short, an extract t
 prompt made afterwards meets the check that every prompt meets.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from django.db import DatabaseError
 from evennia.utils import logger
@@ -94,8 +94,9 @@ class Compactor:
 
     def __init__(self, conf: Conf, access: Access, *, in_thread: InThread) -> None:
         self._settings: Final = conf.compaction
-        self._in_thread: Final = in_thread
-        self._summariser: Final = Summariser(conf, access, in_thread=in_thread)
+        self._threads: Final = in_thread
+        self._summariser: Final = Summariser(conf, access, in_thread=self._in_thread)
+        self._is_closed = False
         # Who else waits for the compaction of a conversation that is under way.
         self._waiting: dict[int, list[Deferred[Outcome]]] = {}
 
@@ -122,6 +123,10 @@ class Compactor:
 
         done: Deferred[Outcome] = self._compacted(wanted)
         return done.addErrback(_given_up, wanted).addCallback(ended)
+
+    def close(self) -> None:
+        """Commit nothing any more, whatever still comes from other threads."""
+        self._is_closed = True
 
     def look_again(self, prompt: Prompt, wanted: Wanted) -> None:
         """The check that every prompt meets, on the one that was made after a compaction.
@@ -157,6 +162,16 @@ class Compactor:
         if summary is None:
             return Outcome(told=work.newest.reason)
         return self._committed(work, made, summary)
+
+    def _in_thread(self, work: Callable[..., Any], *values: Any) -> "Deferred[Any]":
+        """What `work` makes of values in another thread; CancelledError after a stop."""
+
+        def unless_closed(made: Any) -> Any:
+            if self._is_closed:
+                raise CancelledError("the server stops")
+            return made
+
+        return self._threads(work, *values).addCallback(unless_closed)
 
     def _plan(self, work: _Work) -> CompactionPlan | NoPlan:
         fullness = work.wanted.fullness
@@ -220,6 +235,7 @@ class Compactor:
             reason=str(error),
             breaker=work.newest.breaker.after_failure(work.turn, rules=self._settings.rules),
         )
+        _refuse_another_segment(work)
         _log(wanted, f"{error} ({failed.breaker.failures} in a row)")
         reply = error.reply if isinstance(error, ReplyRefusedError) else None
         attempts.tell(wanted.conversation, attempt_record(failed, reply=reply))
@@ -280,17 +296,28 @@ def _begun(work: _Work, made: CompactionPlan, summary: Summary, taken: Attempt) 
 
     It is looked for by its id: what was said meanwhile belongs to what is kept.
     """
+    _refuse_another_segment(work)
     where = work.wanted.conversation
     now = conversations.history(where)
     last = made.summarised[-1].record
     found = (at for at in range(now.earlier, now.stop) if now[at].record == last)
     at = next(found, None)
-    if at is None or now.segment != work.history.segment:
+    if at is None:
         raise HistoryConflictError(str(where))
     new = summary_record(summary.text, by=summary.by, asked_by=taken.asked_by)
     with one_transaction(f"compacting {where}"):
         conversations.append(where, [attempt_record(taken, reply=summary.reply)])
         return begin_segment(where, new, summarised=now, first_kept=at + 1)
+
+
+def _refuse_another_segment(work: _Work) -> None:
+    """HistoryConflictError where the conversation went on in another segment meanwhile.
+
+    It may have been erased, and then no word of the model's may be kept either.
+    """
+    where = work.wanted.conversation
+    if conversations.segment(where) != work.history.segment:
+        raise HistoryConflictError(str(where))
 
 
 def _given_up(failure: Failure, wanted: Wanted) -> Outcome:

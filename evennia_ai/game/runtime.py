@@ -37,6 +37,7 @@ class Runtime:
         """Start no turn any more, give up those in flight."""
         self.scheduler.stop()
         self.idle_time.close()
+        self.compactor.close()
         self.access.close()
 
 
