@@ -7,12 +7,17 @@ import pytest
 
 from evennia_ai.game.past_inputs import PastReader
 from evennia_ai.game.recomposing import composed_again
+from evennia_ai.history.compaction_settings import CompactionSettings
+from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.replay import replay
 from evennia_ai.prompt.components import GAME
 from evennia_ai.store import conversations
+from evennia_ai.store.erasing import erase_private
 from evennia_ai.store.lorebooks import attach, save_book
 from evennia_ai.store.notes import set_note
 from evennia_ai.store.past_turns import turns_in_order
+from evennia_ai.store.segments import begin_segment
+from evennia_ai.store.snapshots import forget_everything
 from tests.game.scripted_games import an_entry
 
 LINES = (
@@ -211,3 +216,80 @@ class TestLore:
 
 def records_sent(turn):
     return conversations.records(turn.manifest.record_ids)
+
+
+class TestAllOfIt:
+    """Facts, a note and lore that stay, in one conversation."""
+
+    TEXTS = (FACTS, TestNotes.NOTE, TestLore.SAILS)
+
+    @pytest.fixture
+    def model(self, stage):
+        set_note(
+            stage.npc.ai.ref, by="builder", content=TestNotes.NOTE, every=2, depth=2, mode="tail"
+        )
+        return TestLore().talks(stage, TestLore().frozen())
+
+    def counts(self, prompt):
+        """How often each of the texts stands in a prompt."""
+        return [count(prompt, text) for text in self.TEXTS]
+
+    def test_the_next_prompt_is_the_same_after_a_restart(self, stage, model):
+        play(stage)
+        before = stage.npc.ai.preview("And tomorrow, Oren?", stage.anna)
+        forget_everything()
+        after = stage.npc.ai.preview("And tomorrow, Oren?", stage.anna)
+
+        assert self.counts([message.content for message in after.messages]) == [1, 3, 1]
+        assert after.sha256 == before.sha256
+
+    def test_what_a_compaction_summarised_is_said_anew(self, stage, model):
+        play(stage)
+        room = conversations.conversations_of(stage.npc.ai.ref)[0]
+        history = conversations.history(room)
+        summary = NewRecord(kind=RecordKind.SUMMARY, role="system", body="They spoke of boats.")
+        begin_segment(room, summary, summarised=history, first_kept=history.stop - 2)
+        play(stage, LINES[0], LINES[1])
+
+        assert [self.counts(prompt) for prompt in sent(model)[-2:]] == [[1, 1, 1], [1, 1, 1]]
+        assert reasons(stage)[-2:] == ["compaction", "append"]
+        assert_kept(stage)
+
+    def test_what_was_cut_away_with_the_history_is_said_anew(self, stage, model):
+        stage.talks_with(
+            lambda request: "A long answer about nothing. " * 12,
+            context_tokens=1400,
+            dynamic_block="on_change",
+            compaction=CompactionSettings(enabled=False),
+        )
+        play(stage, *LINES * 3)
+
+        assert max(turn.manifest.cut for turn in turns_of(stage)) > 0
+        assert self.counts(sent(stage.model)[-1])[0] == 1
+        assert "step_trim" in reasons(stage)
+        assert_kept(stage)
+
+    def test_nothing_of_it_stays_when_it_is_erased(self, stage, model):
+        stage.whispers(stage.anna, LINES[0])
+        stage.whispers(stage.anna, LINES[1])
+        erase_private(str(stage.anna.id), by="Mira")
+        stage.whispers(stage.anna, "Hello, Oren.")
+
+        prompts = sent(model)
+        assert [count(prompt, TestLore.SAILS) for prompt in prompts] == [1, 1, 0]
+        assert [count(prompt, "Who whispers") for prompt in prompts] == [1, 1, 1]
+
+    def test_what_stays_of_two_who_speak_at_once_stands_before_each_event(self, stage, model):
+        stage.talks_with(lambda request: "Aye.", delay_seconds=5, dynamic_block="on_change")
+        stage.says(stage.anna, LINES[0])
+        stage.says(stage.ben, LINES[1])
+        for _ in range(3):
+            stage.passes(6)
+        play(stage, LINES[2])
+        stage.passes(6)
+
+        prompt = sent(stage.model)[-1]
+        for who, line in (("Anna", LINES[0]), ("Ben", LINES[1])):
+            [at] = [index for index, text in enumerate(prompt) if line in text]
+            assert count(prompt[max(0, at - 3) : at], f"Who speaks: {who}") == 1
+        assert_kept(stage)
