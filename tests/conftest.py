@@ -16,7 +16,13 @@ from typing import Any
 
 import pytest
 
-EVENNIA_PATHS = ("commands", "game", "store", "test_injection_depth.py")
+EVENNIA_PATHS = (
+    "cli/test_history.py",
+    "commands",
+    "game",
+    "store",
+    "test_injection_depth.py",
+)
 """Folders and files below `tests/` whose tests live inside a started Evennia."""
 
 TESTS = Path(__file__).parent
@@ -61,8 +67,8 @@ def _start_evennia_for(path: Path) -> None:
 
 
 def _needs_evennia(path: Path) -> bool:
-    return path.is_relative_to(TESTS) and bool(
-        (parts := path.relative_to(TESTS).parts) and parts[0] in EVENNIA_PATHS
+    return path.is_relative_to(TESTS) and any(
+        path.relative_to(TESTS).is_relative_to(known) for known in EVENNIA_PATHS
     )
 
 

@@ -189,6 +189,48 @@ def replay(
 
 @evennia_ai.group(invoke_without_command=True)
 @click.pass_context
+def history(context: click.Context) -> None:
+    """What is recorded of the NPCs of a game: check it, take it out and in."""
+    _help_alone(context)
+
+
+@history.command("verify")
+@click.option("--npc", metavar="NAME|#REF", help="Whose records; default: all of the game.")
+@click.option("--json", "as_json", is_flag=True, help="Print an object.")
+@click.option("--game", type=FILE, metavar="DIR", default=".", help="The game's folder.")
+def history_verify(*, npc: str | None, as_json: bool, game: Path) -> int:
+    """Check by their hashes whether the records are what was written: status 1 where not."""
+    from evennia_ai.cli import history as records
+
+    return records.verify(game, npc, as_json=as_json)
+
+
+@history.command("export")
+@click.argument("target", type=FILE, metavar="OUT")
+@click.option("--npc", required=True, metavar="NAME|#REF", help="Whose conversation.")
+@click.option("--conversation", "number", type=click.IntRange(min=1), help="Its number.")
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option("--game", type=FILE, metavar="DIR", default=".", help="The game's folder.")
+def history_export(target: Path, *, npc: str, number: int | None, force: bool, game: Path) -> int:
+    """Write a conversation as lines of JSON, with all that was said in it."""
+    from evennia_ai.cli import history as records
+
+    return records.export(game, npc, target, number=number, force=force)
+
+
+@history.command("import")
+@click.argument("source", type=FILE, metavar="FILE")
+@click.option("--npc", required=True, metavar="NAME|#REF", help="Who remembers it from now on.")
+@click.option("--game", type=FILE, metavar="DIR", default=".", help="The game's folder.")
+def history_import(source: Path, *, npc: str, game: Path) -> int:
+    """Take over a conversation that was exported; all of it or nothing."""
+    from evennia_ai.cli import history as records
+
+    return records.take_in(game, npc, source)
+
+
+@evennia_ai.group(invoke_without_command=True)
+@click.pass_context
 def lore(context: click.Context) -> None:
     """Look at lorebooks."""
     _help_alone(context)

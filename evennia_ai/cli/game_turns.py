@@ -4,26 +4,22 @@ Imported after `evennia_ai.cli.game_folder.opened_game` alone, because the store
 """
 
 import contextlib
-import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from evennia_ai.history.replay import Replay, replay
-from evennia_ai.prompt.errors import EvenniaAIError, FormatError
+from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.store import conversations, past_turns, turns
 from evennia_ai.store.turns import StoredTurn
 
 with contextlib.redirect_stdout(sys.stderr):  # Evennia may print while it is imported
-    from evennia.objects.models import ObjectDB
-
+    from evennia_ai.cli.game_npcs import ref_among
     from evennia_ai.game.edit_files import read_edit_file
     from evennia_ai.game.edits import AsOfToday, ProposedEdit
     from evennia_ai.game.past_inputs import PastReader
     from evennia_ai.game.recomposing import Comparison, compared, composed_again
-
-_REF = re.compile(r"#([0-9]{1,18})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,22 +36,7 @@ def npc_ref_of(wanted: str) -> str:
 
     FormatError: no NPC of this name had a turn, or several had one.
     """
-    known = past_turns.npc_refs()
-    by_ref = _REF.fullmatch(wanted)
-    if by_ref is not None:
-        if by_ref[1] not in known:
-            raise FormatError("npc", f"the object {wanted} had no turn: nobody was answered by it")
-        return by_ref[1]
-    named = ObjectDB.objects.filter(db_key__iexact=wanted).values_list("id", flat=True)
-    found = sorted(str(one) for one in named if str(one) in known)
-    if len(found) == 1:
-        return found[0]
-    if found:
-        which = ", ".join(f"#{one}" for one in found)
-        raise FormatError("npc", f"'{wanted}' could be {which}; name one so")
-    raise FormatError(
-        "npc", f"nobody called '{wanted}' had a turn; name the NPC as the game does, or as #12"
-    )
+    return ref_among(wanted, past_turns.npc_refs(), did="had a turn")
 
 
 def replayed(npc_ref: str, number: int) -> Replayed:

@@ -70,6 +70,12 @@ def conversations_of(npc_ref: str) -> tuple[ConversationRef, ...]:
     return tuple(ref_of(row) for row in rows)
 
 
+def npc_refs() -> tuple[str, ...]:
+    """The references of all NPCs that ever had a conversation."""
+    rows = models.Conversation.objects.order_by("npc_ref").values_list("npc_ref", flat=True)
+    return tuple(rows.distinct())
+
+
 def append(conversation: ConversationRef, new: Sequence[NewRecord]) -> tuple[Record, ...]:
     """Commit `new` after the newest record, all or none; the records.
 

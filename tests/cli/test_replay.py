@@ -114,7 +114,7 @@ def test_an_edit_can_be_shown_for_one_turn(played: Played) -> None:
     [
         (["--turn", "99"], "Ned", "there is no turn of NPC"),
         (["--turn", "1"], "Nobody", "nobody called 'Nobody' had a turn"),
-        (["--turn", "1"], "#999999", "had no turn"),
+        (["--turn", "1"], "#999999", "is none that had a turn"),
         ([], "Ned", "name one turn with --turn N"),
         (["--against", "nowhere.yaml"], "Ned", "nowhere.yaml: cannot be read"),
         (["--against", "x.yaml", "--diff"], "Ned", "no --diff"),

@@ -1,0 +1,147 @@
+"""`evennia-ai history`: records checked, taken out and in."""
+
+import json
+
+import pytest
+
+from evennia_ai import models
+from tests.cli.test_card_in_game import Game
+
+TALK = ["Good evening.", "Evening.", "When does she sail?", "At dusk."]
+
+
+@pytest.fixture
+def harbour(db, monkeypatch):
+    """The test's own database in the place of a game's; Ned spoke in a room and in private."""
+    from evennia.objects.objects import DefaultRoom
+    from evennia.utils.create import create_object
+
+    from evennia_ai.game.npc import AINPC
+    from evennia_ai.store.conversations import conversation
+    from tests.store.builders import a_turn
+
+    monkeypatch.setattr("evennia_ai.cli.history.opened_game", lambda folder: None)
+    create_object(DefaultRoom, key="Harbour")
+    create_object(AINPC, key="Tilda", nohome=True)
+    ned = create_object(AINPC, key="Ned", nohome=True)
+    room = conversation(str(ned.id), kind="room", place_ref="3")
+    whispers = conversation(str(ned.id), kind="private", partner_ref="7")
+    for said, reply in (TALK[:2], TALK[2:]):
+        a_turn(room, said, reply=reply)
+    a_turn(whispers, "Psst.")
+    return {"npc": f"#{ned.id}", "room": str(room.id)}
+
+
+def export(call, harbour, name: str, *words: str):
+    return call(
+        *("history", "export", "--npc", "Ned", "--conversation", harbour["room"], name), *words
+    )
+
+
+def test_each_conversation_of_the_game_is_said_to_hold(call, harbour) -> None:
+    told = call("history", "verify")
+    assert told.status == 0
+    first, second = told.out.splitlines()
+    assert first.startswith(f"NPC {harbour['npc']}: {harbour['room']}, in room #3: ")
+    assert first.endswith(" records, the chain holds")
+    assert ", in private with #7: " in second
+
+
+def test_a_record_that_was_tampered_with_is_named_with_status_1(call, harbour) -> None:
+    from django.db import connection
+
+    (victim,) = models.Record.objects.filter(body="At dusk.")
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TRIGGER evennia_ai_record_no_update")
+        cursor.execute("UPDATE evennia_ai_record SET name = 'N' WHERE id = %s", [victim.pk])
+    told = call("history", "verify", "--npc", "ned", "--json")
+    assert told.status == 1
+    broken, whole = told.json["conversations"]
+    assert (broken["kind"], broken["broken"]["id"]) == ("room", str(victim.pk))
+    assert whole["broken"] is None
+
+
+def test_a_conversation_goes_out_and_into_another_npc(call, harbour) -> None:
+    assert export(call, harbour, "talk.jsonl").status == 0
+    told = call("history", "import", "--npc", "Tilda", "talk.jsonl")
+    assert told.status == 0, told.err
+    (made,) = call("history", "verify", "--npc", "Tilda", "--json").json["conversations"]
+    assert f"talk.jsonl: {made['records']} records, conversation " in told.out
+    kinds = ("event", "assistant")
+    said = models.Record.objects.filter(conversation_id=made["conversation"], kind__in=kinds)
+    assert list(said.order_by("seq").values_list("body", flat=True)) == TALK
+
+
+def test_an_npc_that_has_the_conversation_does_not_get_it_twice(call, harbour) -> None:
+    export(call, harbour, "talk.jsonl")
+    told = call("history", "import", "--npc", "Ned", "talk.jsonl")
+    assert told.status == 2
+    assert "has a room conversation with 3 already" in told.err
+
+
+def test_a_file_that_is_there_is_written_over_when_that_is_wanted_alone(
+    call, harbour, write, tmp_path
+) -> None:
+    write("talk.jsonl", "old")
+    told = export(call, harbour, "talk.jsonl")
+    assert (told.status, "is there already" in told.err) == (2, True)
+    assert (tmp_path / "talk.jsonl").read_text() == "old"
+    assert export(call, harbour, "talk.jsonl", "--force").status == 0
+    assert (tmp_path / "talk.jsonl").read_text() != "old"
+
+
+def test_of_several_conversations_one_must_be_named(call, harbour, tmp_path) -> None:
+    told = call("history", "export", "--npc", "Ned", "none.jsonl")
+    assert told.status == 2
+    assert "Ned has several conversations; name one with --conversation: " in told.err
+    assert not (tmp_path / "none.jsonl").exists()
+
+
+def test_an_export_that_breaks_off_leaves_no_file(call, harbour, tmp_path) -> None:
+    from evennia_ai.cli.writing import write_pieces
+
+    def pieces():
+        yield b"one line\n"
+        raise RuntimeError("the database is away")
+
+    with pytest.raises(RuntimeError):
+        write_pieces(tmp_path / "half.jsonl", pieces(), kind="transcript", force=False)
+    assert not (tmp_path / "half.jsonl").exists()
+
+
+def test_a_transcript_that_was_changed_is_refused_with_its_line(call, harbour, tmp_path) -> None:
+    export(call, harbour, "talk.jsonl")
+    file = tmp_path / "talk.jsonl"
+    head, first, *more = file.read_text().splitlines()
+    first = json.dumps({**json.loads(first), "body": "Something else."})
+    file.write_text("\n".join([head, first, *more]))
+    told = call("history", "import", "--npc", "Tilda", "talk.jsonl")
+    assert told.status == 2
+    assert "line 2: record 1.1 was changed" in told.err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["export", "--npc", "Tom", "x.jsonl"], "nobody called 'Tom' had a conversation"),
+        (["verify", "--npc", "#999999"], "is none that had a conversation"),
+        (["verify", "--npc", "Tilda"], "nobody called 'Tilda' had a conversation"),
+        (["import", "--npc", "Tom", "talk.jsonl"], "nobody called 'Tom' is an NPC with a mind"),
+        (["import", "--npc", "Harbour", "talk.jsonl"], "is an NPC with a mind"),
+        (["import", "--npc", "Tilda", "nowhere.jsonl"], "nowhere.jsonl: cannot be read"),
+        (["import", "--npc", "Tilda", "talk.jsonl"], "line 1: this is no JSON"),
+    ],
+)
+def test_bad_input_is_one_line(call, harbour, write, words: list[str], told: str) -> None:
+    write("talk.jsonl", "")
+    called = call("history", *words)
+    assert called.status == 2
+    assert told in called.err
+    assert called.err.count("\n") == 1
+
+
+def test_a_game_s_folder_is_opened(tmp_path) -> None:
+    game = Game(tmp_path)
+    game.migrate()
+    told = game._run("-m", "evennia_ai.cli", "history", "verify", "--game", "game", cwd=tmp_path)
+    assert (told.status, told.out) == (0, "")
