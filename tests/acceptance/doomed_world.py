@@ -21,7 +21,10 @@ from evennia_ai.commands.inspect import status_lines
 from evennia_ai.conf import conf
 from evennia_ai.game import runtime as running
 from evennia_ai.game import service
+from evennia_ai.game.compacting_by_hand import compact_room
 from evennia_ai.game.endpoints import Access
+from evennia_ai.history.compaction import CompactionRules
+from evennia_ai.history.compaction_settings import CompactionSettings
 from evennia_ai.history.records import NewRecord, RecordKind, first_broken
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.llm.errors import ModelUnavailable
@@ -34,6 +37,10 @@ PLAYERS: Final = ("Anna", "Ben")
 GREETING: Final = "Mind the wet planks."
 ANSWER_SECONDS: Final = 1.0
 CALL: Final = "call-1"
+# What a builder has compacted is short here.
+_SHORT: Final = CompactionSettings(
+    rules=CompactionRules(keep_messages=2, summary_tokens=20, most_summary_tokens=100)
+)
 
 _CARD: Final = {
     "spec": "chara_card_v3",
@@ -87,6 +94,12 @@ class World:
         self._character(who).at_say(text, msg_self=True, receivers=[self._npc], whisper=True)
         self.passes(0)
 
+    def compacts(self) -> None:
+        """A builder has what the NPC remembers of the room compacted."""
+        done = compact_room(self._npc.ai, by="Mira")
+        done.addCallback(lambda outcome: self._tell(compacted=outcome.told))
+        self.passes(ANSWER_SECONDS)
+
     def passes(self, seconds: float) -> None:
         """Time passes, in small steps."""
         for _ in range(int(seconds * 2)):
@@ -125,7 +138,7 @@ class World:
 
     def _install(self, script: Any) -> None:
         model = _Model(script, self._steps, self._tell, clock=self._clock, database=self._database)
-        values = replace(conf(), cooldown_seconds=0.0)
+        values = replace(conf(), cooldown_seconds=0.0, compaction=_SHORT)
         access = Access(model=model)
         running.install(running.runtime_of(values, clock=self._clock, access=access))
         for name in PLAYERS if _is_built() else ():

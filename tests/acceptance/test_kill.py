@@ -107,10 +107,10 @@ def _death(game: Game, begun: Path, scene: Scene, *, at: int) -> Death:
     database = game.copy(begun)
     life = game.lives(database, scene.acts, model=scene.model, trouble="kill", at=at)
     assert not life.is_over
-    return _after(game, database, life)
+    return after_death(game, database, life)
 
 
-def _after(game: Game, database: Path, life: Life) -> Death:
+def after_death(game: Game, database: Path, life: Life) -> Death:
     # Whoever opens the file first undoes what was not committed; here that is a reader.
     left, open_turns = committed_records(database), committed_open_turns(database)
     after = game.lives(database, RECOVERS)

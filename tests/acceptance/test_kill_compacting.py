@@ -1,0 +1,74 @@
+"""kill -9 at every step of a compaction: the old segment or the new one, and nothing between."""
+
+import pytest
+
+from evennia_ai.history.summary_records import FRAME
+from tests.acceptance.doomed import Act, Game
+from tests.acceptance.test_kill import Death, after_death
+
+pytestmark = pytest.mark.service
+
+TALKS: list[Act] = [
+    act
+    for number in range(4)
+    for act in (["says", "Anna", f"Oren, is it foggy on day {number}?"], ["passes", 2])
+]
+COMPACTS: list[Act] = [["compacts"]]
+
+
+@pytest.fixture(scope="module")
+def deaths(doomed_game: Game) -> list[Death]:
+    """A death at each step of a compaction, and how the game went on."""
+    begun = doomed_game.new("compacting", before=TALKS)
+    whole = doomed_game.lives(doomed_game.copy(begun), COMPACTS)
+    assert "a summary of the model" in whole.all("compacted")[0]
+    found = []
+    for number in range(1, len(whole.steps) + 1):
+        database = doomed_game.copy(begun)
+        life = doomed_game.lives(database, COMPACTS, trouble="kill", at=number)
+        found.append(after_death(doomed_game, database, life))
+    return found
+
+
+def summaries(records: list[list]) -> int:
+    return sum(body.startswith(FRAME) for *_, body in records)
+
+
+@pytest.mark.req("S2-20")
+def test_what_is_shown_is_the_old_segment_or_the_new_one(deaths):
+    shown = []
+    for death in deaths:
+        (prompt,) = death.after.all("asked")
+        said = [message["content"] for message in prompt if message["role"] != "system"]
+        shown.append(sum(FRAME in text for text in said))
+        assert shown[-1] == summaries(death.left)
+        assert sum("foggy on day 0" in text for text in said) == 1 - shown[-1]
+        assert sum("foggy on day 3" in text for text in said) == 1
+
+    assert sorted(set(shown)) == [0, 1]
+
+
+def test_nothing_is_lost_and_the_chains_hold(deaths):
+    for death in deaths:
+        assert death.after.stored[: len(death.left)] == death.left
+        assert [report["broken"] for report in death.after.reports] == [[], []]
+
+
+def test_the_npc_answers_again(deaths):
+    for death in deaths:
+        assert any(line.startswith("Aye") for line in death.after.heard)
+        assert "Traceback" not in death.after.log
+
+
+def test_the_status_says_whether_it_was_compacted(deaths):
+    for death in deaths:
+        status = "\n".join(death.after.reports[0]["status"])
+        assert ("compacted by a model" in status) == bool(summaries(death.left))
+
+
+def test_a_request_is_committed_before_the_model_is_asked(deaths):
+    asked = [death for death in deaths if death.step == "asked"]
+
+    assert asked
+    for death in asked:
+        assert any("<transcript>" in body for *_, body in death.left)
