@@ -1,0 +1,72 @@
+"""A builder lets facts, a note and a lorebook stay, plays, and looks at what came of it."""
+
+import pytest
+from django.test import override_settings
+
+from tests.commands.stage import one_line
+
+
+@pytest.fixture
+def played(stage):
+    """Oren answered Pim three times, with everything in a mode in which it stays."""
+    stage.builds(
+        "lore/create harbour/the ferry = ferry: The ferry sails at dusk.",
+        "lore/attach harbour = game",
+        "lore/mode harbour = frozen",
+        "note oren = The tide is turning.",
+        "note/every oren = 2",
+        "note/mode oren = tail",
+    )
+    with (
+        override_settings(EVENNIA_AI_DYNAMIC_BLOCK="on_change"),
+        stage.model("At dusk.", "Aye.", "So be it.") as scripted,
+    ):
+        for said in ("Oren, when does the ferry sail?", "Are you sure, Oren?", "Thanks, Oren."):
+            stage.player.at_say(said)
+            stage.waited()
+        yield scripted
+
+
+LOOKS = (
+    "ai/context oren",
+    "ai/replay oren = 3",
+    "ai/why oren/3",
+    "ai/why oren/3 = harbour#0",
+    "ai/why oren = harbour#0",
+    "lore/why oren = harbour#0",
+    "ai/history oren",
+    "ai/cache oren",
+)
+
+
+def test_the_last_prompt_shows_what_stays_before_the_event_it_was_said_with(stage, played):
+    told = stage.builds("ai/context oren")
+    shown = ("The ferry sails at dusk.", "Who speaks: Pim", "Pim: Oren, when does the ferry sail?")
+    assert sorted(shown, key=told.index) == list(shown)
+    assert told.index("The tide is turning.") < told.index("Pim: Are you sure, Oren?")
+    assert [told.count(text) for text in (*shown, "The tide is turning.")] == [1, 1, 1, 1]
+
+
+def test_each_prompt_begins_with_the_whole_one_before(stage, played):
+    assert stage.builds("ai/cache oren").count("the whole prompt before is a prefix") == 2
+
+
+def test_what_stays_is_replayed_and_explained(stage, played):
+    assert "the same bytes as were sent" in stage.builds("ai/replay oren = 3")
+    told = " ".join(stage.builds("ai/why oren/3 = harbour#0").split())
+    assert "stands in message 0" in told
+    assert "lorebook harbour, revision 2 by Mara" in told
+    told = " ".join(stage.builds("ai/why oren/3 = note:0").split())
+    assert "stands in the history; due every 2 messages of role user, 1 were said since" in told
+
+
+@pytest.mark.parametrize("typed", LOOKS)
+def test_lore_that_stays_is_hidden_by_its_lock_all_the_same(stage, played, typed):
+    stage.builds("lore/lock harbour/the ferry = view:perm(Admin)")
+    assert "sails at dusk" not in stage.builds(typed)
+
+
+def test_clearing_the_note_does_not_take_back_what_was_said(stage, played):
+    assert "has no note any more" in one_line(stage.builds("note/clear oren"))
+    prompt = stage.npc.ai.preview("And tomorrow, Oren?", stage.player)
+    assert [m.content for m in prompt.messages].count("The tide is turning.") == 1
