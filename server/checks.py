@@ -25,6 +25,7 @@ CHECKS = {
     "Types": ["mypy"],
     "Migrations": ["evennia", "makemigrations", "evennia_ai", "--check", "--dry-run"],
     "Prefix caches": ["python", "-m", "benchmarks.cache", "--check"],
+    "Long histories": ["python", "-m", "benchmarks.history", "--records", "20000", "--check"],
     "Tests": ["pytest", "-q"],
 }
 """Title and command of each check of the main Python, in order."""
