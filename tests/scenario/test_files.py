@@ -63,3 +63,12 @@ def test_the_cards_own_book_stays_beside_one_that_is_listed() -> None:
         ("lamps (2)", "character"),
         ("lamps", "global"),
     ]
+
+
+@pytest.mark.parametrize(("row", "mode"), [({}, "frozen"), ({"mode": "floating"}, "floating")])
+def test_a_row_decides_the_mode_of_a_book_else_the_book_itself_does(
+    row: dict[str, Any], mode: str
+) -> None:
+    book = {**a_book(an_entry("A town.")), "extensions": {"evennia_ai": {"mode": "frozen"}}}
+    [read_in] = read({"name": "town", "book": book, **row}).books
+    assert read_in.mode == mode
