@@ -304,7 +304,9 @@ def _begun(work: _Work, made: CompactionPlan, summary: Summary, taken: Attempt) 
     at = next(found, None)
     if at is None:
         raise HistoryConflictError(str(where))
-    new = summary_record(summary.text, by=summary.by, asked_by=taken.asked_by)
+    new = summary_record(
+        summary.text, by=summary.by, asked_by=taken.asked_by, messages=len(made.summarised)
+    )
     with one_transaction(f"compacting {where}"):
         conversations.append(where, [attempt_record(taken, reply=summary.reply)])
         return begin_segment(where, new, summarised=now, first_kept=at + 1)

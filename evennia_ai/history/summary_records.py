@@ -96,9 +96,9 @@ def attempt_from(record: Record) -> Attempt | None:
     )
 
 
-def summary_record(summary: str, *, by: By, asked_by: str) -> NewRecord:
-    """The record that a checked summary becomes, first of a new segment."""
-    meta = {"by": by, "asked_by": asked_by}
+def summary_record(summary: str, *, by: By, asked_by: str, messages: int) -> NewRecord:
+    """The record that a checked summary of so many messages becomes, first of a new segment."""
+    meta = {"by": by, "asked_by": asked_by, "messages": messages}
     return NewRecord(kind=RecordKind.SUMMARY, role="user", body=f"{FRAME}{summary}", meta=meta)
 
 

@@ -222,7 +222,7 @@ def test_a_player_who_waits_for_a_compaction_gets_a_reply_and_no_error(stage):
 
 def test_no_question_that_waits_for_its_answer_is_summarised(stage):
     waiting = Slow()
-    stage.install(waiting, compaction=rules(keep_messages=2), **SMALL)
+    stage.install(waiting, compaction=rules(keep_messages=0), **SMALL)
     talks(stage, FULL)
     (transcript,) = [r.messages[-1].content for r in waiting.asked]
     asked = [line for line in history_of(stage) if line.startswith("Oren, line")]

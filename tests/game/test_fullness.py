@@ -8,7 +8,7 @@ from tests.history.builders import a_new_record, stored
 
 RECORDS = stored(
     [
-        summary_record("They spoke of the tide.", by="model", asked_by="turn 7"),
+        summary_record("They spoke of the tide.", by="model", asked_by="turn 7", messages=9),
         *(a_new_record(f"Line {number}.") for number in range(4)),
         a_new_record(f"{FRAME}Oren owes me 12 coins."),
     ]
