@@ -137,7 +137,7 @@ def test_whatever_a_chunk_holds_the_file_is_a_card_or_refused_in_one_line(kind, 
 @settings(deadline=None)  # the first text takes its time
 @given(names=st.lists(st.text(min_size=1, max_size=12), unique=True))
 def test_whatever_members_are_called_the_archive_is_a_card_or_refused_in_one_line(names):
-    plain = [name for name in names if name.isprintable()]
+    plain = [name for name in names if name.isprintable() and name != "card.json"]
     check_file(an_archive(CARD, dict.fromkeys(plain, b"x")))
 
 
