@@ -5,7 +5,7 @@ fitted them to the provider (`roles.adapt`), because the prompt's hash covers th
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Final, Protocol
 
 from twisted.internet.defer import Deferred
@@ -16,13 +16,27 @@ from evennia_ai.prompt.prompt import digest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatMessage:
-    """One message as a provider takes it."""
+    """One message as a provider takes it.
+
+    `memo` keeps what was worked out from it, as with the messages of a prompt; one that was said
+    once is sent with every later prompt.
+    """
 
     role: Role
     content: str
     name: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
+    memo: dict[object, object] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def wire(self) -> bytes:
+        """The message as canonical JSON bytes, those of a prompt's message that says the same."""
+        known = self.memo.get("wire")
+        if isinstance(known, bytes):
+            return known
+        made = Message(**_visible(self)).wire()
+        self.memo["wire"] = made
+        return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,16 +113,25 @@ class ChatModel(Protocol):
 
 def chat_messages(messages: Iterable[Message]) -> tuple[ChatMessage, ...]:
     """The messages of a prompt without what only we know about them."""
-    return tuple(ChatMessage(**_visible(message)) for message in messages)
+    return tuple(map(_chat_message, messages))
 
 
 def sent_sha256(messages: Iterable[ChatMessage]) -> str:
     """Hash of what goes out; the prompt's own hash where the adapter changed nothing."""
-    return digest([Message(**_visible(message)) for message in messages])
+    return digest(tuple(messages))
 
 
 # What a provider sees of a message.
-_VISIBLE: Final = tuple(field.name for field in fields(ChatMessage))
+_VISIBLE: Final = tuple(one.name for one in fields(ChatMessage) if one.init)
+
+
+def _chat_message(message: Message) -> ChatMessage:
+    known = message.memo.get(ChatMessage)
+    if isinstance(known, ChatMessage):
+        return known
+    made = ChatMessage(**_visible(message))
+    message.memo[ChatMessage] = made
+    return made
 
 
 def _visible(message: Message | ChatMessage) -> dict[str, Any]:

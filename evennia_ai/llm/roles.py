@@ -26,6 +26,8 @@ _FRAME: Final = re.compile(r"\[(\s*/?\s*game\s+instruction\s*)\]", re.IGNORECASE
 _NOT_IN_NAME: Final = re.compile(r"[\s<|\\/>\x00-\x1f\x7f]+")
 _LINE_BREAK: Final = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
+_Spoken = Callable[[ChatMessage], ChatMessage]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleProfile:
@@ -56,7 +58,7 @@ def adapt(messages: Iterable[ChatMessage], *, profile: RoleProfile) -> tuple[Cha
     if profile.one_system or profile.alternate:
         adapted = _one_system(adapted)
     spoken = _spoken_by(profile)
-    adapted = [spoken(message) for message in adapted]
+    adapted = [_remembered(spoken, message) for message in adapted]
     if profile.merge or profile.alternate:
         adapted = _merged(adapted)
     if profile.alternate:
@@ -64,11 +66,21 @@ def adapt(messages: Iterable[ChatMessage], *, profile: RoleProfile) -> tuple[Cha
     return tuple(adapted)
 
 
-def _spoken_by(profile: RoleProfile) -> Callable[[ChatMessage], ChatMessage]:
+def _spoken_by(profile: RoleProfile) -> _Spoken:
     if profile.speakers == "none":
         return _nameless
     merging = profile.merge or profile.alternate
     return _named if profile.speakers == "name" and not merging else _labelled
+
+
+def _remembered(spoken: _Spoken, message: ChatMessage) -> ChatMessage:
+    """The message as it is spoken, worked out once: it goes out again with every later prompt."""
+    known = message.memo.get(spoken)
+    if isinstance(known, ChatMessage):
+        return known
+    made = spoken(message)
+    message.memo[spoken] = made
+    return made
 
 
 def _nameless(message: ChatMessage) -> ChatMessage:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from hashlib import sha256
+from typing import Protocol
 
 from evennia_ai.prompt.anchoring import Anchors
 from evennia_ai.prompt.breakpoints import CacheAccount, account, breakpoints
@@ -185,6 +186,12 @@ def _always_kept(cost: tuple[str, int]) -> Verdict:
     return Verdict(stage="budget", item=item, kept=True, reason="always kept", tokens=tokens)
 
 
-def digest(messages: Sequence[Message]) -> str:
+class Wired(Protocol):
+    """A message that tells its canonical bytes."""
+
+    def wire(self) -> bytes: ...
+
+
+def digest(messages: Sequence[Wired]) -> str:
     """The hash of messages, as `Prompt.sha256`."""
     return sha256(b"\n".join(message.wire() for message in messages)).hexdigest()

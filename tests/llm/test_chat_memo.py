@@ -1,0 +1,43 @@
+"""What goes out again with every prompt is worked out once, and is the same as when it was new."""
+
+from evennia_ai.llm.chat import chat_messages, sent_sha256
+from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile, adapt
+from evennia_ai.prompt.messages import said
+from evennia_ai.prompt.prompt import digest
+
+
+def a_talk() -> list:
+    return [
+        said("system", "You are Oren."),
+        said("user", "Hello?\nAnybody?", name="Anna"),
+        said("assistant", "Evening."),
+        said("user", "When does she sail?", name="Ben"),
+    ]
+
+
+def test_a_message_that_was_sent_before_is_not_made_again():
+    talk = a_talk()
+    first = adapt(chat_messages(talk), profile=OPEN)
+    again = adapt(chat_messages(talk), profile=OPEN)
+
+    assert all(one is other for one, other in zip(first, again, strict=True))
+
+
+def test_what_is_remembered_for_one_provider_is_not_sent_to_another():
+    talk = a_talk()
+    profiles = (OPEN, RoleProfile(speakers="name"), RoleProfile(speakers="none"), STRICT, OPEN)
+    for profile in profiles:
+        assert adapt(chat_messages(talk), profile=profile) == adapt(
+            chat_messages(a_talk()), profile=profile
+        )
+
+
+def test_the_hash_of_what_was_sent_before_is_that_of_new_messages():
+    talk = a_talk()
+    for _ in range(2):
+        outgoing = adapt(chat_messages(talk), profile=OPEN)
+        assert sent_sha256(outgoing) == sent_sha256(adapt(chat_messages(a_talk()), profile=OPEN))
+
+
+def test_the_hash_is_the_prompt_s_own_where_nothing_was_changed():
+    assert sent_sha256(chat_messages(a_talk())) == digest(a_talk())
