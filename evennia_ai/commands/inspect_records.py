@@ -16,7 +16,7 @@ from evennia_ai.store.conversations import ConversationRef, conversations_of
 from evennia_ai.store.transcripts import export_lines, import_lines
 
 MOST_RECORDS: Final = 10_000
-MOST_BYTES: Final = 8 * 1024 * 1024
+MOST_BYTES: Final = 4 * 1024 * 1024
 SUFFIX: Final = ".jsonl"
 _WITHOUT_LIMIT: Final = "evennia-ai history {what} does it on the command line, without a limit."
 
