@@ -50,7 +50,8 @@ def test_a_grant_tells_which_file_it_was_given_to(stage, card):
     ben = stage.person("Ben", permission="Builder")
     (card / "oren.json").write_bytes(as_json(oren(personality="false")))
     stage.sent(ben, "card/import oren = oren", "card/approve oren")
-    assert "of the file that was imported by Ben" in stage.builds("card oren", "card/grant oren = roles")
+    told = stage.builds("card oren", "card/grant oren = roles")
+    assert "of the file that was imported by Ben" in told
 
 
 def test_of_a_card_without_grants_none_can_be_revoked(stage, card):
