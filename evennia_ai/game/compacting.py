@@ -284,6 +284,7 @@ def _task(work: _Work, made: CompactionPlan) -> Task:
     wanted = work.wanted
     return Task(
         conversation=wanted.conversation,
+        segment=work.history.segment,
         npc_name=wanted.npc_name,
         asked_by=wanted.asked_by,
         plan=made,

@@ -33,9 +33,10 @@ Steps = Generator["Deferred[Any]", Any, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """What is to be summarised, where and for whom."""
+    """What is to be summarised, where and for whom; `segment` is the one that it is from."""
 
     conversation: ConversationRef
+    segment: int
     npc_name: str
     asked_by: str
     plan: CompactionPlan
@@ -80,8 +81,9 @@ class Summariser:
     def by_model(self, task: Task) -> Steps:
         """The summary of a model.
 
-        TranscriptTooLongError: it cannot be asked at all. ModelError: it did not answer.
-        ReplyRefusedError: what it answered is no summary.
+        TranscriptTooLongError: it cannot be asked at all. HistoryConflictError: what it would be
+        asked about is history no more. ModelError: it did not answer. ReplyRefusedError: what it
+        answered is no summary.
         """
         request = yield self._in_thread(self._request, task)
         model = self._conf.summary_model or self._access.model_id
@@ -91,6 +93,7 @@ class Summariser:
             asked_by=task.asked_by,
             model=model or self._access.name,
             messages=len(task.plan.summarised),
+            segment=task.segment,
         )
         answer = yield maybeDeferred(self._access.model.complete, self._sent(asked, task, model))
         reply = _reply(asked, answer)

@@ -12,6 +12,7 @@ from evennia_ai.history.summary_records import NO_ATTEMPT, Attempt, asking_recor
 from evennia_ai.prompt.messages import Message
 from evennia_ai.store import conversations, texts
 from evennia_ai.store.conversations import ConversationRef, conversations_of
+from evennia_ai.store.errors import HistoryConflictError
 from evennia_ai.store.record_rows import record_from
 from evennia_ai.store.state import one_transaction
 
@@ -56,11 +57,15 @@ def ask(
     asked_by: str,
     model: str,
     messages: int,
+    segment: int,
 ) -> Asked:
     """Commit a request for a summary of so many messages; what is sent is made from its records.
 
-    StoreError: nothing was committed, so ask no model.
+    The messages are those of `segment`. HistoryConflictError: the conversation has left it since,
+    and may have been erased. StoreError: another reason. Nothing was committed, so ask no model.
     """
+    if conversations.segment(conversation) != segment:
+        raise HistoryConflictError(str(conversation))
     made = [text_of(message) for message in request]
     stored = dict(texts.found(conversation, made))
     with one_transaction(f"asking for a summary of {conversation}"):

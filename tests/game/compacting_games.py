@@ -1,6 +1,6 @@
 """Games in which a history gets long, with a model that is asked for replies and for summaries."""
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, maybeDeferred
 
 from evennia_ai.history.compaction import CompactionRules
 from evennia_ai.history.compaction_settings import CompactionSettings
@@ -63,6 +63,22 @@ class Slow:
 
     def close(self):
         """Nothing is open."""
+
+
+class HeldThreads:
+    """Threads that work when the test says so; in place of those of a `Compactor`."""
+
+    def __init__(self):
+        self.held = []
+
+    def __call__(self, work, *values):
+        made = Deferred()
+        self.held.append(lambda: maybeDeferred(work, *values).chainDeferred(made))
+        return made
+
+    def do(self, jobs):
+        for _ in range(jobs):
+            self.held.pop(0)()
 
 
 def is_for_summary(request) -> bool:

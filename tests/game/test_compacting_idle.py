@@ -14,6 +14,7 @@ from evennia_ai.store.snapshots import forget_everything
 from tests.game.compacting_games import (
     GOOD,
     SMALL,
+    HeldThreads,
     Slow,
     Talker,
     history_of,
@@ -204,6 +205,23 @@ def test_of_a_conversation_that_was_erased_meanwhile_no_word_is_kept(stage, summ
 
     assert [r.body for r in conversations.records_of(room_of(stage)) if r.body] == []
     assert conversations.segment(room_of(stage)) == 2
+
+
+@pytest.mark.parametrize("done", [0, 1])
+def test_of_what_was_erased_while_threads_worked_no_model_is_asked(stage, done):
+    model, threads = Slow(), HeldThreads()
+    stage.install(model, compaction=rules(), **SMALL)
+    stage.running.runtime().compactor._threads = threads
+    talks(stage, NEARLY)
+    rests(stage)
+    threads.do(done)  # of two: planning, and writing the request
+    assert threads.held
+    erase_conversation(room_of(stage), by="Mira")
+    while threads.held:
+        threads.do(1)
+
+    assert model.asked == []
+    assert [r.body for r in conversations.records_of(room_of(stage)) if r.body] == []
 
 
 def test_after_a_stop_of_the_server_nothing_is_committed(stage):

@@ -10,6 +10,7 @@ from evennia_ai.store import conversations
 from evennia_ai.store.attempts import ask, compacted_of, newest_attempt, tell
 from evennia_ai.store.conversations import conversation
 from evennia_ai.store.erasing import erase_conversation
+from evennia_ai.store.errors import HistoryConflictError
 from evennia_ai.store.snapshots import forget_everything
 from tests.store.builders import said, talked
 
@@ -33,12 +34,20 @@ def quay():
 
 
 def asked(quay):
-    return ask(quay, REQUEST, asked_by="turn 7", model="tiny", messages=4)
+    return ask(quay, REQUEST, asked_by="turn 7", model="tiny", messages=4, segment=1)
 
 
 def test_without_a_try_nothing_failed(quay):
     assert newest_attempt(quay) is NO_ATTEMPT
     assert compacted_of("12") == ()
+
+
+def test_what_was_erased_meanwhile_is_neither_committed_nor_asked_about(quay):
+    erase_conversation(quay, by="Mira")
+
+    with pytest.raises(HistoryConflictError):
+        asked(quay)
+    assert [r.body for r in conversations.records_of(quay) if r.body] == []
 
 
 def test_a_try_is_read_back_from_its_record(quay):
