@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from time import time
 
+from django.db.models import Q
+
 from evennia_ai import models
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turns import TurnManifest, without_words
@@ -104,9 +106,13 @@ def _with(done: Erased, *, records: int, turns: int) -> Erased:
 
 
 def _wordy(conversation: ConversationRef) -> models.AppendOnlyQuerySet:
-    """The records that have words; those that tell of an erasure keep them."""
+    """The records that have words; those that tell of an erasure keep them.
+
+    Neither a kind nor a meta excuses a name or a body: an imported record may have any of them.
+    """
     rows = models.Record.objects.filter(conversation_id=conversation.id)
-    return rows.exclude(kind=RecordKind.ERASURE.value).exclude(meta=ERASED_META)
+    wordless = Q(kind=RecordKind.ERASURE.value) | Q(meta=ERASED_META)
+    return rows.exclude(wordless & Q(name="", body=""))
 
 
 def _forget_turns(conversation: ConversationRef) -> int:

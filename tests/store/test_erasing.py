@@ -9,6 +9,7 @@ from django.db import DatabaseError, connection, transaction
 from evennia_ai import models
 from evennia_ai.history.drafts import draft_of
 from evennia_ai.history.errors import ReplayError
+from evennia_ai.history.records import RecordKind
 from evennia_ai.history.turns import messages_of
 from evennia_ai.lorebook.timers import NO_STATE, LoreState, Spell
 from evennia_ai.store import conversations, lore_state, turns
@@ -129,6 +130,17 @@ class TestErasing:
 
         with pytest.raises(StoreError, match="erased on request; nothing of it is sent"):
             turns.begin(whispers, draft=draft, event=event)
+        assert "mill" not in everything()
+
+    @pytest.mark.parametrize(
+        "said_otherwise",
+        [{"kind": RecordKind.ERASURE}, {"meta": {"erased": True}}],
+        ids=["as the record of an erasure", "as if it was erased already"],
+    )
+    def test_what_was_imported_in_disguise_is_erased_too(self, whispers, said_otherwise):
+        append(whispers, [a_line(SECRET, **said_otherwise)])
+        erase_private("7", by="Mira")
+
         assert "mill" not in everything()
 
 
