@@ -12,6 +12,7 @@ from math import isfinite
 from typing import Any, Final, NoReturn
 
 from evennia_ai.history.errors import ReplayError
+from evennia_ai.history.manifest_values import wrong_field
 from evennia_ai.history.projection import Totals, is_staying, message_of
 from evennia_ai.history.records import Record, RecordKind, canonical_json, first_broken, storable
 from evennia_ai.history.turns import TurnManifest
@@ -255,10 +256,13 @@ class Reader:
     def _manifest(self, told: Mapping[str, Any]) -> Mapping[str, Any]:
         manifest = self._object(told, "manifest")
         try:
-            TurnManifest.from_json(canonical_json(manifest))
+            made = TurnManifest.from_json(canonical_json(manifest))
             calling(manifest, self._checked)
+            wrong = wrong_field(made)
         except _MADE_BADLY:
             self._refuse("manifest is none of a turn")
+        if wrong is not None:
+            self._refuse(f"manifest.{wrong} has no value that a turn writes")
         return manifest
 
     def _checked(self, place: str) -> str:

@@ -193,6 +193,57 @@ class TestTurns:
         with pytest.raises(FormatError, match=problem):
             self.read(records, changed(turn_line(told), **values))
 
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("anchors", {"note:0": [4, "0f"]}),
+            ("shared_tokens", None),
+            ("break_reason", "append"),
+            ("silent", [["harbour", "no key", "0-4"]]),
+            ("verdicts", [["activate", "lore:harbour#1", False, "no key", 0, None]]),
+        ],
+    )
+    def test_values_that_a_turn_writes_are_taken(self, turn, name, value):
+        records, told = turn
+        manifest = {**told.manifest, name: value}
+
+        assert self.read(records, changed(turn_line(told), manifest=manifest)).manifest == manifest
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("tokens", 10**30),
+            ("tokens", "many"),
+            ("tokens", True),
+            ("cut", -1),
+            ("cut", []),
+            ("limit_tokens", None),
+            ("segment", "1"),
+            ("sha256", 5),
+            ("model", {"name": "tiny"}),
+            ("model", "x" * 201),
+            ("layout", "odd"),
+            ("layout", []),
+            ("break_reason", "no reason"),
+            ("broken_by", 3),
+            ("shared_tokens", "all"),
+            ("erased", 1),
+            ("breakpoints", ["x"]),
+            ("by_origin", {"event": "x"}),
+            ("by_origin", []),
+            ("revisions", {"card:oren": 4}),
+            ("anchors", {"note:0": ["x", "y"]}),
+            ("verdicts", [[1, 2, 3, 4, 5, 6]]),
+            ("silent", [[1, 2, 3]]),
+        ],
+    )
+    def test_one_whose_manifest_has_a_wrong_value_is_refused(self, turn, name, value):
+        records, told = turn
+        manifest = {**told.manifest, name: value}
+
+        with pytest.raises(FormatError, match=rf"line \d+: manifest\.{name} has no value"):
+            self.read(records, changed(turn_line(told), manifest=manifest))
+
     def test_one_whose_prompt_names_a_record_that_is_not_there_is_refused(self, turn):
         records, told = turn
         with pytest.raises(FormatError, match=r"there is no record 1\.6"):
