@@ -1,13 +1,15 @@
 """Chains: whether the records of a conversation are still what was written.
 
 Every record's hash covers the one before it, through all segments; erased records keep their place
-in the chain.
+in the chain, and a later record tells of the erasure. Somebody who may write the database can take
+the newest records away, or hash all of them anew; no chain tells that.
 """
 
 from dataclasses import dataclass
 
 from evennia_ai import models
-from evennia_ai.history.records import first_broken
+from evennia_ai.history.records import RecordKind, first_broken
+from evennia_ai.models import ERASED_META
 from evennia_ai.store.conversations import ConversationRef
 from evennia_ai.store.record_rows import record_from
 
@@ -33,17 +35,28 @@ def verify(conversation: ConversationRef) -> Broken | None:
     """What is broken in the conversation, None where its chain holds from end to end."""
     rows = models.Record.objects.filter(conversation_id=conversation.id)
     before, expected = "", (1, 1)
+    untold: models.Record | None = None  # the first that is erased while no later record tells it
     for row in rows.order_by("segment", "seq").iterator(chunk_size=_CHUNK):
         problem = _problem(row, before, expected)
         if problem:
-            return Broken(id=str(row.pk), place=f"{row.segment}.{row.seq}", problem=problem)
+            return _broken(row, problem)
+        if row.kind == RecordKind.ERASURE:
+            untold = None
+        elif row.meta == ERASED_META:
+            untold = untold or row
         before, expected = row.sha256, (row.segment, row.seq + 1)
+    if untold is not None:
+        return _broken(untold, "its words are gone, and no record tells of an erasure")
     return None
 
 
 def length(conversation: ConversationRef) -> int:
     """How many records the conversation has."""
     return models.Record.objects.filter(conversation_id=conversation.id).count()
+
+
+def _broken(row: models.Record, problem: str) -> Broken:
+    return Broken(id=str(row.pk), place=f"{row.segment}.{row.seq}", problem=problem)
 
 
 def _problem(row: models.Record, before: str, expected: tuple[int, int]) -> str:

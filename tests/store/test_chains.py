@@ -4,8 +4,10 @@ import pytest
 from django.db import connection
 
 from evennia_ai.migrations import _append_only
+from evennia_ai.models import ERASED_META
 from evennia_ai.store.chains import verify
 from evennia_ai.store.conversations import conversation
+from evennia_ai.store.erasing import erase_conversation
 from tests.store.builders import a_turn, talked
 
 
@@ -59,3 +61,28 @@ def test_it_is_told_which_record_is_broken(quay):
     tamper("UPDATE evennia_ai_record SET body = 'x' WHERE seq = 3")
 
     assert verify(quay).place == "1.3"
+
+
+def test_words_that_are_gone_without_a_record_of_an_erasure_are_found(quay):
+    talked(quay, 3)
+    erase_conversation(quay, by="Mira")
+    talked(quay, 3)
+    with connection.cursor() as cursor:  # the triggers let words go
+        cursor.execute(
+            "UPDATE evennia_ai_record SET name = '', body = '', meta = %s"
+            " WHERE seq = 3 AND segment = 2",
+            [ERASED_META],
+        )
+    broken = verify(quay)
+
+    assert broken.place == "2.3"
+    assert "no record tells of an erasure" in broken.problem
+
+
+def test_a_conversation_that_was_erased_twice_holds(quay):
+    for _ in range(2):
+        talked(quay, 3)
+        erase_conversation(quay, by="Mira")
+    talked(quay, 3)
+
+    assert verify(quay) is None
