@@ -8,7 +8,7 @@ from evennia.utils.search import search_object
 from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.text import plain_name
-from evennia_ai.history.records import Record
+from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.prompt.columns import WIDTH, clipped, first_line, visible, wrapped
 from evennia_ai.store.conversations import ConversationRef
 from evennia_ai.store.record_pages import RecordPage, record_page
@@ -46,9 +46,16 @@ def _row(record: Record) -> Iterator[str]:
     who = f", {visible(record.name)}" if record.name else ""
     head = f"#{record.id}  {day_and_time(record.created_at)}  {record.kind}{who}"
     yield clipped(head, WIDTH)
-    text = _ERASED if record.is_erased else first_line(record.body)
+    text = _ERASED if record.is_erased else _asked(record) or first_line(record.body)
     if text:
         yield clipped(f"    {text}", WIDTH)
+
+
+def _asked(record: Record) -> str:
+    """Who had the conversation erased; nothing where the record tells of something else."""
+    if record.kind != RecordKind.ERASURE:
+        return ""
+    return f"what stood before was erased for {visible(str(record.meta.get('by', 'somebody')))}"
 
 
 def _more(npc: Any, page: RecordPage) -> Iterator[str]:

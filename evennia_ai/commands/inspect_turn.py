@@ -13,7 +13,7 @@ from evennia_ai.history.turns import RecordedMessage, TurnManifest, report_of_tu
 from evennia_ai.lorebook.naming import names_of
 from evennia_ai.prompt.columns import WIDTH, clipped, first_line, visible, wrapped
 from evennia_ai.prompt.explaining import explain_lines, is_message, origins_meant
-from evennia_ai.prompt.report import Report
+from evennia_ai.prompt.report import Report, ReportMessage
 from evennia_ai.store import conversations
 from evennia_ai.store.origins import source_of
 from evennia_ai.store.turns import StoredTurn
@@ -37,7 +37,8 @@ def item_lines(caller: Any, npc: Any, turn: StoredTurn, text: str) -> list[str]:
     names = names_of(npc.ai.view().books)
     lines = [*_head(npc, turn, records), *explain_lines(report, item, names=names)]
     if is_message(report, item):
-        return [*lines, *_recorded(turn, int(item.removeprefix("#")), records)]
+        index = int(item.removeprefix("#"))
+        return [*lines, *_recorded(turn, index, records), *_sources(report.messages[index], turn)]
     for origin in origins_meant(report, item, names=names)[:1]:
         lines += _source(origin, turn)
         for index, message in enumerate(report.messages):
@@ -68,9 +69,7 @@ def _about_message(
     who = f" {visible(message.name)}:" if message.name else ""
     yield clipped(f"{index:4} {message.role}{who} {first_line(message.content)}", WIDTH)
     yield from _recorded(turn, index, records)
-    if not (message.block == "history" and not message.injected):
-        for origin in dict.fromkeys(part.origin for part in message.parts):
-            yield from _source(origin, turn)
+    yield from _sources(message, turn)
 
 
 def _recorded(turn: StoredTurn, index: int, records: Mapping[str, Record]) -> list[str]:
@@ -86,6 +85,13 @@ def _recorded(turn: StoredTurn, index: int, records: Mapping[str, Record]) -> li
 def _record(manifest: TurnManifest, index: int, records: Mapping[str, Record]) -> Record | None:
     message = manifest.messages[index]
     return records.get(message.record) if isinstance(message, RecordedMessage) else None
+
+
+def _sources(message: ReportMessage, turn: StoredTurn) -> Iterator[str]:
+    """What each piece of a message came from; what was said has its record alone."""
+    if not (message.block == "history" and not message.injected):
+        for origin in dict.fromkeys(part.origin for part in message.parts):
+            yield from _source(origin, turn)
 
 
 def _source(origin: str, turn: StoredTurn) -> list[str]:

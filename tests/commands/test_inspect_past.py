@@ -164,6 +164,11 @@ def test_why_of_a_message_of_a_turn_tells_its_record(stage, talked):
     assert "are you there" in told
 
 
+def test_why_of_a_message_of_a_turn_tells_its_sources(stage, talked):
+    flat = " ".join(stage.builds("ai/why oren/3 = 0").split())
+    assert "component:mood: component mood of game, revision 1 by Mara, 20" in flat
+
+
 def test_a_lock_hides_lore_of_past_turns_as_well(stage, talked):
     entry = {"keys": [], "constant": True, "content": "The king is dead.", "enabled": True}
     entry |= {"insertion_order": 1, "extensions": {}, "use_regex": False}
@@ -190,3 +195,9 @@ def test_what_was_erased_is_said_to_be_and_is_nowhere_shown(stage, talked):
     assert "It cannot be replayed: the words of the turn were erased on request." in flat
     assert one_line(stage.builds("ai/why oren/4")).endswith("were erased on request.")
     assert "the same bytes as were sent" in stage.builds("ai/replay oren = 3")
+
+
+def test_history_tells_who_had_something_erased(stage, talked):
+    erase_private(str(stage.player.id), by="Mara")
+    shown = stage.builds("ai/history oren")
+    assert "what stood before was erased for Mara" in shown
