@@ -177,7 +177,7 @@ def test_commands_that_are_not_there_yet_are_not_offered(call) -> None:
     called = call("--help")
     assert called.status == 0
     for command in ("convert", "knowledge", "play"):
-        assert command not in called.out
+        assert f"\n  {command} " not in called.out
         assert call(command).status == 2
 
 
