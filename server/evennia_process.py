@@ -143,6 +143,16 @@ def is_running(root: Path) -> bool:
     return "portal" in _processes(root)
 
 
+def lost_its_server(root: Path, *, patience_seconds: float = 5) -> bool:
+    """Whether the Portal runs and the Server does not; a reload takes it away for a moment."""
+    end = time.monotonic() + patience_seconds
+    while is_running(root) and "server" not in _processes(root):
+        if time.monotonic() >= end:
+            return True
+        time.sleep(0.2)
+    return False
+
+
 def recorded_ports(root: Path) -> Ports | None:
     """The ports this checkout's game was last started on."""
     try:

@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from server.evennia_process import ADMIN, Evennia, is_running, recorded_ports, refuse_taken
+from server.evennia_process import (
+    ADMIN,
+    Evennia,
+    is_running,
+    lost_its_server,
+    recorded_ports,
+    refuse_taken,
+)
 from server.installation import Installation, installed
 from server.ports import HOST, Ports
 from server.steps import StepError, say
@@ -97,6 +104,9 @@ def play(game: Evennia) -> Exchange:
     Raises:
         StepError: the game did not come up, or nobody answered.
     """
+    if lost_its_server(game.root):
+        say("== The game's Server is gone: ending what is left of the game, to start it again")
+        game.stop()
     if is_running(game.root):
         say("== The game is running already")
     else:

@@ -58,7 +58,7 @@ def _why(turn: StoredTurn) -> str:
     if manifest.broken_by is None:
         return MEANINGS["append"]
     reason = manifest.break_reason
-    declared = f": {reason.replace('_', ' ')}, {MEANINGS[reason]}" if reason else ""
+    declared = f": {reason.replace('_', '-')}, {MEANINGS[reason]}" if reason else ""
     return f"{visible(manifest.broken_by)}{declared}"
 
 

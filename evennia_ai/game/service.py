@@ -58,7 +58,10 @@ def _close_interrupted(*, begun_before: float) -> None:
     """Close the turns that an earlier process left open, those of this one never."""
     closed = turns.close_interrupted(begun_before=begun_before)
     if closed:
-        logger.log_warn(f"evennia_ai: {closed} interrupted turns were closed")
+        turns_closed = (
+            "1 interrupted turn was" if closed == 1 else f"{closed} interrupted turns were"
+        )
+        logger.log_warn(f"evennia_ai: {turns_closed} closed")
 
 
 def _refresh() -> None:

@@ -290,7 +290,7 @@ def broken_words(report: Report) -> str:
         return MEANINGS["append"]
     by = f"broken first by {visible(report.broken_by)}"
     reason = report.break_reason
-    return by if reason is None else f"{by} ({reason.replace('_', ' ')}: {MEANINGS[reason]})"
+    return by if reason is None else f"{by} ({reason.replace('_', '-')}: {MEANINGS[reason]})"
 
 
 def indented(text: str, width: int) -> list[str]:

@@ -167,7 +167,7 @@ class TestKilled:
         dies_in_the_call(game, stub)
         again = restarted(game, stub)
         assert again.dead["open"] == 1
-        assert "1 interrupted turns were closed" in again.log
+        assert "1 interrupted turn was closed" in again.log
         assert f"interrupted: {STOPPED}" in again.status
         assert again.alive["records"] == again.dead["records"] + 1
         assert "open" not in again.alive

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from server.evennia_process import Evennia, refuse_taken
+from server import evennia_process
+from server.evennia_process import Evennia, lost_its_server, refuse_taken
 from server.installation import Installation
 from server.newcomer import main, read_demo
 from server.ports import PORTS, Ports
@@ -123,3 +124,15 @@ def test_what_runs_before_the_installation_needs_the_standard_library_alone():
     )
 
     assert done.stdout.split() == []
+
+
+def test_a_portal_alone_is_what_is_left_of_a_game(tmp_path, monkeypatch):
+    monkeypatch.setattr(evennia_process, "_is_twistd", lambda pid: True)
+    (tmp_path / "server").mkdir()
+    assert not lost_its_server(tmp_path, patience_seconds=0)
+
+    (tmp_path / "server" / "portal.pid").write_text("7")
+    assert lost_its_server(tmp_path, patience_seconds=0)
+
+    (tmp_path / "server" / "server.pid").write_text("8")
+    assert not lost_its_server(tmp_path, patience_seconds=0)
