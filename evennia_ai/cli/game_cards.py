@@ -74,28 +74,24 @@ def _waiting(name: str, number: int) -> Taken:
 
 
 def _approved(card: StoredCard) -> Taken:
-    return Taken(
-        name=card.name,
-        number=card.revision,
-        state="in force",
-        grants=card.grants,
-        text=(
-            f"Card {card.name}, revision {card.revision}, is in force {_with(card.grants)}. To let"
-            f" an NPC play it, in the game: card/assign <npc> = {card.name}"
-        ),
+    return _in_force(
+        card,
+        f"Card {card.name}, revision {card.revision}, is in force {_with(card.grants)}. To let an"
+        f" NPC play it, in the game: card/assign <npc> = {card.name}",
     )
 
 
 def _unchanged(card: StoredCard) -> Taken:
+    return _in_force(
+        card,
+        f"This very file is card {card.name}, revision {card.revision}, in force"
+        f" {_with(card.grants)}; nothing was changed.",
+    )
+
+
+def _in_force(card: StoredCard, text: str) -> Taken:
     return Taken(
-        name=card.name,
-        number=card.revision,
-        state="in force",
-        grants=card.grants,
-        text=(
-            f"This very file is card {card.name}, revision {card.revision}, in force"
-            f" {_with(card.grants)}; nothing was changed."
-        ),
+        name=card.name, number=card.revision, state="in force", grants=card.grants, text=text
     )
 
 
