@@ -4,7 +4,7 @@ Values only. A request holds the messages exactly as they go out: whoever builds
 fitted them to the provider (`roles.adapt`), because the prompt's hash covers the result.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, Protocol
 
@@ -53,20 +53,59 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSpec:
+    """A tool a model may call; `parameters` is the JSON schema of its arguments, an object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerSchema:
+    """The form an answer must have: a JSON schema of an object, under a name."""
+
+    name: str
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How a model picks its words; None leaves it to the server.
+
+    `extra` are further fields of the request's body, for what one server alone knows.
+    """
+
+    temperature: float | None = None
+    top_p: float | None = None
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+USUAL: Final = Sampling()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRequest:
     """One call of a model.
 
     `timeout_seconds` is the time from asking to the complete reply, retries and queueing
-    included. `speaker` is the name of the NPC that will say the reply, `question` what was said
-    to it. `cache_key` is stable for one NPC, so that a router can send its requests to the server
-    that has its prompt cached.
+    included. `tools` are those the model may call, sorted by name; with `schema` it must answer in
+    that form. `breakpoints` are the indexes of the messages after which a provider may keep what
+    it read so far. `speaker` is the name of the NPC that will say the reply, `question` what was
+    said to it. `cache_key` is stable for one NPC, so that a router can send its requests to the
+    server that has its prompt cached.
     """
 
     messages: tuple[ChatMessage, ...]
     model: str
     max_tokens: int
     timeout_seconds: float
-    temperature: float | None = None
+    sampling: Sampling = USUAL
+    tools: tuple[ToolSpec, ...] = ()
+    schema: AnswerSchema | None = None
+    breakpoints: tuple[int, ...] = ()
     passages: tuple[Passage, ...] = ()
     speaker: str = ""
     question: str = ""
@@ -75,29 +114,45 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens as the provider counted them; `input_tokens` includes the cached ones."""
+    """Tokens as the provider counted them.
+
+    `input_tokens` includes those read from its cache (`cached_tokens`) and those written to it
+    (`written_tokens`); `output_tokens` includes hidden reasoning.
+    """
 
     input_tokens: int
     output_tokens: int
     cached_tokens: int = 0
+    written_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatReply:
-    """What a model answered; `text` is raw and must go through `clean.spoken_text`."""
+    """What a model answered; `text` is raw and must go through `clean.spoken_text`.
+
+    With `tool_calls` the text may be empty. Their arguments are the text the model wrote: nobody
+    checked them yet.
+    """
 
     text: str
     model: str
+    tool_calls: tuple[ToolCall, ...] = ()
     finish_reason: str = "stop"
     usage: Usage | None = None
     offline: bool = False
 
 
+Listener = Callable[[str], None]
+"""Is given the raw text of a reply piece by piece, on the reactor's thread, before the reply."""
+
+
 class ChatModel(Protocol):
     """Something that answers a request, at once or later, but never by waiting.
 
-    `offline` is true where no language model is behind it. The Deferred fails with a
-    `errors.ModelError` and may be cancelled. `close` is the last call.
+    `offline` is true where no language model is behind it. A `listener` hears the reply while it
+    is written, where the model can stream; what it heard is the start of the reply's text, unless
+    the call fails. The Deferred fails with a `errors.ModelError` and may be cancelled. `close` is
+    the last call.
     """
 
     @property
@@ -106,7 +161,9 @@ class ChatModel(Protocol):
     @property
     def offline(self) -> bool: ...
 
-    def complete(self, request: ChatRequest) -> Deferred[ChatReply]: ...
+    def complete(
+        self, request: ChatRequest, *, listener: Listener | None = None
+    ) -> Deferred[ChatReply]: ...
 
     def close(self) -> None: ...
 

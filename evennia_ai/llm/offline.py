@@ -11,7 +11,7 @@ from typing import Final
 
 from twisted.internet.defer import Deferred, succeed
 
-from evennia_ai.llm.chat import ChatReply, ChatRequest, Passage
+from evennia_ai.llm.chat import ChatReply, ChatRequest, Listener, Passage
 
 ANSWER_CHARACTERS: Final = 300
 LOOKED_AT_CHARACTERS: Final = 20_000
@@ -79,8 +79,10 @@ class OfflineResponder:
     def name(self) -> str:
         return self._name
 
-    def complete(self, request: ChatRequest) -> Deferred[ChatReply]:
-        """The answer, already there."""
+    def complete(
+        self, request: ChatRequest, *, listener: Listener | None = None
+    ) -> Deferred[ChatReply]:
+        """The answer, already there: nobody need listen to it."""
         text = answer(request) or self._fallback
         return succeed(ChatReply(text=text, model=self._name, offline=True))
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from twisted.internet.defer import CancelledError, Deferred
 
 from evennia_ai.llm.bridge import AsyncBridge
-from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, Usage
+from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, Listener, Usage
 from evennia_ai.llm.endpoint import Endpoint
 from evennia_ai.llm.errors import (
     ModelError,
@@ -51,7 +51,9 @@ class OpenAIChat:
     def name(self) -> str:
         return self.endpoint.name
 
-    def complete(self, request: ChatRequest) -> Deferred[ChatReply]:
+    def complete(
+        self, request: ChatRequest, *, listener: Listener | None = None
+    ) -> Deferred[ChatReply]:
         """The server's reply; fails with a `ModelError`."""
         return self._bridge.run(lambda: self._answer(request))
 
@@ -118,8 +120,8 @@ class OpenAIChat:
             "messages": [_wire(message) for message in request.messages],
             "max_tokens": request.max_tokens,
         }
-        if request.temperature is not None:
-            body["temperature"] = request.temperature
+        if request.sampling.temperature is not None:
+            body["temperature"] = request.sampling.temperature
         if request.cache_key is not None:
             body["user"] = request.cache_key
         return body

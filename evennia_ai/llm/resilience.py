@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, Protocol, TypeVar
 from twisted.internet.defer import Deferred, DeferredSemaphore, fail, maybeDeferred
 from twisted.python.failure import Failure
 
-from evennia_ai.llm.chat import ChatModel, ChatReply, ChatRequest
+from evennia_ai.llm.chat import ChatModel, ChatReply, ChatRequest, Listener
 from evennia_ai.llm.errors import ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable
 
 T = TypeVar("T")
@@ -131,7 +131,9 @@ class Guarded:
         """How many requests have not been sent yet."""
         return len(self._slots.waiting)
 
-    def complete(self, request: ChatRequest) -> Deferred[ChatReply]:
+    def complete(
+        self, request: ChatRequest, *, listener: Listener | None = None
+    ) -> Deferred[ChatReply]:
         """The model's reply; fails at once where asking makes no sense."""
         if not self.breaker.admits:
             return fail(self._resting())
@@ -140,7 +142,9 @@ class Guarded:
         slot = self._slots.acquire()
         slot.addTimeout(request.timeout_seconds, self._clock, self._queued_too_long)
         deadline = self._clock.seconds() + request.timeout_seconds
-        asked: Deferred[ChatReply] = slot.addCallback(lambda _: self._send(request, deadline))
+        asked: Deferred[ChatReply] = slot.addCallback(
+            lambda _: self._send(request, deadline, listener)
+        )
         self._asked[asked] = None
         return asked.addBoth(self._forgotten, asked)
 
@@ -150,11 +154,13 @@ class Guarded:
             asked.cancel()
         self._model.close()
 
-    def _send(self, request: ChatRequest, deadline: float) -> Deferred[ChatReply]:
+    def _send(
+        self, request: ChatRequest, deadline: float, listener: Listener | None
+    ) -> Deferred[ChatReply]:
         """Ask the model, now that there is a slot; the breaker may have opened meanwhile."""
         sent: Deferred[ChatReply]
         if self.breaker.begin():
-            sent = maybeDeferred(self._model.complete, request)
+            sent = maybeDeferred(self._model.complete, request, listener=listener)
             left_seconds = max(0.0, deadline - self._clock.seconds())
             sent.addTimeout(
                 left_seconds, self._clock, self._answers_too_slowly(request.timeout_seconds)

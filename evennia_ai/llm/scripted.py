@@ -6,7 +6,7 @@ from typing import Final
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import deferLater
 
-from evennia_ai.llm.chat import ChatReply, ChatRequest, Usage
+from evennia_ai.llm.chat import ChatReply, ChatRequest, Listener, Usage
 from evennia_ai.llm.errors import EndpointError
 from evennia_ai.llm.resilience import Clock
 
@@ -44,7 +44,9 @@ class ScriptedModel:
     def name(self) -> str:
         return self._name
 
-    def complete(self, request: ChatRequest) -> Deferred[ChatReply]:
+    def complete(
+        self, request: ChatRequest, *, listener: Listener | None = None
+    ) -> Deferred[ChatReply]:
         """The next line of the script, now or after the delay."""
         self.requests.append(request)
         if self._clock is None or not self._delay_seconds:

@@ -176,7 +176,7 @@ class _Model(ScriptedModel):
         self._told = tell
         self._database = database
 
-    def complete(self, request: ChatRequest) -> "Deferred[ChatReply]":
+    def complete(self, request: ChatRequest, *, listener: object = None) -> "Deferred[ChatReply]":
         self._told(asked=_shown(request), open_turns=committed_open_turns(self._database))
         self._steps.reached("asked")
         return super().complete(request)

@@ -81,7 +81,7 @@ def test_turns_that_waited_for_one_another_give_their_bytes_again(furnished):
     class Slow:
         name, offline = "slow", False
 
-        def complete(self, request):
+        def complete(self, request, *, listener=None):
             asked.append(Deferred())
             return asked[-1]
 

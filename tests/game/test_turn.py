@@ -68,7 +68,7 @@ class Pending:
     def __init__(self):
         self.asked = []
 
-    def complete(self, request):
+    def complete(self, request, *, listener=None):
         self.asked.append((request, Deferred()))
         return self.asked[-1][1]
 

@@ -9,7 +9,7 @@ import pytest
 from twisted.internet.defer import CancelledError
 
 from evennia_ai.llm.bridge import AsyncBridge
-from evennia_ai.llm.chat import ChatReply, Usage
+from evennia_ai.llm.chat import ChatReply, Sampling, Usage
 from evennia_ai.llm.endpoint import SecretText
 from evennia_ai.llm.errors import (
     ModelError,
@@ -85,7 +85,13 @@ def test_the_request_goes_out_as_it_was_given(outcome: Outcome, server: StubServ
         a_message("assistant", "", tool_calls=(a_call(),)),
         a_message("tool", "a boat", tool_call_id="c1"),
     )
-    outcome(answers(), messages=messages, max_tokens=7, temperature=0.5, cache_key="npc-12")
+    outcome(
+        answers(),
+        messages=messages,
+        max_tokens=7,
+        sampling=Sampling(temperature=0.5),
+        cache_key="npc-12",
+    )
     (seen,) = server.requests
     assert seen.path == "/v1/chat/completions"
     assert seen.headers["authorization"] == f"Bearer {KEY}"

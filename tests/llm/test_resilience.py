@@ -28,7 +28,7 @@ class HeldModel:
     def __init__(self) -> None:
         self.asked: list[tuple[str, Deferred[ChatReply]]] = []
 
-    def complete(self, request: ChatRequest) -> Deferred[ChatReply]:
+    def complete(self, request: ChatRequest, *, listener: object = None) -> Deferred[ChatReply]:
         reply: Deferred[ChatReply] = Deferred()
         self.asked.append((request.question, reply))
         return reply

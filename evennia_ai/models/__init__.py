@@ -1,0 +1,41 @@
+"""The tables. Rows hold no behaviour and stay in `store`, whose functions return plain values.
+
+Plain Django models, never Evennia's shared-memory ones: what is cached is the immutable value made
+from rows (`evennia_ai.store.snapshots`). Texts that are hashed are text columns with our own JSON
+in them, because a database may rewrite a JSON column.
+"""
+
+from evennia_ai.models.cards import Card, CardAssignment, CardFile, CardRevision
+from evennia_ai.models.components import Component, ComponentRevision
+from evennia_ai.models.history import (
+    ERASED_META,
+    AppendOnlyQuerySet,
+    Conversation,
+    LoreState,
+    Record,
+    Turn,
+)
+from evennia_ai.models.lorebooks import Lorebook, LorebookAttachment, LorebookRevision
+from evennia_ai.models.notes import Note, NoteRevision
+from evennia_ai.models.state import StateRevision
+
+__all__ = [
+    "ERASED_META",
+    "AppendOnlyQuerySet",
+    "Card",
+    "CardAssignment",
+    "CardFile",
+    "CardRevision",
+    "Component",
+    "ComponentRevision",
+    "Conversation",
+    "LoreState",
+    "Lorebook",
+    "LorebookAttachment",
+    "LorebookRevision",
+    "Note",
+    "NoteRevision",
+    "Record",
+    "StateRevision",
+    "Turn",
+]

@@ -1,0 +1,147 @@
+"""Tables of conversations: what happened in them, and the prompts of their turns."""
+
+from typing import Any, Final, NoReturn
+
+from django.db import models
+
+from evennia_ai.history.errors import AppendOnlyError
+from evennia_ai.models.columns import KINDS, NAME, REF, SHA256
+
+ERASED_META: Final = '{"erased":true}'
+"""The meta of a record whose words were erased; the trigger compares it to the letter."""
+
+
+class Conversation(models.Model):
+    """What one NPC lives through in a room, or in private with one partner."""
+
+    npc_ref = models.CharField(max_length=REF)
+    kind = models.CharField(max_length=KINDS)
+    partner_ref = models.CharField(max_length=REF, default="", blank=True)
+    place_ref = models.CharField(max_length=REF, default="", blank=True)
+    origin = models.CharField(max_length=64, default="", blank=True)
+    opened_at = models.FloatField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["npc_ref", "kind", "partner_ref", "place_ref"],
+                name="evennia_ai_conversation_once",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.npc_ref} {self.kind} {self.partner_ref or self.place_ref}"
+
+
+class LoreState(models.Model):
+    """What the lore of a conversation remembers: sticky and resting entries, what was active.
+
+    `state` is JSON; `turn` is the number of the turn whose prompt left it so.
+    """
+
+    conversation = models.OneToOneField(Conversation, on_delete=models.PROTECT)
+    state = models.TextField(default="{}")
+    turn = models.PositiveIntegerField(default=0)
+    updated_at = models.FloatField()
+
+    def __str__(self) -> str:
+        return f"{self.conversation_id} turn {self.turn}"
+
+
+class AppendOnlyQuerySet(models.QuerySet):
+    """Rows that are never changed, in bulk neither; their words may be erased."""
+
+    def erase(self) -> int:
+        """Erase name, body and meta of the rows; how many there are.
+
+        The one change that the database's trigger lets through: hashes and places stay.
+        """
+        return super().update(name="", body="", meta=ERASED_META)
+
+    def update(self, **_: Any) -> NoReturn:
+        raise AppendOnlyError("changed")
+
+    def bulk_update(self, *_: Any, **__: Any) -> NoReturn:
+        raise AppendOnlyError("changed")
+
+    def delete(self) -> NoReturn:
+        raise AppendOnlyError("removed")
+
+
+class Record(models.Model):
+    """One thing that happened. Never changed, never removed: a trigger refuses it as well.
+
+    `sha256` covers kind, role, the hash of name, body and meta (`content_sha256`), and the record
+    before it. `messages`, `users` and `replies` count the messages of the history up to here, and
+    those of role user and assistant among them: a window is opened from the end.
+    """
+
+    conversation = models.ForeignKey(Conversation, on_delete=models.PROTECT)
+    segment = models.PositiveIntegerField(default=1)
+    seq = models.PositiveIntegerField()
+    kind = models.CharField(max_length=KINDS)
+    role = models.CharField(max_length=KINDS)
+    name = models.CharField(max_length=NAME, default="", blank=True)
+    body = models.TextField(default="", blank=True)
+    meta = models.TextField(default="{}")
+    content_sha256 = models.CharField(max_length=SHA256)
+    sha256 = models.CharField(max_length=SHA256)
+    messages = models.PositiveIntegerField(default=0)
+    users = models.PositiveIntegerField(default=0)
+    replies = models.PositiveIntegerField(default=0)
+    created_at = models.FloatField()
+
+    objects = AppendOnlyQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["conversation", "segment", "seq"], name="evennia_ai_record_seq"
+            )
+        ]
+        indexes = [
+            models.Index(
+                fields=["conversation", "content_sha256"], name="evennia_ai_record_content"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.conversation_id}.{self.segment}.{self.seq} {self.kind}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        if not self._state.adding:
+            raise AppendOnlyError("changed")
+        super().save(*args, **kwargs)
+
+    def delete(self, *_: Any, **__: Any) -> NoReturn:
+        raise AppendOnlyError("removed")
+
+
+class Turn(models.Model):
+    """One prompt that was sent, or was about to be; `number` counts the NPC's own turns."""
+
+    npc_ref = models.CharField(max_length=REF)
+    number = models.PositiveIntegerField()
+    conversation = models.ForeignKey(Conversation, on_delete=models.PROTECT)
+    event_record = models.ForeignKey(Record, on_delete=models.PROTECT, null=True, blank=True)
+    state = models.CharField(max_length=KINDS, default="open")
+    manifest = models.TextField()
+    prompt_sha256 = models.CharField(max_length=SHA256)
+    tokens = models.PositiveIntegerField()
+    cut = models.PositiveIntegerField(default=0)
+    model = models.CharField(max_length=NAME, default="", blank=True)
+    outcome = models.TextField(default="", blank=True)
+    created_at = models.FloatField()
+    ended_at = models.FloatField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["npc_ref", "number"], name="evennia_ai_turn_number")
+        ]
+        indexes = [
+            models.Index(fields=["conversation", "number"], name="evennia_ai_turn_conversation"),
+            models.Index(fields=["state"], name="evennia_ai_turn_state"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.npc_ref} turn {self.number} {self.state}"
