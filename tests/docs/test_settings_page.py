@@ -5,8 +5,8 @@ import dataclasses
 import re
 from pathlib import Path
 
-from evennia_ai import conf
 from evennia_ai.cards.limits import CardLimits
+from evennia_ai.settings_table import SETTINGS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "settings.md"
 ROW = re.compile(r"^\| `(\w+)` \| `([^`]*)` \| .+ \| (E\d+) \|$", re.MULTILINE)
@@ -15,7 +15,7 @@ ROW = re.compile(r"^\| `(\w+)` \| `([^`]*)` \| .+ \| (E\d+) \|$", re.MULTILINE)
 def test_the_page_lists_every_setting_with_its_default_and_its_check() -> None:
     rows = ROW.findall(PAGE.read_text(encoding="utf-8"))
     told = [(name, ast.literal_eval(default), check) for name, default, check in rows]
-    assert told == [(one.name, one.default, one.id) for one in conf._SETTINGS]
+    assert told == [(one.name, one.default, one.id) for one in SETTINGS]
 
 
 def test_the_page_lists_every_limit_of_a_card_with_its_default() -> None:

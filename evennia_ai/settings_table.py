@@ -1,0 +1,222 @@
+"""The table of settings: the name, default, id of the check and wanted value of each.
+
+Data alone: `evennia_ai.conf` reads the settings and judges them by it. A setting keeps its id, and
+is a line of docs/settings.md.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from evennia_ai.prompt.expansion import LAYOUTS
+from evennia_ai.prompt.staying import BLOCKS_MODES
+from evennia_ai.setting_values import (
+    GAME_LORE,
+    PREFIX,
+    are_paths,
+    card_limits,
+    compaction,
+    is_address,
+    is_line,
+    is_seconds,
+    is_some_seconds,
+    is_text,
+    lore_rules,
+    problem_of,
+    reads,
+    whole_number,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One setting: `field` is its name in lower case without the prefix.
+
+    `wanted` ends the sentence "It must be ...". `problem` says what is wrong with a value, where
+    that takes more than `wanted`.
+    """
+
+    id: str
+    field: str
+    default: object
+    wanted: str
+    accepts: Callable[[Any], bool]
+    from_environment: bool = False
+    problem: Callable[[Any], str] | None = None
+
+    @property
+    def name(self) -> str:
+        """The name in the game's settings."""
+        return PREFIX + self.field.upper()
+
+
+# The ids of the checks are documented: a setting keeps its id.
+SETTINGS: Final = (
+    Setting(
+        id="E001",
+        field="base_url",
+        default="",
+        wanted='an http or https address without a name, a password or a query, or ""',
+        accepts=is_address,
+        from_environment=True,
+    ),
+    Setting(
+        id="E002",
+        field="model",
+        default="",
+        wanted="the name of a model, as text",
+        accepts=is_text,
+        from_environment=True,
+    ),
+    Setting(
+        id="E003",
+        field="api_key_env",
+        default="EVENNIA_AI_API_KEY",
+        wanted="the name of an environment variable",
+        accepts=lambda value: isinstance(value, str) and value.isidentifier(),
+    ),
+    Setting(
+        id="E004",
+        field="model_timeout_seconds",
+        default=60.0,
+        wanted="a number of seconds over 0",
+        accepts=is_some_seconds,
+    ),
+    Setting(
+        id="E005",
+        field="context_tokens",
+        default=8192,
+        wanted="a whole number from 256 on",
+        accepts=whole_number(256),
+    ),
+    Setting(
+        id="E006",
+        field="reply_tokens",
+        default=400,
+        wanted="a whole number from 1 on",
+        accepts=whole_number(1),
+    ),
+    Setting(
+        id="E007",
+        field="layout",
+        default="cache",
+        wanted='"cache" or "classic"',
+        accepts=lambda value: value in LAYOUTS,
+    ),
+    Setting(
+        id="E008",
+        field="max_concurrent_calls",
+        default=4,
+        wanted="a whole number from 1 to 1000",
+        accepts=whole_number(1, 1000),
+    ),
+    Setting(
+        id="E009",
+        field="queue_limit",
+        default=128,
+        wanted="a whole number from 1 on",
+        accepts=whole_number(1),
+    ),
+    Setting(
+        id="E010",
+        field="hop_limit",
+        default=3,
+        wanted="a whole number, 0 or more",
+        accepts=whole_number(0),
+    ),
+    Setting(
+        id="E011",
+        field="cooldown_seconds",
+        default=1.0,
+        wanted="a number of seconds, 0 or more",
+        accepts=is_seconds,
+    ),
+    Setting(
+        id="E012",
+        field="engagement_seconds",
+        default=60.0,
+        wanted="a number of seconds, 0 or more",
+        accepts=is_seconds,
+    ),
+    Setting(
+        id="E013",
+        field="refresh_seconds",
+        default=30.0,
+        wanted="a number of seconds over 0",
+        accepts=is_some_seconds,
+    ),
+    Setting(
+        id="E014",
+        field="fallback_line",
+        default="I am lost in thought just now. Ask me again in a moment.",
+        wanted="one line of text, at most 500 characters",
+        accepts=is_line,
+    ),
+    Setting(
+        id="E015",
+        field="card_folder",
+        default="world/cards",
+        wanted="a folder; a relative one counts from the game's folder",
+        accepts=lambda value: isinstance(value, str | Path) and bool(str(value)),
+    ),
+    Setting(
+        id="E016",
+        field="max_source_characters",
+        default=4_000_000,
+        wanted="a whole number from 1000 on",
+        accepts=whole_number(1000),
+    ),
+    Setting(
+        id="E019",
+        field="lore",
+        default=GAME_LORE,
+        wanted="a dictionary with rules of lore, as settings.lore of a scenario has them",
+        accepts=reads(lore_rules),
+        problem=problem_of(lore_rules),
+    ),
+    Setting(
+        id="E020",
+        field="lore_facts",
+        default=[],
+        wanted='a list of dotted paths of functions, such as ["world.facts.of_the_tide"]',
+        accepts=are_paths,
+    ),
+    Setting(
+        id="E021",
+        field="card_limits",
+        default={},
+        wanted='a dictionary of limits, such as {"file_bytes": 8388608}',
+        accepts=reads(card_limits),
+        problem=problem_of(card_limits),
+    ),
+    Setting(
+        id="E022",
+        field="keep_turn_days",
+        default=0,
+        wanted="a whole number of days, 0 to keep everything",
+        accepts=whole_number(0),
+    ),
+    Setting(
+        id="E023",
+        field="summary_model",
+        default="",
+        wanted='the name of a model at the same address, or "" for the one that answers',
+        accepts=is_text,
+    ),
+    Setting(
+        id="E024",
+        field="compaction",
+        default={},
+        wanted='a dictionary, such as {"by": "extract", "turn_percent": 90}',
+        accepts=reads(compaction),
+        problem=problem_of(compaction),
+    ),
+    Setting(
+        id="E025",
+        field="dynamic_block",
+        default="latest",
+        wanted='"latest", "on_change" or "all"',
+        accepts=lambda value: value in BLOCKS_MODES,
+    ),
+)
