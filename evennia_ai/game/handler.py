@@ -1,6 +1,6 @@
 """AIHandler: the mind of one NPC, `npc.ai`: hears, answers when it is meant, explains itself."""
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -10,31 +10,25 @@ from evennia.utils import logger
 
 from evennia_ai.compose import Composition, compose_with_lore
 from evennia_ai.game import gather
-from evennia_ai.game.addressing import Listener, why_addressed
+from evennia_ai.game.attention import Attention
 from evennia_ai.game.events import Event
 from evennia_ai.game.facts import standing_facts
-from evennia_ai.game.gather import Heard, Talk
-from evennia_ai.game.perception import bystanders, heard_text, perceived, rank_of
-from evennia_ai.game.recording import recorded
-from evennia_ai.game.retrying import DATABASE_ERRORS
+from evennia_ai.game.gather import Talk
+from evennia_ai.game.perception import heard_text, perceived, rank_of
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.text import plain_name
 from evennia_ai.game.turn import Turn
 from evennia_ai.game.view import NPCView, scopes_of, sources_of, view_of
-from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turns import report_of_turn
 from evennia_ai.lorebook.naming import names_of
 from evennia_ai.prompt.breaks import Sent
 from evennia_ai.prompt.explaining import explain_lines
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.prompt.report import Report, report_of
-from evennia_ai.store import card_assignments, conversations, turns
+from evennia_ai.store import conversations, turns
 from evennia_ai.store.conversations import ConversationRef
-from evennia_ai.store.errors import StoreError
 from evennia_ai.store.turns import StoredTurn
 
-OVERFLOW: Final = "Too much was said at once; some of it will go unanswered."
-RECORD_RETRY_SECONDS: Final = 5.0
 MOST_SENT: Final = 32
 """Conversations whose last prompt is kept, to tell what the next one shares with it."""
 
@@ -88,12 +82,7 @@ class AIHandler:
         self.npc = npc
         self.ref = str(npc.id)
         self._view: NPCView | None = None
-        self._unrecorded: deque[Event] = deque()
-        self._lost = 0
-        self._retry: Any = None
-        self._waiting: set[str] = set()
-        self._is_overflowing = False
-        self._engaged: dict[str, tuple[str, float]] = {}
+        self.attention: Final = Attention(self)
         self._sent: OrderedDict[int, Sent] = OrderedDict()
         self._last: _Prompted | None = None
 
@@ -111,13 +100,13 @@ class AIHandler:
     def is_busy(self) -> bool:
         """Whether something of it is only in memory: a turn, or an event not committed yet."""
         scheduler = runtime().scheduler
-        waits = scheduler.waiting(self.ref) or self._unrecorded
+        waits = scheduler.waiting(self.ref) or self.attention.unrecorded
         return bool(waits) or scheduler.in_flight(self.ref)
 
     @property
     def waiting_records(self) -> frozenset[str]:
         """Ids of the records that get an answer of their own later."""
-        return frozenset(self._waiting)
+        return self.attention.waiting_records
 
     def enable(self) -> None:
         """Let the NPC answer."""
@@ -126,8 +115,7 @@ class AIHandler:
     def disable(self) -> None:
         """Let the NPC be silent; it still remembers what it hears."""
         self.npc.ai_enabled = False
-        runtime().scheduler.drop(self.ref)
-        self._waiting.clear()
+        self.attention.drop_waiting()
 
     def view(self) -> NPCView:
         """What turns are composed from, made anew where something of it was changed."""
@@ -156,111 +144,14 @@ class AIHandler:
             self.hear(event)
 
     def hear(self, event: Event) -> None:
-        """Commit what was perceived, then answer it if the NPC is meant.
-
-        An event that cannot be committed is kept and tried again; nothing is asked of a model
-        before.
-        """
-        if len(self._unrecorded) >= runtime().conf.queue_limit:
-            self._lost += 1
-            return
-        self._unrecorded.append(event)
-        self._record_all()
-
-    def _record_all(self) -> None:
-        while self._unrecorded:
-            try:
-                heard = self._recorded(self._unrecorded[0])
-            except DATABASE_ERRORS as error:
-                logger.log_err(f"evennia_ai: NPC {self.ref}: not recorded, kept: {error}")
-                self._record_later()
-                return
-            self._unrecorded.popleft()
-            self._consider(heard)
-            self._record_lost(heard.conversation)
-
-    def _recorded(self, event: Event) -> Heard:
-        return recorded(self.ref, event, opening=lambda where: self._opening(where, event))
-
-    def _opening(self, conversation: ConversationRef, event: Event) -> NewRecord | None:
-        """The greeting, where this event is the first the NPC answers in the conversation."""
-        if conversations.has_spoken(conversation) or not self._is_meant(event):
-            return None
-        assigned = card_assignments.assignment_of(self.ref)
-        if assigned is None or assigned.greeting is None:
-            return None
-        return gather.opening(self.npc, self.view(), gather.talk_of(event), event)
-
-    def _is_meant(self, event: Event) -> bool:
-        return self.enabled and bool(why_addressed(event, self._listener(event)))
-
-    def _record_lost(self, conversation: ConversationRef) -> None:
-        """Note once that more was heard than could be kept while the database was away."""
-        if self._lost and not self._unrecorded:
-            logger.log_err(f"evennia_ai: NPC {self.ref}: {self._lost} events were not recorded")
-            self._lost = 0
-            self._record_overflow(conversation)
-
-    def _record_later(self) -> None:
-        if self._retry is None or not self._retry.active():
-            clock = runtime().clock
-            self._retry = clock.callLater(RECORD_RETRY_SECONDS, self._record_all)
-
-    def _consider(self, heard: Heard) -> None:
-        try:
-            if not self._is_meant(heard.event):
-                return
-        except DatabaseError as error:
-            logger.log_err(f"evennia_ai: NPC {self.ref}: recorded, not answered: {error}")
-            return
-        self._engage(heard.event)
-        turn = Turn(self, heard)
-        if heard.greeting:  # when everybody has read the event, however long the turn waits
-            runtime().clock.callLater(0, turn.greet)
-        if runtime().scheduler.offer(self.ref, turn.run):
-            self._waiting.add(heard.record.id)
-            self._is_overflowing = False
-        elif not self._is_overflowing:
-            self._is_overflowing = True
-            self._record_overflow(heard.conversation)
-
-    def _listener(self, event: Event) -> Listener:
-        others = [who for who in bystanders(self.npc) if str(who.id) != event.speaker_ref]
-        return Listener(
-            ref=self.ref,
-            names=_names(self.npc),
-            other_names=tuple(name for who in others for name in _names(who)),
-            is_engaged=self._is_engaged(event),
-            hop_limit=runtime().conf.hop_limit,
-        )
-
-    def _engage(self, event: Event) -> None:
-        """Be in conversation with the speaker, here, for a while."""
-        now = runtime().clock.seconds()
-        until = now + runtime().conf.engagement_seconds
-        self._engaged = {k: e for k, e in self._engaged.items() if e[1] > now}
-        if not event.hops:
-            self._engaged[event.speaker_ref] = (event.room_ref, until)
-
-    def _is_engaged(self, event: Event) -> bool:
-        room_ref, until = self._engaged.get(event.speaker_ref, ("", 0.0))
-        return room_ref == event.room_ref and runtime().clock.seconds() < until
-
-    def _record_overflow(self, conversation: ConversationRef) -> None:
-        limit = runtime().conf.queue_limit
-        note = NewRecord(
-            kind=RecordKind.EVENT, role="system", body=OVERFLOW, meta={"queue_limit": limit}
-        )
-        try:
-            conversations.append(conversation, [note])
-        except StoreError as error:
-            logger.log_err(f"evennia_ai: NPC {self.ref}: the overflow was not recorded: {error}")
+        """Commit what was perceived, then answer it if the NPC is meant."""
+        self.attention.hear(event)
 
     # What a turn tells its NPC
 
     def started(self, turn: Turn) -> None:
         """The turn does not wait any more."""
-        self._waiting.discard(turn.heard.record.id)
+        self.attention.started(turn)
 
     def sent_before(self, conversation: ConversationRef) -> Sent | None:
         """What is remembered of the prompt before in this conversation, by this process alone.
@@ -283,7 +174,7 @@ class AIHandler:
 
     def answered(self, turn: Turn) -> None:
         """The turn ended with a reply."""
-        self._engage(turn.heard.event)
+        self.attention.answered(turn)
 
     def rested(self, conversation: ConversationRef, prompt: Prompt) -> None:
         """A turn with this prompt has ended, with a reply or without."""
@@ -291,8 +182,7 @@ class AIHandler:
 
     def put_back(self, turn: Turn, *, delay_seconds: float) -> None:
         """Take the turn again later."""
-        self._waiting.add(turn.heard.record.id)
-        runtime().scheduler.put_back(self.ref, turn.run, delay_seconds=delay_seconds)
+        self.attention.put_back(turn, delay_seconds=delay_seconds)
 
     # Explaining
 
@@ -363,7 +253,7 @@ class AIHandler:
             breaker=breaker.state if breaker else "",
             in_flight=live.scheduler.in_flight(self.ref),
             waiting=live.scheduler.waiting(self.ref),
-            unrecorded=len(self._unrecorded),
+            unrecorded=self.attention.unrecorded,
             last_turn=_last_turn(last) if last else None,
             card=view.sources.card.name if view.sources.card else None,
             conversations={kind: kinds.count(kind) for kind in dict.fromkeys(kinds)},
@@ -379,8 +269,3 @@ def _last_turn(stored: StoredTurn) -> LastTurn:
         created_at=stored.created_at,
         ended_at=stored.ended_at,
     )
-
-
-def _names(character: Any) -> tuple[str, ...]:
-    """What a character is called: its name and its aliases."""
-    return (plain_name(character.key), *sorted(map(str, character.aliases.all())))

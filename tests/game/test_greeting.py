@@ -53,9 +53,9 @@ def conversation_of(stage, kind="room"):
 def heard_next(stage, text):
     """The next event as it stands before its turn: committed, not answered."""
     held = []
-    stage.npc.ai._consider = held.append
+    stage.npc.ai.attention.consider = held.append
     stage.says(stage.anna, text)
-    del stage.npc.ai._consider
+    del stage.npc.ai.attention.consider
     return held[0]
 
 

@@ -50,9 +50,9 @@ def private_of(stage):
 def heard_next(stage, text, speaker=None):
     """The next event as it stands before its turn: committed, not answered."""
     held = []
-    stage.npc.ai._consider = held.append
+    stage.npc.ai.attention.consider = held.append
     stage.says(speaker or stage.anna, text)
-    del stage.npc.ai._consider
+    del stage.npc.ai.attention.consider
     return held[0]
 
 

@@ -179,9 +179,9 @@ def test_a_card_that_cannot_be_read_is_left_out_and_told(stage, logged):
 def heard_next(stage, text):
     """The next event as it stands before its turn: committed, not answered."""
     held = []
-    stage.npc.ai._consider = held.append
+    stage.npc.ai.attention.consider = held.append
     stage.says(stage.anna, text)
-    del stage.npc.ai._consider
+    del stage.npc.ai.attention.consider
     return held[0]
 
 

@@ -1,0 +1,94 @@
+"""Hearing: what an NPC perceived is committed, in its order, before it is considered at all.
+
+An event that cannot be committed is kept and tried again; what is more than may be kept is lost,
+and that something was is itself recorded, once.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+from evennia.utils import logger
+
+from evennia_ai.game.events import Event
+from evennia_ai.game.gather import Heard
+from evennia_ai.game.recording import recorded
+from evennia_ai.game.retrying import DATABASE_ERRORS
+from evennia_ai.game.runtime import runtime
+from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.store import conversations
+from evennia_ai.store.conversations import ConversationRef
+from evennia_ai.store.errors import StoreError
+
+OVERFLOW: Final = "Too much was said at once; some of it will go unanswered."
+RETRY_SECONDS: Final = 5.0
+
+Opening = Callable[[ConversationRef, Event], NewRecord | None]
+"""The greeting an NPC opens a conversation with because of an event, None where it does not."""
+
+
+class Hearing:
+    """Commits the events of one NPC and passes them on to `consider`."""
+
+    def __init__(
+        self, npc_ref: str, *, opening: Opening, consider: Callable[[Heard], None]
+    ) -> None:
+        self._npc_ref: Final = npc_ref
+        self._opening: Final = opening
+        self._consider: Final = consider
+        self._unrecorded: deque[Event] = deque()
+        self._lost = 0
+        self._retry: Any = None
+
+    @property
+    def unrecorded(self) -> int:
+        """How many events are not committed yet."""
+        return len(self._unrecorded)
+
+    def hear(self, event: Event) -> None:
+        """Commit what was perceived, now or when the database is back."""
+        if len(self._unrecorded) >= runtime().conf.queue_limit:
+            self._lost += 1
+            return
+        self._unrecorded.append(event)
+        self._record_all()
+
+    def _record_all(self) -> None:
+        while self._unrecorded:
+            try:
+                heard = recorded(self._npc_ref, self._unrecorded[0], opening=self._opening_of_first)
+            except DATABASE_ERRORS as error:
+                logger.log_err(f"evennia_ai: NPC {self._npc_ref}: not recorded, kept: {error}")
+                self._record_later()
+                return
+            self._unrecorded.popleft()
+            self._consider(heard)
+            self._record_lost(heard.conversation)
+
+    def _opening_of_first(self, conversation: ConversationRef) -> NewRecord | None:
+        return self._opening(conversation, self._unrecorded[0])
+
+    def _record_lost(self, conversation: ConversationRef) -> None:
+        """Note once that more was heard than could be kept while the database was away."""
+        if self._lost and not self._unrecorded:
+            logger.log_err(
+                f"evennia_ai: NPC {self._npc_ref}: {self._lost} events were not recorded"
+            )
+            self._lost = 0
+            record_overflow(self._npc_ref, conversation)
+
+    def _record_later(self) -> None:
+        if self._retry is None or not self._retry.active():
+            self._retry = runtime().clock.callLater(RETRY_SECONDS, self._record_all)
+
+
+def record_overflow(npc_ref: str, conversation: ConversationRef) -> None:
+    """Commit that more was said than will be answered."""
+    limit = runtime().conf.queue_limit
+    note = NewRecord(
+        kind=RecordKind.EVENT, role="system", body=OVERFLOW, meta={"queue_limit": limit}
+    )
+    try:
+        conversations.append(conversation, [note])
+    except StoreError as error:
+        logger.log_err(f"evennia_ai: NPC {npc_ref}: the overflow was not recorded: {error}")
