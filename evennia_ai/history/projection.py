@@ -2,7 +2,8 @@
 
 A pure function of the records: the same records give the same bytes. It chooses and packs; it
 never changes what happened. The messages of a history are what was said and done, a compaction's
-summary with the tail it kept, and texts of earlier prompts that stay where those had them.
+summary with the tail it kept, and texts of earlier prompts that stay where those had them. What a
+tool returned stands right behind the call it answers, whatever was heard meanwhile.
 """
 
 from collections.abc import Iterable, Mapping
@@ -37,10 +38,10 @@ _NOTHING: Final[Mapping[str, Record]] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """How many messages a history has so far, and how many of them of role user and assistant.
+    """How many messages a history has so far, and how many of them of role user and replies.
 
     They go on through compactions: a summary stands at the index of the last message in it, and
-    nobody said it.
+    nobody said it. A message that calls tools is no reply: the reply comes after it.
     """
 
     messages: int = 0
@@ -56,8 +57,12 @@ class Totals:
         return Totals(
             messages=self.messages + 1,
             users=self.users + (record.role == "user"),
-            replies=self.replies + (record.role == "assistant"),
+            replies=self.replies + _is_reply(record),
         )
+
+
+def _is_reply(record: NewRecord | Record) -> bool:
+    return record.role == "assistant" and record.kind is not RecordKind.TOOL_CALL
 
 
 def is_staying(record: NewRecord | Record) -> bool:
@@ -90,7 +95,8 @@ def in_order(
     """Those of successive records that are messages of the history, as a prompt shows them.
 
     A text that stays stands before the record it was made for, and is left out where that one is
-    not there. `tail` are the records by place that a summary among them kept.
+    not there. A tool's result stands behind its call; one whose call is not there comes first, to
+    be left behind with it. `tail` are the records by place that a summary among them kept.
     """
     said: list[Record] = []
     staying: dict[str, list[Record]] = {}
@@ -99,9 +105,37 @@ def in_order(
             staying.setdefault(record.meta["before"], []).append(record)
         elif (record.kind in CONVERSATION and not record.is_erased) or is_staying(record):
             said += [record, *_kept(record, tail)]
+    said = _behind_their_calls(said)
     if not staying:
         return tuple(said)
     return tuple(one for record in said for one in (*staying.get(record.place, ()), record))
+
+
+def _behind_their_calls(said: list[Record]) -> list[Record]:
+    """The records with each tool's result behind the call it answers, in the order they came."""
+    if all(record.kind is not RecordKind.TOOL_RESULT for record in said):
+        return said
+    results: dict[str, list[Record]] = {}
+    for record in said:
+        if record.kind is RecordKind.TOOL_RESULT:
+            results.setdefault(str(record.meta.get("tool_call_id")), []).append(record)
+    ordered: list[Record] = []
+    for record in said:
+        if record.kind is not RecordKind.TOOL_RESULT:
+            ordered.append(record)
+            answers = [results.pop(call, []) for call in calls_of(record)]
+            ordered += sorted((one for found in answers for one in found), key=_when)
+    without_call = [record for found in results.values() for record in found]
+    return [*sorted(without_call, key=_when), *ordered]
+
+
+def calls_of(record: NewRecord | Record) -> tuple[str, ...]:
+    """The ids of the tool calls that a record makes."""
+    return tuple(str(call["id"]) for call in record.meta.get("tool_calls", ()))
+
+
+def _when(record: Record) -> tuple[int, int]:
+    return record.segment, record.seq
 
 
 def project(
@@ -137,12 +171,11 @@ def project_newest(
 ) -> History:
     """The history whose newest records these are; `totals` are those of the whole history."""
     shown = _shown(records, tail)
-    counted = [message.role for message in shown if message.counted]
     return History(
         shown,
         earlier=totals.messages - len(shown),
-        earlier_users=totals.users - counted.count("user"),
-        earlier_replies=totals.replies - counted.count("assistant"),
+        earlier_users=totals.users - sum(message.is_user for message in shown),
+        earlier_replies=totals.replies - sum(message.is_reply for message in shown),
         segment=segment,
     )
 

@@ -17,7 +17,7 @@ class History:
 
     Indexes are absolute: `earlier` messages were left behind before the first one here, and index
     `earlier` is the first, so a recorded cut keeps its meaning when the window moves;
-    `earlier_users` of those left behind were of role user and `earlier_replies` of role assistant.
+    `earlier_users` of those left behind were of role user and `earlier_replies` were replies.
     `segment` is the part of the conversation it shows; a compaction begins another one, whose
     indexes have nothing to do with those before. Not for several threads at once.
     """
@@ -92,7 +92,7 @@ class History:
 
     @property
     def replies(self) -> int:
-        """How many messages of role assistant were said, those left behind among them."""
+        """How many replies there were, those left behind among them."""
         return self.earlier_replies + bisect_left(self._log.replies, self.stop)
 
     def users_from(self, first: int) -> int:
@@ -208,7 +208,7 @@ class _Log:
         self.is_plain = True  # nothing but what people said: no bookkeeping, no tools
         self.bookkeeping: list[int] = []  # indexes that depth does not count
         self.users: list[int] = []  # indexes of messages of role user
-        self.replies: list[int] = []  # indexes of messages of role assistant
+        self.replies: list[int] = []  # indexes of what the NPC said
         self.staying: dict[str, list[int]] = {}  # indexes of texts that stay, by what they are of
         self._sums: dict[TokenCounter, _Sums] = {}
         self.append(messages)
@@ -223,7 +223,7 @@ class _Log:
                     self.staying.setdefault(message.of, []).append(index)
             elif message.role == "user":
                 self.users.append(index)
-            elif message.role == "assistant":
+            elif message.is_reply:
                 self.replies.append(index)
             else:
                 self.is_plain = False

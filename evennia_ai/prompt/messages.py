@@ -84,6 +84,16 @@ class Message:
         origin = self.origin or self.block
         return (Part(origin=origin, start=0, end=len(self.content), revision=self.revision),)
 
+    @property
+    def is_user(self) -> bool:
+        """Whether somebody said it to the NPC, or it happened before its eyes."""
+        return self.counted and self.role == "user"
+
+    @property
+    def is_reply(self) -> bool:
+        """Whether the NPC said it; a message that calls tools is not its reply yet."""
+        return self.counted and self.role == "assistant" and not self.tool_calls
+
     def wire(self) -> bytes:
         """The message as canonical JSON bytes: what the prompt's hash covers.
 

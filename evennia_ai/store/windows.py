@@ -15,6 +15,7 @@ from django.db.models import Q
 from evennia_ai import models
 from evennia_ai.history.projection import (
     CONVERSATION,
+    calls_of,
     in_order,
     is_staying,
     message_of,
@@ -80,13 +81,43 @@ def grown(window: Window, new: Sequence[models.Record]) -> tuple[Window, tuple[R
 
 
 def _with(history: History, new: Sequence[Record]) -> History:
-    """`history` with the messages of new records, texts that stay at their places."""
+    """`history` with the messages of new records, each at its place."""
     staying = [r for r in new if is_staying(r) and r.meta.get("before")]
-    said = [_message(record) for record in in_order(r for r in new if r not in staying)]
+    results = _late_results(new)
+    elsewhere = {record.id for record in (*staying, *results)}
+    for record in results:
+        history = _inserted(history, _message(record), at=_behind_call(history, record))
+    said = [_message(record) for record in in_order(r for r in new if r.id not in elsewhere)]
     history = history.appended(*said)
     for record in staying:
-        history = _inserted(history, _message(record), before=record.meta["before"])
+        at = _where(history, record.meta["before"])
+        history = _inserted(history, _message(record), at=at)
     return history
+
+
+def _late_results(new: Sequence[Record]) -> list[Record]:
+    """The results of tools whose calls were recorded before all of these."""
+    called = {call for record in new for call in calls_of(record)}
+    return [
+        record
+        for record in new
+        if record.kind is RecordKind.TOOL_RESULT and record.meta.get("tool_call_id") not in called
+    ]
+
+
+def _behind_call(history: History, result: Record) -> int:
+    """Where the result of a tool belongs: behind the call and what else answers it."""
+    wanted = result.meta.get("tool_call_id")
+    at = history.stop
+    while at > history.earlier:
+        if any(call.id == wanted for call in history[at - 1].tool_calls):
+            break
+        at -= 1
+    else:
+        return history.earlier - 1
+    while at < history.stop and history[at].role == "tool":
+        at += 1
+    return at
 
 
 def _message(record: Record) -> Message:
@@ -95,13 +126,21 @@ def _message(record: Record) -> Message:
     return message
 
 
-def _inserted(history: History, message: Message, *, before: str) -> History:
-    """`history` with a message before the one of a record, which counts among the left behind ones
-    where that one was left behind.
-    """
+def _where(history: History, place: str) -> int:
+    """The index of the record at a place; below that of the first where it was left behind."""
     at = history.stop - 1
-    while at >= history.earlier and _place(history[at]) != before:
+    while at >= history.earlier and _place(history[at]) != place:
         at -= 1
+    return at
+
+
+def _inserted(history: History, message: Message, *, at: int) -> History:
+    """`history` with a message before the one at this index.
+
+    It counts among the messages that were left behind where that one was left behind.
+    """
+    if at == history.stop:
+        return history.appended(message)
     was_left = at < history.earlier
     older = [] if was_left else [*history.between(history.earlier, at), message]
     newer = history.between(history.earlier if was_left else at, history.stop)
@@ -133,12 +172,12 @@ def _trimmed(history: History, *, cut: int | None) -> History:
     first = max(history.earlier, _first_shown(history.stop, cut))
     if first - history.earlier < WINDOW_MESSAGES:
         return history
-    left = [m.role for m in history.between(history.earlier, first) if m.counted]
+    left = history.between(history.earlier, first)
     return History(
         history.between(first, history.stop),
         earlier=first,
-        earlier_users=history.earlier_users + left.count("user"),
-        earlier_replies=history.earlier_replies + left.count("assistant"),
+        earlier_users=history.earlier_users + sum(message.is_user for message in left),
+        earlier_replies=history.earlier_replies + sum(message.is_reply for message in left),
         segment=history.segment,
     )
 

@@ -91,3 +91,44 @@ def test_the_same_records_give_the_same_bytes():
     records = a_conversation(5)
 
     assert [m.wire() for m in project(records)] == [m.wire() for m in project(records)]
+
+
+class TestToolResults:
+    CALLS = [
+        {"id": "c1", "name": "look", "arguments": "{}"},
+        {"id": "c2", "name": "take", "arguments": "{}"},
+    ]
+
+    def asked(self):
+        return a_new_record("", kind=RecordKind.TOOL_CALL, meta={"tool_calls": self.CALLS})
+
+    def result(self, call: str, body: str):
+        return a_new_record(body, kind=RecordKind.TOOL_RESULT, meta={"tool_call_id": call})
+
+    def test_they_stand_behind_their_call_whatever_was_heard_meanwhile(self):
+        records = stored(
+            [
+                a_new_record("Well?"),
+                self.asked(),
+                a_new_record("Hello!"),
+                self.result("c2", "Taken."),
+                a_new_record("Anybody?"),
+                self.result("c1", "The sea."),
+            ]
+        )
+
+        said = [message.content for message in project(records)]
+        assert said == ["Well?", "", "Taken.", "The sea.", "Hello!", "Anybody?"]
+
+    def test_one_whose_call_is_not_there_comes_first_to_be_left_behind(self):
+        records = stored([a_new_record("Well?"), self.result("c9", "A boat.")])
+
+        history = project(records)
+
+        assert [message.content for message in history] == ["A boat.", "Well?"]
+        assert history.whole_pairs(0) == 1
+
+    def test_a_message_that_calls_tools_is_no_reply(self):
+        records = stored([self.asked(), a_new_record("Here.", kind=RecordKind.ASSISTANT)])
+
+        assert project(records).replies == 1

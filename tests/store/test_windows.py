@@ -77,6 +77,48 @@ class TestTextsThatStay:
         assert len(history(quay)) >= WINDOW_MESSAGES
 
 
+def a_call(*ids: str):
+    calls = [{"id": call, "name": "look", "arguments": "{}"} for call in ids]
+    return a_line(
+        "", kind=RecordKind.TOOL_CALL, role="assistant", name="", meta={"tool_calls": calls}
+    )
+
+
+def a_result(call: str, body: str):
+    return a_line(
+        body, kind=RecordKind.TOOL_RESULT, role="tool", name="", meta={"tool_call_id": call}
+    )
+
+
+class TestResultsOfTools:
+    def test_one_that_comes_late_stands_behind_its_call(self, quay):
+        append(quay, [a_line("One."), a_call("c1", "c2")])
+        append(quay, [a_line("Two.")])
+        append(quay, [a_result("c1", "The sea."), a_line("Three.")])
+        append(quay, [a_result("c2", "A boat."), a_reply()])
+
+        assert said(quay) == ["One.", "", "The sea.", "A boat.", "Two.", "Three.", "Evening."]
+        assert history(quay).replies == 1
+        assert shape(quay) == cold_shape(quay)
+
+    @given(st.lists(st.sampled_from(["line", "call", "result"]), max_size=14))
+    @settings(max_examples=40, deadline=None)
+    def test_in_whatever_order_they_come_memory_shows_what_a_fresh_process_reads(self, steps):
+        forget_everything()
+        where = conversation(f"npc-{id(steps)}", kind="room", place_ref="3")
+        waiting: list[str] = []
+        for number, step in enumerate(steps):
+            if step == "line":
+                append(where, [a_line(f"Line {number}.")])
+            elif step == "call":
+                waiting += [f"{number}a", f"{number}b"]
+                append(where, [a_call(*waiting[-2:])])
+            elif waiting:
+                append(where, [a_result(waiting.pop(0), f"Result {number}.")])
+
+        assert shape(where) == cold_shape(where)
+
+
 class TestOpening:
     @pytest.mark.parametrize("pairs", [3, WINDOW_MESSAGES // 2, WINDOW_MESSAGES])
     def test_a_window_that_grew_is_the_one_that_is_read(self, quay, pairs):
