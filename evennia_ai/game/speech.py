@@ -13,6 +13,4 @@ def speech(text: str, *, own_names: Iterable[str], other_names: Collection[str] 
 
     `other_names` are those of bystanders, for whom nobody else speaks.
     """
-    for name in dict.fromkeys(own_names):
-        text = spoken_text(text, speaker_name=name, other_names=other_names)
-    return text
+    return spoken_text(text, own_names=tuple(dict.fromkeys(own_names)), other_names=other_names)

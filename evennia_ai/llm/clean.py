@@ -6,7 +6,7 @@ text once, so a hostile reply costs no more than its length.
 
 import re
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import Final
 
@@ -14,7 +14,11 @@ LOOKED_AT_CHARACTERS: Final = 8_000
 """How much of a reply, its hidden reasoning apart, is looked at at all."""
 
 LABELS_IN_A_ROW: Final = 3
-"""How often a line may begin with the speaker's label."""
+"""How often a line may begin with a label of the speaker."""
+
+MAX_CHARACTERS: Final = 600
+MAX_LINES: Final = 4
+"""How much of a reply is said aloud, where nothing else was chosen."""
 
 _REASONING_TAG: Final = re.compile(
     r"[<\[](/?)(?:think|thinking|thought|thoughts|reasoning|reflection)[>\]]", re.IGNORECASE
@@ -40,18 +44,18 @@ _CLOSING: Final = str.maketrans({"[": "]", "(": ")", "“": "”", "‘": "’",
 def spoken_text(
     text: str,
     *,
-    speaker_name: str,
+    own_names: Iterable[str],
     other_names: Collection[str] = (),
-    max_characters: int = 600,
-    max_lines: int = 4,
+    max_characters: int = MAX_CHARACTERS,
+    max_lines: int = MAX_LINES,
 ) -> str:
     """What of a reply is said aloud; empty when nothing is.
 
-    A line that begins with the label of one of `other_names` ends the speech: there the model
-    went on to speak for somebody else.
+    A line may begin with one of the names the speaker goes by. One that begins with the label of
+    one of `other_names` ends the speech: there the model went on to speak for somebody else.
     """
     said = _visible(without_reasoning(text)[:LOOKED_AT_CHARACTERS])
-    lines = _own_lines(said, speaker_name=speaker_name, other_names=other_names)
+    lines = _own_lines(said, own_names=tuple(own_names), other_names=other_names)
     speech = _unquoted("\n".join(lines))
     return _capped("\n".join(speech.split("\n")[:max_lines]), max_characters)
 
@@ -107,23 +111,24 @@ def _is_visible(letter: str) -> bool:
     return unicodedata.category(letter) not in ("Cc", "Cs", "Cn")
 
 
-def _own_lines(text: str, *, speaker_name: str, other_names: Collection[str]) -> list[str]:
+def _own_lines(text: str, *, own_names: Collection[str], other_names: Collection[str]) -> list[str]:
     """The speaker's lines without their label, up to the first line of somebody else."""
     own: list[str] = []
-    others = [name for name in other_names if name.casefold() != speaker_name.casefold()]
+    known = {name.casefold() for name in own_names}
+    others = [name for name in other_names if name.casefold() not in known]
     for line in filter(None, (line.strip() for line in text.split("\n"))):
         if any(_without_label(line, name) is not None for name in others):
             break
-        own.append(_own_line(line, speaker_name))
+        own.append(_own_line(line, own_names))
     return [line for line in own if line]
 
 
-def _own_line(line: str, speaker_name: str) -> str:
+def _own_line(line: str, own_names: Collection[str]) -> str:
     for _ in range(LABELS_IN_A_ROW):
-        bare = _without_label(line, speaker_name)
-        if bare is None:
+        bare = [rest for name in own_names if (rest := _without_label(line, name)) is not None]
+        if not bare:
             break
-        line = _unquoted(bare)
+        line = _unquoted(bare[0])
     return line
 
 

@@ -11,7 +11,7 @@ from evennia_ai.llm.clean import spoken_text
 
 
 def spoken(text: str, **more: Any) -> str:
-    return spoken_text(text, **({"speaker_name": "Oren"} | more))
+    return spoken_text(text, **({"own_names": ["Oren"]} | more))
 
 
 @pytest.mark.parametrize("text", ["Aye, the ferry is late.", "*smiles* Well.", "A: b", "Hé 🚢!"])
@@ -83,9 +83,9 @@ def test_a_name_is_only_a_label_as_a_whole_and_before_a_colon() -> None:
 
 
 def test_a_name_is_no_pattern() -> None:
-    assert spoken("a+ (b: Aye.", speaker_name="a+ (b") == "Aye."
-    assert spoken("aaa: Aye.", speaker_name="a+") == "aaa: Aye."
-    assert spoken(": Aye.", speaker_name="") == ": Aye."
+    assert spoken("a+ (b: Aye.", own_names=["a+ (b"]) == "Aye."
+    assert spoken("aaa: Aye.", own_names=["a+"]) == "aaa: Aye."
+    assert spoken(": Aye.", own_names=[""]) == ": Aye."
 
 
 def test_a_pose_after_the_label_keeps_its_marks() -> None:
