@@ -9,24 +9,30 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from evennia_ai.game.events import Event
+from evennia_ai.game.events import REACTED_TO, Event, asks_for_answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listener:
-    """Who hears: its names, whether it is in conversation with the speaker, who else is there."""
+    """Who hears: its names, whether it is in conversation with the speaker, who else is there.
+
+    `react_to` are the kinds of happenings it answers.
+    """
 
     ref: str
     names: tuple[str, ...]
     other_names: tuple[str, ...] = ()
     is_engaged: bool = False
     hop_limit: int = 3
+    react_to: tuple[str, ...] = REACTED_TO
 
 
 def why_addressed(event: Event, listener: Listener) -> str | None:
     """Why `listener` should answer the event, None where it should not."""
     if event.hops > listener.hop_limit:
         return None
+    if event.is_happening:
+        return asks_for_answer(event, listener.react_to)
     if event.to_ref:
         return "spoken to directly" if event.to_ref == listener.ref else None
     if event.private:

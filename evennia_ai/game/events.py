@@ -4,22 +4,42 @@ An event carries everything a turn needs to know of the moment it was heard, so 
 speaker can never change the one that is being answered.
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
 
-Kind = Literal["say", "whisper", "talk", "pose"]
+Kind = str
+"""What sort of thing was perceived: one of the words below, or a game's own."""
+
+SPOKEN: Final = frozenset({"say", "whisper", "talk"})
+HEARD: Final = SPOKEN | {"pose"}
+"""Said or posed by somebody, in their own words. Everything else happened, in the game's words."""
+
+TICK: Final = "tick"
+ERRAND: Final = "errand"
+HAPPENINGS: Final = frozenset(
+    {"arrive", "leave", "give", "show", "look", "moved", "combat", TICK, ERRAND}
+)
+REACTED_TO: Final = ("give", "show")
+"""The kinds an NPC answers where its builder chose no others."""
+
+# Told to an NPC directly, and still answered only where its builder wants it.
+_BY_CHOICE: Final = frozenset({"give", "show"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     """Something an NPC heard or saw.
 
-    `text` is what was said, without markup and without the frame around it; `to_ref` is the id of
-    the one it was said to, "" where it was said to nobody in particular. `speaker_rank` is the
-    speaker's permission in words, "NPC" for one of ours. `private` events belong to the
-    conversation with their speaker alone. `hops` counts the NPC replies in a row that led to this
-    event; 0 is a person. `alone` is true when nobody but the speaker was there to be
-    meant.
+    `text` is what was said, without markup and without the frame around it, or one line about
+    what happened; `to_ref` is the id of the one it was said or done to, "" where that was nobody
+    in particular. Where nobody did it, `speaker_ref` and `speaker_name` are "".
+    `speaker_rank` is the speaker's permission in words, "NPC" for one of ours. `private` events
+    belong to the conversation with their speaker alone. `hops` counts the NPC replies in a row
+    that led to this event; 0 is a person. `alone` is true when nobody but the speaker was there
+    to be meant. `language` and `volume` are words of the game, "" where it told none. `item` is
+    the name of the thing it is about, `data` holds facts of the game's own as JSON values.
+    `wants_answer`: what happened is addressed to the NPC.
     """
 
     kind: Kind
@@ -32,3 +52,28 @@ class Event:
     private: bool = False
     alone: bool = False
     hops: int = 0
+    language: str = ""
+    volume: str = ""
+    item: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    wants_answer: bool = False
+
+    @property
+    def is_happening(self) -> bool:
+        """Whether it happened, rather than being said or posed."""
+        return self.kind not in HEARD
+
+
+def asks_for_answer(event: Event, react_to: Collection[str]) -> str | None:
+    """Why something that happened should be answered, None where it should not.
+
+    `react_to` are the kinds the NPC answers. What was given or shown to somebody else is not for
+    it to answer. For speech and poses this is None: addressing decides about them.
+    """
+    if not event.is_happening or (event.to_ref and not event.wants_answer):
+        return None
+    if event.kind in react_to:
+        return f"reacts to {event.kind}"
+    if event.wants_answer and event.kind not in _BY_CHOICE:
+        return "the game asks for an answer"
+    return None

@@ -81,6 +81,8 @@ def passing_facts(npc: Any, event: Event | None, *, paths: tuple[str, ...]) -> d
 def _event_facts(event: Event | None) -> dict[str, Fact]:
     if event is None:
         return {}
+    if not event.speaker_ref:
+        return {EVENT_KIND: event.kind}
     return {
         EVENT_KIND: event.kind,
         SPEAKER_KIND: "npc" if event.speaker_rank == "NPC" else "player",

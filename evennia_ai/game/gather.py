@@ -16,6 +16,7 @@ from evennia_ai.game.facts import passing_facts
 from evennia_ai.game.greeting import greeting_record
 from evennia_ai.game.lore_sources import scanned_sources
 from evennia_ai.game.perception import bystanders
+from evennia_ai.game.presence import can_see
 from evennia_ai.game.text import plain_name
 from evennia_ai.game.view import NPCView, books_with
 from evennia_ai.history.records import NewRecord, Record, RecordKind
@@ -31,6 +32,15 @@ VISITOR: Final = "the visitor"
 """What `{{user}}` is in a room, where no one partner is fixed."""
 
 MOST_COMPANY: Final = 20
+# How a volume that games have words for is told; any other stands as the game says it.
+_LOUD: Final = {
+    "mutter": "muttering",
+    "quiet": "quietly",
+    "whisper": "whispering",
+    "loud": "loudly",
+    "yell": "yelling",
+    "shout": "shouting",
+}
 
 NAMES: Final = frozenset({"char", "user", "speaker"})
 """What templates may name in the game: `inputs` gives the first two, composing the speaker."""
@@ -89,13 +99,25 @@ def found(npc_ref: str, talk: Talk) -> ConversationRef | None:
 
 
 def record_of(event: Event) -> NewRecord:
-    """What is written down of an event: who, and what was said or done."""
+    """What is written down of an event: who, and what was said or done.
+
+    Somebody's own words are a record of kind `user`, what happened one of kind `event`.
+    """
     body = f"*{event.text}*" if event.kind == "pose" else event.text
     meta = {"event": event.kind, "speaker": event.speaker_ref, "hops": event.hops}
-    if event.to_ref:
-        meta["to"] = event.to_ref
+    told = {
+        "to": event.to_ref,
+        "language": event.language,
+        "volume": event.volume,
+        "item": event.item,
+        "data": dict(event.data),
+    }
     return NewRecord(
-        kind=RecordKind.USER, role="user", name=event.speaker_name, body=body, meta=meta
+        kind=RecordKind.EVENT if event.is_happening else RecordKind.USER,
+        role="user",
+        name=event.speaker_name,
+        body=body,
+        meta=meta | {name: value for name, value in told.items() if value},
     )
 
 
@@ -274,16 +296,25 @@ def _partner(npc: Any, talk: Talk, event: Event | None) -> str:
 def _speaker_block(event: Event | None) -> tuple[DynamicBlock, ...]:
     if event is None:
         return ()
-    how = "whispers to you" if event.private else "speaks"
-    text = f"Who {how}: {event.speaker_name} ({event.speaker_rank})."
-    return (DynamicBlock(key="speaker", text=text),)
+    return (DynamicBlock(key="speaker", text=_who(event)),)
+
+
+def _who(event: Event) -> str:
+    """Who does what the event tells, and how: all that its own line may not say."""
+    if not event.speaker_ref:
+        return "Nobody speaks to you."
+    how = "acts" if event.is_happening else "whispers to you" if event.private else "speaks"
+    language = f", in {event.language}" if event.language else ""
+    volume = f", {_LOUD.get(event.volume, event.volume)}" if event.volume else ""
+    return f"Who {how}: {event.speaker_name} ({event.speaker_rank}){language}{volume}."
 
 
 def _place_block(npc: Any) -> tuple[DynamicBlock, ...]:
     if npc.location is None:
         return ()
     text = f"Place: {plain_name(npc.location.get_display_name(npc))}."
-    names = [plain_name(other.get_display_name(npc)) for other in bystanders(npc)]
+    seen = [other for other in bystanders(npc) if can_see(npc, other)]
+    names = [plain_name(other.get_display_name(npc)) for other in seen]
     if names:
         more = f" and {len(names) - MOST_COMPANY} more" if len(names) > MOST_COMPANY else ""
         text += f" Present: {', '.join(names[:MOST_COMPANY])}{more}."

@@ -6,12 +6,13 @@ known; a speaker of any other kind is read back from the line as Evennia renders
 """
 
 import re
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 from django.conf import settings
 from django.utils.translation import gettext
 
 from evennia_ai.game.events import Event, Kind
+from evennia_ai.game.presence import is_npc
 from evennia_ai.game.text import one_line, plain_name, unmarked
 from evennia_ai.game.utterance import utterance_of, uttered
 
@@ -70,7 +71,7 @@ def perceived(npc: Any, text: Any, from_obj: Any) -> Event | None:
         room_ref=str(npc.location.id) if npc.location else "",
         to_ref=heard.to_ref,
         private=heard.kind == "whisper",
-        alone=_alone(npc, speaker),
+        alone=is_alone_with(npc, speaker),
         hops=heard.hops,
     )
 
@@ -83,9 +84,14 @@ def bystanders(npc: Any) -> list[Any]:
     return [other for other in there if other != npc]
 
 
+def is_alone_with(npc: Any, speaker: Any) -> bool:
+    """Whether nobody but `speaker` is where `npc` is."""
+    return all(other == speaker for other in bystanders(npc))
+
+
 def rank_of(speaker: Any) -> str:
     """A speaker's permission in words: the highest it has; "NPC" for one of ours."""
-    if _is_npc(speaker):
+    if is_npc(speaker):
         return "NPC"
     for rank in reversed(settings.PERMISSION_HIERARCHY):
         if speaker.locks.check_lockstring(speaker, f"perm({rank})"):
@@ -135,8 +141,8 @@ def _read_back(npc: Any, speaker: Any, rendered: str, kind: str) -> _Heard | Non
         text = heard_text(_after_name(rendered, (name, str(speaker.key))))
     else:
         text = _speech(rendered, kind, name)
-    hops = 1 if _is_npc(speaker) else 0  # one that was made to speak by a script
-    return _Heard(cast(Kind, kind), text, hops=hops)
+    hops = 1 if is_npc(speaker) else 0  # one that was made to speak by a script
+    return _Heard(kind, text, hops=hops)
 
 
 def _speech(rendered: str, kind: str, name: str) -> str:
@@ -156,12 +162,3 @@ def _after_name(line: str, names: tuple[str, ...]) -> str:
         if name and line.startswith(name):
             return line[len(name) :].strip()
     return line.strip()
-
-
-def _is_npc(speaker: Any) -> bool:
-    """Whether this is one of ours, and not a player whose character has a mind as well."""
-    return hasattr(type(speaker), "ai") and not speaker.has_account
-
-
-def _alone(npc: Any, speaker: Any) -> bool:
-    return all(other == speaker for other in bystanders(npc))

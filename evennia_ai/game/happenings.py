@@ -1,0 +1,186 @@
+"""Happenings: what NPCs see happen; a game tells its own by `happened`.
+
+Every happening becomes a record of each NPC that could see it, whether it is answered or not. Its
+text is data for the NPC: one line, without markup, cut where it is too long.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from django.db import DatabaseError
+from evennia.utils import logger
+
+from evennia_ai.game.events import ERRAND, HEARD, TICK, Event
+from evennia_ai.game.perception import heard_text, is_alone_with, rank_of
+from evennia_ai.game.presence import can_see
+from evennia_ai.game.text import plain_name
+from evennia_ai.game.utterance import hops_of
+from evennia_ai.history.records import canonical_json
+from evennia_ai.prompt.errors import EvenniaAIError
+
+MAX_DATA: Final = 4000
+"""Characters of the JSON of a happening's data."""
+
+UNSEEN: Final = "something"
+"""What an NPC is told of a thing it cannot see."""
+
+_KIND: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+_NAMED: Final = re.compile(r"\{(actor|item|to)\}")
+_TAKEN: Final = HEARD | {TICK, ERRAND}
+
+
+class HappeningError(EvenniaAIError):
+    """A game told of something in a way that cannot be recorded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Happening:
+    """Something that happens, before it is known who sees it.
+
+    `text` may hold `{actor}`, `{item}` and `{to}`: the names each NPC knows them by. `item` is an
+    object or a name. `hops` None means that the actor is asked.
+    """
+
+    kind: str
+    text: str
+    actor: Any = None
+    item: Any = None
+    to: Any = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+    wants_answer: bool = False
+    volume: str = ""
+
+
+def happened(
+    place_or_npc: Any,
+    kind: str,
+    text: str,
+    *,
+    actor: Any = None,
+    item: Any = None,
+    to: Any = None,
+    data: Mapping[str, Any] | None = None,
+    wants_answer: bool = False,
+) -> int:
+    """Tell NPCs what happened; how many of them perceived it.
+
+    `place_or_npc` is a room, whose NPCs all are told, or one NPC. `kind` is a word of the game's
+    own ("combat", "weather", ...); builders choose by it what an NPC reacts to. `text` is one line
+    in the third person; in it `{actor}`, `{item}` and `{to}` stand for the names each NPC knows
+    them by ("you" for itself), and nothing else is replaced. `actor` did it: NPCs that cannot see
+    the actor perceive nothing, and the actor itself is not told. `item` is the object or the name
+    of the thing it is about, `to` the one it was done to. `data` are further facts as JSON values,
+    kept with the record. `wants_answer` has the NPC answer; with `to`, that one alone.
+
+    HappeningError: the kind is no word or is one of evennia_ai's, the text is empty, the data
+    cannot be stored; nothing was told.
+
+    Example, in a game's combat code::
+
+        from evennia_ai.game.happenings import happened
+
+        happened(
+            attacker.location, "combat", "{actor} hits {to} with {item}.",
+            actor=attacker, to=target, item=sword, data={"damage": 7},
+        )
+    """
+    happening = Happening(
+        kind=kind,
+        text=text,
+        actor=actor,
+        item=item,
+        to=to,
+        data=dict(data or {}),
+        wants_answer=wants_answer,
+    )
+    _check(happening)
+    return sum(tell(npc, happening) for npc in npcs_in(place_or_npc))
+
+
+def npcs_in(place_or_npc: Any) -> list[Any]:
+    """The NPCs with a mind in a room, or the one that is meant."""
+    if hasattr(type(place_or_npc), "ai"):
+        return [place_or_npc]
+    there = place_or_npc.contents_get(content_type="character")
+    return [npc for npc in there if hasattr(type(npc), "ai")]
+
+
+def tell(npc: Any, happening: Happening) -> bool:
+    """Have one NPC perceive something; whether it could."""
+    try:
+        event = event_for(npc, happening)
+    except DatabaseError as error:
+        logger.log_err(f"evennia_ai: NPC {npc.id}: not seen, nothing can be read: {error}")
+        return False
+    if event is None:
+        return False
+    npc.ai.hear(event)
+    return True
+
+
+def event_for(npc: Any, happening: Happening) -> Event | None:
+    """What `npc` perceives of a happening, None where that is nothing."""
+    actor, to = happening.actor, happening.to
+    if npc.has_account or actor == npc or (actor is not None and not can_see(npc, actor)):
+        return None
+    names = {"actor": _name(npc, actor), "item": item_name(npc, happening.item)}
+    names["to"] = "you" if to == npc else _name(npc, to)
+    text = _NAMED.sub(lambda marker: names[marker[1]] or marker[0], happening.text)
+    return Event(
+        kind=happening.kind,
+        speaker_ref=str(actor.id) if actor is not None else "",
+        speaker_name=names["actor"],
+        speaker_rank=rank_of(actor) if actor is not None else "",
+        text=heard_text(text),
+        room_ref=str(npc.location.id) if npc.location else "",
+        to_ref=str(to.id) if to is not None else "",
+        alone=actor is not None and is_alone_with(npc, actor),
+        hops=hops_of(actor),
+        item=names["item"],
+        data=happening.data,
+        wants_answer=happening.wants_answer and (to is None or to == npc),
+        volume=happening.volume,
+    )
+
+
+def item_name(npc: Any, item: Any) -> str:
+    """What `npc` calls a thing: "a rope", "something" where it cannot see it, "" for None."""
+    if item is None:
+        return ""
+    if isinstance(item, str):
+        return plain_name(item)
+    if not item.access(npc, "view"):
+        return UNSEEN
+    return plain_name(str(item.get_numbered_name(1, npc, return_string=True)))
+
+
+def _name(npc: Any, other: Any) -> str:
+    """What `npc` calls somebody, "" for None."""
+    if other is None:
+        return ""
+    return plain_name(other.get_display_name(npc)) if can_see(npc, other) else "someone"
+
+
+def _check(happening: Happening) -> None:
+    kind = happening.kind
+    if not _KIND.fullmatch(kind) or kind in _TAKEN:
+        raise HappeningError(
+            f"{kind!r} is no kind of a happening: it must be one word of small letters, digits, _"
+            f" and -, beginning with a letter, and none of {', '.join(sorted(_TAKEN))}"
+        )
+    if not heard_text(happening.text):
+        raise HappeningError(f"a happening of kind {kind!r} has no text; tell it in one line")
+    try:
+        length = len(canonical_json(happening.data))
+    except (TypeError, ValueError) as error:
+        raise HappeningError(
+            f"the data of a happening of kind {kind!r} cannot be stored as JSON: {error};"
+            " give ids and names instead of objects"
+        ) from error
+    if length > MAX_DATA:
+        raise HappeningError(
+            f"the data of a happening of kind {kind!r} has {length} characters as JSON;"
+            f" {MAX_DATA} are allowed"
+        )
