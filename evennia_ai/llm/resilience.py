@@ -99,7 +99,8 @@ class Guarded:
     """A model behind a queue, a time limit and a breaker; itself a `ChatModel`.
 
     At most `max_concurrent` requests are out, at most `max_waiting` wait, first come first served.
-    A request's time limit includes its waiting.
+    A request's time limit includes its waiting. Models that are one and the same to their server
+    share `slots` and a breaker.
     """
 
     def __init__(
@@ -110,11 +111,12 @@ class Guarded:
         clock: Clock,
         max_concurrent: int = 4,
         max_waiting: int = 64,
+        slots: DeferredSemaphore | None = None,
     ) -> None:
         self.breaker = breaker
         self._model = model
         self._clock = clock
-        self._slots: Final = DeferredSemaphore(max_concurrent)
+        self._slots: Final = DeferredSemaphore(max_concurrent) if slots is None else slots
         self._max_waiting = max_waiting
         self._asked: dict[Deferred[ChatReply], None] = {}
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import CancelledError, Deferred, DeferredSemaphore
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
@@ -163,6 +163,16 @@ def test_no_more_than_so_many_are_out_and_the_first_to_come_is_the_next(clock: C
     for name in "acd":
         model.answer(name)
     assert [results[name][0].text for name in "abcd"] == ["a", "b", "c", "d"]
+
+
+def test_models_with_the_same_slots_wait_for_each_other(clock: Clock) -> None:
+    first, second, slots = HeldModel(), HeldModel(), DeferredSemaphore(1)
+    guarded(first, clock, slots=slots).complete(a_request(question="first"))
+    reply = guarded(second, clock, slots=slots).complete(a_request(question="second"))
+    assert second.asked == []
+    first.answer("first")
+    second.answer("second")
+    assert outcome(reply).text == "second"
 
 
 def test_a_full_queue_turns_away_at_once(clock: Clock) -> None:
