@@ -19,7 +19,9 @@ from twisted.python.failure import Failure
 
 log: Final = logging.getLogger(__name__)
 T = TypeVar("T")
+P = TypeVar("P")
 Closer = Callable[[], Awaitable[object]]
+Hear = Callable[[P], None]
 
 CLOSING_SECONDS: Final = 2.0
 """How long the tasks and closers of a stopping loop may take."""
@@ -59,6 +61,26 @@ class AsyncBridge:
         reactor = self._reactor_now()
         deferred: Deferred[T] = Deferred(lambda _: future.cancel())
         future.add_done_callback(lambda done: reactor.callFromThread(_deliver, done, deferred))
+        return deferred
+
+    def run_heard(
+        self, make_coroutine: Callable[[Hear[P]], Coroutine[Any, Any, T]], listener: Hear[P]
+    ) -> Deferred[T]:
+        """Like `run`, for a coroutine that has something to say before it returns.
+
+        It is given a function for that; `listener` gets what is said, in order, on the reactor's
+        thread, and nothing after the Deferred fired or was cancelled.
+        """
+        reactor = self._reactor_now()
+
+        def hear(piece: P) -> None:
+            reactor.callFromThread(told, piece)
+
+        def told(piece: P) -> None:
+            if not deferred.called:
+                listener(piece)
+
+        deferred = self.run(lambda: make_coroutine(hear))
         return deferred
 
     def at_stop(self, closer: Closer) -> None:

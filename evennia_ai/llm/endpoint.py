@@ -6,11 +6,18 @@ The key lives in a `SecretText`, which no print, log, traceback or pickle can sh
 import hmac
 import math
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Final, Literal, NoReturn
 from urllib.parse import urlsplit
 
 from evennia_ai.llm.errors import EndpointError
 from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile
+
+QUOTED_CHARACTERS: Final = 200
+"""How much of a server's own words an error quotes."""
+
+
+ONE_SYSTEM: Final = RoleProfile(one_system=True)
+"""System messages at the beginning only."""
 
 
 class SecretText:
@@ -53,12 +60,19 @@ class SecretText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """An OpenAI-compatible server and one model on it.
+    """A server, one model on it, and what the two can do.
 
-    `timeout_seconds` bounds one attempt, `max_retries` how many follow a failed one (a
-    `Retry-After` of the server is obeyed); the request's own time limit bounds them all.
+    `timeout_seconds` bounds one attempt, `idle_seconds` how long nothing may arrive in one (before
+    the headers it counts for streams alone: a server that does not stream is silent while it
+    writes), `max_retries` how many follow a failed one (a `Retry-After` of the server is obeyed);
+    the request's own time limit bounds them all. `max_reply_bytes` bounds what is read of one
+    reply. With `stream` the reply of a request that has a listener is read while it is written.
+
     `strict_roles` is for servers whose chat template takes nothing but user and assistant in
-    turn after one system message. `max_reply_bytes` bounds what is read of one reply.
+    turn after one system message, `one_system` for those that take system messages at the
+    beginning only. `structured` and `tools` are for who makes the requests: whether the server
+    takes a schema and tools itself (`native`), or they are told in a message (`text`), or as a
+    schema to choose from (`schema`), or not at all.
     """
 
     name: str
@@ -67,9 +81,14 @@ class Endpoint:
     api_key: SecretText = field(default_factory=SecretText)
     timeout_seconds: float = 60.0
     max_retries: int = 2
+    idle_seconds: float = 20.0
     max_concurrent: int = 4
-    strict_roles: bool = False
     max_reply_bytes: int = 1_000_000
+    stream: bool = True
+    strict_roles: bool = False
+    one_system: bool = False
+    structured: Literal["native", "text"] = "native"
+    tools: Literal["native", "schema", "none"] = "native"
 
     def __post_init__(self) -> None:
         if problem := _address_problem(self.base_url):
@@ -80,8 +99,9 @@ class Endpoint:
             )
         if not self.model:
             raise EndpointError(self.name, "model", "is empty: give the model's name")
-        if not (self.timeout_seconds > 0 and math.isfinite(self.timeout_seconds)):
-            raise EndpointError(self.name, "timeout_seconds", "must be a number over 0")
+        for limit in ("timeout_seconds", "idle_seconds"):
+            if not (getattr(self, limit) > 0 and math.isfinite(getattr(self, limit))):
+                raise EndpointError(self.name, limit, "must be a number over 0")
         for limit, least in (("max_retries", 0), ("max_concurrent", 1), ("max_reply_bytes", 1)):
             if getattr(self, limit) < least:
                 raise EndpointError(self.name, limit, f"must be {least} or more")
@@ -89,7 +109,14 @@ class Endpoint:
     @property
     def roles(self) -> RoleProfile:
         """What to give to `roles.adapt` for this server."""
-        return STRICT if self.strict_roles else OPEN
+        if self.strict_roles:
+            return STRICT
+        return ONE_SYSTEM if self.one_system else OPEN
+
+    def quoted(self, words: str, *, most: int = QUOTED_CHARACTERS) -> str:
+        """A server's own words on one short line, without the key; "" where it said nothing."""
+        line = " ".join(self.api_key.hidden_in(words).split())
+        return "".join(letter for letter in line if letter.isprintable())[:most]
 
 
 def _address_problem(address: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from evennia_ai.llm.endpoint import Endpoint, SecretText
 from evennia_ai.llm.errors import EndpointError
-from evennia_ai.llm.roles import OPEN, STRICT
+from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile
 
 KEY = "sk-very-secret-4711"
 
@@ -75,6 +75,7 @@ def test_other_addresses_are_refused_without_being_quoted(address: str) -> None:
         ("timeout_seconds", 0),
         ("timeout_seconds", float("nan")),
         ("timeout_seconds", float("inf")),
+        ("idle_seconds", 0),
         ("max_retries", -1),
         ("max_concurrent", 0),
         ("max_reply_bytes", 0),
@@ -91,4 +92,14 @@ def test_a_value_an_endpoint_cannot_have_names_its_field(field: str, value: obje
 
 def test_strict_roles_choose_the_strict_profile() -> None:
     assert an_endpoint(strict_roles=True).roles is STRICT
+    assert an_endpoint(strict_roles=True, one_system=True).roles is STRICT
     assert an_endpoint().roles is OPEN
+
+
+def test_one_system_frames_later_system_messages_and_nothing_else() -> None:
+    assert an_endpoint(one_system=True).roles == RoleProfile(one_system=True)
+
+
+def test_quoted_words_are_one_short_line_without_the_key() -> None:
+    endpoint = an_endpoint(api_key=SecretText(KEY))
+    assert endpoint.quoted(f"bad\n\x1b[31m key {KEY}", most=15) == "bad [31m key **"

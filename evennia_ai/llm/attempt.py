@@ -1,0 +1,202 @@
+"""One attempt to get a reply over HTTP: what is read, for how long, and what went wrong.
+
+Three limits end it: its whole time, the time in which nothing arrives, and the size of the reply.
+The reply is read here and judged by the provider's own module, because a server may send anything.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final, Protocol
+
+from evennia_ai.llm.chat import ChatReply, ChatRequest, Listener
+from evennia_ai.llm.endpoint import Endpoint
+from evennia_ai.llm.errors import ModelError, ModelRubbish, ModelTimeout, ModelUnavailable
+from evennia_ai.llm.foreign_values import read_object, words_of
+from evennia_ai.llm.setbacks import Setback, setback_of_status
+from evennia_ai.llm.sse import EventReader
+from evennia_ai.llm.transport import BrokenOff, TooLarge, TurnedDown, receive
+
+ENDING_SECONDS: Final = 2.0
+"""How long a stream may go on in silence after the whole text: the usage comes last."""
+
+_EVENTS: Final = "text/event-stream"
+
+
+class Streamed(Protocol):
+    """Puts a reply together from the events of a stream.
+
+    `heard` takes the data of one event and returns the text in it; it and `reply` may raise a
+    `ModelError`. `is_complete` says that nothing of the reply is missing.
+    """
+
+    @property
+    def is_complete(self) -> bool: ...
+
+    def heard(self, data: str) -> str: ...
+
+    def reply(self) -> ChatReply: ...
+
+
+class Provider(Protocol):
+    """The way in which one kind of servers is asked, and the library that does it.
+
+    `client` makes the library's client over an HTTP client; `asked` is its response to a request,
+    the body unread. `whole` finds the reply in a body, `streamed` in events.
+    """
+
+    @property
+    def endpoint(self) -> Endpoint: ...
+
+    def library(self) -> Any: ...
+
+    def library_error(self) -> type[Exception]: ...
+
+    def client(self, http: Any) -> Any: ...
+
+    def asked(
+        self, client: Any, request: ChatRequest, *, stream: bool
+    ) -> AbstractAsyncContextManager[Any]: ...
+
+    def whole(self, body: bytes, request: ChatRequest) -> ChatReply: ...
+
+    def streamed(self, request: ChatRequest) -> Streamed: ...
+
+
+class Attempt:
+    """One request on its way; with a listener the reply is asked for in pieces."""
+
+    def __init__(self, provider: Provider, request: ChatRequest, hear: Listener | None) -> None:
+        self._provider = provider
+        self._endpoint = provider.endpoint
+        self._request = request
+        self._hear = hear
+        self._idle = asyncio.timeout(self._endpoint.idle_seconds if hear else None)
+        self._events = EventReader()
+        self._streamed: Streamed | None = None
+        self._body = bytearray()
+
+    async def outcome(self, client: Any) -> ChatReply | Setback:
+        """The reply, or why there is none: as a value, to which nothing is chained."""
+        setback = await self._exchanged(client)
+        if setback is not None and not self._is_complete:
+            return setback
+        try:
+            return self._reply()
+        except ModelError as problem:
+            return _setback_of(problem)
+
+    @property
+    def _is_complete(self) -> bool:
+        return self._streamed is not None and self._streamed.is_complete
+
+    def _reply(self) -> ChatReply:
+        if self._streamed is not None:
+            return self._streamed.reply()
+        return self._provider.whole(bytes(self._body), self._request)
+
+    async def _exchanged(self, client: Any) -> Setback | None:
+        """Send and read within the limits of time; what went wrong."""
+        try:
+            async with asyncio.timeout(self._endpoint.timeout_seconds), self._idle:
+                await self._read(client)
+        except TimeoutError:
+            return Setback(error=self._too_slow())
+        except ModelError as problem:
+            return _setback_of(problem)
+        except (TurnedDown, BrokenOff, TooLarge) as problem:
+            return self._transport_setback(problem)
+        except self._provider.library_error() as problem:
+            return self._library_setback(problem)
+        return None
+
+    async def _read(self, client: Any) -> None:
+        asked = self._provider.asked(client, self._request, stream=self._hear is not None)
+        async with asked as response:
+            if self._hear is not None and _is_stream(response):
+                self._streamed = self._provider.streamed(self._request)
+            self._arrived()
+            await receive(response, self._take, limit_bytes=self._endpoint.max_reply_bytes)
+        if self._streamed is not None:
+            self._take_events(self._events.ended())
+            if not self._is_complete:
+                raise BrokenOff("no end of the stream")
+
+    def _take(self, chunk: bytes) -> None:
+        if self._streamed is None:
+            self._body += chunk
+        else:
+            self._take_events(self._events.fed(chunk))
+        self._arrived()
+
+    def _take_events(self, events: Iterable[str]) -> None:
+        """Hand over the text of some events, as one piece."""
+        if self._streamed is None or self._hear is None:
+            return
+        if piece := "".join(map(self._streamed.heard, events)):
+            self._hear(piece)
+
+    def _arrived(self) -> None:
+        """Begin to wait anew; not for long where nothing but the usage is missing."""
+        idle_seconds = self._endpoint.idle_seconds
+        if self._is_complete:
+            idle_seconds = min(idle_seconds, ENDING_SECONDS)
+        self._idle.reschedule(asyncio.get_running_loop().time() + idle_seconds)
+
+    def _too_slow(self) -> ModelTimeout:
+        if self._idle.expired():
+            return ModelTimeout(self._endpoint.name, self._endpoint.idle_seconds, "silent")
+        return ModelTimeout(self._endpoint.name, self._endpoint.timeout_seconds)
+
+    def _transport_setback(self, problem: TurnedDown | BrokenOff | TooLarge) -> Setback:
+        endpoint = self._endpoint
+        if isinstance(problem, TurnedDown):
+            words = _words(problem.body)
+            return setback_of_status(endpoint, problem.status, words, problem.headers)
+        if isinstance(problem, BrokenOff):
+            why = f"the connection broke off in the reply ({problem})"
+            return Setback(error=ModelUnavailable(endpoint.name, why), again=True)
+        size = f"the reply is larger than {endpoint.max_reply_bytes} bytes"
+        return Setback(error=ModelRubbish(endpoint.name, size))
+
+    def _library_setback(self, problem: Exception) -> Setback:
+        """No connection, if it is not our hook's own exception that the library wrapped."""
+        endpoint = self._endpoint
+        if isinstance(problem.__cause__, TurnedDown):
+            return self._transport_setback(problem.__cause__)
+        if isinstance(problem, self._provider.library().APIConnectionError):
+            why = f"no connection ({endpoint.quoted(_cause(problem))})"
+            return Setback(error=ModelUnavailable(endpoint.name, why), again=True)
+        said = endpoint.quoted(str(problem)) or type(problem).__name__
+        return Setback(error=ModelUnavailable(endpoint.name, said))
+
+
+def _setback_of(error: ModelError) -> Setback:
+    """What a server said inside a reply is worth another attempt where its status would be."""
+    return Setback(error=error, again=isinstance(error, ModelUnavailable))
+
+
+def _is_stream(response: Any) -> bool:
+    """Some servers answer in one body even where a stream was asked for."""
+    kind: str = response.headers.get("content-type", "")
+    return kind.strip().lower().startswith(_EVENTS)
+
+
+def _words(body: bytes) -> str:
+    """A server's explanation: what its JSON says, or else all of it."""
+    answer = read_object(body)
+    return body.decode("utf-8", "replace") if answer is None else words_of(answer)
+
+
+def _cause(problem: BaseException) -> str:
+    """Why a connection failed: the system's words where it has any (refused, certificate, ...).
+
+    Of any other error only the kind is told: its text may quote the request.
+    """
+    kind = type(problem.__cause__ or problem).__name__
+    link: BaseException | None = problem
+    while link is not None:
+        if isinstance(link, OSError) and link.strerror:
+            return f"{kind}: {link.strerror}"
+        link = link.__cause__ or link.__context__
+    return kind

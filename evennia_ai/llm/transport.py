@@ -1,0 +1,77 @@
+"""What lies between a provider's library and the network: limits, and answers that are no reply.
+
+The libraries read the whole body of an answer with a status of failure, however long it is. A hook
+in their HTTP client comes before them: it reads the beginning and raises `TurnedDown`.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+LONGEST_REASON_BYTES: Final = 65_536
+"""How much of the body of a failure is read."""
+
+
+class TurnedDown(Exception):  # noqa: N818 - says what the server did
+    """An answer with a status that is not of success; never leaves the model's own client."""
+
+    def __init__(self, status: int, headers: dict[str, str], body: bytes) -> None:
+        self.status = status
+        self.headers = headers
+        self.body = body
+        super().__init__(f"status {status}")
+
+
+class BrokenOff(Exception):  # noqa: N818
+    """The connection ended in the middle of a body; never leaves the model's own client."""
+
+
+class TooLarge(Exception):  # noqa: N818
+    """A body is over its limit; never leaves the model's own client."""
+
+
+def http_client(library: Any) -> Any:
+    """The HTTP client of a provider's library, with our hook.
+
+    It follows no redirect: the key would go to another server. Time limits are not its business.
+    """
+    return library.DefaultAsyncHttpxClient(
+        timeout=None,
+        follow_redirects=False,
+        headers={"Accept-Encoding": "identity"},
+        event_hooks={"response": [_raise_for_status]},
+    )
+
+
+async def receive(response: Any, take: Callable[[bytes], None], *, limit_bytes: int) -> None:
+    """Hand over what comes, until the end.
+
+    Raises:
+        BrokenOff: the connection ended before the body did.
+        TooLarge: there is more than `limit_bytes`; it is read no further.
+    """
+    left = limit_bytes
+    chunks = response.iter_bytes()
+    while (chunk := await _next(chunks)) is not None:
+        left -= len(chunk)
+        if left < 0:
+            raise TooLarge
+        take(chunk)
+
+
+async def _next(chunks: Any) -> bytes | None:
+    try:
+        chunk: bytes | None = await anext(chunks, None)
+    except Exception as problem:  # the transport's own errors, of httpx by whichever name
+        raise BrokenOff(type(problem).__name__) from None
+    return chunk
+
+
+async def _raise_for_status(response: Any) -> None:
+    if response.is_success:
+        return
+    body = bytearray()
+    chunks = response.aiter_bytes()
+    while len(body) < LONGEST_REASON_BYTES and (chunk := await anext(chunks, None)) is not None:
+        body += chunk
+    headers = {name.lower(): value for name, value in response.headers.items()}
+    raise TurnedDown(response.status_code, headers, bytes(body[:LONGEST_REASON_BYTES]))
