@@ -5,8 +5,10 @@ from rows (`evennia_ai.store.snapshots`). Texts that are hashed are text columns
 in them, because a database may rewrite a JSON column.
 """
 
+from evennia_ai.models.calls import ModelCall, ModelCallDay
 from evennia_ai.models.cards import Card, CardAssignment, CardFile, CardRevision
 from evennia_ai.models.components import Component, ComponentRevision
+from evennia_ai.models.halts import Halt
 from evennia_ai.models.history import (
     ERASED_META,
     AppendOnlyQuerySet,
@@ -29,10 +31,13 @@ __all__ = [
     "Component",
     "ComponentRevision",
     "Conversation",
+    "Halt",
     "LoreState",
     "Lorebook",
     "LorebookAttachment",
     "LorebookRevision",
+    "ModelCall",
+    "ModelCallDay",
     "Note",
     "NoteRevision",
     "Record",
