@@ -1,0 +1,181 @@
+"""Model calls: what every call of a model took, sums of it, and what is kept of it for how long.
+
+A call is written with the transaction of whatever asked for it, so that it counts if and only if
+that does. Days are those of UTC. After a while the calls of a day are summed up; whose words they
+answered is forgotten then, or when the player asks for it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db.models import Count, F, Max, Q, QuerySet, Sum
+from django.db.models.functions import Coalesce
+
+from evennia_ai import models
+from evennia_ai.prompt.components import GAME, Scope
+from evennia_ai.store.state import one_transaction
+
+DAY_SECONDS: Final = 24 * 60 * 60
+ANSWERED: Final = "answered"
+CANCELLED: Final = "cancelled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewCall:
+    """One call of a model, as it is written down; the words are those of `models.ModelCall`."""
+
+    npc_ref: str
+    player_ref: str = ""
+    role: str
+    profile: str = ""
+    model: str = ""
+    turn: int | None = None
+    started_at: float
+    seconds: float
+    first_piece_seconds: float | None = None
+    input_tokens: int = 0
+    cached_tokens: int | None = None
+    written_tokens: int | None = None
+    output_tokens: int = 0
+    is_estimated: bool = False
+    outcome: str = ANSWERED
+
+    @property
+    def tokens(self) -> int:
+        """What counts against a limit."""
+        return self.input_tokens + self.output_tokens
+
+
+_FIELDS: Final = tuple(NewCall.__dataclass_fields__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Used:
+    """How many calls, and tokens in and out; `cached_tokens` are those of the input."""
+
+    calls: int = 0
+    failures: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """What counts against a limit."""
+        return self.input_tokens + self.output_tokens
+
+
+NOTHING: Final = Used()
+
+
+def add(new: NewCall) -> None:
+    """Write a call down, in the current transaction."""
+    values = {name: getattr(new, name) for name in _FIELDS}
+    values["outcome"] = new.outcome[:64]
+    models.ModelCall.objects.create(**values)
+
+
+def used(since: float, scope: Scope = GAME) -> Used:
+    """What the game, an NPC or a player used since a moment, in epoch seconds."""
+    rows = models.ModelCall.objects.filter(started_at__gte=since)
+    return _used(_of(rows, scope).aggregate(**_SUMS))
+
+
+def used_by_npc(since: float) -> Mapping[str, Used]:
+    """What each NPC used since a moment; one query."""
+    return _used_by("npc_ref", since)
+
+
+def used_by_player(since: float) -> Mapping[str, Used]:
+    """What each player used since a moment, "" for calls that were nobody's alone; one query."""
+    return _used_by("player_ref", since)
+
+
+def newest_of(
+    npc_ref: str, *, limit_calls: int, before: float | None = None
+) -> tuple[NewCall, ...]:
+    """The newest calls for an NPC, the newest first, of those begun before a moment if there is."""
+    rows = models.ModelCall.objects.filter(npc_ref=npc_ref)
+    if before is not None:
+        rows = rows.filter(started_at__lt=before)
+    newest = rows.order_by("-started_at", "-pk").values(*_FIELDS)[:limit_calls]
+    return tuple(NewCall(**row) for row in newest)
+
+
+def spend(npc_ref: str) -> Used:
+    """Everything that was ever used for an NPC."""
+    kept = models.ModelCall.objects.filter(npc_ref=npc_ref).aggregate(**_SUMS)
+    summed = models.ModelCallDay.objects.filter(npc_ref=npc_ref).aggregate(**_SUMS_OF_DAYS)
+    return _used({name: kept[name] + summed[name] for name in kept})
+
+
+def forget_player(player_ref: str, *, npc_ref: str | None = None) -> int:
+    """Forget whose words calls answered, in the current transaction; how many there were."""
+    rows = models.ModelCall.objects.filter(player_ref=player_ref)
+    if npc_ref is not None:
+        rows = rows.filter(npc_ref=npc_ref)
+    return rows.update(player_ref="")
+
+
+def sum_up_old(now: float, *, keep_days: int) -> int:
+    """Sum up the calls of days that ended more than `keep_days` ago; how many rows went.
+
+    Each day is a transaction of its own, so a game that stops in the middle goes on the next time.
+    """
+    first_kept = (int(now // DAY_SECONDS) - keep_days) * DAY_SECONDS
+    gone = 0
+    while True:
+        old = models.ModelCall.objects.filter(started_at__lt=first_kept)
+        oldest = old.order_by("started_at").values_list("started_at", flat=True).first()
+        if oldest is None:
+            return gone
+        gone += _sum_up(int(oldest // DAY_SECONDS))
+
+
+def _sum_up(day: int) -> int:
+    """Replace the calls of a day by their sums; how many there were."""
+    begins = day * DAY_SECONDS
+    rows = models.ModelCall.objects.filter(
+        started_at__gte=begins, started_at__lt=begins + DAY_SECONDS
+    )
+    with one_transaction(f"summing up the calls of day {day}"):
+        newest = rows.aggregate(newest=Max("pk"))["newest"]
+        mine = rows.filter(pk__lte=newest)
+        for found in mine.values(*_DAY_KEY).annotate(**_SUMS):
+            _add_to_day({"day": day, **{name: found[name] for name in _DAY_KEY}}, _used(found))
+        return mine.delete()[0]
+
+
+def _add_to_day(key: Mapping[str, Any], found: Used) -> None:
+    known = models.ModelCallDay.objects.filter(**key)
+    sums = {name: getattr(found, name) for name in _SUMMED}
+    if not known.update(**{name: F(name) + value for name, value in sums.items()}):
+        models.ModelCallDay.objects.create(**key, **sums)
+
+
+def _of(rows: QuerySet, scope: Scope) -> QuerySet:
+    if scope.kind == "npc":
+        return rows.filter(npc_ref=scope.ref)
+    return rows.filter(player_ref=scope.ref) if scope.kind == "player" else rows
+
+
+def _used_by(column: str, since: float) -> Mapping[str, Used]:
+    rows = models.ModelCall.objects.filter(started_at__gte=since).values(column)
+    return {row[column]: _used(row) for row in rows.annotate(**_SUMS)}
+
+
+def _used(row: Mapping[str, Any]) -> Used:
+    return Used(**{name: row[f"all_{name}"] for name in _SUMMED})
+
+
+_DAY_KEY: Final = ("npc_ref", "role", "model")
+_SUMMED: Final = tuple(Used.__dataclass_fields__)
+_SUMS_OF_DAYS: Final[Mapping[str, Any]] = {
+    f"all_{name}": Coalesce(Sum(name), 0) for name in _SUMMED
+}
+_SUMS: Final[Mapping[str, Any]] = {
+    **_SUMS_OF_DAYS,
+    "all_calls": Count("pk"),
+    "all_failures": Count("pk", filter=~Q(outcome=ANSWERED)),
+}
