@@ -1,0 +1,187 @@
+"""Allowances: how many calls and tokens somebody may use a minute and a day, and what they used.
+
+Pure: time comes as seconds since 1970, and days are those of UTC. A meter costs the same however
+much was used: a minute is kept by the second, a day as a sum.
+"""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+from typing import Any, Final
+
+from evennia_ai.prompt.components import is_plain_int
+from evennia_ai.prompt.errors import FormatError
+
+MINUTE_SECONDS: Final = 60
+DAY_SECONDS: Final = 24 * 60 * 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowance:
+    """How much one of a kind may use; None is as much as there is."""
+
+    calls_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    calls_per_day: int | None = None
+    tokens_per_day: int | None = None
+
+    def narrowed(self, by: Mapping[str, int]) -> "Allowance":
+        """The smaller of the two, limit by limit; `by` has names of limits, others do not count."""
+        smaller = {name: most for name, most in by.items() if self._narrows(name, most)}
+        return replace(self, **smaller) if smaller else self
+
+    def _narrows(self, name: str, most: int) -> bool:
+        mine = getattr(self, name, 0)  # an unknown name narrows nothing
+        return mine is None or most < mine
+
+
+LIMITS: Final = tuple(field.name for field in fields(Allowance))
+"""The names of the limits, as settings and refusals have them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowances:
+    """What each player, each NPC and the whole game may use.
+
+    The defaults let everybody talk as fast as people type, and stop a flood.
+    """
+
+    player: Allowance = Allowance(calls_per_minute=20, calls_per_day=2000)
+    npc: Allowance = Allowance(calls_per_minute=60, calls_per_day=10_000)
+    game: Allowance = Allowance(calls_per_minute=600, calls_per_day=100_000)
+
+
+SCOPES: Final = tuple(field.name for field in fields(Allowances))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """A limit that is reached, what it is, and in how many seconds there is room again."""
+
+    limit: str
+    most: int
+    retry_in_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What was used in the last minute and on this day; tokens with those of calls under way."""
+
+    calls_per_minute: int = 0
+    tokens_per_minute: int = 0
+    calls_per_day: int = 0
+    tokens_per_day: int = 0
+
+
+class Meter:
+    """What one player, one NPC or the game used. A call counts from its begin, its tokens are
+    reserved then and become those that were used at its end."""
+
+    __slots__ = ("_day", "_day_calls", "_day_tokens", "_minute", "_reserved")
+
+    def __init__(self) -> None:
+        # (second, calls, tokens), the oldest first.
+        self._minute: deque[tuple[int, int, int]] = deque()
+        self._day = -1
+        self._day_calls = self._day_tokens = self._reserved = 0
+
+    def begun(self, now: float, *, reserved_tokens: int) -> None:
+        """A call begins that may take so many tokens."""
+        self._reserved += reserved_tokens
+        self._count(now, calls=1, tokens=0)
+
+    def ended(self, now: float, *, reserved_tokens: int, tokens: int) -> None:
+        """A call for which so many tokens were reserved ended, and took so many."""
+        self._reserved -= reserved_tokens
+        self._count(now, calls=0, tokens=tokens)
+
+    def restored(self, now: float, *, calls: int, tokens: int) -> None:
+        """So much was used today before there was this meter."""
+        self._turn_to(now)
+        self._day_calls += calls
+        self._day_tokens += tokens
+
+    def is_idle(self, now: float) -> bool:
+        """Whether it may be forgotten: nothing under way, and nothing that would still count."""
+        self._turn_to(now)
+        return not (self._minute or self._reserved or self._day_calls or self._day_tokens)
+
+    def reading(self, now: float) -> Reading:
+        """What was used up to now."""
+        self._turn_to(now)
+        return Reading(
+            calls_per_minute=sum(calls for _, calls, _ in self._minute),
+            tokens_per_minute=sum(tokens for *_, tokens in self._minute) + self._reserved,
+            calls_per_day=self._day_calls,
+            tokens_per_day=self._day_tokens + self._reserved,
+        )
+
+    def reached(self, now: float, allowance: Allowance, *, tokens: int = 0) -> Reached | None:
+        """The limit that another call of so many tokens, as far as known, would go over."""
+        read = self.reading(now)
+        for limit in LIMITS:
+            most = getattr(allowance, limit)
+            wanted = max(1, tokens) if limit.startswith("tokens") else 1
+            if most is not None and getattr(read, limit) + wanted > most:
+                return Reached(limit=limit, most=most, retry_in_seconds=self._room_in(limit, now))
+        return None
+
+    def _count(self, now: float, *, calls: int, tokens: int) -> None:
+        self._turn_to(now)
+        self._day_calls += calls
+        self._day_tokens += tokens
+        second = int(now)
+        if self._minute and self._minute[-1][0] == second:
+            _, more_calls, more_tokens = self._minute.pop()
+            calls, tokens = calls + more_calls, tokens + more_tokens
+        self._minute.append((second, calls, tokens))
+
+    def _turn_to(self, now: float) -> None:
+        """Leave behind what is over."""
+        while self._minute and self._minute[0][0] <= now - MINUTE_SECONDS:
+            self._minute.popleft()
+        day = int(now // DAY_SECONDS)
+        if day != self._day:
+            self._day, self._day_calls, self._day_tokens = day, 0, 0
+
+    def _room_in(self, limit: str, now: float) -> float:
+        """Seconds until the first of what fills the limit does not count any more."""
+        if limit.endswith("day"):
+            return DAY_SECONDS - now % DAY_SECONDS
+        oldest = self._minute[0][0] if self._minute else int(now)
+        return max(1.0, oldest + MINUTE_SECONDS - now)
+
+
+def read_allowances(given: Any, *, where: str) -> Allowances:
+    """The defaults with what is given instead; FormatError names what is wrong and where."""
+    known = Allowances()
+    if not isinstance(given, Mapping):
+        raise FormatError("setting", f"{where}: must be a dictionary")
+    for scope in given:
+        _refuse_unknown(scope, SCOPES, what="scope", where=where)
+    read = {
+        scope: _allowance(limits, getattr(known, scope), where=f"{where}.{scope}")
+        for scope, limits in given.items()
+    }
+    return replace(known, **read)
+
+
+def _allowance(given: Any, known: Allowance, *, where: str) -> Allowance:
+    if not isinstance(given, Mapping):
+        raise FormatError("setting", f"{where}: must be a dictionary")
+    for name, most in given.items():
+        _refuse_unknown(name, LIMITS, what="limit", where=where)
+        if most is not None and not (is_plain_int(most) and most > 0):
+            raise FormatError(
+                "setting",
+                f"{where}.{name}: must be a whole number from 1 on, or None, not {most!r}",
+            )
+    return replace(known, **given)
+
+
+def _refuse_unknown(name: object, known: tuple[str, ...], *, what: str, where: str) -> None:
+    if name not in known:
+        near = get_close_matches(str(name), known, n=1)
+        meant = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(known)}"
+        raise FormatError("setting", f"{where}: there is no {what} {name!r}{meant}")
