@@ -1,0 +1,101 @@
+"""Calls: the arguments a model wrote for a tool, read with limits and checked by its types.
+
+Whatever is wrong becomes one short text for the model, which names the argument and what it must
+be. Nothing is guessed: "5" is no number.
+"""
+
+import json
+from typing import Any, Final
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from evennia_ai.game.text import one_line
+from evennia_ai.game.tools.tool import Tool, ToolArguments
+from evennia_ai.prompt.errors import EvenniaAIError
+
+MAX_CHARACTERS: Final = 8_000
+MAX_NESTING: Final = 12
+MOST_TOLD: Final = 3
+"""Wrong arguments that are told of one call."""
+
+UNREADABLE: Final = "The arguments are not one JSON object."
+
+_MAX_PATH: Final = 60
+_MAX_PROBLEM: Final = 160
+_BRACKETS: Final = {"[": 1, "{": 1, "]": -1, "}": -1}
+
+
+class WrongArgumentsError(EvenniaAIError):
+    """A call whose arguments are not what the tool takes; the text is for the model."""
+
+
+def arguments_of(tool: Tool, text: str) -> ToolArguments:
+    """The arguments in `text`; WrongArgumentsError says what is wrong with them."""
+    given = _checked_object(text)
+    try:
+        return tool.Arguments.model_validate_json(given)
+    except ValidationError as error:
+        if error.errors()[0]["type"] == "json_invalid":  # halves of surrogate pairs and such
+            raise WrongArgumentsError(UNREADABLE) from error
+        wrong = [_told(tool, detail) for detail in error.errors(include_url=False)]
+        more = f" and {len(wrong) - MOST_TOLD} more" if len(wrong) > MOST_TOLD else ""
+        raise WrongArgumentsError(
+            f"{tool.name} was not done: {'; '.join(wrong[:MOST_TOLD])}{more}."
+        ) from error
+
+
+def is_object(text: str) -> bool:
+    """Whether `text` is one JSON object within the limits, as a later request may show it."""
+    try:
+        _checked_object(text)
+    except WrongArgumentsError:
+        return False
+    return True
+
+
+def _checked_object(text: str) -> str:
+    """`text`, "{}" for an empty one; WrongArgumentsError where it is no JSON object to be read."""
+    text = text.strip() or "{}"
+    if len(text) > MAX_CHARACTERS:
+        raise WrongArgumentsError(f"The arguments are over {MAX_CHARACTERS} characters long.")
+    if _nesting(text) > MAX_NESTING:
+        raise WrongArgumentsError("The arguments are nested too deeply.")
+    try:
+        found = json.loads(text, object_pairs_hook=_without_doubles, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise WrongArgumentsError(UNREADABLE) from error
+    if not isinstance(found, dict):
+        raise WrongArgumentsError("The arguments must be a JSON object.")
+    return text
+
+
+def _nesting(text: str) -> int:
+    """How deep brackets stand in one another, those inside of texts among them."""
+    deepest = depth = 0
+    for character in text:
+        depth += _BRACKETS.get(character, 0)
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise ValueError("a name stands there twice")
+    return dict(pairs)
+
+
+def _no_number(word: str) -> None:
+    raise ValueError(f"{word} is no JSON")
+
+
+def _told(tool: Tool, detail: ErrorDetails) -> str:
+    """One thing that is wrong, as `'to' is missing`."""
+    path = one_line(".".join(map(str, detail["loc"])))[:_MAX_PATH]
+    if detail["type"] == "missing":
+        return f"'{path}' is missing"
+    if detail["type"] == "extra_forbidden":
+        known = ", ".join(tool.Arguments.model_fields) or "none"
+        return f"there is no '{path}' (arguments: {known})"
+    problem = one_line(detail["msg"])[:_MAX_PROBLEM]
+    return f"'{path}': {problem}" if path else problem

@@ -1,0 +1,111 @@
+"""Sight: what a name that a model wrote means among the things the NPC may perceive.
+
+The model's text is only ever compared with names: none of what Evennia's own search understands
+(`me`, `#1`, `*account`, `2-sword`, nicks) counts here, and nothing is said to anybody. What the
+game hides from the NPC, by its locks or its `filter_visible`, does not exist for it.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from evennia_ai.game.text import plain_name
+from evennia_ai.game.tools.tool import Refused, Use
+
+MOST_LISTED: Final = 8
+SHORTEST_START: Final = 3
+"""Characters of a name from which on its start is enough."""
+
+_ARTICLE: Final = re.compile(r"(?:the|an?|my|your) (?=\S)")
+
+
+def people(npc: Any) -> list[Any]:
+    """The characters the NPC may see where it is, without itself."""
+    return _seen(npc, npc.location, content_type="character")
+
+
+def things(npc: Any) -> list[Any]:
+    """The things the NPC may see where it is, neither people nor exits."""
+    return _seen(npc, npc.location, content_type="object")
+
+
+def carried(npc: Any) -> list[Any]:
+    """What the NPC carries and may see."""
+    return _seen(npc, npc, content_type=None)
+
+
+def exits(npc: Any) -> list[Any]:
+    """The exits the NPC may see where it is."""
+    return _seen(npc, npc.location, content_type="exit")
+
+
+def person(use: Use, name: str) -> Any:
+    """The person that `name` means; of several, the one who is answered. `Refused`: there is none.
+
+    Whoever is not seen, or is the NPC itself, is nobody.
+    """
+    found = _named(use.npc, name, people(use.npc))
+    if use.speaker in found:
+        return use.speaker
+    return _only(use.npc, name, found, none=f"There is no '{plain_name(name)}' here.")
+
+
+def thing(npc: Any, name: str, among: Sequence[Any], *, none: str) -> Any:
+    """The thing that `name` means; of several that look the same, the first.
+
+    `Refused`: there is none, said as `none` with the name for "{}", or there are several.
+    """
+    found = _named(npc, name, among)
+    if len({_shown(npc, one) for one in found}) == 1:
+        return found[0]
+    return _only(npc, name, found, none=none.replace("{}", f"'{plain_name(name)}'"))
+
+
+def shown_name(npc: Any, seen: Any) -> str:
+    """What the NPC calls something it sees."""
+    return _shown(npc, seen)
+
+
+def _seen(npc: Any, place: Any, *, content_type: str | None) -> list[Any]:
+    if place is None:
+        return []
+    found = place.contents_get(content_type=content_type)
+    return [one for one in place.filter_visible(found, npc) if one != npc]
+
+
+def _named(npc: Any, name: str, among: Iterable[Any]) -> list[Any]:
+    """Those of this name; where there are none, those whose name begins so."""
+    wanted = _plain(name)
+    known = [(one, _names(npc, one)) for one in among]
+    exact = [one for one, names in known if wanted in names]
+    if exact or len(wanted) < SHORTEST_START:
+        return exact
+    starts: Callable[[str], bool] = lambda one: one.startswith(wanted)  # noqa: E731
+    return [one for one, names in known if any(map(starts, names))]
+
+
+def _names(npc: Any, seen: Any) -> set[str]:
+    """By what the NPC may call it: key and aliases only where the game does not disguise it."""
+    shown = _plain(_shown(npc, seen))
+    key = _plain(str(seen.key))
+    if key not in shown:
+        return {shown}
+    return {shown, key, *(_plain(str(alias)) for alias in seen.aliases.all())}
+
+
+def _only(npc: Any, name: str, found: Sequence[Any], *, none: str) -> Any:
+    if not found:
+        raise Refused(none)
+    if len(found) > 1:
+        which = ", ".join(_shown(npc, one) for one in found[:MOST_LISTED])
+        raise Refused(f"'{plain_name(name)}' could be: {which}. Say which.")
+    return found[0]
+
+
+def _shown(npc: Any, seen: Any) -> str:
+    return plain_name(str(seen.get_display_name(npc)))
+
+
+def _plain(name: str) -> str:
+    """A name for comparing: no markup, no case, no article."""
+    return _ARTICLE.sub("", plain_name(name).casefold(), count=1)

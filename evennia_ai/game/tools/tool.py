@@ -1,0 +1,98 @@
+"""A tool: one act that a model may ask of its NPC, as a class that a game may subclass.
+
+A tool has no state: one instance serves all NPCs. Whatever it needs of the moment is in the `Use`.
+It checks as the NPC what the game lets the NPC do, and refuses what it does not.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Protocol
+
+from pydantic import BaseModel, ConfigDict, StringConstraints
+from twisted.internet.defer import Deferred
+
+from evennia_ai.game.events import Event
+from evennia_ai.game.view import NPCView
+from evennia_ai.prompt.errors import EvenniaAIError
+from evennia_ai.store.conversations import ConversationRef
+
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
+"""The name of a person, a thing or an exit."""
+
+Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=600)]
+"""What is said or done, or a text of that length."""
+
+
+class ToolArguments(BaseModel):
+    """Arguments of a tool, as a model gives them: exactly these, of exactly these types."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class Refused(EvenniaAIError):  # noqa: N818 - it is an answer to the model, not a failure
+    """A tool does not do what it was asked; nothing was done. The text is told to the model."""
+
+
+class Mind(Protocol):
+    """What tools need of the mind of the NPC."""
+
+    ref: str
+
+    def view(self) -> NPCView: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """One use of a tool: by whom, because of what, in which turn.
+
+    `speaker` is who is answered, None where nobody is or they are not here any more. `hops` is
+    that of what the NPC says in this turn: the NPC replies in a row, this one among them. `turn`
+    is the number of the turn.
+    """
+
+    npc: Any
+    mind: Mind
+    event: Event
+    speaker: Any | None
+    conversation: ConversationRef
+    hops: int
+    turn: int
+
+
+class Tool(ABC):
+    """What a game subclasses for a tool of its own.
+
+    `name` and `description` are part of every prompt of an NPC that has the tool, and so is the
+    schema of `Arguments`: they must never change while the game runs. A `dangerous` tool changes
+    the world and runs at most once a turn. After one that `ends_turn` the model is not asked
+    again. With one that `speaks` the NPC has answered, whether or not it says anything more. One
+    that takes long is marked `later`: its `run` gives back a Deferred of the result.
+    """
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+    Arguments: ClassVar[type[ToolArguments]] = ToolArguments
+    dangerous: ClassVar[bool] = False
+    ends_turn: ClassVar[bool] = False
+    speaks: ClassVar[bool] = False
+    later: ClassVar[bool] = False
+
+    def refusal(self, use: Use, arguments: Any) -> str:
+        """Why the NPC may not do this now, "" where it may; told to the model."""
+        return ""
+
+    @abstractmethod
+    def run(self, use: Use, arguments: Any) -> "str | Deferred[str]":
+        """Do it; what the NPC perceives of it. `Refused`: it was not done after all.
+
+        `arguments` are an instance of `Arguments`. Whatever else is raised is logged, and the
+        model is told that it did not work.
+        """
+
+    def recorded(self, arguments: Any, *, npc: Any, event: Event) -> ToolArguments:
+        """The arguments as the conversation that `event` belongs to may show them ever after.
+
+        The same, unless something of them belongs to another conversation alone.
+        """
+        kept: ToolArguments = arguments
+        return kept
