@@ -26,6 +26,7 @@ from evennia_ai.prompt.anchoring import Anchor
 from evennia_ai.prompt.components import GAME, STATIC_COMPONENTS, PromptComponent, Scope
 from evennia_ai.prompt.contexts import CONVERSATION
 from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.registry import ComponentRegistry
 from evennia_ai.store import book_revisions, revisions
 from evennia_ai.store.card_revisions import revision as card_revision
@@ -119,6 +120,7 @@ class PastReader:
                 block="event",
                 origin="event",
             ),
+            tools=tuple(self._tool_message(where, told, one) for one in told.get("tools", ())),
             notes=view.notes,
             books=tuple(self._hung(made_of, view.sources.card)),
             blocks=tuple(DynamicBlock(key=key, text=text) for key, text in told["blocks"]),
@@ -130,6 +132,11 @@ class PastReader:
             facts={name: _fact(fact) for name, fact in told["facts"].items()},
             sources=_scanned(told, view, dice),
         )
+
+    def _tool_message(self, where: int, told: Mapping[str, Any], record_id: str) -> Message:
+        """A call of a tool or what came of it, in an earlier round of the turn."""
+        message = self._histories.event(where, told["history"]["segment"], record_id)
+        return replace(message, block="tool", origin="tool")
 
 
 def _speaker_ref(inputs: Inputs) -> str:

@@ -44,6 +44,7 @@ def recorded_inputs(
         "sources": _sources(inputs.sources),
         "history": _range(inputs.history, now, event),
         "event": event.id,
+        "tools": [message.record for message in inputs.tools],
     }
 
 

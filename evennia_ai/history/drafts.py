@@ -35,17 +35,20 @@ class Draft:
     """A prompt whose texts are not committed yet.
 
     `lines` are its messages in order, each a handle of a record or a text that becomes one;
-    `manifest` is all of its manifest but the messages.
+    `manifest` is all of its manifest but the messages. `tools` is the list of tools that goes
+    beside them, if one does.
     """
 
     lines: tuple[Handle | NewLine, ...]
     tokens: tuple[int, ...]
     manifest: TurnManifest
+    tools: Text | None = None
 
     @property
     def texts(self) -> tuple[Text, ...]:
         """The texts that must be in the records before the prompt is sent, in its order."""
-        return tuple(line.text for line in self.lines if isinstance(line, NewLine))
+        said = tuple(line.text for line in self.lines if isinstance(line, NewLine))
+        return said if self.tools is None else (*said, self.tools)
 
     def handles(self, stored: Mapping[TextKey, Record]) -> tuple[Handle, ...]:
         """The prompt as handles, its texts among the records that are `stored` by their keys."""
@@ -56,7 +59,13 @@ class Draft:
             for line in self.lines
         )
 
-    def committed(self, handles: Sequence[Handle], *, segment: int) -> TurnManifest:
+    def tools_record(self, stored: Mapping[TextKey, Record]) -> str | None:
+        """The id of the record of the tools, among those `stored` by their keys."""
+        return None if self.tools is None else stored[self.tools.key].id
+
+    def committed(
+        self, handles: Sequence[Handle], *, segment: int, tools_record: str | None = None
+    ) -> TurnManifest:
         """The manifest of the prompt that these handles make, which stands in this segment."""
         messages = tuple(
             RecordedMessage(
@@ -67,7 +76,7 @@ class Draft:
             )
             for handle, tokens in zip(handles, self.tokens, strict=True)
         )
-        return replace(self.manifest, messages=messages, segment=segment)
+        return replace(self.manifest, messages=messages, segment=segment, tools_record=tools_record)
 
 
 def draft_of(
@@ -80,13 +89,14 @@ def draft_of(
     sent_sha256: str = "",
     silent: Sequence[Silence] = (),
     inputs: Mapping[str, Any] | None = None,
+    tools: Text | None = None,
 ) -> Draft:
     """The draft of a prompt that is about to be sent to `model` and answers the record `event`.
 
     A message that names a record must be made from it; an adapter that changes a message's text
     takes its record away. `revisions` adds cards and books by origin; `account` is what the prompt
     shares with the one before; `silent` is what its activation of lore tells in bulk; `inputs` are
-    the small values it was made from.
+    the small values it was made from, `tools` is the list of the tools that goes with it.
     """
     messages = storable_messages(prompt.messages)
     manifest = TurnManifest(
@@ -115,6 +125,7 @@ def draft_of(
         lines=tuple(_line(message, event) for message in messages),
         tokens=tuple(message.tokens(prompt.counter) for message in messages),
         manifest=manifest,
+        tools=tools,
     )
 
 

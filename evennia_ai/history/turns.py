@@ -58,7 +58,8 @@ class TurnManifest:
     """What one prompt consisted of.
 
     `segment` is the part of the conversation it stands in, `inputs` the small values it was made
-    from, as JSON, `anchors` where its anchored notes stand. `erased`: the words of its records,
+    from, as JSON, `anchors` where its anchored notes stand, `tools_record` the record of the list
+    of tools that was sent beside the messages, if one was. `erased`: the words of its records,
     its inputs and its verdicts were erased on request.
     `silent` are the entries of lore without a verdict of their own, by the reason they share.
     `revisions` says which version of each card, book and component took part, by origin;
@@ -89,6 +90,7 @@ class TurnManifest:
     segment: int = 1
     inputs: Mapping[str, Any] = field(default_factory=dict)
     anchors: Anchors = field(default_factory=dict)
+    tools_record: str | None = None
     erased: bool = False
 
     @property
@@ -137,6 +139,7 @@ _PLAIN: Final = (
     "model",
     "sent_sha256",
     "segment",
+    "tools_record",
     "erased",
 )
 _MAPPINGS: Final = ("by_origin", "revisions", "inputs", "anchors")

@@ -4,8 +4,10 @@ Values only. A request holds the messages exactly as they go out: whoever builds
 fitted them to the provider (`roles.adapt`), because the prompt's hash covers the result.
 """
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from hashlib import sha256
 from typing import Any, Final, Protocol
 
 from twisted.internet.defer import Deferred
@@ -173,9 +175,14 @@ def chat_messages(messages: Iterable[Message]) -> tuple[ChatMessage, ...]:
     return tuple(map(_chat_message, messages))
 
 
-def sent_sha256(messages: Iterable[ChatMessage]) -> str:
-    """Hash of what goes out; the prompt's own hash where the adapter changed nothing."""
-    return digest(tuple(messages))
+def sent_sha256(messages: Iterable[ChatMessage], *, tools: Iterable[ToolSpec] = ()) -> str:
+    """Hash of what goes out; the prompt's own hash where the adapter changed nothing.
+
+    It covers the list of tools, where one goes with the messages.
+    """
+    found = digest(tuple(messages))
+    offered = [[tool.name, tool.description, tool.parameters] for tool in tools]
+    return sha256(f"{found}\n{json.dumps(offered)}".encode()).hexdigest() if offered else found
 
 
 # What a provider sees of a message.

@@ -102,7 +102,7 @@ def begin(
         new = conversations.append(conversation, texts.missing(draft.texts, stored))
         used = {**stored, **{key_of(record): record for record in new}}
         handles = draft.handles(used)
-        manifest = draft.committed(handles, segment=segment)
+        manifest = draft.committed(handles, segment=segment, tools_record=draft.tools_record(used))
         messages = _checked(manifest, handles)
         row = _inserted(conversation, number, manifest, event)
         _newest.wrote(npc_ref, number)

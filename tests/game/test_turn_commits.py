@@ -3,8 +3,7 @@
 import pytest
 from django.db.utils import OperationalError
 
-from evennia_ai.game import handler
-from evennia_ai.game import turn as turn_module
+from evennia_ai.game import handler, voice
 from evennia_ai.llm.chat import sent_sha256
 from evennia_ai.llm.errors import ModelUnavailable
 from evennia_ai.store import conversations, turns
@@ -130,7 +129,7 @@ def test_a_reply_that_cannot_be_judged_closes_the_turn(stage, logged, monkeypatc
 
     stage.talks_with("Aye.", delay_seconds=1)
     stage.says(stage.anna, "Oren?")
-    monkeypatch.setattr(turn_module, "bystanders", locked)
+    monkeypatch.setattr(voice, "bystanders", locked)
     monkeypatch.setattr(handler.AIHandler, "fallback_line", property(locked))
     stage.passes(1)
     assert turns.last_turn(stage.npc.ai.ref).state == "failed"

@@ -1,0 +1,185 @@
+"""Rounds: the prompts of one turn, each committed before its model is asked.
+
+A turn has one round, and one more for each time the model used tools or another model had to be
+asked instead. All of them are made from the same inputs, so that each prompt is the one before it
+and the tools' messages after it; each is stored as a turn of its own, with its own manifest.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol
+
+from evennia_ai.compose import Composition, Inputs, compose_with_lore
+from evennia_ai.game.endpoints import Access
+from evennia_ai.game.gather import Heard
+from evennia_ai.game.made_of import made_of
+from evennia_ai.game.recorded_inputs import recorded_inputs
+from evennia_ai.game.runtime import runtime
+from evennia_ai.game.view import NPCView, revisions_with
+from evennia_ai.history.drafts import Draft, draft_of
+from evennia_ai.history.sending import storable_messages
+from evennia_ai.history.tool_lists import tool_list
+from evennia_ai.llm.chat import (
+    ChatMessage,
+    ChatRequest,
+    Passage,
+    ToolSpec,
+    chat_messages,
+    sent_sha256,
+)
+from evennia_ai.llm.roles import adapt
+from evennia_ai.prompt.breakpoints import CacheAccount, account
+from evennia_ai.prompt.breaks import Sent
+from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.prompt import Prompt
+from evennia_ai.store import conversations, turns
+from evennia_ai.store.conversations import ConversationRef
+from evennia_ai.store.turns import StoredTurn
+
+
+class Asking(Protocol):
+    """What a round needs of the NPC whose turn it is."""
+
+    ref: str
+
+    def view(self) -> NPCView: ...
+
+    def sent_before(self, conversation: ConversationRef) -> Sent | None: ...
+
+    def prompted(self, stored: StoredTurn, prompt: Prompt, sent: Sent) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """A prompt that is committed, and how its model is asked."""
+
+    inputs: Inputs
+    composed: Composition
+    access: Access
+    stored: StoredTurn
+    request: ChatRequest
+
+    @property
+    def prompt(self) -> Prompt:
+        return self.composed.prompt
+
+
+class Rounds:
+    """Begins the rounds of the turn of `mind` that answers `heard`, with these tools."""
+
+    def __init__(self, mind: Asking, heard: Heard, *, tools: Sequence[ToolSpec] = ()) -> None:
+        self._mind: Final = mind
+        self._heard: Final = heard
+        self._tools: Final = tuple(tools)
+
+    def first(self, inputs: Inputs, composed: Composition, *, access: Access) -> Round:
+        """Commit the prompt: after this, and only after this, the model may be asked.
+
+        What lore remembers is committed with it. StoreError: nothing was committed.
+        """
+        return self._begun(inputs, composed, access, is_first=True)
+
+    def instead(self, failed: Round, *, access: Access) -> Round:
+        """The same prompt for another model, the one of `failed` having given no reply."""
+        return self._begun(failed.inputs, failed.composed, access, is_first=False)
+
+    def after(self, acted: Round, tools: Sequence[Message]) -> Round:
+        """The prompt with what came of the tools that the reply to `acted` called.
+
+        BudgetError: there is no room for it.
+        """
+        inputs = replace(acted.inputs, tools=(*acted.inputs.tools, *tools))
+        return self._begun(inputs, compose_with_lore(inputs), acted.access, is_first=False)
+
+    def _begun(
+        self, inputs: Inputs, composed: Composition, access: Access, *, is_first: bool
+    ) -> Round:
+        heard, prompt = self._heard, composed.prompt
+        begun = turns.begin(
+            heard.conversation,
+            draft=self._draft(inputs, composed, access),
+            event=heard.record,
+            lore=composed.lore.after if is_first else None,
+        )
+        self._mind.prompted(begun.turn, prompt, self._sent(prompt))
+        request = self._request(composed, begun.messages, access)
+        return Round(
+            inputs=inputs, composed=composed, access=access, stored=begun.turn, request=request
+        )
+
+    def _draft(self, inputs: Inputs, composed: Composition, access: Access) -> Draft:
+        prompt, heard = composed.prompt, self._heard
+        outgoing = _outgoing(storable_messages(prompt.messages), access)
+        return draft_of(
+            prompt,
+            event=heard.record,
+            account=self._account(prompt),
+            model=access.model_id or access.name,
+            revisions=revisions_with(self._mind.view(), player_ref=heard.event.speaker_ref),
+            sent_sha256=sent_sha256(outgoing, tools=self._tools),
+            silent=composed.lore.silent,
+            inputs=self._recorded(inputs),
+            tools=tool_list(self._tools) if self._tools else None,
+        )
+
+    def _account(self, prompt: Prompt) -> CacheAccount | None:
+        """What the prompt shares with the one before it, None where that is not known."""
+        older = self._mind.sent_before(self._heard.conversation)
+        if older is None:
+            return None
+        newer = self._sent(prompt)
+        return account(older, newer, counter=prompt.counter, components=prompt.components)
+
+    def _sent(self, prompt: Prompt) -> Sent:
+        """What is remembered of the prompt until the next one."""
+        return replace(prompt.sent, revisions=self._mind.view().revisions)
+
+    def _recorded(self, inputs: Inputs) -> dict[str, Any]:
+        """What the prompt is made from, for its manifest."""
+        where = self._heard.conversation
+        values = recorded_inputs(
+            inputs,
+            event=self._heard.record,
+            now=conversations.history(where),
+            reply_tokens=runtime().conf.reply_tokens,
+        )
+        newest_record = conversations.newest_record(where)
+        sources = made_of(self._mind.view(), inputs, newest_record=newest_record)
+        return {**values, "made_of": sources}
+
+    def _request(
+        self, composed: Composition, messages: Sequence[Message], access: Access
+    ) -> ChatRequest:
+        live = runtime()
+        return ChatRequest(
+            messages=_outgoing(messages, access),
+            model=access.model_id,
+            max_tokens=live.conf.reply_tokens,
+            timeout_seconds=live.conf.model_timeout_seconds,
+            tools=self._tools,
+            breakpoints=composed.prompt.breakpoints,
+            passages=_passages(composed),
+            speaker=self._mind.view().char_name,
+            question=self._heard.event.text,
+            cache_key=f"npc-{self._mind.ref}",
+        )
+
+
+def _outgoing(messages: Sequence[Message], access: Access) -> tuple[ChatMessage, ...]:
+    """The messages as the model's provider takes them."""
+    return adapt(chat_messages(messages), profile=access.roles)
+
+
+def _passages(composed: Composition) -> tuple[Passage, ...]:
+    """The lore that was kept, for a responder that quotes."""
+    kept = {piece.claim.origin for piece in composed.prompt.pieces}
+    return tuple(
+        Passage(
+            label=entry.origin,
+            text=entry.text,
+            score=float(entry.priority),
+            constant=entry.constant,
+        )
+        for entry in composed.lore.entries
+        if entry.origin in kept
+    )
