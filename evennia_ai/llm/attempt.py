@@ -118,9 +118,7 @@ class Attempt:
             self._arrived()
             await receive(response, self._take, limit_bytes=self._endpoint.max_reply_bytes)
         if self._streamed is not None:
-            self._take_events(self._events.ended())
-            if not self._is_complete:
-                raise BrokenOff("no end of the stream")
+            self._take_rest()
 
     def _take(self, chunk: bytes) -> None:
         if self._streamed is None:
@@ -128,6 +126,15 @@ class Attempt:
         else:
             self._take_events(self._events.fed(chunk))
         self._arrived()
+
+    def _take_rest(self) -> None:
+        """The last event may lack its blank line, or be cut in two."""
+        try:
+            self._take_events(self._events.ended())
+        except ModelRubbish:
+            raise BrokenOff("half an event") from None
+        if not self._is_complete:
+            raise BrokenOff("no end of the stream")
 
     def _take_events(self, events: Iterable[str]) -> None:
         """Hand over the text of some events, as one piece."""

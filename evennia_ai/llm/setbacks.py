@@ -60,5 +60,13 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
             continue
         if isfinite(wait) and wait >= 0:
             return wait
-    date = parsedate_tz(headers.get("retry-after", ""))
-    return max(0.0, mktime_tz(date) - time.time()) if date else None
+    return _until_date(headers.get("retry-after", ""))
+
+
+def _until_date(date: str) -> float | None:
+    """Seconds until an HTTP date, None where it is none."""
+    try:
+        moment = parsedate_tz(date)
+        return None if moment is None else max(0.0, mktime_tz(moment) - time.time())
+    except (ValueError, OverflowError):
+        return None

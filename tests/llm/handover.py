@@ -4,7 +4,7 @@ import traceback
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from threading import get_ident
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -35,6 +35,18 @@ class Handover:
             call(*args)
         outcome = outcomes[0]
         return outcome.value if isinstance(outcome, Failure) else outcome
+
+    def make_next_call(self, within_seconds: float = 5.0) -> None:
+        """Make one call, as soon as it is there."""
+        call, args = self._calls.get(timeout=within_seconds)
+        call(*args)
+
+    def waits_for_a_call(self, within_seconds: float = 5.0) -> bool:
+        """Whether a call comes; it is not made yet."""
+        ends = monotonic() + within_seconds
+        while self._calls.empty() and monotonic() < ends:
+            sleep(0.005)
+        return not self._calls.empty()
 
     def make_waiting_calls(self) -> None:
         """Make the calls that are there already."""

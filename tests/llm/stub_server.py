@@ -55,6 +55,26 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def begin(self, content_type: str = "text/event-stream") -> None:
+        """Send headers for a body whose end is the connection's."""
+        self.send_response(200)
+        self.send_header("Content-Type", content_type)
+        self.end_headers()
+
+    def send(self, data: bytes) -> None:
+        self.wfile.write(data)
+        self.wfile.flush()
+
+    def is_left(self, within_seconds: float) -> bool:
+        """Whether the client closes the connection before the time is over."""
+        self.connection.settimeout(within_seconds)
+        try:
+            return not self.connection.recv(1)
+        except TimeoutError:
+            return False
+        except OSError:
+            return True
+
     def log_message(self, *args: Any) -> None:
         """Silence."""
 
@@ -65,6 +85,7 @@ class StubServer:
     def __init__(self) -> None:
         self.requests: list[Seen] = []
         self.released = Event()
+        self.left = Event()
         self._behaviours: list[Behaviour] = [answers("Hello.")]
         self._server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"stub": self}))
         self._thread = Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
@@ -130,6 +151,69 @@ def fails(status: int, message: str = "out of order", **headers: str) -> Behavio
     body = json.dumps({"error": {"message": message}}).encode()
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return lambda handler: handler.reply(body, status=status, headers=named)
+
+
+def event(data: dict[str, Any] | str) -> bytes:
+    return f"data: {data if isinstance(data, str) else json.dumps(data)}\n\n".encode()
+
+
+def delta(text: Any = None, *, finish: str | None = None, **more: Any) -> dict[str, Any]:
+    """One piece of a stream."""
+    said = {} if text is None else {"content": text}
+    choice = {"index": 0, "delta": {**said, **more}, "finish_reason": finish}
+    return {"id": "1", "object": "chat.completion.chunk", "model": "tiny", "choices": [choice]}
+
+
+USAGE = {"prompt_tokens": 12, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 8}}
+
+
+def streamed(*texts: str) -> list[bytes]:
+    """The events of a faultless stream."""
+    ended = [delta(finish="stop"), {"choices": [], "model": "tiny", "usage": USAGE}, "[DONE]"]
+    return [event(piece) for piece in [*(delta(text) for text in texts), *ended]]
+
+
+def streams(*events: bytes, pause: float = 0.0) -> Behaviour:
+    """Send events one by one, then close the connection."""
+
+    def behave(handler: _Handler) -> None:
+        handler.begin()
+        for one in events:
+            handler.send(one)
+            handler.stub.released.wait(pause)
+
+    return behave
+
+
+def streams_and_stalls(*events: bytes) -> Behaviour:
+    """Send events, then nothing more; `left` is set when the client closes the connection."""
+
+    def behave(handler: _Handler) -> None:
+        handler.begin()
+        handler.send(b"".join(events))
+        if handler.is_left(within_seconds=10):
+            handler.stub.left.set()
+
+    return behave
+
+
+def drips(data: bytes, *, pause: float, content_type: str = "application/json") -> Behaviour:
+    """Send one byte at a time."""
+
+    def behave(handler: _Handler) -> None:
+        handler.begin(content_type)
+        for at in range(len(data)):
+            handler.send(data[at : at + 1])
+            if handler.stub.released.wait(pause):
+                return
+
+    return behave
+
+
+def stalls_until_left(handler: _Handler) -> None:
+    """Say nothing; `left` is set when the client closes the connection."""
+    if handler.is_left(within_seconds=10):
+        handler.stub.left.set()
 
 
 def stalls(handler: _Handler) -> None:
