@@ -4,6 +4,7 @@ Pure: no clock, disk, database, random source or setting is read; equal inputs g
 Each stage judges everything it saw; the verdicts of the stages are the trace.
 
     lore      which entries of the books are awake           evennia_ai.lorebook
+    recall    which memories the NPC is reminded of          evennia_ai.memory
     expand    texts of components, notes, entries, blocks    evennia_ai.prompt.expansion
     budget    what of them and of the history fits           evennia_ai.prompt.budget
     place     where each stands                              evennia_ai.prompt.placement
@@ -14,6 +15,7 @@ What stays in the history (`evennia_ai.prompt.staying`) and where anchored notes
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.activation import Activation, ActiveEntry, Scan, activate
@@ -29,6 +31,17 @@ from evennia_ai.lorebook.lore_pieces import (
 )
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.timers import NO_STATE, Clock, LoreState
+from evennia_ai.memory import pieces as memory_pieces
+from evennia_ai.memory.memories import Memory
+from evennia_ai.memory.recalling import (
+    NOTHING,
+    Moment,
+    Recalled,
+    RecallRules,
+    recalled,
+    refused,
+    words_said,
+)
 from evennia_ai.prompt.anchoring import NO_ANCHORS, Anchors, anchored
 from evennia_ai.prompt.budget import BudgetRules, Fitted
 from evennia_ai.prompt.components import EVENT_ID, TOOL_ID
@@ -37,7 +50,7 @@ from evennia_ai.prompt.expansion import CompiledComponents, ComponentSet, Layout
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.hot import hot_value
 from evennia_ai.prompt.messages import Message
-from evennia_ai.prompt.notes import AuthorsNote, Notes, note_origin
+from evennia_ai.prompt.notes import Notes, not_due
 from evennia_ai.prompt.pieces import DYNAMIC, Claim, Piece, make_piece
 from evennia_ai.prompt.placement import NO_SLOTS, Slots, Stand, place
 from evennia_ai.prompt.prompt import Prompt
@@ -54,6 +67,7 @@ NO_HISTORY: Final = History()
 NO_NOTES: Final = Notes()
 NO_LORE: Final = Activation()
 START: Final = Clock()
+NOW: Final = Moment()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +80,7 @@ class DynamicBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComposeRules:
-    """How to compose: the layout, the counter, the budget, the lore rules and the dice.
+    """How to compose: the layout, the counter, the budget, rules of lore and memory, the dice.
 
     `blocks` says whether the facts of a request stay in the history.
     """
@@ -76,6 +90,7 @@ class ComposeRules:
     blocks: BlocksMode = "latest"
     counter: TokenCounter = ESTIMATE
     lore: ActivationRules = field(default_factory=ActivationRules)
+    memory: RecallRules = field(default_factory=RecallRules)
     dice: Dice = field(default_factory=lambda: Dice(turn="0", conversation="0"))
 
 
@@ -87,7 +102,8 @@ class Inputs:
     are where anchored notes stood in the prompt before; `tools` are the messages of this turn's own
     tool calls and results. For lore: `lore_state` is what the
     turn before left, `clock` the time its timers count, `facts` what its conditions ask for,
-    `sources` what entries may have scanned beside the conversation.
+    `sources` what entries may have scanned beside the conversation. `memories` are what the NPC may
+    be reminded of, `moment` when and with whom.
     """
 
     components: ComponentSet
@@ -105,13 +121,16 @@ class Inputs:
     clock: Clock = START
     facts: Facts = field(default_factory=dict)
     sources: Mapping[SourceName, str] = field(default_factory=dict)
+    memories: tuple[Memory, ...] = ()
+    moment: Moment = NOW
 
 
 class Composition(NamedTuple):
-    """A prompt and the activation of lore it was made with."""
+    """A prompt, the activation of lore it was made with, and what was recalled for it."""
 
     prompt: Prompt
     lore: Activation
+    recalled: Recalled = NOTHING
 
 
 class _Expanded(NamedTuple):
@@ -134,13 +153,18 @@ def compose_with_lore(inputs: Inputs) -> Composition:
     values = {**inputs.values, "speaker": _speaker(inputs)}
     notes = _notes(inputs, values) if inputs.notes.notes else []
     lore = _lore(inputs, notes, values) if inputs.books else _no_lore(inputs)
-    expanded = _expand(inputs, notes, lore.entries, values)
-    return Composition(_laid_out(inputs, expanded, values, lore), lore)
+    reminded = _recalled(inputs) if inputs.memories else NOTHING
+    expanded = _expand(inputs, notes, lore.entries, reminded, values)
+    return _laid_out(inputs, expanded, values, lore, reminded)
 
 
 def _laid_out(
-    inputs: Inputs, expanded: _Expanded, values: Mapping[str, str], lore: Activation
-) -> Prompt:
+    inputs: Inputs,
+    expanded: _Expanded,
+    values: Mapping[str, str],
+    lore: Activation,
+    reminded: Recalled,
+) -> Composition:
     """What fits beside what the history says already, each at its place."""
     rules, pieces, history = inputs.rules, expanded.pieces, _shown_history(inputs)
     stands, fixed = _fixed(inputs)
@@ -155,7 +179,10 @@ def _laid_out(
     )
     anchors, slots = _anchors(inputs, fitted, history)
     messages = place(fitted.pieces, history, first=fitted.first, fixed=stands, slots=slots)
-    return Prompt(
+    if inputs.memories:
+        placed = chain(fitted.pieces, *(one.pieces for one in standing))
+        reminded = memory_pieces.shown(reminded, placed)
+    prompt = Prompt(
         messages=messages if rules.blocks == "latest" else with_staying_facts(messages),
         components=inputs.components,
         values=values,
@@ -168,10 +195,12 @@ def _laid_out(
         fitted=fitted,
         fixed=fixed,
         lore=lore,
+        memories=reminded,
         earlier=(expanded.refused, _switched_off(inputs)),
         anchors=anchors,
         standing=standing,
     )
+    return Composition(prompt, lore, reminded)
 
 
 def _shown_history(inputs: Inputs) -> History:
@@ -221,10 +250,25 @@ def _lore(
     )
 
 
+def _recalled(inputs: Inputs) -> Recalled:
+    rules = inputs.rules
+    if problem := memory_pieces.no_place(inputs.components):
+        return refused(inputs.memories, problem)
+    return recalled(
+        inputs.memories,
+        rules=rules.memory,
+        moment=inputs.moment,
+        said=words_said(inputs.history, inputs.event, messages=rules.memory.scan_messages),
+        limit_tokens=rules.budget.limit_tokens,
+        counter=rules.counter,
+    )
+
+
 def _expand(
     inputs: Inputs,
     notes: Sequence[Piece | Verdict],
     entries: Sequence[ActiveEntry],
+    reminded: Recalled,
     values: Mapping[str, str],
 ) -> _Expanded:
     counter, components = inputs.rules.counter, inputs.components
@@ -232,6 +276,10 @@ def _expand(
     if outlets:
         values = {**values, **outlets}
     made = [*_all(components.compiled, inputs.rules, values)]
+    if reminded.kept or memory_pieces.needs_memories(components):
+        made = memory_pieces.with_memories(
+            made, reminded.kept, components=components, rules=inputs.rules, values=values
+        )
     if entries:
         made += _with_lore(inputs, notes, entries)
         made += lore_pieces(
@@ -252,7 +300,17 @@ def _expand(
 def _notes(inputs: Inputs, values: Mapping[str, str]) -> list[Piece | Verdict]:
     """Each note as it goes in; only what goes in is scanned for lore."""
     made = _all(inputs.notes.compiled, inputs.rules, values)
-    return [_not_due(note, i, inputs) or made[i] for i, note in enumerate(inputs.notes.notes)]
+    return [_not_due(i, inputs) or made[i] for i in range(len(made))]
+
+
+def _not_due(index: int, inputs: Inputs) -> Verdict | None:
+    return not_due(
+        inputs.notes.notes[index],
+        index,
+        history=_shown_history(inputs),
+        said=inputs.history.user_messages + (inputs.event is not None),
+        cut=inputs.cut,
+    )
 
 
 def _with_lore(
@@ -269,52 +327,17 @@ def _with_lore(
             made=notes[0],
             depth=0 if first.mode == "tail" else first.depth,
             role=first.role,
-            is_due=_not_due(first, 0, inputs) is None,
+            is_due=_not_due(0, inputs) is None,
         )
     keeps_blank = rules.lore.manner.blank_notes_stay
     around = around_note(place, entries, keeps_blank=keeps_blank, counter=rules.counter)
     return [*around, *notes[1:]]
 
 
-def _said(inputs: Inputs) -> int:
-    """How many messages of role user were said, the event among them."""
-    return inputs.history.user_messages + (inputs.event is not None)
-
-
 def _all(
     components: CompiledComponents, rules: ComposeRules, values: Mapping[str, str]
 ) -> Sequence[Piece | Verdict]:
     return components.expand(values, dice=rules.dice, counter=rules.counter, layout=rules.layout)
-
-
-def _not_due(note: AuthorsNote, index: int, inputs: Inputs) -> Verdict | None:
-    said = _said(inputs)
-    if note.mode == "tail" and note.every:
-        return _tail_not_due(note, index, inputs)
-    if note.is_due(said):
-        return None
-    every = f"due every {note.every} messages of role user, {said} were said"
-    reason = every if note.every else "never due: every is 0"
-    return Verdict(stage="expand", item=note_origin(index), kept=False, reason=reason)
-
-
-def _tail_not_due(note: AuthorsNote, index: int, inputs: Inputs) -> Verdict | None:
-    """Where the note still stands in the history, or did not go in yet."""
-    history, origin = _shown_history(inputs), note_origin(index)
-    at = history.newest_staying(origin, first=max(inputs.cut, history.earlier))
-    every = f"due every {note.every} messages of role user"
-    if at is None:
-        said = _said(inputs)
-        if said >= note.every:
-            return None
-        reason = f"{every}, {said} were said"
-        return Verdict(stage="expand", item=origin, kept=False, reason=reason)
-    since = history.users_from(at)
-    revisions = {part.revision for part in history[at].parts if part.origin == origin}
-    if since >= note.every or revisions - {note.revision}:
-        return None
-    reason = f"stands in the history; {every}, {since} were said since"
-    return Verdict(stage="expand", item=origin, kept=True, reason=reason)
 
 
 def _block_piece(block: DynamicBlock, index: int, counter: TokenCounter) -> Piece | Verdict:

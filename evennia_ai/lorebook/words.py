@@ -69,13 +69,16 @@ def ascii_words_of(text: str) -> list[str]:
 
 def pairs_of(text: str) -> list[str]:
     """Each two neighbours, and each one alone, in the runs of scripts without blanks."""
-    if text.isascii():
-        return []
     pairs: list[str] = []
-    for run in _UNSPACED_RUN.findall(text):
+    for run in unspaced_runs(text):
         pairs += map("".join, pairwise(run))
         pairs += run
     return pairs
+
+
+def unspaced_runs(text: str) -> list[str]:
+    """The runs of characters that belong to scripts without blanks between words."""
+    return [] if text.isascii() else _UNSPACED_RUN.findall(text)
 
 
 class Edges:

@@ -205,6 +205,8 @@ def _of_a_text(pair: _Pair, origin: str | None) -> Break:
     if pair.older.revisions != pair.newer.revisions or _is_edited(before, now):
         return Break("revision", origin)
     kind, _, key = origin.partition(":")
+    if kind == "memory":
+        return Break("dynamic", origin)
     if origin.startswith(OF_LORE):
         return Break(_lore_reason(pair, before, now), origin)
     component = pair.components.find(key) if kind == "component" else None

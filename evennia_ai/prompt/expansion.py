@@ -5,9 +5,15 @@ tokens and its verdict: a turn renders and counts only what changed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
-from evennia_ai.prompt.components import HISTORY_ID, PLUGGABLE_IDS, PromptComponent
+from evennia_ai.prompt.components import (
+    HISTORY_ID,
+    PLUGGABLE_IDS,
+    STATIC_COMPONENTS,
+    PromptComponent,
+)
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.errors import TemplateError
 from evennia_ai.prompt.examples import block_breaks
@@ -75,6 +81,10 @@ class ComponentSet:
     def find(self, key: str) -> "CompiledComponent | None":
         """The component of this key."""
         return next((one for one in self.compiled.members if one.component.key == key), None)
+
+    def place_of(self, key: str) -> "CompiledComponent":
+        """The component of this static key, as it is by default where there is none."""
+        return self.find(key) or _static(key)
 
     def is_on(self, key: str) -> bool:
         """Whether the place named `key` takes part; a component that is not there does."""
@@ -190,6 +200,10 @@ class CompiledComponent:
             breaks=self._breaks(text, values) if claim.tier is Tier.YIELDING else (),
         )
 
+    def claim(self, layout: Layout) -> Claim:
+        """What its text asks for in this layout."""
+        return self._claims[layout]
+
     def unsettles(self, layout: Layout) -> bool:
         """Whether what stands before the history would change with it from turn to turn."""
         component = self.component
@@ -204,6 +218,11 @@ class CompiledComponent:
 
     def _no(self, reason: str) -> Verdict:
         return Verdict(stage="expand", item=self.origin, kept=False, reason=reason)
+
+
+@lru_cache
+def _static(key: str) -> CompiledComponent:
+    return CompiledComponent(next(one for one in STATIC_COMPONENTS if one.key == key))
 
 
 def _claim(component: PromptComponent, origin: str, layout: Layout, *, stays: str) -> Claim:

@@ -6,7 +6,9 @@ from typing import Final, Literal, get_args
 
 from evennia_ai.prompt.components import HISTORY_ID, PromptComponent, Trust
 from evennia_ai.prompt.expansion import CompiledComponent, CompiledComponents
+from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Role
+from evennia_ai.prompt.trace import Verdict
 
 # floating: at its depth, anew in each prompt. anchored: stays where its depth once put it, until it
 # drifted too far. tail: said at the end of the history now and then, and from then on part of it.
@@ -62,6 +64,41 @@ class Notes:
 def note_origin(index: int) -> str:
     """What the note of this index is called in verdicts."""
     return f"note:{index}"
+
+
+def not_due(
+    note: AuthorsNote, index: int, *, history: History, said: int, cut: int
+) -> Verdict | None:
+    """Why the note of this index does not go in now, None where it does.
+
+    `history` is what the prompt may show, from `cut` on; `said` counts the messages of role user.
+    """
+    if note.mode == "tail" and note.every:
+        return _tail_not_due(note, index, history=history, said=said, cut=cut)
+    if note.is_due(said):
+        return None
+    every = f"due every {note.every} messages of role user, {said} were said"
+    reason = every if note.every else "never due: every is 0"
+    return Verdict(stage="expand", item=note_origin(index), kept=False, reason=reason)
+
+
+def _tail_not_due(
+    note: AuthorsNote, index: int, *, history: History, said: int, cut: int
+) -> Verdict | None:
+    """Where the note still stands in the history, or did not go in yet."""
+    origin, every = note_origin(index), f"due every {note.every} messages of role user"
+    at = history.newest_staying(origin, first=max(cut, history.earlier))
+    if at is None:
+        if said >= note.every:
+            return None
+        reason = f"{every}, {said} were said"
+        return Verdict(stage="expand", item=origin, kept=False, reason=reason)
+    since = history.users_from(at)
+    revisions = {part.revision for part in history[at].parts if part.origin == origin}
+    if since >= note.every or revisions - {note.revision}:
+        return None
+    reason = f"stands in the history; {every}, {since} were said since"
+    return Verdict(stage="expand", item=origin, kept=True, reason=reason)
 
 
 def _component(note: AuthorsNote, index: int) -> PromptComponent:

@@ -6,6 +6,7 @@ and the list is built once; splicing into a growing list puts clamped and equal 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 from types import MappingProxyType
@@ -138,14 +139,7 @@ def join(joint: Joint, pieces: Sequence[Piece]) -> Message:
     at = 0
     for piece in pieces:
         text = piece.message.content
-        parts.append(
-            Part(
-                origin=piece.claim.origin,
-                start=at,
-                end=at + len(text),
-                revision=piece.claim.revision,
-            )
-        )
+        parts += _parts(piece, at)
         texts.append(text)
         at += len(text) + len(joint.separator)
     stays = next((piece.claim.stays for piece in pieces if piece.claim.stays), "")
@@ -158,6 +152,15 @@ def join(joint: Joint, pieces: Sequence[Piece]) -> Message:
         of=stays,
         joined=tuple(parts),
     )
+
+
+def _parts(piece: Piece, at: int) -> Iterable[Part]:
+    """The parts of a piece whose text begins at this place of a message."""
+    claim, message = piece.claim, piece.message
+    if message.joined:
+        return (replace(p, start=p.start + at, end=p.end + at) for p in message.joined)
+    end = at + len(message.content)
+    return (Part(origin=claim.origin, start=at, end=end, revision=claim.revision),)
 
 
 def members_of(joint: Joint, pieces: Iterable[Piece]) -> list[Piece]:

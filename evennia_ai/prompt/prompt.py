@@ -19,7 +19,7 @@ from evennia_ai.prompt.pieces import Piece
 from evennia_ai.prompt.placement import slot_of
 from evennia_ai.prompt.staying import BlocksMode, Standing
 from evennia_ai.prompt.tokens import TokenCounter
-from evennia_ai.prompt.trace import LoreVerdicts, Verdict
+from evennia_ai.prompt.trace import ManyVerdicts, Verdict
 
 
 @hot_value
@@ -27,11 +27,11 @@ class Prompt:
     """What `compose` returns.
 
     `history` is the one given, `fitted` what of everything was kept, `fixed` the event's and the
-    tools' tokens, `lore` what the activation tells, `earlier` the other verdicts of the stages
-    before the budget. `components`, `values`, `dice` and `blocks` are what it was made with.
-    `anchors` are for the next turn to give back, `standing` is what the history
-    said already. Hash, verdicts and accounts are worked out when they are asked for: they are
-    functions of what is here.
+    tools' tokens, `lore` what the activation tells, `memories` what recalling does, `earlier` the
+    other verdicts of the stages before the budget. `components`, `values`, `dice` and `blocks` are
+    what it was made with. `anchors` are for the next turn to give back, `standing` is what the
+    history said already. Hash, verdicts and accounts are worked out when they are asked for: they
+    are functions of what is here.
     """
 
     messages: tuple[Message, ...]
@@ -45,7 +45,8 @@ class Prompt:
     history: History
     fitted: Fitted
     fixed: Sequence[tuple[str, int]]
-    lore: LoreVerdicts
+    lore: ManyVerdicts
+    memories: ManyVerdicts
     earlier: tuple[Sequence[Verdict], ...]
     anchors: Anchors = field(default_factory=dict)
     standing: Sequence[Standing] = ()
@@ -76,15 +77,15 @@ class Prompt:
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """Every stage's verdicts, in the order of the stages."""
-        return self._verdicts(self.lore.verdicts)
+        return self._verdicts(self.lore.verdicts, self.memories.verdicts)
 
     @property
     def told(self) -> tuple[Verdict, ...]:
-        """The same without entries of lore that nothing concerned: what is kept of a past turn."""
-        return self._verdicts(self.lore.touched)
+        """The same without lore and memories that nothing touched: what is kept of a past turn."""
+        return self._verdicts(self.lore.touched, self.memories.touched)
 
-    def _verdicts(self, lore: Sequence[Verdict]) -> tuple[Verdict, ...]:
-        before = [verdict for stage in (lore, *self.earlier) for verdict in stage]
+    def _verdicts(self, *many: Sequence[Verdict]) -> tuple[Verdict, ...]:
+        before = [verdict for stage in (*many, *self.earlier) for verdict in stage]
         budget = [*self.fitted.verdicts(self.history), *map(_always_kept, self.fixed)]
         return (*before, *budget, *self._places())
 

@@ -39,6 +39,7 @@ KINDS: Final[Mapping[str, tuple[str, str]]] = {
 _OTHER: Final = ("?", "other")
 STAGES: Final[Mapping[str, str]] = {
     "activate": "lore activation",
+    "recall": "memory",
     "expand": "expansion",
     "budget": "budget",
     "place": "placement",

@@ -7,14 +7,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-Stage = Literal["activate", "expand", "budget", "place"]
+Stage = Literal["activate", "recall", "expand", "budget", "place"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """One stage's decision about one item.
 
-    `item` is an origin such as `component:mood`, `lore:harbour#7`, `note:0`, `history`, `event`.
+    `item` is an origin such as `component:mood`, `lore:harbour#7`, `memory:12`, `note:0`,
+    `history`, `event`.
     `tokens` is the item's cost where it was counted, else 0. `cause` says what brought it here.
     """
 
@@ -26,12 +27,12 @@ class Verdict:
     cause: str | None = None
 
 
-class LoreVerdicts(Protocol):
-    """What the activation of lore tells: of a large book nearly all entries are silent."""
+class ManyVerdicts(Protocol):
+    """What a stage tells that judges many items of which few matter: lore, memories."""
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """A verdict on every entry of every book."""
+        """A verdict on every item."""
 
     @property
     def touched(self) -> tuple[Verdict, ...]:

@@ -1,0 +1,76 @@
+"""Memory: one thing an NPC learnt, in the third person, as data and never as a template.
+
+A memory is about one person or about the world, and was learnt aloud in a room or in private. What
+was learnt in private is about whoever told it, and is recalled with that person in private alone.
+Times are hours of the game, whose days may be shorter than ours.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final, Literal, get_args
+
+from evennia_ai.memory.words import words_of
+from evennia_ai.prompt.components import is_plain_int
+
+LEAST_IMPORTANT: Final = 1
+MOST_IMPORTANT: Final = 10
+USUAL_IMPORTANCE: Final = 5
+MAX_TEXT: Final = 300
+"""Characters of one memory."""
+
+# aloud: in a room, or written by a builder. private: whispered.
+Learnt = Literal["aloud", "private"]
+LEARNT: Final[tuple[Learnt, ...]] = get_args(Learnt)
+OF_NPC: Final = "npc"
+"""The author of what an NPC remembers by itself; else it is a builder's name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """One memory of an NPC.
+
+    `about` is the reference of a person, "" for the world; `importance` goes from 1 to 10.
+    `created_at` and `recalled_at` are hours of the game. `place_ref` and `turn` say where it was
+    learnt and in which of the NPC's turns, "" and 0 where there was none. `revision` counts the
+    changes of its text and importance; being recalled is none.
+    """
+
+    id: int
+    text: str
+    about: str = ""
+    importance: int = USUAL_IMPORTANCE
+    created_at: float = 0.0
+    recalled_at: float = 0.0
+    learnt: Learnt = "aloud"
+    place_ref: str = ""
+    turn: int = 0
+    author: str = OF_NPC
+    revision: int = 1
+    _memo: dict[str, frozenset[str]] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def origin(self) -> str:
+        """What verdicts and parts of messages call it."""
+        return f"memory:{self.id}"
+
+    @property
+    def words(self) -> frozenset[str]:
+        """Its words as they are compared; worked out once."""
+        known = self._memo.get("words")
+        if known is None:
+            known = self._memo["words"] = words_of(self.text)
+        return known
+
+    @property
+    def told(self) -> Mapping[str, Any]:
+        """What of it a revision keeps: all that a builder or another memory may change."""
+        return MappingProxyType({name: getattr(self, name) for name in TOLD})
+
+
+TOLD: Final = ("text", "about", "importance", "created_at", "learnt", "place_ref", "turn", "author")
+
+
+def is_importance(value: object) -> bool:
+    """Whether a memory may have this importance."""
+    return is_plain_int(value) and LEAST_IMPORTANT <= value <= MOST_IMPORTANT  # type: ignore[operator]

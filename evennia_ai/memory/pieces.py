@@ -1,0 +1,116 @@
+"""Memories in a prompt: the text of the component `semantic_memories`, at its place.
+
+A builder's text for that component frames them, where it names `{{memories}}`; without a text they
+stand under a plain heading. They are put in as they are: nothing in a memory is ever expanded.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, Protocol
+
+from evennia_ai.memory.memories import Memory
+from evennia_ai.memory.recalling import Recalled, line_of
+from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.expansion import CompiledComponent, ComponentSet, Layout
+from evennia_ai.prompt.messages import Part
+from evennia_ai.prompt.pieces import Piece, make_piece
+from evennia_ai.prompt.tokens import TokenCounter
+from evennia_ai.prompt.trace import Verdict
+
+KEY: Final = "semantic_memories"
+ORIGIN: Final = f"component:{KEY}"
+NAME: Final = "memories"
+"""The value that a builder's text names."""
+
+HEADING: Final = "What you remember:"
+
+
+class Rules(Protocol):
+    """What of the rules of composing counts here."""
+
+    @property
+    def dice(self) -> Dice: ...
+
+    @property
+    def counter(self) -> TokenCounter: ...
+
+    @property
+    def layout(self) -> Layout: ...
+
+
+def no_place(components: ComponentSet) -> str:
+    """Why memories have no place among these components, "" where they have one."""
+    if not components.is_on(KEY):
+        return f"component {KEY} is disabled"
+    place = components.place_of(KEY)
+    if place.template is None:
+        return f"component {KEY} has a template error"
+    if _is_framed(place) and NAME not in place.template.names:
+        return f"component {KEY} has a text that does not name {{{{{NAME}}}}}"
+    return ""
+
+
+def needs_memories(components: ComponentSet) -> bool:
+    """Whether the text of the component stands or falls with there being memories."""
+    return KEY in components.reading(NAME)
+
+
+def with_memories(
+    made: Sequence[Piece | Verdict],
+    memories: Sequence[Memory],
+    *,
+    components: ComponentSet,
+    rules: Rules,
+    values: Mapping[str, str],
+) -> list[Piece | Verdict]:
+    """What the components gave, with these memories in their place."""
+    place, counter, layout = components.place_of(KEY), rules.counter, rules.layout
+    text = "\n".join(map(line_of, memories))
+    if not memories:
+        piece: Piece | Verdict = Verdict(
+            stage="expand", item=ORIGIN, kept=False, reason="nothing is remembered here"
+        )
+    elif _is_framed(place):
+        filled = {**values, NAME: text}
+        piece = place.expand(filled, dice=rules.dice, counter=counter, layout=layout)
+    else:
+        piece = make_piece(f"{HEADING}\n{text}", place.claim(layout), counter=counter)
+    if isinstance(piece, Piece):
+        piece = _told_apart(piece, memories, text)
+    return [*(one for one in made if _origin(one) != ORIGIN), piece]
+
+
+def shown(recalled: Recalled, placed: Iterable[Piece]) -> Recalled:
+    """What was recalled, and whether it stands among the pieces that found a place."""
+    return replace(recalled, is_shown=any(piece.claim.origin == ORIGIN for piece in placed))
+
+
+def _is_framed(place: CompiledComponent) -> bool:
+    return bool(place.component.content.strip())
+
+
+def _origin(made: Piece | Verdict) -> str:
+    return made.item if isinstance(made, Verdict) else made.claim.origin
+
+
+def _told_apart(piece: Piece, memories: Sequence[Memory], text: str) -> Piece:
+    """The piece with a part for each memory, where its text has them as they are."""
+    content = piece.message.content
+    at = content.find(text)
+    if at < 0:
+        return piece
+    revision = piece.claim.revision
+    parts = [
+        Part(origin=ORIGIN, start=0, end=at, revision=revision),
+        *_parts(memories, at),
+        Part(origin=ORIGIN, start=at + len(text), end=len(content), revision=revision),
+    ]
+    filled = tuple(part for part in parts if part.start < part.end)
+    return piece._replace(message=replace(piece.message, joined=filled))
+
+
+def _parts(memories: Sequence[Memory], at: int) -> Iterator[Part]:
+    for memory in memories:
+        end = at + len(line_of(memory))
+        yield Part(origin=memory.origin, start=at, end=end, revision=memory.revision)
+        at = end + 1

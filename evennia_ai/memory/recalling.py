@@ -1,0 +1,200 @@
+"""Recalling: which memories an NPC is reminded of in one prompt, with a verdict on each.
+
+The best by score are taken while there is room in their share of the prompt. What was learnt in
+private is never among them, except in private with whoever told it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from evennia_ai.memory.memories import Memory
+from evennia_ai.memory.scoring import Score, scored
+from evennia_ai.memory.words import words_of
+from evennia_ai.prompt.history import History
+from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.tokens import TokenCounter
+from evennia_ai.prompt.trace import Verdict
+
+_WORDS: Final = "memory words"
+_NEAR_MISSES: Final = 12
+"""How many of those that were not taken are told one by one of a past turn."""
+LEFT_OUT: Final = "component semantic_memories was left out"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallRules:
+    """How much is recalled: at most so many memories, in at most this share of the prompt.
+
+    `scan_messages` is how many of the newest messages, the event among them, they are judged by.
+    """
+
+    most: int = 12
+    share_percent: int = 10
+    scan_messages: int = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """When and with whom something is recalled.
+
+    `hours` are hours of the game; `confidant_ref` is who is spoken with in private, "" in a room.
+    """
+
+    hours: float = 0.0
+    confidant_ref: str = ""
+
+
+class Judged(NamedTuple):
+    """A memory with its score and, where it is not taken, why not."""
+
+    memory: Memory
+    score: Score | None
+    why_not: str = ""
+    tokens: int = 0
+
+    @property
+    def verdict(self) -> Verdict:
+        """The stage's decision; the reason of many is one text, their scores are the cause."""
+        score = "" if self.score is None else str(self.score)
+        return Verdict(
+            stage="recall",
+            item=self.memory.origin,
+            kept=not self.why_not,
+            reason=self.why_not or score,
+            tokens=self.tokens,
+            cause=score or None if self.why_not else None,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalled:
+    """What was recalled: every candidate judged, the best first.
+
+    `is_shown` is false where what was taken found no place in the prompt after all.
+    """
+
+    judged: tuple[Judged, ...] = ()
+    is_shown: bool = True
+
+    @property
+    def kept(self) -> tuple[Memory, ...]:
+        """The memories that are taken, in the order in which they were learnt."""
+        taken = (judged.memory for judged in self.judged if not judged.why_not)
+        return tuple(sorted(taken, key=lambda memory: (memory.created_at, memory.id)))
+
+    @property
+    def shown_ids(self) -> tuple[int, ...]:
+        """The ids of the memories that stand in the prompt: those that were recalled by it."""
+        return tuple(memory.id for memory in self.kept) if self.is_shown else ()
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """A verdict on every candidate, in their own order."""
+        return tuple(self._verdicts(sorted(self.judged, key=lambda one: one.memory.id)))
+
+    @property
+    def touched(self) -> tuple[Verdict, ...]:
+        """The verdicts that are kept of a past turn: what was taken or nearly was."""
+        missed = [judged for judged in self.judged if judged.why_not]
+        told = [*(judged for judged in self.judged if not judged.why_not), *missed[:_NEAR_MISSES]]
+        bulk = self._others(missed[_NEAR_MISSES:])
+        return (*self._verdicts(sorted(told, key=lambda one: one.memory.id)), *bulk)
+
+    def _verdicts(self, judged: Sequence[Judged]) -> Iterator[Verdict]:
+        for one in judged:
+            if self.is_shown or one.why_not:
+                yield one.verdict
+            else:
+                yield one._replace(why_not=LEFT_OUT).verdict
+
+    def _others(self, others: Sequence[Judged]) -> Iterator[Verdict]:
+        if others:
+            reason = f"{len(others)} more memories were judged and not taken"
+            yield Verdict(stage="recall", item="memories", kept=False, reason=reason)
+
+
+NOTHING: Final = Recalled()
+
+
+def recalled(
+    memories: Sequence[Memory],
+    *,
+    rules: RecallRules,
+    moment: Moment,
+    said: frozenset[str],
+    limit_tokens: int,
+    counter: TokenCounter,
+) -> Recalled:
+    """The candidates judged: the best that fit their share of `limit_tokens` are taken."""
+    open_ones = [memory for memory in memories if is_open(memory, moment)]
+    secret = [memory for memory in memories if not is_open(memory, moment)]
+    scores = scored(open_ones, hours=moment.hours, said=said)
+    ranked = sorted(zip(open_ones, scores, strict=True), key=_rank)
+    taken = _taken(ranked, rules=rules, limit_tokens=limit_tokens, counter=counter)
+    return Recalled(judged=(*taken, *(Judged(memory, None, _IN_PRIVATE) for memory in secret)))
+
+
+def refused(memories: Sequence[Memory], reason: str) -> Recalled:
+    """All candidates left out for one reason."""
+    return Recalled(judged=tuple(Judged(memory, None, reason) for memory in memories))
+
+
+_IN_PRIVATE: Final = "learnt in private; shown only in private to who told it"
+
+
+def is_open(memory: Memory, moment: Moment) -> bool:
+    """Whether the memory may show in this conversation at all."""
+    return memory.learnt == "aloud" or (
+        memory.about == moment.confidant_ref and bool(moment.confidant_ref)
+    )
+
+
+def words_said(history: History, event: Message | None, *, messages: int) -> frozenset[str]:
+    """The words of the newest messages and of their speakers' names."""
+    newest = [] if event is None else [event]
+    first = history.newest_from(max(0, messages - len(newest)))
+    newest += (said for said in history.between(first, history.stop) if said.counted)
+    return frozenset().union(*map(_words_in, newest))
+
+
+def line_of(memory: Memory) -> str:
+    """The memory as it stands in a prompt."""
+    return f"- {memory.text}"
+
+
+def _rank(pair: tuple[Memory, Score]) -> tuple[float, int, int]:
+    memory, score = pair
+    return -score.total, -memory.importance, memory.id
+
+
+def _taken(
+    ranked: Sequence[tuple[Memory, Score]],
+    *,
+    rules: RecallRules,
+    limit_tokens: int,
+    counter: TokenCounter,
+) -> Iterator[Judged]:
+    """Each in its rank; one that does not fit is passed over for the next."""
+    share = left = limit_tokens * rules.share_percent // 100
+    count = 0
+    for memory, score in ranked:
+        if count == rules.most:
+            yield Judged(memory, score, f"the {rules.most} best are taken")
+            continue
+        tokens = counter.recall(line_of(memory)) + 1
+        if tokens > left:
+            yield Judged(memory, score, f"over the share of {share} tokens", tokens)
+            continue
+        left -= tokens
+        count += 1
+        yield Judged(memory, score, tokens=tokens)
+
+
+def _words_in(message: Message) -> frozenset[str]:
+    known = message.memo.get(_WORDS)
+    if isinstance(known, frozenset):
+        return known
+    made = words_of(f"{message.name or ''} {message.content}")
+    message.memo[_WORDS] = made
+    return made
