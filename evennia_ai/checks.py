@@ -4,15 +4,19 @@ from typing import Any
 
 from django.core import checks
 
-from evennia_ai.conf import problems, unknown_names
+from evennia_ai.conf import doubts, problems, unknown_names
 
 
 @checks.register()
 def check_settings(**_: Any) -> list[checks.CheckMessage]:
-    """One error per setting with a value it cannot have, one warning per unknown name."""
+    """One error per setting with a value it cannot have, one warning per doubt or unknown name."""
     found: list[checks.CheckMessage] = [
         checks.Error(problem.message, hint=problem.hint, id=f"evennia_ai.{problem.id}")
         for problem in problems()
+    ]
+    found += [
+        checks.Warning(doubt.message, hint=doubt.hint, id=f"evennia_ai.{doubt.id}")
+        for doubt in doubts()
     ]
     found += [
         checks.Warning(

@@ -1,12 +1,13 @@
 """The settings: the only place that reads them, and the environment.
 
 Every name begins with `EVENNIA_AI_`. The address and the model may also come from environment
-variables of the same names, which win; the API key comes from the environment alone and is never
-in the settings, the database, a log or the `repr` of anything.
+variables of the same names, which win; API keys come from the environment alone and are never in
+the settings, the database, a log or the `repr` of anything.
 """
 
 import os
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
@@ -17,11 +18,31 @@ from django.core.signals import setting_changed
 
 from evennia_ai.cards.limits import CardLimits
 from evennia_ai.history.compaction_settings import CompactionSettings
+from evennia_ai.llm.endpoint import SecretText
+from evennia_ai.llm.profiles import (
+    ANTHROPIC_KEY,
+    DEFAULT,
+    IDLE_SECONDS,
+    MODEL_ROLES,
+    SUMMARISER,
+    Given,
+    ModelProfile,
+    ModelRole,
+    profiles_of,
+)
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.prompt.expansion import Layout
 from evennia_ai.prompt.staying import BlocksMode
-from evennia_ai.setting_values import PREFIX, card_limits, compaction, lore_rules
+from evennia_ai.setting_problems import Problem, doubtful, wrong_together
+from evennia_ai.setting_values import (
+    PREFIX,
+    card_limits,
+    compaction,
+    lore_rules,
+    model_profiles,
+    model_roles,
+)
 from evennia_ai.settings_table import SETTINGS, Setting
 
 
@@ -33,15 +54,19 @@ class SettingError(EvenniaAIError):
 class Conf:
     """All settings of evennia_ai, checked.
 
-    An empty `base_url` means that no endpoint is configured and the offline responder answers.
-    `card_folder` is absolute: builders import cards from there and from nowhere else. `lore_facts`
-    are dotted paths of the game's own functions (`evennia_ai.game.facts`). An empty `summary_model`
-    means that the model which answers is asked for summaries too.
+    `base_url`, `model` and `api_key_env` are those of the profile `default`; without a `base_url`
+    anywhere no endpoint is configured and the offline responder answers. `given_profiles` and
+    `given_roles` are what the settings say, `profiles` and `model_roles` what follows from it.
+    `api_keys` are those that were found, by the names of their variables. `card_folder` is
+    absolute: builders import cards from there and from nowhere else. `lore_facts` are dotted paths
+    of the game's own functions (`evennia_ai.game.facts`). An empty `summary_model` means that the
+    role `summariser` says who is asked for summaries.
     """
 
     base_url: str
     model: str
-    api_key: str = field(repr=False)
+    api_key_env: str
+    api_keys: Mapping[str, SecretText]
     model_timeout_seconds: float
     context_tokens: int
     reply_tokens: int
@@ -62,20 +87,54 @@ class Conf:
     summary_model: str
     compaction: CompactionSettings
     dynamic_block: BlocksMode
+    given_profiles: Mapping[str, Given]
+    given_roles: Mapping[ModelRole, tuple[str, ...]]
+
+    @property
+    def profiles(self) -> dict[str, ModelProfile]:
+        """All profiles of models by name; `default` is there always."""
+        found = profiles_of(self.given_profiles, game=self._default_profile())
+        if self.summary_model:
+            summariser = replace(found[DEFAULT], name=SUMMARISER, model=self.summary_model)
+            found[SUMMARISER] = summariser
+        return found
+
+    @property
+    def model_roles(self) -> dict[ModelRole, tuple[str, ...]]:
+        """The names of the profiles that each role asks, one after the other.
+
+        A role of which nothing is said asks those of the speaker.
+        """
+        speaker = self.given_roles.get("speaker", (DEFAULT,))
+        found = {role: self.given_roles.get(role, speaker) for role in MODEL_ROLES}
+        if self.summary_model:
+            found[SUMMARISER] = (SUMMARISER,)
+        return found
+
+    def key_of(self, profile: ModelProfile) -> SecretText:
+        """The key that goes with a profile, empty where there is none."""
+        return self.api_keys.get(profile.api_key_env, SecretText())
 
     @property
     def is_offline(self) -> bool:
-        """Whether no endpoint is configured."""
-        return not self.base_url
+        """Whether NPCs speak without any model."""
+        found = self.profiles
+        return all(found[name].client == "offline" for name in self.model_roles["speaker"])
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
-    """A setting with a wrong value; `id` is that of its system check."""
-
-    id: str
-    message: str
-    hint: str
+    def _default_profile(self) -> ModelProfile:
+        """What the settings without a profile's name make."""
+        return ModelProfile(
+            name=DEFAULT,
+            client="openai" if self.base_url else "offline",
+            base_url=self.base_url,
+            model=self.model if self.base_url else "",
+            api_key_env=self.api_key_env,
+            reply_tokens=self.reply_tokens,
+            context_tokens=self.context_tokens,
+            timeout_seconds=self.model_timeout_seconds,
+            idle_seconds=min(IDLE_SECONDS, self.model_timeout_seconds),
+            max_concurrent=self.max_concurrent_calls,
+        )
 
 
 @lru_cache(maxsize=1)
@@ -83,24 +142,30 @@ def conf() -> Conf:
     """The settings as values, read once; SettingError names the first wrong one."""
     for problem in problems():
         raise SettingError(f"{problem.message} {problem.hint}")
-    values = {setting.field: _value(setting) for setting in SETTINGS}
-    api_key = os.environ.get(values.pop("api_key_env"), "")
-    folder = Path(getattr(settings, "GAME_DIR", "."), values.pop("card_folder"))
-    return Conf(
-        api_key=api_key,
-        card_folder=folder.absolute(),
-        lore=lore_rules(values.pop("lore")),
-        lore_facts=tuple(values.pop("lore_facts")),
-        card_limits=card_limits(values.pop("card_limits")),
-        compaction=compaction(values.pop("compaction")),
-        **values,
-    )
+    return _made()
 
 
 def problems() -> list[Problem]:
     """What is wrong with the settings, in the order of the ids of the checks."""
     found = [_problem(setting) for setting in SETTINGS if not setting.accepts(_value(setting))]
-    return found or _disagreements()
+    if found:
+        return found
+    made = _made()
+    return list(wrong_together(_values(), profiles=made.profiles, roles=made.given_roles))
+
+
+def doubts() -> list[Problem]:
+    """What may be meant so and mostly is not; nothing while something is wrong."""
+    if problems():
+        return []
+    made = _made()
+    found = doubtful(
+        _values(),
+        profiles=made.profiles,
+        roles=made.given_roles,
+        missing_keys=_missing_keys(made),
+    )
+    return list(found)
 
 
 def unknown_names() -> list[tuple[str, str]]:
@@ -131,27 +196,43 @@ def _problem(setting: Setting) -> Problem:
     )
 
 
-def _disagreements() -> list[Problem]:
-    """Values that are right alone and wrong together."""
-    value = {setting.field: _value(setting) for setting in SETTINGS}
-    found = []
-    if value["base_url"] and not value["model"]:
-        found.append(
-            Problem(
-                id="E017",
-                message="EVENNIA_AI_BASE_URL is set and EVENNIA_AI_MODEL is not.",
-                hint="Name the model to ask for at that address.",
-            )
-        )
-    if value["reply_tokens"] >= value["context_tokens"]:
-        found.append(
-            Problem(
-                id="E018",
-                message="EVENNIA_AI_REPLY_TOKENS is not smaller than EVENNIA_AI_CONTEXT_TOKENS.",
-                hint="The prompt gets what the reply leaves: leave it some.",
-            )
-        )
-    return found
+def _values() -> dict[str, Any]:
+    return {setting.field: _value(setting) for setting in SETTINGS}
+
+
+def _made() -> Conf:
+    """The settings as values, each of which is one that it can have."""
+    values = _values()
+    folder = Path(getattr(settings, "GAME_DIR", "."), values.pop("card_folder"))
+    given_profiles = model_profiles(values.pop("profiles"))
+    named = {fields.get("api_key_env", "") for fields in given_profiles.values()}
+    variables = {values["api_key_env"], ANTHROPIC_KEY, *named}
+    return Conf(
+        api_keys={name: SecretText(os.environ[name]) for name in variables if name in os.environ},
+        given_profiles=given_profiles,
+        given_roles=model_roles(values.pop("model_roles")),
+        card_folder=folder.absolute(),
+        lore=lore_rules(values.pop("lore")),
+        lore_facts=tuple(values.pop("lore_facts")),
+        card_limits=card_limits(values.pop("card_limits")),
+        compaction=compaction(values.pop("compaction")),
+        **values,
+    )
+
+
+def _missing_keys(made: Conf) -> dict[str, str]:
+    """Variables that profiles name and the environment does not have, by the profile's name."""
+    return {
+        name: profile.api_key_env
+        for name, profile in made.profiles.items()
+        if profile.api_key_env and not made.key_of(profile) and _names_its_key(made, name)
+    }
+
+
+def _names_its_key(made: Conf, name: str) -> bool:
+    """Whether a profile asks for a key; the variable of `default` is for servers with one."""
+    given = made.given_profiles.get(name, {})
+    return "api_key_env" in given or given.get("client") == "anthropic"
 
 
 def _forget(*, setting: str, **_: Any) -> None:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from evennia_ai.cards.limits import CardLimits
 from evennia_ai.history.compaction_settings import CompactionSettings, read_compaction
+from evennia_ai.llm.profiles import Given, ModelRole, read_profiles, read_roles
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.prompt.components import is_plain_int
 from evennia_ai.prompt.errors import FormatError
@@ -103,6 +104,16 @@ def card_limits(given: Any) -> CardLimits:
 def compaction(given: Any) -> CompactionSettings:
     """How histories are compacted in the game; FormatError names what cannot be set."""
     return read_compaction(given, where=f"{PREFIX}COMPACTION")
+
+
+def model_profiles(given: Any) -> dict[str, Given]:
+    """The game's profiles of models; FormatError names what cannot be set."""
+    return read_profiles(given, where=f"{PREFIX}PROFILES")
+
+
+def model_roles(given: Any) -> dict[ModelRole, tuple[str, ...]]:
+    """Which profiles are asked in which role; FormatError names what cannot be set."""
+    return read_roles(given, where=f"{PREFIX}MODEL_ROLES")
 
 
 def problem_of(read: Callable[[Any], object]) -> Callable[[Any], str]:

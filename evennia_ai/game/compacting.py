@@ -15,7 +15,7 @@ from twisted.internet.defer import CancelledError, Deferred, inlineCallbacks
 from twisted.python.failure import Failure
 
 from evennia_ai.conf import Conf
-from evennia_ai.game.endpoints import Access
+from evennia_ai.game.endpoints import Models
 from evennia_ai.game.fullness import (
     Fullness,
     fullness_of,
@@ -92,10 +92,10 @@ class _Work:
 class Compactor:
     """Compacts the histories of one process, each at most once at a time."""
 
-    def __init__(self, conf: Conf, access: Access, *, in_thread: InThread) -> None:
+    def __init__(self, conf: Conf, models: Models, *, in_thread: InThread) -> None:
         self._settings: Final = conf.compaction
         self._threads: Final = in_thread
-        self._summariser: Final = Summariser(conf, access, in_thread=self._in_thread)
+        self._summariser: Final = Summariser(conf, models, in_thread=self._in_thread)
         self._is_closed = False
         # Who else waits for the compaction of a conversation that is under way.
         self._waiting: dict[int, list[Deferred[Outcome]]] = {}

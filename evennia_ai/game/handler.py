@@ -14,6 +14,7 @@ from evennia_ai.game.attention import Attention
 from evennia_ai.game.events import Event
 from evennia_ai.game.facts import standing_facts
 from evennia_ai.game.gather import Talk
+from evennia_ai.game.npc_settings import KeptSettings, NPCSettings
 from evennia_ai.game.perception import heard_text, perceived, rank_of
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.text import plain_name
@@ -81,6 +82,7 @@ class AIHandler:
     def __init__(self, npc: Any) -> None:
         self.npc = npc
         self.ref = str(npc.id)
+        self._settings: Final = KeptSettings(npc)
         self._view: NPCView | None = None
         self.attention: Final = Attention(self)
         self._sent: OrderedDict[int, Sent] = OrderedDict()
@@ -90,6 +92,11 @@ class AIHandler:
     def enabled(self) -> bool:
         """Whether the NPC answers; never while a player plays it."""
         return bool(self.npc.ai_enabled) and not self.npc.has_account
+
+    @property
+    def settings(self) -> NPCSettings:
+        """What is set for this NPC alone; warm, reading it makes no query."""
+        return self._settings.now()
 
     @property
     def fallback_line(self) -> str:
@@ -124,6 +131,7 @@ class AIHandler:
             scopes_of(self.npc),
             facts=standing_facts(self.npc),
             conf=runtime().conf,
+            limit_tokens=runtime().models.speaking_profile(self.settings).limit_tokens,
         )
         if self._view is None or not self._view.sources.is_same(sources):
             self._view = view_of(plain_name(self.npc.key), sources)

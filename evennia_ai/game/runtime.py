@@ -1,4 +1,4 @@
-"""The runtime: what the NPCs of one server process share: the clock, the model, the scheduler.
+"""The runtime: what the NPCs of one server process share: the clock, the models, the scheduler.
 
 Made when it is first needed, from the settings and Twisted's reactor; tests install their own.
 """
@@ -15,7 +15,7 @@ from twisted.python.failure import Failure
 
 from evennia_ai.conf import Conf, conf
 from evennia_ai.game.compacting import Compactor
-from evennia_ai.game.endpoints import Access, access_to
+from evennia_ai.game.endpoints import Access, Models
 from evennia_ai.game.idle_time import IdleTime
 from evennia_ai.game.scheduler import Scheduler
 from evennia_ai.game.summarising import InThread
@@ -28,17 +28,22 @@ class Runtime:
 
     conf: Conf
     clock: Clock
-    access: Access
+    models: Models
     scheduler: Scheduler
     compactor: Compactor
     idle_time: IdleTime
+
+    @property
+    def access(self) -> Access:
+        """The model that NPCs without settings of their own speak with."""
+        return self.models.of_role("speaker")[0]
 
     def close(self) -> None:
         """Start no turn any more, give up those in flight."""
         self.scheduler.stop()
         self.idle_time.close()
         self.compactor.close()
-        self.access.close()
+        self.models.close()
 
 
 # The one in use, if any.
@@ -61,9 +66,11 @@ def install(new: Runtime | None) -> Runtime | None:
     return old
 
 
-def runtime_of(conf: Conf, *, clock: Clock, access: Access | None = None) -> Runtime:
-    """A runtime for these settings; with `access` instead of the one they ask for."""
-    access = access or access_to(conf, clock=clock)
+def runtime_of(
+    conf: Conf, *, clock: Clock, access: Access | None = None, models: Models | None = None
+) -> Runtime:
+    """A runtime for these settings; with `models`, or `access` alone, instead of theirs."""
+    models = models or Models(conf, clock=clock, only=access)
     scheduler = Scheduler(
         clock,
         max_running=conf.max_concurrent_calls,
@@ -71,11 +78,11 @@ def runtime_of(conf: Conf, *, clock: Clock, access: Access | None = None) -> Run
         cooldown_seconds=conf.cooldown_seconds,
         on_error=_logged,
     )
-    compactor = Compactor(conf, access, in_thread=_threads_of(clock))
+    compactor = Compactor(conf, models, in_thread=_threads_of(clock))
     return Runtime(
         conf=conf,
         clock=clock,
-        access=access,
+        models=models,
         scheduler=scheduler,
         compactor=compactor,
         idle_time=IdleTime(compactor, clock),

@@ -38,7 +38,7 @@ def at_server_start() -> None:
     closing = partial(_close_interrupted, begun_before=time.time())
     until_written(closing, "interrupted turns are not closed", clock=live.clock)
     logger.log_msg(f"evennia_ai: NPCs speak through: {live.access.name}")
-    live.access.prepare().addErrback(_log_unprepared)
+    live.models.prepare().addErrback(_log_unprepared)
     _stop_timers()
     _repeat(_refresh, live, seconds=live.conf.refresh_seconds)
     if live.conf.keep_turn_days:

@@ -1,17 +1,19 @@
 """Summarising: the text that stands for the older part of a history, from a model or by extraction.
 
-A model is asked through the same queue, time limit and breaker as for replies, with messages that
-were committed before. What it answers is checked like any stranger's text; an extract is as well.
+The models of the role `summariser` are asked, each where the one before it was not to be reached,
+through the same queue, time limit and breaker as for replies, with messages that were committed
+before. What one answers is checked like any stranger's text; an extract is as well.
 """
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from evennia.utils import logger
 from twisted.internet.defer import Deferred, inlineCallbacks, maybeDeferred
 
 from evennia_ai.conf import Conf
-from evennia_ai.game.endpoints import Access
+from evennia_ai.game.endpoints import Access, Models
 from evennia_ai.history.compaction import CompactionPlan, CompactionRules
 from evennia_ai.history.compaction_settings import By
 from evennia_ai.history.errors import RefusalReason, SummaryRefused
@@ -20,6 +22,7 @@ from evennia_ai.history.summaries import REQUEST_TOKENS, checked_summary, summar
 from evennia_ai.history.summary_records import Reply
 from evennia_ai.llm.chat import ChatReply, ChatRequest, chat_messages
 from evennia_ai.llm.clean import without_reasoning
+from evennia_ai.llm.errors import ModelTimeout, ModelUnavailable
 from evennia_ai.llm.roles import adapt
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import TokenCounter
@@ -63,9 +66,9 @@ class ReplyRefusedError(SummaryRefused):
 class Summariser:
     """Makes summaries; what takes processor time goes through `in_thread`, with values alone."""
 
-    def __init__(self, conf: Conf, access: Access, *, in_thread: InThread) -> None:
+    def __init__(self, conf: Conf, models: Models, *, in_thread: InThread) -> None:
         self._conf: Final = conf
-        self._access: Final = access
+        self._models: Final = models
         self._in_thread: Final = in_thread
 
     @property
@@ -75,27 +78,40 @@ class Summariser:
     @property
     def asks_a_model(self) -> bool:
         """Whether there is a model to ask, and the game wants it asked."""
-        return self._conf.compaction.by == "model" and not self._access.model.offline
+        return self._conf.compaction.by == "model" and bool(self._accesses())
 
     @inlineCallbacks
     def by_model(self, task: Task) -> Steps:
-        """The summary of a model.
+        """The summary of the first model that answers.
 
         TranscriptTooLongError: it cannot be asked at all. HistoryConflictError: what it would be
-        asked about is history no more. ModelError: it did not answer. ReplyRefusedError: what it
-        answered is no summary.
+        asked about is history no more. ModelError: it did not answer, nor did one before it.
+        ReplyRefusedError: what it answered is no summary.
         """
-        request = yield self._in_thread(self._request, task)
-        model = self._conf.summary_model or self._access.model_id
+        *others, last = self._accesses()
+        for access in others:
+            try:
+                summary = yield self._by(access, task)
+            except (ModelUnavailable, ModelTimeout) as error:
+                logger.log_warn(f"evennia_ai: {task.conversation}, summarising: {error}")
+                continue
+            return summary
+        summary = yield self._by(last, task)
+        return summary
+
+    @inlineCallbacks
+    def _by(self, access: Access, task: Task) -> Steps:
+        """The summary of this model."""
+        request = yield self._in_thread(self._request, task, access)
         asked = attempts.ask(
             task.conversation,
             request,
             asked_by=task.asked_by,
-            model=model or self._access.name,
+            model=access.model_id or access.name,
             messages=len(task.plan.summarised),
             segment=task.segment,
         )
-        answer = yield maybeDeferred(self._access.model.complete, self._sent(asked, task, model))
+        answer = yield maybeDeferred(access.model.complete, self._sent(asked, task, access))
         reply = _reply(asked, answer)
         try:
             text = yield self._in_thread(self._checked_answer, answer, task)
@@ -109,9 +125,14 @@ class Summariser:
         text = yield self._in_thread(self._extract, task)
         return Summary(text=text, by="extract")
 
-    def _request(self, task: Task) -> tuple[Message, Message]:
+    def _accesses(self) -> tuple[Access, ...]:
+        """The models to ask; a responder without one summarises nothing."""
+        found = self._models.of_role("summariser")
+        return tuple(access for access in found if not access.model.offline)
+
+    def _request(self, task: Task, access: Access) -> tuple[Message, Message]:
         """The messages to send; with the answer they must fit what the model takes."""
-        room = self._conf.context_tokens - self._answer_tokens(task)
+        room = access.profile.context_tokens - self._answer_tokens(task)
         return summary_request(
             task.plan,
             npc_name=task.npc_name,
@@ -119,12 +140,13 @@ class Summariser:
             most_tokens=min(REQUEST_TOKENS, room),
         )
 
-    def _sent(self, asked: Asked, task: Task, model: str) -> ChatRequest:
+    def _sent(self, asked: Asked, task: Task, access: Access) -> ChatRequest:
         return ChatRequest(
-            messages=adapt(chat_messages(asked.messages), profile=self._access.roles),
-            model=model,
+            messages=adapt(chat_messages(asked.messages), profile=access.roles),
+            model=access.model_id,
             max_tokens=self._answer_tokens(task),
-            timeout_seconds=self._conf.model_timeout_seconds,
+            timeout_seconds=access.profile.timeout_seconds,
+            sampling=access.profile.sampling,
         )
 
     def _answer_tokens(self, task: Task) -> int:

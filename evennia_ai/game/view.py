@@ -22,6 +22,7 @@ from evennia_ai.game.facts import FACTION, ZONE, card_facts
 from evennia_ai.game.greeting import NOT_CHOSEN, Chosen, chosen
 from evennia_ai.game.lore_sources import CardSources, card_sources
 from evennia_ai.game.parsed import Parsed
+from evennia_ai.llm.profiles import DEFAULT
 from evennia_ai.lorebook.books import Lorebook, read_book
 from evennia_ai.lorebook.conditions import Facts
 from evennia_ai.prompt.components import GAME, PromptComponent, Scope
@@ -45,7 +46,8 @@ class Sources:
     """What the store has for an NPC in its scopes; the same objects until they are changed.
 
     `facts` are names, tags and zones of the NPC and its place; `greeting` is the index of the
-    card's greeting that the builder wants, None for none.
+    card's greeting that the builder wants, None for none. `limit_tokens` is what the model that
+    the NPC speaks with leaves its prompts, None for that of the game.
     """
 
     scopes: tuple[Scope, ...]
@@ -56,6 +58,7 @@ class Sources:
     notes: tuple[StoredNote, ...]
     conf: Conf
     greeting: int | None = None
+    limit_tokens: int | None = None
 
     def is_same(self, other: "Sources") -> bool:
         """Whether nothing was changed between the two readings."""
@@ -64,6 +67,7 @@ class Sources:
             and self.card is other.card
             and self.notes is other.notes
             and self.conf is other.conf
+            and self.limit_tokens == other.limit_tokens
             and self.greeting == other.greeting
             and self.scopes == other.scopes
             and self.facts == other.facts
@@ -109,7 +113,14 @@ def scopes_of(npc: Any) -> tuple[Scope, ...]:
     return (GAME, *named, Scope(kind="room", ref=str(room.id)), *own)
 
 
-def sources_of(npc_ref: str, scopes: tuple[Scope, ...], *, facts: Facts, conf: Conf) -> Sources:
+def sources_of(
+    npc_ref: str,
+    scopes: tuple[Scope, ...],
+    *,
+    facts: Facts,
+    conf: Conf,
+    limit_tokens: int | None = None,
+) -> Sources:
     """What the store has now; a warm read makes no query."""
     assigned = assignment_of(npc_ref)
     return Sources(
@@ -120,6 +131,7 @@ def sources_of(npc_ref: str, scopes: tuple[Scope, ...], *, facts: Facts, conf: C
         books=books_for(scopes),
         notes=notes_for(npc_ref),
         conf=conf,
+        limit_tokens=limit_tokens,
         greeting=None if assigned is None else assigned.greeting,
     )
 
@@ -135,7 +147,7 @@ def view_of(npc_name: str, sources: Sources) -> NPCView:
         components=ComponentSet(components_of(sources, card)),
         books=books,
         notes=Notes([_note(note) for note in sources.notes if note.content]),
-        rules=_rules(sources.conf),
+        rules=_rules(sources),
         revisions=_revisions(sources),
         facts={**sources.facts, **card_facts(card)},
         texts=card_sources(card),
@@ -295,10 +307,12 @@ def _note(note: StoredNote) -> AuthorsNote:
     )
 
 
-def _rules(conf: Conf) -> ComposeRules:
-    limit = conf.context_tokens - conf.reply_tokens
+def _rules(sources: Sources) -> ComposeRules:
+    conf, limit_tokens = sources.conf, sources.limit_tokens
+    if limit_tokens is None:
+        limit_tokens = conf.profiles[DEFAULT].limit_tokens
     return ComposeRules(
-        budget=CONVERSATION.budget(limit),
+        budget=CONVERSATION.budget(limit_tokens),
         layout=conf.layout,
         blocks=conf.dynamic_block,
         lore=conf.lore,

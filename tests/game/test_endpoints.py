@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from evennia_ai.conf import conf
-from evennia_ai.game.endpoints import OFFLINE, access_to
+from evennia_ai.game.clients import OFFLINE
+from evennia_ai.game.endpoints import Models
 from evennia_ai.llm.bridge import AsyncBridge
 from tests.llm.handover import Handover
 from tests.llm.stub_server import (
@@ -34,13 +35,15 @@ def server():
 def connected(stage, server, monkeypatch):
     """The stage with its NPC on the stub server; `waits` lets the reply come."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("EVENNIA_AI_API_KEY", KEY)
+    conf.cache_clear()
     reactor = Handover()
     bridge = AsyncBridge(reactor)
     values = {"base_url": server.base_url, "model": "tiny", "model_timeout_seconds": 0.6}
-    settings = replace(conf(), api_key=KEY, **values)
-    access = access_to(settings, clock=stage.clock, bridge=bridge)
-    reactor.outcome_of(access.prepare(), within_seconds=30)
-    stage.opens(access, **values, api_key=KEY)
+    settings = replace(conf(), cooldown_seconds=0.0, **values)
+    models = Models(settings, clock=stage.clock, bridge=bridge)
+    reactor.outcome_of(models.prepare(), within_seconds=30)
+    stage.running.install(stage.running.runtime_of(settings, clock=stage.clock, models=models))
 
     def waits():
         ends = time.monotonic() + 5
@@ -51,8 +54,9 @@ def connected(stage, server, monkeypatch):
 
     stage.waits = waits
     yield stage
-    access.close()
+    models.close()
     reactor.make_waiting_calls()
+    conf.cache_clear()
 
 
 def test_a_server_that_answers_is_heard_in_the_room(connected, server):
@@ -116,6 +120,7 @@ def test_the_key_is_in_no_status_and_no_record(connected, server):
 
 
 def test_without_an_endpoint_the_offline_responder_speaks(stage):
-    access = access_to(conf(), clock=stage.clock)
+    models = Models(conf(), clock=stage.clock)
+    (access,) = models.of_role("speaker")
     assert (access.name, access.model.offline) == (OFFLINE, True)
-    access.close()
+    models.close()

@@ -1,0 +1,260 @@
+"""Model profiles: which model is asked, where and how, under a name that roles and NPCs use.
+
+Pure. pydantic reads what an admin wrote into the game's settings; everything after that is a
+`ModelProfile`. A key is in no profile: a profile has the name of the environment variable that
+holds it.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Annotated, Any, Final, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import ErrorDetails
+
+from evennia_ai.llm.chat import USUAL, Sampling
+from evennia_ai.prompt.errors import FormatError
+
+ModelRole = Literal["speaker", "planner", "mediator", "summariser", "decider"]
+Client = Literal["openai", "anthropic", "scripted", "offline"]
+ToolsBy = Literal["native", "schema", "none"]
+SchemaBy = Literal["native", "text"]
+
+MODEL_ROLES: Final[tuple[ModelRole, ...]] = get_args(ModelRole)
+DEFAULT: Final = "default"
+"""The profile that is there in every game: the settings without a profile's name make it."""
+
+SUMMARISER: Final = "summariser"
+"""The role, and the profile that a setting for summaries alone makes."""
+
+IDLE_SECONDS: Final = 30.0
+ANTHROPIC_URL: Final = "https://api.anthropic.com"
+ANTHROPIC_KEY: Final = "ANTHROPIC_API_KEY"
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
+# What says where a profile's model is: without any of them it is where that of `default` is.
+_WHERE: Final = ("client", "base_url", "script")
+_SAMPLING: Final = ("temperature", "top_p", "stop", "seed", "extra")
+# What a request says itself.
+_NOT_EXTRA: Final = frozenset(
+    ["model", "messages", "system", "stream", "max_tokens", "tools", "tool_choice", *_SAMPLING]
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelProfile:
+    """A model and how it is asked.
+
+    `timeout_seconds` bounds a whole call, `idle_seconds` the time in which not a byte of the reply
+    comes. `tools`: whether the server takes tools (`native`), is told of them in the prompt
+    (`schema`), or gets none; `schema` likewise for the form of an answer. `script` is what the
+    scripted client says.
+    """
+
+    name: str
+    client: Client = "openai"
+    base_url: str = ""
+    model: str = ""
+    api_key_env: str = ""
+    sampling: Sampling = USUAL
+    reply_tokens: int = 400
+    context_tokens: int = 8192
+    timeout_seconds: float = 60.0
+    idle_seconds: float = IDLE_SECONDS
+    max_retries: int = 2
+    max_concurrent: int = 4
+    stream: bool = True
+    strict_roles: bool = False
+    tools: ToolsBy = "native"
+    schema: SchemaBy = "native"
+    script: str = ""
+
+    @property
+    def limit_tokens(self) -> int:
+        """What a prompt may have: the reply gets the rest of the context."""
+        return self.context_tokens - self.reply_tokens
+
+
+Given = Mapping[str, Any]
+"""The fields of one profile that the settings have, each one checked."""
+
+
+class _Fields(BaseModel):
+    """A profile as it stands in the settings; every field may be left out."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    client: Client | None = None
+    base_url: str | None = None
+    model: str | None = None
+    api_key_env: str | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    stop: Annotated[tuple[str, ...], Field(strict=False, max_length=8)] | None = None
+    seed: int | None = None
+    extra: dict[str, Any] | None = None
+    reply_tokens: Annotated[int, Field(ge=1)] | None = None
+    context_tokens: Annotated[int, Field(ge=256)] | None = None
+    timeout_seconds: Annotated[float, Field(gt=0)] | None = None
+    idle_seconds: Annotated[float, Field(gt=0)] | None = None
+    max_retries: Annotated[int, Field(ge=0, le=10)] | None = None
+    max_concurrent: Annotated[int, Field(ge=1, le=1000)] | None = None
+    stream: bool | None = None
+    strict_roles: bool | None = None
+    tools: ToolsBy | None = None
+    schema_by: SchemaBy | None = Field(None, alias="schema")
+    script: str | None = None
+
+    @field_validator("api_key_env")
+    @classmethod
+    def _is_a_name(cls, value: str | None) -> str | None:
+        if value and not value.isidentifier():
+            raise ValueError(
+                "must be the NAME of an environment variable that holds the key, never the key"
+            )
+        return value
+
+    @field_validator("extra")
+    @classmethod
+    def _can_be_sent(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
+        taken = sorted(_NOT_EXTRA & set(value or {}))
+        if taken:
+            raise ValueError(f"cannot have {', '.join(taken)}: a request says that itself")
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError):
+            raise ValueError("must be plain JSON: texts, numbers, lists, dictionaries") from None
+        return value
+
+
+_KNOWN: Final = tuple(field.alias or name for name, field in _Fields.model_fields.items())
+# What an admin may have written a key or a password into is not repeated in a log.
+_UNSHOWN: Final = frozenset({"base_url", "api_key_env", "extra"})
+
+
+def read_profiles(given: Any, *, where: str) -> dict[str, Given]:
+    """The profiles in a setting, each with what it says; FormatError names profile and field."""
+    if not isinstance(given, Mapping):
+        raise FormatError("setting", f"{where}: must be a dictionary of profiles")
+    problems: list[str] = []
+    read: dict[str, Given] = {}
+    for name, fields in given.items():
+        try:
+            read[name] = _read_profile(name, fields, where=f"{where}[{name!r}]")
+        except FormatError as error:
+            problems.append(error.message)
+    if problems:
+        raise FormatError("setting", "; ".join(problems))
+    return read
+
+
+def read_roles(given: Any, *, where: str) -> dict[ModelRole, tuple[str, ...]]:
+    """The names of each role's profiles, in the order in which they are asked."""
+    if not isinstance(given, Mapping):
+        raise FormatError("setting", f"{where}: must be a dictionary of roles")
+    return {
+        _role(role, where=where): _names(names, where=f"{where}[{role!r}]")
+        for role, names in given.items()
+    }
+
+
+def profiles_of(given: Mapping[str, Given], *, game: ModelProfile) -> dict[str, ModelProfile]:
+    """All profiles, `default` first; `game` is what the settings without a name make.
+
+    A profile that does not say where its model is, is `default` with what it says otherwise. One
+    that does takes nothing from it, least of all the key; its limits are those of the game.
+    """
+    default = _filled(replace(game, name=DEFAULT), given.get(DEFAULT, {}))
+    elsewhere = ModelProfile(
+        name="",
+        reply_tokens=game.reply_tokens,
+        context_tokens=game.context_tokens,
+        timeout_seconds=game.timeout_seconds,
+        idle_seconds=min(IDLE_SECONDS, game.timeout_seconds),
+        max_concurrent=game.max_concurrent,
+    )
+    profiles = {DEFAULT: default}
+    for name, fields in given.items():
+        if name != DEFAULT:
+            base = elsewhere if set(_WHERE) & set(fields) else default
+            profiles[name] = _filled(replace(base, name=name), fields)
+    return profiles
+
+
+def problem_of_profile(profile: ModelProfile) -> str:
+    """Why a profile whose fields are right each cannot be used, "" where it can."""
+    asks_a_server = profile.client in ("openai", "anthropic")
+    if asks_a_server and not profile.base_url:
+        return "has no base_url: say where its model is"
+    if asks_a_server and not profile.model:
+        return "has no model: name the model to ask for at its address"
+    if profile.client == "scripted" and not profile.script:
+        return "has no script: name the file that the scripted client reads"
+    if profile.reply_tokens >= profile.context_tokens:
+        told = f"{profile.reply_tokens} are not fewer than {profile.context_tokens}"
+        return f"leaves the prompt no room: its reply_tokens {told}, its context_tokens"
+    return ""
+
+
+def near(wanted: str, known: Iterable[str]) -> str:
+    """'; did you mean x?' where one of the known names is like the wanted one, else ""."""
+    found = get_close_matches(str(wanted), list(known), n=1)
+    return f"; did you mean {found[0]}?" if found else ""
+
+
+def _read_profile(name: Any, fields: Any, *, where: str) -> Given:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        wanted = "letters, digits, '_', '-' and '.', at most 40"
+        raise FormatError("setting", f"{where}: a profile's name has {wanted}")
+    if not isinstance(fields, Mapping):
+        raise FormatError("setting", f"{where}: must be a dictionary")
+    try:
+        read = _Fields.model_validate(dict(fields))
+    except ValidationError as error:
+        told = [f"{where}{_told(one)}" for one in error.errors()]
+        raise FormatError("setting", "; ".join(told)) from None
+    return read.model_dump(exclude_none=True, by_alias=True)
+
+
+def _told(error: ErrorDetails) -> str:
+    """What is wrong with one field, without the value where that might be a secret."""
+    field = str(error["loc"][0]) if error["loc"] else ""
+    if error["type"] == "extra_forbidden":
+        if "key" in field.lower():
+            return f".{field}: a key never stands in settings; name its variable in api_key_env"
+        return f": there is no field {field!r}{near(field, _KNOWN)}"
+    problem = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    shown = (
+        "" if field in _UNSHOWN or "Value error" in error["msg"] else f", not {error['input']!r}"
+    )
+    return f".{field}: {problem}{shown}"
+
+
+def _role(role: Any, *, where: str) -> ModelRole:
+    for known in MODEL_ROLES:
+        if role == known:
+            return known
+    raise FormatError("setting", f"{where}: there is no role {role!r}{near(role, MODEL_ROLES)}")
+
+
+def _names(names: Any, *, where: str) -> tuple[str, ...]:
+    listed = (names,) if isinstance(names, str) else names
+    if not isinstance(listed, list | tuple) or not all(isinstance(one, str) for one in listed):
+        raise FormatError("setting", f"{where}: must be a profile's name or a list of them")
+    if not listed:
+        raise FormatError("setting", f"{where}: names no profile; take it out or name one")
+    return tuple(dict.fromkeys(listed))
+
+
+def _filled(base: ModelProfile, fields: Given) -> ModelProfile:
+    """The profile with these fields instead of its own."""
+    own = {name: value for name, value in fields.items() if name not in _SAMPLING}
+    picked = {name: value for name, value in fields.items() if name in _SAMPLING}
+    if "client" not in own and set(_WHERE) & set(own):
+        own["client"] = "scripted" if "script" in own else "openai"
+    if own.get("client") == "anthropic" and "base_url" not in own:
+        own = {"api_key_env": ANTHROPIC_KEY, **own, "base_url": ANTHROPIC_URL}
+    return replace(base, **own, sampling=replace(base.sampling, **picked))

@@ -1,0 +1,132 @@
+"""Problems of settings: values that are right each, and wrong or doubtful together.
+
+Functions of values that were read already; each problem has the id of its system check, which is
+documented and stays.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+from evennia_ai.llm.profiles import (
+    DEFAULT,
+    SUMMARISER,
+    ModelProfile,
+    ModelRole,
+    near,
+    problem_of_profile,
+)
+from evennia_ai.setting_values import PREFIX
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """A setting with a wrong value; `id` is that of its system check."""
+
+    id: str
+    message: str
+    hint: str
+
+
+Values = Mapping[str, Any]
+"""What the settings say, by the names of their fields; each value is one that it can have."""
+
+
+def wrong_together(
+    value: Values,
+    *,
+    profiles: Mapping[str, ModelProfile],
+    roles: Mapping[ModelRole, tuple[str, ...]],
+) -> Iterator[Problem]:
+    """What contradicts itself in the settings, and profiles that cannot be used."""
+    if value["base_url"] and not profiles[DEFAULT].model:
+        yield Problem(
+            id="E017",
+            message="EVENNIA_AI_BASE_URL is set and EVENNIA_AI_MODEL is not.",
+            hint="Name the model to ask for at that address.",
+        )
+        return
+    if value["reply_tokens"] >= value["context_tokens"]:
+        yield Problem(
+            id="E018",
+            message="EVENNIA_AI_REPLY_TOKENS is not smaller than EVENNIA_AI_CONTEXT_TOKENS.",
+            hint="The prompt gets what the reply leaves: leave it some.",
+        )
+        return
+    yield from _unknown_profiles(roles, profiles)
+    yield from _said_twice(value, roles)
+    yield from _unusable(profiles)
+
+
+def doubtful(
+    value: Values,
+    *,
+    profiles: Mapping[str, ModelProfile],
+    roles: Mapping[ModelRole, tuple[str, ...]],
+    missing_keys: Mapping[str, str],
+) -> Iterator[Problem]:
+    """What may be meant so and mostly is not; `missing_keys` are variables by their profiles."""
+    for name, variable in missing_keys.items():
+        yield Problem(
+            id="W002",
+            message=f"Profile '{name}': the environment has no {variable}.",
+            hint="Set it to the key of that profile, or take api_key_env out if it needs none.",
+        )
+    is_offline = profiles[DEFAULT].client == "offline"
+    if value["profiles"] and is_offline and "speaker" not in roles:
+        known = ", ".join(value["profiles"])
+        yield Problem(
+            id="W003",
+            message=f"NPCs speak without a model, though there are profiles: {known}.",
+            hint=f"Name one in {PREFIX}MODEL_ROLES['speaker'], or call one of them 'default'.",
+        )
+
+
+def _unknown_profiles(
+    roles: Mapping[ModelRole, tuple[str, ...]], profiles: Mapping[str, ModelProfile]
+) -> Iterator[Problem]:
+    for role, names in roles.items():
+        for name in names:
+            if name not in profiles:
+                where = f"{PREFIX}MODEL_ROLES[{role!r}]"
+                yield Problem(
+                    id="E028",
+                    message=f"{where}: there is no profile {name!r}{near(name, profiles)}.",
+                    hint=f"The profiles of {PREFIX}PROFILES are: {', '.join(profiles)}.",
+                )
+
+
+def _said_twice(value: Values, roles: Mapping[ModelRole, tuple[str, ...]]) -> Iterator[Problem]:
+    """One fact in two settings: nobody could tell which of them counts."""
+    default = value["profiles"].get(DEFAULT, {})
+    if value["base_url"] and {"client", "base_url", "script"} & set(default):
+        yield Problem(
+            id="E029",
+            message=f"{PREFIX}BASE_URL and {PREFIX}PROFILES['default'] both say where a model is.",
+            hint="Keep one of them.",
+        )
+    if value["summary_model"] and (SUMMARISER in roles or SUMMARISER in value["profiles"]):
+        place = f"{PREFIX}MODEL_ROLES" if SUMMARISER in roles else f"{PREFIX}PROFILES"
+        yield Problem(
+            id="E029",
+            message=f"{PREFIX}SUMMARY_MODEL and {place} both say who summarises.",
+            hint="Keep the latter.",
+        )
+
+
+def _unusable(profiles: Mapping[str, ModelProfile]) -> Iterator[Problem]:
+    for name, profile in profiles.items():
+        problem = problem_of_profile(profile)
+        if problem:
+            yield Problem(
+                id="E030",
+                message=f"Profile '{name}' {problem}.",
+                hint=f"Correct it in {PREFIX}PROFILES.",
+            )
+        elif profile.client == "anthropic" and find_spec("anthropic") is None:
+            yield Problem(
+                id="E030",
+                message=f"Profile '{name}' needs the library anthropic, which is not installed.",
+                hint='Type: pip install "evennia-ai[anthropic]"',
+            )
