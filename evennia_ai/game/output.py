@@ -22,6 +22,7 @@ MAX_LINES: Final = 40
 SAY: Final = '{npc} says, "{speech}"'
 WHISPER: Final = '{npc} whispers to you, "{speech}"'
 POSE: Final = "{npc} {action}"
+GIVE: Final = "{npc} gives you {item}."
 TALK: Final = '{object} says to {npc}, "{speech}"'
 TALK_SELF: Final = '{self} say to {npc}, "{speech}"'
 
@@ -91,6 +92,13 @@ def whisper(npc: Any, target: Any, text: str, *, hops: int = 0) -> None:
     line = WHISPER.format_map({"npc": name, "speech": safe_text(text, max_lines=1)})
     with uttered(npc, text, kind="whisper", hops=hops):
         target.msg(text=(line, {"type": "whisper"}), from_obj=npc)
+
+
+def gave(npc: Any, target: Any, item: Any) -> None:
+    """Tell `target` that `npc` gave it `item`."""
+    given = escaped(plain_name(str(item.get_numbered_name(1, target, return_string=True))))
+    line = GIVE.format_map({"npc": SafeName(npc).get_display_name(target), "item": given})
+    target.msg(text=(line, {"type": "give"}), from_obj=npc)
 
 
 def talk(speaker: Any, npc: Any, text: str) -> bool:

@@ -13,14 +13,27 @@ from typing import Any, Final
 
 from django.utils.module_loading import import_string
 
+from evennia_ai.game.tools.handling import Drop, Give, Take
 from evennia_ai.game.tools.looking import Look
+from evennia_ai.game.tools.moving import Move
 from evennia_ai.game.tools.schemas import schema_of
-from evennia_ai.game.tools.speaking import Pose, Say
+from evennia_ai.game.tools.speaking import Pose, Say, Whisper
 from evennia_ai.game.tools.tool import Tool, ToolArguments
+from evennia_ai.game.tools.using import UseItem
 from evennia_ai.llm.chat import ToolSpec
 from evennia_ai.prompt.errors import EvenniaAIError
 
-SHIPPED: Final[tuple[type[Tool], ...]] = (Say, Pose, Look)
+SHIPPED: Final[tuple[type[Tool], ...]] = (
+    Say,
+    Whisper,
+    Pose,
+    Look,
+    Move,
+    Give,
+    Take,
+    Drop,
+    UseItem,
+)
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,47}")
 _MAX_DESCRIPTION: Final = 1000

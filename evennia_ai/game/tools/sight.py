@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from evennia_ai.game.text import plain_name
-from evennia_ai.game.tools.tool import Refused, Use
+from evennia_ai.game.tools.tool import Refused
 
 MOST_LISTED: Final = 8
 SHORTEST_START: Final = 3
@@ -39,15 +39,15 @@ def exits(npc: Any) -> list[Any]:
     return _seen(npc, npc.location, content_type="exit")
 
 
-def person(use: Use, name: str) -> Any:
-    """The person that `name` means; of several, the one who is answered. `Refused`: there is none.
+def person(npc: Any, name: str, *, answered: str = "") -> Any:
+    """The person that `name` means; `Refused`: there is none, or there are several.
 
-    Whoever is not seen, or is the NPC itself, is nobody.
+    Whoever is not seen, or is the NPC itself, is nobody. Of several of a name it is the one whose
+    reference is `answered`.
     """
-    found = _named(use.npc, name, people(use.npc))
-    if use.speaker in found:
-        return use.speaker
-    return _only(use.npc, name, found, none=f"There is no '{plain_name(name)}' here.")
+    found = _named(npc, name, people(npc))
+    meant = [one for one in found if str(one.id) == answered] or found
+    return _only(npc, name, meant, none=f"There is no '{plain_name(name)}' here.")
 
 
 def thing(npc: Any, name: str, among: Sequence[Any], *, none: str) -> Any:

@@ -1,4 +1,4 @@
-"""Tools for what others hear and see of the NPC: say and pose.
+"""Tools for what others hear and see of the NPC: say, whisper and pose.
 
 What a model writes is cleaned as its replies are, and goes out by `game.output`, where nothing of
 it is markup. The game's own `at_pre_say` may change what is said, or forbid it.
@@ -8,14 +8,20 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from evennia_ai.game.output import pose, speak
+from evennia_ai.game.events import Event
+from evennia_ai.game.gather import Talk
+from evennia_ai.game.output import pose, speak, whisper
 from evennia_ai.game.perception import bystanders
 from evennia_ai.game.speech import speech
 from evennia_ai.game.text import plain_name
-from evennia_ai.game.tools.tool import Refused, Tool, ToolArguments, Use, Words
+from evennia_ai.game.tools.asides import noted_aside, room_talk
+from evennia_ai.game.tools.sight import person, shown_name
+from evennia_ai.game.tools.tool import Name, Refused, Tool, ToolArguments, Use, Words
 
 UNSAID: Final = "Not done: nothing of it can be said aloud."
 SILENCED: Final = "Not done: you cannot speak now."
+WHISPERED: Final = "(whispered)"
+"""What stands for words that were whispered outside of the turn's own conversation."""
 
 
 class Say(Tool):
@@ -31,8 +37,45 @@ class Say(Tool):
     def run(self, use: Use, arguments: Arguments) -> str:
         """Say it where the NPC is."""
         text = allowed(use, cleaned(use, arguments.text))
+        noted_aside(use, room_talk(use.npc), text)
         speak(use.npc, text, hops=use.hops)
         return f'You say: "{text}"'
+
+
+class Whisper(Tool):
+    """Says something to one person alone.
+
+    The words belong to the conversation with that person, and are recorded in no other: not even
+    the call shows them where somebody else is answered.
+    """
+
+    name = "whisper"
+    description = "Say something to one person here that nobody else hears."
+    speaks = True
+
+    class Arguments(ToolArguments):
+        to: Name = Field(description="who is to hear it")
+        text: Words = Field(description="your words, without quotes")
+
+    def run(self, use: Use, arguments: Arguments) -> str:
+        """Whisper it."""
+        hearer = person(use.npc, arguments.to, answered=use.event.speaker_ref)
+        words = cleaned(use, arguments.text)
+        text = allowed(use, words, whisper=True, receivers=[hearer])
+        noted_aside(use, Talk(kind="private", partner_ref=str(hearer.id)), text)
+        whisper(use.npc, hearer, text, hops=use.hops)
+        told = f': "{text}"' if _is_with(use.event, hearer) else ", and nobody else hears it."
+        return f"You whisper to {shown_name(use.npc, hearer)}{told}"
+
+    def recorded(self, arguments: Arguments, *, npc: Any, event: Event) -> ToolArguments:
+        """Without the words, except in the private conversation with whoever hears them."""
+        try:
+            hearer = person(npc, arguments.to, answered=event.speaker_ref)
+        except Refused:
+            hearer = None
+        if hearer is not None and _is_with(event, hearer):
+            return arguments
+        return arguments.model_copy(update={"text": WHISPERED})
 
 
 class Pose(Tool):
@@ -54,6 +97,7 @@ class Pose(Tool):
             action = action.removeprefix(f"{name} ").strip()
         if not action:
             raise Refused("Not done: nothing of it can be seen.")
+        noted_aside(use, room_talk(use.npc), f"*{action}*")
         pose(use.npc, action, hops=use.hops)
         return f"You did it: {plain_name(use.npc.key)} {action}"
 
@@ -81,3 +125,8 @@ def allowed(use: Use, text: str, **options: Any) -> str:
 def own_names(use: Use) -> tuple[str, str]:
     """By what a model may call the one it speaks for."""
     return use.mind.view().char_name, plain_name(use.npc.key)
+
+
+def _is_with(event: Event, partner: Any) -> bool:
+    """Whether the event belongs to the private conversation with `partner`."""
+    return event.private and event.speaker_ref == str(partner.id)

@@ -19,6 +19,7 @@ from evennia_ai.game.tools.calls import WrongArgumentsError, arguments_of, is_ob
 from evennia_ai.game.tools.registry import Registered, registry
 from evennia_ai.game.tools.results import result_text
 from evennia_ai.game.tools.tool import Refused, Tool, ToolArguments, Use
+from evennia_ai.game.utterance import acting
 from evennia_ai.llm.chat import ToolSpec
 from evennia_ai.prompt.messages import ToolCall
 
@@ -108,10 +109,8 @@ class Toolbox:
         if refused:
             return Ran(text=refused, ok=False)
         try:
-            refused = tool.refusal(use, found.arguments)
-            if refused:
-                return Ran(text=result_text(refused), ok=False)
-            return self._ran(tool, tool.run(use, found.arguments))
+            with acting(use.npc, hops=use.hops):
+                return self._ran(found, use)
         except Refused as error:
             return Ran(text=result_text(error), ok=False)
         except Exception:  # a game's locks, hooks and tools may raise anything
@@ -126,7 +125,12 @@ class Toolbox:
             text = kept.model_dump_json(exclude_unset=True)
         return Found(tool=tool, arguments=arguments, recorded=replace(call, arguments=text))
 
-    def _ran(self, tool: Tool, result: "str | Deferred[str]") -> Ran:
+    def _ran(self, found: Found, use: Use) -> Ran:
+        tool = found.tool
+        refused = tool.refusal(use, found.arguments)
+        if refused:
+            return Ran(text=result_text(refused), ok=False)
+        result = tool.run(use, found.arguments)
         self._remember(tool)
         if isinstance(result, Deferred):
             later: Deferred[Ran] = result.addCallbacks(
