@@ -1,8 +1,8 @@
 """Fits a prompt's messages to what a provider takes: the last step before the hash and the call.
 
-Pure, deterministic, applied once. Speaker labels, merging neighbours of one role, one system
-message only, strict alternation. Nobody's text can pass for what this module writes: neither for
-another speaker's line nor for the frame that stands for a system message.
+Pure, deterministic, applied once. Tool calls and results, speaker labels, merging neighbours of
+one role, one system message only, strict alternation. Nobody's text can pass for what this module
+writes: neither for another speaker's line nor for the frame that stands for a system message.
 """
 
 import re
@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from evennia_ai.llm.chat import ChatMessage
+from evennia_ai.llm.chat import ChatMessage, ToolSpec
+from evennia_ai.llm.schema_tools import with_tools_as_text
+from evennia_ai.llm.tool_messages import has_tool_messages, narrated, paired
 from evennia_ai.prompt.messages import Role
 
 FRAME_OPEN: Final = "[Game instruction]"
@@ -22,7 +24,7 @@ FILLERS: Final[dict[Role, str]] = {"user": "(listens)", "assistant": "(is silent
 
 NAME_LIMIT: Final = 64
 
-_FRAME: Final = re.compile(r"\[(\s*/?\s*game\s+instruction\s*)\]", re.IGNORECASE)
+_FRAME: Final = re.compile(r"\[([\s/]*game\s+instruction\s*)\]", re.IGNORECASE)
 _NOT_IN_NAME: Final = re.compile(r"[\s<|\\/>\x00-\x1f\x7f]+")
 _LINE_BREAK: Final = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
@@ -36,13 +38,15 @@ class RoleProfile:
     `speakers`: a user message's speaker goes before the text (`label`: "Anna: "), into the
     `name` field (`name`), or is left out (`none`). A message merged of several speakers is
     always labelled. `one_system`: a later system message becomes a framed user message.
-    `alternate` includes both merging and `one_system`.
+    `alternate` includes both merging and `one_system`. `tools`: calls and results are messages of
+    their own (`native`), or text, the list of tools among it (`schema`), or are only told (`none`).
     """
 
     speakers: Literal["label", "name", "none"] = "label"
     merge: bool = False
     one_system: bool = False
     alternate: bool = False
+    tools: Literal["native", "schema", "none"] = "native"
 
 
 OPEN: Final = RoleProfile()
@@ -52,9 +56,14 @@ STRICT: Final = RoleProfile(merge=True, one_system=True, alternate=True)
 """One system message, then user and assistant in turn."""
 
 
-def adapt(messages: Iterable[ChatMessage], *, profile: RoleProfile) -> tuple[ChatMessage, ...]:
-    """The messages as `profile` wants them; a tool call and its results stay together."""
-    adapted: Sequence[ChatMessage] = tuple(messages)
+def adapt(
+    messages: Iterable[ChatMessage], *, profile: RoleProfile, tools: Sequence[ToolSpec] = ()
+) -> tuple[ChatMessage, ...]:
+    """The messages as `profile` wants them; the results of tools stand right behind their calls.
+
+    `tools` are those the model may use now; they become text only where the profile says so.
+    """
+    adapted = _with_tools(tuple(messages), tools, profile=profile)
     if profile.one_system or profile.alternate:
         adapted = _one_system(adapted)
     spoken = _spoken_by(profile)
@@ -64,6 +73,16 @@ def adapt(messages: Iterable[ChatMessage], *, profile: RoleProfile) -> tuple[Cha
     if profile.alternate:
         adapted = list(_alternating(adapted))
     return tuple(adapted)
+
+
+def _with_tools(
+    messages: Sequence[ChatMessage], tools: Sequence[ToolSpec], *, profile: RoleProfile
+) -> Sequence[ChatMessage]:
+    if profile.tools == "schema":
+        return with_tools_as_text(messages, tools)
+    if profile.tools == "none":
+        return narrated(messages)
+    return paired(messages) if has_tool_messages(messages) else messages
 
 
 def _spoken_by(profile: RoleProfile) -> _Spoken:
@@ -117,11 +136,12 @@ def _one_system(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
 
 
 def _framed(message: ChatMessage) -> ChatMessage:
-    """A system message in its frame; look-alikes of the frame inside any text are undone."""
+    """A system message in its frame; look-alikes of the frame in any text or name are undone."""
     content = _FRAME.sub(r"(\1)", message.content)
     if message.role == "system":
         return ChatMessage(role="user", content=f"{FRAME_OPEN}\n{content}\n{FRAME_CLOSE}")
-    return replace(message, content=content)
+    name = None if message.name is None else _FRAME.sub(r"(\1)", message.name)
+    return replace(message, content=content, name=name)
 
 
 def _merged(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
@@ -148,11 +168,15 @@ def _joined(first: ChatMessage, second: ChatMessage) -> ChatMessage:
 
 
 def _alternating(messages: Iterable[ChatMessage]) -> Iterator[ChatMessage]:
-    """User and assistant in turn, beginning with the user; tool calls and results do not count."""
+    """User and assistant in turn, beginning with the user.
+
+    Results of tools do not count, and a call is made in the model's turn without ending it.
+    """
     due: Role = "user"
     for message in messages:
+        if message.role in FILLERS and message.role != due:
+            yield ChatMessage(role=due, content=FILLERS[due])
+            due = message.role
         if message.role in FILLERS and not message.tool_calls:
-            if message.role != due:
-                yield ChatMessage(role=due, content=FILLERS[due])
             due = "assistant" if message.role == "user" else "user"
         yield message

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from evennia_ai.llm.chat import ChatMessage, ChatRequest, Passage
+from evennia_ai.llm.chat import ChatMessage, ChatRequest, Passage, ToolSpec
 from evennia_ai.prompt.messages import Role, ToolCall
 
 
@@ -12,6 +12,12 @@ def a_message(role: Role, content: str, **more: Any) -> ChatMessage:
 
 def a_call(call_id: str = "c1") -> ToolCall:
     return ToolCall(id=call_id, name="look", arguments="{}")
+
+
+def a_tool(name: str = "look", **parameters: Any) -> ToolSpec:
+    members = parameters or {"at": {"type": "string"}}
+    schema = {"type": "object", "properties": members}
+    return ToolSpec(name=name, description=f"To {name}.", parameters=schema)
 
 
 def a_request(question: str = "Hello?", **more: Any) -> ChatRequest:
