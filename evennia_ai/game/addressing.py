@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from evennia_ai.game.events import REACTED_TO, Event, asks_for_answer
+from evennia_ai.game.events import Event, asks_for_answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class Listener:
     other_names: tuple[str, ...] = ()
     is_engaged: bool = False
     hop_limit: int = 3
-    react_to: tuple[str, ...] = REACTED_TO
+    react_to: tuple[str, ...] = ()
 
 
 def why_addressed(event: Event, listener: Listener) -> str | None:

@@ -20,11 +20,6 @@ ERRAND: Final = "errand"
 HAPPENINGS: Final = frozenset(
     {"arrive", "leave", "give", "show", "look", "moved", "combat", TICK, ERRAND}
 )
-REACTED_TO: Final = ("give", "show")
-"""The kinds an NPC answers where its builder chose no others."""
-
-# Told to an NPC directly, and still answered only where its builder wants it.
-_BY_CHOICE: Final = frozenset({"give", "show"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,13 +62,11 @@ class Event:
 def asks_for_answer(event: Event, react_to: Collection[str]) -> str | None:
     """Why something that happened should be answered, None where it should not.
 
-    `react_to` are the kinds the NPC answers. What was given or shown to somebody else is not for
-    it to answer. For speech and poses this is None: addressing decides about them.
+    `react_to` are the kinds the NPC answers though they are not addressed to it. For speech and
+    poses this is None: addressing decides about them.
     """
-    if not event.is_happening or (event.to_ref and not event.wants_answer):
+    if not event.is_happening:
         return None
-    if event.kind in react_to:
-        return f"reacts to {event.kind}"
-    if event.wants_answer and event.kind not in _BY_CHOICE:
-        return "the game asks for an answer"
-    return None
+    if event.wants_answer:
+        return f"meant for it: {event.kind}"
+    return f"reacts to {event.kind}" if event.kind in react_to else None

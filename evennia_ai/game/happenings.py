@@ -145,15 +145,20 @@ def event_for(npc: Any, happening: Happening) -> Event | None:
     )
 
 
-def item_name(npc: Any, item: Any) -> str:
-    """What `npc` calls a thing: "a rope", "something" where it cannot see it, "" for None."""
+def item_name(npc: Any, item: Any, *, count: int = 1) -> str:
+    """What `npc` calls so many of a thing: "a rope", "two ropes"; "" for None.
+
+    It is "something" where the NPC cannot see it or it has no name.
+    """
     if item is None:
         return ""
     if isinstance(item, str):
         return plain_name(item)
     if not item.access(npc, "view"):
         return UNSEEN
-    return plain_name(str(item.get_numbered_name(1, npc, return_string=True)))
+    numbered = str(item.get_numbered_name(count, npc)[0 if count == 1 else 1])
+    name = numbered.strip() or str(item.get_display_name(npc)).strip()
+    return plain_name(name) if name else UNSEEN
 
 
 def _name(npc: Any, other: Any) -> str:

@@ -7,6 +7,9 @@ from evennia.typeclasses.attributes import AttributeProperty
 from evennia.utils.utils import lazy_property
 
 from evennia_ai.game.handler import AIHandler
+from evennia_ai.game.languages import rendered_for
+from evennia_ai.game.npc_settings import settings_of
+from evennia_ai.game.witness import Witness, gone, safely
 
 
 class AIMixin:
@@ -26,17 +29,75 @@ class AIMixin:
         """The mind."""
         return AIHandler(self)
 
+    @lazy_property
+    def witness(self) -> Witness:
+        """What it sees happen."""
+        return Witness(self)
+
+    # For a game to override
+
+    def understands(self, language: str) -> bool:
+        """Whether it understands what is said in `language`; "" is what everybody speaks."""
+        languages = settings_of(self).languages
+        if not language or languages is None:
+            return True
+        return language.casefold() in {known.casefold() for known in languages}
+
+    def why_unable(self) -> str:
+        """Why it can neither act nor answer now ("it is dead"), "" while it can."""
+        return ""
+
+    # Evennia's hooks
+
     def at_msg_receive(self, text: Any = None, from_obj: Any = None, **kwargs: Any) -> bool:
         """Evennia's hook: hear what is received."""
         received = super().at_msg_receive(text=text, from_obj=from_obj, **kwargs)  # type: ignore[misc]
         if received:
+            safely(self, self.witness.hears, text, from_obj)
             self.ai.receive(text, from_obj)
         return bool(received)
+
+    def process_language(self, text: str, speaker: Any, language: str, **kwargs: Any) -> str:
+        """The hook of Evennia's roleplaying contrib: words in a language, as it hears them."""
+        inherited = getattr(super(), "process_language", None)
+        shown = inherited(text, speaker, language, **kwargs) if inherited else text
+        return rendered_for(self, speaker, language, words=text, rendered=str(shown))
+
+    def at_object_receive(
+        self, moved_obj: Any, source_location: Any, move_type: str = "move", **kwargs: Any
+    ) -> None:
+        """Evennia's hook: something came into its hands."""
+        super().at_object_receive(  # type: ignore[misc]
+            moved_obj, source_location, move_type=move_type, **kwargs
+        )
+        safely(self, self.witness.is_given, moved_obj, source_location)
+
+    def at_desc(self, looker: Any = None, **kwargs: Any) -> None:
+        """Evennia's hook: somebody looks at it."""
+        super().at_desc(looker=looker, **kwargs)  # type: ignore[misc]
+        safely(self, self.witness.is_looked_at, looker)
+
+    def at_post_move(self, source_location: Any, move_type: str = "move", **kwargs: Any) -> None:
+        """Evennia's hook: it came to another place."""
+        super().at_post_move(source_location, move_type=move_type, **kwargs)  # type: ignore[misc]
+        safely(self, self.witness.comes_from, source_location)
+
+    def at_object_delete(self) -> bool:
+        """Evennia's hook: it is about to be deleted, unless somebody minds."""
+        deletes = super().at_object_delete()  # type: ignore[misc]
+        if deletes:
+            gone(self)
+        return bool(deletes)
 
     def at_idmapper_flush(self) -> bool:
         """Evennia's hook: an NPC in the middle of something stays in memory."""
         flushes = super().at_idmapper_flush()  # type: ignore[misc]
-        return bool(flushes) and not ("ai" in self.__dict__ and self.ai.is_busy)
+        return bool(flushes) and not self._is_busy
+
+    @property
+    def _is_busy(self) -> bool:
+        has_seen = "witness" in self.__dict__ and self.witness.is_waiting
+        return has_seen or ("ai" in self.__dict__ and self.ai.is_busy)
 
 
 class AINPC(AIMixin, DefaultCharacter):

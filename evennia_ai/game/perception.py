@@ -12,9 +12,10 @@ from django.conf import settings
 from django.utils.translation import gettext
 
 from evennia_ai.game.events import Event, Kind
+from evennia_ai.game.languages import game_word, garbled, languages_heard
 from evennia_ai.game.presence import is_npc
 from evennia_ai.game.text import one_line, plain_name, unmarked
-from evennia_ai.game.utterance import utterance_of, uttered
+from evennia_ai.game.utterance import hops_of, utterance_of, uttered
 
 MAX_HEARD: Final = 2000
 """Characters of one line that an NPC takes in."""
@@ -33,14 +34,25 @@ _HEARD: Final = frozenset({"say", "whisper", "pose"})
 class AISpeakerMixin:
     """For characters of players: NPCs hear exactly what was typed, however the game frames it.
 
-    Put it before the character class. Without it NPCs read the line back from its frame.
+    Put it before the character class. Without it NPCs read the line back from its frame. A game
+    with languages or volumes passes them to `at_say` as `language=` and `volume=`.
     """
 
     def at_say(self, message: str, *args: Any, **kwargs: Any) -> Any:
         """Evennia's hook: say `message`, while listeners can look up its raw text."""
         kind: Kind = "whisper" if kwargs.get("whisper") else "say"
-        with uttered(self, message, kind=kind):
+        language, volume = game_word(kwargs.get("language")), game_word(kwargs.get("volume"))
+        with uttered(self, message, kind=kind, language=language, volume=volume):
             return super().at_say(message, *args, **kwargs)  # type: ignore[misc]
+
+
+class Payload(NamedTuple):
+    """What was sent: the rendered line, and what the message says about it, "" for nothing."""
+
+    line: str
+    kind: str = ""
+    language: str = ""
+    volume: str = ""
 
 
 class _Heard(NamedTuple):
@@ -48,6 +60,8 @@ class _Heard(NamedTuple):
     text: str
     to_ref: str = ""
     hops: int = 0
+    language: str = ""
+    volume: str = ""
 
 
 def perceived(npc: Any, text: Any, from_obj: Any) -> Event | None:
@@ -55,11 +69,12 @@ def perceived(npc: Any, text: Any, from_obj: Any) -> Event | None:
 
     `text` and `from_obj` are those of `at_msg_receive`.
     """
-    speaker = _speaker(from_obj)
+    speaker = sender_of(from_obj)
     if speaker is None or speaker == npc:
         return None
-    rendered, kind = _payload(text)
-    heard = _uttered(npc, speaker, rendered, kind) or _read_back(npc, speaker, rendered, kind)
+    payload = payload_of(text)
+    emoted_in = languages_heard(npc, speaker)
+    heard = _uttered(npc, speaker, payload) or _read_back(npc, speaker, payload)
     if heard is None or not heard.text:
         return None
     return Event(
@@ -73,6 +88,8 @@ def perceived(npc: Any, text: Any, from_obj: Any) -> Event | None:
         private=heard.kind == "whisper",
         alone=is_alone_with(npc, speaker),
         hops=heard.hops,
+        language=heard.language or payload.language or emoted_in,
+        volume=heard.volume or payload.volume,
     )
 
 
@@ -87,6 +104,27 @@ def bystanders(npc: Any) -> list[Any]:
 def is_alone_with(npc: Any, speaker: Any) -> bool:
     """Whether nobody but `speaker` is where `npc` is."""
     return all(other == speaker for other in bystanders(npc))
+
+
+def sender_of(from_obj: Any) -> Any:
+    """The one object that sent a message; None for sessions, accounts and several senders."""
+    if isinstance(from_obj, list | tuple | set):
+        from_obj = next(iter(from_obj)) if len(from_obj) == 1 else None
+    return from_obj if hasattr(from_obj, "location") and getattr(from_obj, "id", None) else None
+
+
+def payload_of(text: Any) -> Payload:
+    """The payload of `msg(text=(line, {"type": ..., "language": ..., "volume": ...}))`."""
+    if not isinstance(text, list | tuple):
+        return Payload(str(text or ""))
+    line = text[0] if text else ""
+    options = text[1] if len(text) > 1 and isinstance(text[1], dict) else {}
+    return Payload(
+        line=str(line or ""),
+        kind=str(options.get("type") or ""),
+        language=game_word(options.get("language")),
+        volume=game_word(options.get("volume")),
+    )
 
 
 def rank_of(speaker: Any) -> str:
@@ -104,50 +142,43 @@ def heard_text(text: str) -> str:
     return one_line(unmarked(text))[:MAX_HEARD]
 
 
-def _speaker(from_obj: Any) -> Any:
-    """The one object that sent a message; None for sessions, accounts and several senders."""
-    if isinstance(from_obj, list | tuple | set):
-        from_obj = next(iter(from_obj)) if len(from_obj) == 1 else None
-    return from_obj if hasattr(from_obj, "location") and getattr(from_obj, "id", None) else None
-
-
-def _payload(text: Any) -> tuple[str, str]:
-    """The rendered line and the type of `msg(text=(line, {"type": ...}))`."""
-    if isinstance(text, list | tuple):
-        line = text[0] if text else ""
-        options = text[1] if len(text) > 1 and isinstance(text[1], dict) else {}
-        return str(line or ""), str(options.get("type") or "")
-    return str(text or ""), ""
-
-
-def _uttered(npc: Any, speaker: Any, rendered: str, kind: str) -> _Heard | None:
+def _uttered(npc: Any, speaker: Any, payload: Payload) -> _Heard | None:
     """What the speaker is known to say this moment, heard once."""
     utterance = utterance_of(speaker)
     if utterance is None or str(npc.id) in utterance.heard_by:
         return None
     text = heard_text(utterance.text)
-    if kind not in _HEARD and text not in heard_text(rendered):
+    if payload.kind not in _HEARD and text not in heard_text(payload.line):
         return None
     utterance.heard_by.add(str(npc.id))
-    return _Heard(utterance.kind, text, utterance.to_ref, utterance.hops)
+    language = utterance.language or payload.language
+    if language and not npc.understands(language):
+        text = garbled(text, _words(npc, speaker, payload), language=language)
+    return _Heard(
+        utterance.kind, text, utterance.to_ref, utterance.hops, language, utterance.volume
+    )
 
 
-def _read_back(npc: Any, speaker: Any, rendered: str, kind: str) -> _Heard | None:
+def _read_back(npc: Any, speaker: Any, payload: Payload) -> _Heard | None:
     """What a rendered line says, where the speaker's side told nothing."""
-    if kind not in _HEARD or utterance_of(speaker) is not None:
+    if payload.kind not in _HEARD or utterance_of(speaker) is not None:
         return None
+    return _Heard(payload.kind, _words(npc, speaker, payload), hops=hops_of(speaker))
+
+
+def _words(npc: Any, speaker: Any, payload: Payload) -> str:
+    """What was said or done, as the line renders it for this listener."""
     name = str(speaker.get_display_name(npc))
-    if kind == "pose":
-        text = heard_text(_after_name(rendered, (name, str(speaker.key))))
-    else:
-        text = _speech(rendered, kind, name)
-    hops = 1 if is_npc(speaker) else 0  # one that was made to speak by a script
-    return _Heard(kind, text, hops=hops)
+    if payload.kind == "pose":
+        return _after_name(heard_text(payload.line), (heard_text(name), str(speaker.key)))
+    return _speech(payload.line, payload.kind, name)
 
 
 def _speech(rendered: str, kind: str, name: str) -> str:
     """The words inside Evennia's own frame, else what stands in quotes, else the line."""
-    frame = gettext(_FRAMES[kind]).format_map({"object": name, "speech": _SPEECH})
+    frame = gettext(_FRAMES.get(kind, _FRAMES["say"])).format_map(
+        {"object": name, "speech": _SPEECH}
+    )
     before, _, after = frame.partition(_SPEECH)
     framed = rendered.startswith(before) and rendered.endswith(after)
     if framed and len(rendered) >= len(before) + len(after):
@@ -158,7 +189,8 @@ def _speech(rendered: str, kind: str, name: str) -> str:
 
 
 def _after_name(line: str, names: tuple[str, ...]) -> str:
+    """The line without the name it begins with, in whatever case."""
     for name in names:
-        if name and line.startswith(name):
+        if name and line.casefold().startswith(name.casefold()):
             return line[len(name) :].strip()
     return line.strip()

@@ -1,6 +1,8 @@
-"""Presence: who is around an NPC, and whom of them it can see."""
+"""Presence: who is around an NPC, whom of them it can see, and whether they are still there."""
 
 from typing import Any
+
+from evennia_ai.game.events import Event
 
 
 def can_see(npc: Any, other: Any) -> bool:
@@ -21,3 +23,28 @@ def can_see(npc: Any, other: Any) -> bool:
 def is_npc(character: Any) -> bool:
     """Whether this is one of ours, and not a player whose character has a mind as well."""
     return hasattr(type(character), "ai") and not character.has_account
+
+
+def is_character(thing: Any) -> bool:
+    """Whether this is somebody, and not a thing, a room or an exit."""
+    return "character" in getattr(thing, "_content_types", ())
+
+
+def why_gone(npc: Any, event: Event) -> str:
+    """Why nobody can be answered any more to `event`, "" while somebody can.
+
+    The NPC is gone, cannot act or is elsewhere; or whoever it would answer is not there any more.
+    """
+    if npc.pk is None:
+        return "the NPC is gone"
+    unable = npc.why_unable()
+    if unable:
+        return str(unable)
+    place = npc.location
+    if (str(place.id) if place else "") != event.room_ref:
+        return "the NPC is somewhere else now"
+    if not event.speaker_ref or event.kind == "leave" or place is None:
+        return ""
+    if any(str(other.id) == event.speaker_ref for other in place.contents_get()):
+        return ""
+    return f"{event.speaker_name} is not here any more"
