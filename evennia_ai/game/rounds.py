@@ -14,7 +14,6 @@ from evennia_ai.game.endpoints import Access
 from evennia_ai.game.gather import Heard
 from evennia_ai.game.made_of import made_of
 from evennia_ai.game.recorded_inputs import recorded_inputs
-from evennia_ai.game.runtime import runtime
 from evennia_ai.game.view import NPCView, revisions_with
 from evennia_ai.history.drafts import Draft, draft_of
 from evennia_ai.history.sending import storable_messages
@@ -118,7 +117,7 @@ class Rounds:
             revisions=revisions_with(self._mind.view(), player_ref=heard.event.speaker_ref),
             sent_sha256=sent_sha256(outgoing, tools=self._tools),
             silent=composed.lore.silent,
-            inputs=self._recorded(inputs),
+            inputs=self._recorded(inputs, access),
             tools=tool_list(self._tools) if self._tools else None,
         )
 
@@ -134,14 +133,14 @@ class Rounds:
         """What is remembered of the prompt until the next one."""
         return replace(prompt.sent, revisions=self._mind.view().revisions)
 
-    def _recorded(self, inputs: Inputs) -> dict[str, Any]:
+    def _recorded(self, inputs: Inputs, access: Access) -> dict[str, Any]:
         """What the prompt is made from, for its manifest."""
         where = self._heard.conversation
         values = recorded_inputs(
             inputs,
             event=self._heard.record,
             now=conversations.history(where),
-            reply_tokens=runtime().conf.reply_tokens,
+            reply_tokens=access.profile.reply_tokens,
         )
         newest_record = conversations.newest_record(where)
         sources = made_of(self._mind.view(), inputs, newest_record=newest_record)
@@ -150,12 +149,13 @@ class Rounds:
     def _request(
         self, composed: Composition, messages: Sequence[Message], access: Access
     ) -> ChatRequest:
-        live = runtime()
+        profile = access.profile
         return ChatRequest(
             messages=_outgoing(messages, access),
             model=access.model_id,
-            max_tokens=live.conf.reply_tokens,
-            timeout_seconds=live.conf.model_timeout_seconds,
+            max_tokens=profile.reply_tokens,
+            timeout_seconds=profile.timeout_seconds,
+            sampling=profile.sampling,
             tools=self._tools,
             breakpoints=composed.prompt.breakpoints,
             passages=_passages(composed),

@@ -8,21 +8,25 @@ fallback line.
 """
 
 from collections.abc import Callable, Collection, Generator, Sequence
-from typing import Any, Final, Protocol
+from dataclasses import replace
+from typing import Any, Final, Protocol, TypeVar
 
 from evennia.utils import logger
 from twisted.internet.defer import CancelledError, Deferred, inlineCallbacks, maybeDeferred
 
 from evennia_ai.compose import Composition, Inputs, compose_with_lore
 from evennia_ai.game import gather
+from evennia_ai.game.acting import Acted, Actor, Acts
 from evennia_ai.game.compacting import Outcome, Wanted
 from evennia_ai.game.endpoints import Access
 from evennia_ai.game.fullness import Fullness, fullness_of
 from evennia_ai.game.gather import Heard
+from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.game.retrying import DATABASE_ERRORS, until_written
 from evennia_ai.game.rounds import Asking, Round, Rounds
 from evennia_ai.game.runtime import runtime
-from evennia_ai.game.voice import Voice
+from evennia_ai.game.tools.toolbox import toolbox_of
+from evennia_ai.game.voice import Start, Voice
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.llm.errors import ModelRubbish, ModelTimeout, ModelUnavailable
@@ -37,13 +41,15 @@ RETRY_SECONDS: Final = 5.0
 MOST_TRIES: Final = 3
 """How often a turn is begun whose prompt cannot be made or committed."""
 
+MOST_ROUNDS: Final = 5
+"""How often the model of one turn is asked again after acts."""
+
+T = TypeVar("T")
 Steps = Generator["Deferred[Any]", Any, Any]
 
 
-class Mind(Asking, Protocol):
+class Mind(Asking, Actor, Protocol):
     """What a turn needs of the NPC whose turn it is; the hooks tell it how the turn goes."""
-
-    npc: Any
 
     @property
     def enabled(self) -> bool: ...
@@ -76,7 +82,11 @@ class Turn:
         self._greeting = heard.greeting
         self._round: Round | None = None  # the one that is not ended yet
         self._asked: Deferred[ChatReply] | None = None
+        self._start: Start | None = None
         self._cancelled = ""
+        self._toolbox: Final = toolbox_of(mind.npc, settings_of(mind.npc), event=heard.event)
+        self._rounds: Final = Rounds(mind, heard, tools=self._toolbox.specs)
+        self._acted: list[Acted] = []
 
     def run(self) -> "Deferred[None]":
         """Take the turn; a Deferred that fires when it has ended."""
@@ -93,6 +103,8 @@ class Turn:
     def cancel(self, why: str) -> None:
         """Give the turn up: nobody waits for it any more, or nobody may speak."""
         self._cancelled = self._cancelled or why
+        if self._start is not None:
+            self._start.stop()
         if self._asked is not None:
             self._asked.cancel()
 
@@ -126,7 +138,7 @@ class Turn:
             inputs, composed = self._composed()
             if outcome.record is not None:  # the prompt after it is looked at like any other
                 compactor.look_again(composed.prompt, wanted)
-        return self._rounds().first(inputs, composed, access=self._accesses()[0])
+        return self._rounds.first(inputs, composed, access=self._accesses()[0])
 
     def _composed(self) -> tuple[Inputs, Composition]:
         mind = self._mind
@@ -144,29 +156,29 @@ class Turn:
             unanswered={*self._mind.waiting_records, self.heard.record.id},
         )
 
-    def _rounds(self) -> Rounds:
-        return Rounds(self._mind, self.heard)
-
     def _accesses(self) -> Sequence[Access]:
         """The models to ask, each instead of the one before it."""
-        return (runtime().access,)
+        return runtime().models.of_role("speaker", settings=settings_of(self._mind.npc))
 
     # Asking
 
     def _to_the_end(self) -> Steps:
-        """Ask, and end the turn with what came of it."""
+        """Ask, act and ask again, and end the turn with what came of it."""
+        prompt = self._open_round.prompt
         try:
-            reply = yield from self._reply()
-            if reply is not None:
-                self._answered(reply)
+            goes_on = True
+            while goes_on:
+                reply = yield from self._reply()
+                prompt = self._open_round.prompt
+                goes_on = reply is not None and self._went_on(reply)
         except DATABASE_ERRORS as error:
             self._unwritten(error)
-        if self._round is not None:
-            self._mind.rested(self.heard.conversation, self._round.prompt)
+        self._mind.rested(self.heard.conversation, prompt)
 
     def _reply(self) -> Steps:
-        """What a model answered that can be said; None where the turn has ended without it."""
-        left = list(self._accesses()[1:])
+        """What a model answered that can be said or done; None where the turn has ended."""
+        needed_tokens = self._open_round.prompt.tokens
+        left = [a for a in self._accesses()[1:] if a.profile.limit_tokens >= needed_tokens]
         while True:
             try:
                 return (yield from self._replied())
@@ -177,31 +189,74 @@ class Turn:
                 self._ask_instead(error, left.pop(0))
 
     def _replied(self) -> Steps:
+        """The reply, its text as it is said; ModelRubbish where it is of no use at all."""
         this = self._open_round
-        self._asked = maybeDeferred(this.access.model.complete, this.request)
+        self._start = self._voice.start(
+            this.stored,
+            early=this.access.profile.speaks_early,
+            is_wanted=lambda: not self._is_stale(),
+        )
+        self._asked = maybeDeferred(this.access.model.complete, this.request, listener=self._start)
         try:
             reply: ChatReply = yield self._asked
         finally:
             self._asked = None
-        text = self._voice.speech(reply.text)
-        if not text:
+            self._start.stop()
+        reply = replace(reply, text=self._voice.speech(reply.text))
+        if not reply.text and not self._acts(reply) and not self._has_spoken:
             raise ModelRubbish(reply.model, "nothing of it can be said aloud")
-        return text
+        return reply
 
     def _asks_another(self, error: Exception, left: Sequence[Access]) -> bool:
         is_away = isinstance(error, ModelUnavailable | ModelTimeout)
-        return is_away and bool(left) and not self._is_stale()
+        return is_away and bool(left) and not self._has_begun and not self._is_stale()
 
     def _ask_instead(self, error: Exception, access: Access) -> None:
         failed = self._open_round
         self._log(f"turn {failed.stored.number}: {error}; {access.name} is asked instead")
         turns.fail(failed.stored, f"{error}; {access.name} is asked instead")
-        self._round = self._rounds().instead(failed, access=access)
+        self._round = self._rounds.instead(failed, access=access)
 
     @property
     def _open_round(self) -> Round:
         assert self._round is not None  # until the turn has ended there is one
         return self._round
+
+    # Acting
+
+    def _acts(self, reply: ChatReply) -> bool:
+        """Whether the reply asks for something to be done that may still be done."""
+        return bool(reply.tool_calls and self._toolbox.names) and len(self._acted) < MOST_ROUNDS
+
+    @property
+    def _has_spoken(self) -> bool:
+        return any(acted.spoke for acted in self._acted)
+
+    def _went_on(self, reply: ChatReply) -> bool:
+        """Do what the reply asks for; whether the model is asked once more."""
+        if self._is_stale() or not self._acts(reply):
+            self._answered(reply.text)
+            return False
+        acts = Acts(self._mind, self.heard, self._toolbox, speaker=self._voice.partner)
+        called = self._end(lambda: acts.called(self._open_round, reply.tool_calls, text=reply.text))
+        self._say_rest(reply.text)
+        acted = acts.done(called)
+        self._acted.append(acted)
+        if acted.is_end or self._is_stale():
+            self._mind.answered(self)
+            return False
+        return self._asks_again(acted)
+
+    def _asks_again(self, acted: Acted) -> bool:
+        """Commit the prompt with what came of the acts; whether there was room for it."""
+        try:
+            self._round = self._rounds.after(self._open_round, acted.messages)
+        except BudgetError as error:
+            self._log(f"what came of {', '.join(acted.names)} does not fit: {error}")
+            if not self._has_spoken:
+                self._unanswered()
+            return False
+        return True
 
     # The end
 
@@ -210,9 +265,20 @@ class Turn:
         if stale:
             turns.fail(stored, f"dropped: {stale}")
             return
-        self._end(lambda: turns.finish(stored, [_said(text)]))
+        self._end(lambda: turns.finish(stored, [_said(text)] if text else []))
         self._mind.answered(self)
-        self._voice.say(text)
+        self._say_rest(text)
+
+    def _say_rest(self, text: str) -> None:
+        """Say what of the reply was not said while it came."""
+        rest = self._start.rest(text) if self._start is not None else text
+        if rest:
+            self._voice.say(rest)
+
+    @property
+    def _has_begun(self) -> bool:
+        """Whether the start of the reply was said already."""
+        return self._start is not None and bool(self._start.said)
 
     def _failed(self, error: Exception) -> None:
         """Commit the failure and say the fallback line, unless nobody waits for it any more."""
@@ -221,17 +287,20 @@ class Turn:
             turns.fail(stored, f"dropped: {stale or error}")
             return
         self._log(f"turn {stored.number}: {error}")
+        if self._has_begun:  # what was said of it stands, and is closed by the end
+            self._end(lambda: turns.fail(stored, str(error)))
+            return
         line = self._mind.fallback_line
         self._end(lambda: turns.fail(stored, str(error), new=[_said(line, fallback=True)]))
         self._voice.say(line)
 
-    def _end(self, end: Callable[[], object]) -> None:
+    def _end(self, end: Callable[[], T]) -> T:
         """Commit the end, after what another process may have written while the model thought."""
         try:
-            end()
+            return end()
         except HistoryConflictError as error:
             self._log(f"the end of a turn is written again: {error}")
-            end()
+            return end()
 
     def _unwritten(self, error: Exception) -> None:
         """The end of the turn could not be committed: what is not in the history is not said."""

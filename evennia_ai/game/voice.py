@@ -1,17 +1,26 @@
 """Voice: how a turn says what it has to say, to the room or to the one who whispered.
 
-What is said is in the history before anybody hears it.
+What is said is in the history before anybody hears it. A reply that streams may begin with its
+first whole sentences: they are committed on their own, and the end of the turn commits the reply
+itself, or, where the turn is cut short, that this much of it was said.
 """
 
 import re
+from collections.abc import Callable
 from typing import Any, Final, Protocol
+
+from evennia.utils import logger
 
 from evennia_ai.game.events import Event
 from evennia_ai.game.output import pose, speak, whisper
 from evennia_ai.game.perception import bystanders
+from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.speech import speech
 from evennia_ai.game.text import plain_name
 from evennia_ai.game.view import NPCView
+from evennia_ai.llm.sentences import SpokenStart
+from evennia_ai.store import turns
+from evennia_ai.store.turns import StoredTurn
 
 _ACTION: Final = re.compile(r"\*([^*\n]+)\*")
 
@@ -54,8 +63,66 @@ class Voice:
         else:
             speak(npc, text, hops=hops)
 
+    def start(self, stored: StoredTurn, *, early: bool, is_wanted: Callable[[], bool]) -> "Start":
+        """What listens to the reply of a turn, and says the start of it where it may be `early`.
+
+        `is_wanted` tells whether somebody still waits for it.
+        """
+        spoken = SpokenStart(self._own_names(), self._others(), early=early)
+        return Start(self, stored, spoken, is_wanted=is_wanted)
+
     def _own_names(self) -> tuple[str, str]:
         return self._mind.view().char_name, plain_name(self._npc.key)
 
     def _others(self) -> list[str]:
         return [plain_name(other.key) for other in bystanders(self._npc)]
+
+
+class Start:
+    """Is given a reply piece by piece, and says its first sentences once there are some.
+
+    What comes after them is said in one with the rest: a reply is two lines at most.
+    """
+
+    def __init__(
+        self,
+        voice: Voice,
+        stored: StoredTurn,
+        spoken: SpokenStart,
+        *,
+        is_wanted: Callable[[], bool],
+    ) -> None:
+        self.said = ""
+        self._is_wanted: Final = is_wanted
+        self._voice: Final = voice
+        self._stored: Final = stored
+        self._spoken: Final = spoken
+        self._is_over = False
+
+    def __call__(self, piece: str) -> None:
+        """Hear a piece of the reply."""
+        if self._is_over:
+            return
+        sentences = "".join(self._spoken.feed(piece))
+        if sentences.strip():
+            self._is_over = True
+            if self._is_wanted():
+                self._begin(sentences)
+
+    def stop(self) -> None:
+        """Say nothing any more: the reply is there, or nobody waits for it."""
+        self._is_over = True
+
+    def rest(self, text: str) -> str:
+        """What is left to say of the whole reply."""
+        return text.removeprefix(self.said).strip()
+
+    def _begin(self, sentences: str) -> None:
+        try:
+            turns.spoke(self._stored, sentences.strip())
+        except DATABASE_ERRORS as error:  # then all of it is said at the end, if that is written
+            number = self._stored.number
+            logger.log_err(f"evennia_ai: turn {number}: not said before the end: {error}")
+            return
+        self.said = sentences
+        self._voice.say(sentences.strip())

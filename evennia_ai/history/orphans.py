@@ -1,8 +1,8 @@
-"""Orphans: calls of tools that have no result, because their turn was cut short.
+"""Orphans: what a turn that was cut short leaves open, and how its end closes it.
 
-A provider refuses a prompt in which a call has no result. So the end of such a turn gives each one
-a result that says what is known. The tool itself is never run again: what it changes in the world
-may have been changed already.
+A provider refuses a prompt in which a call of a tool has no result. So each one gets a result that
+says what is known. The tool itself is never run again: what it changes in the world may have been
+changed already. And the start of a reply that was said before the rest came is what the NPC said.
 """
 
 from collections.abc import Iterable
@@ -36,3 +36,17 @@ def closing_results(
         )
         for call in orphan_calls(records)
     )
+
+
+def cut_short(records: Iterable[NewRecord | Record], *, turn: int) -> tuple[NewRecord, ...]:
+    """The reply of a turn of which only the start was said, and nothing more will be."""
+    said = [
+        record.body
+        for record in records
+        if record.kind is RecordKind.SPOKEN and record.meta.get("turn") == turn
+    ]
+    if not said:
+        return ()
+    body = f"{' '.join(said)} —"
+    meta = {"cut_short": True}
+    return (NewRecord(kind=RecordKind.ASSISTANT, role="assistant", body=body, meta=meta),)

@@ -26,7 +26,8 @@ class RecordKind(StrEnum):
     """What a record is about.
 
     The first row is said or done in the conversation, the second holds the texts of prompts, the
-    third says how a turn went and what became of the conversation.
+    third says how a turn went and what became of the conversation: `spoken` is the start of a
+    reply that was said before the rest of it came.
     """
 
     USER = "user"
@@ -42,6 +43,7 @@ class RecordKind(StrEnum):
     COMPONENT_REV = "component_rev"
     SNAPSHOT = "snapshot"
 
+    SPOKEN = "spoken"
     INVOKE = "invoke"
     RUN_END = "run_end"
     USAGE = "usage"

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Annotated, Any, Final, Literal, get_args
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
@@ -49,9 +50,12 @@ class ModelProfile:
     """A model and how it is asked.
 
     `timeout_seconds` bounds a whole call, `idle_seconds` the time in which not a byte of the reply
-    comes. `tools`: whether the server takes tools (`native`), is told of them in the prompt
-    (`schema`), or gets none; `schema` likewise for the form of an answer. `script` is what the
-    scripted client says.
+    comes. With `speaks_early` an NPC says the first sentences of a reply that streams before the
+    rest of it is there: nothing for a model that writes its reasoning into its text without a mark
+    before it. `strict_roles` is for servers that take but one system message and then user and
+    assistant in turn. `tools`: whether the server takes tools (`native`), is told of them in the
+    prompt (`schema`), or gets none; `schema` likewise for the form of an answer. `script` is what
+    the scripted client says.
     """
 
     name: str
@@ -67,6 +71,7 @@ class ModelProfile:
     max_retries: int = 2
     max_concurrent: int = 4
     stream: bool = True
+    speaks_early: bool = False
     strict_roles: bool = False
     tools: ToolsBy = "native"
     schema: SchemaBy = "native"
@@ -80,6 +85,16 @@ class ModelProfile:
 
 Given = Mapping[str, Any]
 """The fields of one profile that the settings have, each one checked."""
+
+
+def is_address(value: str) -> bool:
+    """Whether it is the address of a server and nothing else: no name, no password, no query."""
+    try:
+        parts = urlsplit(value)
+        known = parts.scheme in ("http", "https") and bool(parts.hostname)
+        return known and parts.username is None and parts.password is None and not parts.query
+    except ValueError:
+        return False
 
 
 class _Fields(BaseModel):
@@ -103,10 +118,20 @@ class _Fields(BaseModel):
     max_retries: Annotated[int, Field(ge=0, le=10)] | None = None
     max_concurrent: Annotated[int, Field(ge=1, le=1000)] | None = None
     stream: bool | None = None
+    speaks_early: bool | None = None
     strict_roles: bool | None = None
     tools: ToolsBy | None = None
     schema_by: SchemaBy | None = Field(None, alias="schema")
     script: str | None = None
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_an_address(cls, value: str | None) -> str | None:
+        if value and not is_address(value):
+            raise ValueError(
+                "must be an http or https address without a name, a password or a query"
+            )
+        return value
 
     @field_validator("api_key_env")
     @classmethod

@@ -17,7 +17,7 @@ from django.db.models import Max
 
 from evennia_ai import models
 from evennia_ai.history.drafts import Draft
-from evennia_ai.history.orphans import closing_results
+from evennia_ai.history.orphans import closing_results, cut_short
 from evennia_ai.history.records import NewRecord, Record, RecordKind, storable
 from evennia_ai.history.sending import Handle, key_of, sent_messages
 from evennia_ai.history.turns import TurnManifest
@@ -38,6 +38,14 @@ from evennia_ai.store.state import one_transaction
 from evennia_ai.store.windows import HISTORY
 
 TurnState = Literal["open", "done", "failed", "interrupted"]
+
+# Of these a turn that is cut short may leave something open.
+_LEFT_OPEN: Final = (
+    RecordKind.ASSISTANT,
+    RecordKind.TOOL_CALL,
+    RecordKind.TOOL_RESULT,
+    RecordKind.SPOKEN,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +187,14 @@ def close_interrupted(*, begun_before: float | None = None) -> int:
     return len(stale)
 
 
+def spoke(turn: StoredTurn, text: str) -> None:
+    """Commit that the start of a reply is said now, before the rest of it is there."""
+    said = NewRecord(
+        kind=RecordKind.SPOKEN, role="assistant", body=text, meta={"turn": turn.number}
+    )
+    conversations.append(turn.conversation, [said])
+
+
 def last_turn(npc_ref: str) -> StoredTurn | None:
     """The newest turn of an NPC, in whatever state; None when it never had one."""
     row = _turns(npc_ref).order_by("-number").first()
@@ -196,7 +212,7 @@ def turn(npc_ref: str, number: int) -> StoredTurn:
 def _ended(
     turn: StoredTurn, new: Sequence[NewRecord], *, state: TurnState, outcome: str
 ) -> tuple[Record, ...]:
-    """Commit the end; an end without a reply first closes the calls of tools it cuts short."""
+    """Commit the end; an end without a reply first closes what it cuts short."""
     end = NewRecord(
         kind=RecordKind.RUN_END,
         role="system",
@@ -206,19 +222,20 @@ def _ended(
     doing = f"ending turn {turn.number} of NPC {turn.npc_ref}"
     with _read_again_after_a_conflict(turn.conversation), one_transaction(doing):
         _close(turn, state, storable(outcome))
-        closing = () if state == "done" else closing_results(_calls_of(turn), outcome=outcome)
+        closing = () if state == "done" else _closing(turn, outcome)
         written = conversations.append(turn.conversation, [*closing, *new, end])
     return written[len(closing) : -1]
 
 
-def _calls_of(turn: StoredTurn) -> tuple[Record, ...]:
-    """The records since the turn's event that call tools or tell what came of it."""
+def _closing(turn: StoredTurn, outcome: str) -> tuple[NewRecord, ...]:
+    """What the end of a turn has to close: calls without a result, and a reply without an end."""
     rows = models.Record.objects.filter(
         conversation_id=turn.conversation.id,
-        kind__in=[RecordKind.ASSISTANT, RecordKind.TOOL_CALL, RecordKind.TOOL_RESULT],
+        kind__in=_LEFT_OPEN,
         pk__gt=int(turn.event_record or 0),
     )
-    return records_from(rows.order_by("pk"))
+    since = records_from(rows.order_by("pk"))
+    return (*closing_results(since, outcome=outcome), *cut_short(since, turn=turn.number))
 
 
 def _close(turn: StoredTurn, state: TurnState, outcome: str) -> None:

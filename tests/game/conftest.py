@@ -141,7 +141,7 @@ class Stage:
             for known in conversations_of(self.npc.ai.ref)
             if known.kind == kind
             for record in records_of(known)
-            if record.kind.value not in ("context_block", "component_rev")
+            if record.kind.value not in ("context_block", "component_rev", "snapshot")
         ]
 
 

@@ -1,0 +1,129 @@
+"""Acting: what a reply asks to be done is committed, then done, and what came of it committed too.
+
+A call that is not in the records never runs, so after a crash it is known which acts may have
+changed the world; they are closed with a result that says so, and never run again. What was called
+with which arguments, and what was told of it, is in the history of the turn's conversation.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final, Protocol
+
+from evennia_ai.game.gather import Heard
+from evennia_ai.game.rounds import Round
+from evennia_ai.game.tools.tool import Mind, Use
+from evennia_ai.game.tools.toolbox import Found, Ran, Toolbox, Wrong
+from evennia_ai.history.projection import message_of
+from evennia_ai.history.records import NewRecord, Record, RecordKind
+from evennia_ai.history.tool_results import tool_result
+from evennia_ai.prompt.messages import Message, ToolCall
+from evennia_ai.store import conversations, turns
+
+MOST_CALLS: Final = 16
+"""Calls of one reply that are looked at; whoever asks for more does not get them."""
+
+
+class Actor(Mind, Protocol):
+    """The mind of the NPC that acts."""
+
+    npc: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acted:
+    """What came of the calls of a reply.
+
+    `messages` are the call and its results, for the next prompt; `names` are the tools that were
+    called. After acts that `spoke` the NPC has answered; after some that end the turn (`is_end`)
+    the model is not asked again.
+    """
+
+    messages: tuple[Message, ...]
+    names: tuple[str, ...]
+    spoke: bool
+    is_end: bool
+
+
+class Acts:
+    """The acts of one turn."""
+
+    def __init__(self, mind: Actor, heard: Heard, toolbox: Toolbox, *, speaker: Any) -> None:
+        self._mind: Final = mind
+        self._heard: Final = heard
+        self._toolbox: Final = toolbox
+        self._speaker: Final = speaker
+
+    def called(self, this: Round, calls: Sequence[ToolCall], *, text: str) -> "Called":
+        """Commit that the reply to `this` asks for these acts, and says `text` with them."""
+        numbered = _numbered(calls[:MOST_CALLS], turn=this.stored.number)
+        found = tuple(self._toolbox.find(call) for call in numbered)
+        (record,) = conversations.append(
+            this.stored.conversation, [_call_record(text, [one.recorded for one in found])]
+        )
+        return Called(record=record, found=found, round=this)
+
+    def done(self, called: "Called") -> Acted:
+        """Do them one after the other, each result committed before the next, and end the round."""
+        stored = called.round.stored
+        ran: list[Ran] = []
+        results: list[Record] = []
+        for one in called.found:
+            ran.append(self._ran(one, turn=stored.number))
+            new = tool_result(ran[-1].text, call_id=one.recorded.id)
+            results += conversations.append(stored.conversation, [new])
+        names = tuple(one.recorded.name for one in called.found)
+        turns.finish(stored, [], outcome=f"used {', '.join(names)}")
+        return Acted(
+            messages=tuple(map(_tool_message, (called.record, *results))),
+            names=names,
+            spoke=any(one.ok and one.spoke for one in ran),
+            is_end=any(one.ok and one.ends_turn for one in ran),
+        )
+
+    def _ran(self, one: Found | Wrong, *, turn: int) -> Ran:
+        if isinstance(one, Wrong):
+            return Ran(text=one.text, ok=False)
+        heard = self._heard
+        use = Use(
+            npc=self._mind.npc,
+            mind=self._mind,
+            event=heard.event,
+            speaker=self._speaker,
+            conversation=heard.conversation,
+            hops=heard.event.hops + 1,
+            turn=turn,
+        )
+        return self._toolbox.run(one, use)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Called:
+    """Calls that are committed and not done yet."""
+
+    record: Record
+    found: tuple[Found | Wrong, ...]
+    round: Round
+
+
+def _numbered(calls: Sequence[ToolCall], *, turn: int) -> list[ToolCall]:
+    """The calls with ids that no other call of the NPC has: a model's own may come again.
+
+    Nine letters and digits, which every provider takes.
+    """
+    return [replace(call, id=f"t{turn:06}{index:02}") for index, call in enumerate(calls)]
+
+
+def _call_record(text: str, calls: Sequence[ToolCall]) -> NewRecord:
+    return NewRecord(
+        kind=RecordKind.TOOL_CALL,
+        role="assistant",
+        body=text,
+        meta={"tool_calls": [asdict(call) for call in calls]},
+    )
+
+
+def _tool_message(record: Record) -> Message:
+    """The record as a message of its own turn's next prompt, behind the event."""
+    message = message_of(record)
+    assert message is not None  # it was committed just now
+    return replace(message, block="tool", origin="tool")
