@@ -100,6 +100,18 @@ class NoteRevisionAdmin(ReadOnlyAdmin):
     list_display = ("npc_ref", "position", "number", "action", "changed_by")
 
 
+@admin.register(models.Memory)
+class MemoryAdmin(ReadOnlyAdmin):
+    list_display = ("npc_ref", "about", "importance", "learnt", "author", "revision")
+    list_filter = ("learnt",)
+
+
+@admin.register(models.MemoryRevision)
+class MemoryRevisionAdmin(ReadOnlyAdmin):
+    list_display = ("npc_ref", "memory_id", "number", "action", "changed_by")
+    ordering = ("-changed_at",)
+
+
 @admin.register(models.Conversation)
 class ConversationAdmin(ReadOnlyAdmin):
     list_display = ("npc_ref", "kind", "partner_ref", "place_ref", "origin")

@@ -8,9 +8,9 @@ Times are hours of the game, whose days may be shorter than ours.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, cast, get_args
 
-from evennia_ai.memory.words import words_of
+from evennia_ai.memory.words import wording_of, words_of
 from evennia_ai.prompt.components import is_plain_int
 
 LEAST_IMPORTANT: Final = 1
@@ -47,7 +47,7 @@ class Memory:
     turn: int = 0
     author: str = OF_NPC
     revision: int = 1
-    _memo: dict[str, frozenset[str]] = field(default_factory=dict, repr=False, compare=False)
+    _memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def origin(self) -> str:
@@ -55,16 +55,27 @@ class Memory:
         return f"memory:{self.id}"
 
     @property
+    def is_builders(self) -> bool:
+        """Whether a builder wrote it."""
+        return self.author != OF_NPC
+
+    @property
     def words(self) -> frozenset[str]:
-        """Its words as they are compared; worked out once."""
-        known = self._memo.get("words")
-        if known is None:
-            known = self._memo["words"] = words_of(self.text)
-        return known
+        """Its words as they are compared with what is said; worked out once."""
+        if "words" not in self._memo:
+            self._memo["words"] = words_of(self.text)
+        return cast(frozenset[str], self._memo["words"])
+
+    @property
+    def wording(self) -> tuple[str, ...]:
+        """Its words as they are compared with those of another memory; worked out once."""
+        if "wording" not in self._memo:
+            self._memo["wording"] = wording_of(self.text)
+        return cast(tuple[str, ...], self._memo["wording"])
 
     @property
     def told(self) -> Mapping[str, Any]:
-        """What of it a revision keeps: all that a builder or another memory may change."""
+        """What of it a revision keeps: all but when it was recalled."""
         return MappingProxyType({name: getattr(self, name) for name in TOLD})
 
 

@@ -59,6 +59,11 @@ def importance(memory: Memory) -> float:
     return round((memory.importance - LEAST_IMPORTANT) / span, _DIGITS)
 
 
+def standing(memory: Memory, *, hours: float) -> float:
+    """What a memory counts whatever is spoken of: the mean of recency and importance."""
+    return round((recency(memory, hours=hours) + importance(memory)) / 2, _DIGITS)
+
+
 def _relevances(memories: Sequence[Memory], said: frozenset[str]) -> list[float]:
     """From 0 to below 1: a single telling word gives a half, two of them two thirds."""
     if not said:

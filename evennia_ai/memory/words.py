@@ -4,6 +4,7 @@ A word is a run of letters and digits in any script; scripts without blanks betw
 pairs of neighbours. Long words count by their beginning, so that most endings make no difference.
 """
 
+import re
 import unicodedata
 from itertools import pairwise
 from typing import Final
@@ -13,6 +14,8 @@ from evennia_ai.lorebook.words import words_of as spaced_words
 
 STEM: Final = 6
 """Letters of a word that count: enough for "remember" and "remembrance" to be one."""
+_ARTICLES: Final = frozenset({"a", "an", "the"})
+_ANY_WORD: Final = re.compile(r"\w+")
 _PLURAL_FROM: Final = 4
 _FULL_WEIGHT: Final = 6
 
@@ -24,6 +27,15 @@ def words_of(text: str) -> frozenset[str]:
     for run in unspaced_runs(folded):
         words.update(map("".join, pairwise(run)) if len(run) > 1 else run)
     return frozenset(words)
+
+
+def wording_of(text: str) -> tuple[str, ...]:
+    """The words of `text` in their order, without articles and marks.
+
+    Two texts of one wording say the same; "Anna hit Ben" and "Ben hit Anna" have two.
+    """
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return tuple(word for word in _ANY_WORD.findall(folded) if word not in _ARTICLES)
 
 
 def weight_of(word: str) -> float:

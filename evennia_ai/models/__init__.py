@@ -18,6 +18,7 @@ from evennia_ai.models.history import (
     Turn,
 )
 from evennia_ai.models.lorebooks import Lorebook, LorebookAttachment, LorebookRevision
+from evennia_ai.models.memories import Memory, MemoryRevision
 from evennia_ai.models.notes import Note, NoteRevision
 from evennia_ai.models.state import StateRevision
 
@@ -36,6 +37,8 @@ __all__ = [
     "Lorebook",
     "LorebookAttachment",
     "LorebookRevision",
+    "Memory",
+    "MemoryRevision",
     "ModelCall",
     "ModelCallDay",
     "Note",

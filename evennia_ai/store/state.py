@@ -20,6 +20,7 @@ COMPONENTS: Final = "components"
 CARDS: Final = "cards"
 LOREBOOKS: Final = "lorebooks"
 NOTES: Final = "notes"
+MEMORIES: Final = "memories"
 # Raised by a reset alone: a turn tells nobody else what its lore remembers.
 LORE_STATES: Final = "lore_states"
 

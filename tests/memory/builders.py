@@ -7,5 +7,6 @@ from evennia_ai.memory.memories import Memory
 ANNA, BEN = "7", "8"
 
 
-def a_memory(text: str = "The ferry leaves at dawn.", id: int = 1, **fields: Any) -> Memory:
-    return Memory(id=id, text=text, **fields)
+def a_memory(text: str = "The ferry leaves at dawn.", **fields: Any) -> Memory:
+    fields.setdefault("id", 1)
+    return Memory(text=text, **fields)

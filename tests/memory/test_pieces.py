@@ -18,6 +18,7 @@ FERRY = a_memory("The ferry leaves at dawn.", id=5, created_at=2.0, revision=2)
 BOTH = (ROPE, FERRY)
 NOON = DynamicBlock(key="time", text="It is noon.")
 MOOD = a_component("You are tired.", id=1200, key="mood", volatile=True)
+UNDER_HEADING = "What you remember:\n- Anna owes Oren a rope.\n- The ferry leaves at dawn."
 OWN = "component:semantic_memories"
 
 
@@ -48,7 +49,7 @@ def test_in_the_classic_layout_they_are_a_message_at_their_id() -> None:
     prompt = the_prompt(*BOTH, components=(MOOD, goals), layout="classic", history=a_history(1))
     assert told(prompt) == [
         ("ordered", "You are tired."),
-        ("ordered", "What you remember:\n- Anna owes Oren a rope.\n- The ferry leaves at dawn."),
+        ("ordered", UNDER_HEADING),
         ("ordered", "Sell the boat."),
         ("history", "m1 word word"),
         ("event", "Hello"),
@@ -60,11 +61,7 @@ def test_in_the_cache_layout_they_stand_in_the_dynamic_message_by_their_id() -> 
     prompt = the_prompt(*BOTH, components=(MOOD, tide), blocks=(NOON,), history=a_history(1))
     assert told(prompt) == [
         ("history", "m1 word word"),
-        (
-            "dynamic",
-            "You are tired.\n\nWhat you remember:\n- Anna owes Oren a rope.\n"
-            "- The ferry leaves at dawn.\n\nLow tide.\n\nIt is noon.",
-        ),
+        ("dynamic", f"You are tired.\n\n{UNDER_HEADING}\n\nLow tide.\n\nIt is noon."),
         ("event", "Hello"),
     ]
 
@@ -128,9 +125,9 @@ def test_a_broken_frame_remembers_nothing() -> None:
 
 
 def test_without_memories_nothing_changes() -> None:
-    assert the_prompt(components=(MOOD,)).sha256 == compose(
-        the_inputs((MOOD,), event="Hello")
-    ).sha256
+    assert (
+        the_prompt(components=(MOOD,)).sha256 == compose(the_inputs((MOOD,), event="Hello")).sha256
+    )
 
 
 def test_no_other_component_has_the_memories() -> None:

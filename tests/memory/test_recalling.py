@@ -42,8 +42,8 @@ def judged(
     )
 
 
-def reason_of(told: Recalled, id: int) -> str:
-    return next(v.reason for v in told.verdicts if v.item == f"memory:{id}")
+def reason_of(told: Recalled, number: int) -> str:
+    return next(v.reason for v in told.verdicts if v.item == f"memory:{number}")
 
 
 def some(count: int, **fields: Any) -> list[Memory]:

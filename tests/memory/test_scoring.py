@@ -78,7 +78,10 @@ def test_every_number_stays_between_0_and_1(some: list[Memory], hours: float, sa
 
 @given(st.lists(memories, max_size=5, unique_by=lambda m: m.id), st.randoms())
 def test_the_order_of_the_candidates_changes_no_score(some: list[Memory], random) -> None:
-    said = words_of("Anna, the rope and the ferry")
     mixed = random.sample(some, len(some))
-    before = dict(zip([m.id for m in some], scored(some, hours=9, said=said), strict=True))
-    assert before == dict(zip([m.id for m in mixed], scored(mixed, hours=9, said=said), strict=True))
+    assert by_id(some) == by_id(mixed)
+
+
+def by_id(some: list[Memory]) -> dict[int, Score]:
+    scores = scored(some, hours=9, said=words_of("Anna, the rope and the ferry"))
+    return {memory.id: score for memory, score in zip(some, scores, strict=True)}
