@@ -10,6 +10,7 @@ from evennia_ai.commands.inspect_history import history_lines
 from evennia_ai.commands.inspect_records import exported, files, imported, verify_lines
 from evennia_ai.commands.inspect_replay import replay_lines
 from evennia_ai.commands.inspect_status import status_lines
+from evennia_ai.commands.inspect_tools import tools_chosen, tools_lines
 from evennia_ai.commands.inspect_turn import item_lines, turn_lines
 from evennia_ai.commands.naming import npc_named
 from evennia_ai.commands.numbered import counted_number, npc_and_number, turn_of
@@ -36,6 +37,7 @@ class CmdAI(StrictCommand):
       ai/replay <npc> = <turn>
       ai/cache <npc>
       ai/compact <npc>
+      ai/tools <npc> [= <tools>]
       ai/verify <npc>
       ai/export <npc>[/<conversation>]
       ai/import <npc> [= <file>]
@@ -58,6 +60,9 @@ class CmdAI(StrictCommand):
                 one before, and what ended it
       compact - summarise the older part of what the NPC remembers of its room,
                 or say why there is nothing to gain; all of it stays recorded
+      tools   - what the NPC may do beside answering, with what there is; with
+                names it may do these alone, +name and -name change one, none
+                takes all away; dangerous ones change the world
       verify  - whether the records are what was written, by their hashes
       export  - write a conversation into a new file in the card folder, with all
                 that was said in it, whispers too
@@ -79,6 +84,8 @@ class CmdAI(StrictCommand):
       ai/history oren
       ai/history oren/2
       ai/replay oren = 12
+      ai/tools oren = say, look
+      ai/tools oren = +give, -say
       ai/verify oren
       ai/forget = anna
       ai/off oren
@@ -98,6 +105,7 @@ class CmdAI(StrictCommand):
         "replay": "replay",
         "cache": "cache",
         "compact": "compact",
+        "tools": "tools",
         "verify": "verify",
         "export": "export",
         "import": "import_file",
@@ -169,6 +177,14 @@ class CmdAI(StrictCommand):
         if not done.called:
             self.say(f"What {npc.key} remembers of its room is being summarised; please wait.")
         done.addCallback(self.say)
+
+    def tools(self) -> None:
+        """What the NPC may do beside answering, or what it may do from now on."""
+        npc = npc_named(self.caller, self.wanted("ai/tools <npc> [= <tools>]"))
+        if self.rhs is None:
+            self.show("\n".join(tools_lines(npc)))
+        else:
+            self.say(tools_chosen(npc, self.rhs, by=self.typed_by))
 
     def verify(self) -> None:
         """Whether the records are what was written."""

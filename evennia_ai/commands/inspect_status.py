@@ -5,6 +5,7 @@ from typing import Any
 from evennia_ai.commands.inspect_compact import compaction_lines
 from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.game.handler import LastTurn
+from evennia_ai.game.tools.choosing import problems_of
 
 
 def status_lines(npc: Any) -> list[str]:
@@ -25,7 +26,8 @@ def status_lines(npc: Any) -> list[str]:
     lines += [f"  compaction     {line}" for line in compaction_lines(npc)]
     if status.unrecorded:
         lines.append(f"  not recorded   {status.unrecorded}: the database is away")
-    return lines + [f"  problem        {problem}" for problem in status.problems]
+    problems = (*status.problems, *problems_of(npc))
+    return lines + [f"  problem        {problem}" for problem in problems]
 
 
 def _turn_in_words(last: LastTurn | None) -> str:

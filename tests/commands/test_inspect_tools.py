@@ -1,0 +1,86 @@
+"""`ai/tools`: what an NPC may do beside answering, shown and chosen by a builder."""
+
+import pytest
+
+BAD_INPUT = {
+    "ai/tools": "Usage: ai/tools <npc> [= <tools>]",
+    "ai/tools nobody": "no NPC called 'nobody'",
+    "ai/tools oren =": "Name up to 50 tools, or 'none'",
+    "ai/tools oren = ,": "Name up to 50 tools, or 'none'",
+    "ai/tools oren = fly": "There is no tool 'fly'; there are drop,",
+    "ai/tools oren = tke": "There is no tool 'tke'; did you mean 'take'?",
+    "ai/tools oren = say, none": "There is no tool 'none'",
+    "ai/tools oren = +say, look": "with + and - alone",
+    "ai/tools oren = -say": "It has no tool 'say'",
+    "ai/tools oren = +": "There is no tool ''",
+    "ai/tools oren = |lcquit|ltsay|le": "There is no tool",
+    "ai/tools oren = " + "say, " * 60: "Name up to 50 tools",
+}
+
+
+def tools_of(stage):
+    from evennia_ai.game.npc_settings import settings_of
+
+    return settings_of(stage.npc).tools
+
+
+@pytest.mark.parametrize("line", BAD_INPUT)
+def test_what_cannot_be_is_said_and_nothing_is_changed(stage, line):
+    told = stage.builds(line)
+    assert BAD_INPUT[line] in told
+    assert tools_of(stage) == ()
+
+
+def test_an_npc_has_no_tool_until_a_builder_gives_it_some(stage):
+    told = stage.builds("ai/tools oren").splitlines()
+    assert told[:3] == [
+        "What Oren may do beside answering:",
+        "  nothing",
+        "What it could be given:",
+    ]
+
+
+def test_each_tool_is_shown_with_what_it_does_and_its_danger(stage):
+    told = stage.builds("ai/tools oren")
+    assert "  look - Look around where you are, or look at somebody or something here." in told
+    assert "  take (dangerous) - Pick up something that lies here." in told
+
+
+def test_names_are_all_the_npc_has_then(stage):
+    stage.builds("ai/tools oren = look, take")
+    assert stage.builds("ai/tools oren = say, Look") == "Oren may look, say beside answering."
+    assert tools_of(stage) == ("look", "say")
+
+
+def test_a_plus_adds_and_a_minus_takes_away(stage):
+    stage.builds("ai/tools oren = look, say", "ai/tools oren = +give, -say")
+    assert tools_of(stage) == ("give", "look")
+
+
+def test_none_takes_all_away(stage):
+    stage.builds("ai/tools oren = look, say")
+    assert stage.builds("ai/tools oren = none") == "Oren may do nothing beside answering."
+    assert tools_of(stage) == ()
+
+
+def test_who_changed_the_tools_is_remembered(stage):
+    from evennia_ai.game.npc_settings import changes_of
+
+    stage.builds("ai/tools oren = look")
+    (change,) = changes_of(stage.npc)
+    assert (change.by, change.name, change.new) == ("Mara", "tools", ["look"])
+
+
+def test_a_tool_the_game_has_not_any_more_is_a_problem_and_can_be_taken_away(stage):
+    from evennia_ai.game.npc_settings import changed
+
+    changed(stage.npc, tools=("fly", "look"))
+    assert "the tool 'fly' that it had is none of the game's any more" in stage.builds("ai oren")
+    assert "  fly - is no tool of the game any more" in stage.builds("ai/tools oren")
+    stage.builds("ai/tools oren = -fly")
+    assert tools_of(stage) == ("look",)
+
+
+def test_players_may_not_choose(stage):
+    stage.plays("ai/tools oren = give")
+    assert tools_of(stage) == ()
