@@ -18,6 +18,7 @@ from django.core.signals import setting_changed
 
 from evennia_ai.cards.limits import CardLimits
 from evennia_ai.history.compaction_settings import CompactionSettings
+from evennia_ai.llm.allowances import Allowances
 from evennia_ai.llm.endpoint import SecretText
 from evennia_ai.llm.profiles import (
     ANTHROPIC_KEY,
@@ -37,11 +38,16 @@ from evennia_ai.prompt.staying import BlocksMode
 from evennia_ai.setting_problems import Problem, doubtful, wrong_together
 from evennia_ai.setting_values import (
     PREFIX,
+    LogMode,
+    Tracing,
+    call_limits,
     card_limits,
     compaction,
+    log_mode,
     lore_rules,
     model_profiles,
     model_roles,
+    tracing,
 )
 from evennia_ai.settings_table import SETTINGS, Setting
 
@@ -89,6 +95,12 @@ class Conf:
     dynamic_block: BlocksMode
     given_profiles: Mapping[str, Given]
     given_roles: Mapping[ModelRole, tuple[str, ...]]
+    limits: Allowances
+    limit_line: str
+    keep_call_days: int
+    log_llm_requests: LogMode
+    metrics_port: int
+    traces: Tracing
 
     @property
     def profiles(self) -> dict[str, ModelProfile]:
@@ -176,9 +188,14 @@ def unknown_names() -> list[tuple[str, str]]:
 
 
 def _value(setting: Setting) -> Any:
-    if setting.from_environment and setting.name in os.environ:
-        return os.environ[setting.name]
-    return getattr(settings, setting.name, setting.default)
+    variable = _variable(setting)
+    return os.environ[variable] if variable else getattr(settings, setting.name, setting.default)
+
+
+def _variable(setting: Setting) -> str:
+    """The environment variable that says what the setting is; "" where none does."""
+    names = (setting.name, setting.alias) if setting.from_environment else ()
+    return next((name for name in names if name and name in os.environ), "")
 
 
 def _problem(setting: Setting) -> Problem:
@@ -187,8 +204,7 @@ def _problem(setting: Setting) -> Problem:
         return Problem(id=setting.id, message=f"{setting.problem(_value(setting))}.", hint=hint)
     # An address with a password in it must not be repeated in a log.
     shown = "" if setting.field == "base_url" else f" {_value(setting)!r}"
-    here = " (from the environment)" if setting.from_environment else ""
-    place = here if here and setting.name in os.environ else ""
+    place = " (from the environment)" if _variable(setting) else ""
     return Problem(
         id=setting.id,
         message=f"{setting.name}{place}{shown} is not allowed.",
@@ -216,6 +232,9 @@ def _made() -> Conf:
         lore_facts=tuple(values.pop("lore_facts")),
         card_limits=card_limits(values.pop("card_limits")),
         compaction=compaction(values.pop("compaction")),
+        limits=call_limits(values.pop("limits")),
+        log_llm_requests=log_mode(values.pop("log_llm_requests")),
+        traces=tracing(values.pop("traces")),
         **values,
     )
 

@@ -5,14 +5,15 @@ Plain functions of a value; `evennia_ai.conf` says which setting is judged by wh
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from math import isfinite
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
 from evennia_ai.cards.limits import CardLimits
 from evennia_ai.history.compaction_settings import CompactionSettings, read_compaction
+from evennia_ai.llm.allowances import Allowances, read_allowances
 from evennia_ai.llm.profiles import Given, ModelRole, read_profiles, read_roles
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.prompt.components import is_plain_int
@@ -23,6 +24,22 @@ PREFIX: Final = "EVENNIA_AI_"
 GAME_LORE: Final = {"speaker_share_percent": 50, "speaker_matches": 40}
 _NOT_FOR_GAMES: Final = ("dice", "dry_run")
 _DOTTED: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
+GLOBAL_TRACES: Final = "global"
+LogMode = Literal["", "preview", "full"]
+# A setting says True; an environment variable can only say "1".
+_LOG_MODES: Final[dict[object, LogMode]] = {
+    **dict.fromkeys((False, "", "0", "false", "False", "off"), ""),
+    **dict.fromkeys((True, "1", "true", "True", "on", "preview"), "preview"),
+    "full": "full",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tracing:
+    """Where traces go: "" nowhere, "global", or the dotted path of what makes an exporter."""
+
+    to: str = ""
+    with_content: bool = False
 
 
 def whole_number(low: int, high: int = 10**9) -> Callable[[Any], bool]:
@@ -104,6 +121,39 @@ def card_limits(given: Any) -> CardLimits:
 def compaction(given: Any) -> CompactionSettings:
     """How histories are compacted in the game; FormatError names what cannot be set."""
     return read_compaction(given, where=f"{PREFIX}COMPACTION")
+
+
+def call_limits(given: Any) -> Allowances:
+    """What may be asked of models; FormatError names what cannot be set."""
+    return read_allowances(given, where=f"{PREFIX}LIMITS")
+
+
+def is_log_mode(value: Any) -> bool:
+    """Whether it says how much of requests is logged."""
+    return isinstance(value, bool | str) and value in _LOG_MODES
+
+
+def log_mode(value: Any) -> LogMode:
+    """How much of requests is logged: nothing, the first words, or everything."""
+    return _LOG_MODES[value]
+
+
+def tracing(given: Any) -> Tracing:
+    """Where traces go; FormatError names what cannot be set."""
+    where = f"{PREFIX}TRACES"
+    if not isinstance(given, Mapping):
+        raise FormatError("setting", f"{where}: must be a dictionary")
+    for name in given:
+        if name not in ("to", "content"):
+            raise FormatError("setting", f"{where}: there is no {name!r}; there are to, content")
+    to, content = given.get("to", ""), given.get("content", False)
+    if to not in ("", GLOBAL_TRACES) and not are_paths([to]):
+        raise FormatError(
+            "setting", f'{where}.to: must be "global" or the dotted path of an exporter, not {to!r}'
+        )
+    if not isinstance(content, bool):
+        raise FormatError("setting", f"{where}.content: must be True or False, not {content!r}")
+    return Tracing(to=to, with_content=content)
 
 
 def model_profiles(given: Any) -> dict[str, Given]:

@@ -15,10 +15,12 @@ from evennia_ai.setting_values import (
     GAME_LORE,
     PREFIX,
     are_paths,
+    call_limits,
     card_limits,
     compaction,
     is_address,
     is_line,
+    is_log_mode,
     is_seconds,
     is_some_seconds,
     is_text,
@@ -27,6 +29,7 @@ from evennia_ai.setting_values import (
     model_roles,
     problem_of,
     reads,
+    tracing,
     whole_number,
 )
 
@@ -36,7 +39,7 @@ class Setting:
     """One setting: `field` is its name in lower case without the prefix.
 
     `wanted` ends the sentence "It must be ...". `problem` says what is wrong with a value, where
-    that takes more than `wanted`.
+    that takes more than `wanted`. `alias` is another name of its environment variable.
     """
 
     id: str
@@ -45,6 +48,7 @@ class Setting:
     wanted: str
     accepts: Callable[[Any], bool]
     from_environment: bool = False
+    alias: str = ""
     problem: Callable[[Any], str] | None = None
 
     @property
@@ -236,5 +240,51 @@ SETTINGS: Final = (
         wanted='a dictionary, such as {"speaker": ["default", "cheap"], "decider": ["cheap"]}',
         accepts=reads(model_roles),
         problem=problem_of(model_roles),
+    ),
+    Setting(
+        id="E042",
+        field="limits",
+        default={},
+        wanted='a dictionary of limits, such as {"player": {"calls_per_minute": 12}}',
+        accepts=reads(call_limits),
+        problem=problem_of(call_limits),
+    ),
+    Setting(
+        id="E043",
+        field="limit_line",
+        default="*raises a hand: enough talk for now.*",
+        wanted="one line of text, at most 500 characters",
+        accepts=is_line,
+    ),
+    Setting(
+        id="E044",
+        field="keep_call_days",
+        default=30,
+        wanted="a whole number of days from 1 on",
+        accepts=whole_number(1),
+    ),
+    Setting(
+        id="E045",
+        field="log_llm_requests",
+        default=False,
+        wanted='True, False or "full"',
+        accepts=is_log_mode,
+        from_environment=True,
+        alias="AI_LOG_LLM_REQUESTS",
+    ),
+    Setting(
+        id="E046",
+        field="metrics_port",
+        default=0,
+        wanted="the number of a port, 0 for none",
+        accepts=whole_number(0, 65535),
+    ),
+    Setting(
+        id="E047",
+        field="traces",
+        default={},
+        wanted='a dictionary, such as {"to": "world.traces.exporter"}',
+        accepts=reads(tracing),
+        problem=problem_of(tracing),
     ),
 )
