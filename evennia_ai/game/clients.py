@@ -18,6 +18,7 @@ from evennia_ai.llm.errors import ModelUnavailable
 from evennia_ai.llm.offline import OfflineResponder
 from evennia_ai.llm.openai_client import OpenAIChat
 from evennia_ai.llm.profiles import DEFAULT, Client, ModelProfile
+from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile
 
 OFFLINE: Final = "offline responder"
 
@@ -64,10 +65,19 @@ def endpoint_of(profile: ModelProfile, conf: Conf) -> Endpoint:
         model=profile.model,
         api_key=conf.key_of(profile),
         timeout_seconds=profile.timeout_seconds,
+        idle_seconds=profile.idle_seconds,
         max_retries=profile.max_retries,
         max_concurrent=profile.max_concurrent,
+        stream=profile.stream,
         strict_roles=profile.strict_roles,
+        structured=profile.schema,
+        tools=profile.tools,
     )
+
+
+def roles_of(profile: ModelProfile) -> RoleProfile:
+    """What messages to the model of a profile must look like."""
+    return STRICT if profile.strict_roles else OPEN
 
 
 def client_of(profile: ModelProfile, conf: Conf, *, bridge: AsyncBridge) -> ChatModel:

@@ -14,13 +14,13 @@ from twisted.internet.defer import Deferred, DeferredSemaphore, FirstError, gath
 from twisted.python.failure import Failure
 
 from evennia_ai.conf import Conf
-from evennia_ai.game.clients import OFFLINE, NotReady, client_of, prepared, title_of
+from evennia_ai.game.clients import OFFLINE, NotReady, client_of, prepared, roles_of, title_of
 from evennia_ai.game.npc_settings import NPCSettings
 from evennia_ai.llm.bridge import AsyncBridge
 from evennia_ai.llm.chat import ChatModel
 from evennia_ai.llm.profiles import DEFAULT, ModelProfile, ModelRole
 from evennia_ai.llm.resilience import CircuitBreaker, Clock, Guarded
-from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile
+from evennia_ai.llm.roles import OPEN, RoleProfile
 from evennia_ai.prompt.errors import EvenniaAIError
 
 _UNKNOWN: Final = ModelProfile(name=DEFAULT)
@@ -121,7 +121,8 @@ class Models:
 
     def close(self) -> None:
         """Give up what is asked, close connections, end the thread."""
-        for access in self._made.values():
+        opened = self._made.values() if self._only is None else (self._only,)
+        for access in opened:
             access.close()
         self._bridge.stop()
 
@@ -151,7 +152,8 @@ class Models:
             logger.log_err(f"evennia_ai: profile '{profile.name}' cannot be asked: {error}")
             client = NotReady(title_of(profile), str(error))
         if isinstance(client, NotReady) or client.offline:
-            return Access(model=client, model_id=profile.model or profile.client, profile=profile)
+            model_id = profile.model or profile.client
+            return Access(model=client, model_id=model_id, profile=profile, client=client)
         return self._guarded(client, profile)
 
     def _guarded(self, client: ChatModel, profile: ModelProfile) -> Access:
@@ -159,7 +161,7 @@ class Models:
         return Access(
             model=Guarded(client, breaker=gate.breaker, clock=self._clock, slots=gate.slots),
             model_id=profile.model,
-            roles=STRICT if profile.strict_roles else OPEN,
+            roles=roles_of(profile),
             breaker=gate.breaker,
             profile=profile,
             client=client,

@@ -1,14 +1,21 @@
 """An NPC on a real connection: a server on loopback that answers, stalls, errors, talks rubbish."""
 
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
+from django.test import override_settings
+from twisted.internet.defer import Deferred
 
 from evennia_ai.conf import conf
-from evennia_ai.game.clients import OFFLINE
-from evennia_ai.game.endpoints import Models
+from evennia_ai.game.clients import OFFLINE, client_of
+from evennia_ai.game.endpoints import Access, Models
+from evennia_ai.game.npc_settings import NPCSettings, changed
 from evennia_ai.llm.bridge import AsyncBridge
+from evennia_ai.llm.chat import ChatRequest
+from evennia_ai.llm.errors import ModelUnavailable
+from evennia_ai.llm.scripted import ScriptedModel
 from tests.llm.handover import Handover
 from tests.llm.stub_server import (
     StubServer,
@@ -124,3 +131,137 @@ def test_without_an_endpoint_the_offline_responder_speaks(stage):
     (access,) = models.of_role("speaker")
     assert (access.name, access.model.offline) == (OFFLINE, True)
     models.close()
+
+
+# Several profiles
+
+PROFILES = {
+    "cheap": {"base_url": "http://127.0.0.1:9/v1", "model": "small", "context_tokens": 4096},
+    "dear": {"base_url": "http://127.0.0.1:9/v1", "model": "large", "max_concurrent": 2},
+    "dearer": {"base_url": "http://127.0.0.1:9/v1", "model": "large", "temperature": 1.5},
+}
+
+
+@contextmanager
+def models_of(stage, *, profiles=PROFILES, roles=None, **settings):
+    """The models that these settings make."""
+    named = {f"EVENNIA_AI_{name}": value for name, value in settings.items()}
+    roles = {"speaker": "cheap"} if roles is None else roles
+    with override_settings(EVENNIA_AI_PROFILES=profiles, EVENNIA_AI_MODEL_ROLES=roles, **named):
+        models = Models(conf(), clock=stage.clock)
+        yield models
+        models.close()
+
+
+def names_of(accesses):
+    return [access.name for access in accesses]
+
+
+def test_a_role_asks_its_profiles_in_their_order(stage):
+    roles = {"speaker": ["dear", "cheap"], "decider": "cheap"}
+    with models_of(stage, roles=roles) as models:
+        assert names_of(models.of_role("speaker")) == ["dear (large)", "cheap (small)"]
+        assert names_of(models.of_role("decider")) == ["cheap (small)"]
+        assert names_of(models.of_role("planner")) == ["dear (large)", "cheap (small)"]
+        assert models.roles_of("dear") == ("speaker", "planner", "mediator", "summariser")
+
+
+def test_an_access_is_made_once_and_when_it_is_asked(stage, monkeypatch):
+    made = []
+
+    def watched(profile, *args, **options):
+        made.append(profile.name)
+        return client_of(profile, *args, **options)
+
+    monkeypatch.setattr("evennia_ai.game.endpoints.client_of", watched)
+    with models_of(stage) as models:
+        assert made == []
+        assert models.of_role("speaker")[0] is models.of_role("speaker")[0]
+        assert made == ["cheap"]
+
+
+def test_profiles_of_one_model_share_its_breaker(stage):
+    with models_of(stage) as models:
+        breakers = {access.profile.name: access.breaker for access in models.accesses()}
+    assert breakers["dear"] is breakers["dearer"] is not breakers["cheap"]
+
+
+def test_profiles_of_one_model_share_its_queue_and_the_strictest_counts(stage, monkeypatch):
+    asked = []
+
+    class Silent:
+        name, offline = "silent", False
+
+        def complete(self, request, *, listener=None):
+            asked.append(request)
+            return Deferred()
+
+        def close(self):
+            """Nothing is open."""
+
+    monkeypatch.setattr("evennia_ai.game.endpoints.client_of", lambda *_, **__: Silent())
+    request = ChatRequest(messages=(), model="", max_tokens=1, timeout_seconds=9)
+    with models_of(stage) as models:
+        asked_for = [access for access in models.accesses() if access.model_id == "large"]
+        given_up = [access.model.complete(request) for access in asked_for * 2]
+        assert len(asked) == 2
+        for deferred in given_up:
+            deferred.addErrback(lambda failure: None)
+
+
+def test_an_npc_speaks_with_the_profile_it_was_given_and_then_with_the_usual_ones(stage):
+    with models_of(stage) as models:
+        settings = NPCSettings(profile="dear")
+        assert names_of(models.of_role("speaker", settings=settings)) == [
+            "dear (large)",
+            "cheap (small)",
+        ]
+        assert names_of(models.of_role("planner", settings=settings)) == ["cheap (small)"]
+
+
+def test_a_profile_that_is_gone_is_passed_over(stage):
+    with models_of(stage) as models:
+        settings = NPCSettings(profile="gone")
+        assert names_of(models.of_role("speaker", settings=settings)) == ["cheap (small)"]
+
+
+def test_an_npc_has_a_model_and_sampling_of_its_own(stage):
+    settings = NPCSettings(model="tiny", temperature=0.1, reply_tokens=50)
+    with models_of(stage, roles={"speaker": ["cheap", "dear"]}) as models:
+        first, second = models.of_role("speaker", settings=settings)
+        assert (first.model_id, second.model_id) == ("tiny", "large")
+        assert first.profile.sampling.temperature == second.profile.sampling.temperature == 0.1
+        assert first.profile.reply_tokens == 50
+        assert first.breaker is not models.of_role("speaker")[0].breaker
+        assert models.of_role("speaker")[0].profile.sampling.temperature is None
+
+
+def test_a_profile_of_no_use_fails_its_calls_and_says_why(stage, logged, monkeypatch):
+    monkeypatch.setenv("CHEAP_KEY", "two words")
+    profiles = {"cheap": {**PROFILES["cheap"], "api_key_env": "CHEAP_KEY"}}
+    request = ChatRequest(messages=(), model="", max_tokens=1, timeout_seconds=9)
+    with models_of(stage, profiles=profiles) as models:
+        (access,) = models.of_role("speaker")
+        failures = []
+        access.model.complete(request).addErrback(failures.append)
+        models.prepare().addErrback(failures.append)
+    assert [failure.type for failure in failures] == [ModelUnavailable, ModelUnavailable]
+    assert "api_key has characters no key has" in failures[0].getErrorMessage()
+    assert "profile 'cheap' cannot be asked" in logged[0]
+    assert "two words" not in logged[0] + failures[0].getErrorMessage()
+
+
+def test_closing_closes_what_was_given_instead_of_the_settings(stage):
+    model = ScriptedModel([])
+    Models(conf(), clock=stage.clock, only=Access(model=model)).close()
+    assert model.closed
+
+
+def test_the_budget_of_prompts_is_that_of_the_npcs_profile(stage, no_queries):
+    with override_settings(EVENNIA_AI_PROFILES=PROFILES):
+        stage.talks_with("Aye.")
+        assert stage.npc.ai.view().rules.budget.limit_tokens == 8192 - 400
+        changed(stage.npc, profile="cheap", reply_tokens=96)
+        assert stage.npc.ai.view().rules.budget.limit_tokens == 4000
+        with no_queries():
+            assert stage.npc.ai.view() is stage.npc.ai.view()

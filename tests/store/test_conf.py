@@ -136,6 +136,12 @@ def test_our_own_settings_pass_the_checks():
         ("COMPACTION", {"turn_percent": 50}, "E024"),
         ("DYNAMIC_BLOCK", "newest", "E025"),
         ("DYNAMIC_BLOCK", None, "E025"),
+        ("PROFILES", [], "E026"),
+        ("PROFILES", {"cheap": {"temprature": 1}}, "E026"),
+        ("PROFILES", {"cheap": {"api_key": "sk-secret"}}, "E026"),
+        ("MODEL_ROLES", ["speaker"], "E027"),
+        ("MODEL_ROLES", {"speakers": "default"}, "E027"),
+        ("MODEL_ROLES", {"speaker": []}, "E027"),
     ],
 )
 def test_a_wrong_value_fails_at_start_with_a_hint(settings_of_ai, name, value, check):
@@ -252,3 +258,135 @@ def test_wrong_settings_are_never_used(settings_of_ai):
 
     with pytest.raises(SettingError, match=r"EVENNIA_AI_LAYOUT 'fast' .*\"classic\""):
         conf()
+
+
+# Profiles of models, and who asks which
+
+CHEAP = {"cheap": {"base_url": "http://localhost:1/v1", "model": "small"}}
+
+
+def test_the_settings_without_a_name_make_the_profile_default(settings_of_ai):
+    settings_of_ai(BASE_URL="http://localhost:1/v1", MODEL="large", REPLY_TOKENS=200)
+    profile = conf().profiles["default"]
+
+    assert (profile.client, profile.base_url, profile.model, profile.reply_tokens) == (
+        "openai",
+        "http://localhost:1/v1",
+        "large",
+        200,
+    )
+
+
+def test_every_role_asks_the_default_profile_unless_the_game_says_otherwise():
+    assert set(conf().model_roles.values()) == {("default",)}
+
+
+def test_a_role_of_which_nothing_is_said_asks_those_of_the_speaker(settings_of_ai):
+    settings_of_ai(PROFILES=CHEAP, MODEL_ROLES={"speaker": ["cheap", "default"]})
+
+    assert conf().model_roles["planner"] == ("cheap", "default")
+    assert not conf().is_offline
+
+
+def test_a_role_has_its_own_profiles(settings_of_ai):
+    settings_of_ai(PROFILES=CHEAP, MODEL_ROLES={"decider": "cheap"})
+
+    assert conf().model_roles["decider"] == ("cheap",)
+    assert conf().model_roles["speaker"] == ("default",)
+
+
+def test_a_model_for_summaries_alone_is_the_default_profile_with_another_model(settings_of_ai):
+    settings_of_ai(BASE_URL="http://localhost:1/v1", MODEL="large", SUMMARY_MODEL="small")
+    (name,) = conf().model_roles["summariser"]
+
+    profile = conf().profiles[name]
+    assert (profile.model, profile.base_url) == ("small", "http://localhost:1/v1")
+    assert conf().model_roles["speaker"] == ("default",)
+
+
+def test_each_profile_has_the_key_whose_variable_it_names(settings_of_ai, monkeypatch):
+    settings_of_ai(PROFILES={"cheap": {**CHEAP["cheap"], "api_key_env": "CHEAP_KEY"}})
+    monkeypatch.setenv("EVENNIA_AI_API_KEY", "sk-default")
+    monkeypatch.setenv("CHEAP_KEY", "sk-cheap")
+    conf.cache_clear()
+
+    profile = conf().profiles["cheap"]
+    assert conf().key_of(profile).reveal() == "sk-cheap"
+    assert "sk-" not in repr(conf())
+
+
+def test_a_profile_elsewhere_is_not_sent_the_key_of_default(settings_of_ai, monkeypatch):
+    settings_of_ai(PROFILES=CHEAP)
+    monkeypatch.setenv("EVENNIA_AI_API_KEY", "sk-default")
+    conf.cache_clear()
+
+    assert not conf().key_of(conf().profiles["cheap"])
+
+
+@pytest.mark.parametrize(
+    ("given", "check", "told"),
+    [
+        (
+            {"PROFILES": CHEAP, "MODEL_ROLES": {"speaker": ["chaep"]}},
+            "E028",
+            "EVENNIA_AI_MODEL_ROLES['speaker']: there is no profile 'chaep'; did you mean cheap?",
+        ),
+        (
+            {
+                "BASE_URL": "http://localhost:2",
+                "MODEL": "m",
+                "PROFILES": {"default": CHEAP["cheap"]},
+            },
+            "E029",
+            "EVENNIA_AI_BASE_URL and EVENNIA_AI_PROFILES['default'] both say where a model is.",
+        ),
+        (
+            {"SUMMARY_MODEL": "small", "MODEL_ROLES": {"summariser": "default"}},
+            "E029",
+            "EVENNIA_AI_SUMMARY_MODEL and EVENNIA_AI_MODEL_ROLES both say who summarises.",
+        ),
+        (
+            {"PROFILES": {"cheap": {"base_url": "http://localhost:1/v1"}}},
+            "E030",
+            "Profile 'cheap' has no model: name the model to ask for at its address.",
+        ),
+        (
+            {"PROFILES": {"cheap": {**CHEAP["cheap"], "context_tokens": 300}}},
+            "E030",
+            "Profile 'cheap' leaves the prompt no room: its reply_tokens 400 are not fewer than",
+        ),
+    ],
+)
+def test_profiles_that_contradict_something_fail_at_start(settings_of_ai, given, check, told):
+    settings_of_ai(**given)
+    (message,) = found()
+
+    assert message.id == f"evennia_ai.{check}"
+    assert told in message.msg
+    assert message.hint
+
+
+def test_a_library_that_is_missing_fails_at_start(settings_of_ai, monkeypatch):
+    monkeypatch.setattr("evennia_ai.setting_problems.find_spec", lambda name: None)
+    settings_of_ai(PROFILES={"claude": {"client": "anthropic", "model": "claude"}})
+    errors = [message for message in found() if message.id == "evennia_ai.E030"]
+
+    assert errors[0].hint == 'Type: pip install "evennia-ai[anthropic]"'
+
+
+def test_a_key_that_is_missing_is_warned_of(settings_of_ai, monkeypatch):
+    monkeypatch.delenv("CHEAP_KEY", raising=False)
+    cheap = {**CHEAP["cheap"], "api_key_env": "CHEAP_KEY"}
+    settings_of_ai(PROFILES={"cheap": cheap}, MODEL_ROLES={"speaker": "cheap"})
+    (message,) = found()
+
+    assert message.id == "evennia_ai.W002"
+    assert message.msg == "Profile 'cheap': the environment has no CHEAP_KEY."
+
+
+def test_profiles_that_no_speaker_asks_are_warned_of(settings_of_ai):
+    settings_of_ai(PROFILES=CHEAP)
+    (message,) = found()
+
+    assert message.id == "evennia_ai.W003"
+    assert "NPCs speak without a model, though there are profiles: cheap." in message.msg
