@@ -16,10 +16,6 @@ QUOTED_CHARACTERS: Final = 200
 """How much of a server's own words an error quotes."""
 
 
-ONE_SYSTEM: Final = RoleProfile(one_system=True)
-"""System messages at the beginning only."""
-
-
 class SecretText:
     """A text that is only shown to who asks for it by `reveal()`."""
 
@@ -69,10 +65,9 @@ class Endpoint:
     reply. With `stream` the reply of a request that has a listener is read while it is written.
 
     `strict_roles` is for servers whose chat template takes nothing but user and assistant in
-    turn after one system message, `one_system` for those that take system messages at the
-    beginning only. `structured` and `tools` are for who makes the requests: whether the server
-    takes a schema and tools itself (`native`), or they are told in a message (`text`), or as a
-    schema to choose from (`schema`), or not at all.
+    turn after one system message. `structured` and `tools` are for who makes the requests: whether
+    the server takes a schema and tools itself (`native`), or they are told in a message (`text`),
+    or as a schema to choose from (`schema`), or not at all.
     """
 
     name: str
@@ -86,7 +81,6 @@ class Endpoint:
     max_reply_bytes: int = 1_000_000
     stream: bool = True
     strict_roles: bool = False
-    one_system: bool = False
     structured: Literal["native", "text"] = "native"
     tools: Literal["native", "schema", "none"] = "native"
 
@@ -109,9 +103,7 @@ class Endpoint:
     @property
     def roles(self) -> RoleProfile:
         """What to give to `roles.adapt` for this server."""
-        if self.strict_roles:
-            return STRICT
-        return ONE_SYSTEM if self.one_system else OPEN
+        return STRICT if self.strict_roles else OPEN
 
     def quoted(self, words: str, *, most: int = QUOTED_CHARACTERS) -> str:
         """A server's own words on one short line, without the key; "" where it said nothing."""

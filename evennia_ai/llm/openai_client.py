@@ -12,7 +12,7 @@ from evennia_ai.llm.bridge import AsyncBridge
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.llm.endpoint import Endpoint
 from evennia_ai.llm.openai_reply import StreamedReply, whole_reply
-from evennia_ai.llm.openai_wire import body_of, extra_of
+from evennia_ai.llm.openai_wire import body_of
 from evennia_ai.llm.remote import RemoteChat
 
 if TYPE_CHECKING:
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 NO_KEY: Final = "none"
 """Sent where no key is configured: without any, the library would take OPENAI_API_KEY, which
 may belong to quite another server."""
+
+
+_NAMED: Final = ("model", "messages", "stream")
+"""What the library must know of a body; the rest is none of its business."""
 
 
 class OpenAIChat(RemoteChat):
@@ -64,9 +68,10 @@ class _OpenAI:
         self, client: "openai.AsyncOpenAI", request: ChatRequest, *, stream: bool
     ) -> AbstractAsyncContextManager[Any]:
         body = body_of(request, model=self.endpoint.model, stream=stream)
-        return client.chat.completions.with_streaming_response.create(
-            **body, extra_body=extra_of(request, body) or None
-        )
+        named = {name: body.pop(name) for name in _NAMED if name in body}
+        create: Any = client.chat.completions.with_streaming_response.create
+        asked: AbstractAsyncContextManager[Any] = create(**named, extra_body=body)
+        return asked
 
     def whole(self, body: bytes, request: ChatRequest) -> ChatReply:
         return whole_reply(body, request=request, endpoint=self.endpoint)

@@ -30,12 +30,7 @@ def body_of(request: ChatRequest, *, model: str, stream: bool) -> dict[str, Any]
         body["user"] = request.cache_key
     if stream:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
-    return body
-
-
-def extra_of(request: ChatRequest, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The further fields of a body that are not its own."""
-    return {name: value for name, value in request.sampling.extra.items() if name not in body}
+    return {**request.sampling.extra, **body}
 
 
 def _sampling(sampling: Sampling) -> dict[str, Any]:

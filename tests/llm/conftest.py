@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from evennia_ai.llm.anthropic_client import AnthropicChat
 from evennia_ai.llm.bridge import AsyncBridge
 from evennia_ai.llm.endpoint import Endpoint, SecretText
 from evennia_ai.llm.openai_client import OpenAIChat
@@ -12,6 +13,7 @@ from tests.llm.handover import Handover
 from tests.llm.stub_server import StubServer
 
 Making = Callable[..., OpenAIChat]
+MakingClaude = Callable[..., AnthropicChat]
 
 KEY = "sk-very-secret-4711"
 
@@ -49,5 +51,19 @@ def model(server: StubServer, bridge: AsyncBridge, reactor: Handover) -> Making:
         model = OpenAIChat(Endpoint(name="stub", model="tiny", **(wanted | values)), bridge)
         reactor.outcome_of(model.prepare(), within_seconds=30)
         return model
+
+    return made
+
+
+@pytest.fixture
+def claude(server: StubServer, bridge: AsyncBridge, reactor: Handover) -> MakingClaude:
+    """Makes a client of the Messages API that asks the stub server, ready to be asked."""
+
+    def made(**values: Any) -> AnthropicChat:
+        wanted = {"base_url": server.base_url, "max_retries": 0, "api_key": SecretText(KEY)}
+        endpoint = Endpoint(name="stub", model="claude-tiny", **(wanted | values))
+        chat = AnthropicChat(endpoint, bridge)
+        reactor.outcome_of(chat.prepare(), within_seconds=30)
+        return chat
 
     return made

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Barrier, BrokenBarrierError, Event, Thread
+from time import monotonic, sleep
 from typing import Any, Self
 
 Behaviour = Callable[["_Handler"], None]
@@ -101,6 +102,12 @@ class StubServer:
 
     def next_behaviour(self) -> Behaviour:
         return self._behaviours.pop(0) if len(self._behaviours) > 1 else self._behaviours[0]
+
+    def wait_for_requests(self, count: int, within_seconds: float = 5.0) -> None:
+        ends = monotonic() + within_seconds
+        while len(self.requests) < count:
+            assert monotonic() < ends, f"only {len(self.requests)} requests came"
+            sleep(0.005)
 
     def close(self) -> None:
         self.released.set()

@@ -8,7 +8,7 @@ import pytest
 
 from evennia_ai.llm.endpoint import Endpoint, SecretText
 from evennia_ai.llm.errors import EndpointError
-from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile
+from evennia_ai.llm.roles import OPEN, STRICT
 
 KEY = "sk-very-secret-4711"
 
@@ -92,12 +92,7 @@ def test_a_value_an_endpoint_cannot_have_names_its_field(field: str, value: obje
 
 def test_strict_roles_choose_the_strict_profile() -> None:
     assert an_endpoint(strict_roles=True).roles is STRICT
-    assert an_endpoint(strict_roles=True, one_system=True).roles is STRICT
     assert an_endpoint().roles is OPEN
-
-
-def test_one_system_frames_later_system_messages_and_nothing_else() -> None:
-    assert an_endpoint(one_system=True).roles == RoleProfile(one_system=True)
 
 
 def test_quoted_words_are_one_short_line_without_the_key() -> None:

@@ -9,7 +9,7 @@ from evennia_ai.llm.chat import AnswerSchema, Sampling, ToolSpec
 from evennia_ai.llm.endpoint import Endpoint
 from evennia_ai.llm.errors import ModelRubbish
 from evennia_ai.llm.openai_reply import whole_reply
-from evennia_ai.llm.openai_wire import body_of, extra_of
+from evennia_ai.llm.openai_wire import body_of
 from evennia_ai.llm.tool_calls import WrittenCall, argument_object, made_calls
 from evennia_ai.prompt.messages import ToolCall
 from tests.llm.builders import a_call, a_message, a_request
@@ -60,17 +60,15 @@ def test_the_sampling_goes_out() -> None:
 
 
 def test_further_fields_replace_nothing_of_the_request() -> None:
-    sampling = Sampling(extra={"min_p": 0.1, "messages": [], "model": "other"})
-    request = a_request(sampling=sampling)
-    body = body_of(request, model="tiny", stream=False)
-    assert extra_of(request, body) == {"min_p": 0.1}
+    extra = {"min_p": 0.1, "messages": [], "model": "other", "tools": ["mine"]}
+    body = sent(sampling=Sampling(extra=extra), tools=(LOOK,))
+    assert body == {**sent(tools=(LOOK,)), "min_p": 0.1}
 
 
 def test_the_newer_name_of_the_token_limit_replaces_the_older() -> None:
-    request = a_request(sampling=Sampling(extra={"max_completion_tokens": 90}))
-    body = body_of(request, model="tiny", stream=False)
+    body = sent(sampling=Sampling(extra={"max_completion_tokens": 90}))
     assert "max_tokens" not in body
-    assert extra_of(request, body) == {"max_completion_tokens": 90}
+    assert body["max_completion_tokens"] == 90
 
 
 CLOSED = {
