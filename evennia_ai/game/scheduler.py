@@ -1,12 +1,15 @@
 """The scheduler: whose turn runs when.
 
 At most one turn of an NPC is in flight, at most so many of the whole game; NPCs take turns in
-starting, and each rests a moment between two starts. What waits is bounded.
+starting, and each rests a moment between two starts. Who answers a person goes before who chats
+with another NPC or acts by itself, but never for ever. What waits is bounded. No step looks at
+more than one NPC, however many there are and however much waits.
 """
 
-from collections import deque
-from collections.abc import Callable
-from typing import Any, Final
+from collections import OrderedDict, deque
+from collections.abc import Callable, Collection
+from heapq import heappop, heappush
+from typing import Any, Final, NamedTuple
 
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.python.failure import Failure
@@ -16,11 +19,39 @@ from evennia_ai.llm.resilience import Clock
 Work = Callable[[], "Deferred[None] | None"]
 OnError = Callable[[str, Failure], None]
 
+CHATTER_SHARE: Final = 5
+"""Of so many starts one is of chatter, where chatter waits."""
+
+
+class _Waiting(NamedTuple):
+    work: Work
+    cooldown_seconds: float
+
+
+class _Line:
+    """What waits for one key, what answers people apart from chatter."""
+
+    __slots__ = ("chatter", "is_running", "people", "rests_until")
+
+    def __init__(self) -> None:
+        self.people: deque[_Waiting] = deque()
+        self.chatter: deque[_Waiting] = deque()
+        self.is_running = False
+        self.rests_until = 0.0
+
+    def __len__(self) -> int:
+        return len(self.people) + len(self.chatter)
+
+    def next(self) -> _Waiting:
+        return (self.people or self.chatter).popleft()
+
 
 class Scheduler:
     """Starts work of many keys (NPCs), in order for each key, fairly over the keys.
 
     Nothing starts inside `offer`: what is being said reaches everybody before anybody answers.
+    One work starts in one call from the reactor, so that what else goes on in the server goes on
+    between two starts.
     """
 
     def __init__(
@@ -37,77 +68,190 @@ class Scheduler:
         self._queue_limit: Final = queue_limit
         self._cooldown_seconds: Final = cooldown_seconds
         self._on_error: Final = on_error
-        # In the order in which the keys may start next.
-        self._queues: dict[str, deque[Work]] = {}
-        self._running: set[str] = set()
-        self._rests_until: dict[str, float] = {}
+        self._lines: dict[str, _Line] = {}
+        # Keys that may start now, in the order in which they will; each in one of the two.
+        self._people: OrderedDict[str, None] = OrderedDict()
+        self._chatter: OrderedDict[str, None] = OrderedDict()
+        self._since_chatter = 0
+        # (until when, key) of keys that rest; an entry counts if the line still says the same.
+        self._resting: list[tuple[float, str]] = []
+        self._running = 0
+        self._waiting = 0
+        self._is_stopped = False
         self._wake: Any = None
 
-    def offer(self, key: str, work: Work) -> bool:
-        """Queue `work`; false where too much of this key waits already."""
-        queue = self._queues.setdefault(key, deque())
-        if len(queue) >= self._queue_limit:
+    @property
+    def running(self) -> int:
+        """How much is in flight in the whole game."""
+        return self._running
+
+    @property
+    def waiting_in_all(self) -> int:
+        """How much waits in the whole game."""
+        return self._waiting
+
+    def offer(
+        self, key: str, work: Work, *, chatter: bool = False, cooldown_seconds: float | None = None
+    ) -> bool:
+        """Queue `work`; false where too much of this key waits already.
+
+        Chatter fills at most half of what may wait, so that a person finds room. The cooldown is
+        the rest after this work has started, where it is not that of the game.
+        """
+        line = self._line(key)
+        is_full = len(line) >= self._queue_limit
+        if is_full or (chatter and len(line.chatter) >= max(1, self._queue_limit // 2)):
             return False
-        queue.append(work)
-        self._wake_in(0)
+        self._queue(line, chatter).append(self._made(work, cooldown_seconds))
+        self._waiting += 1
+        self._make_ready(key, line)
+        self._plan()
         return True
 
-    def put_back(self, key: str, work: Work, *, delay_seconds: float) -> None:
-        """Queue `work` again before all other of its key, to start not before the delay."""
-        self._queues.setdefault(key, deque()).appendleft(work)
-        self._rests_until[key] = self._clock.seconds() + delay_seconds
-        self._wake_in(delay_seconds)
+    def put_back(
+        self,
+        key: str,
+        work: Work,
+        *,
+        delay_seconds: float,
+        chatter: bool = False,
+        cooldown_seconds: float | None = None,
+    ) -> None:
+        """Queue `work` again before all other of its kind, to start not before the delay."""
+        line = self._line(key)
+        self._queue(line, chatter).appendleft(self._made(work, cooldown_seconds))
+        self._waiting += 1
+        self._rest(key, line, until=self._clock.seconds() + delay_seconds)
+        self._plan()
 
     def drop(self, key: str) -> int:
         """Forget what waits of this key; how much that was."""
-        return len(self._queues.pop(key, ()))
+        line = self._lines.get(key)
+        if line is None:
+            return 0
+        return self.withdraw(key, [waiting.work for waiting in (*line.people, *line.chatter)])
+
+    def withdraw(self, key: str, works: Collection[Work]) -> int:
+        """Forget these works of a key, as far as they wait; how many that were."""
+        line = self._lines.get(key)
+        if line is None:
+            return 0
+        before = len(line)
+        line.people = deque(it for it in line.people if it.work not in works)
+        line.chatter = deque(it for it in line.chatter if it.work not in works)
+        gone = before - len(line)
+        self._waiting -= gone
+        self._not_ready(key)
+        self._settle(key, line)
+        return gone
 
     def waiting(self, key: str) -> int:
         """How much of this key waits."""
-        return len(self._queues.get(key, ()))
+        return len(self._lines.get(key, ()))
 
     def in_flight(self, key: str) -> bool:
         """Whether work of this key has started and not ended."""
-        return key in self._running
+        line = self._lines.get(key)
+        return line is not None and line.is_running
 
     def stop(self) -> None:
         """Start nothing any more."""
-        self._queues.clear()
+        self._is_stopped = True
+        self._lines.clear()
+        self._people.clear()
+        self._chatter.clear()
+        self._waiting = 0
         if self._wake is not None and self._wake.active():
             self._wake.cancel()
 
-    def _start_what_may(self) -> None:
-        now = self._clock.seconds()
-        for key in [k for k in self._queues if k not in self._running]:
-            if len(self._running) >= self._max_running:
-                return
-            if self._rests_until.get(key, now) <= now:
-                self._start(key, now)
-        rests = [self._rests_until.get(k, now) for k in self._queues if k not in self._running]
-        if rests:
-            self._wake_in(max(0.0, min(rests) - now))
+    def _made(self, work: Work, cooldown_seconds: float | None) -> _Waiting:
+        known = self._cooldown_seconds if cooldown_seconds is None else cooldown_seconds
+        return _Waiting(work, known)
 
-    def _start(self, key: str, now: float) -> None:
-        queue = self._queues.pop(key)
-        work = queue.popleft()
-        if queue:  # to the end of the line
-            self._queues[key] = queue
-        self._running.add(key)
-        self._rests_until[key] = now + self._cooldown_seconds
-        done = maybeDeferred(work)
+    def _line(self, key: str) -> _Line:
+        return self._lines.setdefault(key, _Line())
+
+    def _queue(self, line: _Line, chatter: bool) -> deque[_Waiting]:
+        return line.chatter if chatter else line.people
+
+    # Where a key stands
+
+    def _make_ready(self, key: str, line: _Line) -> None:
+        """Put the key at the end of those that may start, if it may and does not stand there."""
+        if line.is_running or not len(line) or line.rests_until > self._clock.seconds():
+            return
+        if line.people:
+            self._chatter.pop(key, None)
+            self._people.setdefault(key)
+        else:
+            self._chatter.setdefault(key)
+
+    def _not_ready(self, key: str) -> None:
+        self._people.pop(key, None)
+        self._chatter.pop(key, None)
+
+    def _rest(self, key: str, line: _Line, *, until: float) -> None:
+        line.rests_until = until
+        self._not_ready(key)
+        heappush(self._resting, (until, key))
+
+    def _settle(self, key: str, line: _Line) -> None:
+        """After a change: the key may start, or waits for something, or is forgotten."""
+        self._make_ready(key, line)
+        is_idle = not line.is_running and not len(line)
+        if is_idle and line.rests_until <= self._clock.seconds():
+            self._lines.pop(key, None)
+
+    def _wake_rested(self) -> None:
+        now = self._clock.seconds()
+        while self._resting and self._resting[0][0] <= now:
+            until, key = heappop(self._resting)
+            line = self._lines.get(key)
+            if line is not None and line.rests_until == until:
+                self._settle(key, line)
+
+    # Starting
+
+    def _start_one(self) -> None:
+        self._wake_rested()
+        if self._running < self._max_running and (self._people or self._chatter):
+            self._start(self._next_key())
+        self._plan()
+
+    def _next_key(self) -> str:
+        is_chatters_turn = self._since_chatter >= CHATTER_SHARE - 1
+        if self._chatter and (is_chatters_turn or not self._people):
+            self._since_chatter = 0
+            return self._chatter.popitem(last=False)[0]
+        self._since_chatter += bool(self._chatter)
+        return self._people.popitem(last=False)[0]
+
+    def _start(self, key: str) -> None:
+        line = self._lines[key]
+        waiting = line.next()
+        self._waiting -= 1
+        self._running += 1
+        line.is_running = True
+        self._rest(key, line, until=self._clock.seconds() + waiting.cooldown_seconds)
+        done = maybeDeferred(waiting.work)
         done.addErrback(lambda failure: self._on_error(key, failure))
-        done.addBoth(lambda _: self._ended(key))
+        done.addBoth(lambda _: self._ended(key, line))
 
-    def _ended(self, key: str) -> None:
-        self._running.discard(key)
-        if self._queues:
-            self._wake_in(0)
-        elif key not in self._queues:
-            self._forget_rests()
+    def _ended(self, key: str, line: _Line) -> None:
+        self._running -= 1
+        line.is_running = False
+        if not self._is_stopped:
+            self._settle(key, line)
+            self._plan()
 
-    def _forget_rests(self) -> None:
-        now = self._clock.seconds()
-        self._rests_until = {k: until for k, until in self._rests_until.items() if until > now}
+    def _plan(self) -> None:
+        """Come back when the next work may start, unless something has to end before."""
+        if self._is_stopped or self._running >= self._max_running:
+            return
+        if self._people or self._chatter:
+            self._wake_in(0.0)
+        elif self._waiting and self._resting:
+            self._wake_in(max(0.0, self._resting[0][0] - self._clock.seconds()))
 
     def _wake_in(self, seconds: float) -> None:
         """Look again after `seconds`, or when it was planned, whichever is sooner."""
@@ -115,4 +259,4 @@ class Scheduler:
             if self._wake.getTime() <= self._clock.seconds() + seconds:
                 return
             self._wake.cancel()
-        self._wake = self._clock.callLater(seconds, self._start_what_may)
+        self._wake = self._clock.callLater(seconds, self._start_one)

@@ -1,5 +1,7 @@
 """The scheduler: order, fairness, bounds."""
 
+import sys
+
 import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
@@ -144,3 +146,120 @@ def test_after_the_stop_nothing_starts(scheduler, works, clock):
     clock.advance(10)
     assert works.started == []
     assert clock.getDelayedCalls() == []
+
+
+def test_who_answers_a_person_starts_before_chatter_that_waited_longer(clock, works, errors):
+    scheduler = made(clock, errors, max_running=1)
+    scheduler.offer("oren", works.of("chat"), chatter=True)
+    scheduler.offer("brida", works.of("answer"))
+    clock.advance(0)
+    assert works.started == ["answer"]
+
+
+def test_an_npc_answers_a_person_before_it_goes_on_chatting(clock, works, errors):
+    scheduler = made(clock, errors, max_running=1)
+    scheduler.offer("oren", works.of("chat"), chatter=True)
+    scheduler.offer("oren", works.of("answer"))
+    clock.advance(0)
+    works.end("answer")
+    clock.advance(0)
+    assert works.started == ["answer", "chat"]
+
+
+def test_chatter_comes_to_its_turn_however_much_people_say(clock, works, errors):
+    scheduler = made(clock, errors, max_running=1, queue_limit=100)
+    scheduler.offer("oren", works.of("chat"), chatter=True)
+    for number in range(20):
+        scheduler.offer(f"npc {number}", works.of(f"answer {number}"))
+    for _ in range(5):
+        clock.advance(0)
+        works.end(works.started[-1])
+    assert "chat" in works.started
+
+
+def test_chatter_leaves_room_for_people(scheduler, works):
+    offers = [scheduler.offer("oren", works.of("chat"), chatter=True) for _ in range(3)]
+    assert offers == [True, False, False]
+    assert [scheduler.offer("oren", works.of("answer")) for _ in range(3)] == [True, True, False]
+
+
+def test_work_may_have_a_rest_of_its_own(clock, works, errors):
+    scheduler = made(clock, errors, cooldown_seconds=1.0)
+    scheduler.offer("oren", works.of("a"), cooldown_seconds=9.0)
+    scheduler.offer("oren", works.of("b"))
+    clock.advance(0)
+    works.end("a")
+    clock.advance(8.9)
+    assert works.started == ["a"]
+    clock.advance(0.2)
+    assert works.started == ["a", "b"]
+
+
+def test_what_one_speaker_waits_for_can_be_withdrawn(scheduler, works, clock):
+    first, second = works.of("a"), works.of("b")
+    scheduler.offer("oren", first)
+    scheduler.offer("oren", second)
+    assert scheduler.withdraw("oren", [first]) == 1
+    clock.advance(0)
+    assert works.started == ["b"]
+    assert scheduler.withdraw("oren", [second]) == 0
+
+
+def test_it_is_known_how_much_goes_on_in_the_whole_game(scheduler, works, clock):
+    for key in ("oren", "brida", "ismay"):
+        scheduler.offer(key, works.of(key))
+    clock.advance(0)
+    assert (scheduler.running, scheduler.waiting_in_all) == (2, 1)
+
+
+def test_starts_are_apart_so_that_the_server_does_other_things_between(works, errors):
+    reactor = OneCallAtATime()
+    scheduler = made(reactor, errors)
+    for key in ("oren", "brida"):
+        scheduler.offer(key, works.of(key))
+    reactor.iterate()
+    assert works.started == ["oren"]
+    reactor.iterate()
+    assert works.started == ["oren", "brida"]
+
+
+def test_a_step_takes_no_longer_where_many_wait(errors):
+    """Counted in calls of Python functions, which no busy machine changes."""
+
+    def steps(npcs, each):
+        clock = Clock()
+        scheduler = made(clock, errors, max_running=1, queue_limit=1000, cooldown_seconds=1.0)
+        for number in range(npcs * each):
+            scheduler.offer(str(number % npcs), lambda: None)
+        return calls_of(lambda: clock.advance(0.5))
+
+    assert steps(300, 34) < 2 * 300 * (steps(1, 1) + 20)
+
+
+class OneCallAtATime(Clock):
+    """A clock that, as the reactor, calls in one iteration what was planned before it."""
+
+    def iterate(self):
+        due = [call for call in self.getDelayedCalls() if call.getTime() <= self.seconds()]
+        for call in due:
+            if call.active():
+                self.calls.remove(call)
+                call.called = 1
+                call.func(*call.args, **call.kw)
+
+
+def calls_of(do):
+    """How many Python functions were called while `do` ran."""
+    count = 0
+
+    def profile(_frame, event, _argument):
+        nonlocal count
+        count += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        do()
+    finally:
+        sys.setprofile(before)
+    return count
