@@ -3,9 +3,18 @@
 What comes out is still untrusted; `output` escapes it on its way to a client.
 """
 
+import re
 from collections.abc import Collection, Iterable
+from typing import Final
 
 from evennia_ai.llm.clean import spoken_text
+
+_MARKS: Final = re.compile(r"[\s.…\-–—]+")
+_NOTHING: Final = re.compile(
+    r"[(\[*<]+\s*(?:silence|silent|(?:is|stays?|remains?) silent|says? nothing)[.\s]*[)\]*>]+",
+    re.IGNORECASE,
+)
+_QUOTES: Final = " \t\r\n\"'“”„«»"
 
 
 def speech(text: str, *, own_names: Iterable[str], other_names: Collection[str] = ()) -> str:
@@ -14,3 +23,12 @@ def speech(text: str, *, own_names: Iterable[str], other_names: Collection[str] 
     `other_names` are those of bystanders, for whom nobody else speaks.
     """
     return spoken_text(text, own_names=tuple(dict.fromkeys(own_names)), other_names=other_names)
+
+
+def is_silence(text: str) -> bool:
+    """Whether a reply chooses to say nothing: "-", "...", "(silence)" and what looks like them.
+
+    No text at all is no choice.
+    """
+    said = text.strip(_QUOTES)
+    return bool(_MARKS.fullmatch(said) or _NOTHING.fullmatch(said))
