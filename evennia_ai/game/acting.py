@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Protocol
 
+from evennia_ai.game import errands
+from evennia_ai.game.errands import Sender
 from evennia_ai.game.gather import Heard
 from evennia_ai.game.rounds import Round
 from evennia_ai.game.tools.tool import Mind, Use
@@ -23,10 +25,8 @@ MOST_CALLS: Final = 16
 """Calls of one reply that are looked at; whoever asks for more does not get them."""
 
 
-class Actor(Mind, Protocol):
+class Actor(Mind, Sender, Protocol):
     """The mind of the NPC that acts."""
-
-    npc: Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,18 @@ class Acts:
             hops=heard.event.hops + 1,
             turn=turn,
         )
-        return self._toolbox.run(one, use)
+        ran = self._toolbox.run(one, use)
+        if ran.later is None:
+            return ran
+        told = errands.sent_off(
+            self._mind,
+            ran.later,
+            one.recorded,
+            event=heard.event,
+            where=heard.conversation,
+            turn=turn,
+        )
+        return replace(ran, text=told)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,8 @@ HEARD: Final = SPOKEN | {"pose"}
 
 TICK: Final = "tick"
 ERRAND: Final = "errand"
+NOBODYS: Final = frozenset({TICK, ERRAND})
+"""What nobody does, whoever the conversation is with."""
 HAPPENINGS: Final = frozenset(
     {"arrive", "leave", "give", "show", "look", "moved", "combat", TICK, ERRAND}
 )

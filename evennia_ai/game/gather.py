@@ -11,7 +11,7 @@ from typing import Any, Final
 from evennia.utils import gametime
 
 from evennia_ai.compose import ComposeRules, DynamicBlock, Inputs
-from evennia_ai.game.events import Event
+from evennia_ai.game.events import NOBODYS, Event
 from evennia_ai.game.facts import passing_facts
 from evennia_ai.game.greeting import greeting_record
 from evennia_ai.game.lore_sources import scanned_sources
@@ -115,7 +115,7 @@ def record_of(event: Event) -> NewRecord:
     return NewRecord(
         kind=RecordKind.EVENT if event.is_happening else RecordKind.USER,
         role="user",
-        name=event.speaker_name,
+        name="" if event.kind in NOBODYS else event.speaker_name,
         body=body,
         meta=meta | {name: value for name, value in told.items() if value},
     )

@@ -8,6 +8,7 @@ in them, because a database may rewrite a JSON column.
 from evennia_ai.models.calls import ModelCall, ModelCallDay
 from evennia_ai.models.cards import Card, CardAssignment, CardFile, CardRevision
 from evennia_ai.models.components import Component, ComponentRevision
+from evennia_ai.models.errands import Errand
 from evennia_ai.models.halts import Halt
 from evennia_ai.models.history import (
     ERASED_META,
@@ -32,6 +33,7 @@ __all__ = [
     "Component",
     "ComponentRevision",
     "Conversation",
+    "Errand",
     "Halt",
     "LoreState",
     "Lorebook",

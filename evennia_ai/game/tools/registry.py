@@ -11,8 +11,11 @@ from functools import lru_cache
 from inspect import isabstract
 from typing import Any, Final
 
+from django.core.signals import setting_changed
 from django.utils.module_loading import import_string
 
+from evennia_ai.game.tools.errand import ErrandResult
+from evennia_ai.conf import conf
 from evennia_ai.game.tools.handling import Drop, Give, Take
 from evennia_ai.game.tools.looking import Look
 from evennia_ai.game.tools.moving import Move
@@ -33,6 +36,7 @@ SHIPPED: Final[tuple[type[Tool], ...]] = (
     Take,
     Drop,
     UseItem,
+    ErrandResult,
 )
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,47}")
@@ -62,7 +66,7 @@ class Registry:
 @lru_cache(maxsize=1)
 def registry() -> Registry:
     """The tools of this game, the same as long as the server runs."""
-    return registry_of(())
+    return registry_of(conf().tools)
 
 
 def registry_of(paths: tuple[str, ...]) -> Registry:
@@ -130,3 +134,11 @@ def _refuse_double(new: Registered, tools: Mapping[str, Registered]) -> None:
             f"its name '{new.tool.name}' is that of {other.__module__}.{other.__qualname__};"
             " give it another"
         )
+
+
+def _forget(*, setting: str, **_: Any) -> None:
+    if setting == "EVENNIA_AI_TOOLS":
+        registry.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="evennia_ai.tools")

@@ -16,6 +16,7 @@ from twisted.python.failure import Failure
 from evennia_ai.game.events import Event
 from evennia_ai.game.text import one_line
 from evennia_ai.game.tools.calls import WrongArgumentsError, arguments_of, is_object
+from evennia_ai.game.tools.errand import ErrandResult
 from evennia_ai.game.tools.registry import Registered, registry
 from evennia_ai.game.tools.results import result_text
 from evennia_ai.game.tools.tool import Refused, Tool, ToolArguments, Use
@@ -169,10 +170,14 @@ class HasTools(Protocol):
 def toolbox_of(npc: Any, settings: HasTools, *, event: Event) -> Toolbox:
     """The tools of an NPC for one turn, the one that answers `event`; made anew for each turn.
 
-    A tool that the game has not any more is left out.
+    A tool that the game has not any more is left out; one that takes long brings the tool along
+    that tells what came of it.
     """
     known = registry().tools
-    return Toolbox([known[name] for name in settings.tools if name in known], npc=npc, event=event)
+    tools = [known[name] for name in settings.tools if name in known]
+    if any(one.tool.later for one in tools):
+        tools.append(known[ErrandResult.name])
+    return Toolbox(tools, npc=npc, event=event)
 
 
 def _wrong(call: ToolCall, text: str) -> Wrong:

@@ -1,0 +1,107 @@
+"""Errands: tools that take long. The turn goes on; the NPC is told when the errand is done.
+
+What it is told is an event like any other: that this errand has ended, and nothing of what came of
+it. It looks that up with the tool `errand_result`, in the conversation where it began, so that
+what it knows of the world is always the answer to a question it asked.
+"""
+
+from dataclasses import replace
+from typing import Any, Final, Protocol
+
+from evennia.utils import logger
+from twisted.internet.defer import Deferred
+
+from evennia_ai.game.events import ERRAND, Event
+from evennia_ai.game.gather import record_of
+from evennia_ai.game.retrying import until_written
+from evennia_ai.game.runtime import runtime
+from evennia_ai.game.tools.toolbox import GIVEN_UP, Ran
+from evennia_ai.prompt.messages import ToolCall
+from evennia_ai.store import conversations, errands
+from evennia_ai.store.conversations import ConversationRef
+from evennia_ai.store.errands import Errand
+from evennia_ai.store.errors import StoreError
+
+ERRAND_SECONDS: Final = 600.0
+"""How long an errand may take."""
+
+NOT_BEGUN: Final = "That did not work."
+
+
+class Sender(Protocol):
+    """The mind of the NPC that began an errand."""
+
+    npc: Any
+    ref: str
+
+    def hear(self, event: Event) -> None: ...
+
+
+def sent_off(
+    mind: Sender,
+    later: "Deferred[Ran]",
+    call: ToolCall,
+    *,
+    event: Event,
+    where: ConversationRef,
+    turn: int,
+) -> str:
+    """Write an errand down and wait for its end; what the model is told of it now."""
+    try:
+        errand = errands.begin(where, call, turn=turn)
+    except StoreError as error:
+        logger.log_err(f"evennia_ai: NPC {mind.ref}: an errand is given up: {error}")
+        later.cancel()
+        return NOT_BEGUN
+    clock: Any = runtime().clock
+    later.addTimeout(ERRAND_SECONDS, clock, lambda *_: Ran(text=GIVEN_UP, ok=False))
+    later.addCallback(lambda ran: _ended(mind, errand, ran, event))
+    return f"Errand {errand.number} has begun: {call.name}. You will be told when it is done."
+
+
+def close_lost(*, begun_before: float) -> int:
+    """End the errands of a process that died, each told of in its conversation; how many."""
+    lost = errands.close_lost(begun_before=begun_before)
+    for one in lost:
+        told = _told(one, _nobodys(one))
+        conversations.append(one.conversation, [record_of(told)])
+    return len(lost)
+
+
+def _ended(mind: Sender, errand: Errand, ran: Ran, event: Event) -> None:
+    doing = f"NPC {mind.ref}: errand {errand.number} is not closed"
+
+    def write() -> None:
+        errands.end(errand, ran.text, state="done" if ran.ok else "failed")
+        if mind.npc.pk is not None:
+            mind.hear(_told(errand, event))
+
+    until_written(write, doing, clock=runtime().clock)
+
+
+def _told(errand: Errand, event: Event) -> Event:
+    """The event that says an errand has ended, in the conversation where it began."""
+    number = errand.number
+    return replace(
+        event,
+        kind=ERRAND,
+        text=f"Errand {number} ({errand.call.name}) has ended; errand_result tells the outcome.",
+        to_ref=errand.npc_ref,
+        data={"errand": number},
+        wants_answer=True,
+        item="",
+        language="",
+        volume="",
+    )
+
+
+def _nobodys(errand: Errand) -> Event:
+    where = errand.conversation
+    return Event(
+        kind=ERRAND,
+        speaker_ref=where.partner_ref,
+        speaker_name="",
+        text="",
+        room_ref=where.place_ref,
+        private=where.kind == "private",
+    )
