@@ -101,6 +101,7 @@ class Conf:
     log_llm_requests: LogMode
     metrics_port: int
     traces: Tracing
+    tick_alone: bool
 
     @property
     def profiles(self) -> dict[str, ModelProfile]:

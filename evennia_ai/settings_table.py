@@ -287,4 +287,11 @@ SETTINGS: Final = (
         accepts=reads(tracing),
         problem=problem_of(tracing),
     ),
+    Setting(
+        id="E055",
+        field="tick_alone",
+        default=False,
+        wanted="True or False",
+        accepts=lambda value: isinstance(value, bool),
+    ),
 )
