@@ -19,6 +19,7 @@ from evennia_ai.game.endpoints import Access, Models
 from evennia_ai.game.idle_time import IdleTime
 from evennia_ai.game.scheduler import Scheduler
 from evennia_ai.game.summarising import InThread
+from evennia_ai.game.ticking import Ticker
 from evennia_ai.llm.resilience import Clock
 
 
@@ -32,6 +33,7 @@ class Runtime:
     scheduler: Scheduler
     compactor: Compactor
     idle_time: IdleTime
+    ticker: Ticker
 
     @property
     def access(self) -> Access:
@@ -42,6 +44,7 @@ class Runtime:
         """Start no turn any more, give up those in flight."""
         self.scheduler.stop()
         self.idle_time.close()
+        self.ticker.close()
         self.compactor.close()
         self.models.close()
 
@@ -86,6 +89,7 @@ def runtime_of(
         scheduler=scheduler,
         compactor=compactor,
         idle_time=IdleTime(compactor, clock),
+        ticker=Ticker(clock, ticks_alone=conf.tick_alone),
     )
 
 

@@ -14,7 +14,9 @@ from twisted.internet.task import LoopingCall
 from twisted.python.failure import Failure
 
 from evennia_ai.game import runtime as running
+from evennia_ai.game.logins import watch_logins
 from evennia_ai.game.retrying import until_written
+from evennia_ai.game.ticking import stored_ticks
 from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.store import retention, turns
 from evennia_ai.store.errors import StoreError
@@ -39,6 +41,8 @@ def at_server_start() -> None:
     until_written(closing, "interrupted turns are not closed", clock=live.clock)
     logger.log_msg(f"evennia_ai: NPCs speak through: {live.access.name}")
     live.models.prepare().addErrback(_log_unprepared)
+    watch_logins()
+    until_written(partial(_start_ticks, live), "no NPC ticks", clock=live.clock)
     _stop_timers()
     _repeat(_refresh, live, seconds=live.conf.refresh_seconds)
     if live.conf.keep_turn_days:
@@ -62,6 +66,10 @@ def _close_interrupted(*, begun_before: float) -> None:
             "1 interrupted turn was" if closed == 1 else f"{closed} interrupted turns were"
         )
         logger.log_warn(f"evennia_ai: {turns_closed} closed")
+
+
+def _start_ticks(live: running.Runtime) -> None:
+    live.ticker.take_in(stored_ticks())
 
 
 def _refresh() -> None:
