@@ -32,6 +32,7 @@ from evennia_ai.llm.profiles import (
     profiles_of,
 )
 from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.memory.settings import MemorySettings
 from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.prompt.expansion import Layout
 from evennia_ai.prompt.staying import BlocksMode
@@ -45,6 +46,7 @@ from evennia_ai.setting_values import (
     compaction,
     log_mode,
     lore_rules,
+    memory,
     model_profiles,
     model_roles,
     tracing,
@@ -98,6 +100,7 @@ class Conf:
     limits: Allowances
     limit_line: str
     keep_call_days: int
+    memory: MemorySettings
     log_llm_requests: LogMode
     metrics_port: int
     traces: Tracing
@@ -233,6 +236,7 @@ def _made() -> Conf:
         lore_facts=tuple(values.pop("lore_facts")),
         card_limits=card_limits(values.pop("card_limits")),
         compaction=compaction(values.pop("compaction")),
+        memory=memory(values.pop("memory")),
         limits=call_limits(values.pop("limits")),
         log_llm_requests=log_mode(values.pop("log_llm_requests")),
         traces=tracing(values.pop("traces")),

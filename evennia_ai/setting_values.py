@@ -16,6 +16,7 @@ from evennia_ai.history.compaction_settings import CompactionSettings, read_comp
 from evennia_ai.llm.allowances import Allowances, read_allowances
 from evennia_ai.llm.profiles import Given, ModelRole, read_profiles, read_roles
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
+from evennia_ai.memory.settings import MemorySettings, read_memory
 from evennia_ai.prompt.components import is_plain_int
 from evennia_ai.prompt.errors import FormatError
 
@@ -121,6 +122,11 @@ def card_limits(given: Any) -> CardLimits:
 def compaction(given: Any) -> CompactionSettings:
     """How histories are compacted in the game; FormatError names what cannot be set."""
     return read_compaction(given, where=f"{PREFIX}COMPACTION")
+
+
+def memory(given: Any) -> MemorySettings:
+    """How NPCs remember; FormatError names what cannot be set."""
+    return read_memory(given, where=f"{PREFIX}MEMORY")
 
 
 def call_limits(given: Any) -> Allowances:

@@ -17,6 +17,7 @@ from evennia_ai.game.greeting import greeting_record
 from evennia_ai.game.lore_sources import scanned_sources
 from evennia_ai.game.perception import bystanders
 from evennia_ai.game.presence import can_see
+from evennia_ai.game.reminding import candidates, moment
 from evennia_ai.game.text import plain_name
 from evennia_ai.game.view import NPCView, books_with
 from evennia_ai.history.records import NewRecord, Record, RecordKind
@@ -267,6 +268,8 @@ def inputs(
         clock=_clock(conversation, history, event),
         facts={**view.facts, **passing_facts(npc, event, paths=paths)},
         sources=scanned_sources(npc, view.texts, values=values, dice=dice),
+        memories=candidates(npc, event) if view.sources.conf.memory.enabled else (),
+        moment=moment(event),
     )
 
 

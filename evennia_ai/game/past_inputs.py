@@ -22,6 +22,7 @@ from evennia_ai.lorebook.conditions import Fact
 from evennia_ai.lorebook.entries import SourceName
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.timers import Clock, state_from
+from evennia_ai.memory.recalling import Moment, RecallRules
 from evennia_ai.prompt.anchoring import Anchor
 from evennia_ai.prompt.components import GAME, STATIC_COMPONENTS, PromptComponent, Scope
 from evennia_ai.prompt.contexts import CONVERSATION
@@ -33,6 +34,7 @@ from evennia_ai.store.card_revisions import revision as card_revision
 from evennia_ai.store.cards import StoredCard
 from evennia_ai.store.errors import NotStoredError
 from evennia_ai.store.lorebooks import StoredBook
+from evennia_ai.store.memory_revisions import memories_then
 from evennia_ai.store.notes import note_then
 from evennia_ai.store.past_histories import PastHistories
 from evennia_ai.store.turns import StoredTurn
@@ -131,6 +133,7 @@ class PastReader:
             clock=Clock(**told["clock"]),
             facts={name: _fact(fact) for name, fact in told["facts"].items()},
             sources=_scanned(told, view, dice),
+            **_remembered(told.get("memories")),
         )
 
     def _tool_message(self, where: int, told: Mapping[str, Any], record_id: str) -> Message:
@@ -156,13 +159,26 @@ def _check_told(manifest: TurnManifest) -> None:
 
 def _rules(told: Mapping[str, Any], dice: Dice) -> ComposeRules:
     budget = replace(CONVERSATION.budget(told["limit_tokens"]), keep_percent=told["keep_percent"])
+    memories = told.get("memories") or {}
     return ComposeRules(
         budget=budget,
         layout=told["layout"],
         blocks=told["blocks_mode"],
         lore=ActivationRules(**told["lore"]),
+        memory=RecallRules(**memories.get("rules", {})),
         dice=dice,
     )
+
+
+def _remembered(told: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What the NPC could be reminded of; turns before there were memories, or without any, nothing.
+
+    NotStoredError: the words of a memory were erased since.
+    """
+    if not told:
+        return {}
+    wanted = {memory: (revision, recalled_at) for memory, revision, recalled_at in told["held"]}
+    return {"memories": memories_then(wanted), "moment": Moment(**told["moment"])}
 
 
 def _fact(told: Any) -> Fact:

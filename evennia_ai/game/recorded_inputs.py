@@ -1,8 +1,9 @@
 """What a prompt was made from, as JSON values for the manifest of its turn.
 
 Small values are written down; big ones (components, cards, books, notes) are named by the
-revisions beside them, and read back from their tables. Texts of a card that lore may scan follow
-from its revision, the values and the dice: their hashes are kept, to tell whether they still do.
+revisions beside them, and read back from their tables; so are memories, whose words may have to
+go. Texts of a card that lore may scan follow from its revision, the values and the dice: their
+hashes are kept, to tell whether they still do.
 """
 
 from collections.abc import Mapping
@@ -45,6 +46,16 @@ def recorded_inputs(
         "history": _range(inputs.history, now, event),
         "event": event.id,
         "tools": [message.record for message in inputs.tools],
+        "memories": _memories(inputs) if inputs.memories else None,
+    }
+
+
+def _memories(inputs: Inputs) -> dict[str, Any]:
+    """The candidates by their revisions, and when each was recalled last."""
+    return {
+        "rules": asdict(inputs.rules.memory),
+        "moment": asdict(inputs.moment),
+        "held": [[memory.id, memory.revision, memory.recalled_at] for memory in inputs.memories],
     }
 
 

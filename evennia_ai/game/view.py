@@ -316,6 +316,7 @@ def _rules(sources: Sources) -> ComposeRules:
         layout=conf.layout,
         blocks=conf.dynamic_block,
         lore=conf.lore,
+        memory=conf.memory.recall,
     )
 
 
