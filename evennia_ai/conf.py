@@ -105,6 +105,8 @@ class Conf:
     metrics_port: int
     traces: Tracing
     tick_alone: bool
+    tools: tuple[str, ...]
+    use_item: str
 
     @property
     def profiles(self) -> dict[str, ModelProfile]:
@@ -240,6 +242,7 @@ def _made() -> Conf:
         limits=call_limits(values.pop("limits")),
         log_llm_requests=log_mode(values.pop("log_llm_requests")),
         traces=tracing(values.pop("traces")),
+        tools=tuple(values.pop("tools")),
         **values,
     )
 
