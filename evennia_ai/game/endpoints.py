@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from evennia.utils import logger
-from twisted.internet.defer import Deferred, DeferredSemaphore, FirstError, gatherResults, succeed
+from twisted.internet.defer import Deferred, FirstError, gatherResults, succeed
 from twisted.python.failure import Failure
 
 from evennia_ai.conf import Conf
@@ -19,7 +19,7 @@ from evennia_ai.game.npc_settings import NPCSettings
 from evennia_ai.llm.bridge import AsyncBridge
 from evennia_ai.llm.chat import ChatModel
 from evennia_ai.llm.profiles import DEFAULT, ModelProfile, ModelRole
-from evennia_ai.llm.resilience import CircuitBreaker, Clock, Guarded
+from evennia_ai.llm.resilience import CircuitBreaker, Clock, Guarded, Slots
 from evennia_ai.llm.roles import OPEN, RoleProfile
 from evennia_ai.prompt.errors import EvenniaAIError
 
@@ -60,7 +60,7 @@ class _Gate:
     """What all who ask one model at one address go through."""
 
     breaker: CircuitBreaker
-    slots: DeferredSemaphore
+    slots: Slots
 
 
 class Models:
@@ -174,7 +174,7 @@ class Models:
             same = [one for one in (profile, *self._profiles.values()) if _where(one) == key]
             self._gates[key] = _Gate(
                 breaker=CircuitBreaker(seconds=self._clock.seconds),
-                slots=DeferredSemaphore(min(one.max_concurrent for one in same)),
+                slots=Slots(min(one.max_concurrent for one in same)),
             )
         return self._gates[key]
 

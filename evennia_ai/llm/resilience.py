@@ -7,9 +7,10 @@ and its outcome closes or opens it again. Time comes from the caller's clock.
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final, Literal, Protocol, TypeVar
 
-from twisted.internet.defer import Deferred, DeferredSemaphore, fail, maybeDeferred
+from twisted.internet.defer import Deferred, fail, maybeDeferred
 from twisted.python.failure import Failure
 
 from evennia_ai.llm.chat import ChatModel, ChatReply, ChatRequest, Listener
@@ -91,8 +92,43 @@ class CircuitBreaker:
             self._probing = False
 
     def abandoned(self) -> None:
-        """The request was given up before its outcome: another one may be the probe."""
+        """The probe was given up before its outcome: another request may be it."""
         self._probing = False
+
+
+class Slots:
+    """So many at once; who waits gets a slot that is given back, first come first served.
+
+    They are handed out in a loop, not by whoever gives one back: in a long queue where each fails
+    at once, each would else stand on the stack of the one before.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit: Final = limit
+        self.taken = 0
+        self.waiting: deque[Deferred[None]] = deque()
+        self._handing_out = False
+
+    def acquire(self) -> Deferred[None]:
+        """Fires when there is a slot, which is then taken; may be cancelled until then."""
+        slot: Deferred[None] = Deferred(self.waiting.remove)
+        self.waiting.append(slot)
+        self._hand_out()
+        return slot
+
+    def release(self) -> None:
+        """Give a slot back."""
+        self.taken -= 1
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        if self._handing_out:
+            return
+        self._handing_out = True
+        while self.waiting and self.taken < self.limit:
+            self.taken += 1
+            self.waiting.popleft().callback(None)
+        self._handing_out = False
 
 
 class Guarded:
@@ -111,12 +147,12 @@ class Guarded:
         clock: Clock,
         max_concurrent: int = 4,
         max_waiting: int = 64,
-        slots: DeferredSemaphore | None = None,
+        slots: Slots | None = None,
     ) -> None:
         self.breaker = breaker
         self._model = model
         self._clock = clock
-        self._slots: Final = DeferredSemaphore(max_concurrent) if slots is None else slots
+        self._slots: Final = Slots(max_concurrent) if slots is None else slots
         self._max_waiting = max_waiting
         self._asked: dict[Deferred[ChatReply], None] = {}
 
@@ -130,8 +166,13 @@ class Guarded:
 
     @property
     def waiting(self) -> int:
-        """How many requests have not been sent yet."""
+        """How many requests have not been sent yet, of all who share the slots."""
         return len(self._slots.waiting)
+
+    @property
+    def out(self) -> int:
+        """How many requests are at the server now, of all who share the slots."""
+        return self._slots.taken
 
     def complete(
         self, request: ChatRequest, *, listener: Listener | None = None
@@ -139,7 +180,7 @@ class Guarded:
         """The model's reply; fails at once where asking makes no sense."""
         if not self.breaker.admits:
             return fail(self._resting())
-        if not self._slots.tokens and self.waiting >= self._max_waiting:
+        if self.out >= self._slots.limit and self.waiting >= self._max_waiting:
             return fail(ModelUnavailable(self.name, f"{self.waiting} requests wait already"))
         slot = self._slots.acquire()
         slot.addTimeout(request.timeout_seconds, self._clock, self._queued_too_long)
@@ -161,18 +202,21 @@ class Guarded:
     ) -> Deferred[ChatReply]:
         """Ask the model, now that there is a slot; the breaker may have opened meanwhile."""
         sent: Deferred[ChatReply]
+        is_probe = self.breaker.state == "half_open"
+        left_seconds = max(0.0, deadline - self._clock.seconds())
         if self.breaker.begin():
-            sent = maybeDeferred(self._model.complete, request, listener=listener)
-            left_seconds = max(0.0, deadline - self._clock.seconds())
+            sent = maybeDeferred(
+                self._model.complete, _with_time(request, left_seconds), listener=listener
+            )
             sent.addTimeout(
                 left_seconds, self._clock, self._answers_too_slowly(request.timeout_seconds)
             )
-            sent.addBoth(self._told)
+            sent.addBoth(self._told, is_probe)
         else:
             sent = fail(self._resting())
         return sent.addBoth(self._released)
 
-    def _told(self, outcome: T | Failure) -> T | Failure:
+    def _told(self, outcome: T | Failure, is_probe: bool) -> T | Failure:
         """Tell the breaker; a refusal or rubbish is an answer, so the server is there."""
         if not isinstance(outcome, Failure):
             self.breaker.succeeded()
@@ -180,7 +224,7 @@ class Guarded:
             self.breaker.failed()
         elif outcome.check(ModelRefused, ModelRubbish):
             self.breaker.succeeded()
-        else:
+        elif is_probe:
             self.breaker.abandoned()
         return outcome
 
@@ -204,3 +248,10 @@ class Guarded:
         return ModelUnavailable(
             self.name, f"it failed repeatedly; trying again {when}", retry_in_seconds=seconds
         )
+
+
+def _with_time(request: ChatRequest, left_seconds: float) -> ChatRequest:
+    """The request with what is left of its time: the model's own retries must fit into it."""
+    if request.timeout_seconds - left_seconds < 0.001:
+        return request
+    return replace(request, timeout_seconds=left_seconds)

@@ -3,19 +3,23 @@
 from typing import Any
 
 import pytest
-from twisted.internet.defer import CancelledError, Deferred, DeferredSemaphore
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.llm.errors import ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable
-from evennia_ai.llm.resilience import CircuitBreaker, Guarded
+from evennia_ai.llm.resilience import CircuitBreaker, Guarded, Slots
 from evennia_ai.llm.scripted import ScriptedModel
 from tests.llm.builders import a_request
 from tests.llm.conftest import Making
 from tests.llm.handover import Handover
 from tests.llm.stub_server import StubServer, answers, fails
 
+STEPS = ["ask", "answer", "fail", "cancel", "advance"]
+HELLO = ChatReply(text="Hello.", model="held")
 DEAD = ModelUnavailable("scripted", "no connection")
 
 
@@ -166,7 +170,7 @@ def test_no_more_than_so_many_are_out_and_the_first_to_come_is_the_next(clock: C
 
 
 def test_models_with_the_same_slots_wait_for_each_other(clock: Clock) -> None:
-    first, second, slots = HeldModel(), HeldModel(), DeferredSemaphore(1)
+    first, second, slots = HeldModel(), HeldModel(), Slots(1)
     guarded(first, clock, slots=slots).complete(a_request(question="first"))
     reply = guarded(second, clock, slots=slots).complete(a_request(question="second"))
     assert second.asked == []
@@ -220,6 +224,53 @@ def test_a_request_that_waited_has_only_the_rest_of_its_time(clock: Clock) -> No
     clock.advance(0.1)
     assert isinstance(late[0], ModelTimeout)
     assert late[0].timeout_seconds == 5
+
+
+def test_a_request_that_waited_is_sent_with_the_rest_of_its_time(clock: Clock) -> None:
+    held, scripted, slots = HeldModel(), ScriptedModel(["Aye."]), Slots(1)
+    watched(guarded(held, clock, slots=slots).complete(a_request("a")))
+    late = watched(guarded(scripted, clock, slots=slots).complete(a_request(timeout_seconds=5)))
+    clock.advance(3)
+    held.answer("a")
+    assert late[0].text == "Aye."
+    assert scripted.requests[0].timeout_seconds == 2
+
+
+def test_a_guard_tells_how_many_are_out_and_how_many_wait(clock: Clock) -> None:
+    model = HeldModel()
+    guard = guarded(model, clock, max_concurrent=2)
+    asked = [guard.complete(a_request(name)) for name in "abcd"]
+    results = [watched(one) for one in asked]
+    assert (guard.out, guard.waiting) == (2, 2)
+    asked[3].cancel()
+    assert (guard.out, guard.waiting) == (2, 1)
+    for name in "abc":
+        model.answer(name)
+    assert (guard.out, guard.waiting) == (0, 0)
+    assert [getattr(result[0], "text", "cancelled") for result in results] == [*"abc", "cancelled"]
+
+
+def test_a_long_queue_that_fails_at_once_does_not_pile_up(clock: Clock) -> None:
+    """Each that fails makes room for the next: a thousand of them may not stand on one stack."""
+    model = HeldModel()
+    breaker = a_breaker(clock, failures=1)
+    guard = Guarded(model, breaker=breaker, clock=clock, max_concurrent=1, max_waiting=1000)
+    results = [watched(guard.complete(a_request(str(number)))) for number in range(1000)]
+    model.asked[0][1].errback(DEAD)
+    assert all(isinstance(result[0], ModelUnavailable) for result in results)
+    assert (guard.out, guard.waiting) == (0, 0)
+
+
+def test_giving_up_another_request_does_not_let_a_second_probe_out(clock: Clock) -> None:
+    model = HeldModel()
+    guard = Guarded(model, breaker=a_breaker(clock, failures=1), clock=clock)
+    older = guard.complete(a_request("older", timeout_seconds=99))
+    watched(older)
+    guard.breaker.failed()
+    clock.advance(30)
+    watched(guard.complete(a_request("probe")))
+    older.cancel()
+    assert isinstance(outcome(guard.complete(a_request("second"))), ModelUnavailable)
 
 
 def test_an_open_breaker_fails_at_once_and_says_when_it_tries_again(clock: Clock) -> None:
@@ -322,6 +373,32 @@ def test_closing_gives_up_what_is_out_and_sends_nothing_more(clock: Clock) -> No
     assert [name for name, _ in model.asked] == ["a"]
     assert model.closed
     assert not clock.getDelayedCalls()
+
+
+@given(st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 9)), max_size=60))
+def test_whatever_happens_every_slot_is_free_in_the_end(steps: list[tuple[str, int]]) -> None:
+    clock, model = Clock(), HeldModel()
+    guard = guarded(model, clock, max_concurrent=2, max_waiting=3)
+    asked: list[Deferred[ChatReply]] = []
+    results: list[list[Any]] = []
+    for number, (step, which) in enumerate(steps):
+        if step == "ask":
+            asked.append(guard.complete(a_request(str(number), timeout_seconds=which + 1)))
+            results.append(watched(asked[-1]))
+        elif step == "advance":
+            clock.advance(which * 4)
+        elif step == "cancel" and asked:
+            asked[which % len(asked)].cancel()
+        elif open_replies := [reply for _, reply in model.asked if not reply.called]:
+            reply = open_replies[which % len(open_replies)]
+            reply.callback(HELLO) if step == "answer" else reply.errback(DEAD)
+        assert 0 <= guard.out <= 2
+    for _ in range(2):
+        clock.advance(100)
+    assert (guard.out, guard.waiting) == (0, 0)
+    assert all(len(result) == 1 for result in results)
+    assert not clock.getDelayedCalls()
+    assert guard.breaker.admits
 
 
 def test_a_real_server_that_was_broken_is_left_alone_and_comes_back(
