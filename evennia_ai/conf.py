@@ -86,6 +86,7 @@ class Conf:
     engagement_seconds: float
     refresh_seconds: float
     fallback_line: str
+    game_folder: Path
     card_folder: Path
     max_source_characters: int
     card_limits: CardLimits
@@ -225,7 +226,7 @@ def _values() -> dict[str, Any]:
 def _made() -> Conf:
     """The settings as values, each of which is one that it can have."""
     values = _values()
-    folder = Path(getattr(settings, "GAME_DIR", "."), values.pop("card_folder"))
+    folder = Path(getattr(settings, "GAME_DIR", ".")).absolute()
     given_profiles = model_profiles(values.pop("profiles"))
     named = {fields.get("api_key_env", "") for fields in given_profiles.values()}
     variables = {values["api_key_env"], ANTHROPIC_KEY, *named}
@@ -233,7 +234,8 @@ def _made() -> Conf:
         api_keys={name: SecretText(os.environ[name]) for name in variables if name in os.environ},
         given_profiles=given_profiles,
         given_roles=model_roles(values.pop("model_roles")),
-        card_folder=folder.absolute(),
+        game_folder=folder,
+        card_folder=folder / values.pop("card_folder"),
         lore=lore_rules(values.pop("lore")),
         lore_facts=tuple(values.pop("lore_facts")),
         card_limits=card_limits(values.pop("card_limits")),

@@ -9,12 +9,11 @@ from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from math import isfinite
 from typing import Any, Final, Literal
-from urllib.parse import urlsplit
 
 from evennia_ai.cards.limits import CardLimits
 from evennia_ai.history.compaction_settings import CompactionSettings, read_compaction
 from evennia_ai.llm.allowances import Allowances, read_allowances
-from evennia_ai.llm.profiles import Given, ModelRole, read_profiles, read_roles
+from evennia_ai.llm.profiles import Given, ModelRole, is_address, read_profiles, read_roles
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.memory.settings import MemorySettings, read_memory
 from evennia_ai.prompt.components import is_plain_int
@@ -75,18 +74,9 @@ def are_paths(value: Any) -> bool:
     return listed and all(isinstance(path, str) and _DOTTED.fullmatch(path) for path in value)
 
 
-def is_address(value: Any) -> bool:
+def is_address_or_empty(value: Any) -> bool:
     """Whether it is the address of a server, or empty."""
-    if not isinstance(value, str):
-        return False
-    if not value:
-        return True
-    try:
-        parts = urlsplit(value)
-        known = parts.scheme in ("http", "https") and bool(parts.hostname)
-        return known and parts.username is None and parts.password is None and not parts.query
-    except ValueError:
-        return False
+    return isinstance(value, str) and (not value or is_address(value))
 
 
 def lore_rules(given: Any) -> ActivationRules:

@@ -18,7 +18,7 @@ from evennia_ai.setting_values import (
     call_limits,
     card_limits,
     compaction,
-    is_address,
+    is_address_or_empty,
     is_line,
     is_log_mode,
     is_seconds,
@@ -65,7 +65,7 @@ SETTINGS: Final = (
         field="base_url",
         default="",
         wanted='an http or https address without a name, a password or a query, or ""',
-        accepts=is_address,
+        accepts=is_address_or_empty,
         from_environment=True,
     ),
     Setting(

@@ -1,16 +1,17 @@
 """Clients: what speaks with the model of a profile, one kind a provider.
 
-A client's library is imported when it is first needed, and not here.
+A provider's library is imported when it is first needed, in the thread of the bridge.
 """
 
 from collections.abc import Callable
-from importlib import import_module
-from importlib.util import find_spec
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
 from twisted.internet.defer import Deferred, fail, succeed
 
 from evennia_ai.conf import Conf, SettingError
+from evennia_ai.llm.anthropic_client import AnthropicChat, is_installed
 from evennia_ai.llm.bridge import AsyncBridge
 from evennia_ai.llm.chat import ChatModel, ChatReply, ChatRequest, Listener
 from evennia_ai.llm.endpoint import Endpoint
@@ -18,7 +19,9 @@ from evennia_ai.llm.errors import ModelUnavailable
 from evennia_ai.llm.offline import OfflineResponder
 from evennia_ai.llm.openai_client import OpenAIChat
 from evennia_ai.llm.profiles import DEFAULT, Client, ModelProfile
+from evennia_ai.llm.resilience import Clock
 from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile
+from evennia_ai.llm.scripted import FILES, scripted_from
 
 OFFLINE: Final = "offline responder"
 
@@ -77,12 +80,21 @@ def endpoint_of(profile: ModelProfile, conf: Conf) -> Endpoint:
 
 def roles_of(profile: ModelProfile) -> RoleProfile:
     """What messages to the model of a profile must look like."""
-    return STRICT if profile.strict_roles else OPEN
+    return replace(STRICT if profile.strict_roles else OPEN, tools=profile.tools)
 
 
-def client_of(profile: ModelProfile, conf: Conf, *, bridge: AsyncBridge) -> ChatModel:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What clients are made with."""
+
+    conf: Conf
+    clock: Clock
+    bridge: AsyncBridge
+
+
+def client_of(profile: ModelProfile, around: Surroundings) -> ChatModel:
     """A client for the model of a profile; EvenniaAIError says why there can be none."""
-    return _MAKERS[profile.client](profile, conf, bridge)
+    return _MAKERS[profile.client](profile, around)
 
 
 def prepared(client: ChatModel) -> Deferred[None]:
@@ -91,29 +103,29 @@ def prepared(client: ChatModel) -> Deferred[None]:
     return succeed(None) if prepare is None else prepare()
 
 
-def _openai(profile: ModelProfile, conf: Conf, bridge: AsyncBridge) -> ChatModel:
-    return OpenAIChat(endpoint_of(profile, conf), bridge)
+def _openai(profile: ModelProfile, around: Surroundings) -> ChatModel:
+    return OpenAIChat(endpoint_of(profile, around.conf), around.bridge)
 
 
-def _anthropic(profile: ModelProfile, conf: Conf, bridge: AsyncBridge) -> ChatModel:
-    if find_spec("anthropic") is None:
+def _anthropic(profile: ModelProfile, around: Surroundings) -> ChatModel:
+    if not is_installed():
         raise SettingError('anthropic is not installed; type: pip install "evennia-ai[anthropic]"')
-    client = import_module("evennia_ai.llm.anthropic_client")
-    made: ChatModel = client.AnthropicChat(endpoint_of(profile, conf), bridge)
-    return made
+    return AnthropicChat(endpoint_of(profile, around.conf), around.bridge)
 
 
-def _scripted(profile: ModelProfile, conf: Conf, bridge: AsyncBridge) -> ChatModel:
-    scripted = import_module("evennia_ai.llm.scripted")
-    made: ChatModel = scripted.scripted_from(profile.script)
-    return made
+def _scripted(profile: ModelProfile, around: Surroundings) -> ChatModel:
+    script = Path(around.conf.game_folder, profile.script)
+    is_file = script.suffix.lower() in FILES
+    return scripted_from(
+        script if is_file else profile.script, name=title_of(profile), clock=around.clock
+    )
 
 
-def _offline(profile: ModelProfile, conf: Conf, bridge: AsyncBridge) -> ChatModel:
-    return OfflineResponder(conf.fallback_line, name=OFFLINE)
+def _offline(profile: ModelProfile, around: Surroundings) -> ChatModel:
+    return OfflineResponder(around.conf.fallback_line, name=OFFLINE)
 
 
-_MAKERS: Final[dict[Client, Callable[[ModelProfile, Conf, AsyncBridge], ChatModel]]] = {
+_MAKERS: Final[dict[Client, Callable[[ModelProfile, Surroundings], ChatModel]]] = {
     "openai": _openai,
     "anthropic": _anthropic,
     "scripted": _scripted,

@@ -14,7 +14,15 @@ from twisted.internet.defer import Deferred, FirstError, gatherResults, succeed
 from twisted.python.failure import Failure
 
 from evennia_ai.conf import Conf
-from evennia_ai.game.clients import OFFLINE, NotReady, client_of, prepared, roles_of, title_of
+from evennia_ai.game.clients import (
+    OFFLINE,
+    NotReady,
+    Surroundings,
+    client_of,
+    prepared,
+    roles_of,
+    title_of,
+)
 from evennia_ai.game.npc_settings import NPCSettings
 from evennia_ai.llm.bridge import AsyncBridge
 from evennia_ai.llm.chat import ChatModel
@@ -74,9 +82,9 @@ class Models:
         bridge: AsyncBridge | None = None,
         only: Access | None = None,
     ) -> None:
-        self._conf: Final = conf
         self._clock: Final = clock
         self._bridge: Final = bridge or AsyncBridge()
+        self._around: Final = Surroundings(conf=conf, clock=clock, bridge=self._bridge)
         self._only: Final = only
         self._profiles: Final = conf.profiles
         self._roles: Final = conf.model_roles
@@ -147,7 +155,7 @@ class Models:
             model_id = profile.model or self._only.model_id
             return replace(self._only, profile=profile, model_id=model_id)
         try:
-            client = client_of(profile, self._conf, bridge=self._bridge)
+            client = client_of(profile, self._around)
         except EvenniaAIError as error:
             logger.log_err(f"evennia_ai: profile '{profile.name}' cannot be asked: {error}")
             client = NotReady(title_of(profile), str(error))

@@ -143,11 +143,11 @@ PROFILES = {
 
 
 @contextmanager
-def models_of(stage, *, profiles=PROFILES, roles=None, **settings):
+def models_of(stage, *, profiles=PROFILES, roles=None, game=None):
     """The models that these settings make."""
-    named = {f"EVENNIA_AI_{name}": value for name, value in settings.items()}
     roles = {"speaker": "cheap"} if roles is None else roles
-    with override_settings(EVENNIA_AI_PROFILES=profiles, EVENNIA_AI_MODEL_ROLES=roles, **named):
+    named = {"EVENNIA_AI_PROFILES": profiles, "EVENNIA_AI_MODEL_ROLES": roles, **(game or {})}
+    with override_settings(**named):
         models = Models(conf(), clock=stage.clock)
         yield models
         models.close()
@@ -169,9 +169,9 @@ def test_a_role_asks_its_profiles_in_their_order(stage):
 def test_an_access_is_made_once_and_when_it_is_asked(stage, monkeypatch):
     made = []
 
-    def watched(profile, *args, **options):
+    def watched(profile, around):
         made.append(profile.name)
-        return client_of(profile, *args, **options)
+        return client_of(profile, around)
 
     monkeypatch.setattr("evennia_ai.game.endpoints.client_of", watched)
     with models_of(stage) as models:
@@ -199,7 +199,7 @@ def test_profiles_of_one_model_share_its_queue_and_the_strictest_counts(stage, m
         def close(self):
             """Nothing is open."""
 
-    monkeypatch.setattr("evennia_ai.game.endpoints.client_of", lambda *_, **__: Silent())
+    monkeypatch.setattr("evennia_ai.game.endpoints.client_of", lambda *_: Silent())
     request = ChatRequest(messages=(), model="", max_tokens=1, timeout_seconds=9)
     with models_of(stage) as models:
         asked_for = [access for access in models.accesses() if access.model_id == "large"]
@@ -249,6 +249,37 @@ def test_a_profile_of_no_use_fails_its_calls_and_says_why(stage, logged, monkeyp
     assert "api_key has characters no key has" in failures[0].getErrorMessage()
     assert "profile 'cheap' cannot be asked" in logged[0]
     assert "two words" not in logged[0] + failures[0].getErrorMessage()
+
+
+def test_a_script_of_the_game_can_speak(stage, tmp_path):
+    (tmp_path / "world").mkdir()
+    (tmp_path / "world" / "demo.json").write_text('["Aye, at dusk."]')
+    profiles = {"demo": {"script": "world/demo.json"}}
+    request = ChatRequest(messages=(), model="", max_tokens=1, timeout_seconds=9)
+    said = []
+    roles = {"speaker": "demo"}
+    with models_of(stage, profiles=profiles, roles=roles, game={"GAME_DIR": tmp_path}) as models:
+        (access,) = models.of_role("speaker")
+        access.model.complete(request).addCallback(said.append)
+    assert [reply.text for reply in said] == ["Aye, at dusk."]
+
+
+def test_a_script_that_is_not_there_fails_calls_and_says_so(stage, logged):
+    profiles = {"demo": {"script": "world/none.yaml"}}
+    with models_of(stage, profiles=profiles, roles={"speaker": "demo"}) as models:
+        models.of_role("speaker")
+    assert "profile 'demo' cannot be asked" in logged[0]
+    assert "world/none.yaml" in logged[0]
+
+
+def test_an_anthropic_profile_has_its_own_client(stage, monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    profiles = {"claude": {"client": "anthropic", "model": "claude", "tools": "none"}}
+    with models_of(stage, profiles=profiles, roles={"speaker": "claude"}) as models:
+        (access,) = models.of_role("speaker")
+    assert type(access.client).__name__ == "AnthropicChat"
+    assert access.client.endpoint.api_key.reveal() == KEY
+    assert access.roles.tools == "none"
 
 
 def test_closing_closes_what_was_given_instead_of_the_settings(stage):
