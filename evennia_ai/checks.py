@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core import checks
 
-from evennia_ai.conf import doubts, problems, unknown_names
+from evennia_ai.conf import conf, doubts, problems, unknown_names
 
 
 @checks.register()
@@ -26,4 +26,30 @@ def check_settings(**_: Any) -> list[checks.CheckMessage]:
         )
         for name, near in unknown_names()
     ]
+    return found
+
+
+@checks.register()
+def check_tools(**_: Any) -> list[checks.CheckMessage]:
+    """One error per tool of the game's that cannot be used."""
+    if problems():
+        return []
+    from evennia_ai.game.tools.registry import registry_of
+    from evennia_ai.game.tools.using import use_problem
+
+    set_to = conf()
+    found: list[checks.CheckMessage] = [
+        checks.Error(
+            f"EVENNIA_AI_TOOLS: {problem}.",
+            hint="Correct the class, or take it out of the setting; docs/tools.md has an example.",
+            id="evennia_ai.E052",
+        )
+        for problem in registry_of(set_to.tools).problems
+    ]
+    wrong = use_problem(set_to.use_item)
+    if wrong:
+        hint = "It must be the dotted path of a function of user, item and target."
+        found.append(
+            checks.Error(f"EVENNIA_AI_USE_ITEM: {wrong}.", hint=hint, id="evennia_ai.E053")
+        )
     return found

@@ -14,8 +14,8 @@ from typing import Any, Final
 from django.core.signals import setting_changed
 from django.utils.module_loading import import_string
 
-from evennia_ai.game.tools.errand import ErrandResult
 from evennia_ai.conf import conf
+from evennia_ai.game.tools.errand import ErrandResult
 from evennia_ai.game.tools.handling import Drop, Give, Take
 from evennia_ai.game.tools.looking import Look
 from evennia_ai.game.tools.moving import Move

@@ -77,3 +77,13 @@ def test_hops_are_carried_into_what_is_said(stage: Any) -> None:
     second.ai.hear = heard.append
     does(stage, "say", event=an_event(stage, hops=1), text="Aye.")
     assert [event.hops for event in heard] == [2]
+
+
+def test_a_tool_of_the_game_is_used_as_ours_are(stage: Any) -> None:
+    from django.test import override_settings
+
+    with override_settings(EVENNIA_AI_TOOLS=["tests.game.tools.test_registry.Ring"]):
+        ran = does(stage, "ring_bell", times=3)
+        wrong = a_toolbox(stage, "ring_bell").find(a_call("ring_bell", times="3"))
+    assert ran.text == "It rings 3 times."
+    assert wrong.text == "ring_bell was not done: 'times': Input should be a valid integer."

@@ -66,3 +66,24 @@ def test_what_may_not_be_picked_up_is_not_used_without_a_lock_that_says_so(stage
 def test_what_somebody_else_carries_is_not_used(stage: Any) -> None:
     bell = a_bell(stage, place=stage.anna)
     assert (does(stage, "use", item="bell").ok, bell.used) == (False, [])
+
+
+def pulls(user: Any, item: Any, target: Any) -> str:
+    return f"{user.key} pulls {item.key}, {target and target.key}."
+
+
+def test_what_has_no_hook_is_used_by_the_function_of_the_game(stage: Any) -> None:
+    from django.test import override_settings
+
+    a_thing(stage)
+    with override_settings(EVENNIA_AI_USE_ITEM="tests.game.tools.test_using.pulls"):
+        assert does(stage, "use", item="lantern", on="Ben").text == "Oren pulls lantern, Ben."
+
+
+def test_a_function_that_cannot_be_had_is_told_once(stage: Any, logged: list[str]) -> None:
+    from django.test import override_settings
+
+    a_thing(stage)
+    with override_settings(EVENNIA_AI_USE_ITEM="tests.game.tools.nowhere.pulls"):
+        used = [does(stage, "use", item="lantern").ok for _ in range(2)]
+    assert (used, len(logged)) == ([False, False], 1)
