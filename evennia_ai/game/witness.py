@@ -93,6 +93,7 @@ class Witness:
 
     def hears(self, text: Any, from_obj: Any) -> None:
         """The NPC is sent a message: the line about a move, or something else."""
+        runtime().ticker.stirs(self._npc)
         mover = sender_of(from_obj)
         payload = payload_of(text)
         if mover is None or payload.kind not in _MOVES or not is_character(mover):
