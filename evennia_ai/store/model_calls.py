@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.db.models import Count, F, Max, Q, QuerySet, Sum
+from django.db.models import Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
 from evennia_ai import models
@@ -19,6 +19,7 @@ from evennia_ai.store.state import one_transaction
 DAY_SECONDS: Final = 24 * 60 * 60
 ANSWERED: Final = "answered"
 CANCELLED: Final = "cancelled"
+SLICE_CALLS: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,33 +119,25 @@ def forget_player(player_ref: str, *, npc_ref: str | None = None) -> int:
     return rows.update(player_ref="")
 
 
-def sum_up_old(now: float, *, keep_days: int) -> int:
-    """Sum up the calls of days that ended more than `keep_days` ago; how many rows went.
+def sum_up_old(now: float, *, keep_days: int, most_calls: int = SLICE_CALLS) -> int:
+    """Sum up calls of days that ended more than `keep_days` ago, the oldest; how many rows went.
 
-    Each day is a transaction of its own, so a game that stops in the middle goes on the next time.
+    At most so many at a time, of one day, in one transaction: a game does it in slices that nobody
+    notices. 0 when nothing is left.
     """
     first_kept = (int(now // DAY_SECONDS) - keep_days) * DAY_SECONDS
-    gone = 0
-    while True:
-        old = models.ModelCall.objects.filter(started_at__lt=first_kept)
-        oldest = old.order_by("started_at").values_list("started_at", flat=True).first()
-        if oldest is None:
-            return gone
-        gone += _sum_up(int(oldest // DAY_SECONDS))
-
-
-def _sum_up(day: int) -> int:
-    """Replace the calls of a day by their sums; how many there were."""
-    begins = day * DAY_SECONDS
-    rows = models.ModelCall.objects.filter(
-        started_at__gte=begins, started_at__lt=begins + DAY_SECONDS
-    )
+    old = models.ModelCall.objects.filter(started_at__lt=first_kept).order_by("started_at", "pk")
+    oldest = old.values_list("started_at", flat=True).first()
+    if oldest is None:
+        return 0
+    day = int(oldest // DAY_SECONDS)
+    of_day = old.filter(started_at__lt=(day + 1) * DAY_SECONDS)
+    mine = list(of_day.values_list("pk", flat=True)[:most_calls])
+    rows = models.ModelCall.objects.filter(pk__in=mine)
     with one_transaction(f"summing up the calls of day {day}"):
-        newest = rows.aggregate(newest=Max("pk"))["newest"]
-        mine = rows.filter(pk__lte=newest)
-        for found in mine.values(*_DAY_KEY).annotate(**_SUMS):
+        for found in rows.values(*_DAY_KEY).annotate(**_SUMS).order_by():
             _add_to_day({"day": day, **{name: found[name] for name in _DAY_KEY}}, _used(found))
-        return mine.delete()[0]
+        return rows.delete()[0]
 
 
 def _add_to_day(key: Mapping[str, Any], found: Used) -> None:

@@ -102,6 +102,20 @@ def test_the_oldest_day_that_is_kept_stays_whole() -> None:
     assert model_calls.sum_up_old(NOON, keep_days=30) == 0
 
 
+def test_old_calls_are_summed_up_slice_by_slice() -> None:
+    old = NOON - 31 * DAY_SECONDS
+    written(*(a_call(started_at=old + at) for at in range(5)))
+    gone = [model_calls.sum_up_old(NOON, keep_days=30, most_calls=2) for _ in range(4)]
+    assert gone == [2, 2, 1, 0]
+    assert [day.calls for day in ModelCallDay.objects.all()] == [5]
+
+
+def test_a_slice_holds_calls_of_one_day() -> None:
+    written(a_call(started_at=5.0), a_call(started_at=DAY_SECONDS + 5.0))
+    assert [model_calls.sum_up_old(NOON, keep_days=30) for _ in range(3)] == [1, 1, 0]
+    assert [day.day for day in ModelCallDay.objects.order_by("day")] == [0, 1]
+
+
 def test_a_call_written_after_its_day_was_summed_up_joins_the_sum() -> None:
     old = NOON - 31 * DAY_SECONDS
     for _ in range(2):
