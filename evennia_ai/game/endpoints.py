@@ -24,6 +24,7 @@ from evennia_ai.game.clients import (
     title_of,
 )
 from evennia_ai.game.npc_settings import NPCSettings
+from evennia_ai.game.stopping import Stoppable
 from evennia_ai.llm.bridge import AsyncBridge
 from evennia_ai.llm.chat import ChatModel
 from evennia_ai.llm.profiles import DEFAULT, ModelProfile, ModelRole
@@ -146,7 +147,8 @@ class Models:
     def _access(self, profile: ModelProfile) -> Access:
         key = (profile.name, profile.model)
         if key not in self._made:
-            self._made[key] = self._made_for(profile)
+            made = self._made_for(profile)
+            self._made[key] = replace(made, model=Stoppable(made.model))
         made = self._made[key]
         return made if made.profile == profile else replace(made, profile=profile)
 

@@ -1,8 +1,8 @@
 """Stopping: while the game is stopped or an NPC is paused, no model is asked for anything.
 
-The halts are in the database, so they hold over a reload and are read without a query. The `Gate`
-stands before every model of the game: whoever asks, for whatever role, is refused by it, and what
-is under way when the game is stopped is given up. What a stop does beside is in `game.emergency`.
+The halts are in the database, so they hold over a reload, and are read without a query. Every model
+of the game is a `Stoppable`: whoever asks, for whatever role, is refused by it, and what is under
+way when the game is stopped is given up. What a stop does beside is in `game.emergency`.
 """
 
 from typing import Any, Final
@@ -48,7 +48,7 @@ def refuse_if_stopped(endpoint: str, npc_ref: str = GAME_REF) -> None:
         raise ModelStopped(endpoint, why)
 
 
-class Gate:
+class Stoppable:
     """A model that is asked while the game is not stopped; itself a `ChatModel`.
 
     The one door of every model: `Access` has it around whatever it holds.
@@ -58,7 +58,7 @@ class Gate:
         self._model: Final = model
         # What is handed out, and what it waits for.
         self._asked: dict[Deferred[ChatReply], Deferred[ChatReply]] = {}
-        _gates.add(self)
+        _stoppables.add(self)
 
     @property
     def name(self) -> str:
@@ -70,7 +70,7 @@ class Gate:
 
     @property
     def behind(self) -> ChatModel:
-        """The model behind the gate."""
+        """The model behind it."""
         return self._model
 
     def complete(
@@ -81,8 +81,6 @@ class Gate:
         if why:
             return fail(ModelStopped(self.name, why))
         asked = maybeDeferred(self._model.complete, request, listener=listener)
-        if asked.called:
-            return asked
         through: Deferred[ChatReply] = Deferred(lambda _: asked.cancel())
         self._asked[through] = asked
         asked.addBoth(self._passed_on, through)
@@ -106,13 +104,13 @@ class Gate:
             through.callback(outcome)
 
 
-# All gates of this process, so that a stop reaches what is under way behind any of them.
-_gates: Final["WeakSet[Gate]"] = WeakSet()
+# All of this process, so that a stop reaches what is under way behind any of them.
+_stoppables: Final["WeakSet[Stoppable]"] = WeakSet()
 
 
 def give_up_all(why: str) -> int:
-    """Give up what is under way behind every gate; how many calls that were."""
-    return sum(gate.give_up(why) for gate in tuple(_gates))
+    """Give up what is under way behind all of them; how many calls that were."""
+    return sum(model.give_up(why) for model in tuple(_stoppables))
 
 
 def _in_words(npc_ref: str) -> str:

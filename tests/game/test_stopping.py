@@ -7,7 +7,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 
 from evennia_ai.game.stopping import (
-    Gate,
+    Stoppable,
     ModelStopped,
     give_up_all,
     is_paused,
@@ -73,23 +73,23 @@ def test_whoever_asks_in_another_way_is_refused_too(stage: Any) -> None:
         refuse_if_stopped("small")
 
 
-def test_the_gate_lets_through_while_the_game_runs() -> None:
-    gate = Gate(ScriptedModel("well met"))
-    assert outcome_of(gate.complete(REQUEST)).text == "well met"
+def test_a_model_is_asked_while_the_game_runs() -> None:
+    model = Stoppable(ScriptedModel("well met"))
+    assert outcome_of(model.complete(REQUEST)).text == "well met"
 
 
-def test_the_gate_asks_no_model_while_the_game_is_stopped() -> None:
+def test_no_model_is_asked_while_the_game_is_stopped() -> None:
     model = ScriptedModel("well met")
-    gate = Gate(model)
+    asked = Stoppable(model)
     halt(STOP)
-    failure = outcome_of(gate.complete(REQUEST))
+    failure = outcome_of(asked.complete(REQUEST))
     assert failure.check(ModelStopped)
     assert model.requests == []
 
 
 def test_what_is_under_way_is_given_up_when_the_game_is_stopped() -> None:
     clock, model = a_slow_model()
-    asked = Gate(model).complete(REQUEST)
+    asked = Stoppable(model).complete(REQUEST)
     assert give_up_all("stopped by Mira") == 1
     failure = outcome_of(asked)
     assert failure.check(ModelStopped)
@@ -99,15 +99,15 @@ def test_what_is_under_way_is_given_up_when_the_game_is_stopped() -> None:
 
 def test_a_call_that_is_given_up_is_cancelled_at_the_model() -> None:
     clock, model = a_slow_model()
-    asked = Gate(model).complete(REQUEST)
+    asked = Stoppable(model).complete(REQUEST)
     asked.addErrback(lambda _: None)
     give_up_all("stopped")
     assert clock.getDelayedCalls() == []
 
 
-def test_a_slow_reply_comes_through_the_gate() -> None:
+def test_a_slow_reply_comes_through() -> None:
     clock, model = a_slow_model()
-    asked = Gate(model).complete(REQUEST)
+    asked = Stoppable(model).complete(REQUEST)
     clock.advance(2)
     assert outcome_of(asked).text == "well met"
     assert give_up_all("stopped") == 0
@@ -115,15 +115,15 @@ def test_a_slow_reply_comes_through_the_gate() -> None:
 
 def test_a_caller_can_still_cancel_its_call() -> None:
     clock, model = a_slow_model()
-    asked = Gate(model).complete(REQUEST)
+    asked = Stoppable(model).complete(REQUEST)
     asked.cancel()
     assert outcome_of(asked).check(CancelledError)
     assert clock.getDelayedCalls() == []
 
 
-def test_the_gate_is_named_as_what_is_behind_it() -> None:
+def test_it_is_named_as_what_is_behind_it() -> None:
     model = ScriptedModel("", name="small")
-    gate = Gate(model)
-    gate.close()
-    assert (gate.name, gate.offline, gate.behind) == ("small", False, model)
+    asked = Stoppable(model)
+    asked.close()
+    assert (asked.name, asked.offline, asked.behind) == ("small", False, model)
     assert model.closed
