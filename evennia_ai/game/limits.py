@@ -32,12 +32,14 @@ class CallKey:
     """Which call of a model it is.
 
     `player_ref` is whose words it answers, "" where nobody's alone; `turn` the number of the turn
-    it belongs to. `prompt_tokens` and `reply_tokens` are what it may take, and are reserved.
+    it belongs to; `name` what logs call it, "" for its role. `prompt_tokens` and `reply_tokens` are
+    what it may take, and are reserved.
     """
 
     npc_ref: str
     player_ref: str = ""
     role: str = "speaker"
+    name: str = ""
     profile: str = ""
     model: str = ""
     turn: int | None = None

@@ -17,10 +17,15 @@ from evennia_ai.conf import Conf, conf
 from evennia_ai.game.compacting import Compactor
 from evennia_ai.game.endpoints import Access, Models
 from evennia_ai.game.idle_time import IdleTime
+from evennia_ai.game.limits import Limits
 from evennia_ai.game.scheduler import Scheduler
+from evennia_ai.game.stopping import is_stopped
 from evennia_ai.game.summarising import InThread
+from evennia_ai.game.telemetry import watchers_of
 from evennia_ai.game.ticking import Ticker
+from evennia_ai.game.watching import Gauges, Watch
 from evennia_ai.llm.resilience import Clock
+from evennia_ai.store.model_calls import used_by_npc, used_by_player
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +39,8 @@ class Runtime:
     compactor: Compactor
     idle_time: IdleTime
     ticker: Ticker
+    limits: Limits
+    watch: Watch
 
     @property
     def access(self) -> Access:
@@ -47,6 +54,7 @@ class Runtime:
         self.ticker.close()
         self.compactor.close()
         self.models.close()
+        self.watch.close()
 
 
 # The one in use, if any.
@@ -90,7 +98,29 @@ def runtime_of(
         compactor=compactor,
         idle_time=IdleTime(compactor, clock),
         ticker=Ticker(clock, ticks_alone=conf.tick_alone),
+        limits=Limits(
+            conf.limits,
+            line=conf.limit_line,
+            now=clock.seconds,
+            used_since=lambda since: (used_by_npc(since), used_by_player(since)),
+        ),
+        watch=_watch(conf, clock, models, scheduler),
     )
+
+
+def _watch(conf: Conf, clock: Clock, models: Models, scheduler: Scheduler) -> Watch:
+    """Whoever the settings want to be told of turns and calls."""
+
+    def gauges() -> Gauges:
+        breakers = {one.name: one.breaker.state for one in models.accesses() if one.breaker}
+        return Gauges(
+            waiting=scheduler.waiting_in_all,
+            in_flight=scheduler.running,
+            breakers=breakers,
+            is_stopped=bool(is_stopped()),
+        )
+
+    return Watch(watchers_of(conf, clock=clock, gauges=gauges), now=clock.seconds)
 
 
 def _threads_of(clock: Clock) -> InThread:

@@ -15,14 +15,15 @@ from twisted.python.failure import Failure
 
 from evennia_ai.game import runtime as running
 from evennia_ai.game.logins import watch_logins
-from evennia_ai.game.retrying import until_written
+from evennia_ai.game.retrying import DATABASE_ERRORS, until_written
 from evennia_ai.game.ticking import stored_ticks
 from evennia_ai.prompt.errors import EvenniaAIError
-from evennia_ai.store import retention, turns
+from evennia_ai.store import model_calls, retention, turns
 from evennia_ai.store.errors import StoreError
 from evennia_ai.store.state import refresh_if_changed
 
 _DAY_SECONDS: Final = 24 * 60 * 60
+_SUMMING_SECONDS: Final = 60
 # What is done again and again while the server runs.
 _timers: Final[list[LoopingCall]] = []
 
@@ -41,6 +42,7 @@ def at_server_start() -> None:
     until_written(closing, "interrupted turns are not closed", clock=live.clock)
     logger.log_msg(f"evennia_ai: NPCs speak through: {live.access.name}")
     live.models.prepare().addErrback(_log_unprepared)
+    live.watch.open()
     watch_logins()
     until_written(partial(_start_ticks, live), "no NPC ticks", clock=live.clock)
     _stop_timers()
@@ -48,6 +50,7 @@ def at_server_start() -> None:
     if live.conf.keep_turn_days:
         _forget_old(live)
         _repeat(partial(_forget_old, live), live, seconds=_DAY_SECONDS)
+    _repeat(partial(_sum_up_calls, live), live, seconds=_SUMMING_SECONDS)
 
 
 def at_server_stop() -> None:
@@ -92,6 +95,14 @@ def _forget_old(live: running.Runtime) -> None:
             f"evennia_ai: {gone.conversations} conversations were erased in which nobody spoke for"
             f" {keep_days} days"
         )
+
+
+def _sum_up_calls(live: running.Runtime) -> None:
+    """Keep of a few old calls of models their sums; the next ones, and what fails, later."""
+    try:
+        model_calls.sum_up_old(time.time(), keep_days=live.conf.keep_call_days)
+    except DATABASE_ERRORS as error:
+        logger.log_err(f"evennia_ai: old calls of models were not summed up: {error}")
 
 
 def _repeat(do: Callable[[], None], live: running.Runtime, *, seconds: float) -> None:

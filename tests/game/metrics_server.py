@@ -1,0 +1,26 @@
+"""A process with metrics for a test that scrapes it; it tells its port and needs no game.
+
+`python -m tests.game.metrics_server`
+"""
+
+
+def serve() -> None:
+    """Serve metrics whose gauges never change, until the process is ended."""
+    import django
+
+    django.setup()
+    from twisted.internet import reactor
+    from twisted.web.server import Site
+
+    from evennia_ai.game.metrics import LOOPBACK, Metrics, MetricsPage
+    from evennia_ai.game.watching import Gauges
+
+    gauges = Gauges(waiting=3, in_flight=0, breakers={}, is_stopped=False)
+    metrics = Metrics(lambda: gauges, port=0, reactor=reactor)
+    port = reactor.listenTCP(0, Site(MetricsPage(metrics)), interface=LOOPBACK)
+    print("port", port.getHost().port, flush=True)
+    reactor.run()
+
+
+if __name__ == "__main__":
+    serve()
