@@ -5,6 +5,7 @@ from evennia.objects.objects import DefaultRoom
 from evennia.utils.create import create_object
 
 from evennia_ai.game.logins import watch_logins
+from evennia_ai.game.npc_settings import USUAL
 from evennia_ai.game.output import speak
 from evennia_ai.game.rooms import AIRoomMixin
 from evennia_ai.game.utterance import acting
@@ -22,6 +23,7 @@ class Mind:
         self.told = []
 
     is_busy = False
+    settings = USUAL
     hear = property(lambda self: self.heard.append)
 
     def receive(self, text, from_obj):
