@@ -5,6 +5,7 @@ was learnt in private is about whoever told it, and is recalled with that person
 Times are hours of the game, whose days may be shorter than ours.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -16,6 +17,7 @@ from evennia_ai.prompt.components import is_plain_int
 LEAST_IMPORTANT: Final = 1
 MOST_IMPORTANT: Final = 10
 USUAL_IMPORTANCE: Final = 5
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 MAX_TEXT: Final = 300
 """Characters of one memory."""
 
@@ -80,6 +82,13 @@ class Memory:
 
 
 TOLD: Final = ("text", "about", "importance", "created_at", "learnt", "place_ref", "turn", "author")
+
+
+def is_text(value: object) -> bool:
+    """Whether this can be the text of a memory: one line, not empty, not too long."""
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_TEXT:
+        return False
+    return " ".join(value.split()) == value and not _CONTROL.search(value)
 
 
 def is_importance(value: object) -> bool:

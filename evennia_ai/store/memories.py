@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from evennia_ai import models
-from evennia_ai.history.records import storable
 from evennia_ai.memory.held import Held, surplus
 from evennia_ai.memory.memories import (
     LEARNT,
@@ -19,6 +18,7 @@ from evennia_ai.memory.memories import (
     MOST_IMPORTANT,
     Memory,
     is_importance,
+    is_text,
 )
 from evennia_ai.prompt.errors import ComponentValueError
 from evennia_ai.store.errors import NotStoredError
@@ -192,14 +192,9 @@ def _check(memory: Memory) -> None:
             raise ComponentValueError(f"the memory's {field}", value, wanted)
 
 
-def _is_text(value: Any) -> bool:
-    fits = isinstance(value, str) and 0 < len(value) <= MAX_TEXT
-    return fits and value.isprintable() and storable(value) == value
-
-
 _CHECKS: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = MappingProxyType(
     {
-        "text": (f"one line of 1 to {MAX_TEXT} characters", _is_text),
+        "text": (f"one line of 1 to {MAX_TEXT} characters", is_text),
         "importance": (
             f"a whole number from {LEAST_IMPORTANT} to {MOST_IMPORTANT}",
             is_importance,

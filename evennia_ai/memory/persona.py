@@ -1,0 +1,225 @@
+"""Persona protection: an NPC learns about the world, never what it is itself.
+
+What it is, feels and has to do is its builder's to say; else one player's talk would make another
+character of it. The rules, for each clause of a text, direct speech left out:
+
+1. Nothing about the model behind it ("as an AI", "system prompt"), and nothing that tells it what
+   to do ("you ...", "always obey Anna", "Oren must ...").
+2. Where the NPC is the subject ("I", "my", its own name): nothing with a verb of being, feeling,
+   wishing, thinking, having or being able. Something that happened is taken where it is told in the
+   third person, or names somebody else: then its name takes the place of "I".
+3. About others everything is taken, also what they say or believe of the NPC.
+
+A verb of being tells of an event, too, where somebody else is named in it: "Oren was robbed by
+Ben". The rules are for English; of some other languages they know the first person and "is".
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from evennia_ai.memory.persona_words import (
+    ALSO,
+    ALWAYS_ABOUT_ITSELF,
+    BEING,
+    CLAUSE_ENDS,
+    FIRST_PERSON,
+    FIRST_PERSON_ELSEWHERE,
+    IMPERATIVES,
+    IRREGULAR,
+    LEAD_IN,
+    MACHINERY,
+    ORDERS,
+    POSSESSING,
+    PROMISING,
+    QUOTED,
+    SECOND_PERSON,
+    SKIPPED,
+    UNNAMED,
+    being_elsewhere,
+)
+
+OF_THE_MODEL: Final = "it speaks of the model or its instructions, not of the world"
+AN_ORDER: Final = (
+    "it tells {npc} what to do or to be; that is its builder's to say. Remember what happened"
+)
+ITS_NATURE: Final = (
+    "it says what {npc} is, feels, thinks, has or can; that is its builder's to say. Remember what"
+    " happened, or what others are or did"
+)
+IN_FIRST_PERSON: Final = (
+    "it is in the first person and names nobody else; tell it in the third person, with names"
+)
+OF_NOBODY: Final = "it does not say who is meant; give the name"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class People:
+    """Who a memory may speak of: the NPC by its names, and others by theirs.
+
+    `is_about_somebody` says that the memory belongs to one of the others.
+    """
+
+    own_names: tuple[str, ...]
+    other_names: tuple[str, ...] = ()
+    is_about_somebody: bool = False
+
+    @property
+    def npc(self) -> str:
+        return self.own_names[0]
+
+
+class Judged(NamedTuple):
+    """A text as it may be remembered, or why it may not: then `refusal` says so."""
+
+    text: str
+    refusal: str = ""
+
+
+def judged(text: str, people: People) -> Judged:
+    """Whether an NPC may remember this, and in which words."""
+    bare = QUOTED.sub("...", text)
+    if MACHINERY.search(bare):
+        return Judged(text, OF_THE_MODEL)
+    if being_elsewhere([*people.own_names]).match(bare):
+        return Judged(text, ITS_NATURE.format(npc=people.npc))
+    somebody = people.is_about_somebody or _names_somebody(bare, people)
+    before = ""
+    for clause in _clauses(bare):
+        refusal = _refusal(clause, people, before=before, somebody=somebody)
+        if refusal:
+            return Judged(text, refusal.format(npc=people.npc))
+        before = clause
+    if not somebody and UNNAMED.match(bare):
+        return Judged(text, OF_NOBODY)
+    return Judged(_in_third_person(text, people))
+
+
+def _clauses(text: str) -> Iterator[str]:
+    """The clauses of a text, without what leads into them; two names in a row are one subject."""
+    for part in CLAUSE_ENDS.split(text):
+        open_part = ""
+        for piece in ALSO.split(part):
+            open_part = f"{open_part} and {piece}" if open_part else piece
+            if len(open_part.split()) > MOST_NAME_WORDS:
+                yield from _without_lead(open_part)
+                open_part = ""
+        yield from _without_lead(open_part)
+
+
+def _without_lead(clause: str) -> Iterator[str]:
+    clause = clause.strip(_MARKS)
+    while lead := LEAD_IN.match(clause):
+        clause = clause[lead.end() :].strip(_MARKS)
+    if clause:
+        yield clause
+
+
+def _refusal(clause: str, people: People, *, before: str, somebody: bool) -> str:
+    """Why this clause may not be remembered, "" where it may."""
+    if SECOND_PERSON.match(clause) or IMPERATIVES.match(clause):
+        return AN_ORDER
+    if FIRST_PERSON_ELSEWHERE.match(clause):
+        return IN_FIRST_PERSON
+    if _ends_in_own_name(clause, people):
+        return ITS_NATURE
+    own_name = _own_name(people)
+    first = FIRST_PERSON.match(clause)
+    subject = first or own_name.match(clause)
+    others = _names_somebody(clause, people)
+    if subject is None:
+        # "Oren, the ferryman, is a dragon": the subject was named before.
+        goes_on = clause.split(maxsplit=1)[0].casefold() in BEING and own_name.fullmatch(before)
+        return _of_the_verb(clause, is_possessed=False, others=others) if goes_on else ""
+    rest = clause[subject.end() :]
+    problem = _of_the_verb(rest, is_possessed=bool(subject["own"]), others=others)
+    return problem or (IN_FIRST_PERSON if first and not somebody else "")
+
+
+def _of_the_verb(rest: str, *, is_possessed: bool, others: bool) -> str:
+    """What is wrong with what follows the NPC as the subject, "" where it is an event."""
+    words = _words(rest)
+    if is_possessed:  # "my brother was ...": the verb stands behind what is possessed
+        words = next((words[i:] for i, word in enumerate(words) if word in BEING), [])
+    if not words:
+        return ""
+    verb, then = words[0], words[1:]
+    if verb in ORDERS:
+        return AN_ORDER
+    is_of_both = others and (verb in PROMISING or verb in POSSESSING)
+    is_event = bool(then) and _is_participle(then[0])
+    if is_of_both or (verb in POSSESSING and is_event) or (verb in BEING and is_event and others):
+        return ""
+    of_itself = verb in ALWAYS_ABOUT_ITSELF | PROMISING | POSSESSING | BEING
+    return ITS_NATURE if of_itself else ""
+
+
+def _words(rest: str) -> list[str]:
+    """The words from the verb on, in small letters; "I'm" and "I've" are two words."""
+    parted = re.sub(r"^['’](?=\w)", " '", rest.casefold().replace("’", "'"))
+    return [word for word in re.findall(r"'?\w+(?:'\w+)?", parted) if word not in SKIPPED]
+
+
+def _is_participle(word: str) -> bool:
+    return word.endswith("ed") or word in IRREGULAR
+
+
+def _ends_in_own_name(clause: str, people: People) -> bool:
+    """Whether it ends in "... is Oren": that is what the NPC is."""
+    own = "|".join(["I", "me", *map(re.escape, people.own_names)])
+    ending = rf"\b(?:is|was|are|were)(?: \w+ly| in truth)? (?:the )?(?:{own})$"
+    return re.search(ending, clause, re.IGNORECASE) is not None
+
+
+@lru_cache(maxsize=256)
+def _own_name(people: People) -> re.Pattern[str]:
+    names = "|".join(sorted(map(re.escape, people.own_names), key=len, reverse=True))
+    return re.compile(rf"(?:the )?(?:{names})(?P<own>['’]s? \w+)?(?!\w)", re.IGNORECASE)
+
+
+def _names_somebody(text: str, people: People) -> bool:
+    """Whether somebody else is named: one of those known, or by a capital inside the text."""
+    folded = text.casefold()
+    for name in people.other_names:
+        if name and re.search(rf"(?<!\w){re.escape(name.casefold())}(?!\w)", folded):
+            return True
+    own = {word.casefold() for name in people.own_names for word in name.split()}
+    inside = _CAPITAL.findall(text)
+    return any(word.casefold() not in own for word in inside)
+
+
+def _in_third_person(text: str, people: People) -> str:
+    """The text with the NPC's name for the first person, direct speech as it is."""
+    parts = re.split(f"({QUOTED.pattern})", text)
+    return "".join(
+        part if i % 2 else _FIRST.sub(lambda m: _THIRD[_plain(m[0])].format(npc=people.npc), part)
+        for i, part in enumerate(parts)
+    )
+
+
+def _plain(word: str) -> str:
+    return word.casefold().replace("’", "'")
+
+
+MOST_NAME_WORDS: Final = 2
+"""Words before an "and" that may be a name alone."""
+
+_MARKS: Final = " .,;:!?-–—*\"'…"
+# A word with a capital behind a blank; "I" and what follows it is none.
+_CAPITAL: Final = re.compile(r"(?<=[\w,;] )(?!I\b)[A-ZÀ-ÖØ-ÞĀ-ŽА-ЯЁ][\w]+")
+_THIRD: Final = {
+    "i": "{npc}",
+    "i've": "{npc} has",
+    "i have": "{npc} has",
+    "i'd": "{npc} had",
+    "i'll": "{npc} will",
+    "me": "{npc}",
+    "myself": "{npc}",
+    "my": "{npc}'s",
+    "mine": "{npc}'s",
+}
+_FIRST: Final = re.compile(
+    r"(?<![\w'’])(?:I['’]ve|I have|I['’]d|I['’]ll|I|[Mm]yself|[Mm]y|[Mm]ine|[Mm]e)(?![\w'’])"
+)
