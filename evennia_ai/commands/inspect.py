@@ -9,6 +9,13 @@ from evennia_ai.commands.inspect_forget import Request, forgetting, request_of
 from evennia_ai.commands.inspect_history import history_lines
 from evennia_ai.commands.inspect_records import exported, files, imported, verify_lines
 from evennia_ai.commands.inspect_replay import replay_lines
+from evennia_ai.commands.inspect_set import (
+    profile_lines,
+    profile_of,
+    profile_told,
+    set_lines,
+    set_told,
+)
 from evennia_ai.commands.inspect_status import status_lines
 from evennia_ai.commands.inspect_tools import tools_chosen, tools_lines
 from evennia_ai.commands.inspect_turn import item_lines, turn_lines
@@ -38,6 +45,8 @@ class CmdAI(StrictCommand):
       ai/cache <npc>
       ai/compact <npc>
       ai/tools <npc> [= <tools>]
+      ai/set <npc> [= <setting> [<value>]]
+      ai/profile [<npc> [= <profile>]]
       ai/verify <npc>
       ai/export <npc>[/<conversation>]
       ai/import <npc> [= <file>]
@@ -63,6 +72,10 @@ class CmdAI(StrictCommand):
       tools   - what the NPC may do beside answering, with what there is; with
                 names it may do these alone, +name and -name change one, none
                 takes all away; dangerous ones change the world
+      set     - what is set for the NPC and where it comes from; with a name
+                and a value that is set, with a name alone it is as usual again
+      profile - the models there are and which the NPC speaks with; with a name
+                it speaks with that one
       verify  - whether the records are what was written, by their hashes
       export  - write a conversation into a new file in the card folder, with all
                 that was said in it, whispers too
@@ -86,6 +99,10 @@ class CmdAI(StrictCommand):
       ai/replay oren = 12
       ai/tools oren = say, look
       ai/tools oren = +give, -say
+      ai/set oren
+      ai/set oren = temperature 0.7
+      ai/set oren = temperature
+      ai/profile oren = cheap
       ai/verify oren
       ai/forget = anna
       ai/off oren
@@ -106,6 +123,8 @@ class CmdAI(StrictCommand):
         "cache": "cache",
         "compact": "compact",
         "tools": "tools",
+        "set": "set_one",
+        "profile": "profile",
         "verify": "verify",
         "export": "export",
         "import": "import_file",
@@ -185,6 +204,31 @@ class CmdAI(StrictCommand):
             self.show("\n".join(tools_lines(npc)))
         else:
             self.say(tools_chosen(npc, self.rhs, by=self.typed_by))
+
+    def set_one(self) -> None:
+        """What is set for an NPC, or one setting changed."""
+        usage = "ai/set <npc> [= <setting> [<value>]]"
+        npc = npc_named(self.caller, self.wanted(usage))
+        if self.rhs is None:
+            self.show("\n".join(set_lines(npc)))
+            return
+        if not self.rhs:
+            raise CommandError(f"Usage: {usage}. Nothing was changed.")
+        self.say(set_told(npc, self.rhs, by=self.typed_by))
+
+    def profile(self) -> None:
+        """The models there are, or which one an NPC speaks with."""
+        if not self.args:
+            self.show("\n".join(profile_lines()))
+            return
+        usage = "ai/profile [<npc> [= <profile>]]"
+        npc = npc_named(self.caller, self.wanted(usage))
+        if self.rhs is None:
+            self.say(profile_of(npc))
+            return
+        if not self.rhs:
+            raise CommandError(f"Usage: {usage}. Nothing was changed.")
+        self.say(profile_told(npc, self.rhs, by=self.typed_by))
 
     def verify(self) -> None:
         """Whether the records are what was written."""

@@ -33,7 +33,7 @@ class NotReady:
 
     def __init__(self, name: str, reason: str) -> None:
         self._name = name
-        self._reason = reason
+        self.reason: Final = reason
 
     @property
     def name(self) -> str:
@@ -43,11 +43,11 @@ class NotReady:
         self, request: ChatRequest, *, listener: Listener | None = None
     ) -> Deferred[ChatReply]:
         """Nothing: the call fails at once."""
-        return fail(ModelUnavailable(self._name, self._reason))
+        return fail(ModelUnavailable(self._name, self.reason))
 
     def prepare(self) -> Deferred[None]:
         """Fails with the reason."""
-        return fail(ModelUnavailable(self._name, self._reason))
+        return fail(ModelUnavailable(self._name, self.reason))
 
     def close(self) -> None:
         """Nothing is open."""

@@ -99,6 +99,12 @@ class AIHandler:
         return self._settings.now()
 
     @property
+    def settings_problems(self) -> tuple[str, ...]:
+        """What of the settings cannot be and is left out, for the NPC's builder."""
+        self._settings.now()
+        return self._settings.problems
+
+    @property
     def fallback_line(self) -> str:
         """What the NPC says when there is no reply."""
         return self.npc.fallback_line or runtime().conf.fallback_line
@@ -253,19 +259,19 @@ class AIHandler:
         last = turns.last_turn(self.ref)
         kinds = [known.kind for known in conversations.conversations_of(self.ref)]
         view = self.view()
-        breaker = live.access.breaker
+        access = live.models.of_role("speaker", settings=self.settings)[0]
         return Status(
             enabled=self.enabled,
-            endpoint=live.access.name,
-            offline=live.access.model.offline,
-            breaker=breaker.state if breaker else "",
+            endpoint=access.name,
+            offline=access.model.offline,
+            breaker=access.breaker.state if access.breaker else "",
             in_flight=live.scheduler.in_flight(self.ref),
             waiting=live.scheduler.waiting(self.ref),
             unrecorded=self.attention.unrecorded,
             last_turn=_last_turn(last) if last else None,
             card=view.sources.card.name if view.sources.card else None,
             conversations={kind: kinds.count(kind) for kind in dict.fromkeys(kinds)},
-            problems=view.problems,
+            problems=(*self.settings_problems, *view.problems),
         )
 
 

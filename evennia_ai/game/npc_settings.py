@@ -225,7 +225,8 @@ def _judged(values: Mapping[str, Any], *, who: str) -> dict[str, Any]:
         read = _Values.model_validate(dict(values))
     except ValidationError as error:
         told = "; ".join(_told(one) for one in error.errors())
-        raise SettingError(f"{who}: {told}. Nothing was changed.") from None
+        end = "" if told.endswith("?") else "."
+        raise SettingError(f"{who}: {told}{end} Nothing was changed.") from None
     # JSON's kinds of values: an Attribute then compares and shows them as they are.
     return read.model_dump(mode="json", exclude_unset=True)
 

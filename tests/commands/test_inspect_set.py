@@ -1,0 +1,228 @@
+"""The switches set and profile of the command `ai`: what is set, where it comes from, changed."""
+
+import pytest
+from django.test import override_settings
+
+from evennia_ai.game import runtime as running
+from evennia_ai.game.npc_settings import changed, changes_of, settings_of
+from tests.commands.stage import one_line
+
+KEY = "sk-very-secret-4711"
+PROFILES = {
+    "cheap": {
+        "base_url": "http://127.0.0.1:9/v1",
+        "model": "small",
+        "api_key_env": "CHEAP_KEY",
+        "temperature": 0.7,
+    },
+    "dear": {"base_url": "http://127.0.0.1:9/v1", "model": "large", "context_tokens": 1000},
+}
+ROLES = {"speaker": ["cheap", "dear"], "decider": "cheap"}
+
+BAD_INPUT = {
+    "ai/set": "Usage: ai/set <npc>",
+    "ai/set nobody": "no NPC called 'nobody'",
+    "ai/set oren =": "Usage: ai/set <npc>",
+    "ai/set oren = mood bad": "There is no setting 'mood'; did you mean mode? Nothing was",
+    "ai/set oren = xyzzy 1": "There is no setting 'xyzzy'; there are model, temperature,",
+    "ai/set oren = temperature hot": "temperature: must be a valid number, not 'hot'. Nothing was",
+    "ai/set oren = temperature nan": "temperature: must be a finite number",
+    "ai/set oren = temperature 9": "temperature: must be less than or equal to 2, not 9.0",
+    "ai/set oren = hops many": "hop_limit: must be a valid integer, not 'many'",
+    "ai/set oren = hops 1.5": "hop_limit: must be a valid integer, not '1.5'",
+    "ai/set oren = mode loud": "mode: must be 'name_match', 'always', 'whisper_only' or 'decide'",
+    "ai/set oren = cooldown -1": "cooldown_seconds: must be greater than or equal to 0",
+    "ai/set oren = tick 1": "tick_seconds: must be 0 for never, or at least 5",
+    "ai/set oren = limits five": "Limits are written like calls_per_minute=5",
+    "ai/set oren = limits calls_per_year=5": "there is no limit 'calls_per_year'",
+    "ai/set oren = base_url http://evil.example": "There is no setting 'base_url'",
+    "ai/set oren = api_key sk-1": "There is no setting 'api_key'",
+    "ai/set oren = profile cheap": "For that type ai/profile <npc> = <profile>. Nothing was",
+    "ai/set oren = tools say": "For that type ai/tools <npc> = <tools>. Nothing was changed.",
+    "ai/set oren = reply_tokens 8192": "must be fewer than the 8192 of the profile",
+    "ai/profile nobody": "no NPC called 'nobody'",
+    "ai/profile oren =": "Usage: ai/profile",
+    "ai/profile = cheap": "Usage: ai/profile",
+    "ai/profile oren = cheep": "there is no profile 'cheep'; did you mean cheap?",
+    "ai/profile oren = http://evil.example": "there is no profile 'http",
+}
+
+
+@pytest.fixture
+def harbour(stage, monkeypatch):
+    """The stage with two profiles and a key that nobody may see."""
+    monkeypatch.setenv("CHEAP_KEY", KEY)
+    with override_settings(EVENNIA_AI_PROFILES=PROFILES, EVENNIA_AI_MODEL_ROLES=ROLES):
+        before = running.install(None)
+        yield stage
+        running.runtime().close()
+        running.install(before)
+
+
+def rows(told):
+    """The lines of a table, by what stands first in them."""
+    lines = [line.split(maxsplit=1) for line in told.splitlines() if line.startswith("  ")]
+    return {line[0]: line[1] for line in lines}
+
+
+def test_all_settings_are_listed_with_where_they_come_from(harbour):
+    changed(harbour.npc, mode="always", reply_tokens=200, languages=["common", "elvish"])
+    told = harbour.builds("ai/set oren")
+
+    assert told.startswith("Settings of Oren:")
+    assert {name: " ".join(line.split()) for name, line in rows(told).items()} == {
+        "profile": "cheap the game",
+        "model": "small profile cheap",
+        "temperature": "0.7 profile cheap",
+        "top_p": "up to the server profile cheap",
+        "reply_tokens": "200 this NPC",
+        "mode": "always this NPC",
+        "cooldown": "1 the game",
+        "engagement": "60 the game",
+        "tick": "never the game",
+        "hops": "3 the game",
+        "thinking": "the usual one the game",
+        "talkativeness": "0.5 the game",
+        "languages": "common, elvish this NPC",
+        "react_to": "what is addressed to it the game",
+        "limits": "those of the game the game",
+    }
+
+
+@pytest.mark.parametrize(
+    ("typed", "field", "value", "told"),
+    [
+        ("model tiny", "model", "tiny", "model is tiny now; it was small."),
+        ("temperature 0.5", "temperature", 0.5, "temperature is 0.5 now; it was 0.7."),
+        ("top_p 1", "top_p", 1.0, "top_p is 1 now; it was up to the server."),
+        ("reply_tokens 99", "reply_tokens", 99, "reply_tokens is 99 now; it was 400."),
+        ("mode ALWAYS", "mode", "always", "mode is always now; it was name_match."),
+        ("cooldown 0", "cooldown_seconds", 0.0, "cooldown is 0 now; it was 1."),
+        ("cooldown_seconds 2", "cooldown_seconds", 2.0, "cooldown is 2 now; it was 1."),
+        ("engagement 90", "engagement_seconds", 90.0, "engagement is 90 now; it was 60."),
+        ("tick 60", "tick_seconds", 60.0, "tick is 60 now; it was never."),
+        ("hops 0", "hop_limit", 0, "hops is 0 now; it was 3."),
+        ("thinking *frowns.*", "thinking", "*frowns.*", "thinking is *frowns.* now; it was the"),
+        ("talkativeness 0", "talkativeness", 0.0, "talkativeness is 0 now; it was 0.5."),
+        ("languages common, elvish", "languages", ("common", "elvish"), "now; it was all."),
+        ("languages none", "languages", (), "languages is none now; it was all."),
+        ("react_to arrive give", "react_to", ("arrive", "give"), "react_to is arrive, give now"),
+        (
+            "limits calls_per_minute=5, tokens_per_day = 20000",
+            "limits",
+            {"calls_per_minute": 5, "tokens_per_day": 20000},
+            "limits is calls_per_minute=5, tokens_per_day=20000 now; it was those of the game.",
+        ),
+    ],
+)
+def test_a_setting_is_set_and_what_it_was_is_told(harbour, typed, field, value, told):
+    assert told in one_line(harbour.builds(f"ai/set oren = {typed}"))
+    assert getattr(settings_of(harbour.npc), field) == value
+
+
+def test_a_name_without_a_value_gives_the_setting_back(harbour):
+    changed(harbour.npc, temperature=0.2)
+    told = one_line(harbour.builds("ai/set oren = temperature"))
+
+    assert told == "Oren: temperature is 0.7 (profile cheap) again; it was 0.2."
+    assert settings_of(harbour.npc).temperature is None
+
+
+def test_giving_back_what_was_not_set_says_so(harbour):
+    told = one_line(harbour.builds("ai/set oren = cooldown"))
+
+    assert told == "Oren: cooldown was not set; it is 1 (the game)."
+    assert changes_of(harbour.npc) == ()
+
+
+def test_a_change_is_remembered_with_who_typed_it(harbour):
+    harbour.builds("ai/set oren = temperature 0.5")
+    (change,) = changes_of(harbour.npc)
+
+    assert (change.by, change.name, change.old, change.new) == ("Mara", "temperature", None, 0.5)
+
+
+def test_a_stored_value_that_cannot_be_is_shown_as_a_problem(harbour):
+    harbour.npc.attributes.add("ai_settings", {"values": {"mode": "loud"}})
+
+    assert "problem: mode: must be 'name_match'" in harbour.builds("ai/set oren")
+    assert "problem        mode: must be 'name_match'" in harbour.builds("ai oren")
+
+
+def test_markup_in_a_setting_is_shown_and_not_interpreted(harbour):
+    changed(harbour.npc, thinking="|rred $random()")
+
+    assert "|rred $random()" in harbour.builds("ai/set oren")
+
+
+def test_the_profiles_are_listed_with_breaker_and_roles(harbour):
+    told = harbour.builds("ai/profile")
+
+    listed = {name: " ".join(line.split()) for name, line in rows(told).items()}
+    assert listed == {
+        "profile": "client model breaker asked as",
+        "default": "offline none what an NPC is given",
+        "cheap": "openai small closed speaker, planner, mediator, summariser, decider",
+        "dear": "openai large closed speaker, planner, mediator, summariser",
+    }
+
+
+def test_a_profile_that_cannot_be_asked_says_why(stage, monkeypatch):
+    monkeypatch.setenv("CHEAP_KEY", f"{KEY} with blanks")
+    with override_settings(EVENNIA_AI_PROFILES=PROFILES, EVENNIA_AI_MODEL_ROLES=ROLES):
+        before = running.install(None)
+        told = stage.builds("ai/profile")
+        running.install(before).close()
+
+    assert "not ready" in rows(told)["cheap"]
+    assert "cheap cannot be asked: endpoint 'cheap (small)': api_key has characters" in told
+    assert KEY not in told
+
+
+@pytest.mark.parametrize("typed", ["ai/profile", "ai/profile oren", "ai/set oren", "ai oren"])
+def test_no_key_and_no_address_is_shown(harbour, typed):
+    told = harbour.builds(typed)
+    assert KEY not in told
+    assert "127.0.0.1" not in told
+
+
+def test_an_npc_speaks_with_the_profile_it_is_given(harbour):
+    assert one_line(harbour.builds("ai/profile oren")) == (
+        "Oren speaks with cheap, the game's usual profile, or dear where that gives no answer."
+    )
+    told = one_line(harbour.builds("ai/profile oren = dear"))
+    assert told == "Oren speaks with dear now; it was cheap."
+    assert one_line(harbour.builds("ai/profile oren")) == (
+        "Oren speaks with dear, its own profile, or cheap where that gives no answer."
+    )
+    assert "dear (large) (a model is asked), breaker closed" in harbour.builds("ai oren")
+
+
+def test_the_profile_default_can_be_given_by_name(harbour):
+    harbour.builds("ai/profile oren = default")
+    assert "offline responder (no model is asked)" in harbour.builds("ai oren")
+
+
+def test_the_usual_profile_leaves_the_npc_to_the_game_again(harbour):
+    harbour.builds("ai/profile oren = dear", "ai/profile oren = cheap")
+    assert settings_of(harbour.npc).profile == ""
+
+
+def test_a_reply_that_leaves_no_room_in_another_profile_is_refused(harbour):
+    harbour.builds("ai/set oren = reply_tokens 2000")
+    told = one_line(harbour.builds("ai/profile oren = dear"))
+
+    assert "reply_tokens must be fewer than the 1000 of the profile 'dear'" in told
+    assert settings_of(harbour.npc).profile == ""
+
+
+@pytest.mark.parametrize("typed", BAD_INPUT)
+def test_bad_input_gives_one_line_and_changes_nothing(harbour, typed):
+    assert BAD_INPUT[typed] in one_line(harbour.builds(typed))
+    assert changes_of(harbour.npc) == ()
+
+
+@pytest.mark.parametrize("typed", ["ai/set oren = mode always", "ai/profile oren = dear"])
+def test_players_can_set_nothing(harbour, typed):
+    harbour.plays(typed)
+    assert changes_of(harbour.npc) == ()
