@@ -7,6 +7,7 @@ from evennia_ai.commands.setup.card import CmdCard
 from evennia_ai.commands.setup.component import CmdComponent
 from evennia_ai.commands.setup.lore import CmdLore
 from evennia_ai.commands.setup.note import CmdNote
+from evennia_ai.commands.show import CmdShow
 from evennia_ai.commands.talk import CmdTalk
 
 
@@ -17,5 +18,5 @@ class AICmdSet(CmdSet):
 
     def at_cmdset_creation(self) -> None:
         """Add them all."""
-        for command in (CmdComponent, CmdCard, CmdLore, CmdNote, CmdAI, CmdTalk):
+        for command in (CmdComponent, CmdCard, CmdLore, CmdNote, CmdAI, CmdTalk, CmdShow):
             self.add(command())

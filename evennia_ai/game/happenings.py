@@ -39,8 +39,8 @@ class HappeningError(EvenniaAIError):
 class Happening:
     """Something that happens, before it is known who sees it.
 
-    `text` may hold `{actor}`, `{item}` and `{to}`: the names each NPC knows them by. `item` is an
-    object or a name. `hops` None means that the actor is asked.
+    `text` may hold `{actor}`, `{item}` and `{to}`: the names each NPC knows them by; `detail`
+    follows it as it is. `item` is an object or a name.
     """
 
     kind: str
@@ -50,7 +50,7 @@ class Happening:
     to: Any = None
     data: Mapping[str, Any] = field(default_factory=dict)
     wants_answer: bool = False
-    volume: str = ""
+    detail: str = ""
 
 
 def happened(
@@ -133,7 +133,7 @@ def event_for(npc: Any, happening: Happening) -> Event | None:
         speaker_ref=str(actor.id) if actor is not None else "",
         speaker_name=names["actor"],
         speaker_rank=rank_of(actor) if actor is not None else "",
-        text=heard_text(text),
+        text=heard_text(f"{text} {happening.detail}"),
         room_ref=str(npc.location.id) if npc.location else "",
         to_ref=str(to.id) if to is not None else "",
         alone=actor is not None and is_alone_with(npc, actor),
@@ -141,7 +141,6 @@ def event_for(npc: Any, happening: Happening) -> Event | None:
         item=names["item"],
         data=happening.data,
         wants_answer=happening.wants_answer and (to is None or to == npc),
-        volume=happening.volume,
     )
 
 
@@ -159,6 +158,11 @@ def item_name(npc: Any, item: Any, *, count: int = 1) -> str:
     numbered = str(item.get_numbered_name(count, npc)[0 if count == 1 else 1])
     name = numbered.strip() or str(item.get_display_name(npc)).strip()
     return plain_name(name) if name else UNSEEN
+
+
+def description(npc: Any, thing: Any, *, most: int) -> str:
+    """What `npc` sees when it looks at a thing or a place, on one line."""
+    return heard_text(str(thing.get_display_desc(npc)))[:most]
 
 
 def _name(npc: Any, other: Any) -> str:

@@ -14,7 +14,7 @@ from django.db import DatabaseError
 from evennia.utils import logger
 
 from evennia_ai.game.events import Event
-from evennia_ai.game.happenings import Happening, event_for, item_name, tell
+from evennia_ai.game.happenings import Happening, description, event_for, item_name, tell
 from evennia_ai.game.perception import heard_text, payload_of, sender_of
 from evennia_ai.game.presence import is_character
 from evennia_ai.game.runtime import runtime
@@ -103,17 +103,17 @@ class Witness:
 
     def sees_arrive(self, mover: Any, source: Any) -> None:
         """A hook tells that somebody came here; the line about it, if any, came before."""
-        place = f" from {_place(self._npc, source)}" if source is not None else ""
         known = self._moves.get(str(mover.id))
         if known is not None and known.is_announced:
             self._notes(replace(known, kind="arrive"))
         else:
-            self._sees_move("arrive", f"{{actor}} comes in{place}.", mover)
+            place = f" from {_place(self._npc, source)}" if source is not None else ""
+            self._sees_move("arrive", "{actor} comes in" + place + ".", mover)
 
     def sees_leave(self, mover: Any, target: Any) -> None:
         """A hook tells that somebody leaves this place; the line about it, if any, comes after."""
         place = f" for {_place(self._npc, target)}" if target is not None else ""
-        self._sees_move("leave", f"{{actor}} leaves{place}.", mover)
+        self._sees_move("leave", "{actor} leaves" + place + ".", mover)
 
     def is_given(self, item: Any, giver: Any) -> None:
         """Somebody put a thing into the NPC's hands."""
@@ -137,9 +137,9 @@ class Witness:
             return
         self.settle()
         gone(npc)
-        scene = heard_text(str(npc.location.get_display_desc(npc)))[:MAX_SCENE]
-        text = f"You come to {_place(npc, npc.location)} from {_place(npc, source)}. {scene}"
-        tell(npc, Happening(kind="moved", text=text))
+        scene = description(npc, npc.location, most=MAX_SCENE)
+        came = f"You come to {_place(npc, npc.location)} from {_place(npc, source)}."
+        tell(npc, Happening(kind="moved", text="", detail=f"{came} {scene}"))
 
     def settle(self) -> None:
         """Tell what was seen up to now."""
