@@ -1,0 +1,268 @@
+"""Hundreds of NPCs and dozens of players in a real Evennia server, and what a bystander feels.
+
+    python -m benchmarks.load [--npcs 300] [--players 50] [--seconds 300] [--check]
+
+A copy of the demo's game is started on free ports with a crowd in it (`load_world`), players
+speak to it over telnet (`load_players`), and a local server answers for the model after 0.2 to 8
+seconds (`load_model`). Printed are: how long the server takes for a bystander's `look`, idle and
+under load; the memory of the server; and what became of every utterance, by what the players read
+and by what the records say. `--check` ends with status 1 where the 99th percentile under load is
+over twice the idle median, memory goes on growing, or an utterance was lost or answered twice.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import sqlite3
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from benchmarks.load_model import TOKEN, LateModel
+from benchmarks.load_players import Player, bystander_number, looks, speak
+from server.evennia_process import Evennia
+from tests.acceptance.games import copied_game
+
+ROOT = Path(__file__).resolve().parents[1]
+SEED = 20417
+DRAIN_SECONDS = 90.0
+ENTERING = 10
+"""Players who log in at the same time."""
+
+SETTINGS = """
+DEMO_WORLD = False
+AT_SERVER_STARTSTOP_MODULE = ["world.load_world"]
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+MAX_CONNECTION_RATE = 1000
+LOGIN_THROTTLE_LIMIT = 1000
+CREATION_THROTTLE_LIMIT = 1000
+EVENNIA_AI_BASE_URL = {base_url!r}
+EVENNIA_AI_MODEL = "late"
+EVENNIA_AI_MAX_CONCURRENT_CALLS = {concurrent}
+EVENNIA_AI_MODEL_TIMEOUT_SECONDS = 60.0
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """How much of what, for how long."""
+
+    npcs: int = 300
+    players: int = 50
+    seconds: float = 300.0
+    idle_seconds: float = 30.0
+    pause_seconds: float = 10.0
+    concurrent: int = 64
+    least_latency: float = 0.2
+    most_latency: float = 8.0
+
+
+@dataclass(kw_only=True)
+class Felt:
+    """What was measured; times in seconds, memory in megabytes."""
+
+    idle: list[float] = field(default_factory=list)
+    loaded: list[float] = field(default_factory=list)
+    memory: list[float] = field(default_factory=list)
+    said: int = 0
+    answered_once: int = 0
+    answered_often: int = 0
+    refused: int = 0
+    waiting: int = 0
+    lost: list[str] = field(default_factory=list)
+    most_running: int = 0
+    turns: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def ratio(self) -> float:
+        """The 99th percentile under load against the idle median."""
+        return percentile(self.loaded, 99) / statistics.median(self.idle)
+
+    @property
+    def growth(self) -> float:
+        """Megabytes that the last third of the time added."""
+        third = self.memory[2 * len(self.memory) // 3 :]
+        return statistics.mean(third[-5:]) - statistics.mean(third[:5])
+
+
+def percentile(values: list[float], percent: int) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, len(ordered) * percent // 100)]
+
+
+def measured(load: Load, root: Path) -> Felt:
+    """A game in the empty folder `root` under this load."""
+    return asyncio.run(_measured(load, root))
+
+
+async def _measured(load: Load, root: Path) -> Felt:
+    model = LateModel(least_seconds=load.least_latency, most_seconds=load.most_latency, seed=SEED)
+    game = _made_game(root, load, base_url=await model.start())
+    try:
+        await asyncio.to_thread(game.prepare)
+        await asyncio.to_thread(game.start)
+        felt = await _felt(load, game, model)
+    finally:
+        await asyncio.to_thread(game.stop)
+        model.close()
+    felt.most_running = model.most_running
+    _count(felt, model, root)
+    return felt
+
+
+def _made_game(root: Path, load: Load, *, base_url: str) -> Evennia:
+    settings = SETTINGS.format(base_url=base_url, concurrent=load.concurrent)
+    game = copied_game(root, settings=settings)
+    source = (ROOT / "benchmarks" / "load_world.py").read_text(encoding="utf-8")
+    (root / "world" / "load_world.py").write_text(source, encoding="utf-8")
+    os.environ["LOAD_NPCS"] = str(load.npcs)
+    os.environ["LOAD_PLAYERS"] = str(bystander_number(load.players) + 1)
+    return game
+
+
+async def _felt(load: Load, game: Evennia, model: LateModel) -> Felt:
+    felt = Felt()
+    players = [Player(number) for number in range(load.players)]
+    bystander = Player(bystander_number(load.players))
+    where = ("127.0.0.1", game.ports.telnet)
+    for at in range(0, len(players), ENTERING):
+        await asyncio.gather(*(one.enter(*where) for one in players[at : at + ENTERING]))
+    await bystander.enter(*where)
+    felt.idle = await looks(bystander, seconds=load.idle_seconds)
+    server = int((game.root / "server" / "server.pid").read_text(encoding="utf-8"))
+    watching = asyncio.create_task(_watch_memory(felt, server))
+    speaking = speak(
+        players,
+        npcs=load.npcs,
+        seconds=load.seconds,
+        pause_seconds=load.pause_seconds,
+        seed=SEED,
+    )
+    felt.loaded, _ = await asyncio.gather(looks(bystander, seconds=load.seconds), speaking)
+    watching.cancel()
+    await _drained(players, model)
+    for one in (*players, bystander):
+        await one.leave()
+    _note_answers(felt, players)
+    return felt
+
+
+async def _watch_memory(felt: Felt, pid: int) -> None:
+    page = os.sysconf("SC_PAGE_SIZE")
+    while True:
+        pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="utf-8").split()[1])
+        felt.memory.append(pages * page / 1e6)
+        await asyncio.sleep(1)
+
+
+async def _drained(players: list[Player], model: LateModel) -> None:
+    """Wait until nobody is answered any more."""
+    end = time.monotonic() + DRAIN_SECONDS
+    quiet_since, heard = time.monotonic(), -1
+    while time.monotonic() < end and time.monotonic() - quiet_since < 12:
+        now = sum(one.heard.total() for one in players)
+        if now != heard or model.running:
+            quiet_since, heard = time.monotonic(), now
+        await asyncio.sleep(0.5)
+
+
+def _note_answers(felt: Felt, players: list[Player]) -> None:
+    for player in players:
+        felt.said += len(player.said)
+        felt.refused += player.refused
+        counts = Counter({token: player.heard[token] for token in player.said})
+        felt.answered_once += sum(count == 1 for count in counts.values())
+        felt.answered_often += sum(count > 1 for count in counts.values())
+        felt.lost += [token for token, count in counts.items() if not count]
+
+
+def _count(felt: Felt, model: LateModel, root: Path) -> None:
+    """What the records say, and which of the unanswered utterances they account for."""
+    with sqlite3.connect(root / "server" / "evennia.db3") as database:
+        states = database.execute("select state, count(*) from evennia_ai_turn group by state")
+        felt.turns = dict(states.fetchall())
+        told = database.execute(
+            "select r.body from evennia_ai_record r join evennia_ai_turn t on"
+            " t.event_record_id = r.id where t.state != 'done'"
+        )
+        failed = {token for (body,) in told for token in TOKEN.findall(body)}
+        overflowed = database.execute(
+            "select count(*) from evennia_ai_record where kind = 'event' and role = 'system'"
+        ).fetchone()[0]
+    felt.waiting = overflowed
+    felt.lost = [token for token in felt.lost if token not in failed]
+
+
+def report(felt: Felt, load: Load) -> str:
+    """The figures, as a person reads them."""
+    took = [
+        ("idle", felt.idle),
+        ("loaded", felt.loaded),
+    ]
+    lines = [f"{load.npcs} NPCs, {load.players} players for {load.seconds:.0f} s"]
+    lines.append(
+        f"the model answers after {load.least_latency:g} to {load.most_latency:g} s,"
+        f" {felt.most_running} calls at a time at most"
+    )
+    lines += [f"look, {name}: {_in_milliseconds(values)}" for name, values in took]
+    lines.append(f"p99 under load / idle median: {felt.ratio:.2f}")
+    lines.append(
+        f"memory: {felt.memory[0]:.0f} MB at first, {felt.memory[-1]:.0f} MB at last,"
+        f" {felt.growth:+.1f} MB in the last third"
+    )
+    lines.append(
+        f"utterances: {felt.said} said, {felt.answered_once} answered once,"
+        f" {felt.answered_often} more than once, {felt.refused} lines of refusal,"
+        f" {len(felt.lost)} unaccounted for; turns by state: {felt.turns}"
+    )
+    return "\n".join(lines)
+
+
+def _in_milliseconds(seconds: list[float]) -> str:
+    told = (statistics.median(seconds), percentile(seconds, 99), max(seconds))
+    median, most, worst = (f"{1000 * one:.1f} ms" for one in told)
+    return f"median {median}, p99 {most}, worst {worst} ({len(seconds)} looks)"
+
+
+def problems(felt: Felt) -> list[str]:
+    """What of the figures is not as it should be."""
+    found = []
+    if felt.ratio > 2:
+        found.append(f"a look took {felt.ratio:.2f} idle medians at the 99th percentile")
+    if felt.growth > 20:
+        found.append(f"memory grew by {felt.growth:.0f} MB in the last third")
+    if felt.answered_often:
+        found.append(f"{felt.answered_often} utterances were answered more than once")
+    if len(felt.lost) > felt.refused:
+        found.append(f"{len(felt.lost)} utterances were neither answered nor refused")
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("--npcs", type=int, default=Load.npcs)
+    parser.add_argument("--players", type=int, default=Load.players)
+    parser.add_argument("--seconds", type=float, default=Load.seconds)
+    parser.add_argument("--pause", type=float, default=Load.pause_seconds)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--check", action="store_true")
+    asked = parser.parse_args()
+    load = Load(
+        npcs=asked.npcs, players=asked.players, seconds=asked.seconds, pause_seconds=asked.pause
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        felt = measured(load, Path(folder))
+    print(json.dumps(asdict(felt)) if asked.json else report(felt, load))
+    found = problems(felt)
+    for problem in found:
+        print(f"!! {problem}", file=sys.stderr)
+    return 1 if asked.check and found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
