@@ -11,12 +11,11 @@ from pydantic import Field
 from evennia_ai.game.events import Event
 from evennia_ai.game.gather import Talk
 from evennia_ai.game.output import pose, speak, whisper
-from evennia_ai.game.perception import bystanders
-from evennia_ai.game.speech import speech
 from evennia_ai.game.text import plain_name
 from evennia_ai.game.tools.asides import noted_aside, room_talk
 from evennia_ai.game.tools.sight import person, shown_name
 from evennia_ai.game.tools.tool import Name, Refused, Tool, ToolArguments, Use, Words
+from evennia_ai.game.voice import Voice
 
 UNSAID: Final = "Not done: nothing of it can be said aloud."
 SILENCED: Final = "Not done: you cannot speak now."
@@ -104,11 +103,7 @@ class Pose(Tool):
 
 def cleaned(use: Use, text: str) -> str:
     """What of a model's words is said, by the rules of its replies; `Refused`: nothing is."""
-    said = speech(
-        text,
-        own_names=own_names(use),
-        other_names=[plain_name(other.key) for other in bystanders(use.npc)],
-    )
+    said = Voice(use.mind, use.event).speech(text)
     if not said:
         raise Refused(UNSAID)
     return said

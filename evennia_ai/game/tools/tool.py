@@ -36,6 +36,7 @@ class Refused(EvenniaAIError):  # noqa: N818 - it is an answer to the model, not
 class Mind(Protocol):
     """What tools need of the mind of the NPC."""
 
+    npc: Any
     ref: str
 
     def view(self) -> NPCView: ...

@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
+from evennia_ai.game.tools.registry import registry_of
 from tests.game.tools.acting import a_call, a_toolbox
+
+ARGUMENTS = [
+    (name, argument)
+    for name, one in registry_of(()).tools.items()
+    for argument in one.tool.Arguments.model_fields
+]
 
 WRONG = {
     "no JSON": ("hello", "The arguments are not one JSON object."),
@@ -55,3 +62,12 @@ def test_the_name_of_a_wrong_argument_is_told_on_one_line_and_short(stage: Any) 
     text = '{"text": "a", "x\\n\\u202e' + "y" * 300 + '": 1}'
     told = a_toolbox(stage, "say").find(a_call("say", text)).text
     assert told == f"say was not done: there is no 'x {'y' * 58}' (arguments: text)."
+
+
+@pytest.mark.parametrize(("name", "argument"), ARGUMENTS)
+def test_every_argument_of_every_tool_is_of_its_type_alone(
+    stage: Any, name: str, argument: str
+) -> None:
+    for value in ({"5": 5}, ["5"], True, 5.5):
+        wrong = a_toolbox(stage, name).find(a_call(name, {argument: value}))
+        assert f"'{argument}': Input should be a valid" in wrong.text
