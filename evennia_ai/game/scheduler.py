@@ -90,6 +90,16 @@ class Scheduler:
         """How much waits in the whole game."""
         return self._waiting
 
+    @property
+    def waiting_keys(self) -> tuple[str, ...]:
+        """The keys of which something waits."""
+        return tuple(key for key, line in self._lines.items() if len(line))
+
+    def rest_seconds(self, key: str) -> float:
+        """How long this key rests yet, 0 where it may start."""
+        line = self._lines.get(key)
+        return 0.0 if line is None else max(0.0, line.rests_until - self._clock.seconds())
+
     def offer(
         self, key: str, work: Work, *, chatter: bool = False, cooldown_seconds: float | None = None
     ) -> bool:

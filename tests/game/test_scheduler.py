@@ -236,6 +236,24 @@ def test_a_step_takes_no_longer_where_many_wait(errors):
     assert steps(300, 34) < 2 * 300 * (steps(1, 1) + 20)
 
 
+def test_it_is_known_of_whom_something_waits(scheduler, works, clock):
+    for name in ("a", "b"):
+        scheduler.offer("oren", works.of(name))
+    scheduler.offer("karl", works.of("c"))
+    assert scheduler.waiting_keys == ("oren", "karl")
+    clock.pump([0, 0])
+    assert scheduler.waiting_keys == ("oren",)
+
+
+def test_it_is_known_how_long_somebody_rests(clock, errors, works):
+    scheduler = made(clock, errors, cooldown_seconds=5.0)
+    assert scheduler.rest_seconds("oren") == 0
+    scheduler.offer("oren", works.of("a"))
+    clock.advance(0)
+    clock.advance(2)
+    assert scheduler.rest_seconds("oren") == 3
+
+
 class OneCallAtATime(Clock):
     """A clock that, as the reactor, calls in one iteration what was planned before it."""
 
