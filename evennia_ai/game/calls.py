@@ -35,6 +35,10 @@ _KINDS: Final[tuple[tuple[type[BaseException], str], ...]] = (
 )
 
 
+# What is under way, by whom it is for.
+_under_way: Final[dict[str, set["Call"]]] = {}
+
+
 class Call:
     """One call of a model for an NPC, in a role; asked once."""
 
@@ -61,6 +65,8 @@ class Call:
             profile=access.profile.name,
         )
         self._first_piece_seconds: float | None = None
+        self._asking: Deferred[ChatReply] | None = None
+        self._given_up = ""
         self.row: NewCall | None = None
         """What is to be written down, once it has ended."""
 
@@ -82,8 +88,15 @@ class Call:
         started = live.limits.begun(key)
         live.watch.asked(call, request, prompt)
         heard = None if listener is None else self._timed(listener, started.started_at)
-        asked = maybeDeferred(self._asked, request, heard)
-        return asked.addBoth(self._ended, call, started)
+        self._asking = maybeDeferred(self._asked, request, heard)
+        _under_way.setdefault(key.npc_ref, set()).add(self)
+        return self._asking.addBoth(self._ended, call, started)
+
+    def give_up(self, why: str) -> None:
+        """Have it fail with ModelStopped, if it is under way."""
+        if self._asking is not None:
+            self._given_up = why
+            self._asking.cancel()
 
     def _asked(self, request: ChatRequest, listener: Listener | None) -> Deferred[ChatReply]:
         refuse_if_stopped(self._access.name, self._key.npc_ref)
@@ -104,6 +117,9 @@ class Call:
         self, outcome: ChatReply | Failure, call: WatchedCall, started: StartedCall
     ) -> ChatReply | Failure:
         live = runtime()
+        self._forget()
+        if self._given_up and isinstance(outcome, Failure):
+            outcome = Failure(ModelStopped(self._access.name, self._given_up))
         self.row = row = live.limits.ended(
             started,
             _usage(outcome),
@@ -117,6 +133,13 @@ class Call:
             live.watch.answered(call, outcome, row)
         return outcome
 
+    def _forget(self) -> None:
+        self._asking = None
+        others = _under_way[self._key.npc_ref]
+        others.discard(self)
+        if not others:
+            del _under_way[self._key.npc_ref]
+
     def _key_for(self, request: ChatRequest) -> CallKey:
         tokens = self._prompt_tokens
         if tokens is None:
@@ -127,6 +150,14 @@ class Call:
             prompt_tokens=tokens,
             reply_tokens=request.max_tokens,
         )
+
+
+def give_up_for(npc_ref: str, why: str) -> int:
+    """Give up what is under way for an NPC; how many calls that were."""
+    calls = tuple(_under_way.get(npc_ref, ()))
+    for call in calls:
+        call.give_up(why)
+    return len(calls)
 
 
 def asked(

@@ -1,0 +1,81 @@
+"""The emergency stop: a person halts an NPC or the whole game, and lets go of it again.
+
+First the halt is written down, so that it holds whatever happens next; then what waits is dropped
+and what is under way is given up. That NPCs ask no model from then on is `game.stopping`'s matter.
+"""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from evennia.objects.models import ObjectDB
+from evennia.utils import logger
+
+from evennia_ai.game import calls, stopping
+from evennia_ai.game.runtime import runtime
+from evennia_ai.store.halts import GAME_REF, Halt, halt, release
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stopped:
+    """What came of a stop: answers that nobody waits for any more, and calls that were given up."""
+
+    dropped: int
+    given_up: int
+
+
+def stop_all(*, by: str, reason: str = "") -> Stopped:
+    """Stop the whole game's NPCs until `start_all`. StoreError: nothing was stopped."""
+    why = _halted(GAME_REF, by=by, reason=reason)
+    dropped = sum(_dropped(npc, why) for npc in _minds(runtime().scheduler.waiting_keys))
+    return Stopped(dropped=dropped, given_up=stopping.give_up_all(why))
+
+
+def start_all(*, by: str) -> bool:
+    """Let the game's NPCs answer again; whether they were stopped. StoreError: nothing changed."""
+    return _released(GAME_REF, by=by)
+
+
+def pause(npc: Any, *, by: str, reason: str = "") -> Stopped:
+    """Have one NPC ask no model until `resume`. StoreError: it goes on."""
+    ref = str(npc.id)
+    why = _halted(ref, by=by, reason=reason)
+    return Stopped(dropped=_dropped(npc, why), given_up=calls.give_up_for(ref, why))
+
+
+def resume(npc: Any, *, by: str) -> bool:
+    """Let a paused NPC go on; whether it was paused. StoreError: it stays paused."""
+    return _released(str(npc.id), by=by)
+
+
+def _halted(npc_ref: str, *, by: str, reason: str) -> str:
+    new = Halt(npc_ref=npc_ref, halted_by=by, halted_at=time.time(), reason=reason)
+    halt(new)
+    logger.log_warn(f"evennia_ai: {_whose(npc_ref)} {new}")
+    return str(new)
+
+
+def _released(npc_ref: str, *, by: str) -> bool:
+    was_halted = release(npc_ref)
+    if was_halted:
+        logger.log_warn(f"evennia_ai: {_whose(npc_ref)} released by {by}")
+    return was_halted
+
+
+def _dropped(npc: Any, why: str) -> int:
+    """Drop what waits for an NPC; how much that was."""
+    live, ref = runtime(), npc.ai.ref
+    count = live.scheduler.waiting(ref)
+    npc.ai.attention.drop_waiting()
+    live.watch.dropped(ref, count=count, why=why)
+    return count
+
+
+def _minds(npc_refs: Iterable[str]) -> Iterable[Any]:
+    """The NPCs; whoever has something waiting is in memory already."""
+    return ObjectDB.objects.filter(id__in=[int(ref) for ref in npc_refs])
+
+
+def _whose(npc_ref: str) -> str:
+    return f"NPC {npc_ref}:" if npc_ref else "ALL NPCS:"
