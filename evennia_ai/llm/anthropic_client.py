@@ -69,6 +69,7 @@ class _Anthropic:
             max_retries=0,
         )
         client.auth_token = None  # from the environment; it may belong to another server
+        _ = client.messages.with_streaming_response  # loads what is only loaded when used
         return client
 
     def asked(

@@ -5,6 +5,7 @@ The reply is read here and judged by the provider's own module, because a server
 """
 
 import asyncio
+import os
 from collections.abc import Iterable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, Protocol
@@ -41,7 +42,8 @@ class Streamed(Protocol):
 class Provider(Protocol):
     """The way in which one kind of servers is asked, and the library that does it.
 
-    `client` makes the library's client over an HTTP client; `asked` is its response to a request,
+    `client` makes the library's client over an HTTP client, with all that a request needs loaded;
+    `asked` is its response to a request,
     the body unread. `whole` finds the reply in a body, `streamed` in events.
     """
 
@@ -203,6 +205,8 @@ def _cause(problem: BaseException) -> str:
     kind = type(problem.__cause__ or problem).__name__
     link: BaseException | None = problem
     while link is not None:
+        if isinstance(link, ConnectionError) and link.errno:
+            return f"{kind}: {os.strerror(link.errno)}"  # asyncio has put its own words over it
         if isinstance(link, OSError) and link.strerror:
             return f"{kind}: {link.strerror}"
         link = link.__cause__ or link.__context__

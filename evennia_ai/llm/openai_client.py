@@ -62,6 +62,7 @@ class _OpenAI:
         )
         # The library takes these from the environment; like the key, they belong to one provider.
         client.organization = client.project = None
+        _ = client.chat.completions.with_streaming_response  # loads what is only loaded when used
         return client
 
     def asked(

@@ -26,6 +26,7 @@ class Seen:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 512  # many ask at once, none may wait for a place in the queue
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Silence: a client that goes away is what the tests are about."""
@@ -33,6 +34,13 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     stub: "StubServer"
+
+    def handle(self) -> None:
+        self.stub.busy.append(self)
+        try:
+            super().handle()
+        finally:
+            self.stub.busy.remove(self)
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -87,6 +95,7 @@ class StubServer:
         self.requests: list[Seen] = []
         self.released = Event()
         self.left = Event()
+        self.busy: list[_Handler] = []
         self._behaviours: list[Behaviour] = [answers("Hello.")]
         self._server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"stub": self}))
         self._thread = Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
@@ -108,6 +117,12 @@ class StubServer:
         while len(self.requests) < count:
             assert monotonic() < ends, f"only {len(self.requests)} requests came"
             sleep(0.005)
+
+    def wait_until_idle(self, within_seconds: float = 10.0) -> None:
+        ends = monotonic() + within_seconds
+        while self.busy:
+            assert monotonic() < ends, f"{len(self.busy)} connections are still served"
+            sleep(0.02)
 
     def close(self) -> None:
         self.released.set()
@@ -232,7 +247,7 @@ def stalls_in_the_body(handler: _Handler) -> None:
     """Begin an answer and never go on."""
     handler.reply(b'{"choices": [', length=1000)
     handler.wfile.flush()
-    handler.stub.released.wait(10)
+    handler.is_left(within_seconds=10)
 
 
 def closes_early(handler: _Handler) -> None:

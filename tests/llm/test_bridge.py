@@ -1,6 +1,7 @@
 """The thread with the asyncio loop."""
 
 import asyncio
+from collections.abc import Callable
 from threading import Event, get_ident
 
 import pytest
@@ -129,3 +130,53 @@ def test_a_stop_awaits_what_was_left_for_it_and_survives_its_failure(
     reactor.outcome_of(bridge.run(_thread))
     bridge.stop()
     assert closed == ["yes"]
+
+
+def test_what_a_coroutine_says_is_heard_in_order_before_its_result(
+    bridge: AsyncBridge, reactor: Handover
+) -> None:
+    heard: list[str] = []
+
+    async def says(hear: Callable[[str], None]) -> list[str]:
+        for word in "abc":
+            hear(word)
+        return list(heard)
+
+    assert reactor.outcome_of(bridge.run_heard(says, heard.append)) == []
+    assert heard == ["a", "b", "c"]
+
+
+def test_nothing_is_heard_after_a_cancelling(bridge: AsyncBridge, reactor: Handover) -> None:
+    heard: list[str] = []
+
+    async def says(hear: Callable[[str], None]) -> None:
+        try:
+            hear("a")
+            await _forever()
+        finally:
+            hear("b")
+
+    saying = bridge.run_heard(says, heard.append)
+    assert reactor.waits_for_a_call()
+    saying.cancel()
+    assert isinstance(reactor.outcome_of(saying), CancelledError)
+    reactor.outcome_of(bridge.run(_thread))
+    reactor.make_waiting_calls()
+    assert heard == []
+
+
+def test_who_hears_may_cancel(bridge: AsyncBridge, reactor: Handover) -> None:
+    heard: list[str] = []
+
+    async def says(hear: Callable[[str], None]) -> None:
+        hear("a")
+        hear("b")
+        await _forever()
+
+    def listener(piece: str) -> None:
+        heard.append(piece)
+        saying.cancel()
+
+    saying = bridge.run_heard(says, listener)
+    assert isinstance(reactor.outcome_of(saying), CancelledError)
+    assert heard == ["a"]

@@ -3,13 +3,14 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from time import sleep
 from typing import Any
 
 import pytest
 from twisted.internet.defer import CancelledError
 
 from evennia_ai.llm.bridge import AsyncBridge
-from evennia_ai.llm.chat import ChatReply, Sampling, Usage
+from evennia_ai.llm.chat import AnswerSchema, ChatReply, Sampling, Usage
 from evennia_ai.llm.endpoint import SecretText
 from evennia_ai.llm.errors import (
     ModelError,
@@ -34,6 +35,7 @@ from tests.llm.stub_server import (
     sends,
     stalls,
     stalls_in_the_body,
+    stalls_until_left,
 )
 
 Outcome = Callable[..., Any]
@@ -158,6 +160,53 @@ def test_a_broken_server_is_asked_again(outcome: Outcome, server: StubServer) ->
     assert len(server.requests) == 2
 
 
+def test_a_server_that_breaks_on_a_schema_is_asked_once_more_only(
+    outcome: Outcome, server: StubServer
+) -> None:
+    """Some answer 500 each time to a reply that ran into `max_tokens` under a schema."""
+    broken = fails(500, "does not match the expected format", retry_after_ms="1")
+    act = AnswerSchema(name="act", schema={"type": "object"})
+    problem = outcome(broken, schema=act, endpoint={"max_retries": 5})
+    assert isinstance(problem, ModelUnavailable)
+    assert len(server.requests) == 2
+
+
+def test_who_is_told_to_wait_longer_than_there_is_time_gives_up_at_once(
+    outcome: Outcome, server: StubServer
+) -> None:
+    problem = outcome(fails(429, retry_after="3600"), endpoint={"max_retries": 5})
+    assert isinstance(problem, ModelUnavailable)
+    assert problem.retry_in_seconds == 3600
+    assert len(server.requests) == 1
+
+
+def test_a_redirect_is_not_followed(outcome: Outcome, server: StubServer) -> None:
+    """The key would go to whatever server the answer names."""
+    elsewhere = fails(307, "moved", location=server.base_url + "/elsewhere")
+    problem = outcome(elsewhere, endpoint={"max_retries": 5})
+    assert isinstance(problem, ModelRefused)
+    assert problem.status == 307
+    assert len(server.requests) == 1
+
+
+def test_the_endless_body_of_a_failure_is_not_read_to_its_end(
+    outcome: Outcome, server: StubServer
+) -> None:
+    def endless(handler: Any) -> None:
+        handler.send_response(500)
+        handler.end_headers()
+        try:
+            while not handler.stub.released.is_set():
+                handler.send(b"x" * 65_536)
+        except OSError:
+            handler.stub.left.set()
+
+    problem = outcome(endless)
+    assert isinstance(problem, ModelUnavailable)
+    assert len(str(problem)) < 400
+    assert server.left.wait(5)
+
+
 def test_too_many_requests_are_repeated_when_the_server_says(
     outcome: Outcome, server: StubServer
 ) -> None:
@@ -275,6 +324,29 @@ def test_a_cancelled_request_leaves_the_model_usable(
     assert isinstance(reactor.outcome_of(cancelled), CancelledError)
     server.behaves(answers("Still here."))
     assert reactor.outcome_of(chat.complete(a_request())).text == "Still here."
+
+
+def test_a_cancelled_request_closes_its_connection(
+    server: StubServer, model: Making, reactor: Handover
+) -> None:
+    server.behaves(stalls_until_left)
+    asked = model().complete(a_request())
+    server.wait_for_requests(1)
+    asked.cancel()
+    assert isinstance(reactor.outcome_of(asked), CancelledError)
+    assert server.left.wait(5)
+
+
+def test_a_request_cancelled_in_the_pause_before_another_attempt_is_not_sent_again(
+    server: StubServer, model: Making, reactor: Handover
+) -> None:
+    server.behaves(fails(503, retry_after="0.2"))
+    asked = model(max_retries=5).complete(a_request())
+    server.wait_for_requests(1)
+    asked.cancel()
+    assert isinstance(reactor.outcome_of(asked), CancelledError)
+    sleep(0.4)
+    assert len(server.requests) == 1
 
 
 def test_a_model_goes_on_after_its_bridge_was_stopped(
