@@ -7,7 +7,7 @@ from evennia_ai.game.past_inputs import PastReader
 from evennia_ai.game.recomposing import composed_again
 from evennia_ai.history.records import RecordKind
 from evennia_ai.history.summary_records import FRAME
-from evennia_ai.llm.errors import ModelTimeout
+from evennia_ai.llm.errors import ModelTimeout, ModelUnavailable
 from evennia_ai.store import conversations, turns
 from evennia_ai.store.chains import verify
 from evennia_ai.store.past_turns import turns_in_order
@@ -132,6 +132,47 @@ def test_the_record_of_a_summary_says_who_asked_which_model(stage):
     assert asking.meta["asked_by"].startswith("turn ")
     assert (told.body, told.meta["asked"], told.meta["result"]) == (GOOD, asking.place, "accepted")
     assert len(told.meta["tokens"]) == 2
+
+
+TWO = {
+    "given_profiles": {
+        "small": {"model": "small", "temperature": 0.1},
+        "large": {"model": "large"},
+    },
+    "given_roles": {"summariser": ("small", "large")},
+}
+
+
+@pytest.mark.parametrize(
+    "away", [ModelUnavailable("small", "no connection"), ModelTimeout("small", 60)]
+)
+def test_where_a_model_gives_no_answer_the_next_one_of_the_role_is_asked(stage, away, logged):
+    talker = Talker(lambda request: away if request.model == "small" else GOOD)
+    stage.talks_with(talker, compaction=rules(), **TWO, **SMALL)
+    talks(stage, FULL)
+    asked = [asking.meta["model"] for asking in of_kind(stage, RecordKind.INVOKE)]
+
+    assert asked == [request.model for request in talker.asked] == ["small", "large"]
+    assert talker.asked[0].sampling.temperature == 0.1
+    assert results(stage) == [("accepted", "model")]
+    assert [line for line in logged if "summarising" in line and str(away) in line]
+
+
+def test_a_summary_that_is_no_good_is_not_asked_for_at_the_next_model(stage):
+    talker = Talker(BAD["role markup"])
+    stage.talks_with(talker, compaction=rules(), **TWO, **SMALL)
+    talks(stage, FULL)
+
+    assert {request.model for request in talker.asked} == {"small"}
+
+
+def test_where_no_model_answers_the_failure_counts_once(stage):
+    talker = Talker(ModelUnavailable("small", "no connection"))
+    stage.talks_with(talker, compaction=rules(), **TWO, **SMALL)
+    talks(stage, FULL)
+
+    assert results(stage)[:2] == [("failed", "model"), ("accepted", "extract")]
+    assert len(talker.asked) == 2
 
 
 def test_hidden_reasoning_is_no_part_of_a_summary(stage):
