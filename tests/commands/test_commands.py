@@ -12,11 +12,13 @@ from evennia_ai.commands.inspect import CmdAI
 from evennia_ai.commands.setup.card import CmdCard
 from evennia_ai.commands.setup.component import CmdComponent
 from evennia_ai.commands.setup.note import CmdNote
+from evennia_ai.commands.show import CmdShow
 from evennia_ai.commands.talk import CmdTalk
 from tests.commands.stage import on_screen
 
 FOR_BUILDERS = (CmdComponent, CmdCard, CmdNote, CmdAI)
-ALL = (*FOR_BUILDERS, CmdTalk)
+FOR_ALL = (CmdTalk, CmdShow)
+ALL = (*FOR_BUILDERS, *FOR_ALL)
 
 
 @pytest.mark.parametrize("command", ALL)
@@ -51,8 +53,9 @@ def test_builders_may_use_it_and_players_may_not(stage, command):
     assert not command().access(stage.player, "cmd")
 
 
-def test_everybody_may_talk(stage):
-    assert CmdTalk().access(stage.player, "cmd")
+@pytest.mark.parametrize("command", FOR_ALL)
+def test_everybody_may_use_what_is_for_players(stage, command):
+    assert command().access(stage.player, "cmd")
 
 
 def test_the_help_command_shows_the_examples_to_a_builder(stage, monkeypatch):
