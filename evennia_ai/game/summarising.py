@@ -21,8 +21,8 @@ from evennia_ai.history.extract import extract
 from evennia_ai.history.summaries import REQUEST_TOKENS, checked_summary, summary_request
 from evennia_ai.history.summary_records import Reply
 from evennia_ai.llm.chat import ChatReply, ChatRequest, chat_messages
-from evennia_ai.llm.clean import without_reasoning
 from evennia_ai.llm.errors import ModelTimeout, ModelUnavailable
+from evennia_ai.llm.reasoning import without_reasoning
 from evennia_ai.llm.roles import adapt
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import TokenCounter

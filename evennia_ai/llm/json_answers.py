@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
-from evennia_ai.llm.clean import without_reasoning
+from evennia_ai.llm.reasoning import without_reasoning
 
 MAX_CHARACTERS: Final = 100_000
 MAX_NESTING: Final = 32
