@@ -155,7 +155,9 @@ class _Fields(BaseModel):
         return value
 
 
-_KNOWN: Final = tuple(field.alias or name for name, field in _Fields.model_fields.items())
+FIELDS: Final = tuple(field.alias or name for name, field in _Fields.model_fields.items())
+"""What a profile may say."""
+
 # What an admin may have written a key or a password into is not repeated in a log.
 _UNSHOWN: Final = frozenset({"base_url", "api_key_env", "extra"})
 
@@ -250,7 +252,7 @@ def _told(error: ErrorDetails) -> str:
     if error["type"] == "extra_forbidden":
         if "key" in field.lower():
             return f".{field}: a key never stands in settings; name its variable in api_key_env"
-        return f": there is no field {field!r}{near(field, _KNOWN)}"
+        return f": there is no field {field!r}{near(field, FIELDS)}"
     problem = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
     shown = (
         "" if field in _UNSHOWN or "Value error" in error["msg"] else f", not {error['input']!r}"

@@ -1,8 +1,12 @@
 """The switches set and profile of the command `ai`: what is set, where it comes from, changed."""
 
+import re
+from pathlib import Path
+
 import pytest
 from django.test import override_settings
 
+from evennia_ai.commands.inspect_set import ROWS
 from evennia_ai.game import runtime as running
 from evennia_ai.game.npc_settings import changed, changes_of, settings_of
 from tests.commands.stage import one_line
@@ -220,6 +224,15 @@ def test_a_reply_that_leaves_no_room_in_another_profile_is_refused(harbour):
 def test_bad_input_gives_one_line_and_changes_nothing(harbour, typed):
     assert BAD_INPUT[typed] in one_line(harbour.builds(typed))
     assert changes_of(harbour.npc) == ()
+
+
+def test_the_page_of_settings_lists_every_setting_of_an_npc():
+    page = Path(__file__).resolve().parents[2] / "docs" / "settings.md"
+    section = page.read_text(encoding="utf-8").partition("## Settings of one NPC\n")[2]
+    cells = re.findall(r"^\| (`[^|]+`) \|", section.partition("\n## ")[0], re.MULTILINE)
+    names = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+
+    assert sorted(names) == sorted(row.name for row in ROWS)
 
 
 @pytest.mark.parametrize("typed", ["ai/set oren = mode always", "ai/profile oren = dear"])
