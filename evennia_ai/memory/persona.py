@@ -110,11 +110,15 @@ def _clauses(text: str) -> Iterator[str]:
 
 
 def _without_lead(clause: str) -> Iterator[str]:
-    clause = clause.strip(_MARKS)
+    clause = _bare(clause)
     while lead := LEAD_IN.match(clause):
-        clause = clause[lead.end() :].strip(_MARKS)
+        clause = _bare(clause[lead.end() :])
     if clause:
         yield clause
+
+
+def _bare(clause: str) -> str:
+    return " ".join(clause.split()).strip(_MARKS)
 
 
 def _refusal(clause: str, people: People, *, before: str, somebody: bool) -> str:

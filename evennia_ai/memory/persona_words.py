@@ -54,7 +54,7 @@ FIRST_PERSON_ELSEWHERE: Final = re.compile(
     re.IGNORECASE,
 )
 # A text that begins so says nothing without the ones before it.
-UNNAMED: Final = re.compile(r"(?:he|she|they|him|her|his|hers|their|theirs|it)\b", re.IGNORECASE)
+UNNAMED: Final = re.compile(r"(?:he|she|they|him|her|his|hers|their|theirs)\b", re.IGNORECASE)
 
 SKIPPED: Final = _set(
     """

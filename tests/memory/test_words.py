@@ -35,7 +35,11 @@ def test_a_script_without_blanks_counts_by_pairs() -> None:
 
 
 def test_a_single_character_of_such_a_script_is_a_word() -> None:
-    assert words_of("a 火 b") == {"a", "火", "b"}
+    assert words_of("x 火 b") == {"x", "火", "b"}
+
+
+def test_the_commonest_words_are_none() -> None:
+    assert words_of("Where is the rope?") == {"rope"}
 
 
 def test_a_short_word_tells_less_than_a_long_one() -> None:
