@@ -20,6 +20,7 @@ from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.history.tool_results import tool_result
 from evennia_ai.prompt.messages import Message, ToolCall
 from evennia_ai.store import conversations, turns
+from evennia_ai.store.model_calls import NewCall
 
 MOST_CALLS: Final = 16
 """Calls of one reply that are looked at; whoever asks for more does not get them."""
@@ -62,8 +63,11 @@ class Acts:
         )
         return Called(record=record, found=found, round=this)
 
-    def done(self, called: "Called") -> Acted:
-        """Do them one after the other, each result committed before the next, and end the round."""
+    def done(self, called: "Called", *, call: NewCall | None) -> Acted:
+        """Do them one after the other, each result committed before the next, and end the round.
+
+        `call` is what the reply took that asked for them.
+        """
         stored = called.round.stored
         ran: list[Ran] = []
         results: list[Record] = []
@@ -72,7 +76,7 @@ class Acts:
             new = tool_result(ran[-1].text, call_id=one.recorded.id)
             results += conversations.append(stored.conversation, [new])
         names = tuple(one.recorded.name for one in called.found)
-        turns.finish(stored, [], outcome=f"used {', '.join(names)}")
+        turns.finish(stored, [], outcome=f"used {', '.join(names)}", call=call)
         return Acted(
             messages=tuple(map(_tool_message, (called.record, *results))),
             names=names,

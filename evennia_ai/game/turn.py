@@ -17,16 +17,21 @@ from twisted.internet.defer import CancelledError, Deferred, inlineCallbacks, ma
 from evennia_ai.compose import Composition, Inputs, compose_with_lore
 from evennia_ai.game import gather
 from evennia_ai.game.acting import Acted, Actor, Acts
+from evennia_ai.game.calls import Call
 from evennia_ai.game.compacting import Outcome, Wanted
 from evennia_ai.game.endpoints import Access
 from evennia_ai.game.fullness import Fullness, fullness_of
 from evennia_ai.game.gather import Heard
 from evennia_ai.game.npc_settings import settings_of
+from evennia_ai.game.presence import why_gone
 from evennia_ai.game.retrying import DATABASE_ERRORS, until_written
 from evennia_ai.game.rounds import Asking, Round, Rounds
 from evennia_ai.game.runtime import runtime
-from evennia_ai.game.tools.toolbox import toolbox_of
+from evennia_ai.game.stopping import ModelStopped
+from evennia_ai.game.text import plain_name
+from evennia_ai.game.tools.toolbox import Toolbox, toolbox_of
 from evennia_ai.game.voice import Start, Voice
+from evennia_ai.game.watching import TurnOutcome
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.llm.errors import ModelRubbish, ModelTimeout, ModelUnavailable
@@ -36,6 +41,7 @@ from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.store import conversations, turns
 from evennia_ai.store.conversations import ConversationRef
 from evennia_ai.store.errors import HistoryConflictError, StoreError
+from evennia_ai.store.model_calls import NewCall
 
 RETRY_SECONDS: Final = 5.0
 MOST_TRIES: Final = 3
@@ -84,15 +90,28 @@ class Turn:
         self._asked: Deferred[ChatReply] | None = None
         self._start: Start | None = None
         self._cancelled = ""
-        self._toolbox: Final = toolbox_of(mind.npc, settings_of(mind.npc), event=heard.event)
-        self._rounds: Final = Rounds(mind, heard, tools=self._toolbox.specs)
+        self._toolbox = Toolbox((), npc=mind.npc, event=heard.event)
+        self._rounds = Rounds(mind, heard)
         self._acted: list[Acted] = []
+        self._call: Call | None = None
+        self._outcome: TurnOutcome = "failed"
 
     def run(self) -> "Deferred[None]":
         """Take the turn; a Deferred that fires when it has ended."""
         self._mind.started(self)
-        self._clock = runtime().clock
-        return self._taken()
+        live = runtime()
+        self._clock = live.clock
+        live.watch.turn_began(
+            self._npc_ref,
+            npc_name=plain_name(self._mind.npc.key),
+            conversation=self.heard.conversation.id,
+        )
+        return self._taken().addBoth(self._told)
+
+    def _told(self, ended: T) -> T:
+        """Tell whoever watches how the turn went."""
+        runtime().watch.turn_ended(self._npc_ref, self._outcome)
+        return ended
 
     def greet(self) -> None:
         """Say the greeting that the event was recorded with, once."""
@@ -127,6 +146,9 @@ class Turn:
 
     def _first_round(self) -> Steps:
         """The prompt, committed, after compacting where it is nearly full; None: given up."""
+        npc, heard = self._mind.npc, self.heard
+        self._toolbox = toolbox_of(npc, settings_of(npc), event=heard.event)
+        self._rounds = Rounds(self._mind, heard, tools=self._toolbox.specs)
         inputs, composed = self._composed()
         fullness = fullness_of(composed.prompt, cut=inputs.cut)
         compactor = runtime().compactor
@@ -196,7 +218,10 @@ class Turn:
             early=this.access.profile.speaks_early,
             is_wanted=lambda: not self._is_stale(),
         )
-        self._asked = maybeDeferred(this.access.model.complete, this.request, listener=self._start)
+        self._call = self._call_of(this)
+        self._asked = maybeDeferred(
+            self._call.ask, this.request, listener=self._start, prompt=this.prompt.messages
+        )
         try:
             reply: ChatReply = yield self._asked
         finally:
@@ -207,6 +232,22 @@ class Turn:
             raise ModelRubbish(reply.model, "nothing of it can be said aloud")
         return reply
 
+    def _call_of(self, this: Round) -> Call:
+        event = self.heard.event
+        return Call(
+            this.access,
+            npc_ref=self._npc_ref,
+            role="speaker",
+            player_ref="" if event.hops else event.speaker_ref,
+            turn=this.stored.number,
+            prompt_tokens=this.prompt.tokens,
+        )
+
+    @property
+    def _row(self) -> NewCall | None:
+        """What the newest call of a model took, to be committed with what came of it."""
+        return self._call.row if self._call is not None else None
+
     def _asks_another(self, error: Exception, left: Sequence[Access]) -> bool:
         is_away = isinstance(error, ModelUnavailable | ModelTimeout)
         return is_away and bool(left) and not self._has_begun and not self._is_stale()
@@ -214,7 +255,7 @@ class Turn:
     def _ask_instead(self, error: Exception, access: Access) -> None:
         failed = self._open_round
         self._log(f"turn {failed.stored.number}: {error}; {access.name} is asked instead")
-        turns.fail(failed.stored, f"{error}; {access.name} is asked instead")
+        turns.fail(failed.stored, f"{error}; {access.name} is asked instead", call=self._row)
         self._round = self._rounds.instead(failed, access=access)
 
     @property
@@ -240,9 +281,10 @@ class Turn:
         acts = Acts(self._mind, self.heard, self._toolbox, speaker=self._voice.partner)
         called = self._end(lambda: acts.called(self._open_round, reply.tool_calls, text=reply.text))
         self._say_rest(reply.text)
-        acted = acts.done(called)
+        acted = acts.done(called, call=self._row)
         self._acted.append(acted)
         if acted.is_end or self._is_stale():
+            self._outcome = "answered"
             self._mind.answered(self)
             return False
         return self._asks_again(acted)
@@ -263,9 +305,11 @@ class Turn:
     def _answered(self, text: str) -> None:
         stored, stale = self._open_round.stored, self._is_stale()
         if stale:
-            turns.fail(stored, f"dropped: {stale}")
+            self._drop(stale)
             return
-        self._end(lambda: turns.finish(stored, [_said(text)] if text else []))
+        said = [_said(text)] if text else []
+        self._end(lambda: turns.finish(stored, said, call=self._row))
+        self._outcome = "answered"
         self._mind.answered(self)
         self._say_rest(text)
 
@@ -283,16 +327,22 @@ class Turn:
     def _failed(self, error: Exception) -> None:
         """Commit the failure and say the fallback line, unless nobody waits for it any more."""
         stored, stale = self._open_round.stored, self._is_stale()
-        if isinstance(error, CancelledError) or stale:
-            turns.fail(stored, f"dropped: {stale or error}")
+        if isinstance(error, CancelledError | ModelStopped) or stale:
+            self._drop(stale or str(error))
             return
         self._log(f"turn {stored.number}: {error}")
         if self._has_begun:  # what was said of it stands, and is closed by the end
-            self._end(lambda: turns.fail(stored, str(error)))
+            self._end(lambda: turns.fail(stored, str(error), call=self._row))
             return
         line = self._mind.fallback_line
-        self._end(lambda: turns.fail(stored, str(error), new=[_said(line, fallback=True)]))
+        said = _said(line, fallback=True)
+        self._end(lambda: turns.fail(stored, str(error), new=[said], call=self._row))
         self._voice.say(line)
+
+    def _drop(self, why: str) -> None:
+        """Commit that nobody waits for the turn any more, or that nobody may speak."""
+        self._outcome = "dropped"
+        turns.fail(self._open_round.stored, f"dropped: {why}", call=self._row)
 
     def _end(self, end: Callable[[], T]) -> T:
         """Commit the end, after what another process may have written while the model thought."""
@@ -334,15 +384,9 @@ class Turn:
         npc, event = self._mind.npc, self.heard.event
         if self._cancelled:
             return self._cancelled
-        if npc.pk is None:
-            return "the NPC is gone"
-        if not self._mind.enabled:
+        if npc.pk is not None and not self._mind.enabled:
             return "the NPC was switched off"
-        if (str(npc.location.id) if npc.location else "") != event.room_ref:
-            return "the NPC is somewhere else now"
-        if event.private and self._voice.partner is None:
-            return f"{event.speaker_name} is not here any more"
-        return ""
+        return why_gone(npc, event)
 
     def _log(self, problem: str) -> None:
         logger.log_err(f"evennia_ai: NPC {self._npc_ref}: {problem}")

@@ -24,7 +24,7 @@ from evennia_ai.history.turns import TurnManifest
 from evennia_ai.lorebook.timers import LoreState
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.prompt import digest
-from evennia_ai.store import conversations, lore_state, texts
+from evennia_ai.store import conversations, lore_state, model_calls, texts
 from evennia_ai.store.conversations import ConversationRef, ref_of
 from evennia_ai.store.errors import (
     HistoryConflictError,
@@ -32,6 +32,7 @@ from evennia_ai.store.errors import (
     StoreError,
     TurnClosedError,
 )
+from evennia_ai.store.model_calls import NewCall
 from evennia_ai.store.record_rows import records_from
 from evennia_ai.store.snapshots import Snapshots
 from evennia_ai.store.state import one_transaction
@@ -157,18 +158,29 @@ def _checked(manifest: TurnManifest, handles: Sequence[Handle]) -> tuple[Message
 
 
 def finish(
-    turn: StoredTurn, new: Sequence[NewRecord], *, outcome: str = "answered"
+    turn: StoredTurn,
+    new: Sequence[NewRecord],
+    *,
+    outcome: str = "answered",
+    call: NewCall | None = None,
 ) -> tuple[Record, ...]:
     """Commit the reply's records and the end of the turn together; the records.
 
-    TurnClosedError: the turn has ended already, its reply comes too late and is not written.
+    `call` is what the model's reply took. TurnClosedError: the turn has ended already, its reply
+    comes too late and is not written.
     """
-    return _ended(turn, new, state="done", outcome=outcome)
+    return _ended(turn, new, state="done", outcome=outcome, call=call)
 
 
-def fail(turn: StoredTurn, outcome: str, *, new: Sequence[NewRecord] = ()) -> tuple[Record, ...]:
+def fail(
+    turn: StoredTurn,
+    outcome: str,
+    *,
+    new: Sequence[NewRecord] = (),
+    call: NewCall | None = None,
+) -> tuple[Record, ...]:
     """Commit that the turn failed and why, with what was said instead of a reply."""
-    return _ended(turn, new, state="failed", outcome=outcome)
+    return _ended(turn, new, state="failed", outcome=outcome, call=call)
 
 
 def close_interrupted(*, begun_before: float | None = None) -> int:
@@ -210,7 +222,12 @@ def turn(npc_ref: str, number: int) -> StoredTurn:
 
 
 def _ended(
-    turn: StoredTurn, new: Sequence[NewRecord], *, state: TurnState, outcome: str
+    turn: StoredTurn,
+    new: Sequence[NewRecord],
+    *,
+    state: TurnState,
+    outcome: str,
+    call: NewCall | None = None,
 ) -> tuple[Record, ...]:
     """Commit the end; an end without a reply first closes what it cuts short."""
     end = NewRecord(
@@ -224,6 +241,8 @@ def _ended(
         _close(turn, state, storable(outcome))
         closing = () if state == "done" else _closing(turn, outcome)
         written = conversations.append(turn.conversation, [*closing, *new, end])
+        if call is not None:
+            model_calls.add(call)
     return written[len(closing) : -1]
 
 
