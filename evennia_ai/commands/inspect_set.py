@@ -70,6 +70,7 @@ def set_told(npc: Any, typed: str, *, by: str) -> str:
         return _reset(npc, row, by=by)
     before = _shown(row, _origins(npc))
     changed(npc, by=by, **{row.field: row.read(text.strip())})
+    runtime().ticker.stirs(npc)  # it may tick from now on, or no more
     return f"{npc.key}: {row.name} is {_shown(row, _origins(npc))} now; it was {before}."
 
 

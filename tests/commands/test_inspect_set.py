@@ -239,3 +239,10 @@ def test_the_page_of_settings_lists_every_setting_of_an_npc():
 def test_players_can_set_nothing(harbour, typed):
     harbour.plays(typed)
     assert changes_of(harbour.npc) == ()
+
+
+def test_an_npc_whose_tick_is_set_ticks_from_then_on(harbour):
+    harbour.builds("ai/set oren = tick 60")
+    assert running.runtime().ticker.count == 1
+    harbour.builds("ai/set oren = tick 0")
+    assert running.runtime().ticker.count == 0
