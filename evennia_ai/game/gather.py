@@ -132,7 +132,7 @@ def opening(npc: Any, view: NPCView, talk: Talk, event: Event | None) -> NewReco
         return None
     seed = f"{npc.id}/{talk.seed}"
     user = _partner(npc, talk, event)
-    speaker = event.speaker_name if event else user
+    speaker = (event.speaker_name if event else "") or user
     text = greeting.spoken(
         npc_name=plain_name(npc.key),
         values={"char": view.char_name, "user": user, "speaker": speaker},
