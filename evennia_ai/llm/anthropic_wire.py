@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from evennia_ai.llm.chat import ChatMessage, ChatRequest, Sampling
 from evennia_ai.llm.roles import FILLERS, OPEN, RoleProfile, adapt
-from evennia_ai.llm.sendable import sendable
+from evennia_ai.llm.sendable import sendable, sendable_json
 from evennia_ai.llm.tool_calls import argument_object
 
 MOST_BREAKPOINTS: Final = 4
@@ -68,7 +68,8 @@ def _tools(request: ChatRequest) -> list[dict[str, Any]]:
 
 
 def _tool(name: str, description: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    return {"name": name, "description": sendable(description), "input_schema": schema}
+    described = sendable(description)
+    return {"name": name, "description": described, "input_schema": sendable_json(schema)}
 
 
 def _conversation(request: ChatRequest) -> tuple[list[Block], list[dict[str, Any]]]:
@@ -103,7 +104,12 @@ def _blocks(message: ChatMessage) -> list[Block]:
         return [{"type": "tool_result", "tool_use_id": message.tool_call_id, "content": content}]
     texts: list[Block] = [{"type": "text", "text": content}] if content.strip() else []
     calls: list[Block] = [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": argument_object(call)}
+        {
+            "type": "tool_use",
+            "id": call.id,
+            "name": call.name,
+            "input": sendable_json(argument_object(call)),
+        }
         for call in message.tool_calls
     ]
     return texts + calls

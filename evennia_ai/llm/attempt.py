@@ -21,6 +21,9 @@ from evennia_ai.llm.transport import BrokenOff, TooLarge, TurnedDown, receive
 ENDING_SECONDS: Final = 2.0
 """How long a stream may go on in silence after the whole text: the usage comes last."""
 
+STREAM_OVERHEAD: Final = 20
+"""How many bytes of a stream may come for one of its text: a word travels in much JSON."""
+
 _EVENTS: Final = "text/event-stream"
 
 
@@ -77,6 +80,7 @@ class Attempt:
         self._events = EventReader()
         self._streamed: Streamed | None = None
         self._body = bytearray()
+        self._left_bytes = self._endpoint.max_reply_bytes
 
     async def outcome(self, client: Any) -> ChatReply | Setback:
         """The reply, or why there is none: as a value, to which nothing is chained."""
@@ -118,7 +122,9 @@ class Attempt:
             if self._hear is not None and _is_stream(response):
                 self._streamed = self._provider.streamed(self._request)
             self._arrived()
-            await receive(response, self._take, limit_bytes=self._endpoint.max_reply_bytes)
+            overhead = 1 if self._streamed is None else STREAM_OVERHEAD
+            limit_bytes = self._endpoint.max_reply_bytes * overhead
+            await receive(response, self._take, limit_bytes=limit_bytes)
         if self._streamed is not None:
             self._take_rest()
 
@@ -142,7 +148,11 @@ class Attempt:
         """Hand over the text of some events, as one piece."""
         if self._streamed is None or self._hear is None:
             return
-        if piece := "".join(map(self._streamed.heard, events)):
+        piece = "".join(map(self._streamed.heard, events))
+        self._left_bytes -= len(piece.encode("utf-8", "replace"))
+        if self._left_bytes < 0:
+            raise TooLarge
+        if piece:
             self._hear(piece)
 
     def _arrived(self) -> None:

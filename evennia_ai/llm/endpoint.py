@@ -119,6 +119,8 @@ def _address_problem(address: str) -> str:
         host, _ = parts.hostname, parts.port
     except ValueError:
         return f"is not an address; {wanted}"
+    if not address.isprintable() or " " in address:
+        return f"has a space or a character nobody can see; {wanted}"
     if parts.scheme not in ("http", "https") or not host:
         return f"is not an http or https address; {wanted}"
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatRequest, Sampling, ToolSpec
-from evennia_ai.llm.sendable import sendable
+from evennia_ai.llm.sendable import sendable, sendable_json
 from evennia_ai.llm.tool_calls import UNREADABLE, argument_object
 from evennia_ai.prompt.messages import ToolCall
 
@@ -68,7 +68,7 @@ def _wire_tool(tool: ToolSpec) -> dict[str, Any]:
     function = {
         "name": tool.name,
         "description": sendable(tool.description),
-        "parameters": tool.parameters,
+        "parameters": sendable_json(tool.parameters),
     }
     return {"type": "function", "function": function}
 
@@ -78,7 +78,7 @@ def _wire_schema(schema: AnswerSchema) -> dict[str, Any]:
         "type": "json_schema",
         "json_schema": {
             "name": schema.name,
-            "schema": schema.schema,
+            "schema": sendable_json(schema.schema),
             "strict": _is_closed(schema.schema),
         },
     }

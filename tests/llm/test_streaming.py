@@ -203,6 +203,16 @@ def test_a_stream_is_read_no_further_than_the_limit(hearing: Hearing) -> None:
     assert "larger than 50000 bytes" in str(problem)
 
 
+def test_the_frames_of_a_stream_do_not_count_as_its_text(hearing: Hearing) -> None:
+    assert hearing(streams(*streamed(*"x" * 900)), max_reply_bytes=10_000).text == "x" * 900
+
+
+def test_a_stream_of_nothing_has_its_limit_too(hearing: Hearing) -> None:
+    thoughts = event(delta(reasoning_content="x" * 1000))
+    problem = hearing(streams(*[thoughts] * 1000), max_reply_bytes=10_000)
+    assert isinstance(problem, ModelRubbish)
+
+
 @pytest.mark.parametrize(
     ("data", "kind", "said"),
     [

@@ -48,6 +48,15 @@ def test_tools_go_out_in_the_order_given() -> None:
     ]
 
 
+def test_a_schema_with_half_a_surrogate_pair_goes_out_with_a_question_mark() -> None:
+    parameters = {"properties": {"at": {"enum": ["a\ud83d", "b"]}, "n\ud83d": {"minimum": 1}}}
+    tool = ToolSpec(name="look", description="", parameters=parameters)
+    (sent_tool,) = sent(tools=(tool,))["tools"]
+    assert sent_tool["function"]["parameters"] == {
+        "properties": {"at": {"enum": ["a?", "b"]}, "n?": {"minimum": 1}}
+    }
+
+
 def test_what_is_not_set_is_not_sent() -> None:
     assert set(sent()) == {"model", "messages", "max_tokens"}
 
