@@ -28,7 +28,7 @@ _FRAME: Final = re.compile(r"\[([\s/]*game\s+instruction\s*)\]", re.IGNORECASE)
 _NOT_IN_NAME: Final = re.compile(r"[\s<|\\/>\x00-\x1f\x7f]+")
 _LINE_BREAK: Final = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
-_Spoken = Callable[[ChatMessage], ChatMessage]
+_Step = Callable[[ChatMessage], ChatMessage]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,20 +85,20 @@ def _with_tools(
     return paired(messages) if has_tool_messages(messages) else messages
 
 
-def _spoken_by(profile: RoleProfile) -> _Spoken:
+def _spoken_by(profile: RoleProfile) -> _Step:
     if profile.speakers == "none":
         return _nameless
     merging = profile.merge or profile.alternate
     return _named if profile.speakers == "name" and not merging else _labelled
 
 
-def _remembered(spoken: _Spoken, message: ChatMessage) -> ChatMessage:
-    """The message as it is spoken, worked out once: it goes out again with every later prompt."""
-    known = message.memo.get(spoken)
+def _remembered(step: _Step, message: ChatMessage) -> ChatMessage:
+    """What a step makes of a message, worked out once: it goes out with every later prompt."""
+    known = message.memo.get(step)
     if isinstance(known, ChatMessage):
         return known
-    made = spoken(message)
-    message.memo[spoken] = made
+    made = step(message)
+    message.memo[step] = made
     return made
 
 
@@ -132,11 +132,13 @@ def _one_system(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     while leading < len(messages) and messages[leading].role == "system":
         leading += 1
     head = _merged([_nameless(message) for message in messages[:leading]])
-    return [*head, *(_framed(message) for message in messages[leading:])]
+    return [*head, *(_remembered(_framed, message) for message in messages[leading:])]
 
 
 def _framed(message: ChatMessage) -> ChatMessage:
     """A system message in its frame; look-alikes of the frame in any text or name are undone."""
+    if message.role != "system" and "[" not in f"{message.content}{message.name}":
+        return message
     content = _FRAME.sub(r"(\1)", message.content)
     if message.role == "system":
         return ChatMessage(role="user", content=f"{FRAME_OPEN}\n{content}\n{FRAME_CLOSE}")

@@ -50,10 +50,8 @@ def paired(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
             ordered.append(told(message))
         elif message.role != "tool":
             ordered.append(message)
-            ordered.extend(
-                results.get((place, number)) or _missing(call)
-                for number, call in enumerate(message.tool_calls)
-            )
+            for number, call in enumerate(message.tool_calls):
+                ordered.append(results.get((place, number)) or _missing(call))
     return ordered
 
 

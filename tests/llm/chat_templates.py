@@ -5,6 +5,7 @@ know, on two calls at once. They are short, so that they can be read; what they 
 """
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
 import jinja2
@@ -91,8 +92,12 @@ class TemplateError(Exception):
 
 def applied(template: str, messages: Sequence[ChatMessage]) -> str:
     """What the model reads."""
-    environment = jinja2.Environment(undefined=jinja2.StrictUndefined)
-    return environment.from_string(template).render(messages=messages, **{"raise": _raise})
+    return _compiled(template).render(messages=messages, **{"raise": _raise})
+
+
+@cache
+def _compiled(template: str) -> jinja2.Template:
+    return jinja2.Environment(undefined=jinja2.StrictUndefined).from_string(template)
 
 
 def _raise(problem: str) -> None:
