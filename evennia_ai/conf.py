@@ -259,9 +259,12 @@ def _missing_keys(made: Conf) -> dict[str, str]:
 
 
 def _names_its_key(made: Conf, name: str) -> bool:
-    """Whether a profile asks for a key; the variable of `default` is for servers with one."""
+    """Whether somebody named a key for a profile; many servers need none."""
     given = made.given_profiles.get(name, {})
-    return "api_key_env" in given or given.get("client") == "anthropic"
+    if "api_key_env" in given or given.get("client") == "anthropic":
+        return True
+    usual = next(one.default for one in SETTINGS if one.field == "api_key_env")
+    return name == DEFAULT and bool(made.base_url) and made.api_key_env != usual
 
 
 def _forget(*, setting: str, **_: Any) -> None:

@@ -70,6 +70,8 @@ class NPCSettings:
 
         A reply that would take all of the profile's context is left as the profile has it.
         """
+        if self.temperature is None and self.top_p is None and not self.reply_tokens:
+            return profile
         sampling = profile.sampling
         if self.temperature is not None:
             sampling = replace(sampling, temperature=self.temperature)

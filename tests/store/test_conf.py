@@ -384,6 +384,21 @@ def test_a_key_that_is_missing_is_warned_of(settings_of_ai, monkeypatch):
     assert message.msg == "Profile 'cheap': the environment has no CHEAP_KEY."
 
 
+def test_a_key_under_another_name_that_is_missing_is_warned_of(settings_of_ai, monkeypatch):
+    monkeypatch.delenv("HARBOUR_KEY", raising=False)
+    settings_of_ai(BASE_URL="http://localhost:1/v1", MODEL="large", API_KEY_ENV="HARBOUR_KEY")
+
+    assert [message.msg for message in found()] == [
+        "Profile 'default': the environment has no HARBOUR_KEY."
+    ]
+
+
+def test_a_server_that_needs_no_key_is_not_warned_of(settings_of_ai):
+    settings_of_ai(BASE_URL="http://localhost:1/v1", MODEL="large")
+
+    assert found() == []
+
+
 def test_profiles_that_no_speaker_asks_are_warned_of(settings_of_ai):
     settings_of_ai(PROFILES=CHEAP)
     (message,) = found()
