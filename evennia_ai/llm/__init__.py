@@ -1,8 +1,9 @@
 """Language models, asked from the game without ever making it wait.
 
-`chat` says what a model is; `openai_client`, `offline` and `scripted` are models; `resilience`
-wraps one so that a slow or dead server does no harm; `roles` fits messages to what a provider
-takes, before the call; `clean` makes speech of what came back, after it.
+`chat` says what a model is; the clients, `offline` and `scripted` are models; `resilience` wraps
+one so that a slow or dead server does no harm. Before the call `roles` fits messages to what a
+provider takes, tools as text among it (`schema_tools`). After it `clean` makes speech of what came
+back, `sentences` also of its start; `structured` asks for an answer of a form.
 
 This room knows Twisted's Deferred and nothing of Django, Evennia or settings.
 """
