@@ -33,18 +33,24 @@ def is_character(thing: Any) -> bool:
 def why_gone(npc: Any, event: Event) -> str:
     """Why nobody can be answered any more to `event`, "" while somebody can.
 
-    The NPC is gone, cannot act or is elsewhere; or whoever it would answer is not there any more.
+    The NPC is gone, cannot act or is elsewhere; or whoever it would answer is not there any more,
+    and nobody else who could want to hear it.
     """
     if npc.pk is None:
         return "the NPC is gone"
     unable = npc.why_unable()
     if unable:
         return str(unable)
-    place = npc.location
-    if (str(place.id) if place else "") != event.room_ref:
+    if (str(npc.location.id) if npc.location else "") != event.room_ref:
         return "the NPC is somewhere else now"
-    if not event.speaker_ref or event.kind == "leave" or place is None:
-        return ""
-    if any(str(other.id) == event.speaker_ref for other in place.contents_get()):
-        return ""
-    return f"{event.speaker_name} is not here any more"
+    return "" if _is_somebody_waiting(npc, event) else f"{event.speaker_name} is not here any more"
+
+
+def _is_somebody_waiting(npc: Any, event: Event) -> bool:
+    """Whether the one who did it is still there, or others who could hear an answer."""
+    if not event.speaker_ref or event.kind == "leave" or npc.location is None:
+        return True
+    if any(str(other.id) == event.speaker_ref for other in npc.location.contents_get()):
+        return True
+    there = npc.location.contents_get(content_type="character")
+    return not event.private and any(not is_npc(other) for other in there)

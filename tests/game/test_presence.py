@@ -25,14 +25,23 @@ def test_while_everybody_is_there_nobody_is_gone(stage):
     assert why_gone(stage.npc, an_event(stage)) == ""
 
 
-@pytest.mark.parametrize("kind", ["say", "whisper", "give", "look", "arrive"])
-def test_who_left_needs_no_answer(stage, kind):
+@pytest.mark.parametrize("kind", ["say", "give", "look", "arrive"])
+def test_who_left_needs_no_answer_if_nobody_else_hears_it(stage, kind):
+    stage.make("Brida", "evennia_ai.game.npc.AINPC")
     stage.anna.location = elsewhere(stage)
+    assert why_gone(stage.npc, an_event(stage, kind)) == ""
+    stage.ben.location = None
     assert why_gone(stage.npc, an_event(stage, kind)) == "Anna is not here any more"
 
 
+def test_who_left_needs_no_answer_to_a_whisper(stage):
+    stage.anna.location = elsewhere(stage)
+    whisper = an_event(stage, "whisper", private=True)
+    assert why_gone(stage.npc, whisper) == "Anna is not here any more"
+
+
 def test_who_was_deleted_needs_no_answer(stage):
-    event = an_event(stage)
+    event = an_event(stage, private=True)
     stage.anna.__dict__.pop("sessions")  # the player has gone before
     stage.anna.delete()
     assert why_gone(stage.npc, event) == "Anna is not here any more"
