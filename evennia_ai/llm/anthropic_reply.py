@@ -206,8 +206,11 @@ def _written_call(block: _Block) -> WrittenCall:
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage | None:
-    """Tokens; the API counts those read from a cache and written to it beside the input."""
-    if not usage:
+    """Tokens; the API counts those read from a cache and written to it beside the input.
+
+    None where the input is not counted: some servers leave the beginning of a stream out.
+    """
+    if "input_tokens" not in usage:
         return None
     cached = count_of(usage.get("cache_read_input_tokens"))
     written = count_of(usage.get("cache_creation_input_tokens"))

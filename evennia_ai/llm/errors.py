@@ -40,7 +40,8 @@ class ModelTimeout(ModelError):  # noqa: N818 - reads as what happened, like Tim
 class ModelUnavailable(ModelError):  # noqa: N818
     """The server cannot be reached, is overloaded or broken; later may be better.
 
-    `retry_in_seconds` is set when nothing was sent because the circuit breaker is open.
+    `retry_in_seconds` is set where the server said when, or where nothing was sent because the
+    circuit breaker is open.
     """
 
     def __init__(

@@ -201,6 +201,11 @@ def test_a_stream_is_heard_in_order_and_then_comes_as_a_reply(
     assert server.requests[0].body["stream"] is True
 
 
+def test_a_stream_that_does_not_count_its_input_has_no_usage(outcome: Outcome) -> None:
+    reply = outcome(streams(*text_block(0, "Aye."), *ending()), listener=lambda _: None)
+    assert (reply.text, reply.usage) == ("Aye.", None)
+
+
 def test_calls_of_a_stream_are_put_together_and_not_heard(outcome: Outcome) -> None:
     pieces: list[str] = []
     uses = use_block(0, "give", '{"to"', ': "Anna"}'), use_block(1, "look")
