@@ -1,4 +1,4 @@
-"""`ai/forget`: the private conversations of a player are erased, once it was asked twice.
+"""`ai/forget`: what a player whispered and what is remembered of them, once it was asked twice.
 
 A right of the player, done by whoever may: the lock is stricter than that of `ai`.
 """
@@ -11,28 +11,33 @@ from evennia_ai.commands.inspect_history import name_of
 from evennia_ai.commands.naming import npc_named, place_named
 from evennia_ai.commands.shown import shown_line
 from evennia_ai.prompt.components import Scope
-from evennia_ai.store.erasing import Erased, erasable_private, erase_private, private_partners
+from evennia_ai.store.erasing import erasable_private, private_partners
+from evennia_ai.store.memory_erasing import Forgotten, count_about, forget_person, people
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """Whose private conversations are to be erased, with one NPC or, without, with every NPC."""
+    """Who is to be forgotten, by one NPC or, without, by every NPC."""
 
     player_ref: str
     npc: Any = None
 
     @property
-    def found(self) -> Erased:
+    def found(self) -> Forgotten:
         """What there is to erase."""
-        return erasable_private(self.player_ref, npc_ref=self._npc_ref)
+        ref, npc_ref = self.player_ref, self._npc_ref
+        return Forgotten(
+            private=erasable_private(ref, npc_ref=npc_ref),
+            memories=count_about(ref, npc_ref=npc_ref),
+        )
 
     def __str__(self) -> str:
-        with_whom = self.npc.key if self.npc else "every NPC"
-        return f"the private conversations of {name_of(self.player_ref)} with {with_whom}"
+        who, with_whom = name_of(self.player_ref), self.npc.key if self.npc else "every NPC"
+        return f"the private conversations of {who} with {with_whom}, and the memories of {who}"
 
-    def erase(self, by: str) -> Erased:
-        """Erase them; `by` is recorded."""
-        return erase_private(self.player_ref, by=by, npc_ref=self._npc_ref)
+    def erase(self, by: str) -> Forgotten:
+        """Erase it all; `by` is recorded."""
+        return forget_person(self.player_ref, by=by, npc_ref=self._npc_ref)
 
     @property
     def _npc_ref(self) -> str | None:
@@ -41,7 +46,7 @@ class Request:
 
 def request_of(caller: Any, npc_name: str, player_name: str) -> Request:
     """What was typed as a value; a player who is gone is named by number, as #12."""
-    known = {Scope(kind="player", ref=ref) for ref in private_partners()}
+    known = {Scope(kind="player", ref=ref) for ref in (*private_partners(), *people())}
     player = place_named(caller, f"player:{player_name}", known=known)
     npc = npc_named(caller, npc_name) if npc_name else None
     return Request(player_ref=player.ref, npc=npc)
@@ -50,7 +55,7 @@ def request_of(caller: Any, npc_name: str, player_name: str) -> Request:
 def forgetting(request: Request, by: str) -> Generator[Any, Any, str]:
     """Ask, then erase; what came of it."""
     found = request.found
-    if not found.conversations:
+    if not (found.private.conversations or found.memories):
         return f"There is nothing to erase of {request}."
     answer = yield shown_line(f"Erase {request}: {_counted(found)}? There is no way back. yes/[no]")
     if str(answer).strip().lower() not in ("y", "yes"):
@@ -62,10 +67,14 @@ def forgetting(request: Request, by: str) -> Generator[Any, Any, str]:
     )
 
 
-def _counted(erased: Erased) -> str:
+def _counted(erased: Forgotten) -> str:
+    private, memories = erased.private, erased.memories
     counts = {
-        "conversation": erased.conversations,
-        "record": erased.records,
-        "turn": erased.turns,
+        "conversation": private.conversations,
+        "record": private.records,
+        "turn": private.turns,
     }
-    return ", ".join(f"{n} {what}{'' if n == 1 else 's'}" for what, n in counts.items())
+    told = [f"{n} {what}{'' if n == 1 else 's'}" for what, n in counts.items()]
+    if memories:
+        told.append(f"{memories} {'memory' if memories == 1 else 'memories'}")
+    return ", ".join(told)

@@ -11,6 +11,7 @@ from evennia_ai.game.text import plain_name
 from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.prompt.columns import WIDTH, clipped, first_line, visible, wrapped
 from evennia_ai.store.conversations import ConversationRef
+from evennia_ai.store.memory_erasing import OF_MEMORIES
 from evennia_ai.store.record_pages import RecordPage, record_page
 
 PAGE_RECORDS: Final = 20
@@ -55,7 +56,10 @@ def _asked(record: Record) -> str:
     """Who had the conversation erased; nothing where the record tells of something else."""
     if record.kind != RecordKind.ERASURE:
         return ""
-    return f"what stood before was erased for {visible(str(record.meta.get('by', 'somebody')))}"
+    by = visible(str(record.meta.get("by", "somebody")))
+    if record.meta.get("of") == OF_MEMORIES:
+        return f"memories of a person were erased from the prompts before for {by}"
+    return f"what stood before was erased for {by}"
 
 
 def _more(npc: Any, page: RecordPage) -> Iterator[str]:

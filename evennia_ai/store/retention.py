@@ -4,7 +4,7 @@ The setting `EVENNIA_AI_KEEP_TURN_DAYS` says after how many days; a conversation
 whole (`evennia_ai.store.erasing`), never in parts: a history with holes would be none.
 """
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import OuterRef, Q, Subquery
 
 from evennia_ai import models
 from evennia_ai.history.records import RecordKind
@@ -39,6 +39,9 @@ def _quiet_since(moment: float) -> list[models.Conversation]:
     rows = models.Conversation.objects.annotate(
         newest_at=Subquery(newest.values("created_at")[:1]),
         newest_kind=Subquery(newest.values("kind")[:1]),
+        newest_seq=Subquery(newest.values("seq")[:1]),
     )
-    quiet = rows.filter(newest_at__lt=moment).exclude(newest_kind=RecordKind.ERASURE.value)
+    # An erasure of the conversation begins a segment; one of single memories does not.
+    erased = Q(newest_kind=RecordKind.ERASURE.value, newest_seq=1)
+    quiet = rows.filter(newest_at__lt=moment).exclude(erased)
     return list(quiet.order_by("pk"))

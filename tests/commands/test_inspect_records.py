@@ -10,10 +10,11 @@ from evennia_ai import models
 from evennia_ai.commands import inspect_records
 from evennia_ai.game.npc import AINPC
 from evennia_ai.history.records import RecordKind
-from evennia_ai.store import conversations
+from evennia_ai.store import conversations, memories
 from evennia_ai.store.chains import verify
 from evennia_ai.store.conversations import conversations_of, history
 from tests.commands.stage import one_line
+from tests.memory.builders import a_memory
 
 SECRET = "The tunnel is open."
 
@@ -188,6 +189,21 @@ class TestForget:
 
         assert "tunnel" not in stored
         assert "are you there" in stored
+
+    def test_what_is_remembered_of_the_player_goes_with_it(self, stage, talked, admin):
+        new = a_memory("Pim owes a rope.", id=memories.NEW, about=str(stage.player.id))
+        memories.add(stage.npc.ai.ref, new, by="npc", most=9)
+        told = " ".join(stage.builds("ai/forget oren = pim", "yes").split())
+
+        assert "and the memories of Pim" in told
+        assert "1 turn, 1 memory." in told
+        assert memories.held_by(stage.npc.ai.ref).memories == ()
+
+    def test_memories_alone_are_something_to_erase(self, stage, admin):
+        new = a_memory("Pim owes a rope.", id=memories.NEW, about=str(stage.player.id))
+        memories.add(stage.npc.ai.ref, new, by="npc", most=9)
+
+        assert "1 memory" in one_line(stage.builds("ai/forget oren = pim", "yes"))
 
     def test_a_player_who_is_gone_is_named_by_number(self, stage, talked, admin):
         _, whispers = room_and_whispers(stage.npc)

@@ -1,0 +1,183 @@
+"""What is remembered of a person goes for good: the memories, their revisions, their prompts."""
+
+import json
+from contextlib import suppress
+
+import pytest
+
+from evennia_ai import models
+from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.store import conversations, memories
+from evennia_ai.store.chains import verify
+from evennia_ai.store.conversations import append, conversation
+from evennia_ai.store.memory_erasing import count_about, erase_about, forget_person, people
+from evennia_ai.store.memory_revisions import changes_of
+from evennia_ai.store.retention import forget_old
+from evennia_ai.store.snapshots import forget_everything
+from tests.memory.builders import ANNA, BEN, a_memory
+from tests.store.builders import a_line, a_turn, said
+
+NPC = "12"
+SECRET = "Anna hid the gold."
+
+
+@pytest.fixture
+def quay():
+    return conversation(NPC, kind="room", place_ref="3")
+
+
+def learnt(text: str = SECRET, *, npc: str = NPC, **fields):
+    fields = {"about": ANNA, **fields}
+    return memories.add(npc, a_memory(text, id=memories.NEW, **fields), by="npc", most=9).memory
+
+
+def a_prompt_text(memory, **meta) -> NewRecord:
+    """The text of a prompt that showed a memory."""
+    parts = [[memory.origin, 0, len(memory.text), memory.revision]]
+    return a_line(
+        memory.text, kind=RecordKind.CONTEXT_BLOCK, name="", meta={"parts": parts, **meta}
+    )
+
+
+def everything() -> str:
+    return json.dumps(
+        [
+            *models.Memory.objects.values_list("text"),
+            *models.MemoryRevision.objects.values_list("value"),
+            *models.Record.objects.values_list("body", "meta"),
+        ]
+    )
+
+
+def test_nothing_of_it_is_left(quay):
+    made = learnt()
+    memories.change(NPC, made.id, by="Mira", text="Anna hid the gold twice.")
+    append(quay, [a_prompt_text(made)])
+    count = erase_about(ANNA, by="Mira")
+
+    assert count == 1
+    assert "gold" not in everything()
+    assert memories.held_by(NPC).memories == ()
+    assert [change.action for change in changes_of(NPC, made.id)] == [
+        "created",
+        "updated",
+        "erased",
+    ]
+
+
+def test_what_was_removed_before_goes_as_well(quay):
+    made = learnt()
+    memories.remove(NPC, made.id, by="Mira")
+
+    assert count_about(ANNA) == 1
+    assert erase_about(ANNA, by="Mira") == 1
+    assert "gold" not in everything()
+
+
+def test_what_is_about_others_stays(quay):
+    learnt("Ben sings.", about=BEN)
+    learnt("The ferry is lost.", about="")
+    learnt()
+    erase_about(ANNA, by="Mira")
+
+    assert [m.text for m in memories.held_by(NPC).memories] == ["Ben sings.", "The ferry is lost."]
+
+
+def test_the_world_is_nobody_to_be_forgotten(quay):
+    learnt("The ferry is lost.", about="")
+
+    assert (count_about(""), erase_about("", by="Mira")) == (0, 0)
+    assert len(memories.held_by(NPC).memories) == 1
+
+
+def test_one_npc_forgets_and_another_does_not(quay):
+    learnt()
+    learnt(npc="13")
+    erase_about(ANNA, by="Mira", npc_ref=NPC)
+
+    assert memories.held_by(NPC).memories == ()
+    assert len(memories.held_by("13").memories) == 1
+
+
+def test_the_rest_of_the_conversation_stays_and_the_chain_holds(quay):
+    made = learnt()
+    append(quay, [a_line("Good evening!"), a_prompt_text(made), a_line("Fog again.")])
+    erase_about(ANNA, by="Mira")
+
+    assert said(quay) == ["Good evening!", "Fog again."]
+    assert verify(quay) is None
+    last = conversations.records_of(quay)[-1]
+    assert (last.kind, last.meta["by"], last.meta["of"]) == ("erasure", "Mira", "memories")
+    assert conversations.remembered_from(quay) == 1
+
+
+def test_a_text_that_stayed_in_the_history_goes_out_of_it(quay):
+    made = learnt()
+    append(quay, [a_line("Good evening!")])
+    append(quay, [a_prompt_text(made, stays=True, of="dynamic", before="1.1")])
+    assert SECRET in said(quay)
+    erase_about(ANNA, by="Mira")
+
+    assert said(quay) == ["Good evening!"]
+    append(quay, [a_line("Fog again.")])
+    forget_everything()
+    assert said(quay) == ["Good evening!", "Fog again."]
+
+
+def test_a_prompt_of_another_memory_keeps_its_words(quay):
+    made = learnt()
+    other = learnt("Ben sings.", about=BEN)
+    append(quay, [a_prompt_text(other)])
+    erase_about(ANNA, by="Mira")
+
+    assert made.id != other.id
+    assert "Ben sings." in everything()
+
+
+def test_a_turn_is_taken_as_ever_afterwards(quay):
+    made = learnt()
+    append(quay, [a_prompt_text(made)])
+    erase_about(ANNA, by="Mira")
+
+    assert a_turn(quay).number == 1
+
+
+def test_whispers_and_memories_go_together(quay):
+    whispers = conversation(NPC, kind="private", partner_ref=ANNA)
+    append(whispers, [a_line("The gold is mine.")])
+    learnt()
+    done = forget_person(ANNA, by="Mira", npc_ref=NPC)
+
+    assert (done.private.conversations, done.memories) == (1, 1)
+    assert "gold" not in everything()
+
+
+def test_all_of_it_goes_or_nothing(quay, monkeypatch):
+    learnt()
+    monkeypatch.setattr("evennia_ai.store.memory_erasing.erase_private", _fails)
+    with suppress(ZeroDivisionError):
+        forget_person(ANNA, by="Mira")
+
+    forget_everything()
+    assert [memory.text for memory in memories.held_by(NPC).memories] == [SECRET]
+
+
+def _fails(*_, **__):
+    raise ZeroDivisionError
+
+
+def test_people_are_those_something_is_remembered_of(quay):
+    learnt()
+    learnt("The ferry is lost.", about="")
+    assert people() == (ANNA,)
+    erase_about(ANNA, by="Mira")
+    assert people() == ()
+
+
+def test_a_conversation_is_still_forgotten_after_a_while(quay):
+    made = learnt()
+    append(quay, [a_line("Good evening!"), a_prompt_text(made)])
+    erase_about(ANNA, by="Mira")
+
+    assert forget_old(4e9, keep_days=1).conversations == 1
+    assert said(quay) == []
