@@ -7,26 +7,24 @@ speaker changes nothing. A failure ends the turn: it is committed, logged, and c
 fallback line.
 """
 
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from typing import Any, Final, Protocol, TypeVar
 
 from evennia.utils import logger
 from twisted.internet.defer import CancelledError, Deferred, inlineCallbacks, maybeDeferred
 
-from evennia_ai.compose import Composition, Inputs, compose_with_lore
-from evennia_ai.game import gather
 from evennia_ai.game.acting import Acted, Actor, Acts
 from evennia_ai.game.calls import Call
-from evennia_ai.game.compacting import Outcome, Wanted
+from evennia_ai.game.composing import Composer, with_room
 from evennia_ai.game.endpoints import Access
-from evennia_ai.game.fullness import Fullness, fullness_of
 from evennia_ai.game.gather import Heard
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.game.presence import why_gone
 from evennia_ai.game.retrying import DATABASE_ERRORS, until_written
 from evennia_ai.game.rounds import Asking, Round, Rounds
 from evennia_ai.game.runtime import runtime
+from evennia_ai.game.speech import is_silence
 from evennia_ai.game.stopping import ModelStopped
 from evennia_ai.game.text import plain_name
 from evennia_ai.game.tools.toolbox import Toolbox, toolbox_of
@@ -54,7 +52,7 @@ T = TypeVar("T")
 Steps = Generator["Deferred[Any]", Any, Any]
 
 
-class Mind(Asking, Actor, Protocol):
+class Mind(Asking, Actor, Composer, Protocol):
     """What a turn needs of the NPC whose turn it is; the hooks tell it how the turn goes."""
 
     @property
@@ -62,9 +60,6 @@ class Mind(Asking, Actor, Protocol):
 
     @property
     def fallback_line(self) -> str: ...
-
-    @property
-    def waiting_records(self) -> Collection[str]: ...
 
     def started(self, turn: "Turn") -> None: ...
 
@@ -145,38 +140,15 @@ class Turn:
     # The first prompt
 
     def _first_round(self) -> Steps:
-        """The prompt, committed, after compacting where it is nearly full; None: given up."""
+        """The prompt, committed; None: nobody waits for it any more."""
         npc, heard = self._mind.npc, self.heard
         self._toolbox = toolbox_of(npc, settings_of(npc), event=heard.event)
         self._rounds = Rounds(self._mind, heard, tools=self._toolbox.specs)
-        inputs, composed = self._composed()
-        fullness = fullness_of(composed.prompt, cut=inputs.cut)
-        compactor = runtime().compactor
-        if compactor.is_due(fullness, "turn"):
-            wanted = self._wanted(fullness)
-            outcome: Outcome = yield compactor.compact(wanted)
-            if outcome.stopped or self._is_stale():
-                return None
-            inputs, composed = self._composed()
-            if outcome.record is not None:  # the prompt after it is looked at like any other
-                compactor.look_again(composed.prompt, wanted)
+        made = yield from with_room(self._mind, heard)
+        if made is None or self._is_stale():
+            return None
+        inputs, composed = made
         return self._rounds.first(inputs, composed, access=self._accesses()[0])
-
-    def _composed(self) -> tuple[Inputs, Composition]:
-        mind = self._mind
-        inputs = gather.inputs_for(mind.npc, mind.view(), self.heard, waiting=mind.waiting_records)
-        return inputs, compose_with_lore(inputs)
-
-    def _wanted(self, fullness: Fullness) -> Wanted:
-        """The compaction without which the turn would have too little room."""
-        return Wanted(
-            conversation=self.heard.conversation,
-            npc_name=self._mind.view().char_name,
-            asked_by=f"turn {turns.next_number(self._npc_ref)}",
-            is_pressing=True,
-            fullness=fullness,
-            unanswered={*self._mind.waiting_records, self.heard.record.id},
-        )
 
     def _accesses(self) -> Sequence[Access]:
         """The models to ask, each instead of the one before it."""
@@ -227,10 +199,12 @@ class Turn:
         finally:
             self._asked = None
             self._start.stop()
-        reply = replace(reply, text=self._voice.speech(reply.text))
-        if not reply.text and not self._acts(reply) and not self._has_spoken:
+        text = self._voice.speech(reply.text)
+        if is_silence(text):
+            return replace(reply, text="")
+        if not text and not self._acts(reply) and not self._has_spoken:
             raise ModelRubbish(reply.model, "nothing of it can be said aloud")
-        return reply
+        return replace(reply, text=text)
 
     def _call_of(self, this: Round) -> Call:
         event = self.heard.event
@@ -308,7 +282,8 @@ class Turn:
             self._drop(stale)
             return
         said = [_said(text)] if text else []
-        self._end(lambda: turns.finish(stored, said, call=self._row))
+        outcome = "answered" if text or self._has_spoken else "chose to say nothing"
+        self._end(lambda: turns.finish(stored, said, outcome=outcome, call=self._row))
         self._outcome = "answered"
         self._mind.answered(self)
         self._say_rest(text)

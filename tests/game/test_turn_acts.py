@@ -163,3 +163,13 @@ def test_lore_counts_one_turn_however_often_the_model_is_asked(acting):
         for number in (1, 2, 3, 4)
     ]
     assert clocks == [1, 1, 1, 2]
+
+
+@pytest.mark.parametrize("nothing", ["-", "...", "(silence)"])
+def test_an_npc_may_choose_to_say_nothing(stage, nothing):
+    stage.talks_with(nothing)
+    stage.says(stage.anna, "Oren?")
+
+    last = turns.last_turn(stage.npc.ai.ref)
+    assert (last.state, last.outcome) == ("done", "chose to say nothing")
+    assert [kind for kind, _ in said_and_done(stage)] == ["user", "run_end"]
