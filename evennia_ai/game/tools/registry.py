@@ -19,6 +19,7 @@ from evennia_ai.game.tools.errand import ErrandResult
 from evennia_ai.game.tools.handling import Drop, Give, Take
 from evennia_ai.game.tools.looking import Look
 from evennia_ai.game.tools.moving import Move
+from evennia_ai.game.tools.remembering import Recall, Remember
 from evennia_ai.game.tools.schemas import schema_of
 from evennia_ai.game.tools.speaking import Pose, Say, Whisper
 from evennia_ai.game.tools.tool import Tool, ToolArguments
@@ -36,6 +37,8 @@ SHIPPED: Final[tuple[type[Tool], ...]] = (
     Take,
     Drop,
     UseItem,
+    Remember,
+    Recall,
     ErrandResult,
 )
 

@@ -39,13 +39,13 @@ def exits(npc: Any) -> list[Any]:
     return _seen(npc, npc.location, content_type="exit")
 
 
-def person(npc: Any, name: str, *, answered: str = "") -> Any:
+def person(npc: Any, name: str, *, answered: str = "", also: Iterable[Any] = ()) -> Any:
     """The person that `name` means; `Refused`: there is none, or there are several.
 
-    Whoever is not seen, or is the NPC itself, is nobody. Of several of a name it is the one whose
-    reference is `answered`.
+    Whoever is not seen, or is the NPC itself, is nobody; `also` are others that may be meant. Of
+    several of a name it is the one whose reference is `answered`.
     """
-    found = _named(npc, name, people(npc))
+    found = _named(npc, name, list(dict.fromkeys([*people(npc), *also])))
     meant = [one for one in found if str(one.id) == answered] or found
     return _only(npc, name, meant, none=f"There is no '{plain_name(name)}' here.")
 

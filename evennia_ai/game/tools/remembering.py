@@ -1,0 +1,96 @@
+"""Tools to remember and to recall: what an NPC learnt, by the rules of `game.remembering`.
+
+What was whispered is found again with who whispered it alone, and nothing is learnt about what the
+NPC is itself: those rules are not the tools' to bend.
+"""
+
+from typing import Annotated, Any, Final
+
+from pydantic import Field, StringConstraints
+
+from evennia_ai.game import remembering
+from evennia_ai.game.tools.sight import person
+from evennia_ai.game.tools.tool import Name, Refused, Tool, ToolArguments, Use
+from evennia_ai.memory.memories import LEAST_IMPORTANT, MAX_TEXT, MOST_IMPORTANT, USUAL_IMPORTANCE
+from evennia_ai.store import memories
+
+NOTHING: Final = "You remember nothing of that."
+
+Fact = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_TEXT)]
+Query = Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)]
+
+
+class Remember(Tool):
+    """Keeps something the NPC learnt."""
+
+    name = "remember"
+    description = (
+        "Remember something for good that you learnt about the world or about somebody, as one"
+        " sentence in the third person, with names."
+    )
+
+    class Arguments(ToolArguments):
+        text: Fact = Field(description="what you learnt")
+        importance: int = Field(
+            default=USUAL_IMPORTANCE,
+            ge=LEAST_IMPORTANT,
+            le=MOST_IMPORTANT,
+            description="from 1, hardly worth it, to 10, never to be forgotten",
+        )
+        about: Name | None = Field(
+            default=None, description="whom it is about; leave it out for the world"
+        )
+
+    def run(self, use: Use, arguments: Arguments) -> str:
+        """Keep it, or say why it is not to be remembered."""
+        kept = remembering.remember(
+            use.mind.ref,
+            arguments.text,
+            importance=arguments.importance,
+            about=_reference(use, arguments.about) or "",
+            where=use.conversation,
+            source=use.turn,
+        )
+        if kept.refusal:
+            raise Refused(str(kept))
+        return str(kept)
+
+
+class Recall(Tool):
+    """Finds what the NPC learnt."""
+
+    name = "recall"
+    description = "Search your memory for what you learnt earlier."
+
+    class Arguments(ToolArguments):
+        query: Query = Field(default="", description="a few words it has to do with")
+        about: Name | None = Field(
+            default=None, description="whom it is about; leave it out for anything"
+        )
+
+    def run(self, use: Use, arguments: Arguments) -> str:
+        """What is found, the best first."""
+        found = remembering.recall(
+            use.mind.ref,
+            arguments.query,
+            about=_reference(use, arguments.about),
+            where=use.conversation,
+        )
+        return "\n".join(f"- {memory.text}" for memory in found) or NOTHING
+
+
+def _reference(use: Use, name: str | None) -> str | None:
+    """The reference of whom a name means: somebody here, or somebody who is remembered."""
+    if name is None:
+        return None
+    known = person(
+        use.npc, name, answered=use.event.speaker_ref, also=_remembered_people(use.mind.ref)
+    )
+    return str(known.id)
+
+
+def _remembered_people(npc_ref: str) -> list[Any]:
+    """Those the NPC has memories of, wherever they are."""
+    refs = dict.fromkeys(memory.about for memory in memories.held_by(npc_ref).memories)
+    people = (remembering.object_of(ref) for ref in refs if ref)
+    return [one for one in people if one is not None]
