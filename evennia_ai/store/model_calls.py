@@ -5,7 +5,7 @@ that does. Days are those of UTC. After a while the calls of a day are summed up
 answered is forgotten then, or when the player asks for it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,6 +20,8 @@ DAY_SECONDS: Final = 24 * 60 * 60
 ANSWERED: Final = "answered"
 CANCELLED: Final = "cancelled"
 SLICE_CALLS: Final = 500
+# SQLite takes no infinity.
+_END_OF_TIME: Final = 1e15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +102,22 @@ def newest_of(
     rows = models.ModelCall.objects.filter(npc_ref=npc_ref)
     if before is not None:
         rows = rows.filter(started_at__lt=before)
-    newest = rows.order_by("-started_at", "-pk").values(*_FIELDS)[:limit_calls]
-    return tuple(NewCall(**row) for row in newest)
+    return _calls(rows.order_by("-started_at", "-pk")[:limit_calls])
+
+
+def of_turns(npc_ref: str, numbers: Collection[int]) -> tuple[NewCall, ...]:
+    """The calls of these turns of an NPC, the oldest first."""
+    rows = models.ModelCall.objects.filter(npc_ref=npc_ref, turn__in=numbers)
+    return _calls(rows.order_by("started_at", "pk"))
+
+
+def outside_of_turns(
+    npc_ref: str, *, since: float, until: float, limit_calls: int
+) -> tuple[NewCall, ...]:
+    """The newest calls for an NPC between two moments that belong to no turn, the newest first."""
+    rows = models.ModelCall.objects.filter(npc_ref=npc_ref, turn=None, started_at__gte=since)
+    rows = rows.filter(started_at__lt=min(until, _END_OF_TIME))
+    return _calls(rows.order_by("-started_at", "-pk")[:limit_calls])
 
 
 def spend(npc_ref: str) -> Used:
@@ -145,6 +161,10 @@ def _add_to_day(key: Mapping[str, Any], found: Used) -> None:
     sums = {name: getattr(found, name) for name in _SUMMED}
     if not known.update(**{name: F(name) + value for name, value in sums.items()}):
         models.ModelCallDay.objects.create(**key, **sums)
+
+
+def _calls(rows: QuerySet) -> tuple[NewCall, ...]:
+    return tuple(NewCall(**row) for row in rows.values(*_FIELDS))
 
 
 def _of(rows: QuerySet, scope: Scope) -> QuerySet:

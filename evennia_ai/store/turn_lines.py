@@ -1,0 +1,89 @@
+"""Turn lines: turns as a list shows them, without the prompts they were given."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db.models import OuterRef, Subquery
+
+from evennia_ai import models
+from evennia_ai.models import ERASED_META
+
+_FIELDS: Final = ("npc_ref", "number", "state", "outcome", "model", "tokens", "created_at")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnLine:
+    """A turn in short; `tokens` are those of its prompt by our own count.
+
+    `event` and `speaker` are what it answers and whose that was, "" where nobody knows any more;
+    `ended_at` is None while it is under way.
+    """
+
+    npc_ref: str
+    number: int
+    state: str
+    outcome: str
+    model: str
+    tokens: int
+    created_at: float
+    ended_at: float | None
+    event: str = ""
+    speaker: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnPage:
+    """One page of an NPC's turns, the newest first.
+
+    `since` and `until` are the moments between which all else happened that belongs on this page:
+    page 1 goes on until for ever, the oldest begins when nothing was.
+    """
+
+    turns: tuple[TurnLine, ...]
+    since: float
+    until: float
+    has_older: bool
+
+
+def newest_of_each(npc_refs: Iterable[str]) -> Mapping[str, TurnLine]:
+    """The newest turn of each of these NPCs that had one; two queries, however many they are."""
+    mine = models.Turn.objects.filter(npc_ref=OuterRef("npc_ref")).order_by("-number")
+    spoke = models.Conversation.objects.filter(npc_ref__in=list(npc_refs)).order_by()
+    newest = spoke.annotate(newest=Subquery(mine.values("pk")[:1])).values_list("newest", flat=True)
+    keys = [key for key in newest.distinct() if key is not None]
+    rows = models.Turn.objects.filter(pk__in=keys).defer("manifest")
+    return {row.npc_ref: _line(row) for row in rows}
+
+
+def turn_page(npc_ref: str, number: int, *, size: int) -> TurnPage:
+    """The page of this number, from 1 on, with the events that the turns answer."""
+    rows = models.Turn.objects.filter(npc_ref=npc_ref).defer("manifest")
+    first = (number - 1) * size
+    found = list(
+        rows.select_related("event_record").order_by("-number")[
+            max(0, first - 1) : first + size + 1
+        ]
+    )
+    newer = found.pop(0) if number > 1 and found else None
+    has_older = len(found) > size
+    shown = found[:size]
+    return TurnPage(
+        turns=tuple(_line(row, **_event(row.event_record)) for row in shown),
+        since=shown[-1].created_at if shown and has_older else 0.0,
+        until=newer.created_at if newer is not None else float("inf"),
+        has_older=has_older,
+    )
+
+
+def _line(row: models.Turn, *, event: str = "", speaker: str = "") -> TurnLine:
+    values = {name: getattr(row, name) for name in _FIELDS}
+    return TurnLine(**values, ended_at=row.ended_at, event=event, speaker=speaker)
+
+
+def _event(record: models.Record | None) -> dict[str, Any]:
+    if record is None or record.meta == ERASED_META:
+        return {}
+    event = json.loads(record.meta).get("event", "")
+    return {"event": event if isinstance(event, str) else "", "speaker": record.name}
