@@ -7,6 +7,7 @@ from evennia_ai.commands.inspect_cache import cache_lines
 from evennia_ai.commands.inspect_compact import compacting
 from evennia_ai.commands.inspect_forget import Request, forgetting, request_of
 from evennia_ai.commands.inspect_history import history_lines
+from evennia_ai.commands.inspect_overview import overview_lines
 from evennia_ai.commands.inspect_records import exported, files, imported, verify_lines
 from evennia_ai.commands.inspect_replay import replay_lines
 from evennia_ai.commands.inspect_set import (
@@ -21,21 +22,22 @@ from evennia_ai.commands.inspect_tools import tools_chosen, tools_lines
 from evennia_ai.commands.inspect_turn import item_lines, turn_lines
 from evennia_ai.commands.naming import npc_named
 from evennia_ai.commands.numbered import counted_number, npc_and_number, turn_of
+from evennia_ai.commands.operating import OperatingSwitches
 from evennia_ai.commands.setup.lore_hidden import seen_by
 from evennia_ai.commands.setup.lore_trial import why_lines
-from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, Run, StrictCommand
-from evennia_ai.game.npc import AIMixin
+from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, Run
 from evennia_ai.prompt.report import trace_lines
 
 ADMIN_LOCK: Final = "perm(Admin)"
 
 
-class CmdAI(StrictCommand):
+class CmdAI(OperatingSwitches):
     """
     Look into the mind of an NPC
 
     Usage:
       ai
+      ai/list [<part of a name>][/<page>]
       ai <npc>
       ai/context <npc>
       ai/why <npc> = <component, entry or message>
@@ -53,8 +55,16 @@ class CmdAI(StrictCommand):
       ai/forget [<npc>] = <player>
       ai/on <npc>
       ai/off <npc>
+      ai/log <npc>[/<page>]
+      ai/limits [<npc>]
+      ai/pause <npc> [= <reason>]
+      ai/resume <npc>
+      ai/stopall [= <reason>]
+      ai/startall
 
     Switches:
+      list    - all NPCs of the game and how each is doing, or those with a word
+                in their name or in that of their room
       context - the prompt the NPC was last given: its tokens, its messages in
                 their order, what was kept, what was left out and why
       why     - everything about one item of that prompt, by its key, the label
@@ -85,6 +95,14 @@ class CmdAI(StrictCommand):
                 and what was answered (Admins); what was said aloud stays
       on      - let the NPC answer
       off     - let it be silent; it still remembers what it hears
+      log     - the newest turns of the NPC and calls of models for it: when, for
+                whom, tokens, time, what came of it; and what was set for it
+      limits  - what players, NPCs and the game may ask of models, and have used
+      pause   - have the NPC ask no model for now, behind the scenes neither
+      resume  - let it go on
+      stopall - EMERGENCY: stop all NPCs of the game at once; what waits for an
+                answer is dropped, no model is asked for anything
+      startall - let them answer again
 
     Examples:
       ai oren
@@ -106,6 +124,10 @@ class CmdAI(StrictCommand):
       ai/verify oren
       ai/forget = anna
       ai/off oren
+      ai/list harbour
+      ai/log oren
+      ai/pause oren = says strange things
+      ai/stopall = the bill
 
     To see what would be sent now, use component/preview <npc>.
     """
@@ -116,6 +138,7 @@ class CmdAI(StrictCommand):
     auto_help = True
     verbs = {
         "": "status",
+        "list": "list_all",
         "context": "context",
         "why": "why",
         "history": "history",
@@ -131,12 +154,18 @@ class CmdAI(StrictCommand):
         "forget": "forget",
         "on": "on",
         "off": "off",
+        "log": "log",
+        "limits": "limits",
+        "pause": "pause",
+        "resume": "resume",
+        "stopall": "stop_all",
+        "startall": "start_all",
     }
 
     def status(self) -> None:
-        """How one NPC is doing, or which NPCs are here."""
+        """How one NPC is doing, or all of them."""
         if not self.lhs:
-            self._who_is_here()
+            self.show("\n".join(overview_lines("", 1)))
             return
         npc = self._npc("ai <npc>")
         self.show("\n".join(status_lines(npc)))
@@ -283,12 +312,3 @@ class CmdAI(StrictCommand):
 
     def _forgotten(self, request: Request) -> Generator[Any, Any, None]:
         self.say((yield from forgetting(request, self.typed_by)))
-
-    def _who_is_here(self) -> None:
-        here = self.caller.location.contents if self.caller.location else []
-        npcs: list[Any] = [npc for npc in here if isinstance(npc, AIMixin)]
-        if not npcs:
-            self.say("There is no NPC with a mind here; name one: ai <npc>")
-            return
-        lines = [f"{npc.key}: {'on' if npc.ai.enabled else 'off'}" for npc in npcs]
-        self.show("\n".join(lines))

@@ -167,6 +167,16 @@ class Limits:
         self._today()
         return self._refused.get(npc_ref, 0)
 
+    def at_limit(self) -> tuple[tuple[LimitScope, str, Reached], ...]:
+        """The players and NPCs that are at a limit of the game now, and which it is."""
+        now = self._today()
+        found = []
+        for (scope, ref), meter in self._meters.items():
+            reached = meter.reached(now, self.allowance(scope))
+            if reached is not None and scope != "game":
+                found.append((scope, ref, reached))
+        return tuple(found)
+
     def _today(self) -> float:
         """The time; at the first question of a day what is over is forgotten.
 

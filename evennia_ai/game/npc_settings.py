@@ -125,6 +125,11 @@ def settings_of(npc: Any) -> NPCSettings:
     return found
 
 
+def settings_in(stored: Any) -> NPCSettings:
+    """What the value of the Attribute `ATTRIBUTE` says, read for a list without its NPC."""
+    return _read(_values_in(stored))[0]
+
+
 def given_to(npc: Any) -> frozenset[str]:
     """The names of the settings that were set; all others are as the game has them."""
     return frozenset(_values_in(_stored(npc)))

@@ -60,10 +60,6 @@ def test_status_without_a_card_says_how_to_give_one(stage):
     assert "none; card/assign Oren = <card> gives one" in stage.builds("ai oren")
 
 
-def test_the_bare_command_tells_who_is_here(stage):
-    assert stage.builds("ai").strip() == "Oren: on"
-
-
 def test_context_before_the_first_turn_says_so(stage):
     assert "not asked anything yet" in stage.builds("ai/context oren")
 

@@ -1,0 +1,93 @@
+"""`ai/limits`: what the game, an NPC and players may ask of models, and what they have used."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from evennia_ai.commands.inspect_history import name_of
+from evennia_ai.game.limits import Limits, LimitScope
+from evennia_ai.game.npc_settings import settings_of
+from evennia_ai.game.runtime import runtime
+from evennia_ai.llm.allowances import LIMITS
+from evennia_ai.prompt.columns import WIDTH, clipped, visible
+from evennia_ai.prompt.components import Scope
+from evennia_ai.store import model_calls
+from evennia_ai.store.model_calls import DAY_SECONDS
+
+MOST_AT_LIMIT: Final = 20
+
+
+def limit_lines(npc: Any = None) -> list[str]:
+    """What may be used and what was, by the game and one NPC, or by whoever is at a limit now."""
+    limits = runtime().limits
+    lines = ["Limits on calls of models, used of allowed:", *_used(limits, "game", "", "game")]
+    if npc is None:
+        lines += _usual(limits)
+        lines += _at_limit(limits)
+    else:
+        own = settings_of(npc).limits
+        lines += _used(limits, "npc", npc.ai.ref, visible(npc.key), own)
+        lines += _refused(limits, npc.ai.ref)
+    return [clipped(line, WIDTH) for line in lines]
+
+
+def today_lines(npc: Any, *, now: float) -> list[str]:
+    """What an NPC used today and what is left of it, for its status."""
+    limits, ref = runtime().limits, npc.ai.ref
+    used = model_calls.used(now - now % DAY_SECONDS, Scope(kind="npc", ref=ref))
+    all_time = model_calls.spend(ref)
+    share = (
+        f", {100 * used.cached_tokens // used.input_tokens} % cached" if used.input_tokens else ""
+    )
+    told = f"{used.calls} calls, {used.input_tokens} tokens in{share}, {used.output_tokens} out"
+    lines = [f"  today          {told}; ever {all_time.calls} calls, {all_time.tokens} tokens"]
+    left = ", ".join(_left(limits, ref, settings_of(npc).limits))
+    lines.append(f"  left           {left or 'no limits'}")
+    refused = limits.refused(ref)
+    return [*lines, f"  refused        {refused} today"] if refused else lines
+
+
+def _left(limits: Limits, ref: str, own: Mapping[str, int]) -> Iterator[str]:
+    allowance, reading = limits.allowance("npc", own), limits.reading("npc", ref)
+    for limit in LIMITS:
+        most = getattr(allowance, limit)
+        if most is not None:
+            yield f"{max(0, most - getattr(reading, limit))} {limit.replace('_', ' ')}"
+
+
+def _used(
+    limits: Limits, scope: LimitScope, ref: str, name: str, own: Mapping[str, int] | None = None
+) -> Iterator[str]:
+    allowance, reading = limits.allowance(scope, own or {}), limits.reading(scope, ref)
+    for limit in LIMITS:
+        most = getattr(allowance, limit)
+        allowed = "no limit" if most is None else str(most)
+        mine = " (its own)" if own and limit in own and most == own[limit] else ""
+        what = limit.replace("_", " ")
+        yield f"  {name:16.16} {what:18} {getattr(reading, limit):>9} of {allowed}{mine}"
+
+
+def _usual(limits: Limits) -> Iterator[str]:
+    kinds: tuple[tuple[LimitScope, str], ...] = (("npc", "each NPC"), ("player", "each player"))
+    for scope, name in kinds:
+        allowance = limits.allowance(scope)
+        told = [
+            f"{getattr(allowance, limit)} {limit.replace('_', ' ')}"
+            for limit in LIMITS
+            if getattr(allowance, limit) is not None
+        ]
+        yield f"  {name:16} {', '.join(told) or 'no limit'}"
+
+
+def _at_limit(limits: Limits) -> Iterator[str]:
+    found = limits.at_limit()
+    for scope, ref, reached in found[:MOST_AT_LIMIT]:
+        what = reached.limit.replace("_", " ")
+        yield f"  {scope} {visible(name_of(ref))} is at its {reached.most} {what}"
+    if len(found) > MOST_AT_LIMIT:
+        yield f"  and {len(found) - MOST_AT_LIMIT} more are at a limit"
+
+
+def _refused(limits: Limits, ref: str) -> Iterator[str]:
+    refused = limits.refused(ref)
+    if refused:
+        yield f"  {refused} answers were refused today"

@@ -1,0 +1,90 @@
+"""`ai/log`: the newest turns and calls of an NPC and what was set for it, the newest first."""
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from evennia_ai.commands.setup.listing import day_and_time
+from evennia_ai.commands.strict import CommandError
+from evennia_ai.game.npc_settings import Change, changes_of
+from evennia_ai.prompt.columns import WIDTH, clipped, first_line, visible
+from evennia_ai.store import model_calls
+from evennia_ai.store.model_calls import ANSWERED, NewCall
+from evennia_ai.store.turn_lines import TurnLine, TurnPage, turn_page
+
+PAGE_TURNS: Final = 10
+MOST_OTHER_CALLS: Final = 50
+"""Calls outside of turns that one page shows."""
+
+
+def log_lines(npc: Any, number: int) -> list[str]:
+    """One page of what happened; page 1 is the newest."""
+    ref = npc.ai.ref
+    page = turn_page(ref, number, size=PAGE_TURNS)
+    calls = model_calls.of_turns(ref, [turn.number for turn in page.turns])
+    told = [(turn.created_at, list(_turn(turn, calls))) for turn in page.turns]
+    if page.turns or number == 1:
+        told += _others(npc, page)
+    if not told:
+        raise CommandError(_nothing(npc, number))
+    told.sort(key=lambda one: one[0], reverse=True)
+    lines = [line for _, some in told for line in some]
+    head = f"What {npc.key} did, page {number}, the newest first:"
+    more = [f"Older: ai/log {npc.key}/{number + 1}"] if page.has_older else []
+    return [clipped(line, WIDTH) for line in (visible(head), *lines, *more)]
+
+
+def _others(npc: Any, page: TurnPage) -> list[tuple[float, list[str]]]:
+    """What else happened in the time of the page: calls for no turn, and changes of settings."""
+    calls = model_calls.outside_of_turns(
+        npc.ai.ref, since=page.since, until=page.until, limit_calls=MOST_OTHER_CALLS
+    )
+    changes = [one for one in changes_of(npc) if page.since <= one.at < page.until]
+    return [
+        *((call.started_at, list(_other_call(call))) for call in calls),
+        *((change.at, [_change(change)]) for change in changes),
+    ]
+
+
+def _nothing(npc: Any, number: int) -> str:
+    if number == 1:
+        return f"{npc.key} did nothing yet: nobody was answered and nothing was set."
+    return f"There is no page {number}: {npc.key} had fewer turns. ai/log {npc.key} is page 1"
+
+
+def _turn(turn: TurnLine, calls: Sequence[NewCall]) -> Iterator[str]:
+    of_whom = f" by {visible(turn.speaker)}" if turn.speaker else ""
+    what = f"{visible(turn.event) or 'its own accord'}{of_whom}"
+    yield f"#{turn.number}  {day_and_time(turn.created_at)}  {what}"
+    seconds = (turn.ended_at or time.time()) - turn.created_at
+    outcome = f": {first_line(turn.outcome)}" if turn.outcome else ""
+    state = "under way for" if turn.ended_at is None else f"{turn.state} in"
+    yield f"    {state} {max(0.0, seconds):.1f} s{outcome}"
+    mine = [call for call in calls if call.turn == turn.number]
+    yield from (f"    {_call(call)}" for call in mine)
+    if not mine:
+        yield f"    {visible(turn.model)}: prompt of {turn.tokens} tokens"
+
+
+def _other_call(call: NewCall) -> Iterator[str]:
+    yield f"    {day_and_time(call.started_at)}"
+    yield f"    {_call(call)}"
+
+
+def _call(call: NewCall) -> str:
+    """One call of a model in a line."""
+    role = "" if call.role == "speaker" else f"{visible(call.role)}, "
+    about = "about " if call.is_estimated else ""
+    cached = f" ({call.cached_tokens} cached)" if call.cached_tokens else ""
+    first = f", begun after {call.first_piece_seconds:.1f}" if call.first_piece_seconds else ""
+    outcome = "" if call.outcome == ANSWERED else f", {visible(call.outcome)}"
+    return (
+        f"{role}{visible(call.model) or 'no model'}: {about}{call.input_tokens} in{cached},"
+        f" {call.output_tokens} out, {call.seconds:.1f} s{first}{outcome}"
+    )
+
+
+def _change(change: Change) -> str:
+    what = f"{visible(change.name)}: {visible(str(change.old))} -> {visible(str(change.new))}"
+    by = f", by {visible(change.by)}" if change.by else ""
+    return f"    {day_and_time(change.at)}  set {what}{by}"

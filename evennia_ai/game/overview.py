@@ -1,0 +1,184 @@
+"""The overview: all NPCs of the game and how each is doing, however many there are.
+
+Their names and rooms are read in one query, without making an object of any of them; what else is
+in the database is read for those that are shown, in one query each; the rest is in memory.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from inspect import getattr_static
+from typing import Any, Final
+
+import evennia
+from evennia.objects.models import ObjectDB
+from evennia.typeclasses.attributes import Attribute, AttributeProperty
+from evennia.utils.utils import class_from_module
+
+from evennia_ai.game.npc import AIMixin
+from evennia_ai.game.npc_settings import ATTRIBUTE, settings_in
+from evennia_ai.game.runtime import Runtime, runtime
+from evennia_ai.game.text import plain_name
+from evennia_ai.llm.resilience import BreakerState
+from evennia_ai.store import halts, turn_lines
+from evennia_ai.store.turn_lines import TurnLine
+
+ENABLED: Final = "ai_enabled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """An NPC by name and room; `is_busy` while it answers or somebody waits for it."""
+
+    id: int
+    name: str
+    room: str
+    typeclass: str
+    is_busy: bool
+
+    @property
+    def ref(self) -> str:
+        """The NPC's reference."""
+        return str(self.id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """How an NPC is doing.
+
+    `answering_seconds` is None while it answers nobody; `calls` and `tokens` are those of today.
+    """
+
+    found: Found
+    is_on: bool
+    is_played: bool
+    is_paused: bool
+    answering_seconds: float | None
+    rest_seconds: float
+    waiting: int
+    last: TurnLine | None
+    calls: int
+    tokens: int
+    refused: int
+    model: str
+    breaker: BreakerState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """How the game is doing; `calls` and `tokens` are those of today."""
+
+    npcs: int
+    answering: int
+    waiting: int
+    calls: int
+    tokens: int
+
+
+def all_npcs(part: str = "") -> tuple[Found, ...]:
+    """The NPCs with `part` in their name or in that of their room; the busy ones first, by name."""
+    wanted, scheduler = part.casefold(), runtime().scheduler
+    busy = set(scheduler.waiting_keys)
+    found = []
+    for key, name, room, typeclass in _minds():
+        ref = str(key)
+        one = Found(
+            id=key,
+            name=plain_name(name),
+            room=plain_name(room) if room else "",
+            typeclass=typeclass,
+            is_busy=ref in busy or scheduler.in_flight(ref),
+        )
+        if wanted in one.name.casefold() or wanted in one.room.casefold():
+            found.append(one)
+    return tuple(sorted(found, key=lambda one: (not one.is_busy, one.name.casefold(), one.id)))
+
+
+def rows_of(shown: Sequence[Found], *, now: float) -> tuple[Row, ...]:
+    """How these NPCs are doing; as many queries for one as for a hundred."""
+    live = runtime()
+    stored = _attributes(shown)
+    newest = turn_lines.newest_of_each([one.ref for one in shown])
+    played = {session.puid for session in evennia.SESSION_HANDLER.values()}
+    rows = (_row(live, one, stored.get(one.id, {}), newest.get(one.ref), now) for one in shown)
+    return tuple(replace(row, is_played=row.found.id in played) for row in rows)
+
+
+def totals(npcs: int) -> Totals:
+    """How the game of so many NPCs is doing; no query."""
+    live = runtime()
+    used = live.limits.reading("game")
+    return Totals(
+        npcs=npcs,
+        answering=live.scheduler.running,
+        waiting=live.scheduler.waiting_in_all,
+        calls=used.calls_per_day,
+        tokens=used.tokens_per_day,
+    )
+
+
+def _row(
+    live: Runtime, found: Found, stored: Mapping[str, Any], last: TurnLine | None, now: float
+) -> Row:
+    ref = found.ref
+    used = live.limits.reading("npc", ref)
+    settings = settings_in(stored.get(ATTRIBUTE))
+    access = live.models.of_role("speaker", settings=settings)[0]
+    begun_at = last.created_at if last is not None and last.ended_at is None else now
+    answers = live.scheduler.in_flight(ref)
+    return Row(
+        found=found,
+        is_on=bool(stored.get(ENABLED, _is_on_by_default(found.typeclass))),
+        is_played=False,
+        is_paused=ref in halts.halts(),
+        answering_seconds=max(0.0, now - begun_at) if answers else None,
+        rest_seconds=live.scheduler.rest_seconds(ref),
+        waiting=live.scheduler.waiting(ref),
+        last=last,
+        calls=used.calls_per_day,
+        tokens=used.tokens_per_day,
+        refused=live.limits.refused(ref),
+        model=access.model_id or access.name,
+        breaker=access.breaker.state if access.breaker is not None else "closed",
+    )
+
+
+def _minds() -> Iterable[tuple[int, str, str | None, str]]:
+    """Id, name, room and typeclass of every object with a mind."""
+    paths = ObjectDB.objects.order_by().values_list("db_typeclass_path", flat=True).distinct()
+    minds = [path for path in paths if _class_with_mind(path) is not None]
+    rows: Iterable[tuple[int, str, str | None, str]] = ObjectDB.objects.filter(
+        db_typeclass_path__in=minds
+    ).values_list("id", "db_key", "db_location__db_key", "db_typeclass_path")
+    return rows
+
+
+@lru_cache(maxsize=512)
+def _class_with_mind(path: str) -> type[AIMixin] | None:
+    """The typeclass of this path if it has a mind; a class that is gone has none."""
+    try:
+        found = class_from_module(path)
+    except ImportError:
+        return None
+    return found if isinstance(found, type) and issubclass(found, AIMixin) else None
+
+
+def _is_on_by_default(path: str) -> bool:
+    """Whether NPCs of this typeclass answer where nobody said whether they shall."""
+    found = _class_with_mind(path)
+    # Asked of the class itself: the property would look for an Attribute of an object.
+    enabled = getattr_static(found, ENABLED, False)
+    return bool(enabled._default if isinstance(enabled, AttributeProperty) else enabled)
+
+
+def _attributes(shown: Sequence[Found]) -> dict[int, dict[str, Any]]:
+    """What is stored of these NPCs, by id and name."""
+    rows = Attribute.objects.filter(
+        objectdb__id__in=[one.id for one in shown],
+        db_key__in=(ENABLED, ATTRIBUTE),
+        db_category=None,
+    )
+    found: dict[int, dict[str, Any]] = {}
+    for key, name, value in rows.values_list("objectdb__id", "db_key", "db_value"):
+        found.setdefault(key, {})[name] = value
+    return found

@@ -1,0 +1,357 @@
+"""The switches of `ai` that operate NPCs: the list, the log, limits, pauses and the stop."""
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from evennia.objects.models import ObjectDB
+from evennia.typeclasses.attributes import AttributeProperty
+from evennia.utils.create import create_object
+
+from evennia_ai.commands.inspect_overview import ago, thousands
+from evennia_ai.conf import conf
+from evennia_ai.game import runtime as running
+from evennia_ai.game.limits import CallKey
+from evennia_ai.game.npc import AINPC
+from evennia_ai.game.npc_settings import changed
+from evennia_ai.game.runtime import runtime
+from evennia_ai.game.stopping import is_stopped, why_halted
+from evennia_ai.llm.allowances import Allowance
+from evennia_ai.prompt.columns import columns
+from evennia_ai.store import model_calls
+from evennia_ai.store.model_calls import NewCall
+from tests.commands.stage import one_line
+
+BAD_INPUT = {
+    "ai/list = oren": "Usage",
+    "ai/list oren/0": "whole number from 1 on",
+    "ai/list nobody": "No NPC with a mind, nor its room, has 'nobody' in its name",
+    "ai/list /2": "There is no page 2",
+    "ai/log": "Usage",
+    "ai/log oren = 2": "Usage",
+    "ai/log oren": "did nothing yet",
+    "ai/log oren/2": "There is no page 2",
+    "ai/limits = oren": "Usage",
+    "ai/limits nobody": "no NPC called 'nobody'",
+    "ai/pause": "Usage",
+    "ai/resume": "Usage",
+    "ai/resume oren": "Oren is not paused",
+    "ai/resume oren = x": "Usage",
+    "ai/stopall oren": "Nothing was stopped; ai/pause stops one NPC",
+    "ai/startall": "are not stopped",
+    "ai/startall oren": "Usage",
+}
+
+
+@pytest.fixture
+def talked(stage: Any) -> Any:
+    """Oren answered Pim twice."""
+    with stage.model("Aye.", "At dusk."):
+        for said in ("Oren, are you there?", "Oren, when does the ferry sail?"):
+            stage.player.at_say(said)
+            stage.waited()
+        yield stage
+
+
+def npcs(count: int, stage: Any) -> None:
+    """So many NPCs that are in the database and not in memory."""
+    path = "evennia_ai.game.npc.AINPC"
+    ObjectDB.objects.bulk_create(
+        ObjectDB(db_key=f"Guard {number:03}", db_typeclass_path=path, db_location=stage.room)
+        for number in range(count)
+    )
+
+
+def row_of(told: str, name: str) -> str:
+    (row,) = [line for line in told.splitlines() if line.startswith(name)]
+    return row
+
+
+@pytest.mark.parametrize(("typed", "told"), BAD_INPUT.items())
+def test_bad_input_is_told_in_one_line(stage: Any, typed: str, told: str) -> None:
+    assert told in one_line(stage.builds(typed))
+    assert is_stopped() == ""
+    assert why_halted(stage.npc.ai.ref) == ""
+
+
+@pytest.mark.parametrize("typed", ["ai", "ai/list", "ai/log oren", "ai/stopall", "ai/pause oren"])
+def test_players_cannot(stage: Any, typed: str) -> None:
+    assert "Command 'ai" in stage.plays(typed) or "not available" in stage.plays(typed)
+    assert is_stopped() == ""
+
+
+# The list
+
+
+def test_the_bare_command_lists_all_npcs_wherever_they_are(stage: Any) -> None:
+    create_object(AINPC, key="Karl", location=None, nohome=True)
+    told = stage.builds("ai")
+    assert "2 NPCs in the game; in all 0 answering, 0 waiting; today 0 calls, 0 tokens." in told
+    assert row_of(told, "Karl").split()[:4] == ["Karl", "(nowhere)", "idle", "0"]
+    assert row_of(told, "Oren").split()[:4] == ["Oren", "Harbour", "idle", "0"]
+
+
+def test_where_there_is_no_npc_it_is_said_how_to_make_one(stage: Any) -> None:
+    stage.npc.delete()
+    assert "create/drop Oren:evennia_ai.game.npc.AINPC" in one_line(stage.builds("ai"))
+
+
+def test_an_npc_is_listed_with_its_last_turn_and_its_model(talked: Any) -> None:
+    row = row_of(talked.builds("ai"), "Oren")
+    assert "s, done" in row
+    assert row.endswith(" scri...")
+
+
+def test_an_npc_is_listed_with_what_it_used_today(stage: Any) -> None:
+    with stage.model("Aye."):
+        limits = runtime().limits
+        limits.ended(limits.begun(CallKey(npc_ref=stage.npc.ai.ref, prompt_tokens=70)), None)
+        assert row_of(stage.builds("ai"), "Oren").split()[5:7] == ["1", "70"]
+
+
+@pytest.mark.parametrize(("typed", "state"), [("ai/off oren", "off"), ("ai/pause oren", "PAUSED")])
+def test_an_npc_that_does_not_answer_is_listed_as_such(stage: Any, typed: str, state: str) -> None:
+    stage.builds(typed)
+    assert row_of(stage.builds("ai"), "Oren").split()[2] == state
+
+
+def test_an_npc_whose_class_is_off_by_default_is_listed_as_off(stage: Any) -> None:
+    create_object("tests.commands.test_operating.Silent", key="Silva", location=stage.room)
+    assert row_of(stage.builds("ai"), "Silva").split()[2] == "off"
+
+
+class Silent(AINPC):
+    """An NPC that answers only where somebody switches it on."""
+
+    ai_enabled = AttributeProperty(False, autocreate=False)
+
+
+def test_who_is_busy_is_listed_first(stage: Any) -> None:
+    npcs(3, stage)
+    with stage.model("Aye."):
+        runtime().scheduler.offer(stage.npc.ai.ref, lambda: None)
+        told = stage.builds("ai").splitlines()
+    assert told[3].startswith("Oren")
+    assert told[3].split()[2:4] == ["waits", "1"]
+
+
+def test_the_list_has_pages(stage: Any) -> None:
+    npcs(30, stage)
+    told = stage.builds("ai")
+    assert "Page 1 of 2; the next: ai/list /2" in told
+    assert "Guard 025" not in told
+    assert "Guard 025" in stage.builds("ai/list /2")
+
+
+def test_the_list_can_be_filtered_by_name_and_room(stage: Any) -> None:
+    npcs(25, stage)
+    assert "Guard" not in stage.builds("ai/list ore")
+    told = stage.builds("ai/list harb")
+    assert "26 NPCs with 'harb'" in told
+    assert "the next: ai/list harb/2" in told
+
+
+def test_no_line_of_the_list_is_too_long_or_acts_on_the_screen(stage: Any) -> None:
+    stage.npc.key = "漢" * 30
+    stage.room.key = "|rred\x1b[31m" + "w" * 60
+    told = stage.builds("ai")
+    assert all(columns(line) <= 78 for line in told.splitlines())
+    assert "\x1b" not in told
+
+
+def test_a_list_of_300_npcs_is_quick_and_asks_the_database_a_few_times(stage: Any) -> None:
+    npcs(19, stage)
+    few = _queries(stage)
+    npcs(281, stage)
+    assert _queries(stage) == few
+    assert few <= 10
+    begun = time.perf_counter()
+    stage.builds("ai")
+    assert time.perf_counter() - begun < 0.5  # on a busy machine; alone it takes a tenth of that
+
+
+def _queries(stage: Any) -> int:
+    stage.builds("ai")
+    with CaptureQueriesContext(connection) as queries:
+        stage.builds("ai")
+    return len(queries)
+
+
+# The stop
+
+
+def test_a_stop_is_told_and_holds(stage: Any) -> None:
+    told = stage.builds("ai/stopall = the bill")
+    assert "ALL NPCs of the game are stopped until ai/startall" in told
+    assert is_stopped() == "stopped by Mara: the bill"
+
+
+def test_a_stop_is_told_loudly_first_of_all(stage: Any) -> None:
+    stage.builds("ai/stopall = the bill")
+    for typed in ("ai", "ai oren"):
+        assert stage.builds(typed).startswith("*** ALL NPCS ARE STOPPED: stopped by Mara: the bill")
+
+
+def test_a_stop_is_released(stage: Any) -> None:
+    stage.builds("ai/stopall")
+    assert "answer again" in stage.builds("ai/startall")
+    assert is_stopped() == ""
+    assert "STOPPED" not in stage.builds("ai")
+
+
+def test_a_pause_is_told_in_the_status_and_released(stage: Any) -> None:
+    told = stage.builds("ai/pause oren = says strange things")
+    assert "Oren is paused until ai/resume Oren" in told
+    assert "PAUSED         paused by Mara: says strange things" in stage.builds("ai oren")
+    assert "Oren goes on." in stage.builds("ai/resume oren")
+    assert "PAUSED" not in stage.builds("ai oren")
+
+
+def test_whoever_resumes_one_npc_is_told_that_all_are_stopped(stage: Any) -> None:
+    stage.builds("ai/pause oren", "ai/stopall")
+    assert "The whole game is stopped, though" in stage.builds("ai/resume oren")
+
+
+def test_what_a_stop_ended_is_told(stage: Any) -> None:
+    with stage.model("Aye."):
+        stage.player.at_say("Oren, are you there?")
+        assert "1 answers that were waited for were dropped." in stage.builds("ai/stopall")
+
+
+# The log
+
+
+def test_the_log_tells_of_turns_and_whom_they_answered(talked: Any) -> None:
+    told = talked.builds("ai/log oren").splitlines()
+    assert told[0] == "What Oren did, page 1, the newest first:"
+    assert [line.split()[0] for line in told if line.startswith("#")] == ["#2", "#1"]
+    assert told[1].endswith("say by Pim")
+    assert "done in" in told[2]
+    assert told[2].endswith("answered")
+
+
+def test_the_log_tells_of_the_calls_of_a_turn(talked: Any) -> None:
+    model_calls.add(
+        NewCall(
+            npc_ref=talked.npc.ai.ref,
+            role="speaker",
+            model="small",
+            turn=2,
+            started_at=time.time(),
+            seconds=2.3,
+            first_piece_seconds=0.4,
+            input_tokens=1200,
+            cached_tokens=1100,
+            output_tokens=45,
+        )
+    )
+    told = talked.builds("ai/log oren")
+    assert "small: 1200 in (1100 cached), 45 out, 2.3 s, begun after 0.4" in told
+
+
+def test_the_log_tells_of_calls_outside_of_turns_and_how_they_failed(stage: Any) -> None:
+    model_calls.add(
+        NewCall(
+            npc_ref=stage.npc.ai.ref,
+            role="decider",
+            model="small",
+            started_at=time.time(),
+            seconds=5.0,
+            input_tokens=80,
+            is_estimated=True,
+            outcome="failed:timeout",
+        )
+    )
+    told = stage.builds("ai/log oren")
+    assert "decider, small: about 80 in, 0 out, 5.0 s, failed:timeout" in told.splitlines()[2]
+
+
+def test_the_log_tells_what_was_set(stage: Any) -> None:
+    changed(stage.npc, by="Mara", temperature=0.5)
+    assert "set temperature: None -> 0.5, by Mara" in stage.builds("ai/log oren")
+
+
+def test_the_log_has_pages_and_each_thing_is_on_one_of_them(stage: Any) -> None:
+    with stage.model(*["Aye."] * 12):
+        for number in range(12):
+            if number == 1:
+                changed(stage.npc, by="Mara", temperature=0.5)
+            stage.player.at_say("Oren, are you there?")
+            stage.waited()
+        first, second = stage.builds("ai/log oren"), stage.builds("ai/log oren/2")
+    assert "Older: ai/log Oren/2" in first
+    assert [line.split()[0] for line in second.splitlines() if line[0] == "#"] == ["#2", "#1"]
+    assert ("set temperature" in first, "set temperature" in second) == (False, True)
+
+
+def test_no_line_of_the_log_is_too_long(stage: Any) -> None:
+    changed(stage.npc, by="M" * 100, thinking="t" * 200)
+    assert all(columns(line) <= 78 for line in stage.builds("ai/log oren").splitlines())
+
+
+# Limits
+
+
+def test_limits_tell_what_was_used_of_what(stage: Any) -> None:
+    told = stage.builds("ai/limits")
+    assert "game             calls per minute           0 of 600" in told
+    assert "tokens per day             0 of no limit" in told
+    assert "each player      20 calls per minute, 2000 calls per day" in told
+
+
+def test_limits_of_an_npc_tell_which_are_its_own(stage: Any) -> None:
+    changed(stage.npc, by="Mara", limits={"calls_per_day": 5})
+    told = stage.builds("ai/limits oren")
+    assert "Oren             calls per day              0 of 5 (its own)" in told
+    assert "Oren             calls per minute           0 of 60" in told
+
+
+def test_limits_tell_who_is_at_one(stage: Any) -> None:
+
+    allowances = replace(conf().limits, player=Allowance(calls_per_minute=1))
+    with stage.model("Aye."):
+        live = running.runtime_of(replace(conf(), limits=allowances), clock=stage.clock)
+        running.install(live)
+        ref = str(stage.player.id)
+        live.limits.begun(CallKey(npc_ref=stage.npc.ai.ref, player_ref=ref))
+        assert f"player Pim (#{ref}) is at its 1 calls per minute" in stage.builds("ai/limits")
+
+
+def test_the_status_tells_what_an_npc_used_and_has_left(stage: Any) -> None:
+    model_calls.add(
+        NewCall(
+            npc_ref=stage.npc.ai.ref,
+            role="speaker",
+            started_at=time.time(),
+            seconds=1.0,
+            input_tokens=200,
+            cached_tokens=150,
+            output_tokens=30,
+        )
+    )
+    told = stage.builds("ai oren")
+    used = "1 calls, 200 tokens in, 75 % cached, 30 out; ever 1 calls, 230 tokens"
+    assert f"today          {used}" in told
+    assert "left           60 calls per minute, 10000 calls per day" in told
+
+
+# Columns
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [(0, "0"), (99_999, "99999"), (123_456, "123k"), (9_999_999, "10000k"), (10**8, "100M")],
+)
+def test_a_large_number_fits_its_column(number: int, shown: str) -> None:
+    assert thousands(number) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(-1, "0 s"), (59, "59 s"), (60, "1 m"), (7200, "2 h"), (86_400 * 9, "9 d")],
+)
+def test_a_time_is_told_in_its_largest_unit(seconds: float, shown: str) -> None:
+    assert ago(seconds) == shown
