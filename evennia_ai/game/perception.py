@@ -6,10 +6,13 @@ known; a speaker of any other kind is read back from the line as Evennia renders
 """
 
 import re
+from functools import lru_cache
+from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
 from django.conf import settings
 from django.utils.translation import gettext
+from evennia.locks.lockhandler import LockHandler
 
 from evennia_ai.game.events import Event, Kind
 from evennia_ai.game.languages import game_word, garbled, languages_heard
@@ -131,10 +134,15 @@ def rank_of(speaker: Any) -> str:
     """A speaker's permission in words: the highest it has; "NPC" for one of ours."""
     if is_npc(speaker):
         return "NPC"
-    for rank in reversed(settings.PERMISSION_HIERARCHY):
-        if speaker.locks.check_lockstring(speaker, f"perm({rank})"):
-            return str(rank)
-    return "Player"
+    ranks = reversed(settings.PERMISSION_HIERARCHY)
+    return next((rank for rank in ranks if _locks_of_ranks().check(speaker, rank)), "Player")
+
+
+@lru_cache(maxsize=1)
+def _locks_of_ranks() -> LockHandler:
+    """A lock for each rank, read once: reading them anew would cost more than all the rest."""
+    ranks = [f"{rank}:perm({rank})" for rank in settings.PERMISSION_HIERARCHY]
+    return LockHandler(SimpleNamespace(lock_storage=";".join(ranks)))
 
 
 def heard_text(text: str) -> str:

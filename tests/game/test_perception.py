@@ -178,3 +178,15 @@ def test_one_utterance_that_arrives_twice_is_heard_once(stage, heard):
         for line in ('Anna says, "hello"', "Anna calls: hello"):
             stage.npc.msg((line, {"type": "say"}), from_obj=stage.anna)
     assert [event.text for event in heard] == ["hello"]
+
+
+@pytest.mark.parametrize(
+    ("permissions", "rank"),
+    [((), "Player"), (("Builder",), "Builder"), (("Builder", "Admin"), "Admin")],
+)
+def test_the_rank_is_the_highest_permission_of_the_speaker(stage, heard, permissions, rank):
+    stage.anna.permissions.clear()
+    for permission in permissions:
+        stage.anna.permissions.add(permission)
+    stage.says(stage.anna, "hello")
+    assert heard[0].speaker_rank == rank
