@@ -1,4 +1,4 @@
-"""The command `show`, and Evennia's own `give`: things that players let NPCs have or see."""
+"""The command `show`, and Evennia's own `give` and `look`: what players do with NPCs and things."""
 
 import pytest
 from evennia.objects.objects import DefaultObject
@@ -103,3 +103,10 @@ def test_evennias_give_is_seen_and_answered(stage, model, rope):
     assert rope.location == stage.npc
     assert recorded() == [("Pim", "Pim gives you a rope.")]
     assert recorded("assistant") == [("", "Aye.")]
+
+
+def test_evennias_look_is_seen_and_not_answered(stage, model):
+    stage.plays("look oren")
+    stage.waited()
+    assert recorded() == [("Pim", "Pim looks at you.")]
+    assert recorded("assistant") == []

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import pytest
 
+from evennia_ai.game import service
 from evennia_ai.game.npc_settings import ATTRIBUTE, changed
 from evennia_ai.game.ticking import QUIET, STIRRED, Ticker, stored_ticks
 from evennia_ai.store.halts import Halt, halt
@@ -166,3 +167,12 @@ def test_a_tick_a_prompt_shows_is_a_record_and_in_the_next_prompt_too(stage, tic
     assert ("event", "", QUIET) in stage.records()
     shown = [[m.content for m in request.messages].count(QUIET) for request in model.requests]
     assert shown == [1, 1]
+
+
+def test_after_a_restart_an_npc_ticks_again(stage, told):
+    changed(stage.npc, tick_seconds=60)
+    service.at_server_start()
+    stage.passes(60)
+    service.at_server_stop()
+    stage.passes(600)
+    assert [event.text for event in told] == [QUIET]
