@@ -2,7 +2,10 @@
 
 from typing import Any
 
+from twisted.internet.task import Clock
+
 from evennia_ai.llm.chat import ChatMessage, ChatRequest, Passage, ToolSpec
+from evennia_ai.llm.resilience import CircuitBreaker
 from evennia_ai.prompt.messages import Role, ToolCall
 
 
@@ -33,3 +36,8 @@ def a_request(question: str = "Hello?", **more: Any) -> ChatRequest:
 
 def a_passage(text: str, **more: Any) -> Passage:
     return Passage(label="harbour#1", text=text, **more)
+
+
+def a_breaker(clock: Clock, **values: Any) -> CircuitBreaker:
+    wanted = {"failures": 3, "window_seconds": 60, "rest_seconds": 30}
+    return CircuitBreaker(seconds=clock.seconds, **(wanted | values))

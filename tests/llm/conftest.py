@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from twisted.internet.task import Clock
 
 from evennia_ai.llm.anthropic_client import AnthropicChat
 from evennia_ai.llm.bridge import AsyncBridge
@@ -67,3 +68,8 @@ def claude(server: StubServer, bridge: AsyncBridge, reactor: Handover) -> Making
         return chat
 
     return made
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()

@@ -11,9 +11,9 @@ from twisted.python.failure import Failure
 
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.llm.errors import ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable
-from evennia_ai.llm.resilience import CircuitBreaker, Guarded, Slots
+from evennia_ai.llm.resilience import Guarded, Slots
 from evennia_ai.llm.scripted import ScriptedModel
-from tests.llm.builders import a_request
+from tests.llm.builders import a_breaker, a_request
 from tests.llm.conftest import Making
 from tests.llm.handover import Handover
 from tests.llm.stub_server import StubServer, answers, fails
@@ -44,16 +44,6 @@ class HeldModel:
         dict(self.asked)[question].callback(ChatReply(text=question, model="held"))
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-def a_breaker(clock: Clock, **values: Any) -> CircuitBreaker:
-    wanted = {"failures": 3, "window_seconds": 60, "rest_seconds": 30}
-    return CircuitBreaker(seconds=clock.seconds, **(wanted | values))
-
-
 def guarded(model: Any, clock: Clock, **values: Any) -> Guarded:
     return Guarded(model, breaker=a_breaker(clock), clock=clock, **values)
 
@@ -72,78 +62,6 @@ def watched(deferred: Deferred[Any]) -> list[Any]:
     outcomes: list[Any] = []
     deferred.addBoth(lambda result: outcomes.append(getattr(result, "value", result)))
     return outcomes
-
-
-# The breaker
-
-
-def test_a_breaker_opens_after_so_many_failures(clock: Clock) -> None:
-    breaker = a_breaker(clock)
-    for _ in range(2):
-        breaker.failed()
-    assert (breaker.state, breaker.begin()) == ("closed", True)
-    breaker.failed()
-    assert (breaker.state, breaker.begin()) == ("open", False)
-    assert breaker.retry_in_seconds == 30
-
-
-def test_failures_far_apart_do_not_open_a_breaker(clock: Clock) -> None:
-    breaker = a_breaker(clock)
-    for _ in range(10):
-        breaker.failed()
-        clock.advance(31)
-    assert breaker.state == "closed"
-
-
-def test_a_success_forgets_the_failures_before_it(clock: Clock) -> None:
-    breaker = a_breaker(clock)
-    for _ in range(5):
-        breaker.failed()
-        breaker.failed()
-        breaker.succeeded()
-    assert breaker.state == "closed"
-
-
-def test_a_rested_breaker_lets_one_probe_out(clock: Clock) -> None:
-    breaker = a_breaker(clock, failures=1)
-    breaker.failed()
-    clock.advance(30)
-    assert breaker.state == "half_open"
-    assert [breaker.begin(), breaker.begin()] == [True, False]
-
-
-def test_the_probes_outcome_closes_or_opens_a_breaker(clock: Clock) -> None:
-    breaker = a_breaker(clock, failures=1)
-    breaker.failed()
-    clock.advance(30)
-    breaker.begin()
-    breaker.failed()
-    assert (breaker.state, breaker.retry_in_seconds) == ("open", 30)
-    clock.advance(30)
-    breaker.begin()
-    breaker.succeeded()
-    assert breaker.state == "closed"
-
-
-def test_a_probe_that_was_given_up_makes_room_for_another(clock: Clock) -> None:
-    breaker = a_breaker(clock, failures=1)
-    breaker.failed()
-    clock.advance(30)
-    breaker.begin()
-    breaker.abandoned()
-    assert breaker.begin()
-
-
-def test_late_outcomes_neither_shorten_nor_lengthen_the_rest(clock: Clock) -> None:
-    breaker = a_breaker(clock, failures=1)
-    breaker.failed()
-    clock.advance(10)
-    breaker.failed()
-    breaker.succeeded()
-    assert (breaker.state, breaker.retry_in_seconds) == ("open", 20)
-
-
-# The guard
 
 
 def test_a_guard_is_the_model_it_guards(clock: Clock) -> None:
