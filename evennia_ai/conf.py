@@ -135,6 +135,11 @@ class Conf:
         return self.api_keys.get(profile.api_key_env, SecretText())
 
     @property
+    def limit_tokens(self) -> int:
+        """What a prompt may have of the model that NPCs speak with unless they have another."""
+        return self.profiles[self.model_roles["speaker"][0]].limit_tokens
+
+    @property
     def is_offline(self) -> bool:
         """Whether NPCs speak without any model."""
         found = self.profiles

@@ -45,7 +45,7 @@ def import_into(
         path,
         limits=conf.card_limits,
         rules=conf.lore,
-        limit_tokens=conf.context_tokens - conf.reply_tokens,
+        limit_tokens=conf.limit_tokens,
         grants=frozenset() if grants is None else grants,
         shown=shown,
     )

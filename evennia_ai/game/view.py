@@ -22,7 +22,6 @@ from evennia_ai.game.facts import FACTION, ZONE, card_facts
 from evennia_ai.game.greeting import NOT_CHOSEN, Chosen, chosen
 from evennia_ai.game.lore_sources import CardSources, card_sources
 from evennia_ai.game.parsed import Parsed
-from evennia_ai.llm.profiles import DEFAULT
 from evennia_ai.lorebook.books import Lorebook, read_book
 from evennia_ai.lorebook.conditions import Facts
 from evennia_ai.prompt.components import GAME, PromptComponent, Scope
@@ -310,7 +309,7 @@ def _note(note: StoredNote) -> AuthorsNote:
 def _rules(sources: Sources) -> ComposeRules:
     conf, limit_tokens = sources.conf, sources.limit_tokens
     if limit_tokens is None:
-        limit_tokens = conf.profiles[DEFAULT].limit_tokens
+        limit_tokens = conf.limit_tokens
     return ComposeRules(
         budget=CONVERSATION.budget(limit_tokens),
         layout=conf.layout,

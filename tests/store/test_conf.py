@@ -281,6 +281,13 @@ def test_every_role_asks_the_default_profile_unless_the_game_says_otherwise():
     assert set(conf().model_roles.values()) == {("default",)}
 
 
+def test_a_prompt_may_have_what_the_speakers_model_takes(settings_of_ai):
+    cheap = {**CHEAP["cheap"], "context_tokens": 4096}
+    settings_of_ai(PROFILES={"cheap": cheap}, MODEL_ROLES={"speaker": ["cheap", "default"]})
+
+    assert conf().limit_tokens == 4096 - 400
+
+
 def test_a_role_of_which_nothing_is_said_asks_those_of_the_speaker(settings_of_ai):
     settings_of_ai(PROFILES=CHEAP, MODEL_ROLES={"speaker": ["cheap", "default"]})
 

@@ -77,7 +77,7 @@ class Reader:
 
 def reader(conf: Conf) -> Reader:
     """What reads cards by these settings."""
-    return Reader(limits=conf.card_limits, limit_tokens=conf.context_tokens - conf.reply_tokens)
+    return Reader(limits=conf.card_limits, limit_tokens=conf.limit_tokens)
 
 
 def differences(old: StoredCard, read: ReadCard) -> str:

@@ -166,7 +166,7 @@ class CmdLore(LoreEdits, LoreShelf):
             for lint in lints(
                 book.book,
                 rules=conf().lore,
-                limit_tokens=conf().context_tokens - conf().reply_tokens,
+                limit_tokens=conf().limit_tokens,
                 outlets=_outlets(),
             )
             if named.may_see(self.caller, book, lint.uid)
