@@ -6,9 +6,12 @@ game hides from the NPC, by its locks or its `filter_visible`, does not exist fo
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from evennia.objects.models import ObjectDB
+
+from evennia_ai.game.addressing import mentions
 from evennia_ai.game.text import plain_name
 from evennia_ai.game.tools.tool import Refused
 
@@ -73,24 +76,35 @@ def _seen(npc: Any, place: Any, *, content_type: str | None) -> list[Any]:
     return [one for one in place.filter_visible(found, npc) if one != npc]
 
 
-def _named(npc: Any, name: str, among: Iterable[Any]) -> list[Any]:
-    """Those of this name; where there are none, those whose name begins so."""
+def _named(npc: Any, name: str, among: Sequence[Any]) -> list[Any]:
+    """Those of this name; where there are none, of this alias, or whose name begins so."""
     wanted = _plain(name)
-    known = [(one, _names(npc, one)) for one in among]
-    exact = [one for one, names in known if wanted in names]
+    names = {one: _names(npc, one) for one in among}
+    exact = [one for one in among if wanted in names[one]]
+    if exact:
+        return exact
+    for one, aliases in _aliases(names).items():
+        names[one] |= aliases
+    exact = [one for one in among if wanted in names[one]]
     if exact or len(wanted) < SHORTEST_START:
         return exact
-    starts: Callable[[str], bool] = lambda one: one.startswith(wanted)  # noqa: E731
-    return [one for one, names in known if any(map(starts, names))]
+    return [one for one in among if any(known.startswith(wanted) for known in names[one])]
 
 
 def _names(npc: Any, seen: Any) -> set[str]:
-    """By what the NPC may call it: key and aliases only where the game does not disguise it."""
-    shown = _plain(_shown(npc, seen))
-    key = _plain(str(seen.key))
-    if key not in shown:
-        return {shown}
-    return {shown, key, *(_plain(str(alias)) for alias in seen.aliases.all())}
+    """By what the NPC may call it: by its key only where the game does not disguise it."""
+    shown, key = _plain(_shown(npc, seen)), _plain(str(seen.key))
+    return {shown, key} if mentions(shown, (key,)) else {shown}
+
+
+def _aliases(names: Mapping[Any, set[str]]) -> dict[Any, set[str]]:
+    """The aliases of those that are not disguised, by one query however many they are."""
+    known = {one.id: one for one, own in names.items() if _plain(str(one.key)) in own}
+    of_type = {"db_tags__db_tagtype": "alias", "pk__in": list(known)}
+    found: dict[Any, set[str]] = {}
+    for pk, alias in ObjectDB.objects.filter(**of_type).values_list("pk", "db_tags__db_key"):
+        found.setdefault(known[pk], set()).add(_plain(str(alias)))
+    return found
 
 
 def _only(npc: Any, name: str, found: Sequence[Any], *, none: str) -> Any:

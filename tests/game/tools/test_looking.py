@@ -70,6 +70,30 @@ def test_looking_says_nothing_to_anybody(stage: Any) -> None:
     assert stage.screen_of(stage.anna) == []
 
 
+def test_a_hidden_name_that_is_part_of_another_word_stays_hidden(stage: Any) -> None:
+    stage.anna.key = "Tal"
+    stage.anna.get_display_name = lambda looker=None, **_: "a metal woman"
+    stage.anna.aliases.add("iron lady")
+    assert [does(stage, "look", at=name).ok for name in ("Tal", "iron lady")] == [False, False]
+
+
+def test_an_alias_is_a_name(stage: Any) -> None:
+    a_thing(stage).aliases.add("lamp")
+    assert [does(stage, "look", at=name).ok for name in ("lamp", "the lam")] == [True, True]
+
+
+def test_in_a_crowd_a_name_costs_one_query_more_at_most(stage: Any) -> None:
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    for number in range(30):
+        stage.player(f"Passenger {number}")
+    does(stage, "look", at="nobody")
+    with CaptureQueriesContext(connection) as asked:
+        does(stage, "look", at="nobody")
+    assert len(asked) <= 1
+
+
 def test_an_npc_that_is_nowhere_sees_nothing(stage: Any) -> None:
     stage.npc.location = None
     assert does(stage, "look").text == "You are nowhere; there is nothing to see."
@@ -77,7 +101,8 @@ def test_an_npc_that_is_nowhere_sees_nothing(stage: Any) -> None:
 
 def test_a_disguised_person_is_not_known_by_their_name(stage: Any) -> None:
     stage.anna.get_display_name = lambda looker=None, **_: "a tall woman"
-    assert not does(stage, "look", at="Anna").ok
+    stage.anna.aliases.add("ann")
+    assert [does(stage, "look", at=name).ok for name in ("Anna", "ann")] == [False, False]
     assert does(stage, "look", at="tall woman").ok
 
 
