@@ -23,6 +23,9 @@ from evennia_ai.prompt.errors import EvenniaAIError
 MAX_DATA: Final = 4000
 """Characters of the JSON of a happening's data."""
 
+MAX_ITEM: Final = 300
+"""Characters of the names of things that are told at once."""
+
 UNSEEN: Final = "something"
 """What an NPC is told of a thing it cannot see."""
 
@@ -100,7 +103,9 @@ def happened(
 
 
 def npcs_in(place_or_npc: Any) -> list[Any]:
-    """The NPCs with a mind in a room, or the one that is meant."""
+    """The NPCs with a mind in a room, or the one that is meant; nobody is nowhere."""
+    if place_or_npc is None:
+        return []
     if hasattr(type(place_or_npc), "ai"):
         return [place_or_npc]
     there = place_or_npc.contents_get(content_type="character")
@@ -152,7 +157,7 @@ def item_name(npc: Any, item: Any, *, count: int = 1) -> str:
     if item is None:
         return ""
     if isinstance(item, str):
-        return plain_name(item)
+        return heard_text(item)[:MAX_ITEM]
     if not item.access(npc, "view"):
         return UNSEEN
     numbered = str(item.get_numbered_name(count, npc)[0 if count == 1 else 1])

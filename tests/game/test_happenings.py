@@ -58,6 +58,10 @@ def test_one_npc_may_be_told_alone(stage, seen):
     assert [(event.kind, event.speaker_name) for event in seen] == [("dream", "")]
 
 
+def test_what_happens_nowhere_nobody_perceives(stage, seen):
+    assert happened(None, "weather", "It begins to rain.") == 0
+
+
 def test_who_does_it_is_not_told_of_it(stage, seen):
     assert happened(stage.room, "combat", "{actor} hits {to}.", actor=stage.npc) == 0
     assert seen == []

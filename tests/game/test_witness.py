@@ -197,6 +197,16 @@ def test_several_gifts_at_once_are_one_event(stage, mind):
     assert [event.text for event in mind.heard] == ["Anna gives you three coins and a rope."]
 
 
+def test_many_gifts_at_once_are_told_up_to_a_length(stage, mind):
+    for number in range(60):
+        item = thing(stage, f"very fine rope number {number}", stage.anna)
+        item.move_to(stage.npc, quiet=True, move_type="give")
+    stage.passes()
+    (event,) = mind.heard
+    assert "number 5, " in event.text
+    assert len(event.item) == 300
+
+
 def test_what_an_npc_takes_itself_is_no_gift(stage, mind):
     thing(stage, "rope", stage.room).move_to(stage.npc, quiet=True, move_type="get")
     stage.passes()
