@@ -19,7 +19,9 @@ from evennia_ai.history.drafts import Draft, draft_of
 from evennia_ai.history.sending import storable_messages
 from evennia_ai.history.tool_lists import tool_list
 from evennia_ai.llm.chat import (
+    AnswerSchema,
     ChatMessage,
+    ChatReply,
     ChatRequest,
     Passage,
     ToolSpec,
@@ -27,6 +29,7 @@ from evennia_ai.llm.chat import (
     sent_sha256,
 )
 from evennia_ai.llm.roles import adapt
+from evennia_ai.llm.schema_tools import reply_from, schema_of
 from evennia_ai.prompt.breakpoints import CacheAccount, account
 from evennia_ai.prompt.breaks import Sent
 from evennia_ai.prompt.messages import Message
@@ -58,9 +61,20 @@ class Round:
     stored: StoredTurn
     request: ChatRequest
 
+    tools: tuple[ToolSpec, ...] = ()
+
     @property
     def prompt(self) -> Prompt:
         return self.composed.prompt
+
+    def read(self, reply: ChatReply) -> ChatReply:
+        """The reply with the calls of tools that its text makes, where the server knows none.
+
+        ModelRubbish: it is half an answer.
+        """
+        if self.access.roles.tools != "schema" or not self.tools:
+            return reply
+        return reply_from(reply, self.tools, request=self.request)
 
 
 class Rounds:
@@ -103,22 +117,28 @@ class Rounds:
         self._mind.prompted(begun.turn, prompt, self._sent(prompt))
         request = self._request(composed, begun.messages, access)
         return Round(
-            inputs=inputs, composed=composed, access=access, stored=begun.turn, request=request
+            inputs=inputs,
+            composed=composed,
+            access=access,
+            stored=begun.turn,
+            request=request,
+            tools=self._tools,
         )
 
     def _draft(self, inputs: Inputs, composed: Composition, access: Access) -> Draft:
         prompt, heard = composed.prompt, self._heard
-        outgoing = _outgoing(storable_messages(prompt.messages), access)
+        outgoing = self._outgoing(storable_messages(prompt.messages), access)
+        tools = self._tools if access.roles.tools != "none" else ()
         return draft_of(
             prompt,
             event=heard.record,
             account=self._account(prompt),
             model=access.model_id or access.name,
             revisions=revisions_with(self._mind.view(), player_ref=heard.event.speaker_ref),
-            sent_sha256=sent_sha256(outgoing, tools=self._tools),
+            sent_sha256=sent_sha256(outgoing, tools=self._beside(access)),
             silent=composed.lore.silent,
             inputs=self._recorded(inputs, access),
-            tools=tool_list(self._tools) if self._tools else None,
+            tools=tool_list(tools) if tools else None,
         )
 
     def _account(self, prompt: Prompt) -> CacheAccount | None:
@@ -151,12 +171,13 @@ class Rounds:
     ) -> ChatRequest:
         profile = access.profile
         return ChatRequest(
-            messages=_outgoing(messages, access),
+            messages=self._outgoing(messages, access),
             model=access.model_id,
             max_tokens=profile.reply_tokens,
             timeout_seconds=profile.timeout_seconds,
             sampling=profile.sampling,
-            tools=self._tools,
+            tools=self._beside(access),
+            schema=self._form(access),
             breakpoints=composed.prompt.breakpoints,
             passages=_passages(composed),
             speaker=self._mind.view().char_name,
@@ -164,10 +185,18 @@ class Rounds:
             cache_key=f"npc-{self._mind.ref}",
         )
 
+    def _outgoing(self, messages: Sequence[Message], access: Access) -> tuple[ChatMessage, ...]:
+        """The messages as the model's provider takes them."""
+        return adapt(chat_messages(messages), profile=access.roles, tools=self._tools)
 
-def _outgoing(messages: Sequence[Message], access: Access) -> tuple[ChatMessage, ...]:
-    """The messages as the model's provider takes them."""
-    return adapt(chat_messages(messages), profile=access.roles)
+    def _beside(self, access: Access) -> tuple[ToolSpec, ...]:
+        """The tools that go beside the messages; a server that knows none is told in them."""
+        return self._tools if access.roles.tools == "native" else ()
+
+    def _form(self, access: Access) -> AnswerSchema | None:
+        """The form of an answer that can call tools, for a server that holds a model to one."""
+        is_text = access.roles.tools == "schema" and bool(self._tools)
+        return schema_of(self._tools) if is_text and access.profile.schema == "native" else None
 
 
 def _passages(composed: Composition) -> tuple[Passage, ...]:

@@ -199,7 +199,8 @@ class Turn:
         finally:
             self._asked = None
             self._start.stop()
-        text = self._voice.speech(reply.text)
+        reply = this.read(reply)
+        text = self._start.whole(reply.text)
         if is_silence(text):
             return replace(reply, text="")
         if not text and not self._acts(reply) and not self._has_spoken:

@@ -113,6 +113,10 @@ class Start:
         """Say nothing any more: the reply is there, or nobody waits for it."""
         self._is_over = True
 
+    def whole(self, reply: str) -> str:
+        """What of the reply is said, now that all of it is there; "" where that is nothing."""
+        return self._spoken.whole(reply) if self.said else self._voice.speech(reply)
+
     def rest(self, text: str) -> str:
         """What is left to say of the whole reply."""
         return text.removeprefix(self.said).strip()

@@ -4,11 +4,14 @@ import json
 
 import pytest
 
+from evennia_ai.game.endpoints import Access
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.game.past_inputs import PastReader
 from evennia_ai.game.recomposing import composed_again
 from evennia_ai.history.turns import messages_of
 from evennia_ai.llm.chat import ChatReply
+from evennia_ai.llm.roles import RoleProfile
+from evennia_ai.llm.scripted import ScriptedModel
 from evennia_ai.prompt.messages import ToolCall
 from evennia_ai.prompt.prompt import digest
 from evennia_ai.store import conversations, turns
@@ -173,3 +176,36 @@ def test_an_npc_may_choose_to_say_nothing(stage, nothing):
     last = turns.last_turn(stage.npc.ai.ref)
     assert (last.state, last.outcome) == ("done", "chose to say nothing")
     assert [kind for kind, _ in said_and_done(stage)] == ["user", "run_end"]
+
+
+def a_model_without_tools(stage, *script: str, tools: str) -> ScriptedModel:
+    """A scripted model whose server takes no tools beside the messages."""
+    model = ScriptedModel(script)
+    stage.opens(Access(model=model, roles=RoleProfile(tools=tools)))
+    return model
+
+
+class TestAModelThatKnowsNoTools:
+    def test_it_is_told_of_them_in_the_prompt_and_answers_in_a_form(self, acting):
+        wants = {"say": "A moment.", "acts": [{"tool": "pose", "arguments": {"action": "nods"}}]}
+        script = (json.dumps(wants), json.dumps({"say": "So be it."}))
+        model = a_model_without_tools(acting, *script, tools="schema")
+        acting.says(acting.anna, "Oren?")
+
+        first = model.requests[0]
+        assert first.tools == ()
+        assert first.schema is not None
+        assert "You can act with the tools below" in str(first.messages)
+        assert acting.screen_of(acting.anna)[-3:] == [
+            'Oren says, "A moment."',
+            "Oren nods",
+            'Oren says, "So be it."',
+        ]
+
+    def test_one_that_is_given_none_at_all_just_speaks(self, acting):
+        model = a_model_without_tools(acting, "Evening.", tools="none")
+        acting.says(acting.anna, "Oren?")
+
+        assert model.requests[0].tools == ()
+        assert model.requests[0].schema is None
+        assert turns.last_turn(acting.npc.ai.ref).manifest.tools_record is None
