@@ -7,6 +7,7 @@ from evennia_ai.commands.inspect_cache import cache_lines
 from evennia_ai.commands.inspect_compact import compacting
 from evennia_ai.commands.inspect_forget import Request, forgetting, request_of
 from evennia_ai.commands.inspect_history import history_lines
+from evennia_ai.commands.inspect_memory import memory_lines, memory_written
 from evennia_ai.commands.inspect_overview import overview_lines
 from evennia_ai.commands.inspect_records import exported, files, imported, verify_lines
 from evennia_ai.commands.inspect_replay import replay_lines
@@ -46,6 +47,9 @@ class CmdAI(OperatingSwitches):
       ai/replay <npc> = <turn>
       ai/cache <npc>
       ai/compact <npc>
+      ai/memory <npc>[/<page>]
+      ai/memory <npc> = [about <player>:] <text>
+      ai/memory <npc>/#<id> [= <text> | importance <1-10> | remove]
       ai/tools <npc> [= <tools>]
       ai/set <npc> [= <setting> [<value>]]
       ai/profile [<npc> [= <profile>]]
@@ -79,6 +83,9 @@ class CmdAI(OperatingSwitches):
                 one before, and what ended it
       compact - summarise the older part of what the NPC remembers of its room,
                 or say why there is nothing to gain; all of it stays recorded
+      memory  - what the NPC remembers and how much each memory counts now, by
+                recency, importance and what was said last; with a text one is
+                added, with #id one is shown with its changes, or changed
       tools   - what the NPC may do beside answering, with what there is; with
                 names it may do these alone, +name and -name change one, none
                 takes all away; dangerous ones change the world
@@ -92,7 +99,8 @@ class CmdAI(OperatingSwitches):
       import  - take over a conversation from such a file (Admins); without a
                 file, list those there are
       forget  - erase what a player whispered, with this NPC or with every NPC,
-                and what was answered (Admins); what was said aloud stays
+                what was answered, and what is remembered of the player (Admins);
+                what was said aloud stays
       on      - let the NPC answer
       off     - let it be silent; it still remembers what it hears
       log     - the newest turns of the NPC and calls of models for it: when, for
@@ -115,6 +123,8 @@ class CmdAI(OperatingSwitches):
       ai/history oren
       ai/history oren/2
       ai/replay oren = 12
+      ai/memory oren = about anna: Anna owes Oren a rope.
+      ai/memory oren/#12 = importance 8
       ai/tools oren = say, look
       ai/tools oren = +give, -say
       ai/set oren
@@ -145,6 +155,7 @@ class CmdAI(OperatingSwitches):
         "replay": "replay",
         "cache": "cache",
         "compact": "compact",
+        "memory": "memory",
         "tools": "tools",
         "set": "set_one",
         "profile": "profile",
@@ -225,6 +236,14 @@ class CmdAI(OperatingSwitches):
         if not done.called:
             self.say(f"What {npc.key} remembers of its room is being summarised; please wait.")
         done.addCallback(self.say)
+
+    def memory(self) -> None:
+        """What the NPC remembers, or a memory of it written by the builder."""
+        wanted = self.wanted("ai/memory <npc>[/<page> | /#<id>] [= <text>]")
+        if self.rhs is None:
+            self.show("\n".join(memory_lines(self.caller, wanted)))
+        else:
+            self.say(memory_written(self.caller, wanted, self.rhs, by=self.typed_by))
 
     def tools(self) -> None:
         """What the NPC may do beside answering, or what it may do from now on."""

@@ -203,7 +203,8 @@ class TestForget:
         new = a_memory("Pim owes a rope.", id=memories.NEW, about=str(stage.player.id))
         memories.add(stage.npc.ai.ref, new, by="npc", most=9)
 
-        assert "1 memory" in one_line(stage.builds("ai/forget oren = pim", "yes"))
+        told = " ".join(stage.builds("ai/forget oren = pim", "yes").split())
+        assert "0 turns, 1 memory. What was said aloud" in told
 
     def test_a_player_who_is_gone_is_named_by_number(self, stage, talked, admin):
         _, whispers = room_and_whispers(stage.npc)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from evennia_ai.game.gather import NAMES
+from evennia_ai.memory import pieces as memory_pieces
 from evennia_ai.prompt.columns import WIDTH, clipped, padded, visible
 from evennia_ai.prompt.components import GAME, HISTORY_ID, PromptComponent
 from evennia_ai.prompt.template import compile_template
@@ -51,11 +52,12 @@ def shown(component: PromptComponent, revisions: Sequence[ComponentRevision]) ->
 def names_in_words(component: PromptComponent) -> str:
     """A sentence about names in the text that no value will ever have; "" where all are known."""
     template = compile_template(component.content, trust=component.trust)
-    unknown = [name for name in template.names if name not in NAMES]
+    names = {*NAMES, memory_pieces.NAME} if component.key == memory_pieces.KEY else NAMES
+    unknown = [name for name in template.names if name not in names]
     if not unknown:
         return ""
     written = ", ".join(f"{{{{{name}}}}}" for name in unknown)
-    known = ", ".join(f"{{{{{name}}}}}" for name in sorted(NAMES))
+    known = ", ".join(f"{{{{{name}}}}}" for name in sorted(names))
     return f" Nothing is called {written}, so it is sent as it stands; there are {known}."
 
 
