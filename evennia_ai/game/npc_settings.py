@@ -98,6 +98,9 @@ class Change:
     new: Any
 
 
+_OF_A_CHANGE: Final = frozenset(one.name for one in fields(Change))
+
+
 class KeptSettings:
     """The settings of one NPC, read again only when the Attribute holds something else."""
 
@@ -144,13 +147,14 @@ def changed(npc: Any, *, by: str = "", **values: Any) -> NPCSettings:
     """Set these settings of an NPC, None for what the game has; what it has then.
 
     SettingError says which cannot be, and nothing is changed. Each change is logged and remembered
-    with who made it.
+    with who made it. What was stored and cannot be goes with the first change.
     """
     stored = _stored(npc)
-    old = _values_in(stored)
-    wanted = {name: value for name, value in {**old, **values}.items() if value is not None}
+    old = {str(name): value for name, value in _values_in(stored).items()}
+    kept, _ = _usable(old)
+    wanted = {name: value for name, value in {**kept, **values}.items() if value is not None}
     new = _judged(wanted, who=npc.key)
-    differing = [name for name in values if old.get(name) != new.get(name)]
+    differing = [name for name in {**old, **values} if old.get(name) != new.get(name)]
     made = [_change(name, by=by, old=old.get(name), new=new.get(name)) for name in differing]
     if made:
         changes = [*_changes_in(stored), *made][-MOST_CHANGES:]
@@ -249,18 +253,27 @@ def _told(error: ErrorDetails) -> str:
 
 
 def _read(values: Mapping[str, Any]) -> tuple[NPCSettings, tuple[str, ...]]:
-    """What stored values say, and what of them cannot be: the game may have changed since."""
+    """What stored values say, and what of them cannot be."""
+    good, problems = _usable(values)
+    return NPCSettings(**dict(_Values.model_validate(good))), tuple(problems)
+
+
+def _usable(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The stored values that can be, and what is wrong with the others.
+
+    They were right once, or other code wrote them; the game may have changed since.
+    """
     problems: list[str] = []
-    good = dict(values)
+    good = {str(name): value for name, value in values.items()}
     while True:
         try:
-            read = _Values.model_validate(good)
-            break
+            _Values.model_validate(good)
         except ValidationError as error:
             problems += [_told(one) for one in error.errors()]
-            bad = {str(one["loc"][0]) if one["loc"] else "reply_tokens" for one in error.errors()}
-            good = {name: value for name, value in good.items() if name not in bad}
-    return NPCSettings(**dict(read)), tuple(problems)
+            for one in error.errors():
+                good.pop(str(one["loc"][0]) if one["loc"] else "reply_tokens", None)
+        else:
+            return good, problems
 
 
 def _stored(npc: Any) -> Any:
@@ -276,7 +289,8 @@ def _values_in(stored: Any) -> dict[str, Any]:
 
 def _changes_in(stored: Any) -> list[dict[str, Any]]:
     changes = stored.get("changes") if isinstance(stored, Mapping) else None
-    return [dict(one) for one in changes] if isinstance(changes, list) else []
+    listed = changes if isinstance(changes, list) else []
+    return [dict(one) for one in listed if isinstance(one, Mapping) and set(one) == _OF_A_CHANGE]
 
 
 def _change(name: str, *, by: str, old: Any, new: Any) -> dict[str, Any]:

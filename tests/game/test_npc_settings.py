@@ -4,12 +4,17 @@ from dataclasses import replace
 
 import pytest
 from django.test import override_settings
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evennia_ai.conf import SettingError
 from evennia_ai.game.npc_settings import (
     ATTRIBUTE,
+    MODES,
     MOST_CHANGES,
+    NAMES,
     USUAL,
+    Change,
     KeptSettings,
     changed,
     changes_of,
@@ -98,6 +103,39 @@ def test_whatever_else_is_stored_counts_as_nothing_set(stage, stored):
     assert changed(stage.npc, mode="always").mode == "always"
 
 
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner),
+    max_leaves=8,
+)
+STORED = st.fixed_dictionaries(
+    {"values": st.dictionaries(st.sampled_from(NAMES) | st.integers(), JUNK), "changes": JUNK}
+)
+
+
+class Stored:
+    """Stands for an NPC whose Attribute holds this."""
+
+    id, key = 7, "Oren"
+
+    def __init__(self, value):
+        self.attributes, self.db_value = self, value
+
+    def get(self, key, *, return_obj):
+        return self
+
+
+@given(STORED | JUNK)
+def test_nothing_that_is_stored_can_stop_an_npc(stored):
+    npc = Stored(stored)
+    settings = KeptSettings(npc).now()
+
+    assert settings.mode in MODES
+    assert 0 <= settings.talkativeness <= 1
+    assert all(isinstance(word, str) for word in (*settings.tools, *settings.react_to))
+    assert all(isinstance(change, Change) for change in changes_of(npc))
+
+
 @pytest.mark.parametrize(
     ("values", "told"),
     [
@@ -146,6 +184,15 @@ def test_changes_are_remembered_with_who_made_them_and_logged(stage, logged):
         ("Pim", "mode", "decide", None),
     ]
     assert logged[-1].endswith("mode was 'decide', is None, set by Pim")
+
+
+def test_a_stored_value_that_cannot_be_keeps_nobody_from_setting_another(stage):
+    stage.npc.attributes.add(ATTRIBUTE, {"values": {"profile": "gone", "mode": "always"}})
+    changed(stage.npc, by="Mara", temperature=0.5)
+
+    assert settings_of(stage.npc) == replace(USUAL, mode="always", temperature=0.5)
+    told = [(one.name, one.old, one.new) for one in changes_of(stage.npc)]
+    assert told == [("profile", "gone", None), ("temperature", None, 0.5)]
 
 
 def test_setting_what_is_set_is_no_change(stage):
