@@ -15,6 +15,7 @@ from twisted.internet.defer import CancelledError, Deferred, inlineCallbacks
 from twisted.python.failure import Failure
 
 from evennia_ai.conf import Conf
+from evennia_ai.game.counting import Counting
 from evennia_ai.game.endpoints import Models
 from evennia_ai.game.fullness import (
     Fullness,
@@ -92,10 +93,14 @@ class _Work:
 class Compactor:
     """Compacts the histories of one process, each at most once at a time."""
 
-    def __init__(self, conf: Conf, models: Models, *, in_thread: InThread) -> None:
+    def __init__(
+        self, conf: Conf, models: Models, *, in_thread: InThread, counting: Counting
+    ) -> None:
         self._settings: Final = conf.compaction
         self._threads: Final = in_thread
-        self._summariser: Final = Summariser(conf, models, in_thread=self._in_thread)
+        self._summariser: Final = Summariser(
+            conf, models, in_thread=self._in_thread, counting=counting
+        )
         self._is_closed = False
         # Who else waits for the compaction of a conversation that is under way.
         self._waiting: dict[int, list[Deferred[Outcome]]] = {}

@@ -12,7 +12,7 @@ from typing import Any
 from evennia.objects.models import ObjectDB
 from evennia.utils import logger
 
-from evennia_ai.game import calls, stopping
+from evennia_ai.game import stopping
 from evennia_ai.game.runtime import runtime
 from evennia_ai.store.halts import GAME_REF, Halt, halt, release
 
@@ -41,7 +41,7 @@ def pause(npc: Any, *, by: str, reason: str = "") -> Stopped:
     """Have one NPC ask no model until `resume`. StoreError: it goes on."""
     ref = str(npc.id)
     why = _halted(ref, by=by, reason=reason)
-    return Stopped(dropped=_dropped(npc, why), given_up=calls.give_up_for(ref, why))
+    return Stopped(dropped=_dropped(npc, why), given_up=runtime().counting.give_up_for(ref, why))
 
 
 def resume(npc: Any, *, by: str) -> bool:

@@ -11,6 +11,7 @@ from evennia.utils import logger
 from evennia_ai.game.compacting import Compactor, Wanted
 from evennia_ai.game.fullness import Fullness, fullness_after
 from evennia_ai.game.retrying import DATABASE_ERRORS
+from evennia_ai.game.stopping import why_halted
 from evennia_ai.game.view import NPCView
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.prompt.prompt import Prompt
@@ -65,6 +66,8 @@ class IdleTime:
 
     def _look(self, mind: Resting, where: ConversationRef, prompt: Prompt) -> None:
         del self._planned[where.id]
+        if why_halted(where.npc_ref):  # the turn after the release looks again
+            return
         if mind.is_busy:  # the turn that it is busy with comes here when it has ended
             return
         if self._is_at_work:

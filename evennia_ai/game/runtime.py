@@ -15,6 +15,7 @@ from twisted.python.failure import Failure
 
 from evennia_ai.conf import Conf, conf
 from evennia_ai.game.compacting import Compactor
+from evennia_ai.game.counting import Counting
 from evennia_ai.game.endpoints import Access, Models
 from evennia_ai.game.idle_time import IdleTime
 from evennia_ai.game.limits import Limits
@@ -39,8 +40,17 @@ class Runtime:
     compactor: Compactor
     idle_time: IdleTime
     ticker: Ticker
-    limits: Limits
-    watch: Watch
+    counting: Counting
+
+    @property
+    def limits(self) -> Limits:
+        """What players, NPCs and the game may ask of models."""
+        return self.counting.limits
+
+    @property
+    def watch(self) -> Watch:
+        """Who is told of turns and calls."""
+        return self.counting.watch
 
     @property
     def access(self) -> Access:
@@ -89,7 +99,10 @@ def runtime_of(
         cooldown_seconds=conf.cooldown_seconds,
         on_error=_logged,
     )
-    compactor = Compactor(conf, models, in_thread=_threads_of(clock))
+    counting = Counting(
+        limits=_limits(conf, clock), watch=_watch(conf, clock, models, scheduler), clock=clock
+    )
+    compactor = Compactor(conf, models, in_thread=_threads_of(clock), counting=counting)
     return Runtime(
         conf=conf,
         clock=clock,
@@ -98,13 +111,17 @@ def runtime_of(
         compactor=compactor,
         idle_time=IdleTime(compactor, clock),
         ticker=Ticker(clock, ticks_alone=conf.tick_alone),
-        limits=Limits(
-            conf.limits,
-            line=conf.limit_line,
-            now=clock.seconds,
-            used_since=lambda since: (used_by_npc(since), used_by_player(since)),
-        ),
-        watch=_watch(conf, clock, models, scheduler),
+        counting=counting,
+    )
+
+
+def _limits(conf: Conf, clock: Clock) -> Limits:
+    """The limits of the settings, which remember what was used today."""
+    return Limits(
+        conf.limits,
+        line=conf.limit_line,
+        now=clock.seconds,
+        used_since=lambda since: (used_by_npc(since), used_by_player(since)),
     )
 
 

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evennia.utils import logger
-from twisted.internet.defer import Deferred, inlineCallbacks, maybeDeferred
+from twisted.internet.defer import Deferred, inlineCallbacks
 
 from evennia_ai.conf import Conf
+from evennia_ai.game.counting import Counting
 from evennia_ai.game.endpoints import Access, Models
+from evennia_ai.game.limits import CallKey
 from evennia_ai.history.compaction import CompactionPlan, CompactionRules
 from evennia_ai.history.compaction_settings import By
 from evennia_ai.history.errors import RefusalReason, SummaryRefused
@@ -22,6 +24,7 @@ from evennia_ai.history.summaries import REQUEST_TOKENS, checked_summary, summar
 from evennia_ai.history.summary_records import Reply
 from evennia_ai.llm.chat import ChatReply, ChatRequest, chat_messages
 from evennia_ai.llm.errors import ModelTimeout, ModelUnavailable
+from evennia_ai.llm.profiles import SUMMARISER
 from evennia_ai.llm.reasoning import without_reasoning
 from evennia_ai.llm.roles import adapt
 from evennia_ai.prompt.messages import Message
@@ -55,6 +58,11 @@ class Summary:
     reply: Reply | None = None
 
 
+def _key(task: Task) -> CallKey:
+    """What the call of a summary counts as: nobody's words alone ask for it."""
+    return CallKey(npc_ref=task.conversation.npc_ref, role=SUMMARISER)
+
+
 class ReplyRefusedError(SummaryRefused):
     """What a model answered is no summary; `reply` is kept for the records."""
 
@@ -66,10 +74,13 @@ class ReplyRefusedError(SummaryRefused):
 class Summariser:
     """Makes summaries; what takes processor time goes through `in_thread`, with values alone."""
 
-    def __init__(self, conf: Conf, models: Models, *, in_thread: InThread) -> None:
+    def __init__(
+        self, conf: Conf, models: Models, *, in_thread: InThread, counting: Counting
+    ) -> None:
         self._conf: Final = conf
         self._models: Final = models
         self._in_thread: Final = in_thread
+        self._counting: Final = counting
 
     @property
     def rules(self) -> CompactionRules:
@@ -111,7 +122,9 @@ class Summariser:
             messages=len(task.plan.summarised),
             segment=task.segment,
         )
-        answer = yield maybeDeferred(access.model.complete, self._sent(asked, task, access))
+        answer = yield self._counting.asked(
+            access, self._sent(asked, task, access), _key(task), prompt=asked.messages
+        )
         reply = _reply(asked, answer)
         try:
             text = yield self._in_thread(self._checked_answer, answer, task)

@@ -96,9 +96,13 @@ class Watch:
     """Tells all watchers; `now` gives seconds since 1970."""
 
     def __init__(self, watchers: Iterable[Watcher] = (), *, now: Callable[[], float]) -> None:
-        self._watchers: Final = tuple(watchers)
+        self._watchers = tuple(watchers)
         self._now: Final = now
         self._turns: Final[dict[str, WatchedTurn]] = {}
+
+    def add(self, watcher: Watcher) -> None:
+        """Tell one more, such as a game's own."""
+        self._watchers = (*self._watchers, watcher)
 
     def asked(
         self, call: WatchedCall, request: ChatRequest, prompt: Sequence[Message] = ()

@@ -10,7 +10,6 @@ import pytest
 from evennia_ai.game.calls import Call
 from evennia_ai.game.request_log import RequestLog, kinds_of
 from evennia_ai.game.runtime import runtime
-from evennia_ai.game.watching import Watch
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, Usage, chat_messages
 from evennia_ai.llm.errors import ModelRefused
 from evennia_ai.llm.roles import OPEN, STRICT, adapt
@@ -40,8 +39,7 @@ def request_of(prompt: Any = PROMPT, profile: Any = OPEN) -> ChatRequest:
 
 def watched_by(stage: Any, log: RequestLog, *script: Any) -> None:
     stage.talks_with(*script)
-    live = replace(runtime(), watch=Watch([log], now=stage.clock.seconds))
-    stage.running.install(live)
+    runtime().watch.add(log)
 
 
 def called(request: ChatRequest, prompt: Any = PROMPT, **values: Any) -> None:

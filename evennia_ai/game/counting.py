@@ -1,0 +1,187 @@
+"""Counting: what every call of a model in this process goes through, whoever asks and what for.
+
+A call is refused while its NPC is paused, counts against the limits from its begin to its end, is
+watched, can be given up, and is a row once it has ended. Turns and whatever else happens in the
+running game ask by `game.calls`; what the runtime itself is made of is given a `Counting`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final
+
+from twisted.internet.defer import CancelledError, Deferred, maybeDeferred
+from twisted.python.failure import Failure
+
+from evennia_ai.game.endpoints import Access
+from evennia_ai.game.limits import CallKey, Limits, StartedCall
+from evennia_ai.game.retrying import until_written
+from evennia_ai.game.stopping import ModelStopped, refuse_if_stopped
+from evennia_ai.game.watching import Watch, WatchedCall
+from evennia_ai.llm.chat import ChatReply, ChatRequest, Listener, Usage
+from evennia_ai.llm.errors import ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable
+from evennia_ai.llm.resilience import Clock
+from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.tokens import ESTIMATE
+from evennia_ai.store import model_calls
+from evennia_ai.store.model_calls import ANSWERED, CANCELLED, NewCall
+
+# The first that fits says what kind of failure it was.
+_KINDS: Final[tuple[tuple[type[BaseException], str], ...]] = (
+    (ModelStopped, "stopped"),
+    (ModelTimeout, "timeout"),
+    (ModelUnavailable, "unavailable"),
+    (ModelRefused, "refused"),
+    (ModelRubbish, "rubbish"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counting:
+    """What counts and watches the calls of one process; `under_way` are those by NPC."""
+
+    limits: Limits
+    watch: Watch
+    clock: Clock
+    under_way: dict[str, set["CountedCall"]] = field(default_factory=dict)
+
+    def asked(
+        self,
+        access: Access,
+        request: ChatRequest,
+        key: CallKey,
+        *,
+        prompt: Sequence[Message] = (),
+    ) -> Deferred[ChatReply]:
+        """The model's reply to a request that belongs to no turn; its row is written at its end.
+
+        A row that cannot be written now is written later.
+        """
+        call = CountedCall(self, access, key)
+
+        def kept(outcome: ChatReply | Failure) -> ChatReply | Failure:
+            if call.row is not None:
+                doing = f"NPC {key.npc_ref}: a call of {access.name} is not written down"
+                until_written(partial(model_calls.add, call.row), doing, clock=self.clock)
+            return outcome
+
+        return call.ask(request, prompt=prompt).addBoth(kept)
+
+    def give_up_for(self, npc_ref: str, why: str) -> int:
+        """Give up what is under way for an NPC; how many calls that were."""
+        calls = tuple(self.under_way.get(npc_ref, ()))
+        for call in calls:
+            call.give_up(why)
+        return len(calls)
+
+
+class CountedCall:
+    """One call of a model, asked once."""
+
+    def __init__(self, counting: Counting, access: Access, key: CallKey) -> None:
+        """`key` may leave out what the access and the request say; no prompt tokens: estimated."""
+        self._counting: Final = counting
+        self._access: Final = access
+        self._key = replace(key, profile=access.profile.name)
+        self._first_piece_seconds: float | None = None
+        self._asking: Deferred[ChatReply] | None = None
+        self._given_up = ""
+        self.row: NewCall | None = None
+        """What is to be written down, once it has ended."""
+
+    def ask(
+        self,
+        request: ChatRequest,
+        *,
+        listener: Listener | None = None,
+        prompt: Sequence[Message] = (),
+    ) -> Deferred[ChatReply]:
+        """The model's reply. `prompt` are the messages before they were fitted to the model.
+
+        It fails with ModelStopped where the NPC is paused or the game is stopped. StoreError is
+        raised at once: what was used today cannot be read.
+        """
+        counting, access = self._counting, self._access
+        self._key = key = _filled(self._key, request)
+        call = WatchedCall(key=key, endpoint=access.name, provider=access.profile.client)
+        started = counting.limits.begun(key)
+        counting.watch.asked(call, request, prompt)
+        heard = None if listener is None else self._timed(listener, started.started_at)
+        self._asking = maybeDeferred(self._asked, request, heard)
+        counting.under_way.setdefault(key.npc_ref, set()).add(self)
+        return self._asking.addBoth(self._ended, call, started)
+
+    def give_up(self, why: str) -> None:
+        """Have it fail with ModelStopped, if it is under way."""
+        if self._asking is not None:
+            self._given_up = why
+            self._asking.cancel()
+
+    def _asked(self, request: ChatRequest, listener: Listener | None) -> Deferred[ChatReply]:
+        refuse_if_stopped(self._access.name, self._key.npc_ref)
+        return self._access.model.complete(request, listener=listener)
+
+    def _timed(self, listener: Listener, started_at: float) -> Listener:
+        """The listener, and when it heard the first piece."""
+        clock = self._counting.clock
+
+        def heard(piece: str) -> None:
+            if self._first_piece_seconds is None:
+                self._first_piece_seconds = max(0.0, clock.seconds() - started_at)
+            listener(piece)
+
+        return heard
+
+    def _ended(
+        self, outcome: ChatReply | Failure, call: WatchedCall, started: StartedCall
+    ) -> ChatReply | Failure:
+        counting = self._counting
+        self._forget()
+        if self._given_up and isinstance(outcome, Failure):
+            outcome = Failure(ModelStopped(self._access.name, self._given_up))
+        self.row = row = counting.limits.ended(
+            started,
+            _usage(outcome),
+            _word(outcome),
+            reply_tokens=_reply_tokens(outcome),
+            first_piece_seconds=self._first_piece_seconds,
+        )
+        if isinstance(outcome, Failure):
+            counting.watch.failed(call, outcome.value, row)
+        else:
+            counting.watch.answered(call, outcome, row)
+        return outcome
+
+    def _forget(self) -> None:
+        self._asking = None
+        under_way, ref = self._counting.under_way, self._key.npc_ref
+        under_way[ref].discard(self)
+        if not under_way[ref]:
+            del under_way[ref]
+
+
+def _filled(key: CallKey, request: ChatRequest) -> CallKey:
+    """The key with what the request says."""
+    tokens = key.prompt_tokens or sum(
+        ESTIMATE.of_message(message.content) for message in request.messages
+    )
+    return replace(key, model=request.model, prompt_tokens=tokens, reply_tokens=request.max_tokens)
+
+
+def _word(outcome: ChatReply | Failure) -> str:
+    """How a call ended, as its row says it."""
+    if not isinstance(outcome, Failure):
+        return ANSWERED
+    if outcome.check(CancelledError):
+        return CANCELLED
+    kind = next((word for known, word in _KINDS if outcome.check(known)), "error")
+    return f"failed:{kind}"
+
+
+def _usage(outcome: ChatReply | Failure) -> Usage | None:
+    return None if isinstance(outcome, Failure) else outcome.usage
+
+
+def _reply_tokens(outcome: ChatReply | Failure) -> int:
+    """What a reply costs by our own count, for a provider that tells nothing."""
+    return 0 if isinstance(outcome, Failure) else ESTIMATE.of_message(outcome.text)
