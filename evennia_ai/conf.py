@@ -82,10 +82,13 @@ class Conf:
     max_concurrent_calls: int
     queue_limit: int
     hop_limit: int
+    hop_seconds: float
     cooldown_seconds: float
     engagement_seconds: float
     refresh_seconds: float
     fallback_line: str
+    thinking_seconds: float
+    thinking_line: str
     game_folder: Path
     card_folder: Path
     max_source_characters: int

@@ -243,6 +243,27 @@ SETTINGS: Final = (
         problem=problem_of(model_roles),
     ),
     Setting(
+        id="E036",
+        field="hop_seconds",
+        default=60.0,
+        wanted="a number of seconds, 0 or more",
+        accepts=is_seconds,
+    ),
+    Setting(
+        id="E037",
+        field="thinking_seconds",
+        default=4.0,
+        wanted="a number of seconds, 0 for never",
+        accepts=is_seconds,
+    ),
+    Setting(
+        id="E038",
+        field="thinking_line",
+        default="thinks it over.",
+        wanted="one line of text, at most 500 characters",
+        accepts=is_line,
+    ),
+    Setting(
         id="E042",
         field="limits",
         default={},

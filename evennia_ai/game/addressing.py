@@ -1,66 +1,149 @@
-"""Addressing: whether an NPC is meant by what it heard, and why.
+"""Addressing: whether an NPC is meant by what it perceived, how surely, and why.
 
-Pure. A person is answered when they name the NPC, speak to it alone, or go on with a conversation;
-another NPC only when it names ours or speaks to it directly, and not endlessly.
+Pure. A person is answered when they name the NPC, speak to it alone, or go on with a conversation,
+and otherwise as the NPC's mode has it; another NPC only when it names ours or speaks to it
+directly, and not endlessly. Who of several answers is decided by `turn_taking`.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import lru_cache
+from typing import Final
 
-from evennia_ai.game.events import Event, asks_for_answer
+from evennia_ai.game.events import NOBODYS, Event, asks_for_answer
+from evennia_ai.game.npc_settings import Mode
+
+
+class Claim(StrEnum):
+    """How surely an NPC is to answer.
+
+    A MEANT one answers whoever else does. Of those ENGAGED in conversation with the speaker, of
+    those WILLING to answer anybody, and of those UNDECIDED, one at most does.
+    """
+
+    MEANT = "meant"
+    ENGAGED = "engaged"
+    WILLING = "willing"
+    UNDECIDED = "undecided"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Whether an NPC is meant by an event, and why or why not.
+
+    `named_at` is where its name stands in the text, 0 where it was meant otherwise.
+    """
+
+    claim: Claim
+    why: str
+    named_at: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listener:
     """Who hears: its names, whether it is in conversation with the speaker, who else is there.
 
-    `react_to` are the kinds of happenings it answers.
+    `is_chain_over`: NPCs have answered each other for so long that they shall stop. `react_to` are
+    the kinds of happenings it answers.
     """
 
     ref: str
     names: tuple[str, ...]
     other_names: tuple[str, ...] = ()
+    mode: Mode = "name_match"
     is_engaged: bool = False
     hop_limit: int = 3
+    is_chain_over: bool = False
     react_to: tuple[str, ...] = ()
 
 
-def why_addressed(event: Event, listener: Listener) -> str | None:
-    """Why `listener` should answer the event, None where it should not."""
-    if event.hops > listener.hop_limit:
-        return None
+# What an NPC does about words that nothing else says are meant for it.
+_BY_MODE: Final[Mapping[str, Address]] = {
+    "always": Address(claim=Claim.WILLING, why="answers everybody"),
+    "decide": Address(claim=Claim.UNDECIDED, why="the decider says so"),
+}
+
+
+def address_of(event: Event, listener: Listener) -> Address:
+    """Whether and how surely `listener` is meant by the event."""
+    why_not = _why_never(event, listener)
+    if why_not:
+        return _none(why_not)
     if event.is_happening:
-        return asks_for_answer(event, listener.react_to)
-    if event.to_ref:
-        return "spoken to directly" if event.to_ref == listener.ref else None
+        return _of_happening(event, listener)
     if event.private:
-        return "whispered to"
-    return None if event.kind == "pose" else _why_meant(event, listener)
+        return _meant("whispered to")
+    return _meant("spoken to directly") if event.to_ref else _of_words(event, listener)
 
 
-def _why_meant(event: Event, listener: Listener) -> str | None:
+def _why_never(event: Event, listener: Listener) -> str:
+    """Why no words of the event make the NPC answer it, "" where they may."""
+    if event.hops > listener.hop_limit:
+        return f"{event.hops} NPC replies in a row, {listener.hop_limit} are allowed"
+    if event.hops and listener.is_chain_over:
+        return "NPCs have talked long enough without a person"
+    if event.is_happening or event.private:
+        return ""
+    if event.to_ref and event.to_ref != listener.ref:
+        return "said to somebody else"
+    if listener.mode == "whisper_only":
+        return "answers whispers only"
+    return "a pose" if event.kind == "pose" else ""
+
+
+def _of_happening(event: Event, listener: Listener) -> Address:
+    why = asks_for_answer(event, listener.react_to)
+    if why is None:
+        return _none(f"does not react to {event.kind}")
+    is_its_own = event.to_ref == listener.ref or event.kind in NOBODYS
+    if event.wants_answer and is_its_own:
+        return _meant(why)
+    return Address(claim=Claim.WILLING, why=why)
+
+
+def _of_words(event: Event, listener: Listener) -> Address:
     """The same for what is said aloud and to nobody in particular."""
-    if mentions(event.text, listener.names):
-        return "called by name"
-    if event.hops or mentions(event.text, listener.other_names):
-        return None
+    named_at = place_of(event.text, listener.names)
+    if named_at is not None:
+        return Address(claim=Claim.MEANT, why="called by name", named_at=named_at)
+    if event.hops:
+        return _none("said by an NPC that names it not")
+    if mentions(event.text, listener.other_names):
+        return _none("somebody else is named")
     if listener.is_engaged:
-        return "in conversation"
-    return "alone with the speaker" if event.alone else None
+        return Address(claim=Claim.ENGAGED, why="in conversation")
+    if event.alone:
+        return _meant("alone with the speaker")
+    return _BY_MODE.get(listener.mode, _none("not named"))
 
 
 def mentions(text: str, names: Iterable[str]) -> bool:
     """Whether one of `names` stands in `text` as a word of its own, in whatever case."""
+    return place_of(text, names) is not None
+
+
+def place_of(text: str, names: Iterable[str]) -> int | None:
+    """Where in `text` the first of `names` stands as a word of its own; None: nowhere."""
     pattern = _any_of(tuple(names))
-    return pattern is not None and pattern.search(text) is not None
+    found = pattern.search(text) if pattern is not None else None
+    return found.start() if found else None
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=2048)
 def _any_of(names: tuple[str, ...]) -> re.Pattern[str] | None:
     words = sorted({name.strip() for name in names if name.strip()}, key=len, reverse=True)
     if not words:
         return None
     joined = "|".join(map(re.escape, words))
     return re.compile(rf"(?<!\w)(?:{joined})(?!\w)", re.IGNORECASE)
+
+
+def _meant(why: str) -> Address:
+    return Address(claim=Claim.MEANT, why=why)
+
+
+def _none(why: str) -> Address:
+    return Address(claim=Claim.NONE, why=why)

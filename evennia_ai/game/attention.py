@@ -1,37 +1,65 @@
-"""Attention: which of the things an NPC heard it answers, and when its turns are offered.
+"""Attention: which of the things an NPC perceived it answers, and when.
 
-`hear` commits what was perceived (`hearing`); what is meant for the NPC (`addressing`) becomes a
-turn that waits in the scheduler.
+`hear` commits what was perceived (`hearing`). Whether the NPC is meant (`addressing`) and who of
+several answers (`floors`) decides whether a turn is offered to the scheduler (`answering`). What
+was decided last, and why, is kept for its builder.
 """
 
+from collections import deque
+from dataclasses import dataclass
 from typing import Any, Final
 
 from django.db import DatabaseError
 from evennia.utils import logger
 
 from evennia_ai.game import gather
-from evennia_ai.game.addressing import Listener, why_addressed
+from evennia_ai.game.addressing import Address, Claim, Listener, address_of
+from evennia_ai.game.answering import Answering, Asked
+from evennia_ai.game.engagement import Engagement
 from evennia_ai.game.events import Event
 from evennia_ai.game.gather import Heard
 from evennia_ai.game.hearing import Hearing, record_overflow
 from evennia_ai.game.perception import bystanders
+from evennia_ai.game.presence import is_npc
 from evennia_ai.game.runtime import runtime
+from evennia_ai.game.stopping import why_halted
 from evennia_ai.game.text import plain_name
-from evennia_ai.game.turn import Mind, Turn
+from evennia_ai.game.turn import Turn
+from evennia_ai.game.turn_taking import Bid, roll_of
 from evennia_ai.history.records import NewRecord
+from evennia_ai.prompt.columns import clipped
 from evennia_ai.store import card_assignments, conversations
 from evennia_ai.store.conversations import ConversationRef
+
+MOST_VERDICTS: Final = 20
+SHOWN_CHARACTERS: Final = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What was decided about one event, and why; `heard_at` is the clock's time."""
+
+    heard_at: float
+    kind: str
+    speaker: str
+    text: str
+    answers: bool
+    why: str
 
 
 class Attention:
     """What one NPC gives its mind to. All of it may be lost in a reload."""
 
-    def __init__(self, mind: Mind) -> None:
+    def __init__(self, mind: Asked) -> None:
         self._mind: Final = mind
-        self._hearing: Final = Hearing(mind.ref, opening=self._opening, consider=self._considered)
-        self._waiting: set[str] = set()
+        self._hearing: Final = Hearing(mind.ref, opening=self._opening, consider=self._heard)
+        # What is not answered yet and may be, by the id of its record.
+        self._open: dict[str, Answering] = {}
+        self._engagement: Final = Engagement(seconds=_now)
+        self._spoke_at = 0.0
         self._is_overflowing = False
-        self._engaged: dict[str, tuple[str, float]] = {}
+        self.overflows = 0
+        self.last_verdicts: Final[deque[Verdict]] = deque(maxlen=MOST_VERDICTS)
 
     @property
     def unrecorded(self) -> int:
@@ -39,9 +67,14 @@ class Attention:
         return self._hearing.unrecorded
 
     @property
+    def is_busy(self) -> bool:
+        """Whether something is only in memory: an event, or an answer to one."""
+        return bool(self.unrecorded or self._open)
+
+    @property
     def waiting_records(self) -> frozenset[str]:
         """Ids of the records that get an answer of their own later."""
-        return frozenset(self._waiting)
+        return frozenset(ref for ref, one in self._open.items() if not one.is_running)
 
     def hear(self, event: Event) -> None:
         """Commit what was perceived, then answer it if the NPC is meant.
@@ -49,88 +82,218 @@ class Attention:
         An event that cannot be committed is kept and tried again; nothing is asked of a model
         before.
         """
+        runtime().floors.chains.heard(event)
         self._hearing.hear(event)
 
-    def drop_waiting(self) -> None:
-        """Answer nothing of what waits."""
-        runtime().scheduler.drop(self._mind.ref)
-        self._waiting.clear()
+    # What nobody waits for any more
+
+    def drop_waiting(self, why: str = "it is not answered any more") -> int:
+        """Answer nothing of what waits; how much that was."""
+        return self._withdraw([one for one in self._open.values() if not one.is_running], why)
+
+    def gone(self) -> None:
+        """The NPC is somewhere else or nowhere: nobody waits for it where it was."""
+        self._engagement.clear()
+        self._given_up(list(self._open.values()), "the NPC is gone, or somewhere else now")
+
+    def speaker_left(self, speaker_ref: str) -> None:
+        """Somebody left: what waits for them alone is not answered.
+
+        An answer that is under way is said if there are others who heard the question.
+        """
+        self._engagement.end(speaker_ref)
+        theirs = [one for one in self._open.values() if one.event.speaker_ref == speaker_ref]
+        listeners = any(not is_npc(who) and str(who.id) != speaker_ref for who in self._others())
+        gone = [one for one in theirs if not (one.is_running and self._concerns(one, listeners))]
+        self._given_up(gone, "the speaker left")
+
+    def _concerns(self, answering: Answering, listeners: bool) -> bool:
+        """Whether an answer is anybody's matter when the one who asked is gone."""
+        return listeners and not answering.event.private
+
+    def _given_up(self, answers: list[Answering], why: str) -> None:
+        runtime().watch.dropped(self._mind.ref, count=self._withdraw(answers, why), why=why)
+
+    def _withdraw(self, answers: list[Answering], why: str) -> int:
+        runtime().scheduler.withdraw(self._mind.ref, [one.run for one in answers])
+        for one in answers:
+            one.withdraw(why)
+        return len(answers)
 
     # What a turn tells
 
     def started(self, turn: Turn) -> None:
         """The turn does not wait any more."""
-        self._waiting.discard(turn.heard.record.id)
+
+    def begun(self, turn: Turn) -> None:
+        """Something of its answer was said or done."""
+        self._answering(turn).begun()
 
     def answered(self, turn: Turn) -> None:
         """The turn ended with a reply: whoever is answered is in conversation."""
+        self._spoke_at = _now()
         self._engage(turn.heard.event)
 
     def put_back(self, turn: Turn, *, delay_seconds: float) -> None:
         """Take the turn again later."""
-        self._waiting.add(turn.heard.record.id)
-        runtime().scheduler.put_back(self._mind.ref, turn.run, delay_seconds=delay_seconds)
+        answering = self._answering(turn)
+        answering.waits_again()
+        runtime().scheduler.put_back(
+            self._mind.ref,
+            answering.run,
+            delay_seconds=delay_seconds,
+            chatter=answering.is_chatter,
+            cooldown_seconds=self._mind.settings.cooldown_seconds,
+        )
+
+    def _answering(self, turn: Turn) -> Answering:
+        return self._open[turn.heard.record.id]
 
     # Whether the NPC is meant
 
     def consider(self, heard: Heard) -> None:
-        """Offer a turn for what was committed, if the NPC is meant."""
+        """Bid to answer what was committed, if the NPC is meant."""
         try:
-            if not self._is_meant(heard.event):
+            address = self._address(heard.event)
+            rivals = self._has_rivals(heard.event)
+            if address.claim is Claim.NONE:
+                self._judged(heard.event, answers=False, why=address.why)
                 return
+            answering = Answering(self._mind, self, heard, address)
         except DatabaseError as error:
             logger.log_err(f"evennia_ai: NPC {self._mind.ref}: recorded, not answered: {error}")
             return
-        self._engage(heard.event)
-        turn = Turn(self._mind, heard)
+        self._open[heard.record.id] = answering
         if heard.greeting:  # when everybody has read the event, however long the turn waits
-            runtime().clock.callLater(0, turn.greet)
-        if runtime().scheduler.offer(self._mind.ref, turn.run):
-            self._waiting.add(heard.record.id)
-            self._is_overflowing = False
-        elif not self._is_overflowing:
-            self._is_overflowing = True
-            record_overflow(self._mind.ref, heard.conversation)
+            runtime().clock.callLater(0, answering.turn.greet)
+        if rivals or address.claim is Claim.UNDECIDED:
+            runtime().floors.bid(heard.event, self._bid(answering), answering)
+        else:
+            answering.speak(ended=_nobody_waits)
 
-    def _considered(self, heard: Heard) -> None:
+    def _heard(self, heard: Heard) -> None:
         self.consider(heard)
 
+    def offer(self, answering: Answering) -> None:
+        """It may answer: its turn waits for its time."""
+        self._engage(answering.event)
+        offered = runtime().scheduler.offer(
+            self._mind.ref,
+            answering.run,
+            chatter=answering.is_chatter,
+            cooldown_seconds=self._mind.settings.cooldown_seconds,
+        )
+        if offered:
+            self._is_overflowing = False
+            self._judged(answering.event, answers=True, why=answering.address.why)
+            return
+        self.overflows += 1
+        if not self._is_overflowing:
+            self._is_overflowing = True
+            record_overflow(self._mind.ref, answering.heard.conversation)
+        runtime().watch.dropped(self._mind.ref, count=1, why="too much waits already")
+        answering.keep_silent("too much waits already")
+
+    def over(self, answering: Answering, why_silent: str = "") -> None:
+        """It was answered, or will not be."""
+        self._open.pop(answering.heard.record.id, None)
+        if why_silent:
+            self._judged(answering.event, answers=False, why=why_silent)
+
+    def _judged(self, event: Event, *, answers: bool, why: str) -> None:
+        self.last_verdicts.append(
+            Verdict(
+                heard_at=_now(),
+                kind=event.kind,
+                speaker=event.speaker_name,
+                text=clipped(event.text, SHOWN_CHARACTERS),
+                answers=answers,
+                why=why,
+            )
+        )
+
+    def _bid(self, answering: Answering) -> Bid:
+        heard, address = answering.heard, answering.address
+        return Bid(
+            npc_ref=self._mind.ref,
+            claim=address.claim,
+            named_at=address.named_at,
+            engaged_at=self._engagement.since(heard.event) or 0.0,
+            talkativeness=self._mind.settings.talkativeness,
+            roll=roll_of(self._mind.ref, heard.conversation.place_ref, heard.record.place),
+            spoke_at=self._spoke_at,
+        )
+
     def _opening(self, conversation: ConversationRef, event: Event) -> NewRecord | None:
-        """The greeting, where this event is the first the NPC answers in the conversation."""
-        if conversations.has_spoken(conversation) or not self._is_meant(event):
+        """The greeting, where this event is the first the NPC answers in the conversation.
+
+        Only where it is sure to answer: a greeting goes before what it answers.
+        """
+        if conversations.has_spoken(conversation) or not self._is_sure(event):
             return None
         assigned = card_assignments.assignment_of(self._mind.ref)
         if assigned is None or assigned.greeting is None:
             return None
         return gather.opening(self._mind.npc, self._mind.view(), gather.talk_of(event), event)
 
-    def _is_meant(self, event: Event) -> bool:
-        return self._mind.enabled and bool(why_addressed(event, self._listener(event)))
+    def _is_sure(self, event: Event) -> bool:
+        claim = self._address(event).claim
+        if claim in (Claim.NONE, Claim.UNDECIDED):
+            return False
+        return claim is Claim.MEANT or not self._has_rivals(event)
+
+    def _address(self, event: Event) -> Address:
+        """Whether the NPC is meant, and may answer at all."""
+        unable = self._why_unable()
+        if unable:
+            return Address(claim=Claim.NONE, why=unable)
+        return address_of(event, self._listener(event))
+
+    def _why_unable(self) -> str:
+        if not self._mind.enabled:
+            return "switched off, or played by somebody"
+        return self._mind.npc.why_unable() or why_halted(self._mind.ref)
 
     def _listener(self, event: Event) -> Listener:
-        npc = self._mind.npc
-        others = [who for who in bystanders(npc) if str(who.id) != event.speaker_ref]
+        settings, conf = self._mind.settings, runtime().conf
+        others = [who for who in self._others() if str(who.id) != event.speaker_ref]
+        hop_limit = conf.hop_limit if settings.hop_limit is None else settings.hop_limit
         return Listener(
             ref=self._mind.ref,
-            names=_names(npc),
+            names=_names(self._mind.npc),
             other_names=tuple(name for who in others for name in _names(who)),
-            is_engaged=self._is_engaged(event),
-            hop_limit=runtime().conf.hop_limit,
+            mode=settings.mode,
+            is_engaged=self._engagement.since(event) is not None,
+            hop_limit=hop_limit,
+            is_chain_over=runtime().floors.chains.is_over(event.room_ref),
+            react_to=settings.react_to,
         )
+
+    def _has_rivals(self, event: Event) -> bool:
+        """Whether another NPC that hears it may answer instead."""
+        if event.private:
+            return False
+        others = (who for who in self._others() if str(who.id) != event.speaker_ref)
+        return any(is_npc(who) and who.ai.enabled for who in others)
+
+    def _others(self) -> list[Any]:
+        return bystanders(self._mind.npc)
 
     def _engage(self, event: Event) -> None:
         """Be in conversation with the speaker, here, for a while."""
-        now = runtime().clock.seconds()
-        until = now + runtime().conf.engagement_seconds
-        self._engaged = {k: e for k, e in self._engaged.items() if e[1] > now}
-        if not event.hops:
-            self._engaged[event.speaker_ref] = (event.room_ref, until)
-
-    def _is_engaged(self, event: Event) -> bool:
-        room_ref, until = self._engaged.get(event.speaker_ref, ("", 0.0))
-        return room_ref == event.room_ref and runtime().clock.seconds() < until
+        own = self._mind.settings.engagement_seconds
+        lasts = runtime().conf.engagement_seconds if own is None else own
+        self._engagement.begin(event, lasts_seconds=lasts)
 
 
 def _names(character: Any) -> tuple[str, ...]:
     """What a character is called: its name and its aliases."""
     return (plain_name(character.key), *sorted(map(str, character.aliases.all())))
+
+
+def _now() -> float:
+    return runtime().clock.seconds()
+
+
+def _nobody_waits() -> None:
+    """No other NPC waits for this answer to end."""

@@ -112,9 +112,7 @@ class AIHandler:
     @property
     def is_busy(self) -> bool:
         """Whether something of it is only in memory: a turn, or an event not committed yet."""
-        scheduler = runtime().scheduler
-        waits = scheduler.waiting(self.ref) or self.attention.unrecorded
-        return bool(waits) or scheduler.in_flight(self.ref)
+        return self.attention.is_busy or runtime().scheduler.in_flight(self.ref)
 
     @property
     def waiting_records(self) -> frozenset[str]:
@@ -128,7 +126,7 @@ class AIHandler:
     def disable(self) -> None:
         """Let the NPC be silent; it still remembers what it hears."""
         self.npc.ai_enabled = False
-        self.attention.drop_waiting()
+        self.attention.drop_waiting("the NPC was switched off")
 
     def view(self) -> NPCView:
         """What turns are composed from, made anew where something of it was changed."""
@@ -161,6 +159,14 @@ class AIHandler:
         """Commit what was perceived, then answer it if the NPC is meant."""
         self.attention.hear(event)
 
+    def gone(self) -> None:
+        """The NPC is somewhere else now, or nowhere: nothing is answered any more."""
+        self.attention.gone()
+
+    def speaker_left(self, speaker_ref: str) -> None:
+        """Somebody is not where the NPC is any more."""
+        self.attention.speaker_left(speaker_ref)
+
     # What a turn tells its NPC
 
     def started(self, turn: Turn) -> None:
@@ -185,6 +191,10 @@ class AIHandler:
         self._sent[stored.conversation.id] = sent
         while len(self._sent) > MOST_SENT:
             self._sent.popitem(last=False)
+
+    def begun(self, turn: Turn) -> None:
+        """The turn has said or done something of its answer."""
+        self.attention.begun(turn)
 
     def answered(self, turn: Turn) -> None:
         """The turn ended with a reply."""

@@ -15,14 +15,17 @@ from twisted.python.failure import Failure
 
 from evennia_ai.conf import Conf, conf
 from evennia_ai.game.compacting import Compactor
+from evennia_ai.game.consolidating import Consolidator
 from evennia_ai.game.counting import Counting
 from evennia_ai.game.endpoints import Access, Models
+from evennia_ai.game.floors import Floors
 from evennia_ai.game.idle_time import IdleTime
 from evennia_ai.game.limits import Limits
 from evennia_ai.game.scheduler import Scheduler
 from evennia_ai.game.stopping import is_stopped
 from evennia_ai.game.summarising import InThread
 from evennia_ai.game.telemetry import watchers_of
+from evennia_ai.game.thinking import Gestures
 from evennia_ai.game.ticking import Ticker
 from evennia_ai.game.watching import Gauges, Watch
 from evennia_ai.llm.resilience import Clock
@@ -39,6 +42,8 @@ class Runtime:
     scheduler: Scheduler
     compactor: Compactor
     idle_time: IdleTime
+    floors: Floors
+    gestures: Gestures
     ticker: Ticker
     counting: Counting
 
@@ -60,6 +65,8 @@ class Runtime:
     def close(self) -> None:
         """Start no turn any more, give up those in flight."""
         self.scheduler.stop()
+        self.floors.close()
+        self.gestures.close()
         self.idle_time.close()
         self.ticker.close()
         self.compactor.close()
@@ -109,7 +116,9 @@ def runtime_of(
         models=models,
         scheduler=scheduler,
         compactor=compactor,
-        idle_time=IdleTime(compactor, clock),
+        idle_time=IdleTime(compactor, Consolidator(conf, models, counting=counting), clock),
+        floors=Floors(clock, hop_seconds=conf.hop_seconds),
+        gestures=Gestures(clock, after_seconds=conf.thinking_seconds),
         ticker=Ticker(clock, ticks_alone=conf.tick_alone),
         counting=counting,
     )

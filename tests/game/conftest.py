@@ -105,10 +105,16 @@ class Stage:
         self.opens(Access(model=model), **conf)
 
     def opens(self, access: Any, **conf: Any) -> None:
-        """Use this access to a model, None for the one that the settings ask for."""
-        from evennia_ai.conf import conf as settings
+        """Use this access to a model, None for the one that the settings ask for.
 
-        values = replace(settings(), **{"cooldown_seconds": 0.0, **conf})
+        Nobody rests, nothing is limited and nobody shows that they think, where `conf` is silent.
+        """
+        from evennia_ai.conf import conf as settings
+        from evennia_ai.llm.allowances import Allowance, Allowances
+
+        endless = Allowances(player=Allowance(), npc=Allowance(), game=Allowance())
+        quick = {"cooldown_seconds": 0.0, "thinking_seconds": 0.0, "limits": endless}
+        values = replace(settings(), **{**quick, **conf})
         self.running.install(self.running.runtime_of(values, clock=self.clock, access=access))
 
     def says(self, speaker: Any, text: str) -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from evennia_ai.game.addressing import Listener, mentions, why_addressed
+from evennia_ai.game.addressing import Claim, Listener, address_of, mentions
 from evennia_ai.game.events import Event
 
 OREN = Listener(ref="7", names=("Oren", "old ferryman"), other_names=("Brida",))
@@ -24,41 +24,85 @@ def said(text="Good evening.", **fields):
 
 
 @pytest.mark.parametrize(
-    ("event", "why"),
+    ("event", "claim", "why"),
     [
-        (said("Oren, is there a ferry?"), "called by name"),
-        (said("is there a ferry, OREN?"), "called by name"),
-        (said("where is the Old Ferryman"), "called by name"),
-        (said("the orenda rises"), None),
-        (said("ask Orens"), None),
-        (said(), None),
-        (said(alone=True), "alone with the speaker"),
-        (said("Brida, a word", alone=True), None),
-        (said(kind="talk", to_ref="7"), "spoken to directly"),
-        (said("Oren!", kind="talk", to_ref="8"), None),
-        (said(kind="whisper", private=True), "whispered to"),
-        (said("waves to Oren.", kind="pose", alone=True), None),
-        (said("Oren, come", hops=3), "called by name"),
-        (said("Oren, come", hops=4), None),
-        (said(hops=1, alone=True), None),
+        (said("Oren, is there a ferry?"), Claim.MEANT, "called by name"),
+        (said("is there a ferry, OREN?"), Claim.MEANT, "called by name"),
+        (said("where is the Old Ferryman"), Claim.MEANT, "called by name"),
+        (said("the orenda rises"), Claim.NONE, "not named"),
+        (said("ask Orens"), Claim.NONE, "not named"),
+        (said(), Claim.NONE, "not named"),
+        (said(alone=True), Claim.MEANT, "alone with the speaker"),
+        (said("Brida, a word", alone=True), Claim.NONE, "somebody else is named"),
+        (said(kind="talk", to_ref="7"), Claim.MEANT, "spoken to directly"),
+        (said("Oren!", kind="talk", to_ref="8"), Claim.NONE, "said to somebody else"),
+        (said(kind="whisper", private=True), Claim.MEANT, "whispered to"),
+        (said("waves to Oren.", kind="pose", alone=True), Claim.NONE, "a pose"),
+        (said("Oren, come", hops=3), Claim.MEANT, "called by name"),
+        (said("Oren, come", hops=4), Claim.NONE, "4 NPC replies in a row, 3 are allowed"),
+        (said(hops=1, alone=True), Claim.NONE, "said by an NPC that names it not"),
+        (said(kind="give", to_ref="7", wants_answer=True), Claim.MEANT, "meant for it: give"),
+        (said(kind="alarm", wants_answer=True), Claim.WILLING, "meant for it: alarm"),
+        (said(kind="tick", speaker_ref="", wants_answer=True), Claim.MEANT, "meant for it: tick"),
+        (said(kind="arrive"), Claim.NONE, "does not react to arrive"),
     ],
 )
-def test_the_npc_answers_when_it_is_meant_and_only_then(event, why):
-    assert why_addressed(event, OREN) == why
+def test_the_npc_answers_when_it_is_meant_and_only_then(event, claim, why):
+    address = address_of(event, OREN)
+    assert (address.claim, address.why) == (claim, why)
+
+
+@pytest.mark.parametrize(
+    ("mode", "event", "claim"),
+    [
+        ("always", said(), Claim.WILLING),
+        ("always", said("Brida, and you?"), Claim.NONE),
+        ("always", said(hops=1), Claim.NONE),
+        ("always", said("Oren?"), Claim.MEANT),
+        ("decide", said(), Claim.UNDECIDED),
+        ("decide", said("Oren?"), Claim.MEANT),
+        ("decide", said(alone=True), Claim.MEANT),
+        ("decide", said("Brida, and you?"), Claim.NONE),
+        ("decide", said(hops=1), Claim.NONE),
+        ("whisper_only", said("Oren?"), Claim.NONE),
+        ("whisper_only", said(alone=True), Claim.NONE),
+        ("whisper_only", said(kind="talk", to_ref="7"), Claim.NONE),
+        ("whisper_only", said(kind="whisper", private=True), Claim.MEANT),
+        ("whisper_only", said(kind="give", to_ref="7", wants_answer=True), Claim.MEANT),
+    ],
+)
+def test_a_mode_says_what_else_is_answered(mode, event, claim):
+    assert address_of(event, replace(OREN, mode=mode)).claim is claim
+
+
+def test_what_it_reacts_to_is_answered_by_one_of_those_there():
+    react_to = replace(OREN, react_to=("arrive",))
+    assert address_of(said(kind="arrive"), react_to).claim is Claim.WILLING
+
+
+def test_npcs_that_talked_long_enough_by_themselves_answer_no_npc():
+    weary = replace(OREN, is_chain_over=True)
+    assert address_of(said("Oren?", hops=1), weary).claim is Claim.NONE
+    assert address_of(said("Oren?"), weary).claim is Claim.MEANT
 
 
 def test_a_conversation_goes_on_without_the_name():
     engaged = replace(OREN, is_engaged=True)
-    assert why_addressed(said("And tomorrow?"), engaged) == "in conversation"
+    assert address_of(said("And tomorrow?"), engaged).claim is Claim.ENGAGED
 
 
 def test_a_conversation_does_not_take_what_is_said_to_somebody_else():
     engaged = replace(OREN, is_engaged=True)
-    assert why_addressed(said("Brida, and you?"), engaged) is None
+    assert address_of(said("Brida, and you?"), engaged).claim is Claim.NONE
 
 
 def test_another_npc_is_not_in_conversation_by_going_on_talking():
-    assert why_addressed(said("Quite so.", hops=1), replace(OREN, is_engaged=True)) is None
+    engaged = replace(OREN, is_engaged=True)
+    assert address_of(said("Quite so.", hops=1), engaged).claim is Claim.NONE
+
+
+def test_it_is_known_where_in_the_text_a_name_stands():
+    assert address_of(said("Well, Oren and Brida?"), OREN).named_at == 6
 
 
 def test_names_are_words_in_any_script_and_never_patterns():

@@ -1,0 +1,198 @@
+"""Answering: one event an NPC may answer, from its bid for the floor to the end of its turn.
+
+What became of it is told once: answered, or silent and why. Before the turn begins it is asked
+whether the NPC may speak at all: it may be paused, or a limit reached.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol
+
+from evennia.utils import logger
+from twisted.internet.defer import Deferred, maybeDeferred, succeed
+from twisted.python.failure import Failure
+
+from evennia_ai.game.addressing import Address
+from evennia_ai.game.deciding import decided
+from evennia_ai.game.events import TICK, Event
+from evennia_ai.game.gather import Heard
+from evennia_ai.game.limits import Refusal
+from evennia_ai.game.npc_settings import NPCSettings
+from evennia_ai.game.retrying import DATABASE_ERRORS
+from evennia_ai.game.runtime import runtime
+from evennia_ai.game.stopping import why_halted
+from evennia_ai.game.thinking import show_thinking
+from evennia_ai.game.turn import Mind, Turn
+from evennia_ai.game.voice import Voice
+from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.store import conversations
+from evennia_ai.store.errors import StoreError
+
+
+class Asked(Mind, Protocol):
+    """The mind that may answer."""
+
+    @property
+    def settings(self) -> NPCSettings: ...
+
+
+class Watching(Protocol):
+    """Who is told what becomes of an answer: the attention of the NPC."""
+
+    def offer(self, answering: "Answering") -> None:
+        """It may answer: let its turn wait for its time."""
+
+    def over(self, answering: "Answering", why_silent: str = "") -> None:
+        """It was answered, or will not be."""
+
+
+class Answering:
+    """An event, and whether and how it is answered; itself a `Bidder` and a `Work`."""
+
+    def __init__(self, mind: Asked, watching: Watching, heard: Heard, address: Address) -> None:
+        self.heard: Final = heard
+        self.address: Final = address
+        self.turn: Final = Turn(mind, heard)
+        self.is_waiting = False
+        self.is_running = False
+        self._mind: Final = mind
+        self._watching: Final = watching
+        self._is_over = False
+        self._offered_at = 0.0
+        self._decision: Deferred[str] | None = None
+        self._ended: Callable[[], None] | None = None
+
+    @property
+    def event(self) -> Event:
+        """What is answered."""
+        return self.heard.event
+
+    @property
+    def is_chatter(self) -> bool:
+        """Whether no person waits for it."""
+        return self.event.hops > 0 or self.event.kind == TICK
+
+    # As a bidder
+
+    def speak(self, *, ended: Callable[[], None]) -> None:
+        """Answer when the NPC has time for it."""
+        if self._is_over:
+            ended()
+            return
+        self._ended = ended
+        self.is_waiting = True
+        self._offered_at = runtime().clock.seconds()
+        self._watching.offer(self)
+
+    def keep_silent(self, why: str) -> None:
+        """Do not answer; what was said stays heard."""
+        self._over(why)
+
+    def decide(self) -> "Deferred[str]":
+        """Why it does not want to answer, "" if it does."""
+        if self._is_over:
+            return succeed("nobody waits for it any more")
+        self._decision = decided(self._mind, self.heard)
+        return self._decision
+
+    def withdraw(self, why: str) -> None:
+        """Do not answer any more; a turn that is under way is given up."""
+        if self.is_running:
+            self.turn.cancel(why)
+            return
+        decision, self._decision = self._decision, None
+        self._over(why)
+        if decision is not None:
+            decision.cancel()
+
+    # As work
+
+    def run(self) -> "Deferred[None] | None":
+        """Take the turn, if the NPC may."""
+        self.is_waiting = False
+        why_not = self._why_not_now()
+        if why_not:
+            self._over(why_not)
+            return None
+        self.is_running = True
+        runtime().gestures.started(self, self._show_thinking)
+        return maybeDeferred(self.turn.run).addBoth(self._ran)
+
+    def waits_again(self) -> None:
+        """The turn could not begin and is taken again later."""
+        self.is_waiting = True
+
+    def begun(self) -> None:
+        """Something of the answer was said or done."""
+        runtime().gestures.ended(self)
+
+    def _ran(self, outcome: Failure | None) -> Failure | None:
+        self.is_running = False
+        runtime().gestures.ended(self)
+        if not self.is_waiting:
+            self._over("")
+        return outcome
+
+    def _why_not_now(self) -> str:
+        halted = why_halted(self._mind.ref)
+        if halted:
+            return halted
+        waited_seconds = runtime().clock.seconds() - self._offered_at
+        if self.is_chatter and waited_seconds > runtime().conf.hop_seconds:
+            return f"no person waits for it, and it waited {waited_seconds:.0f} s"
+        refusal = self._refusal()
+        if refusal is None:
+            return ""
+        self._refuse(refusal)
+        return refusal.told
+
+    def _refusal(self) -> Refusal | None:
+        """Which limit is reached; none where that cannot be read, for then nothing is asked."""
+        try:
+            return refusal_of(self._mind, self.event)
+        except DATABASE_ERRORS as error:
+            logger.log_err(f"evennia_ai: NPC {self._mind.ref}: limits are not known: {error}")
+            return None
+
+    def _refuse(self, refusal: Refusal) -> None:
+        """Tell builders, and the speaker in character, which is in the history before."""
+        runtime().watch.refused(self._mind.ref, refusal)
+        if not refusal.in_character or self.is_chatter:
+            return
+        meta: Mapping[str, Any] = {"fallback": True, "refused": refusal.told}
+        said = NewRecord(
+            kind=RecordKind.ASSISTANT, role="assistant", body=refusal.in_character, meta=meta
+        )
+        try:
+            conversations.append(self.heard.conversation, [said])
+        except StoreError as error:
+            logger.log_err(f"evennia_ai: NPC {self._mind.ref}: a refusal is not said: {error}")
+            return
+        Voice(self._mind, self.event).say(refusal.in_character)
+
+    def _show_thinking(self) -> None:
+        line = self._mind.settings.thinking or runtime().conf.thinking_line
+        if self._mind.npc.pk is not None and line:
+            show_thinking(self._mind.npc, self.event, line)
+
+    def _over(self, why_silent: str) -> None:
+        if self._is_over:
+            return
+        self._is_over = True
+        self.is_waiting = False
+        self._watching.over(self, why_silent)
+        if self._ended is not None:
+            self._ended()
+
+
+def refusal_of(mind: Asked, event: Event) -> Refusal | None:
+    """The limit that keeps the NPC from asking a model because of this event, if one does."""
+    return runtime().limits.refusal(
+        npc_ref=mind.ref,
+        player_ref=player_of(event),
+        npc_limits=mind.settings.limits,
+    )
+
+
+def player_of(event: Event) -> str:
+    """The person whose words or deeds an event is, "" where it is nobody's or an NPC's."""
+    return "" if event.hops or event.speaker_rank in ("", "NPC") else event.speaker_ref

@@ -1,0 +1,144 @@
+"""Floors: NPCs that may answer the same utterance bid for it, and are told who does.
+
+All who heard it bid in the same call from the reactor, so the next one decides (`turn_taking`).
+Those who answer one after the other begin when the one before has ended, and have heard it.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final, Protocol
+
+from evennia.utils import logger
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+from evennia_ai.game.chains import Chains
+from evennia_ai.game.events import Event
+from evennia_ai.game.turn_taking import Bid, decision_on
+from evennia_ai.llm.resilience import Clock
+
+PATIENCE_SECONDS: Final = 30.0
+"""How long the next one to answer waits for the one before."""
+
+YES_OF_ANOTHER: Final = "somebody else decided sooner to answer"
+
+_Key = tuple[str, ...]
+
+
+class Bidder(Protocol):
+    """One NPC that may answer one utterance; exactly one of these is called, `decide` before."""
+
+    def speak(self, *, ended: Callable[[], None]) -> None:
+        """Answer now, and call `ended` when the answer has ended or will never be."""
+
+    def keep_silent(self, why: str) -> None:
+        """Do not answer."""
+
+    def decide(self) -> "Deferred[str]":
+        """Why it does not want to answer, "" if it does; cancelled where that is not asked any
+        more."""
+
+
+class Floors:
+    """The utterances of this moment, and who may answer them."""
+
+    def __init__(self, clock: Clock, *, hop_seconds: float) -> None:
+        self._clock: Final = clock
+        self.chains: Final = Chains(seconds=clock.seconds, budget_seconds=hop_seconds)
+        self._open: dict[_Key, dict[str, tuple[Bid, Bidder]]] = {}
+        self._full: list[dict[str, tuple[Bid, Bidder]]] = []
+        self._call: Any = None
+
+    def bid(self, event: Event, bid: Bid, bidder: Bidder) -> None:
+        """Enter a bid for the utterance that `event` is; one that bids again means another one."""
+        key = _key_of(event)
+        floor = self._open.setdefault(key, {})
+        if bid.npc_ref in floor:
+            self._full.append(floor)
+            floor = self._open[key] = {}
+        floor[bid.npc_ref] = (bid, bidder)
+        if self._call is None or not self._call.active():
+            self._call = self._clock.callLater(0, self._decide)
+
+    def close(self) -> None:
+        """Give nobody the floor any more."""
+        self._open.clear()
+        self._full.clear()
+
+    def _decide(self) -> None:
+        floors = [*self._full, *self._open.values()]
+        self._open, self._full = {}, []
+        for floor in floors:
+            self._given(floor)
+
+    def _given(self, floor: dict[str, tuple[Bid, Bidder]]) -> None:
+        bidders = {ref: bidder for ref, (_, bidder) in floor.items()}
+        decision = decision_on([bid for bid, _ in floor.values()])
+        for ref, why in decision.silent.items():
+            bidders[ref].keep_silent(why)
+        if decision.ask:
+            _Asked([bidders[ref] for ref in decision.ask]).ask()
+        self._speak_in_turn([bidders[ref] for ref in decision.speak])
+
+    def _speak_in_turn(self, bidders: Sequence[Bidder]) -> None:
+        """Let the first answer, and the others when it has ended, or was waited for enough."""
+        if not bidders:
+            return
+        first, *others = bidders
+        following = partial(self._speak_in_turn, others)
+        if not others:
+            first.speak(ended=_nothing)
+            return
+        patience = self._clock.callLater(PATIENCE_SECONDS, following)
+
+        def ended() -> None:
+            if patience.active():
+                patience.cancel()
+                following()
+
+        first.speak(ended=ended)
+
+
+class _Asked:
+    """Those whose deciders are asked about one utterance: the first who wants to answers."""
+
+    def __init__(self, bidders: Sequence[Bidder]) -> None:
+        self._bidders: Final = bidders
+        self._asked: list[Deferred[str]] = []
+        self._is_taken = False
+
+    def ask(self) -> None:
+        for bidder in self._bidders:
+            if self._is_taken:
+                bidder.keep_silent(YES_OF_ANOTHER)
+                continue
+            asked = bidder.decide()
+            self._asked.append(asked)
+            asked.addCallbacks(
+                self._decided, self._failed, callbackArgs=(bidder,), errbackArgs=(bidder,)
+            )
+
+    def _decided(self, why_not: str, bidder: Bidder) -> None:
+        if self._is_taken or why_not:
+            bidder.keep_silent(why_not or YES_OF_ANOTHER)
+            return
+        self._is_taken = True
+        for other in self._asked:
+            other.cancel()
+        bidder.speak(ended=_nothing)
+
+    def _failed(self, failure: Failure, bidder: Bidder) -> None:
+        if not self._is_taken:
+            logger.log_err(f"evennia_ai: a decider failed: {failure.getErrorMessage()}")
+        why = YES_OF_ANOTHER if self._is_taken else failure.getErrorMessage()
+        bidder.keep_silent(why)
+
+
+def _key_of(event: Event) -> _Key:
+    """What events of one utterance have in common; words garbled for some count by language."""
+    said = event.language or event.text
+    return (event.room_ref, event.speaker_ref, event.kind, said)
+
+
+def _nothing() -> None:
+    """Nobody waits for this answer."""
