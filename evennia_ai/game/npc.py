@@ -9,7 +9,7 @@ from evennia.utils.utils import lazy_property
 from evennia_ai.game.handler import AIHandler
 from evennia_ai.game.languages import rendered_for
 from evennia_ai.game.npc_settings import settings_of
-from evennia_ai.game.witness import Witness, gone, safely
+from evennia_ai.game.witness import Witness, safely
 
 
 class AIMixin:
@@ -86,7 +86,7 @@ class AIMixin:
         """Evennia's hook: it is about to be deleted, unless somebody minds."""
         deletes = super().at_object_delete()  # type: ignore[misc]
         if deletes:
-            gone(self)
+            self.ai.gone()
         return bool(deletes)
 
     def at_idmapper_flush(self) -> bool:

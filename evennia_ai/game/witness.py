@@ -8,7 +8,7 @@ or went is not read from the words: afterwards they are there, or not.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final
 
 from django.db import DatabaseError
 from evennia.utils import logger
@@ -29,17 +29,6 @@ MAX_SCENE: Final = 600
 
 # What Evennia calls the moves of characters; a game's own kinds are seen by `AIRoomMixin`.
 _MOVES: Final = frozenset({"move", "traverse", "teleport", "follow", "fall"})
-
-
-@runtime_checkable
-class Attentive(Protocol):
-    """A mind that gives up answers nobody waits for any more."""
-
-    def gone(self) -> None:
-        """The NPC is not where it was any more."""
-
-    def speaker_left(self, speaker_ref: str) -> None:
-        """Somebody is not where the NPC is any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +125,7 @@ class Witness:
         if source is None or npc.location is None:
             return
         self.settle()
-        gone(npc)
+        npc.ai.gone()
         scene = description(npc, npc.location, most=MAX_SCENE)
         came = f"You come to {_place(npc, npc.location)} from {_place(npc, source)}."
         tell(npc, Happening(kind="moved", text="", detail=f"{came} {scene}"))
@@ -176,7 +165,7 @@ class Witness:
             if move.event is not None:
                 self._npc.ai.hear(replace(move.event, kind=kind))
             if kind == "leave":
-                speaker_left(self._npc, ref)
+                self._npc.ai.speaker_left(ref)
 
     @property
     def _room_ref(self) -> str:
@@ -203,18 +192,6 @@ def safely(npc: Any, do: Callable[..., None], *args: Any) -> None:
         do(*args)
     except (DatabaseError, EvenniaAIError) as error:
         logger.log_err(f"evennia_ai: NPC {npc.id}: something was not seen: {error}")
-
-
-def gone(npc: Any) -> None:
-    """Tell the NPC's mind that it is not where it was any more."""
-    if isinstance(npc.ai, Attentive):
-        npc.ai.gone()
-
-
-def speaker_left(npc: Any, speaker_ref: str) -> None:
-    """Tell the NPC's mind that somebody is not there any more."""
-    if isinstance(npc.ai, Attentive):
-        npc.ai.speaker_left(speaker_ref)
 
 
 def _given(npc: Any, gifts: _Gifts) -> Happening:
