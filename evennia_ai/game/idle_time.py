@@ -1,14 +1,17 @@
 """Idle time: what is done for an NPC when its turn has ended and nobody waits for it.
 
-A history that is getting long is compacted then, one in the whole game at a time, so that no
-player has to wait for it. Whoever speaks meanwhile is answered as ever.
+A history that is getting long is compacted then, and an NPC learns from what was said: one of it in
+the whole game at a time, so that no player has to wait. Whoever speaks meanwhile is answered as
+ever.
 """
 
 from typing import Any, Final, Protocol
 
 from evennia.utils import logger
+from twisted.internet.defer import Deferred
 
 from evennia_ai.game.compacting import Compactor, Wanted
+from evennia_ai.game.consolidating import Consolidator
 from evennia_ai.game.fullness import Fullness, fullness_after
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.stopping import why_halted
@@ -32,10 +35,11 @@ class Resting(Protocol):
 
 
 class IdleTime:
-    """Compacts histories while nothing else goes on."""
+    """Compacts histories and has NPCs learn while nothing else goes on."""
 
-    def __init__(self, compactor: Compactor, clock: Clock) -> None:
+    def __init__(self, compactor: Compactor, consolidator: Consolidator, clock: Clock) -> None:
         self._compactor: Final = compactor
+        self._consolidator: Final = consolidator
         self._clock: Final = clock
         self._planned: dict[int, Any] = {}  # the call that is waited for, by conversation
         self._is_at_work = False
@@ -43,7 +47,9 @@ class IdleTime:
     def after_turn(self, mind: Resting, where: ConversationRef, prompt: Prompt) -> None:
         """A turn with this prompt has ended; look in a while whether there is something to do."""
         try:
-            is_due = self._compactor.is_due(_fullness(where, prompt), "idle")
+            is_full = self._compactor.is_due(_fullness(where, prompt), "idle")
+            is_due = is_full or self._consolidator.is_due(where)
+            self._consolidator.tidy(where.npc_ref)
         except DATABASE_ERRORS as error:
             _log(where, error)
             return
@@ -74,13 +80,24 @@ class IdleTime:
             self._look_later(mind, where, prompt)
             return
         try:
-            wanted = _wanted(mind, where, prompt)
+            work = self._begun(mind, where, prompt)
         except DATABASE_ERRORS as error:
             _log(where, error)
             return
+        if work is not None:
+            self._is_at_work = not work.called
+            work.addBoth(self._ended)
+
+    def _begun(
+        self, mind: Resting, where: ConversationRef, prompt: Prompt
+    ) -> "Deferred[Any] | None":
+        """What is to be done now, begun; what else there is waits for the next turn's end."""
+        wanted = _wanted(mind, where, prompt)
         if self._compactor.is_due(wanted.fullness, "idle"):
-            self._is_at_work = True
-            self._compactor.compact(wanted).addBoth(self._ended)
+            return self._compactor.compact(wanted)
+        if self._consolidator.is_due(where):
+            return self._consolidator.consolidate(where, npc_name=wanted.npc_name)
+        return None
 
     def _ended(self, _: object) -> None:
         self._is_at_work = False
@@ -102,4 +119,4 @@ def _fullness(where: ConversationRef, prompt: Prompt) -> Fullness:
 
 
 def _log(where: ConversationRef, error: Exception) -> None:
-    logger.log_err(f"evennia_ai: {where}, compacting: not tried: {error}")
+    logger.log_err(f"evennia_ai: {where}, in idle time: nothing was tried: {error}")

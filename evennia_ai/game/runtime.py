@@ -15,6 +15,7 @@ from twisted.python.failure import Failure
 
 from evennia_ai.conf import Conf, conf
 from evennia_ai.game.compacting import Compactor
+from evennia_ai.game.consolidating import Consolidator
 from evennia_ai.game.counting import Counting
 from evennia_ai.game.endpoints import Access, Models
 from evennia_ai.game.floors import Floors
@@ -115,7 +116,7 @@ def runtime_of(
         models=models,
         scheduler=scheduler,
         compactor=compactor,
-        idle_time=IdleTime(compactor, clock),
+        idle_time=IdleTime(compactor, Consolidator(conf, models, counting=counting), clock),
         floors=Floors(clock, hop_seconds=conf.hop_seconds),
         gestures=Gestures(clock, after_seconds=conf.thinking_seconds),
         ticker=Ticker(clock, ticks_alone=conf.tick_alone),

@@ -5,7 +5,7 @@ that passes for somebody else's, for the frame of a chat or for the end of the t
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
 from evennia_ai.history.compaction import CompactionPlan
@@ -42,11 +42,18 @@ def said_in(plan: CompactionPlan, *, npc_name: str) -> Iterator[Said]:
     Bookkeeping (context blocks, notes, frozen lore) is not said by anybody and is left out: a
     prompt makes it anew, and what it tells may not outlive it.
     """
-    tools = {call.id: call.name for message in plan.summarised for call in message.tool_calls}
-    for message in plan.summarised:
+    return said_of(plan.summarised, npc_name=npc_name, summaries=plan.summaries)
+
+
+def said_of(
+    messages: Sequence[Message], *, npc_name: str, summaries: Collection[str] = ()
+) -> Iterator[Said]:
+    """The same of any messages, of which `summaries` are records of earlier summaries."""
+    tools = {call.id: call.name for message in messages for call in message.tool_calls}
+    for message in messages:
         if not message.counted:
             continue
-        is_summary = message.record in plan.summaries
+        is_summary = message.record in summaries
         who = "An earlier summary" if is_summary else _speaker(message, npc_name, tools)
         if message.content.strip():
             yield Said(who, "said", readable(message.content), is_summary)

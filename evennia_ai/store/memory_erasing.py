@@ -14,7 +14,7 @@ from django.db.models import Q
 from evennia_ai import models
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.memory.memories import Memory
-from evennia_ai.store import conversations, memories, texts
+from evennia_ai.store import conversations, memories, model_calls, texts
 from evennia_ai.store.conversations import ConversationRef, conversations_of
 from evennia_ai.store.erasing import Erased, erase_private
 from evennia_ai.store.memory_revisions import record_all
@@ -26,15 +26,19 @@ OF_MEMORIES: Final = "memories"
 
 _CHUNK: Final = 50
 # What may hold a memory's text: prompts, and what models made memories of.
-_KINDS: Final = (RecordKind.CONTEXT_BLOCK, RecordKind.COMPONENT_REV, RecordKind.USAGE)
+_KINDS: Final = (RecordKind.CONTEXT_BLOCK, RecordKind.COMPONENT_REV, RecordKind.RUN_END)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
-    """What was erased of a person: conversations in private, and memories."""
+    """What was erased of a person: conversations in private, memories, whose words calls answered.
+
+    `calls` of models stay, for what they took; whom they answered is forgotten.
+    """
 
     private: Erased
     memories: int
+    calls: int = 0
 
 
 def forget_person(person_ref: str, *, by: str, npc_ref: str | None = None) -> Forgotten:
@@ -45,7 +49,9 @@ def forget_person(person_ref: str, *, by: str, npc_ref: str | None = None) -> Fo
     with one_transaction(f"forgetting {person_ref}"):
         # The memories first: on SQLite a transaction that reads first may not get to write.
         count = erase_about(person_ref, by=by, npc_ref=npc_ref)
-        return Forgotten(private=erase_private(person_ref, by=by, npc_ref=npc_ref), memories=count)
+        calls = model_calls.forget_player(person_ref, npc_ref=npc_ref)
+        private = erase_private(person_ref, by=by, npc_ref=npc_ref)
+        return Forgotten(private=private, memories=count, calls=calls)
 
 
 def count_about(person_ref: str, *, npc_ref: str | None = None) -> int:

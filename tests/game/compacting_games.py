@@ -6,11 +6,17 @@ from evennia_ai.history.compaction import CompactionRules
 from evennia_ai.history.compaction_settings import CompactionSettings
 from evennia_ai.history.records import RecordKind
 from evennia_ai.llm.chat import ChatReply
+from evennia_ai.memory.settings import MemorySettings
 from evennia_ai.store import conversations
 from evennia_ai.store.conversations import conversations_of
 
 GOOD = "Anna and Oren spoke of the weather at length.\nAnna promised Oren 12 silver coins."
-SMALL = {"context_tokens": 1400, "reply_tokens": 200}
+# Nothing is learnt in idle time: that is another question to the model.
+SMALL = {
+    "context_tokens": 1400,
+    "reply_tokens": 200,
+    "memory": MemorySettings(after_messages=0),
+}
 FULL = 28
 """So many lines fill it once, and leave room for some more."""
 
