@@ -231,7 +231,7 @@ ROWS: Final = (
     _of_game("engagement", "engagement_seconds", _number),
     Row(name="tick", field="tick_seconds", read=_number, nothing="never"),
     _of_game("hops", "hop_limit", _whole),
-    Row(name="thinking", field="thinking", read=str, nothing="the usual one"),
+    Row(name="thinking", field="thinking", read=str, usual=lambda own: own.conf.thinking_line),
     Row(name="talkativeness", field="talkativeness", read=_number),
     Row(name="languages", field="languages", read=_words, nothing="all", empty="none"),
     Row(name="react_to", field="react_to", read=_words, empty="what is addressed to it"),
