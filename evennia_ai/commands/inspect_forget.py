@@ -11,6 +11,7 @@ from evennia_ai.commands.inspect_history import name_of
 from evennia_ai.commands.naming import npc_named, place_named
 from evennia_ai.commands.shown import shown_line
 from evennia_ai.prompt.components import Scope
+from evennia_ai.store import model_calls
 from evennia_ai.store.erasing import erasable_private, private_partners
 from evennia_ai.store.memory_erasing import Forgotten, count_about, forget_person, people
 
@@ -29,6 +30,7 @@ class Request:
         return Forgotten(
             private=erasable_private(ref, npc_ref=npc_ref),
             memories=count_about(ref, npc_ref=npc_ref),
+            calls=model_calls.count_of_player(ref, npc_ref=npc_ref),
         )
 
     def __str__(self) -> str:
@@ -55,7 +57,7 @@ def request_of(caller: Any, npc_name: str, player_name: str) -> Request:
 def forgetting(request: Request, by: str) -> Generator[Any, Any, str]:
     """Ask, then erase; what came of it."""
     found = request.found
-    if not (found.private.conversations or found.memories):
+    if not (found.private.conversations or found.memories or found.calls):
         return f"There is nothing to erase of {request}."
     answer = yield shown_line(f"Erase {request}: {_counted(found)}? There is no way back. yes/[no]")
     if str(answer).strip().lower() not in ("y", "yes"):
@@ -63,8 +65,16 @@ def forgetting(request: Request, by: str) -> Generator[Any, Any, str]:
     done = request.erase(by)
     return (
         f"Erased {request}: {_counted(done)}. What was said aloud in rooms stays, as do exported"
-        " files and backups."
+        f" files and backups.{_calls_told(done)}"
     )
+
+
+def _calls_told(done: Forgotten) -> str:
+    """That it is forgotten which calls of models answered the player."""
+    if not done.calls:
+        return ""
+    calls = "1 call of a model was" if done.calls == 1 else f"{done.calls} calls of models were"
+    return f" {calls} made for their words; that it was for theirs is forgotten."
 
 
 def _counted(erased: Forgotten) -> str:

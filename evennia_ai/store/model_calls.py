@@ -129,10 +129,12 @@ def spend(npc_ref: str) -> Used:
 
 def forget_player(player_ref: str, *, npc_ref: str | None = None) -> int:
     """Forget whose words calls answered, in the current transaction; how many there were."""
-    rows = models.ModelCall.objects.filter(player_ref=player_ref)
-    if npc_ref is not None:
-        rows = rows.filter(npc_ref=npc_ref)
-    return rows.update(player_ref="")
+    return _of_player(player_ref, npc_ref).update(player_ref="")
+
+
+def count_of_player(player_ref: str, *, npc_ref: str | None = None) -> int:
+    """How many calls answered a player's words, for one NPC or for all."""
+    return _of_player(player_ref, npc_ref).count()
 
 
 def sum_up_old(now: float, *, keep_days: int, most_calls: int = SLICE_CALLS) -> int:
@@ -161,6 +163,11 @@ def _add_to_day(key: Mapping[str, Any], found: Used) -> None:
     sums = {name: getattr(found, name) for name in _SUMMED}
     if not known.update(**{name: F(name) + value for name, value in sums.items()}):
         models.ModelCallDay.objects.create(**key, **sums)
+
+
+def _of_player(player_ref: str, npc_ref: str | None) -> QuerySet:
+    rows = models.ModelCall.objects.filter(player_ref=player_ref).exclude(player_ref="")
+    return rows if npc_ref is None else rows.filter(npc_ref=npc_ref)
 
 
 def _calls(rows: QuerySet) -> tuple[NewCall, ...]:

@@ -134,6 +134,7 @@ def test_what_an_npc_spent_holds_the_days_that_were_summed_up() -> None:
 
 def test_whose_words_calls_answered_is_forgotten() -> None:
     written(a_call(), a_call(npc_ref="6"), a_call(player_ref="8"))
+    assert model_calls.count_of_player("7") == 2
     assert model_calls.forget_player("7", npc_ref="6") == 1
     assert model_calls.forget_player("7") == 1
     assert set(model_calls.used_by_player(0)) == {"", "8"}
