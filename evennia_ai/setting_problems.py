@@ -81,6 +81,29 @@ def doubtful(
             message=f"NPCs speak without a model, though there are profiles: {known}.",
             hint=f"Name one in {PREFIX}MODEL_ROLES['speaker'], or call one of them 'default'.",
         )
+    yield from _missing_packages(value)
+
+
+def _missing_packages(value: Values) -> Iterator[Problem]:
+    """Settings that ask to be watched by what is not installed."""
+    wanted = {
+        "prometheus_client": (value["metrics_port"], "METRICS_PORT"),
+        "opentelemetry.sdk": (value["traces"].get("to"), "TRACES"),
+    }
+    for package, (is_wanted, setting) in wanted.items():
+        if is_wanted and not _is_installed(package):
+            yield Problem(
+                id="W004",
+                message=f"{PREFIX}{setting} needs the package {package}, which is not installed.",
+                hint='Type: pip install "evennia-ai[telemetry]"',
+            )
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:  # not even what it would be in
+        return False
 
 
 def _unknown_profiles(
