@@ -85,9 +85,8 @@ class OperatingSwitches(StrictCommand):
 
 def _in_words(done: Stopped) -> str:
     """What came of a stop, as sentences; nothing where it ended nothing."""
-    dropped = f" {done.dropped} answers that were waited for were dropped." if done.dropped else ""
-    given_up = f" {done.given_up} calls under way were given up." if done.given_up else ""
-    return dropped + given_up
+    counts = {"Answers dropped": done.dropped, "Calls of models given up": done.given_up}
+    return "".join(f" {what}: {count}." for what, count in counts.items() if count)
 
 
 def _still_stopped() -> Any:

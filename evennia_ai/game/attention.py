@@ -91,6 +91,12 @@ class Attention:
         """Answer nothing of what waits; how much that was."""
         return self._withdraw([one for one in self._open.values() if not one.is_running], why)
 
+    def stopped(self, why: str) -> int:
+        """A person stopped the NPC: what waits is not answered, nor what is under way; how much."""
+        answers = list(self._open.values())
+        self._given_up(answers, why)
+        return len(answers)
+
     def gone(self) -> None:
         """The NPC is somewhere else or nowhere: nobody waits for it where it was."""
         self._engagement.clear()

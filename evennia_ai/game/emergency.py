@@ -19,7 +19,7 @@ from evennia_ai.store.halts import GAME_REF, Halt, halt, release
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
-    """What came of a stop: answers that nobody waits for any more, and calls that were given up."""
+    """What came of a stop: answers that were waited for, and calls of models under way."""
 
     dropped: int
     given_up: int
@@ -28,8 +28,11 @@ class Stopped:
 def stop_all(*, by: str, reason: str = "") -> Stopped:
     """Stop the whole game's NPCs until `start_all`. StoreError: nothing was stopped."""
     why = _halted(GAME_REF, by=by, reason=reason)
-    dropped = sum(_dropped(npc, why) for npc in _minds(runtime().scheduler.waiting_keys))
-    return Stopped(dropped=dropped, given_up=stopping.give_up_all(why))
+    under_way = sum(len(calls) for calls in runtime().counting.under_way.values())
+    busy = _minds(runtime().scheduler.busy_keys)
+    dropped = sum(npc.ai.attention.stopped(why) for npc in busy)
+    stopping.give_up_all(why)
+    return Stopped(dropped=dropped, given_up=under_way)
 
 
 def start_all(*, by: str) -> bool:
@@ -41,7 +44,11 @@ def pause(npc: Any, *, by: str, reason: str = "") -> Stopped:
     """Have one NPC ask no model until `resume`. StoreError: it goes on."""
     ref = str(npc.id)
     why = _halted(ref, by=by, reason=reason)
-    return Stopped(dropped=_dropped(npc, why), given_up=runtime().counting.give_up_for(ref, why))
+    counting = runtime().counting
+    under_way = len(counting.under_way.get(ref, ()))
+    dropped = npc.ai.attention.stopped(why)
+    counting.give_up_for(ref, why)
+    return Stopped(dropped=dropped, given_up=under_way)
 
 
 def resume(npc: Any, *, by: str) -> bool:
@@ -63,17 +70,8 @@ def _released(npc_ref: str, *, by: str) -> bool:
     return was_halted
 
 
-def _dropped(npc: Any, why: str) -> int:
-    """Drop what waits for an NPC; how much that was."""
-    live, ref = runtime(), npc.ai.ref
-    count = live.scheduler.waiting(ref)
-    npc.ai.attention.drop_waiting()
-    live.watch.dropped(ref, count=count, why=why)
-    return count
-
-
 def _minds(npc_refs: Iterable[str]) -> Iterable[Any]:
-    """The NPCs; whoever has something waiting is in memory already."""
+    """The NPCs; whoever is busy is in memory already."""
     return ObjectDB.objects.filter(id__in=[int(ref) for ref in npc_refs])
 
 

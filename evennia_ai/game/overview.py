@@ -77,17 +77,15 @@ class Totals:
 
 def all_npcs(part: str = "") -> tuple[Found, ...]:
     """The NPCs with `part` in their name or in that of their room; the busy ones first, by name."""
-    wanted, scheduler = part.casefold(), runtime().scheduler
-    busy = set(scheduler.waiting_keys)
+    wanted, busy = part.casefold(), set(runtime().scheduler.busy_keys)
     found = []
     for key, name, room, typeclass in _minds():
-        ref = str(key)
         one = Found(
             id=key,
             name=plain_name(name),
             room=plain_name(room) if room else "",
             typeclass=typeclass,
-            is_busy=ref in busy or scheduler.in_flight(ref),
+            is_busy=str(key) in busy,
         )
         if wanted in one.name.casefold() or wanted in one.room.casefold():
             found.append(one)

@@ -91,9 +91,9 @@ class Scheduler:
         return self._waiting
 
     @property
-    def waiting_keys(self) -> tuple[str, ...]:
-        """The keys of which something waits."""
-        return tuple(key for key, line in self._lines.items() if len(line))
+    def busy_keys(self) -> tuple[str, ...]:
+        """The keys of which something waits or is in flight."""
+        return tuple(key for key, line in self._lines.items() if len(line) or line.is_running)
 
     def rest_seconds(self, key: str) -> float:
         """How long this key rests yet, 0 where it may start."""

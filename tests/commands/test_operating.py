@@ -219,7 +219,7 @@ def test_whoever_resumes_one_npc_is_told_that_all_are_stopped(stage: Any) -> Non
 def test_what_a_stop_ended_is_told(stage: Any) -> None:
     with stage.model("Aye."):
         stage.player.at_say("Oren, are you there?")
-        assert "1 answers that were waited for were dropped." in stage.builds("ai/stopall")
+        assert "Answers dropped: 1." in stage.builds("ai/stopall")
 
 
 # The log
@@ -340,6 +340,22 @@ def test_the_status_tells_what_an_npc_used_and_has_left(stage: Any) -> None:
     used = "1 calls, 200 tokens in, 75 % cached, 30 out; ever 1 calls, 230 tokens"
     assert f"today          {used}" in told
     assert "left           60 calls per minute, 9999 calls per day" in told
+
+
+def test_whom_calls_answered_is_forgotten_with_the_player(stage: Any) -> None:
+    model_calls.add(
+        NewCall(
+            npc_ref=stage.npc.ai.ref,
+            player_ref=str(stage.player.id),
+            role="speaker",
+            started_at=1.0,
+            seconds=1.0,
+        )
+    )
+    stage.builder.permissions.add("Admin")
+    told = stage.builds("ai/forget = pim", "yes")
+    assert "1 call of a model was made for their words; that it was for theirs is forgotten" in told
+    assert model_calls.count_of_player(str(stage.player.id)) == 0
 
 
 # Columns

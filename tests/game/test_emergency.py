@@ -8,9 +8,11 @@ from evennia_ai.game import emergency
 from evennia_ai.game.calls import Call
 from evennia_ai.game.emergency import Stopped
 from evennia_ai.game.runtime import runtime
-from evennia_ai.game.stopping import ModelStopped
+from evennia_ai.game.stopping import ModelStopped, is_stopped, why_halted
 from evennia_ai.llm.chat import ChatMessage, ChatRequest
 from evennia_ai.store.errors import StoreError
+from evennia_ai.store.snapshots import forget_everything
+from evennia_ai.store.turns import last_turn
 
 REQUEST = ChatRequest(
     messages=(ChatMessage(role="user", content="hello"),),
@@ -18,6 +20,10 @@ REQUEST = ChatRequest(
     max_tokens=10,
     timeout_seconds=5.0,
 )
+
+
+def said(stage: Any) -> list[str]:
+    return [line for line in stage.screen_of(stage.ben) if line.startswith("Oren")]
 
 
 @pytest.fixture
@@ -28,12 +34,6 @@ def busy(stage: Any) -> Any:
         stage.says(speaker, "Oren, are you there?")
     assert runtime().scheduler.waiting(stage.npc.ai.ref) == 2
     return stage
-
-
-def test_a_stop_drops_what_waits(busy: Any) -> None:
-    assert emergency.stop_all(by="Mira", reason="spam") == Stopped(dropped=2, given_up=1)
-    assert runtime().scheduler.waiting_in_all == 0
-    assert busy.npc.ai.waiting_records == frozenset()
 
 
 def test_what_is_said_meanwhile_is_remembered(busy: Any) -> None:
@@ -82,3 +82,66 @@ def test_where_the_database_refuses_nothing_is_stopped(
     with pytest.raises(StoreError):
         emergency.stop_all(by="Mira")
     assert runtime().scheduler.waiting(busy.npc.ai.ref) == 2
+
+
+def test_a_stop_drops_what_waits_and_gives_up_what_is_under_way(busy: Any) -> None:
+    assert emergency.stop_all(by="Mira", reason="spam") == Stopped(dropped=3, given_up=1)
+    busy.passes(10)
+    assert said(busy) == []
+    assert len(busy.model.requests) == 1
+    assert busy.npc.ai.waiting_records == frozenset()
+
+
+def test_nobody_is_answered_while_the_game_is_stopped(busy: Any) -> None:
+    emergency.stop_all(by="Mira")
+    busy.says(busy.anna, "Oren, and now?")
+    busy.passes(10)
+    assert said(busy) == []
+    assert len(busy.model.requests) == 1
+
+
+def test_npcs_answer_again_after_the_release(busy: Any) -> None:
+    emergency.stop_all(by="Mira")
+    busy.passes(10)
+    assert emergency.start_all(by="Mira")
+    busy.says(busy.anna, "Oren, and now?")
+    busy.passes(10)
+    assert said(busy) == ['Oren says, "Aye."']
+
+
+def test_a_stop_outlasts_a_restart(busy: Any) -> None:
+    emergency.stop_all(by="Mira")
+    busy.talks_with("Aye.")
+    forget_everything()
+    assert is_stopped() == "stopped by Mira"
+    busy.says(busy.anna, "Oren, and now?")
+    busy.passes(10)
+    assert said(busy) == []
+
+
+def test_a_pause_stops_one_npc_alone(busy: Any) -> None:
+    other = busy.make("Karl", "evennia_ai.game.npc.AINPC")
+    assert emergency.pause(busy.npc, by="Mira") == Stopped(dropped=3, given_up=1)
+    busy.says(busy.anna, "Karl, are you there?")
+    busy.passes(10)
+    assert said(busy) == []
+    assert [line for line in busy.screen_of(busy.ben) if line.startswith("Karl")] != []
+    assert why_halted(other.ai.ref) == ""
+
+
+def test_a_paused_npc_goes_on_when_it_is_resumed(busy: Any) -> None:
+    emergency.pause(busy.npc, by="Mira")
+    busy.passes(10)
+    assert emergency.resume(busy.npc, by="Mira")
+    busy.says(busy.anna, "Oren, and now?")
+    busy.passes(10)
+    assert said(busy) == ['Oren says, "Aye."']
+
+
+def test_the_turn_under_way_is_closed_and_says_who_stopped_it(busy: Any) -> None:
+    emergency.stop_all(by="Mira", reason="spam")
+    busy.passes(10)
+    turn = last_turn(busy.npc.ai.ref)
+    assert turn is not None
+    assert turn.state == "failed"
+    assert "stopped by Mira: spam" in turn.outcome

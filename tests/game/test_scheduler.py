@@ -236,13 +236,14 @@ def test_a_step_takes_no_longer_where_many_wait(errors):
     assert steps(300, 34) < 2 * 300 * (steps(1, 1) + 20)
 
 
-def test_it_is_known_of_whom_something_waits(scheduler, works, clock):
+def test_it_is_known_who_is_busy(scheduler, works, clock):
     for name in ("a", "b"):
         scheduler.offer("oren", works.of(name))
     scheduler.offer("karl", works.of("c"))
-    assert scheduler.waiting_keys == ("oren", "karl")
+    assert scheduler.busy_keys == ("oren", "karl")
     clock.pump([0, 0])
-    assert scheduler.waiting_keys == ("oren",)
+    works.end("c")
+    assert scheduler.busy_keys == ("oren",)
 
 
 def test_it_is_known_how_long_somebody_rests(clock, errors, works):
