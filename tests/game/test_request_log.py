@@ -97,6 +97,24 @@ def test_the_dynamic_context_stands_after_the_history_and_before_the_current_mes
     ]
 
 
+@pytest.mark.req("S0-51", "S1-10")
+def test_a_turn_in_the_game_shows_its_dynamic_context_in_its_place(
+    stage: Any, logged: list[str]
+) -> None:
+    watched_by(stage, RequestLog(), "Aye.", "Aye.")
+    for said in ("Oren, are you there?", "Oren, when does the ferry sail?"):
+        stage.says(stage.anna, said)
+        stage.passes(5)
+    _, request = lines_of(logged, "LLM_REQUEST")
+    told = [(one["role"], one["kind"]) for one in request["messages"]]
+    assert told[-4:] == [
+        ("user", "history"),
+        ("assistant", "history"),
+        ("user", "dynamic_context"),
+        ("user", "event"),
+    ]
+
+
 def test_messages_that_were_joined_for_a_strict_model_have_all_their_kinds() -> None:
     sent = request_of(profile=STRICT).messages
     assert kinds_of(sent, PROMPT) == ["ordered", "history", "history", "dynamic_context+event"]
