@@ -8,6 +8,7 @@ from evennia_ai.commands.inspect_compact import compacting
 from evennia_ai.commands.inspect_forget import Request, forgetting, request_of
 from evennia_ai.commands.inspect_history import history_lines
 from evennia_ai.commands.inspect_memory import memory_lines, memory_written
+from evennia_ai.commands.inspect_mode import mode_lines, mode_set
 from evennia_ai.commands.inspect_overview import overview_lines
 from evennia_ai.commands.inspect_records import exported, files, imported, verify_lines
 from evennia_ai.commands.inspect_replay import replay_lines
@@ -50,6 +51,7 @@ class CmdAI(OperatingSwitches):
       ai/memory <npc>[/<page>]
       ai/memory <npc> = [about <player>:] <text>
       ai/memory <npc>/#<id> [= <text> | importance <1-10> | remove]
+      ai/mode <npc> [= <mode>]
       ai/tools <npc> [= <tools>]
       ai/set <npc> [= <setting> [<value>]]
       ai/profile [<npc> [= <profile>]]
@@ -86,6 +88,8 @@ class CmdAI(OperatingSwitches):
       memory  - what the NPC remembers and how much each memory counts now, by
                 recency, importance and what was said last; with a text one is
                 added, with #id one is shown with its changes, or changed
+      mode    - what the NPC listens to, and what it made of what it heard last;
+                with name_match, always, whisper_only or decide it listens so
       tools   - what the NPC may do beside answering, with what there is; with
                 names it may do these alone, +name and -name change one, none
                 takes all away; dangerous ones change the world
@@ -125,6 +129,7 @@ class CmdAI(OperatingSwitches):
       ai/replay oren = 12
       ai/memory oren = about anna: Anna owes Oren a rope.
       ai/memory oren/#12 = importance 8
+      ai/mode oren = decide
       ai/tools oren = say, look
       ai/tools oren = +give, -say
       ai/set oren
@@ -156,6 +161,7 @@ class CmdAI(OperatingSwitches):
         "cache": "cache",
         "compact": "compact",
         "memory": "memory",
+        "mode": "mode",
         "tools": "tools",
         "set": "set_one",
         "profile": "profile",
@@ -252,6 +258,17 @@ class CmdAI(OperatingSwitches):
             self.show("\n".join(tools_lines(npc)))
         else:
             self.say(tools_chosen(npc, self.rhs, by=self.typed_by))
+
+    def mode(self) -> None:
+        """What an NPC listens to, or have it listen otherwise."""
+        usage = "ai/mode <npc> [= <mode>]"
+        npc = npc_named(self.caller, self.wanted(usage))
+        if self.rhs is None:
+            self.show("\n".join(mode_lines(npc)))
+        elif not self.rhs:
+            raise CommandError(f"Usage: {usage}. Nothing was changed.")
+        else:
+            self.say(mode_set(npc, self.rhs, by=self.typed_by))
 
     def set_one(self) -> None:
         """What is set for an NPC, or one setting changed."""

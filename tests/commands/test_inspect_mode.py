@@ -1,0 +1,65 @@
+"""`ai/mode`: what an NPC listens to, and what it made of what it heard last."""
+
+import pytest
+
+BAD_INPUT = {
+    "ai/mode": "Usage: ai/mode <npc> [= <mode>]",
+    "ai/mode nobody": "no NPC called 'nobody'",
+    "ai/mode oren =": "Usage: ai/mode <npc> [= <mode>]. Nothing was changed.",
+    "ai/mode oren = decides": "There is no mode 'decides'; did you mean decide? Nothing",
+    "ai/mode oren = 7": "There is no mode '7'; there are name_match, always, whisper_only, decide.",
+    "ai/mode oren = |lcquit|ltdecide|le": "There is no mode",
+}
+
+
+def mode_of(stage):
+    from evennia_ai.game.npc_settings import settings_of
+
+    return settings_of(stage.npc).mode
+
+
+@pytest.mark.parametrize("line", BAD_INPUT)
+def test_what_cannot_be_is_said_and_nothing_is_changed(stage, line):
+    told = stage.builds(line)
+    assert BAD_INPUT[line] in told
+    assert mode_of(stage) == "name_match"
+
+
+def test_a_mode_is_set_and_the_one_before_told(stage):
+    told = stage.builds("ai/mode oren = decide")
+    assert told.strip() == (
+        "Oren listens by decide now, not by name_match: as name_match; of the rest a cheap model"
+        " decides."
+    )
+    assert mode_of(stage) == "decide"
+
+
+def test_who_changed_it_is_remembered(stage):
+    from evennia_ai.game.npc_settings import changes_of
+
+    stage.builds("ai/mode oren = always")
+    (change,) = changes_of(stage.npc)
+    assert (change.name, change.new, change.by) == ("mode", "always", "Mara")
+
+
+def test_all_modes_are_shown_with_the_one_that_counts_first(stage):
+    lines = stage.builds("ai/mode oren").splitlines()
+    assert lines[0].startswith("Oren listens by name_match: answers who names it")
+    assert [line.split()[0] for line in lines[1:]] == ["always", "whisper_only", "decide"]
+
+
+def test_what_it_heard_is_shown_with_why_it_was_answered_or_not(stage):
+    with stage.model("Aye."):
+        stage.plays("say Oren?", "say Mara, |lcquit|lthello|le")
+        stage.waited()
+        told = stage.builds("ai/mode oren")
+    assert 'Pim, say: "Oren?" - answered: called by name' in told
+    assert "silent: somebody else is named" in told
+
+
+def test_nothing_that_was_heard_is_live_on_a_builders_screen(stage):
+    with stage.model("Aye."):
+        stage.plays("say Mara, |lcquit|lthello|le")
+        stage.waited()
+        sent = stage.sent(stage.builder, "ai/mode oren")
+    assert "|lc" not in sent.replace("||", "")
