@@ -20,6 +20,7 @@ DAY_SECONDS: Final = 24 * 60 * 60
 ANSWERED: Final = "answered"
 CANCELLED: Final = "cancelled"
 SLICE_CALLS: Final = 500
+_MOST_TOKENS: Final = 2**31 - 1
 # SQLite takes no infinity.
 _END_OF_TIME: Final = 1e15
 
@@ -73,9 +74,12 @@ NOTHING: Final = Used()
 
 
 def add(new: NewCall) -> None:
-    """Write a call down, in the current transaction."""
-    values = {name: getattr(new, name) for name in _FIELDS}
-    values["outcome"] = new.outcome[:64]
+    """Write a call down, in the current transaction.
+
+    What a provider told is cut to what a column takes: no number of its may keep a reply from
+    being written.
+    """
+    values = {name: _fitting(name, getattr(new, name)) for name in _FIELDS}
     models.ModelCall.objects.create(**values)
 
 
@@ -163,6 +167,13 @@ def _add_to_day(key: Mapping[str, Any], found: Used) -> None:
     sums = {name: getattr(found, name) for name in _SUMMED}
     if not known.update(**{name: F(name) + value for name, value in sums.items()}):
         models.ModelCallDay.objects.create(**key, **sums)
+
+
+def _fitting(name: str, value: Any) -> Any:
+    """A value as its column takes it in every database."""
+    if isinstance(value, str):
+        return value[: models.ModelCall._meta.get_field(name).max_length]
+    return min(max(0, value), _MOST_TOKENS) if name.endswith("_tokens") and value else value
 
 
 def _of_player(player_ref: str, npc_ref: str | None) -> QuerySet:

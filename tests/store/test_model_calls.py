@@ -140,6 +140,13 @@ def test_whose_words_calls_answered_is_forgotten() -> None:
     assert set(model_calls.used_by_player(0)) == {"", "8"}
 
 
-def test_an_outcome_too_long_for_its_column_is_cut() -> None:
-    written(a_call(outcome="failed:" + "x" * 100))
-    assert len(ModelCall.objects.get().outcome) == 64
+def test_a_text_too_long_for_its_column_is_cut() -> None:
+    written(a_call(outcome="failed:" + "x" * 100, model="m" * 300))
+    row = ModelCall.objects.get()
+    assert (len(row.outcome), len(row.model)) == (64, 200)
+
+
+def test_a_number_no_column_takes_is_cut() -> None:
+    written(a_call(input_tokens=-5, output_tokens=10**12, cached_tokens=-1))
+    row = ModelCall.objects.get()
+    assert (row.input_tokens, row.output_tokens, row.cached_tokens) == (0, 2**31 - 1, 0)
