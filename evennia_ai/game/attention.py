@@ -56,6 +56,8 @@ class Attention:
         # What is not answered yet and may be, by the id of its record.
         self._open: dict[str, Answering] = {}
         self._engagement: Final = Engagement(seconds=_now)
+        # With whom the NPC ended the conversation, until the answer is over in which it did.
+        self._dismissed: set[str] = set()
         self._spoke_at = 0.0
         self._is_overflowing = False
         self.overflows = 0
@@ -136,9 +138,18 @@ class Attention:
         self._answering(turn).begun()
 
     def answered(self, turn: Turn) -> None:
-        """The turn ended with a reply: whoever is answered is in conversation."""
+        """The turn ended with a reply: whoever is answered is in conversation, unless dismissed."""
         self._spoke_at = _now()
-        self._engage(turn.heard.event)
+        event = turn.heard.event
+        if event.speaker_ref in self._dismissed:
+            self._dismissed.discard(event.speaker_ref)
+        else:
+            self._engage(event)
+
+    def disengage(self, speaker_ref: str) -> None:
+        """The NPC ends the conversation with somebody, in the answer that is under way."""
+        self._engagement.end(speaker_ref)
+        self._dismissed.add(speaker_ref)
 
     def put_back(self, turn: Turn, *, delay_seconds: float) -> None:
         """Take the turn again later."""
@@ -182,6 +193,7 @@ class Attention:
 
     def offer(self, answering: Answering) -> None:
         """It may answer: its turn waits for its time."""
+        self._dismissed.discard(answering.event.speaker_ref)
         self._engage(answering.event)
         offered = runtime().scheduler.offer(
             self._mind.ref,

@@ -200,6 +200,10 @@ class AIHandler:
         """The turn ended with a reply."""
         self.attention.answered(turn)
 
+    def disengage(self, speaker_ref: str) -> None:
+        """In the turn the NPC ended the conversation with somebody."""
+        self.attention.disengage(speaker_ref)
+
     def rested(self, conversation: ConversationRef, prompt: Prompt) -> None:
         """A turn with this prompt has ended, with a reply or without."""
         runtime().idle_time.after_turn(self, conversation, prompt)

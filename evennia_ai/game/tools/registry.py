@@ -15,6 +15,7 @@ from django.core.signals import setting_changed
 from django.utils.module_loading import import_string
 
 from evennia_ai.conf import conf
+from evennia_ai.game.tools.ending import EndConversation
 from evennia_ai.game.tools.errand import ErrandResult
 from evennia_ai.game.tools.handling import Drop, Give, Take
 from evennia_ai.game.tools.looking import Look
@@ -39,6 +40,7 @@ SHIPPED: Final[tuple[type[Tool], ...]] = (
     UseItem,
     Remember,
     Recall,
+    EndConversation,
     ErrandResult,
 )
 

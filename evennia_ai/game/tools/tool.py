@@ -41,6 +41,8 @@ class Mind(Protocol):
 
     def view(self) -> NPCView: ...
 
+    def disengage(self, speaker_ref: str) -> None: ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
