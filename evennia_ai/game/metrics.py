@@ -101,6 +101,11 @@ class Metrics(Watcher):
         """What nobody answers."""
         self._dropped.inc(count)
 
+    @property
+    def port(self) -> int:
+        """The port it listens on, 0 while it does not."""
+        return self._port.getHost().port if self._port is not None else 0
+
     def open(self) -> None:
         """Listen, and where another process still has the port, again a little later."""
         try:

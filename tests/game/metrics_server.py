@@ -10,15 +10,14 @@ def serve() -> None:
 
     django.setup()
     from twisted.internet import reactor
-    from twisted.web.server import Site
 
-    from evennia_ai.game.metrics import LOOPBACK, Metrics, MetricsPage
+    from evennia_ai.game.metrics import Metrics
     from evennia_ai.game.watching import Gauges
 
     gauges = Gauges(waiting=3, in_flight=0, breakers={}, is_stopped=False)
     metrics = Metrics(lambda: gauges, port=0, reactor=reactor)
-    port = reactor.listenTCP(0, Site(MetricsPage(metrics)), interface=LOOPBACK)
-    print("port", port.getHost().port, flush=True)
+    metrics.open()
+    print("port", metrics.port, flush=True)
     reactor.run()
 
 
