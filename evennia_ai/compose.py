@@ -276,7 +276,7 @@ def _expand(
     if outlets:
         values = {**values, **outlets}
     made = [*_all(components.compiled, inputs.rules, values)]
-    if reminded.kept or memory_pieces.needs_memories(components):
+    if inputs.memories or memory_pieces.needs_memories(components):
         made = memory_pieces.with_memories(
             made, reminded.kept, components=components, rules=inputs.rules, values=values
         )

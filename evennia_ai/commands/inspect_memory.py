@@ -158,8 +158,8 @@ def _row(memory: Memory, score: Score) -> Iterator[str]:
     for line in wrapped(visible(memory.text), WIDTH - 6):
         yield f"      {line}"
     if memory.about:
-        secret = ", WHISPERED: recalled in private with them alone"
-        told = "" if is_open(memory, NOBODY) else secret
+        whispered = ", WHISPERED: recalled in private with them alone"
+        told = "" if is_open(memory, NOBODY) else whispered
         yield clipped(visible(f"      (about {name_of(memory.about)}{told})"), WIDTH)
 
 

@@ -71,9 +71,11 @@ class _Prompted:
 
     @property
     def is_erased(self) -> bool:
-        """Whether its words were erased on request."""
-        from_segment = conversations.remembered_from(self.turn.conversation)
-        return self.turn.manifest.segment < from_segment
+        """Whether its words were erased on request, all of them or those of a memory in it."""
+        manifest = self.turn.manifest
+        if manifest.segment < conversations.remembered_from(self.turn.conversation):
+            return True
+        return any(record.is_erased for record in conversations.records(manifest.record_ids))
 
 
 class AIHandler:

@@ -52,7 +52,7 @@ def no_place(components: ComponentSet) -> str:
 
 def needs_memories(components: ComponentSet) -> bool:
     """Whether the text of the component stands or falls with there being memories."""
-    return KEY in components.reading(NAME)
+    return components.reads(NAME) and KEY in components.reading(NAME)
 
 
 def with_memories(
@@ -64,6 +64,8 @@ def with_memories(
     values: Mapping[str, str],
 ) -> list[Piece | Verdict]:
     """What the components gave, with these memories in their place."""
+    if not memories and not needs_memories(components):
+        return [*made]
     place, counter, layout = components.place_of(KEY), rules.counter, rules.layout
     text = "\n".join(map(line_of, memories))
     if not memories:

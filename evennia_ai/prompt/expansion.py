@@ -63,6 +63,10 @@ class ComponentSet:
         """The keys of the components whose texts name a value."""
         return self.compiled.reading(name)
 
+    def reads(self, name: str) -> bool:
+        """Whether any component's text names a value."""
+        return self.compiled.reads(name)
+
     def _beside(self, key: str, side: Side) -> Joint | None:
         component = self._listed.get(key)
         if component is None and key not in PLUGGABLE_IDS:
@@ -128,6 +132,10 @@ class CompiledComponents:
         """The keys of the enabled members whose texts name a value."""
         members = (self.members[index].component for index in self._readers.get(name, ()))
         return tuple(component.key for component in members if component.enabled)
+
+    def reads(self, name: str) -> bool:
+        """Whether any member's text names a value."""
+        return name in self._readers
 
     def _outdated(self, last: "_Last", seen: list[str | None], dice: Dice) -> set[int]:
         outdated = set(self._rollers) if self._rollers and last.dice != dice else set()

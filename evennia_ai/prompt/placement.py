@@ -138,8 +138,13 @@ def join(joint: Joint, pieces: Sequence[Piece]) -> Message:
     texts: list[str] = []
     at = 0
     for piece in pieces:
-        text = piece.message.content
-        parts += _parts(piece, at)
+        claim, message = piece.claim, piece.message
+        text = message.content
+        if message.joined:
+            parts += _moved(message.joined, at)
+        else:
+            end = at + len(text)
+            parts.append(Part(origin=claim.origin, start=at, end=end, revision=claim.revision))
         texts.append(text)
         at += len(text) + len(joint.separator)
     stays = next((piece.claim.stays for piece in pieces if piece.claim.stays), "")
@@ -154,13 +159,9 @@ def join(joint: Joint, pieces: Sequence[Piece]) -> Message:
     )
 
 
-def _parts(piece: Piece, at: int) -> Iterable[Part]:
-    """The parts of a piece whose text begins at this place of a message."""
-    claim, message = piece.claim, piece.message
-    if message.joined:
-        return (replace(p, start=p.start + at, end=p.end + at) for p in message.joined)
-    end = at + len(message.content)
-    return (Part(origin=claim.origin, start=at, end=end, revision=claim.revision),)
+def _moved(parts: Iterable[Part], by: int) -> list[Part]:
+    """The parts of a text that stands so much further on in another one."""
+    return [replace(part, start=part.start + by, end=part.end + by) for part in parts]
 
 
 def members_of(joint: Joint, pieces: Iterable[Piece]) -> list[Piece]:

@@ -3,6 +3,7 @@
 import pytest
 
 from evennia_ai.commands.setup.listing import names_in_words
+from evennia_ai.game.reminding import hours_now
 from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.store import memories
 from tests.commands.stage import one_line
@@ -26,7 +27,8 @@ BAD_INPUT = {
 
 
 def learn(stage, text: str, **fields):
-    new = a_memory(text, id=memories.NEW, **fields)
+    now = hours_now()
+    new = a_memory(text, id=memories.NEW, created_at=now, recalled_at=now, **fields)
     return memories.add(stage.npc.ai.ref, new, by="npc", most=99).memory
 
 
@@ -155,3 +157,14 @@ def test_the_name_that_frames_memories_is_known_in_their_component_alone():
 
     assert "Nothing is called {{memoirs}}," in names_in_words(place)
     assert "Nothing is called {{memories}}, {{memoirs}}," in names_in_words(other)
+
+
+def test_why_tells_the_score_of_a_memory_and_where_it_stands(stage):
+    made = learn(stage, "The ferry is lost.")
+    with stage.model("Aye."):
+        stage.player.at_say("Oren, where is the ferry?")
+        stage.waited()
+        told = read(stage, f"ai/why oren = memory:{made.id}")
+
+    assert "memory: kept: score 0." in told
+    assert "| - The ferry is lost." in told

@@ -4,11 +4,14 @@ from typing import Any
 
 import pytest
 
+from evennia_ai import models
 from evennia_ai.game.past_inputs import NotReadBackError, PastReader
 from evennia_ai.game.recomposing import composed_again
 from evennia_ai.game.reminding import candidates
+from evennia_ai.history.errors import ReplayError
 from evennia_ai.memory.settings import MemorySettings
 from evennia_ai.store import memories, turns
+from evennia_ai.store.memory_erasing import erase_about
 from tests.memory.builders import a_memory
 
 
@@ -77,8 +80,6 @@ def test_a_turn_is_composed_again_after_its_memories_were_changed(talking):
 
 
 def test_a_turn_whose_memories_are_gone_for_good_says_so(talking):
-    from evennia_ai import models
-
     learn(talking, "The ferry is lost.")
     talking.says(talking.anna, "Oren, good evening!")
     models.MemoryRevision.objects.update(value="")
@@ -88,8 +89,6 @@ def test_a_turn_whose_memories_are_gone_for_good_says_so(talking):
 
 
 def test_no_words_of_a_memory_are_in_the_manifest(talking):
-    from evennia_ai import models
-
     learn(talking, "The ferry is lost.")
     talking.says(talking.anna, "Oren, good evening!")
 
@@ -106,3 +105,13 @@ def test_a_warm_turn_asks_the_database_nothing_for_memories(talking, no_queries)
     with no_queries():
         found = candidates(talking.npc, None)
     assert [memory.text for memory in found] == ["The ferry is lost."]
+
+
+def test_a_prompt_is_not_shown_any_more_once_a_memory_of_it_was_erased(talking):
+    learn(talking, "Anna owes Oren a rope.", about=talking.anna)
+    talking.says(talking.anna, "Oren, good evening!")
+    assert "rope" in str(talking.npc.ai.last_report())
+    erase_about(str(talking.anna.id), by="Mira")
+
+    with pytest.raises(ReplayError, match="erased on request"):
+        talking.npc.ai.last_report()
