@@ -164,19 +164,18 @@ def test_the_page_is_scraped_over_http() -> None:
     import urllib.error
     import urllib.request
 
-    server = subprocess.Popen(
-        [sys.executable, "-m", "tests.game.metrics_server"], stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert server.stdout is not None
-        told = next(line for line in server.stdout if line.startswith("port "))
-        address = f"http://127.0.0.1:{int(told.split()[1])}"
-        with urllib.request.urlopen(f"{address}/metrics", timeout=10) as page:
-            assert page.headers["content-type"].startswith("text/plain")
-            assert b"evennia_ai_queue_length 3.0" in page.read()
-        with pytest.raises(urllib.error.HTTPError) as missing:
-            urllib.request.urlopen(f"{address}/", timeout=10)
-        assert missing.value.code == 404
-    finally:
-        server.terminate()
-        server.wait(10)
+    command = [sys.executable, "-m", "tests.game.metrics_server"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            told = next(line for line in server.stdout if line.startswith("port "))
+            address = f"http://127.0.0.1:{int(told.split()[1])}"
+            with urllib.request.urlopen(f"{address}/metrics", timeout=10) as page:
+                assert page.headers["content-type"].startswith("text/plain")
+                assert b"evennia_ai_queue_length 3.0" in page.read()
+            with pytest.raises(urllib.error.HTTPError) as missing:
+                urllib.request.urlopen(f"{address}/", timeout=10)
+            assert missing.value.code == 404
+            missing.value.close()
+        finally:
+            server.terminate()
