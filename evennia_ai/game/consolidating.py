@@ -6,7 +6,7 @@ NPC's own has to pass. Without a model nothing is learnt; what fades and what sa
 tidied up all the same, once a day of the game.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -20,7 +20,8 @@ from evennia_ai.conf import Conf
 from evennia_ai.game.counting import Counting
 from evennia_ai.game.endpoints import Access, Models
 from evennia_ai.game.limits import CallKey
-from evennia_ai.game.remembering import remember
+from evennia_ai.game.npc_settings import settings_of
+from evennia_ai.game.remembering import object_of, remember
 from evennia_ai.game.reminding import hours_now
 from evennia_ai.game.summarising import Steps
 from evennia_ai.history.breaker import Breaker
@@ -233,6 +234,11 @@ class Consolidator:
         )
         _tell(work, observed)
         return told
+
+
+def _own_limits(npc_ref: str) -> Mapping[str, int]:
+    npc = object_of(npc_ref)
+    return {} if npc is None else settings_of(npc).limits
 
 
 def _remembered(work: _Work, one: Observation) -> tuple[Memory | None, str]:

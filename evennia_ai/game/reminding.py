@@ -33,5 +33,9 @@ def candidates(npc: Any, event: Event | None) -> tuple[Memory, ...]:
     held = memories.held_by(str(npc.id))
     if not held.memories:
         return ()
-    present = [str(other.id) for other in bystanders(npc) if can_see(npc, other)]
+    present = [
+        str(other.id)
+        for other in bystanders(npc)
+        if held.is_about(str(other.id)) and can_see(npc, other)
+    ]
     return held.candidates(speaker_ref=event.speaker_ref if event else "", present_refs=present)

@@ -41,6 +41,10 @@ class Held:
             found += group if len(group) <= room else sorted(group, key=_newest)[:room]
         return tuple(sorted(found, key=lambda memory: memory.id))
 
+    def is_about(self, ref: str) -> bool:
+        """Whether anything is remembered of a person."""
+        return ref in self._by_about
+
     def find(self, memory_id: int) -> Memory | None:
         """The memory of this id."""
         return next((memory for memory in self.memories if memory.id == memory_id), None)

@@ -8,6 +8,7 @@ import pytest
 from evennia_ai.game.consolidating import Consolidator
 from evennia_ai.game.idle_time import IDLE_SECONDS
 from evennia_ai.history.records import RecordKind
+from evennia_ai.llm.allowances import read_allowances
 from evennia_ai.llm.errors import ModelTimeout
 from evennia_ai.memory.settings import MemorySettings
 from evennia_ai.store import consolidations, conversations, memories
@@ -236,6 +237,16 @@ def test_without_a_model_nothing_is_learnt(stage):
 def test_a_game_may_switch_it_off(stage, settings):
     talker = Talker(observations(ROPE))
     stage.talks_with(talker, memory=MemorySettings(**{"after_messages": 4, **settings}))
+    talks(stage)
+    rests(stage)
+
+    assert talker.asked == []
+
+
+def test_over_a_limit_no_model_is_asked(stage):
+    talker = Talker(observations(ROPE))
+    limits = read_allowances({"npc": {"calls_per_minute": 2}}, where="LIMITS")
+    stage.talks_with(talker, memory=MemorySettings(after_messages=4), limits=limits)
     talks(stage)
     rests(stage)
 

@@ -11,7 +11,13 @@ from evennia_ai.memory.recalling import Moment, RecallRules
 from evennia_ai.prompt.components import STATIC_IDS, PromptComponent
 from evennia_ai.prompt.prompt import Prompt
 from tests.memory.builders import a_memory
-from tests.prompt.builders import a_component, a_history, the_inputs, verdicts_of
+from tests.prompt.builders import (
+    a_component,
+    a_history,
+    a_staying,
+    the_inputs,
+    verdicts_of,
+)
 
 ROPE = a_memory("Anna owes Oren a rope.", id=3, created_at=1.0)
 FERRY = a_memory("The ferry leaves at dawn.", id=5, created_at=2.0, revision=2)
@@ -172,3 +178,11 @@ def test_looking_twice_gives_the_same_bytes() -> None:
         (MOOD,), memories=tuple(replace(m, _memo={}) for m in reversed(BOTH)), event="Hello"
     )
     assert compose(inputs).sha256 == compose(inputs).sha256 == compose(fresh).sha256
+
+
+def test_what_the_history_says_already_was_recalled_all_the_same() -> None:
+    stands = a_staying(UNDER_HEADING)
+    inputs = the_inputs(memories=BOTH, event="Hello", history=[*a_history(2), stands])
+    composed = compose_with_lore(replace(inputs, rules=replace(inputs.rules, blocks="on_change")))
+    assert [m.content for m in composed.prompt.messages].count(UNDER_HEADING) == 1
+    assert composed.recalled.shown_ids == (3, 5)
