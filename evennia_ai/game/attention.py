@@ -247,14 +247,15 @@ class Attention:
 
         Only where it is sure to answer: a greeting goes before what it answers.
         """
-        if conversations.has_spoken(conversation) or not self._is_sure(event):
+        if conversations.has_spoken(conversation) or not self.is_sure(event):
             return None
         assigned = card_assignments.assignment_of(self._mind.ref)
         if assigned is None or assigned.greeting is None:
             return None
         return gather.opening(self._mind.npc, self._mind.view(), gather.talk_of(event), event)
 
-    def _is_sure(self, event: Event) -> bool:
+    def is_sure(self, event: Event) -> bool:
+        """Whether the NPC answers the event whatever others do, and without asking a decider."""
         claim = self._address(event).claim
         if claim in (Claim.NONE, Claim.UNDECIDED):
             return False

@@ -7,13 +7,14 @@ game needs no line for it; Evennia calls the functions here.
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from evennia.utils import logger
 from twisted.internet.task import LoopingCall
 from twisted.python.failure import Failure
 
 from evennia_ai.game import runtime as running
+from evennia_ai.game import unanswered
 from evennia_ai.game.logins import watch_logins
 from evennia_ai.game.retrying import DATABASE_ERRORS, until_written
 from evennia_ai.game.ticking import stored_ticks
@@ -24,8 +25,11 @@ from evennia_ai.store.state import refresh_if_changed
 
 _DAY_SECONDS: Final = 24 * 60 * 60
 _SUMMING_SECONDS: Final = 60
-# What is done again and again while the server runs.
+_SETTLING_SECONDS: Final = 3
+"""After the start, until the players of a reload are there again."""
+# What is done again and again while the server runs, and what once.
 _timers: Final[list[LoopingCall]] = []
+_calls: Final[list[Any]] = []
 
 
 def at_server_start() -> None:
@@ -38,7 +42,8 @@ def at_server_start() -> None:
     except EvenniaAIError as error:
         logger.log_err(f"evennia_ai: no NPC can answer: {error}")
         return
-    closing = partial(_close_interrupted, begun_before=time.time())
+    started_at = time.time()
+    closing = partial(_close_interrupted, begun_before=started_at)
     until_written(closing, "interrupted turns are not closed", clock=live.clock)
     logger.log_msg(f"evennia_ai: NPCs speak through: {live.access.name}")
     live.models.prepare().addErrback(_log_unprepared)
@@ -46,6 +51,7 @@ def at_server_start() -> None:
     watch_logins()
     until_written(partial(_start_ticks, live), "no NPC ticks", clock=live.clock)
     _stop_timers()
+    _calls.append(live.clock.callLater(_SETTLING_SECONDS, _answer_what_waited, started_at))
     _repeat(_refresh, live, seconds=live.conf.refresh_seconds)
     if live.conf.keep_turn_days:
         _forget_old(live)
@@ -69,6 +75,14 @@ def _close_interrupted(*, begun_before: float) -> None:
             "1 interrupted turn was" if closed == 1 else f"{closed} interrupted turns were"
         )
         logger.log_warn(f"evennia_ai: {turns_closed} closed")
+
+
+def _answer_what_waited(started_at: float) -> None:
+    """Answer what was said before the stop; where that cannot be read it is left."""
+    try:
+        unanswered.take_up(started_at=started_at)
+    except DATABASE_ERRORS as error:
+        logger.log_err(f"evennia_ai: what was said before the stop is not answered: {error}")
 
 
 def _start_ticks(live: running.Runtime) -> None:
@@ -113,6 +127,10 @@ def _repeat(do: Callable[[], None], live: running.Runtime, *, seconds: float) ->
 
 
 def _stop_timers() -> None:
+    while _calls:
+        call = _calls.pop()
+        if call.active():
+            call.cancel()
     while _timers:
         timer = _timers.pop()
         if timer.running:
