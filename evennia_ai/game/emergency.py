@@ -12,7 +12,6 @@ from typing import Any
 from evennia.objects.models import ObjectDB
 from evennia.utils import logger
 
-from evennia_ai.game import stopping
 from evennia_ai.game.runtime import runtime
 from evennia_ai.store.halts import GAME_REF, Halt, halt, release
 
@@ -31,7 +30,7 @@ def stop_all(*, by: str, reason: str = "") -> Stopped:
     under_way = sum(len(calls) for calls in runtime().counting.under_way.values())
     busy = _minds(runtime().scheduler.busy_keys)
     dropped = sum(npc.ai.attention.stopped(why) for npc in busy)
-    stopping.give_up_all(why)
+    runtime().models.give_up(why)
     return Stopped(dropped=dropped, given_up=under_way)
 
 

@@ -90,6 +90,7 @@ class Models:
         self._profiles: Final = conf.profiles
         self._roles: Final = conf.model_roles
         self._made: dict[tuple[str, str], Access] = {}
+        self._stoppable: list[Stoppable] = []
         self._gates: dict[tuple[str, str, str], _Gate] = {}
 
     @property
@@ -128,6 +129,10 @@ class Models:
         prepared = [self._access(self._profiles[name]).prepare() for name in used]
         return gatherResults(prepared, consumeErrors=True).addErrback(_first)
 
+    def give_up(self, why: str) -> int:
+        """Fail all that is under way with ModelStopped; how many calls that were."""
+        return sum(model.give_up(why) for model in self._stoppable)
+
     def close(self) -> None:
         """Give up what is asked, close connections, end the thread."""
         opened = self._made.values() if self._only is None else (self._only,)
@@ -148,7 +153,9 @@ class Models:
         key = (profile.name, profile.model)
         if key not in self._made:
             made = self._made_for(profile)
-            self._made[key] = replace(made, model=Stoppable(made.model))
+            stoppable = Stoppable(made.model)
+            self._stoppable.append(stoppable)
+            self._made[key] = replace(made, model=stoppable)
         made = self._made[key]
         return made if made.profile == profile else replace(made, profile=profile)
 

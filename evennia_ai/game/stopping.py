@@ -6,7 +6,6 @@ way when the game is stopped is given up. What a stop does beside is in `game.em
 """
 
 from typing import Any, Final
-from weakref import WeakSet
 
 from evennia.utils import logger
 from twisted.internet.defer import Deferred, fail, maybeDeferred
@@ -58,7 +57,6 @@ class Stoppable:
         self._model: Final = model
         # What is handed out, and what it waits for.
         self._asked: dict[Deferred[ChatReply], Deferred[ChatReply]] = {}
-        _stoppables.add(self)
 
     @property
     def name(self) -> str:
@@ -102,15 +100,6 @@ class Stoppable:
         if through in self._asked:
             del self._asked[through]
             through.callback(outcome)
-
-
-# All of this process, so that a stop reaches what is under way behind any of them.
-_stoppables: Final["WeakSet[Stoppable]"] = WeakSet()
-
-
-def give_up_all(why: str) -> int:
-    """Give up what is under way behind all of them; how many calls that were."""
-    return sum(model.give_up(why) for model in tuple(_stoppables))
 
 
 def _in_words(npc_ref: str) -> str:

@@ -7,9 +7,8 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 
 from evennia_ai.game.stopping import (
-    Stoppable,
     ModelStopped,
-    give_up_all,
+    Stoppable,
     is_paused,
     is_stopped,
     refuse_if_stopped,
@@ -89,8 +88,9 @@ def test_no_model_is_asked_while_the_game_is_stopped() -> None:
 
 def test_what_is_under_way_is_given_up_when_the_game_is_stopped() -> None:
     clock, model = a_slow_model()
-    asked = Stoppable(model).complete(REQUEST)
-    assert give_up_all("stopped by Mira") == 1
+    stoppable = Stoppable(model)
+    asked = stoppable.complete(REQUEST)
+    assert stoppable.give_up("stopped by Mira") == 1
     failure = outcome_of(asked)
     assert failure.check(ModelStopped)
     assert failure.value.why == "stopped by Mira"
@@ -99,18 +99,19 @@ def test_what_is_under_way_is_given_up_when_the_game_is_stopped() -> None:
 
 def test_a_call_that_is_given_up_is_cancelled_at_the_model() -> None:
     clock, model = a_slow_model()
-    asked = Stoppable(model).complete(REQUEST)
-    asked.addErrback(lambda _: None)
-    give_up_all("stopped")
+    stoppable = Stoppable(model)
+    stoppable.complete(REQUEST).addErrback(lambda _: None)
+    stoppable.give_up("stopped")
     assert clock.getDelayedCalls() == []
 
 
 def test_a_slow_reply_comes_through() -> None:
     clock, model = a_slow_model()
-    asked = Stoppable(model).complete(REQUEST)
+    stoppable = Stoppable(model)
+    asked = stoppable.complete(REQUEST)
     clock.advance(2)
     assert outcome_of(asked).text == "well met"
-    assert give_up_all("stopped") == 0
+    assert stoppable.give_up("stopped") == 0
 
 
 def test_a_caller_can_still_cancel_its_call() -> None:
