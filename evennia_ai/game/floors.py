@@ -1,12 +1,12 @@
 """Floors: NPCs that may answer the same utterance bid for it, and are told who does.
 
-All who heard it bid in the same call from the reactor, so the next one decides (`turn_taking`).
+All who heard it bid as what they heard is committed; behind that it is decided (`turn_taking`).
 Those who answer one after the other begin when the one before has ended, and have heard it.
 """
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from evennia.utils import logger
 from twisted.internet.defer import CancelledError, Deferred
@@ -14,6 +14,7 @@ from twisted.python.failure import Failure
 
 from evennia_ai.game.chains import Chains
 from evennia_ai.game.events import Event
+from evennia_ai.game.recorder import Recorder
 from evennia_ai.game.turn_taking import Bid, decision_on
 from evennia_ai.llm.resilience import Clock
 
@@ -42,12 +43,13 @@ class Bidder(Protocol):
 class Floors:
     """The utterances of this moment, and who may answer them."""
 
-    def __init__(self, clock: Clock, *, hop_seconds: float) -> None:
+    def __init__(self, clock: Clock, recorder: Recorder, *, hop_seconds: float) -> None:
         self._clock: Final = clock
+        self._recorder: Final = recorder
         self.chains: Final = Chains(seconds=clock.seconds, budget_seconds=hop_seconds)
         self._open: dict[_Key, dict[str, tuple[Bid, Bidder]]] = {}
         self._full: list[dict[str, tuple[Bid, Bidder]]] = []
-        self._call: Any = None
+        self._is_planned = False
 
     def bid(self, event: Event, bid: Bid, bidder: Bidder) -> None:
         """Enter a bid for the utterance that `event` is; one that bids again means another one."""
@@ -57,8 +59,9 @@ class Floors:
             self._full.append(floor)
             floor = self._open[key] = {}
         floor[bid.npc_ref] = (bid, bidder)
-        if self._call is None or not self._call.active():
-            self._call = self._clock.callLater(0, self._decide)
+        if not self._is_planned:
+            self._is_planned = True
+            self._recorder.then(self._decide)
 
     def close(self) -> None:
         """Give nobody the floor any more."""
@@ -66,6 +69,7 @@ class Floors:
         self._full.clear()
 
     def _decide(self) -> None:
+        self._is_planned = False
         floors = [*self._full, *self._open.values()]
         self._open, self._full = {}, []
         for floor in floors:

@@ -12,7 +12,7 @@ from evennia.utils import logger
 
 from evennia_ai.game.events import Event
 from evennia_ai.game.gather import Heard
-from evennia_ai.game.recording import recorded
+from evennia_ai.game.recording import Prepared, prepared, recorded
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import runtime
 from evennia_ai.history.records import NewRecord, RecordKind
@@ -46,24 +46,53 @@ class Hearing:
         return len(self._unrecorded)
 
     def hear(self, event: Event) -> None:
-        """Commit what was perceived, now or when the database is back."""
+        """Have what was perceived committed, soon or when the database is back."""
         if len(self._unrecorded) >= runtime().conf.queue_limit:
             self._lost += 1
             return
         self._unrecorded.append(event)
-        self._record_all()
+        runtime().recorder.soon(self)
+
+    # What the recorder asks for
+
+    def prepared(self) -> Prepared | None:
+        """The oldest event, ready to be committed; None while the database is away."""
+        if not self._unrecorded or self._is_waiting:
+            return None
+        try:
+            event = self._unrecorded[0]
+            return prepared(self._npc_ref, event, opening=self._opening_of_first)
+        except DATABASE_ERRORS as error:
+            self._record_later(error)
+            return None
+
+    def took(self, heard: Heard) -> None:
+        """The oldest event is committed."""
+        self._unrecorded.popleft()
+        self._consider(heard)
+        self._record_lost(heard.conversation)
+
+    def record_alone(self) -> None:
+        """Commit the oldest event now, or all of them when the database is back."""
+        if not self._unrecorded or self._is_waiting:
+            return
+        try:
+            event = self._unrecorded[0]
+            heard = recorded(self._npc_ref, event, opening=self._opening_of_first)
+        except DATABASE_ERRORS as error:
+            self._record_later(error)
+            return
+        self.took(heard)
+
+    @property
+    def _is_waiting(self) -> bool:
+        """Whether it is waited for the database."""
+        return self._retry is not None and self._retry.active()
 
     def _record_all(self) -> None:
-        while self._unrecorded:
-            try:
-                heard = recorded(self._npc_ref, self._unrecorded[0], opening=self._opening_of_first)
-            except DATABASE_ERRORS as error:
-                logger.log_err(f"evennia_ai: NPC {self._npc_ref}: not recorded, kept: {error}")
-                self._record_later()
-                return
-            self._unrecorded.popleft()
-            self._consider(heard)
-            self._record_lost(heard.conversation)
+        self._retry = None
+        while self._unrecorded and not self._is_waiting:
+            self.record_alone()
 
     def _opening_of_first(self, conversation: ConversationRef) -> NewRecord | None:
         return self._opening(conversation, self._unrecorded[0])
@@ -77,9 +106,9 @@ class Hearing:
             self._lost = 0
             record_overflow(self._npc_ref, conversation)
 
-    def _record_later(self) -> None:
-        if self._retry is None or not self._retry.active():
-            self._retry = runtime().clock.callLater(RETRY_SECONDS, self._record_all)
+    def _record_later(self, error: Exception) -> None:
+        logger.log_err(f"evennia_ai: NPC {self._npc_ref}: not recorded, kept: {error}")
+        self._retry = runtime().clock.callLater(RETRY_SECONDS, self._record_all)
 
 
 def record_overflow(npc_ref: str, conversation: ConversationRef) -> None:

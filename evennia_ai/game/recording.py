@@ -4,7 +4,8 @@ An NPC that opens a conversation speaks first in it, so its greeting is committe
 that made it speak, both or neither: records are never put in another order later.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from evennia_ai.game import gather
 from evennia_ai.game.events import Event
@@ -18,25 +19,57 @@ from evennia_ai.store.state import one_transaction
 Opening = Callable[[ConversationRef], NewRecord | None]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """An event that can be committed without reading anything more."""
+
+    conversation: ConversationRef
+    event: Event
+    greeting: NewRecord | None
+
+
 def recorded(npc_ref: str, event: Event, *, opening: Opening) -> Heard:
     """The event, committed; `opening` tells the greeting that goes before it, if one does.
 
     StoreError: nothing was committed.
     """
-    conversation = gather.opened(npc_ref, gather.talk_of(event))
     try:
-        return _committed(conversation, event, opening(conversation))
+        return committed(prepared(npc_ref, event, opening=opening))
     except HistoryConflictError:  # another process was first; who spoke is asked anew
-        return _committed(conversation, event, opening(conversation))
+        return committed(prepared(npc_ref, event, opening=opening))
 
 
-def _committed(conversation: ConversationRef, event: Event, greeting: NewRecord | None) -> Heard:
-    if greeting is None:
-        return _appended(conversation, event)
-    conversations.history(conversation)  # read before the transaction, see `conversations.append`
-    with one_transaction(f"opening {conversation} with a greeting"):
-        conversations.append(conversation, [greeting])
-        return _appended(conversation, event, greeting=greeting.body)
+def prepared(npc_ref: str, event: Event, *, opening: Opening) -> Prepared:
+    """The event, with its conversation opened and read and the greeting that goes before it.
+
+    Read before the transaction: on SQLite one that reads first may not get to write.
+    """
+    conversation = gather.opened(npc_ref, gather.talk_of(event))
+    conversations.history(conversation)
+    return Prepared(conversation=conversation, event=event, greeting=opening(conversation))
+
+
+def committed(ready: Prepared) -> Heard:
+    """The event as what the NPC heard, in a transaction of its own or the current one."""
+    if ready.greeting is None:
+        return _appended(ready.conversation, ready.event)
+    with one_transaction(f"opening {ready.conversation} with a greeting"):
+        conversations.append(ready.conversation, [ready.greeting])
+        return _appended(ready.conversation, ready.event, greeting=ready.greeting.body)
+
+
+def committed_each(ready: Sequence[Prepared]) -> list[Heard]:
+    """The same for events in different conversations, all of them or none."""
+    if any(one.greeting is not None for one in ready):
+        with one_transaction("recording what NPCs perceived"):
+            return [committed(one) for one in ready]
+    appended = conversations.append_each(
+        [(one.conversation, gather.record_of(one.event)) for one in ready]
+    )
+    return [
+        Heard(event=one.event, conversation=one.conversation, record=record, before=before)
+        for one, (before, record) in zip(ready, appended, strict=True)
+    ]
 
 
 def _appended(conversation: ConversationRef, event: Event, *, greeting: str = "") -> Heard:

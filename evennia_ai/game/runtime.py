@@ -21,6 +21,7 @@ from evennia_ai.game.endpoints import Access, Models
 from evennia_ai.game.floors import Floors
 from evennia_ai.game.idle_time import IdleTime
 from evennia_ai.game.limits import Limits
+from evennia_ai.game.recorder import Recorder
 from evennia_ai.game.scheduler import Scheduler
 from evennia_ai.game.stopping import is_stopped
 from evennia_ai.game.summarising import InThread
@@ -40,6 +41,7 @@ class Runtime:
     clock: Clock
     models: Models
     scheduler: Scheduler
+    recorder: Recorder
     compactor: Compactor
     idle_time: IdleTime
     floors: Floors
@@ -94,6 +96,15 @@ def install(new: Runtime | None) -> Runtime | None:
     return old
 
 
+def stop() -> None:
+    """End this process's runtime, if it has one; what NPCs perceived is committed first."""
+    if _installed:
+        _installed[0].recorder.flush()
+    live = install(None)
+    if live is not None:
+        live.close()
+
+
 def runtime_of(
     conf: Conf, *, clock: Clock, access: Access | None = None, models: Models | None = None
 ) -> Runtime:
@@ -106,6 +117,7 @@ def runtime_of(
         cooldown_seconds=conf.cooldown_seconds,
         on_error=_logged,
     )
+    recorder = Recorder(clock)
     counting = Counting(
         limits=_limits(conf, clock), watch=_watch(conf, clock, models, scheduler), clock=clock
     )
@@ -115,9 +127,10 @@ def runtime_of(
         clock=clock,
         models=models,
         scheduler=scheduler,
+        recorder=recorder,
         compactor=compactor,
         idle_time=IdleTime(compactor, Consolidator(conf, models, counting=counting), clock),
-        floors=Floors(clock, hop_seconds=conf.hop_seconds),
+        floors=Floors(clock, recorder, hop_seconds=conf.hop_seconds),
         gestures=Gestures(clock, after_seconds=conf.thinking_seconds),
         ticker=Ticker(clock, ticks_alone=conf.tick_alone),
         counting=counting,

@@ -60,11 +60,9 @@ def at_server_start() -> None:
 
 
 def at_server_stop() -> None:
-    """Give up what is in flight; also before a reload."""
+    """Commit what was heard, give up what is in flight; also before a reload."""
     _stop_timers()
-    live = running.install(None)
-    if live is not None:
-        live.close()
+    running.stop()
 
 
 def _close_interrupted(*, begun_before: float) -> None:

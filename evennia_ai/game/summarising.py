@@ -25,7 +25,7 @@ from evennia_ai.history.summary_records import Reply
 from evennia_ai.llm.chat import ChatReply, ChatRequest, chat_messages
 from evennia_ai.llm.errors import ModelTimeout, ModelUnavailable
 from evennia_ai.llm.profiles import SUMMARISER
-from evennia_ai.llm.reasoning import without_reasoning
+from evennia_ai.llm.reasoning import takes_another_role, without_reasoning
 from evennia_ai.llm.roles import adapt
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import TokenCounter
@@ -170,6 +170,9 @@ class Summariser:
         if answer.finish_reason == "length":
             detail = f"the model was cut off after {self._answer_tokens(task)} tokens"
             raise SummaryRefused(RefusalReason.TOO_LONG, detail)
+        if takes_another_role(answer.text):
+            detail = "the model went on in another role than its own"
+            raise SummaryRefused(RefusalReason.ROLE_MARKUP, detail)
         return self._checked(without_reasoning(answer.text), task)
 
     def _extract(self, task: Task) -> str:

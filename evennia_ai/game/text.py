@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Final
 
 from evennia.utils.ansi import strip_ansi
@@ -42,6 +43,7 @@ def unmarked(text: str) -> str:
     return str(strip_ansi(bare.replace("{", "{{")))
 
 
+@lru_cache(maxsize=4096)
 def plain_name(name: str) -> str:
     """A name for prompts and records: one line, no markup."""
     return one_line(unmarked(name))[:MAX_NAME] or "someone"

@@ -37,6 +37,7 @@ _FENCES: Final = rf"^[ \t]{{0,8}}```[ \t]{{0,8}}(?P<fence>{_WORDS}|analysis)\b"
 
 _TAG: Final = re.compile(_TAGS, re.IGNORECASE)
 _CHANNEL: Final = re.compile(_CHANNELS, re.IGNORECASE)
+_ROLE: Final = re.compile(_ROLES, re.IGNORECASE)
 _MARK: Final = re.compile(f"{_TAGS}|{_CHANNELS}|{_ROLES}|{_FENCES}", re.IGNORECASE | re.MULTILINE)
 _FENCE: Final = re.compile(r"^[ \t]{0,8}```", re.MULTILINE)
 _SPECIAL_TOKEN: Final = re.compile(
@@ -88,6 +89,12 @@ def without_reasoning(text: str, *, late_end: LateEnd = "hides_all_before") -> s
     kept = _Kept(text[_preamble_end(text) :], late_end)
     kept.walk()
     return _SPECIAL_TOKEN.sub("", "".join(kept.parts))
+
+
+def takes_another_role(text: str) -> bool:
+    """Whether the text goes on as somebody else: as the system, a user or a tool."""
+    roles = (mark["role"].casefold() for mark in _ROLE.finditer(text))
+    return any(role not in _OWN_ROLES for role in roles)
 
 
 def may_be_preamble(start: str) -> bool:

@@ -92,6 +92,33 @@ def append(conversation: ConversationRef, new: Sequence[NewRecord]) -> tuple[Rec
     return records
 
 
+def append_each(
+    new: Sequence[tuple[ConversationRef, NewRecord]],
+) -> list[tuple[History, Record]]:
+    """Commit one record to each of these conversations, all or none.
+
+    For each its history before, and the record. The conversations are different ones whose
+    history was read before. HistoryConflictError: another writer was first in one of them.
+    """
+    known = [(where, windows.read(where.id), one) for where, one in new]
+    with one_transaction(f"appending to {len(new)} conversations"):
+        rows = [
+            row for where, window, one in known for row in rows_after(window.end, where.id, [one])
+        ]
+        try:
+            insert(rows)
+        except IntegrityError as error:
+            for where, _ in new:
+                windows.drop(where.id)
+            raise HistoryConflictError(f"{len(new)} conversations") from error
+        appended = []
+        for (where, window, _), row in zip(known, rows, strict=True):
+            grew, (record,) = grown(window, [row])
+            windows.wrote(where.id, grew)
+            appended.append((window.history, record))
+    return appended
+
+
 def written(
     conversation: ConversationRef, end: End, new: Sequence[NewRecord]
 ) -> list[models.Record]:

@@ -46,6 +46,7 @@ class Stage:
         with hearing(caller) as heard, patch("evennia.commands.cmdhandler.deferLater", _at_once):
             for line in lines:
                 caller.execute_cmd(line)
+            running.runtime().recorder.flush()
         return "\n".join(heard)
 
     def builds(self, *lines: str) -> str:

@@ -219,6 +219,7 @@ def test_whoever_resumes_one_npc_is_told_that_all_are_stopped(stage: Any) -> Non
 def test_what_a_stop_ended_is_told(stage: Any) -> None:
     with stage.model("Aye."):
         stage.player.at_say("Oren, are you there?")
+        runtime().recorder.flush()
         assert "Answers dropped: 1." in stage.builds("ai/stopall")
 
 

@@ -16,6 +16,7 @@ def seen(stage):
 
 def test_a_happening_is_recorded_as_an_event_of_who_did_it(stage):
     happened(stage.room, "combat", "{actor} hits {to}.", actor=stage.anna, to=stage.ben)
+    stage.passes()
     assert stage.records() == [("event", "Anna", "Anna hits Ben.")]
 
 
@@ -31,6 +32,7 @@ def test_its_record_keeps_what_the_game_told(stage):
         item="a sword",
         data={"damage": 7},
     )
+    stage.passes()
     (conversation,) = conversations_of(stage.npc.ai.ref)
     (record,) = records_of(conversation)
     assert record.role == "user"

@@ -143,6 +143,7 @@ def test_an_event_that_cannot_be_committed_asks_nothing_and_is_kept(stage, logge
     model = stage.talks_with("Aye.")
     with monkeypatch.context() as patch:
         patch.setattr(conversations, "append", refuse)
+        patch.setattr(conversations, "append_each", refuse)
         stage.says(stage.anna, "Oren?")
         stage.says(stage.ben, "Fog again.")
     assert model.requests == []
@@ -228,6 +229,7 @@ def test_what_is_lost_while_the_database_is_away_is_noted_once(stage, logged, mo
     stage.talks_with(*["Aye."] * 3, queue_limit=3)
     with monkeypatch.context() as patch:
         patch.setattr(conversations, "append", refuse)
+        patch.setattr(conversations, "append_each", refuse)
         for number in range(10):
             stage.says(stage.anna, f"Ben, {number}")
     stage.passes(5)

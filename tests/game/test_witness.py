@@ -90,6 +90,7 @@ def test_a_move_is_told_before_what_is_said_after_it(stage):
     stage.anna.location = stage.make("Quay", "evennia.objects.objects.DefaultRoom", place=None)
     stage.anna.move_to(stage.room)
     stage.ben.at_say("Ah, Anna.")
+    stage.passes()
     assert stage.records() == [
         ("event", "Anna", "Anna arrives to Ferry Landing from Quay."),
         ("user", "Ben", "Ah, Anna."),

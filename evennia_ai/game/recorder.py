@@ -1,0 +1,96 @@
+"""The recorder: what NPCs perceived is committed a little at a time, between other things.
+
+One line that fifty people hear is fifty records. Written at once they would hold the whole game
+up, and one by one they would be fifty transactions; so a few are written together, and then
+everything else has its turn. They are written in the order in which they were perceived.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol
+
+from evennia_ai.game.gather import Heard
+from evennia_ai.game.recording import Prepared, committed_each
+from evennia_ai.game.retrying import DATABASE_ERRORS
+from evennia_ai.llm.resilience import Clock
+
+AT_ONCE: Final = 4
+"""Events that are committed together, before anything else has its turn."""
+
+
+class Listening(Protocol):
+    """One NPC, with events that are not committed yet."""
+
+    def prepared(self) -> Prepared | None:
+        """The oldest one, ready to be committed; None: it cannot be, or there is none any more."""
+
+    def took(self, heard: Heard) -> None:
+        """It is committed."""
+
+    def record_alone(self) -> None:
+        """Commit it without any other, now or when the database is back."""
+
+
+class Recorder:
+    """Commits for all NPCs, first come first served."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock: Final = clock
+        self._waiting: deque[Listening | Callable[[], None]] = deque()
+        self._call: Any = None
+
+    def soon(self, listening: Listening) -> None:
+        """Have the oldest event of an NPC committed, after all that waits already."""
+        self._put(listening)
+
+    def then(self, do: Callable[[], None]) -> None:
+        """Have something done when all that waits now is committed."""
+        self._put(do)
+
+    def flush(self) -> None:
+        """Commit all that waits, at once: the server stops."""
+        while self._waiting:
+            self._step()
+
+    def _put(self, one: "Listening | Callable[[], None]") -> None:
+        self._waiting.append(one)
+        if self._call is None or not self._call.active():
+            self._call = self._clock.callLater(0, self._work)
+
+    def _work(self) -> None:
+        self._step()
+        if self._waiting:
+            self._call = self._clock.callLater(0, self._work)
+
+    def _step(self) -> None:
+        """Do what is first, with what may be committed together with it."""
+        batch: list[Listening] = []
+        while self._waiting and len(batch) < AT_ONCE:
+            first = self._waiting[0]
+            if callable(first):
+                break
+            if first in batch:  # what it heard later may hang on what it heard before
+                break
+            batch.append(first)
+            self._waiting.popleft()
+        if batch:
+            _record(batch)
+        elif self._waiting:
+            done = self._waiting.popleft()
+            assert callable(done)
+            done()
+
+
+def _record(batch: Sequence[Listening]) -> None:
+    """Commit one event of each together; where that cannot be, each alone."""
+    ready = [(one, prepared) for one in batch if (prepared := one.prepared()) is not None]
+    if not ready:
+        return
+    try:
+        heard = committed_each([prepared for _, prepared in ready])
+    except DATABASE_ERRORS:
+        for one, _ in ready:
+            one.record_alone()
+        return
+    for (one, _), its in zip(ready, heard, strict=True):
+        one.took(its)
