@@ -17,6 +17,7 @@ from evennia_ai.game.events import TICK, Event
 from evennia_ai.game.gather import Heard
 from evennia_ai.game.limits import Refusal
 from evennia_ai.game.npc_settings import NPCSettings
+from evennia_ai.game.presence import why_gone
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.stopping import why_halted
@@ -133,9 +134,9 @@ class Answering:
         return outcome
 
     def _why_not_now(self) -> str:
-        halted = why_halted(self._mind.ref)
-        if halted:
-            return halted
+        why_not = why_halted(self._mind.ref) or why_gone(self._mind.npc, self.event)
+        if why_not:
+            return why_not
         waited_seconds = runtime().clock.seconds() - self._offered_at
         if self.is_chatter and waited_seconds > runtime().conf.hop_seconds:
             return f"no person waits for it, and it waited {waited_seconds:.0f} s"
