@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 EVENNIA_PATHS = (
+    "acceptance/test_real_model.py",
     "cli/test_history.py",
     "commands",
     "game",

@@ -3,12 +3,15 @@
 import shutil
 import socket
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from server.evennia_process import Evennia
+from server.evennia_process import Evennia, is_running
 from server.installation import Installation
-from server.ports import Ports
+from server.newcomer import read_demo
+from server.ports import HOST, Ports
+from server.telnet import Connection
 
 ROOT = Path(__file__).resolve().parents[2]
 GAME = ("commands", "evennia_ai", "server", "world")
@@ -35,3 +38,47 @@ def free_ports() -> Ports:
             each.bind(("127.0.0.1", 0))
         telnet, web, websocket, web_internal, amp = (s.getsockname()[1] for s in sockets)
     return Ports(telnet=telnet, web=web, websocket=websocket, web_internal=web_internal, amp=amp)
+
+
+@contextmanager
+def started(game: Evennia) -> Iterator[Evennia]:
+    """The game, running meanwhile."""
+    game.prepare()
+    game.start()
+    try:
+        yield game
+    finally:
+        if is_running(game.root):
+            game.stop()
+
+
+def logged_in(game: Evennia, name: str, password: str) -> Connection:
+    """Somebody's connection, once the character is there."""
+    connection = Connection(HOST, game.ports.telnet)
+    connection.wait_for("connect <name> <password>", seconds=20)
+    connection.send(f"connect {name} {password}")
+    connection.wait_for("You become|Exits", seconds=30)
+    connection.wait_for_quiet()
+    return connection
+
+
+@contextmanager
+def builder_beside_npc(game: Evennia) -> Iterator[Connection]:
+    """The demo builder beside the demo's NPC."""
+    demo = read_demo(game.root / "world" / "build_demo.py")
+    with logged_in(game, *demo.builder) as connection:
+        connection.send(f"@teleport/loc {demo.npc}")
+        connection.wait_for_quiet()
+        yield connection
+
+
+def shown(connection: Connection, command: str) -> str:
+    """What a command shows."""
+    connection.send(command)
+    return connection.wait_for_quiet()
+
+
+def logs_of(game: Evennia) -> str:
+    """Everything that the game wrote into its logs."""
+    paths = (game.root / "server" / "logs").glob("*.log")
+    return "".join(path.read_text(encoding="utf-8", errors="replace") for path in paths)

@@ -1,0 +1,93 @@
+"""A real model server for tests: llama.cpp in a process of its own, with the tiny model.
+
+It needs the extra `local`. Where that cannot be had, the tests are skipped with the reason, and in
+continuous integration they fail with it.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterable
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Timer
+from typing import Any, Literal
+
+import pytest
+
+from server.checks import NOTHING_SKIPPED
+from tests.acceptance.games import ROOT
+
+Template = Literal["open", "strict"]
+START_SECONDS = 60
+MISSING = [name for name in ("gguf", "xllamacpp") if find_spec(name) is None]
+
+
+class ModelServer:
+    """The server, listening from the start; `base_url` is where OpenAI's API begins."""
+
+    def __init__(self, folder: Path, *, template: Template = "open") -> None:
+        _require_model()
+        self._log = folder / f"{template}.log"
+        with self._log.open("w", encoding="utf-8") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.acceptance.tiny_model", str(folder), template],
+                cwd=ROOT,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        self.address = self._first_line()
+
+    @property
+    def base_url(self) -> str:
+        return f"{self.address}/v1"
+
+    def prompt_of(self, messages: Iterable[dict[str, Any]]) -> str:
+        """The text that the model reads; HTTPError: its chat template refuses the messages."""
+        prompt: str = self._post("/apply-template", {"messages": list(messages)})["prompt"]
+        return prompt
+
+    def tokens_of(self, text: str) -> int:
+        """How many tokens the model reads for a text."""
+        return len(self._post("/tokenize", {"content": text, "parse_special": True})["tokens"])
+
+    def close(self) -> None:
+        """End the process and wait for its end."""
+        with self._process as process:
+            assert process.stdin is not None
+            process.stdin.close()
+            process.wait(timeout=START_SECONDS)
+
+    def _first_line(self) -> str:
+        assert self._process.stdout is not None
+        limit = Timer(START_SECONDS, self._process.kill)
+        limit.start()
+        line = self._process.stdout.readline().strip()
+        limit.cancel()
+        if not line:
+            self._process.communicate()
+            told = self._log.read_text(encoding="utf-8", errors="replace")
+            raise AssertionError(f"the model server did not come up; it said: {told[-3000:]}")
+        return line
+
+    def _post(self, path: str, body: dict[str, Any]) -> Any:
+        request = urllib.request.Request(
+            f"{self.address}{path}",
+            data=json.dumps(body).encode(),
+            headers={"Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=20) as response:
+            return json.load(response)
+
+
+def _require_model() -> None:
+    if not MISSING:
+        return
+    why = f"{' and '.join(MISSING)} cannot be imported; type: pip install 'evennia-ai[local]'"
+    if os.environ.get(NOTHING_SKIPPED):
+        pytest.fail(f"no real model was asked: {why}")
+    pytest.skip(f"no real model is asked: {why}")

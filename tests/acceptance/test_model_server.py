@@ -1,0 +1,30 @@
+"""Tests without their model server are skipped aloud, and fail where nothing may be skipped."""
+
+from pathlib import Path
+
+import pytest
+
+from server.checks import NOTHING_SKIPPED
+from tests.acceptance import model_server
+from tests.acceptance.model_server import ModelServer
+
+WHY = "xllamacpp cannot be imported; type: pip install 'evennia-ai\\[local\\]'"
+
+
+@pytest.fixture(autouse=True)
+def _missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_server, "MISSING", ["xllamacpp"])
+    monkeypatch.delenv(NOTHING_SKIPPED, raising=False)
+
+
+def test_without_its_packages_a_test_is_skipped_with_the_reason(tmp_path: Path) -> None:
+    with pytest.raises(pytest.skip.Exception, match=WHY):
+        ModelServer(tmp_path)
+
+
+def test_in_continuous_integration_it_fails_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(NOTHING_SKIPPED, "1")
+    with pytest.raises(pytest.fail.Exception, match=WHY):
+        ModelServer(tmp_path)

@@ -1,0 +1,364 @@
+"""Turns with a real model server: real HTTP, a real chat template, a real cache of prompts.
+
+What the server says of its own work (tokens read, tokens found in its cache) is held against what
+our records say of the same turns. The model's words mean nothing and are never compared.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel
+from twisted.internet.task import Clock
+
+from evennia_ai.conf import conf
+from evennia_ai.game import runtime as running
+from evennia_ai.game.endpoints import Models
+from evennia_ai.game.npc_settings import changed
+from evennia_ai.history.replay import replay
+from evennia_ai.llm.anthropic_client import AnthropicChat
+from evennia_ai.llm.bridge import AsyncBridge
+from evennia_ai.llm.chat import ChatReply, chat_messages
+from evennia_ai.llm.endpoint import Endpoint
+from evennia_ai.llm.openai_client import OpenAIChat
+from evennia_ai.llm.roles import adapt
+from evennia_ai.llm.structured import answered, asking
+from evennia_ai.prompt.components import PromptComponent
+from evennia_ai.store import components, conversations, model_calls
+from evennia_ai.store.model_calls import NewCall
+from evennia_ai.store.past_turns import turns_in_order
+from evennia_ai.store.snapshots import forget_everything
+from evennia_ai.store.turns import StoredTurn
+from tests.acceptance.model_server import ModelServer, Template
+from tests.game.conftest import Stage
+from tests.llm.builders import a_message, a_request
+from tests.llm.handover import Handover
+
+pytestmark = pytest.mark.service
+
+REPLY_TOKENS = 24
+TURNS = 6
+LINES = (
+    "Oren, when does the ferry sail?",
+    "Oren, and what of the tide?",
+    "Who rang the bell last night, Oren?",
+    "Oren, do you ever sleep?",
+    "Is the fog worse in winter, Oren?",
+    "Oren, thank you for the rope.",
+)
+CREED = "Oren keeps the ferry and the rope, and speaks of the tide as of an old friend. " * 12
+TOLERANCE = 0.1
+"""How far two shares of one prompt may be apart: we count by an estimate, the server nearly by
+bytes, with the marks of its chat template. And we count whole messages, the server every token."""
+
+SENTENCES = 'root ::= ([A-Z] [a-z]{4,8} ". "){12}'
+"""A grammar that the server holds the model to."""
+
+QUOTES = {str(ord('"')): 12.0}
+"""What makes the model end its strings: the first 256 tokens are the bytes."""
+
+Serve = Callable[..., ModelServer]
+
+
+@pytest.fixture
+def serve(tmp_path: Any) -> Iterator[Serve]:
+    """Starts a model server whose cache is empty."""
+    started: list[ModelServer] = []
+
+    def one(template: Template = "open") -> ModelServer:
+        started.append(ModelServer(tmp_path, template=template))
+        return started[-1]
+
+    yield one
+    for server in started:
+        server.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """A turn as it is stored, and the call of the model that it took."""
+
+    turn: StoredTurn
+    call: NewCall
+
+
+class Talk:
+    """Anna and an NPC whose model is on `server`; `profile` is how it is asked."""
+
+    def __init__(self, server: ModelServer, **profile: Any) -> None:
+        self.server = server
+        self.stage = Stage(Clock())
+        self._reactor = Handover()
+        asked = {
+            "base_url": server.base_url,
+            "model": "tiny",
+            "temperature": 0.0,
+            "seed": 7,
+            "reply_tokens": REPLY_TOKENS,
+            "context_tokens": 16_000,
+            **profile,
+        }
+        settings = replace(conf(), cooldown_seconds=0.0, given_profiles={"default": asked})
+        self._models = Models(settings, clock=self.stage.clock, bridge=AsyncBridge(self._reactor))
+        self._reactor.outcome_of(self._models.prepare(), within_seconds=30)
+        live = running.runtime_of(settings, clock=self.stage.clock, models=self._models)
+        running.install(live)
+
+    @property
+    def npc_ref(self) -> str:
+        ref: str = self.stage.npc.ai.ref
+        return ref
+
+    def says(self, text: str, *, while_it_answers: Callable[[], None] = lambda: None) -> str:
+        """Anna says it; the last line on her screen once it is answered."""
+        self.stage.says(self.stage.anna, text)
+        ends = time.monotonic() + 30
+        while running.runtime().scheduler.in_flight(self.npc_ref):
+            assert time.monotonic() < ends, "the turn did not end"
+            while_it_answers()
+            self._reactor.make_next_call(within_seconds=10)
+            self.stage.passes()
+        return self.stage.screen_of(self.stage.anna)[-1]
+
+    def taken(self) -> list[Taken]:
+        """All turns of the NPC, the oldest first."""
+        stored = list(turns_in_order(self.npc_ref))
+        calls = model_calls.of_turns(self.npc_ref, [turn.number for turn in stored])
+        return [Taken(turn=turn, call=call) for turn, call in zip(stored, calls, strict=True)]
+
+    def read_by_the_model(self, turn: StoredTurn) -> str:
+        """The text that the server makes of what the records say was sent."""
+        records = conversations.records(turn.manifest.record_ids)
+        sent = replay(turn.manifest, records)
+        assert sent.is_same
+        roles = running.runtime().access.roles
+        messages = adapt(chat_messages(sent.messages), profile=roles)
+        return self.server.prompt_of({"role": it.role, "content": it.content} for it in messages)
+
+    def close(self) -> None:
+        running.install(None)
+        self._models.close()
+        self._reactor.make_waiting_calls()
+
+
+@pytest.fixture
+def talking(serve: Serve, db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable]:
+    """Makes a talk with a server of its own."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    forget_everything()
+    opened: list[Talk] = []
+
+    def one(template: Template = "open", **profile: Any) -> Talk:
+        opened.append(Talk(serve(template), **profile))
+        return opened[-1]
+
+    yield one
+    for talk in opened:
+        talk.close()
+    forget_everything()
+
+
+# One turn
+
+
+@pytest.fixture
+def turn(talking: Callable) -> tuple[Talk, str]:
+    """One turn that was answered, and what Anna read."""
+    talk = talking()
+    return talk, talk.says(LINES[0])
+
+
+def test_a_turn_is_composed_committed_answered_and_recorded(turn: tuple[Talk, str]) -> None:
+    talk, screen = turn
+    (taken,) = talk.taken()
+    kinds = [(kind, body) for kind, _, body in talk.stage.records()]
+    (reply,) = [body for kind, body in kinds if kind == "assistant"]
+    assert screen == f'Oren says, "{reply}"'
+    assert ("user", LINES[0]) in kinds
+    assert (taken.turn.state, taken.turn.outcome) == ("done", "answered")
+
+
+def test_the_call_is_recorded_with_the_usage_that_the_server_told(turn: tuple[Talk, str]) -> None:
+    (taken,) = turn[0].taken()
+    call = taken.call
+    assert (call.outcome, call.role, call.profile, call.turn) == (
+        "answered",
+        "speaker",
+        "default",
+        1,
+    )
+    assert not call.is_estimated
+    assert (call.output_tokens, call.cached_tokens) == (REPLY_TOKENS, 0)
+    assert call.first_piece_seconds is not None  # it came as a stream
+
+
+def test_the_server_read_exactly_what_the_records_say_was_sent(turn: tuple[Talk, str]) -> None:
+    talk, _ = turn
+    (taken,) = talk.taken()
+    text = talk.read_by_the_model(taken.turn)
+    assert text.endswith(f"<|im_start|>user\nAnna: {LINES[0]}<|im_end|>\n<|im_start|>assistant\n")
+    assert talk.server.tokens_of(text) == taken.call.input_tokens
+
+
+def test_a_reply_that_streams_is_said_sentence_by_sentence(talking: Callable) -> None:
+    talk = talking(speaks_early=True, reply_tokens=200, extra={"grammar": SENTENCES})
+    begun: list[int] = []
+    talk.says(LINES[0], while_it_answers=lambda: begun.append(len(_spoken(talk))))
+    assert 0 < max(begun) < len(_spoken(talk))
+    (reply,) = [body for kind, _, body in talk.stage.records() if kind == "assistant"]
+    assert " ".join(_spoken(talk)) == reply
+
+
+def _spoken(talk: Talk) -> list[str]:
+    """What Oren said aloud, line by line."""
+    screen = talk.stage.screen_of(talk.stage.anna)
+    return [line.split('"')[1] for line in screen if line.startswith("Oren says")]
+
+
+# The cache
+
+
+def _rule(key: str, content: str, **fields: Any) -> None:
+    components.create(PromptComponent(key=key, content=content, **fields), by="builder")
+
+
+def _talked(talk: Talk, *, edits_before: int | None = None) -> list[Taken]:
+    """Six turns, and a builder's edit of the creed before one of them."""
+    for number, line in enumerate(LINES):
+        if number == edits_before:
+            components.update("creed", content=f"Of late he is gruff. {CREED}", by="builder")
+        talk.says(line)
+    return talk.taken()
+
+
+def _shares(taken: list[Taken]) -> list[tuple[float, float]]:
+    """Of each prompt but the first, what share of the one before it was found at its start.
+
+    Once as our account has it, once as the server says of its cache, which may also have some of
+    the reply.
+    """
+    return [
+        (
+            (now.turn.manifest.shared_tokens or 0) / before.turn.manifest.tokens,
+            min(1.0, (now.call.cached_tokens or 0) / before.call.input_tokens),
+        )
+        for before, now in pairwise(taken)
+    ]
+
+
+def _agree(shares: list[tuple[float, float]]) -> bool:
+    return all(abs(ours - theirs) <= TOLERANCE for ours, theirs in shares)
+
+
+def test_a_talk_that_goes_on_is_found_in_the_cache_as_our_account_says(talking: Callable) -> None:
+    _rule("creed", CREED, id=1201)
+    shares = _shares(_talked(talking()))
+    assert len(shares) == TURNS - 1
+    assert _agree(shares), shares
+    assert min(theirs for _, theirs in shares) >= 0.85
+
+
+def test_an_edit_at_the_start_costs_the_cache_as_our_account_says(talking: Callable) -> None:
+    _rule("creed", CREED, id=1201)
+    shares = _shares(_talked(talking(), edits_before=3))
+    assert _agree(shares), shares
+    assert [theirs < 0.5 for _, theirs in shares] == [False, False, True, False, False]
+
+
+def test_what_stands_in_the_history_costs_the_cache_as_our_account_says(talking: Callable) -> None:
+    _rule("creed", CREED, id=1201)
+    _rule("mood", f"Oren is cold. {CREED}", id=1202, injection_depth=2)
+    shares = _shares(_talked(talking()))
+    assert _agree(shares), shares
+    assert [theirs < 0.7 for _, theirs in shares] == [False, True, True, True, True]
+
+
+# Forms of answers, templates and the other protocol
+
+
+class Act(BaseModel):
+    """A form with nothing in it that could go on for ever."""
+
+    act: Literal["wait", "row", "ring the bell"]
+    again: bool
+
+
+@pytest.fixture
+def asked(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable]:
+    """What a client of the server answers to a request."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    reactor = Handover()
+    bridge = AsyncBridge(reactor)
+
+    def one(server: ModelServer, client: Any, do: Callable, *, path: str = "/v1") -> Any:
+        endpoint = Endpoint(name="tiny", model="tiny", base_url=f"{server.address}{path}")
+        chat = client(endpoint, bridge)
+        return reactor.outcome_of(do(chat), within_seconds=30)
+
+    yield one
+    bridge.stop()
+
+
+def test_an_answer_of_a_form_comes_in_that_form(serve: Serve, asked: Callable) -> None:
+    question = (a_message("system", "You are Oren."), a_message("user", "What now?"))
+    messages, schema = asking(question, Act, native=True)
+
+    def do(chat: OpenAIChat) -> Any:
+        def ask(said: Any) -> Any:
+            return chat.complete(a_request(messages=said, schema=schema, max_tokens=400))
+
+        return answered(ask, messages, Act)
+
+    assert isinstance(asked(serve(), OpenAIChat, do), Act)
+
+
+def test_a_turn_with_tools_for_a_server_without_any_is_an_answer_of_their_form(
+    talking: Callable,
+) -> None:
+    talk = talking(tools="schema", reply_tokens=600, extra={"logit_bias": QUOTES})
+    changed(talk.stage.npc, tools=("look",))
+    talk.says(LINES[0])
+    outcomes = [(one.turn.state, one.turn.outcome) for one in talk.taken()]
+    assert set(outcomes) <= {("done", "used look"), ("done", "answered")}
+
+
+@pytest.mark.parametrize(("template", "strict_roles"), [("strict", True), ("open", False)])
+def test_turns_follow_the_chat_template(
+    talking: Callable, template: Template, strict_roles: bool
+) -> None:
+    _rule("mood", "Oren is cold.", id=1202, injection_depth=2)
+    talk = talking(template, strict_roles=strict_roles)
+    talk.stage.says(talk.stage.anna, "The fog is thick.")  # nobody answers: two users in a row
+    taken = _talked(talk)
+    assert [one.turn.state for one in taken] == ["done"] * TURNS
+    last = taken[-1]
+    assert talk.server.tokens_of(talk.read_by_the_model(last.turn)) == last.call.input_tokens
+
+
+def test_a_strict_template_refuses_what_was_not_fitted_to_it(talking: Callable) -> None:
+    _rule("mood", "Oren is cold.", id=1202, injection_depth=2)
+    talk = talking("strict", strict_roles=False)
+    assert "lost in thought" in talk.says(LINES[0])
+    (taken,) = talk.taken()
+    assert (taken.turn.state, taken.call.outcome) == ("failed", "failed:refused")
+
+
+def test_the_messages_api_of_the_same_server_answers_and_tells_its_cache(
+    serve: Serve, asked: Callable
+) -> None:
+    server = serve()
+    messages = (a_message("system", CREED), a_message("user", "What now?"))
+
+    def do(chat: AnthropicChat) -> Any:
+        return chat.complete(a_request(messages=messages, max_tokens=REPLY_TOKENS))
+
+    first: ChatReply = asked(server, AnthropicChat, do, path="")
+    again: ChatReply = asked(server, AnthropicChat, do, path="")
+    assert first.text
+    assert first.usage is not None and again.usage is not None
+    assert again.usage.input_tokens == first.usage.input_tokens
+    assert first.usage.cached_tokens == 0
+    assert again.usage.cached_tokens >= 0.95 * again.usage.input_tokens

@@ -1,0 +1,62 @@
+"""A real Evennia server with a real model server: an NPC answers, and its cache is told."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from server.evennia_process import Evennia
+from server.telnet import Connection
+from tests.acceptance.games import builder_beside_npc, copied_game, logs_of, shown, started
+from tests.acceptance.model_server import ModelServer
+
+pytestmark = pytest.mark.server
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServer]:
+    server = ModelServer(tmp_path_factory.mktemp("model"))
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def game(model: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
+    """The demo game, its NPCs with the tiny model."""
+    settings = f"""
+EVENNIA_AI_BASE_URL = {model.base_url!r}
+EVENNIA_AI_MODEL = "tiny"
+EVENNIA_AI_CONTEXT_TOKENS = 4096
+EVENNIA_AI_REPLY_TOKENS = 24
+EVENNIA_AI_COOLDOWN_SECONDS = 0.0
+"""
+    game = copied_game(tmp_path_factory.mktemp("game"), settings=settings)
+    with started(game):
+        yield game
+
+
+@pytest.fixture(scope="module")
+def talk(game: Evennia) -> Iterator[Connection]:
+    """The builder's connection, after two answers of the ferryman."""
+    with builder_beside_npc(game) as builder:
+        for line in ("say Oren, what of the tide?", "say Oren, and of the ferry?"):
+            builder.send(line)
+            builder.wait_for(r'^Oren says, "[a-z]', seconds=30)
+            builder.wait_for_quiet()
+        yield builder
+
+
+def test_the_cache_account_shows_what_the_second_prompt_shared(talk: Connection) -> None:
+    told = shown(talk, "ai/cache oren")
+    (share,) = re.findall(r"^ *2 +\d+ +\d+ +\d+ +(\d+) %", told, re.MULTILINE)
+    assert int(share) > 50, told
+
+
+def test_the_log_shows_what_the_server_told_of_its_cache(talk: Connection) -> None:
+    told = shown(talk, "ai/log oren")
+    (read, cached) = re.findall(r"(\d+) in \((\d+) cached\), 24 out", told)[0]
+    assert int(cached) > int(read) / 2, told
+
+
+def test_the_log_files_know_of_no_error(game: Evennia, talk: Connection) -> None:
+    assert "Traceback" not in logs_of(game)
