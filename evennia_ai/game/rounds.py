@@ -113,6 +113,8 @@ class Rounds:
             draft=self._draft(inputs, composed, access),
             event=heard.record,
             lore=composed.lore.after if is_first else None,
+            recalled=composed.recalled.shown_ids if is_first else (),
+            at_hours=inputs.moment.hours,
         )
         self._mind.prompted(begun.turn, prompt, self._sent(prompt))
         request = self._request(composed, begun.messages, access)

@@ -24,7 +24,7 @@ from evennia_ai.history.turns import TurnManifest
 from evennia_ai.lorebook.timers import LoreState
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.prompt import digest
-from evennia_ai.store import conversations, lore_state, model_calls, texts
+from evennia_ai.store import conversations, lore_state, memories, model_calls, texts
 from evennia_ai.store.conversations import ConversationRef, ref_of
 from evennia_ai.store.errors import (
     HistoryConflictError,
@@ -93,6 +93,8 @@ def begin(
     draft: Draft,
     event: Record | None = None,
     lore: LoreState | None = None,
+    recalled: Sequence[int] = (),
+    at_hours: float = 0.0,
 ) -> BegunTurn:
     """Commit a prompt that is about to be sent; call the model only after it, with its messages.
 
@@ -119,6 +121,8 @@ def begin(
         conversations.remember_turn(conversation, cut=manifest.cut, anchors=manifest.anchors)
         if lore is not None and lore != known:
             lore_state.remember(conversation, lore, turn=number)
+        if recalled:
+            memories.recalled(npc_ref, recalled, at_hours=at_hours)
     begun = StoredTurn(
         id=row.pk,
         npc_ref=npc_ref,
