@@ -4,6 +4,7 @@ The app adds this module to Evennia's `AT_SERVER_STARTSTOP_MODULE` (`evennia_ai.
 game needs no line for it; Evennia calls the functions here.
 """
 
+import gc
 import time
 from collections.abc import Callable
 from functools import partial
@@ -13,8 +14,8 @@ from evennia.utils import logger
 from twisted.internet.task import LoopingCall
 from twisted.python.failure import Failure
 
+from evennia_ai.game import errands, unanswered
 from evennia_ai.game import runtime as running
-from evennia_ai.game import unanswered
 from evennia_ai.game.logins import watch_logins
 from evennia_ai.game.retrying import DATABASE_ERRORS, until_written
 from evennia_ai.game.ticking import stored_ticks
@@ -52,6 +53,7 @@ def at_server_start() -> None:
     until_written(partial(_start_ticks, live), "no NPC ticks", clock=live.clock)
     _stop_timers()
     _calls.append(live.clock.callLater(_SETTLING_SECONDS, _answer_what_waited, started_at))
+    _calls.append(live.clock.callLater(_SETTLING_SECONDS, _freeze))
     _repeat(_refresh, live, seconds=live.conf.refresh_seconds)
     if live.conf.keep_turn_days:
         _forget_old(live)
@@ -65,6 +67,16 @@ def at_server_stop() -> None:
     running.stop()
 
 
+def _freeze() -> None:
+    """Leave what the start has made out of every later search for garbage.
+
+    Python's full searches go through every object there is and hold the game up meanwhile; most
+    objects of a server are made at its start and stay.
+    """
+    gc.collect()
+    gc.freeze()
+
+
 def _close_interrupted(*, begun_before: float) -> None:
     """Close the turns that an earlier process left open, those of this one never."""
     closed = turns.close_interrupted(begun_before=begun_before)
@@ -73,6 +85,7 @@ def _close_interrupted(*, begun_before: float) -> None:
             "1 interrupted turn was" if closed == 1 else f"{closed} interrupted turns were"
         )
         logger.log_warn(f"evennia_ai: {turns_closed} closed")
+    errands.close_lost(begun_before=begun_before)
 
 
 def _answer_what_waited(started_at: float) -> None:
