@@ -12,6 +12,8 @@ from benchmarks.load_world import PASSWORD, ROOMS, npc_name, player_name, room_o
 from server.telnet import Negotiation, plain
 
 LOOKED: Final = re.compile(r"A hall with many people in it\.")
+REFUSED: Final = re.compile(r"N\d{3} (?!thinks)(?!says, \"That is)")
+"""What an NPC shows that is neither an answer nor the gesture of one that thinks."""
 _LINE_END: Final = re.compile(r"\r?\n")
 
 
@@ -73,7 +75,7 @@ class Player:
             self._is_in.set()
         elif 'says, "That is' in line:
             self.heard.update(TOKEN.findall(line)[:1])
-        elif re.match(r"N\d{3} ", line) and not TOKEN.search(line):
+        elif REFUSED.match(line):
             self.refused += 1
 
 
