@@ -2,10 +2,12 @@
 
 import shutil
 import socket
+import sqlite3
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 from server.evennia_process import Evennia, is_running
 from server.installation import Installation
@@ -82,3 +84,10 @@ def logs_of(game: Evennia) -> str:
     """Everything that the game wrote into its logs."""
     paths = (game.root / "server" / "logs").glob("*.log")
     return "".join(path.read_text(encoding="utf-8", errors="replace") for path in paths)
+
+
+def rows_of(game: Evennia, query: str) -> list[tuple[Any, ...]]:
+    """What a query finds in the database of the game, which goes on running."""
+    database = game.root / "server" / "evennia.db3"
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=10)) as reader:
+        return reader.execute(query).fetchall()

@@ -5,7 +5,8 @@ for all further requests.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Barrier, BrokenBarrierError, Event, Thread
@@ -97,9 +98,7 @@ class StubServer:
         self.left = Event()
         self.busy: list[_Handler] = []
         self._behaviours: list[Behaviour] = [answers("Hello.")]
-        self._server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"stub": self}))
-        self._thread = Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
-        self._thread.start()
+        self._listen(port=0)
 
     @property
     def base_url(self) -> str:
@@ -124,8 +123,24 @@ class StubServer:
             assert monotonic() < ends, f"{len(self.busy)} connections are still served"
             sleep(0.02)
 
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Meanwhile nobody listens: connections are refused."""
+        port = self._server.server_port
+        self._stop_listening()
+        yield
+        self._listen(port=port)
+
     def close(self) -> None:
         self.released.set()
+        self._stop_listening()
+
+    def _listen(self, *, port: int) -> None:
+        self._server = _Server(("127.0.0.1", port), type("Handler", (_Handler,), {"stub": self}))
+        self._thread = Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
+        self._thread.start()
+
+    def _stop_listening(self) -> None:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -140,6 +155,13 @@ def completion(text: Any = "Hello.", **more: Any) -> dict[str, Any]:
 
 def answers(text: Any = "Hello.", **more: Any) -> Behaviour:
     return sends(json.dumps(completion(text, **more)).encode())
+
+
+def calls(name: str, arguments: str) -> Behaviour:
+    """Answer with a call of a tool."""
+    call = {"id": "c1", "type": "function", "function": {"name": name, "arguments": arguments}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    return sends(json.dumps({"choices": [{"message": message}]}).encode())
 
 
 def answers_after(seconds: float, text: str = "Hello.") -> Behaviour:

@@ -29,6 +29,7 @@ from tests.llm.stub_server import (
     Behaviour,
     StubServer,
     answers,
+    calls,
     closes_early,
     delta,
     drips,
@@ -50,13 +51,6 @@ IN_TIME_SECONDS = 5.0
 MODELS = {"openai": "model", "anthropic": "claude"}
 TEN_MEGABYTES = json.dumps({"choices": [{"message": {"content": "x" * 10_000_000}}]}).encode()
 ACT = AnswerSchema(name="act", schema={"type": "object", "required": ["say"]})
-
-
-def calling(name: str, arguments: str) -> Behaviour:
-    """An answer that calls a tool."""
-    call = {"id": "c1", "type": "function", "function": {"name": name, "arguments": arguments}}
-    message = {"role": "assistant", "content": None, "tool_calls": [call]}
-    return sends(json.dumps({"choices": [{"message": message}]}).encode())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,9 +97,9 @@ FAULTS = {
         behaviour=streams(*[event(delta("x" * 100_000))] * 100), comes_to=ModelRubbish, heard=True
     ),
     "another form": Fault(behaviour=answers('{"do": 1}'), comes_to=ChatReply),
-    "unknown tool": Fault(behaviour=calling("fly to the moon", "{}"), comes_to=ChatReply),
+    "unknown tool": Fault(behaviour=calls("fly to the moon", "{}"), comes_to=ChatReply),
     "arguments of wrong types": Fault(
-        behaviour=calling("look", '{"at": [1, null]}'), comes_to=ChatReply
+        behaviour=calls("look", '{"at": [1, null]}'), comes_to=ChatReply
     ),
 }
 
@@ -149,7 +143,7 @@ def test_an_answer_of_another_form_is_passed_on_as_it_came(
 def test_calls_of_no_use_are_passed_on_to_who_judges_them(
     server: StubServer, model: Making, reactor: Handover
 ) -> None:
-    server.behaves(calling("fly", '{"to": [1, null]}'))
+    server.behaves(calls("fly", '{"to": [1, null]}'))
     (call,) = reactor.outcome_of(asked(model(), heard=False)).tool_calls
     assert (call.name, call.arguments) == ("fly", '{"to": [1, null]}')
 
