@@ -1,0 +1,35 @@
+"""A crowd in a real server for a short while: every utterance is answered once, or refused.
+
+How fast is for `python -m benchmarks.load`, on a machine that does nothing else.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.load import Load, measured, report
+
+pytestmark = pytest.mark.server
+
+SHORT = Load(
+    npcs=60,
+    players=12,
+    seconds=15.0,
+    idle_seconds=3.0,
+    pause_seconds=3.0,
+    most_latency=2.0,
+)
+
+
+def test_in_a_crowd_every_utterance_is_answered_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    felt = measured(SHORT, tmp_path)
+    with capsys.disabled():
+        print(f"\n{report(felt, SHORT)}")
+
+    assert felt.said > 30
+    assert felt.answered_often == 0
+    assert felt.answered_once + felt.refused >= felt.said
+    assert felt.lost == []
+    assert set(felt.turns) == {"done"}
