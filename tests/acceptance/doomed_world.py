@@ -173,11 +173,11 @@ class _Model(ScriptedModel):
     ) -> None:
         super().__init__(script, delay_seconds=ANSWER_SECONDS, clock=clock)
         self._steps = steps
-        self._told = tell
+        self._tell_all = tell
         self._database = database
 
     def complete(self, request: ChatRequest, *, listener: object = None) -> "Deferred[ChatReply]":
-        self._told(asked=_shown(request), open_turns=committed_open_turns(self._database))
+        self._tell_all(asked=_shown(request), open_turns=committed_open_turns(self._database))
         self._steps.reached("asked")
         return super().complete(request)
 
