@@ -6,6 +6,7 @@ all of them are told. An entry is a text, or an object: `reply`, `tool_calls`, `
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -135,6 +136,19 @@ def _told(error: ValidationError) -> str:
     steps = [f"{step + 1}" if isinstance(step, int) else str(step) for step in one["loc"]]
     if not steps:
         return "it must be a list of replies, or an object with that list under 'replies'"
+    if one["type"] == "extra_forbidden":
+        return f"{' '.join(steps)}: no such word; {_known(one['loc'])}"
     problem = one["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
     wanted = "must be a text or an object" if one["type"] == "model_type" else problem
     return f"{' '.join(steps)}: {wanted}"
+
+
+def _known(place: Sequence[int | str]) -> str:
+    """The words that may stand where a wrong one does."""
+    inside: type[BaseModel] = _Script
+    if "tool_calls" in place:
+        inside = _Act
+    elif "replies" in place:
+        inside = _Entry
+    what = {_Script: "a script", _Entry: "a reply", _Act: "a tool call"}[inside]
+    return f"{what} has {', '.join(inside.model_fields)}"

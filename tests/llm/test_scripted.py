@@ -234,7 +234,7 @@ def test_a_file_says_how_slow_it_is(tmp_path: Path) -> None:
         ("replies: []", "replies: List should have at least 1 item"),
         ("- 1", "replies 1: must be a text or an object"),
         ("- a\n- {when: x}", "replies 2: says nothing: give it a reply, tool_calls or fail"),
-        ("- {reply: a, wen: x}", "replies 1 wen: Extra inputs are not permitted"),
+        ("- {reply: a, wen: x}", "replies 1 wen: no such word; a reply has when, reply"),
         ("- {when: '', reply: a}", "replies 1 when: String should have at least 1 character"),
         ("- {tool_calls: [{tool: 1}]}", "replies 1 tool_calls 1 tool: must be a valid string"),
         ("- {fail: badly}", "replies 1 fail: must be 'timeout'"),
