@@ -47,9 +47,16 @@ def _row(record: Record) -> Iterator[str]:
     who = f", {visible(record.name)}" if record.name else ""
     head = f"#{record.id}  {day_and_time(record.created_at)}  {record.kind}{who}"
     yield clipped(head, WIDTH)
-    text = _ERASED if record.is_erased else _asked(record) or first_line(record.body)
+    text = _ERASED if record.is_erased else _asked(record) or _told(record)
     if text:
         yield clipped(f"    {text}", WIDTH)
+
+
+def _told(record: Record) -> str:
+    """What the record says in a line; of calls of tools those, where nothing was said with them."""
+    calls = record.meta.get("tool_calls") or ()
+    called = "; ".join(f"{call['name']} {call['arguments']}" for call in calls)
+    return first_line(record.body) or visible(called)
 
 
 def _asked(record: Record) -> str:

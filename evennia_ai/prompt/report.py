@@ -50,7 +50,10 @@ _MOST_NAMES: Final = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportMessage:
-    """One message of the prompt as it was sent, with where each stretch of it came from."""
+    """One message of the prompt as it was sent, with where each stretch of it came from.
+
+    `calls` are the tools that the model called with it, each with its arguments.
+    """
 
     role: Role
     content: str
@@ -59,6 +62,7 @@ class ReportMessage:
     injected: bool = False
     parts: tuple[Part, ...] = ()
     tokens: int = 0
+    calls: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,10 +91,7 @@ class Report:
     def to_json(self) -> dict[str, Any]:
         """Plain values for JSON; `Report.from_json` reads them back."""
         plain = _plain(self)
-        plain["messages"] = [
-            {**_plain(message), "parts": [_plain(part) for part in message.parts]}
-            for message in self.messages
-        ]
+        plain["messages"] = [_plain_message(message) for message in self.messages]
         plain["verdicts"] = [_plain(verdict) for verdict in self.verdicts]
         plain["by_origin"] = dict(self.by_origin)
         plain["breakpoints"] = list(self.breakpoints)
@@ -155,6 +156,7 @@ def reported(message: Message, tokens: int) -> ReportMessage:
         injected=message.injected,
         parts=message.parts,
         tokens=tokens,
+        calls=tuple(f"{call.name} {call.arguments}" for call in message.tool_calls),
     )
 
 
@@ -246,15 +248,21 @@ def _one_message(index: int, message: ReportMessage, width: int) -> Iterator[str
     head = f"{index:4} {edge}{padded(message.role, _ROLE_COLUMNS)}{message.tokens:6}  "
     if message.block == "history" and not message.injected:
         speaker = f"{visible(message.name)}: " if message.name else ""
-        yield clipped(f"{head}{speaker}{first_line(message.content)}".rstrip(), width)
+        said = first_line(message.content) or _called(message)
+        yield clipped(f"{head}{speaker}{said}".rstrip(), width)
         return
     spoken = f" ({visible(message.name)})" if message.name else ""
     parts = message.parts or (Part(origin=message.block, start=0, end=len(message.content)),)
     for number, part in enumerate(parts):
         lead = head if number == 0 else " " * 5 + edge + " " * (columns(head) - 7)
         yield clipped(f"{lead}{visible(part.origin)}{spoken}", width)
-        text = first_line(message.content[part.start : part.end])
+        text = first_line(message.content[part.start : part.end]) or _called(message)
         yield clipped(f"     {edge}    {text}", width).rstrip()
+
+
+def _called(message: ReportMessage) -> str:
+    """The tools that were called with a message."""
+    return visible(f"calls {'; '.join(message.calls)}") if message.calls else ""
 
 
 def _fates(report: Report, width: int) -> Iterator[str]:
@@ -305,7 +313,15 @@ def _rule(title: str, width: int) -> str:
 
 
 def _message(plain: Mapping[str, Any]) -> ReportMessage:
-    return ReportMessage(**{**plain, "parts": tuple(Part(**part) for part in plain["parts"])})
+    parts = tuple(Part(**part) for part in plain["parts"])
+    return ReportMessage(**{**plain, "parts": parts, "calls": tuple(plain.get("calls", ()))})
+
+
+def _plain_message(message: ReportMessage) -> dict[str, Any]:
+    """A message for JSON; calls of tools only where there are some."""
+    plain = {**_plain(message), "parts": [_plain(part) for part in message.parts]}
+    calls = plain.pop("calls")
+    return {**plain, "calls": list(calls)} if calls else plain
 
 
 def _plain(value: Any) -> dict[str, Any]:

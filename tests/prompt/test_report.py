@@ -8,7 +8,7 @@ import pytest
 
 from evennia_ai.prompt.columns import clipped, columns, comma_lines, visible, wrapped
 from evennia_ai.prompt.explaining import explain_lines
-from evennia_ai.prompt.messages import said
+from evennia_ai.prompt.messages import Message, ToolCall, said
 from evennia_ai.prompt.notes import AuthorsNote
 from evennia_ai.prompt.report import (
     Report,
@@ -49,6 +49,14 @@ def test_the_trace_shows_messages_in_order_with_injected_ones_marked() -> None:
     history = [i for line, i in at.items() if line.startswith("-- history: 4 messages, 2 injected")]
     event = [i for line, i in at.items() if line.startswith("-- event")]
     assert history < [i for line, i in at.items() if "component:mood" in line][:1] < event
+
+
+def test_the_trace_shows_which_tools_were_called_and_survives_json() -> None:
+    call = ToolCall(id="t1", name="give", arguments='{"to": "Anna"}')
+    asked = Message(role="assistant", content="", tool_calls=(call,), block="history")
+    report = a_report(history=[*a_history(2), asked])
+    assert any(line.endswith('calls give {"to": "Anna"}') for line in trace_lines(report))
+    assert Report.from_json(json.loads(json.dumps(report.to_json()))) == report
 
 
 def test_the_trace_tells_kept_from_left_out_with_the_reason() -> None:
