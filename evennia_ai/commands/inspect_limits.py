@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evennia_ai.commands.inspect_history import name_of
+from evennia_ai.commands.inspect_overview import counted
 from evennia_ai.game.limits import Limits, LimitScope
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.game.runtime import runtime
@@ -38,8 +39,12 @@ def today_lines(npc: Any, *, now: float) -> list[str]:
     share = (
         f", {100 * used.cached_tokens // used.input_tokens} % cached" if used.input_tokens else ""
     )
-    told = f"{used.calls} calls, {used.input_tokens} tokens in{share}, {used.output_tokens} out"
-    lines = [f"  today          {told}; ever {all_time.calls} calls, {all_time.tokens} tokens"]
+    calls = counted(used.calls, "call")
+    told = f"{calls}, {used.input_tokens} tokens in{share}, {used.output_tokens} out"
+    lines = [
+        f"  today          {told}",
+        f"  ever           {counted(all_time.calls, 'call')}, {all_time.tokens} tokens",
+    ]
     left = ", ".join(_left(limits, ref, settings_of(npc).limits))
     lines.append(f"  left           {left or 'no limits'}")
     refused = limits.refused(ref)

@@ -4,10 +4,11 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from evennia_ai.commands.inspect_set import change_in_words
 from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.npc_settings import Change, changes_of
-from evennia_ai.prompt.columns import WIDTH, clipped, first_line, visible
+from evennia_ai.prompt.columns import first_line, hanging, visible
 from evennia_ai.store import model_calls
 from evennia_ai.store.model_calls import ANSWERED, NewCall
 from evennia_ai.store.turn_lines import TurnLine, TurnPage, turn_page
@@ -31,7 +32,7 @@ def log_lines(npc: Any, number: int) -> list[str]:
     lines = [line for _, some in told for line in some]
     head = f"What {npc.key} did, page {number}, the newest first:"
     more = [f"Older: ai/log {npc.key}/{number + 1}"] if page.has_older else []
-    return [clipped(line, WIDTH) for line in (visible(head), *lines, *more)]
+    return [shown for line in (head, *lines, *more) for shown in hanging(line)]
 
 
 def _others(npc: Any, page: TurnPage) -> list[tuple[float, list[str]]]:
@@ -79,12 +80,15 @@ def _call(call: NewCall) -> str:
     first = f", begun after {call.first_piece_seconds:.1f}" if call.first_piece_seconds else ""
     outcome = "" if call.outcome == ANSWERED else f", {visible(call.outcome)}"
     return (
-        f"{role}{visible(call.model) or 'no model'}: {about}{call.input_tokens} in{cached},"
+        f"{role}{visible(_model(call))}: {about}{call.input_tokens} in{cached},"
         f" {call.output_tokens} out, {call.seconds:.1f} s{first}{outcome}"
     )
 
 
+def _model(call: NewCall) -> str:
+    """The model, or the profile where that has none: one that says what a script tells it."""
+    return call.model or call.profile or "no model"
+
+
 def _change(change: Change) -> str:
-    what = f"{visible(change.name)}: {visible(str(change.old))} -> {visible(str(change.new))}"
-    by = f", by {visible(change.by)}" if change.by else ""
-    return f"    {day_and_time(change.at)}  set {what}{by}"
+    return f"    {day_and_time(change.at)}  set {change_in_words(change)}"

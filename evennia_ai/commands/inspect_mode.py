@@ -7,6 +7,7 @@ from evennia_ai.game.attention import Verdict
 from evennia_ai.game.npc_settings import MODES, Mode, changed, settings_of
 from evennia_ai.game.runtime import runtime
 from evennia_ai.llm.profiles import near
+from evennia_ai.prompt.columns import hanging
 
 SHOWN: Final = 8
 """How many of the last things it heard are shown."""
@@ -15,7 +16,7 @@ MEANINGS: Final[dict[Mode, str]] = {
     "name_match": "answers who names it, talks or whispers to it, or goes on with it",
     "always": "answers whatever people say, if no other NPC does",
     "whisper_only": "answers whispers, and nothing that is said aloud",
-    "decide": "as name_match; of the rest a cheap model decides",
+    "decide": "answers as with name_match, and a cheap model decides about the rest",
 }
 
 
@@ -23,7 +24,7 @@ def mode_lines(npc: Any) -> list[str]:
     """How an NPC listens, and what it answered lately or did not, and why."""
     mode = settings_of(npc).mode
     attention = npc.ai.attention
-    lines = [f"{npc.key} listens by {mode}: {MEANINGS[mode]}."]
+    lines = [f"{npc.key} listens by {mode}: it {MEANINGS[mode]}."]
     lines += [f"  {name} - {meaning}" for name, meaning in MEANINGS.items() if name != mode]
     if attention.overflows:
         lines.append(f"Not answered because too much waited: {attention.overflows}.")
@@ -31,7 +32,7 @@ def mode_lines(npc: Any) -> list[str]:
     if newest:
         now = runtime().clock.seconds()
         lines += ["What it heard last:", *(_heard(verdict, now=now) for verdict in newest)]
-    return lines
+    return [shown for line in lines for shown in hanging(line)]
 
 
 def mode_set(npc: Any, typed: str, *, by: str) -> str:
@@ -44,7 +45,7 @@ def mode_set(npc: Any, typed: str, *, by: str) -> str:
     before = settings_of(npc).mode
     changed(npc, by=by, mode=mode)
     after = settings_of(npc).mode
-    return f"{npc.key} listens by {after} now, not by {before}: {MEANINGS[after]}."
+    return f"{npc.key} listens by {after} now; it was {before}. It {MEANINGS[after]}."
 
 
 def _heard(verdict: Verdict, *, now: float) -> str:

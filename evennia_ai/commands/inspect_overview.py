@@ -8,7 +8,7 @@ from evennia_ai.commands.strict import CommandError
 from evennia_ai.game import overview
 from evennia_ai.game.overview import Row, Totals
 from evennia_ai.game.stopping import is_stopped
-from evennia_ai.prompt.columns import WIDTH, clipped, padded, visible
+from evennia_ai.prompt.columns import WIDTH, clipped, hanging, padded, visible
 
 PAGE_NPCS: Final = 20
 _WIDTHS: Final = (14, 11, 12, 3, 13, 5, 6)
@@ -51,6 +51,11 @@ def thousands(number: int) -> str:
     return f"{number / 1000:.0f}k" if number < 10_000_000 else f"{number / 1_000_000:.0f}M"
 
 
+def counted(number: int, what: str) -> str:
+    """A number of things in words: "1 call", "2 calls"."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def ago(seconds: float) -> str:
     """How long something is past, in at most five columns."""
     for unit, length in (("d", 86_400), ("h", 3600), ("m", 60)):
@@ -69,11 +74,10 @@ def _nobody(part: str, number: int) -> str:
 
 def _total_lines(all_of: Totals, part: str) -> Iterator[str]:
     which = f"with '{visible(part)}'" if part else "in the game"
-    npcs = f"{all_of.npcs} NPC{'' if all_of.npcs == 1 else 's'} {which}"
-    yield clipped(
+    npcs = f"{counted(all_of.npcs, 'NPC')} {which}"
+    yield from hanging(
         f"{npcs}; in all {all_of.answering} answering, {all_of.waiting} waiting; today"
-        f" {all_of.calls} calls, {thousands(all_of.tokens)} tokens.",
-        WIDTH,
+        f" {counted(all_of.calls, 'call')}, {thousands(all_of.tokens)} tokens."
     )
 
 

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evennia_ai.commands.strict import CommandError
-from evennia_ai.conf import Conf
+from evennia_ai.conf import Conf, SettingError
 from evennia_ai.game.clients import NotReady
 from evennia_ai.game.endpoints import Access, Models
-from evennia_ai.game.npc_settings import NPCSettings, changed, given_to, settings_of
+from evennia_ai.game.npc_settings import Change, NPCSettings, changed, given_to, settings_of
 from evennia_ai.game.runtime import runtime
-from evennia_ai.llm.profiles import ModelProfile, near
+from evennia_ai.llm.profiles import MODEL_ROLES, ModelProfile, near
+from evennia_ai.prompt.columns import hanging
 
 Reader = Callable[[str], Any]
 """Makes a value of what was typed; what cannot be stays text, and who judges it says so."""
@@ -59,7 +60,8 @@ def set_lines(npc: Any) -> list[str]:
     rows = [("profile", origins.profile.name, profile_from)]
     rows += [(row.name, _shown(row, origins), _from(row, origins, given)) for row in ROWS]
     problems = [f"  problem: {problem}" for problem in npc.ai.settings_problems]
-    return [f"Settings of {npc.key}:", *_table(rows), *problems]
+    lines = [f"Settings of {npc.key}:", *_table(rows), *problems]
+    return [shown for line in lines for shown in hanging(line)]
 
 
 def set_told(npc: Any, typed: str, *, by: str) -> str:
@@ -69,9 +71,10 @@ def set_told(npc: Any, typed: str, *, by: str) -> str:
     if not text.strip():
         return _reset(npc, row, by=by)
     before = _shown(row, _origins(npc))
-    changed(npc, by=by, **{row.field: row.read(text.strip())})
+    _change(npc, row, row.read(text.strip()), by=by)
     runtime().ticker.stirs(npc)  # it may tick from now on, or no more
-    return f"{npc.key}: {row.name} is {_shown(row, _origins(npc))} now; it was {before}."
+    after = _shown(row, _origins(npc))
+    return f"{npc.key}: {row.name} is {_marked(after)} now; it was {_marked(before)}."
 
 
 def profile_lines() -> list[str]:
@@ -83,12 +86,13 @@ def profile_lines() -> list[str]:
         for one in accesses
     ]
     whys = [
-        f"  problem: {one.profile.name} cannot be asked: {one.client.reason}"
+        f"  problem: {one.profile.name} cannot be asked: {_reason(one)}"
         for one in accesses
         if isinstance(one.client, NotReady)
     ]
     heads = ("profile", "client", "model", "breaker", "asked as")
-    return ["Profiles of models:", *_table([heads, *rows]), *whys]
+    lines = ["Profiles of models:", *_table([heads, *rows]), *whys]
+    return [shown for line in lines for shown in hanging(line)]
 
 
 def profile_of(npc: Any) -> str:
@@ -116,10 +120,38 @@ def _reset(npc: Any, row: Row, *, by: str) -> str:
     was_set = row.field in given_to(npc)
     changed(npc, by=by, **{row.field: None})
     origins = _origins(npc)
-    now = f"{_shown(row, origins)} ({_from(row, origins, frozenset())})"
+    now = f"{_marked(_shown(row, origins))} ({_from(row, origins, frozenset())})"
     if not was_set:
         return f"{npc.key}: {row.name} was not set; it is {now}."
-    return f"{npc.key}: {row.name} is {now} again; it was {before}."
+    return f"{npc.key}: {row.name} is {now} again; it was {_marked(before)}."
+
+
+def _change(npc: Any, row: Row, value: Any, *, by: str) -> None:
+    """Change a setting; what is wrong is told of the name that builders know."""
+    try:
+        changed(npc, by=by, **{row.field: value})
+    except SettingError as error:
+        told = str(error).replace(f": {row.field}: ", f": {row.name}: ", 1)
+        raise CommandError(told) from error
+
+
+def change_in_words(change: Change) -> str:
+    """A change of a setting as builders type and read it."""
+    row = next((row for row in ROWS if row.field == change.name), None)
+    name = row.name if row is not None else change.name
+    by = f", by {change.by}" if change.by else ""
+    return f"{name}: {_value(change.old)} -> {_value(change.new)}{by}"
+
+
+def _value(value: Any) -> str:
+    """A value as it is kept, in words."""
+    if value is None:
+        return "not set"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}={most}" for name, most in value.items()) or "none"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _row(name: str) -> Row:
@@ -159,14 +191,28 @@ def _shown(row: Row, origins: Origins) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
+def _marked(value: str) -> str:
+    """A value as it stands in a sentence; one that is a sentence itself, in quotes."""
+    return f"'{value}'" if value.endswith(".") else value
+
+
 def _state(access: Access) -> str:
     if isinstance(access.client, NotReady):
         return "not ready"
     return access.breaker.state if access.breaker is not None else "none"
 
 
+def _reason(access: Access) -> str:
+    """Why a profile cannot be asked; which one it is stands before it."""
+    assert isinstance(access.client, NotReady)
+    return re.sub(r"^endpoint '.*?': ", "", access.client.reason)
+
+
 def _roles(access: Access, models: Models) -> str:
-    return ", ".join(models.roles_of(access.profile.name)) or "what an NPC is given"
+    roles = models.roles_of(access.profile.name)
+    if len(roles) == len(MODEL_ROLES):
+        return "every role"
+    return ", ".join(roles) or "what an NPC is given"
 
 
 def _table(rows: Iterable[tuple[str, ...]]) -> list[str]:

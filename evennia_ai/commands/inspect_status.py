@@ -1,7 +1,7 @@
 """`ai <npc>`: how an NPC is doing, in words."""
 
 import time
-from typing import Any
+from typing import Any, Final
 
 from evennia_ai.commands.inspect_compact import compaction_lines
 from evennia_ai.commands.inspect_limits import today_lines
@@ -9,7 +9,10 @@ from evennia_ai.commands.inspect_overview import stop_lines
 from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.game.handler import LastTurn
 from evennia_ai.game.tools.choosing import problems_of
+from evennia_ai.prompt.columns import hanging
 from evennia_ai.store.halts import halts
+
+_PLACES: Final = {"room": "in rooms", "private": "in private"}
 
 
 def status_lines(npc: Any) -> list[str]:
@@ -18,7 +21,7 @@ def status_lines(npc: Any) -> list[str]:
     busy = "answering now" if status.in_flight else "idle"
     breaker = f", breaker {status.breaker}" if status.breaker else ""
     where = "no model is asked" if status.offline else "a model is asked"
-    talks = ", ".join(f"{count} {kind}" for kind, count in status.conversations.items())
+    talks = ", ".join(f"{count} {_PLACES[kind]}" for kind, count in status.conversations.items())
     state = f"{'on' if status.enabled else 'off'}, {busy}, {status.waiting} waiting"
     lines = [
         *stop_lines(),
@@ -34,7 +37,8 @@ def status_lines(npc: Any) -> list[str]:
     if status.unrecorded:
         lines.append(f"  not recorded   {status.unrecorded}: the database is away")
     problems = (*status.problems, *problems_of(npc))
-    return lines + [f"  problem        {problem}" for problem in problems]
+    lines += [f"  problem        {problem}" for problem in problems]
+    return [shown for line in lines for shown in hanging(line)]
 
 
 def _pause_lines(npc: Any) -> list[str]:

@@ -1,5 +1,6 @@
 """`ai/tools`: what an NPC may do beside answering, shown and chosen."""
 
+import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any, Final
@@ -8,8 +9,11 @@ from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.tools.choosing import Choice, choice_of, chosen
 from evennia_ai.game.tools.registry import registry
 from evennia_ai.game.tools.tool import Tool
+from evennia_ai.prompt.columns import hanging
 
 NONE: Final = "none"
+_BETWEEN: Final = re.compile(r"[\s,]+")
+_SIGN: Final = re.compile(r"([+-])\s+")
 MOST_WORDS: Final = 50
 
 
@@ -20,12 +24,13 @@ def tools_lines(npc: Any) -> list[str]:
     lines += [f"  {name} - is no tool of the game any more" for name in choice.gone]
     if choice.others:
         lines += ["What it could be given:", *_lines(choice.others)]
-    return lines + [f"Left out: {problem}" for problem in registry().problems]
+    lines += [f"Left out: {problem}" for problem in registry().problems]
+    return [shown for line in lines for shown in hanging(line)]
 
 
 def tools_chosen(npc: Any, text: str, *, by: str) -> str:
     """Give an NPC the tools that `text` means; what it has then, in one line."""
-    words = [word.strip().lower() for word in text.split(",") if word.strip()]
+    words = [word for word in _BETWEEN.split(_SIGN.sub(r"\1", text.lower())) if word]
     now = choice_of(npc)
     names = _wanted([*_names(now.has), *now.gone], words)
     choice = chosen(npc, names, by=by)

@@ -7,6 +7,7 @@ evennia_ai become that one line too.
 
 import re
 from collections.abc import Generator, Mapping
+from difflib import get_close_matches
 from types import GeneratorType
 from typing import Any, ClassVar, Final
 
@@ -126,6 +127,10 @@ def _matching(typed: str, known: list[str]) -> str:
     found = [typed] if typed in known else [verb for verb in known if verb.startswith(typed)]
     if len(found) == 1 and typed:
         return found[0]
+    if not found and (meant := get_close_matches(typed, known, n=1)):
+        raise CommandError(
+            f"/{typed} is no switch of this command; did you mean /{meant[0]}? Nothing was changed."
+        )
     switches = ", ".join(f"/{verb}" for verb in (typed and found) or known)
     problem = "could be several switches" if typed and found else "is no switch of this command"
     raise CommandError(f"/{typed} {problem}: {switches}. Nothing was changed.")

@@ -56,7 +56,7 @@ class NotReady:
 def title_of(profile: ModelProfile) -> str:
     """What logs and builders call the model of a profile."""
     if profile.name == DEFAULT:
-        return profile.model
+        return profile.model or profile.client
     return f"{profile.name} ({profile.model})" if profile.model else profile.name
 
 

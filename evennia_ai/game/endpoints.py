@@ -177,7 +177,7 @@ class Models:
         gate = self._gate(profile)
         return Access(
             model=Guarded(client, breaker=gate.breaker, clock=self._clock, slots=gate.slots),
-            model_id=profile.model,
+            model_id=profile.model or profile.client,
             roles=roles_of(profile),
             breaker=gate.breaker,
             profile=profile,

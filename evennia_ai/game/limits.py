@@ -277,7 +277,8 @@ def _row(
 def _told(scope: LimitScope, ref: str, reached: Reached) -> str:
     who = {"player": f"player #{ref}", "npc": f"NPC #{ref}", "game": "the game"}[scope]
     what = reached.limit.replace("_", " ")
+    own = "ai/set limits or " if scope == "npc" else ""
     return (
         f"{who} has used its {reached.most} {what}; again in {reached.retry_in_seconds:.0f} s"
-        f" (EVENNIA_AI_LIMITS, {scope}, {reached.limit})"
+        f" ({own}EVENNIA_AI_LIMITS, {scope}, {reached.limit})"
     )

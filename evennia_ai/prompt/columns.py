@@ -58,6 +58,18 @@ def wrapped(text: str, limit: int) -> list[str]:
     return lines or [""]
 
 
+def hanging(line: str, limit: int = WIDTH) -> list[str]:
+    """One line, made visible and broken at words; what follows stands four columns further in."""
+    shown = visible(line)
+    if columns(shown) <= limit:
+        return [shown]
+    indent = " " * (len(shown) - len(shown.lstrip()))
+    first, *_ = wrapped(shown, limit)
+    rest = shown[len(first) :].strip()
+    inner = f"{indent}    "
+    return [first, *(f"{inner}{more}" for more in wrapped(rest, max(1, limit - len(inner))))]
+
+
 def comma_lines(items: Iterable[str], limit: int) -> list[str]:
     """`items` with commas, in lines that break between items only, where these are not too long."""
     lines = [""]

@@ -34,6 +34,13 @@ def test_braces_in_the_help_text_are_shown_as_they_are():
     assert "{{char}}" in on_screen(CmdComponent().get_help(None, None))
 
 
+def test_a_misspelt_switch_is_told_what_was_meant(stage):
+    told = stage.builds("ai/memry oren").strip()
+    assert told == (
+        "/memry is no switch of this command; did you mean /memory? Nothing was changed."
+    )
+
+
 @pytest.mark.parametrize("command", ALL)
 def test_every_switch_is_in_the_help_text(command):
     for verb in command.verbs:

@@ -48,7 +48,7 @@ def test_status_says_how_the_npc_is_doing(stage, model):
     told = stage.builds("ai oren")
     assert told.startswith(f"Oren (#{stage.npc.id}): on, idle, 0 waiting")
     assert "scripted" in told
-    assert "conversations  1 room" in told
+    assert "conversations  1 in rooms" in told
     assert "last turn      3, done" in told
 
 

@@ -32,11 +32,11 @@ BAD_INPUT = {
     "ai/set oren = temperature hot": "temperature: must be a valid number, not 'hot'. Nothing was",
     "ai/set oren = temperature nan": "temperature: must be a finite number",
     "ai/set oren = temperature 9": "temperature: must be less than or equal to 2, not 9.0",
-    "ai/set oren = hops many": "hop_limit: must be a valid integer, not 'many'",
-    "ai/set oren = hops 1.5": "hop_limit: must be a valid integer, not '1.5'",
+    "ai/set oren = hops many": "hops: must be a valid integer, not 'many'",
+    "ai/set oren = hops 1.5": "hops: must be a valid integer, not '1.5'",
     "ai/set oren = mode loud": "mode: must be 'name_match', 'always', 'whisper_only' or 'decide'",
-    "ai/set oren = cooldown -1": "cooldown_seconds: must be greater than or equal to 0",
-    "ai/set oren = tick 1": "tick_seconds: must be 0 for never, or at least 5",
+    "ai/set oren = cooldown -1": "cooldown: must be greater than or equal to 0",
+    "ai/set oren = tick 1": "tick: must be 0 for never, or at least 5",
     "ai/set oren = limits five": "Limits are written like calls_per_minute=5",
     "ai/set oren = limits calls_per_year=5": "there is no limit 'calls_per_year'",
     "ai/set oren = base_url http://evil.example": "There is no setting 'base_url'",
@@ -67,6 +67,16 @@ def rows(told):
     """The lines of a table, by what stands first in them."""
     lines = [line.split(maxsplit=1) for line in told.splitlines() if line.startswith("  ")]
     return {line[0]: line[1] for line in lines}
+
+
+def test_each_line_fits_a_terminal(harbour):
+    changed(
+        harbour.npc,
+        thinking=f"{'strokes his beard and ' * 8}frowns.",
+        languages=["x" * 40, "y" * 40, "z" * 30],
+    )
+    for typed in ("ai/set oren", "ai/profile", "ai oren", "ai/mode oren", "ai/log oren", "ai"):
+        assert max(map(len, harbour.builds(typed).splitlines())) <= 78, typed
 
 
 def test_all_settings_are_listed_with_where_they_come_from(harbour):
@@ -110,7 +120,7 @@ def test_all_settings_are_listed_with_where_they_come_from(harbour):
             "thinking frowns.",
             "thinking",
             "frowns.",
-            "thinking is frowns. now; it was thinks it over.",
+            "thinking is 'frowns.' now; it was 'thinks it over.'.",
         ),
         ("talkativeness 0", "talkativeness", 0.0, "talkativeness is 0 now; it was 0.5."),
         ("languages common, elvish", "languages", ("common", "elvish"), "now; it was all."),
@@ -171,7 +181,7 @@ def test_the_profiles_are_listed_with_breaker_and_roles(harbour):
     assert listed == {
         "profile": "client model breaker asked as",
         "default": "offline none what an NPC is given",
-        "cheap": "openai small closed speaker, planner, mediator, summariser, decider",
+        "cheap": "openai small closed every role",
         "dear": "openai large closed speaker, planner, mediator, summariser",
     }
 
@@ -184,7 +194,7 @@ def test_a_profile_that_cannot_be_asked_says_why(stage, monkeypatch):
         running.install(before).close()
 
     assert "not ready" in rows(told)["cheap"]
-    assert "cheap cannot be asked: endpoint 'cheap (small)': api_key has characters" in told
+    assert "cheap cannot be asked: api_key has characters" in told
     assert KEY not in told
 
 

@@ -40,6 +40,17 @@ def test_an_npc_has_no_tool_until_a_builder_gives_it_some(stage):
     ]
 
 
+def test_tools_may_be_named_with_blanks_between_them(stage):
+    stage.builds("ai/tools oren = say look")
+    stage.builds("ai/tools oren = + give -say")
+    assert tools_of(stage) == ("give", "look")
+
+
+def test_each_line_fits_a_terminal(stage):
+    stage.builds("ai/tools oren = remember, end_conversation")
+    assert max(map(len, stage.builds("ai/tools oren").splitlines())) <= 78
+
+
 def test_each_tool_is_shown_with_what_it_does_and_its_danger(stage):
     told = stage.builds("ai/tools oren")
     assert "  look - Look around where you are, or look at somebody or something here." in told

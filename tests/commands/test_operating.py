@@ -271,9 +271,16 @@ def test_the_log_tells_of_calls_outside_of_turns_and_how_they_failed(stage: Any)
     assert "decider, small: about 80 in, 0 out, 5.0 s, failed:timeout" in told.splitlines()[2]
 
 
+def test_the_log_tells_a_setting_by_the_name_builders_type(stage: Any) -> None:
+    changed(stage.npc, by="Mara", hop_limit=1, languages=["Common", "Elvish"])
+    told = stage.builds("ai/log oren")
+    assert "set hops: not set -> 1, by Mara" in told
+    assert "set languages: not set -> Common, Elvish, by Mara" in told
+
+
 def test_the_log_tells_what_was_set(stage: Any) -> None:
     changed(stage.npc, by="Mara", temperature=0.5)
-    assert "set temperature: None -> 0.5, by Mara" in stage.builds("ai/log oren")
+    assert "set temperature: not set -> 0.5, by Mara" in stage.builds("ai/log oren")
 
 
 def test_the_log_has_pages_and_each_thing_is_on_one_of_them(stage: Any) -> None:
@@ -338,8 +345,8 @@ def test_the_status_tells_what_an_npc_used_and_has_left(stage: Any) -> None:
     )
     with stage.model("Aye."):
         told = stage.builds("ai oren")
-    used = "1 calls, 200 tokens in, 75 % cached, 30 out; ever 1 calls, 230 tokens"
-    assert f"today          {used}" in told
+    assert "today          1 call, 200 tokens in, 75 % cached, 30 out" in told
+    assert "ever           1 call, 230 tokens" in told
     assert "left           60 calls per minute, 9999 calls per day" in told
 
 

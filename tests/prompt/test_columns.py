@@ -2,7 +2,15 @@
 
 import pytest
 
-from evennia_ai.prompt.columns import clipped, columns, first_line, padded, visible, wrapped
+from evennia_ai.prompt.columns import (
+    clipped,
+    columns,
+    first_line,
+    hanging,
+    padded,
+    visible,
+    wrapped,
+)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +49,12 @@ def test_a_text_is_cut_to_columns_not_to_letters():
 def test_a_long_text_is_broken_at_words():
     assert wrapped("one two three", 7) == ["one two", "three"]
     assert wrapped("", 7) == [""]
+
+
+def test_what_hangs_stands_further_in_and_loses_no_word() -> None:
+    assert hanging("  one two three four", 14) == ["  one two", "      three", "      four"]
+    assert hanging("  one", 14) == ["  one"]
+    assert hanging("", 14) == [""]
 
 
 def test_the_first_line_is_the_first_that_says_something():
