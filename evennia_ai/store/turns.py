@@ -203,12 +203,24 @@ def close_interrupted(*, begun_before: float | None = None) -> int:
     return len(stale)
 
 
+def add(turn: StoredTurn, new: Sequence[NewRecord]) -> tuple[Record, ...]:
+    """Commit what happens in a turn that goes on after it; the records.
+
+    TurnClosedError: the turn has ended meanwhile, as when its conversation was erased.
+    """
+    # Read before the transaction: on SQLite one that reads first may not get to write.
+    conversations.history(turn.conversation)
+    with one_transaction(f"going on with turn {turn.number} of NPC {turn.npc_ref}"):
+        _set_state(turn, state="open")
+        return conversations.append(turn.conversation, new)
+
+
 def spoke(turn: StoredTurn, text: str) -> None:
     """Commit that the start of a reply is said now, before the rest of it is there."""
     said = NewRecord(
         kind=RecordKind.SPOKEN, role="assistant", body=text, meta={"turn": turn.number}
     )
-    conversations.append(turn.conversation, [said])
+    add(turn, [said])
 
 
 def last_turn(npc_ref: str) -> StoredTurn | None:
@@ -242,7 +254,7 @@ def _ended(
     )
     doing = f"ending turn {turn.number} of NPC {turn.npc_ref}"
     with _read_again_after_a_conflict(turn.conversation), one_transaction(doing):
-        _close(turn, state, storable(outcome))
+        _set_state(turn, state=state, outcome=storable(outcome), ended_at=time.time())
         closing = () if state == "done" else _closing(turn, outcome)
         written = conversations.append(turn.conversation, [*closing, *new, end])
         if call is not None:
@@ -261,10 +273,9 @@ def _closing(turn: StoredTurn, outcome: str) -> tuple[NewRecord, ...]:
     return (*closing_results(since, outcome=outcome), *cut_short(since, turn=turn.number))
 
 
-def _close(turn: StoredTurn, state: TurnState, outcome: str) -> None:
-    """Close the row if it is open; whoever is second is told."""
-    is_open = models.Turn.objects.filter(pk=turn.id, state="open")
-    if not is_open.update(state=state, outcome=outcome, ended_at=time.time()):
+def _set_state(turn: StoredTurn, **values: Any) -> None:
+    """Change the row of a turn that is open; whoever comes after its end is told."""
+    if not models.Turn.objects.filter(pk=turn.id, state="open").update(**values):
         raise TurnClosedError(
             f"turn {turn.number} of NPC {turn.npc_ref} has ended already; nothing was written"
         )
