@@ -20,8 +20,11 @@ from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.history.tool_results import tool_result
 from evennia_ai.prompt.messages import Message, ToolCall
 from evennia_ai.store import conversations, turns
-from evennia_ai.store.model_calls import NewCall
+from evennia_ai.store.conversations import ConversationRef
+from evennia_ai.store.errors import HistoryConflictError
+from evennia_ai.store.turns import StoredTurn
 
+GONE: Final = "Not done: you are no more."
 MOST_CALLS: Final = 16
 """Calls of one reply that are looked at; whoever asks for more does not get them."""
 
@@ -35,14 +38,19 @@ class Acted:
     """What came of the calls of a reply.
 
     `messages` are the call and its results, for the next prompt; `names` are the tools that were
-    called. After acts that `spoke` the NPC has answered; after some that end the turn (`is_end`)
-    the model is not asked again.
+    called; `outcome` says so of the round. After acts that `spoke` the NPC has answered; after
+    some that end the turn (`is_end`) the model is not asked again.
     """
 
     messages: tuple[Message, ...]
     names: tuple[str, ...]
     spoke: bool
     is_end: bool
+
+    @property
+    def outcome(self) -> str:
+        """How the round ends that asked for them."""
+        return f"used {', '.join(self.names)}"
 
 
 class Acts:
@@ -56,30 +64,23 @@ class Acts:
 
     def called(self, this: Round, calls: Sequence[ToolCall], *, text: str) -> "Called":
         """Commit that the reply to `this` asks for these acts, and says `text` with them."""
-        numbered = _numbered(calls[:MOST_CALLS], turn=this.stored.number)
+        numbered = _numbered(calls[:MOST_CALLS], where=this.stored.conversation)
         found = tuple(self._toolbox.find(call) for call in numbered)
-        (record,) = conversations.append(
-            this.stored.conversation, [_call_record(text, [one.recorded for one in found])]
-        )
+        recorded = _call_record(text, [one.recorded for one in found])
+        (record,) = turns.add(this.stored, [recorded])
         return Called(record=record, found=found, round=this)
 
-    def done(self, called: "Called", *, call: NewCall | None) -> Acted:
-        """Do them one after the other, each result committed before the next, and end the round.
-
-        `call` is what the reply took that asked for them.
-        """
+    def done(self, called: "Called") -> Acted:
+        """Do them one after the other, each result committed before the next."""
         stored = called.round.stored
         ran: list[Ran] = []
         results: list[Record] = []
         for one in called.found:
             ran.append(self._ran(one, turn=stored.number))
-            new = tool_result(ran[-1].text, call_id=one.recorded.id)
-            results += conversations.append(stored.conversation, [new])
-        names = tuple(one.recorded.name for one in called.found)
-        turns.finish(stored, [], outcome=f"used {', '.join(names)}", call=call)
+            results += _committed(stored, tool_result(ran[-1].text, call_id=one.recorded.id))
         return Acted(
             messages=tuple(map(_tool_message, (called.record, *results))),
-            names=names,
+            names=tuple(one.recorded.name for one in called.found),
             spoke=any(one.ok and one.spoke for one in ran),
             is_end=any(one.ok and one.ends_turn for one in ran),
         )
@@ -87,6 +88,8 @@ class Acts:
     def _ran(self, one: Found | Wrong, *, turn: int) -> Ran:
         if isinstance(one, Wrong):
             return Ran(text=one.text, ok=False)
+        if self._mind.npc.pk is None:
+            return Ran(text=GONE, ok=False)
         heard = self._heard
         use = Use(
             npc=self._mind.npc,
@@ -120,12 +123,31 @@ class Called:
     round: Round
 
 
-def _numbered(calls: Sequence[ToolCall], *, turn: int) -> list[ToolCall]:
-    """The calls with ids that no other call of the NPC has: a model's own may come again.
+def _committed(stored: StoredTurn, result: NewRecord) -> tuple[Record, ...]:
+    """A result, committed also where another process wrote while the tool ran."""
+    try:
+        return turns.add(stored, [result])
+    except HistoryConflictError:
+        return turns.add(stored, [result])
 
-    Nine letters and digits, which every provider takes.
+
+def _numbered(calls: Sequence[ToolCall], *, where: ConversationRef) -> list[ToolCall]:
+    """The calls with ids that no other call of the conversation has: a model's own may come again.
+
+    They tell the place of their record, which nothing else ever has, in an imported conversation
+    neither. Nine letters and digits, which every provider takes.
     """
-    return [replace(call, id=f"t{turn:06}{index:02}") for index, call in enumerate(calls)]
+    segment, seq = conversations.segment(where), conversations.newest_record(where) + 1
+    place = f"{_in_base_36(segment, digits=2)}{_in_base_36(seq, digits=5)}"
+    return [replace(call, id=f"{place}{index:02}") for index, call in enumerate(calls)]
+
+
+def _in_base_36(number: int, *, digits: int) -> str:
+    told = ""
+    while number:
+        number, digit = divmod(number, 36)
+        told = "0123456789abcdefghijklmnopqrstuvwxyz"[digit] + told
+    return told.rjust(digits, "0")
 
 
 def _call_record(text: str, calls: Sequence[ToolCall]) -> NewRecord:

@@ -9,6 +9,7 @@ from typing import Final
 
 from django.db import DatabaseError
 from evennia.utils import logger
+from twisted.internet.defer import Deferred
 
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.store.errors import StoreError, TurnClosedError
@@ -18,15 +19,24 @@ DATABASE_ERRORS: Final = (StoreError, DatabaseError)
 """What the store raises, and what Evennia's own reads do, while the database is away."""
 
 
-def until_written(write: Callable[[], object], doing: str, *, clock: Clock) -> None:
+def until_written(write: Callable[[], object], doing: str, *, clock: Clock) -> "Deferred[None]":
     """Call `write` now, and again every few seconds as long as the store refuses.
 
-    A turn that somebody else has ended meanwhile needs no end any more.
+    The Deferred fires when it is written. A turn that somebody else has ended meanwhile needs no
+    end any more.
     """
-    try:
-        write()
-    except TurnClosedError:
-        return
-    except DATABASE_ERRORS as error:
-        logger.log_err(f"evennia_ai: {doing}: tried again in {RETRY_SECONDS:.0f} s: {error}")
-        clock.callLater(RETRY_SECONDS, until_written, write, doing, clock=clock)
+    written: Deferred[None] = Deferred()
+
+    def attempt() -> None:
+        try:
+            write()
+        except TurnClosedError:
+            pass
+        except DATABASE_ERRORS as error:
+            logger.log_err(f"evennia_ai: {doing}: tried again in {RETRY_SECONDS:.0f} s: {error}")
+            clock.callLater(RETRY_SECONDS, attempt)
+            return
+        written.callback(None)
+
+    attempt()
+    return written

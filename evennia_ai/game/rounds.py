@@ -108,6 +108,8 @@ class Rounds:
         self, inputs: Inputs, composed: Composition, access: Access, *, is_first: bool
     ) -> Round:
         heard, prompt = self._heard, composed.prompt
+        # All that may fail comes before: what is begun would stay open.
+        request = self._request(composed, storable_messages(prompt.messages), access)
         begun = turns.begin(
             heard.conversation,
             draft=self._draft(inputs, composed, access),
@@ -117,7 +119,7 @@ class Rounds:
             at_hours=inputs.moment.hours,
         )
         self._mind.prompted(begun.turn, prompt, self._sent(prompt))
-        request = self._request(composed, begun.messages, access)
+        request = replace(request, messages=self._outgoing(begun.messages, access))
         return Round(
             inputs=inputs,
             composed=composed,

@@ -7,8 +7,9 @@ speaker changes nothing. A failure ends the turn: it is committed, logged, and c
 fallback line.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
 from evennia.utils import logger
@@ -16,12 +17,13 @@ from twisted.internet.defer import CancelledError, Deferred, inlineCallbacks, ma
 
 from evennia_ai.game.acting import Acted, Actor, Acts
 from evennia_ai.game.calls import Call
+from evennia_ai.game.committing import Commits
 from evennia_ai.game.composing import Composer, with_room
 from evennia_ai.game.endpoints import Access
 from evennia_ai.game.gather import Heard
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.game.presence import why_gone
-from evennia_ai.game.retrying import DATABASE_ERRORS, until_written
+from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.rounds import Asking, Round, Rounds
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.speech import is_silence
@@ -36,10 +38,9 @@ from evennia_ai.llm.errors import ModelRubbish, ModelTimeout, ModelUnavailable
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.prompt.errors import BudgetError
 from evennia_ai.prompt.prompt import Prompt
-from evennia_ai.store import conversations, turns
+from evennia_ai.store import conversations
 from evennia_ai.store.conversations import ConversationRef
-from evennia_ai.store.errors import HistoryConflictError, StoreError
-from evennia_ai.store.model_calls import NewCall
+from evennia_ai.store.errors import StoreError
 
 RETRY_SECONDS: Final = 5.0
 MOST_TRIES: Final = 3
@@ -63,6 +64,8 @@ class Mind(Asking, Actor, Composer, Protocol):
 
     def started(self, turn: "Turn") -> None: ...
 
+    def begun(self, turn: "Turn") -> None: ...
+
     def answered(self, turn: "Turn") -> None: ...
 
     def rested(self, conversation: ConversationRef, prompt: Prompt) -> None: ...
@@ -77,7 +80,7 @@ class Turn:
         self.heard: Final = heard
         self._mind: Final = mind
         self._npc_ref: Final = mind.ref
-        self._voice: Final = Voice(mind, heard.event)
+        self._voice: Final = Voice(mind, heard.event, said=lambda: mind.begun(self))
         self._clock: Clock = runtime().clock
         self._tries = 0
         self._greeting = heard.greeting
@@ -87,8 +90,9 @@ class Turn:
         self._cancelled = ""
         self._toolbox = Toolbox((), npc=mind.npc, event=heard.event)
         self._rounds = Rounds(mind, heard)
+        self._profiles: set[str] = set()  # those that were asked
         self._acted: list[Acted] = []
-        self._call: Call | None = None
+        self._commits: Final = Commits(mind.ref)
         self._outcome: TurnOutcome = "failed"
 
     def run(self) -> "Deferred[None]":
@@ -134,6 +138,9 @@ class Turn:
             self._unanswered()
         except DATABASE_ERRORS as error:
             self._again(error)
+        except Exception:  # a game's own hooks may raise anything
+            self._unanswered()
+            raise
         if self._round is not None:
             yield from self._to_the_end()
 
@@ -165,22 +172,24 @@ class Turn:
                 reply = yield from self._reply()
                 prompt = self._open_round.prompt
                 goes_on = reply is not None and self._went_on(reply)
-        except DATABASE_ERRORS as error:
-            self._unwritten(error)
+        except Exception as error:  # a game's own hooks may raise anything
+            yield self._broken_off(error)
+            if not isinstance(error, DATABASE_ERRORS):
+                raise
         self._mind.rested(self.heard.conversation, prompt)
 
     def _reply(self) -> Steps:
         """What a model answered that can be said or done; None where the turn has ended."""
-        needed_tokens = self._open_round.prompt.tokens
-        left = [a for a in self._accesses()[1:] if a.profile.limit_tokens >= needed_tokens]
+        self._profiles.add(self._open_round.access.profile.name)
         while True:
             try:
                 return (yield from self._replied())
             except Exception as error:  # whatever a model raises ends the turn, never the server
-                if not self._asks_another(error, left):
+                other = self._other(error)
+                if other is None:
                     self._failed(error)
                     return None
-                self._ask_instead(error, left.pop(0))
+                self._ask_instead(error, other)
 
     def _replied(self) -> Steps:
         """The reply, its text as it is said; ModelRubbish where it is of no use at all."""
@@ -190,9 +199,9 @@ class Turn:
             early=this.access.profile.speaks_early,
             is_wanted=lambda: not self._is_stale(),
         )
-        self._call = self._call_of(this)
+        self._commits.call = call = self._call_of(this)
         self._asked = maybeDeferred(
-            self._call.ask, this.request, listener=self._start, prompt=this.prompt.messages
+            call.ask, this.request, listener=self._start, prompt=this.prompt.messages
         )
         try:
             reply: ChatReply = yield self._asked
@@ -218,20 +227,25 @@ class Turn:
             prompt_tokens=this.prompt.tokens,
         )
 
-    @property
-    def _row(self) -> NewCall | None:
-        """What the newest call of a model took, to be committed with what came of it."""
-        return self._call.row if self._call is not None else None
-
-    def _asks_another(self, error: Exception, left: Sequence[Access]) -> bool:
+    def _other(self, error: Exception) -> Access | None:
+        """The model to ask instead, None where there is none or nobody is to be asked."""
         is_away = isinstance(error, ModelUnavailable | ModelTimeout)
-        return is_away and bool(left) and not self._has_begun and not self._is_stale()
+        if not is_away or self._has_begun or self._is_stale():
+            return None
+        needed_tokens = self._open_round.prompt.tokens
+        for access in self._accesses():
+            profile = access.profile
+            if profile.name not in self._profiles and profile.limit_tokens >= needed_tokens:
+                return access
+        return None
 
     def _ask_instead(self, error: Exception, access: Access) -> None:
-        failed = self._open_round
-        self._log(f"turn {failed.stored.number}: {error}; {access.name} is asked instead")
-        turns.fail(failed.stored, f"{error}; {access.name} is asked instead", call=self._row)
-        self._round = self._rounds.instead(failed, access=access)
+        failed, why = self._open_round, f"{error}; {access.name} is asked instead"
+        self._log(f"turn {failed.stored.number}: {why}")
+        self._commits.fail(failed.stored, why)
+        self._profiles.add(access.profile.name)
+        instead = partial(self._rounds.instead, failed, access=access)
+        self._round = self._commits.written(instead)
 
     @property
     def _open_round(self) -> Round:
@@ -254,10 +268,14 @@ class Turn:
             self._answered(reply.text)
             return False
         acts = Acts(self._mind, self.heard, self._toolbox, speaker=self._voice.partner)
-        called = self._end(lambda: acts.called(self._open_round, reply.tool_calls, text=reply.text))
+        this = self._open_round
+        called = self._commits.written(lambda: acts.called(this, reply.tool_calls, text=reply.text))
         self._say_rest(reply.text)
-        acted = acts.done(called, call=self._row)
+        acted = acts.done(called)
+        self._commits.finish(this.stored, outcome=acted.outcome)
         self._acted.append(acted)
+        if acted.spoke:
+            self._mind.begun(self)
         if acted.is_end or self._is_stale():
             self._outcome = "answered"
             self._mind.answered(self)
@@ -267,7 +285,8 @@ class Turn:
     def _asks_again(self, acted: Acted) -> bool:
         """Commit the prompt with what came of the acts; whether there was room for it."""
         try:
-            self._round = self._rounds.after(self._open_round, acted.messages)
+            after = partial(self._rounds.after, self._open_round, acted.messages)
+            self._round = self._commits.written(after)
         except BudgetError as error:
             self._log(f"what came of {', '.join(acted.names)} does not fit: {error}")
             if not self._has_spoken:
@@ -284,7 +303,7 @@ class Turn:
             return
         said = [_said(text)] if text else []
         outcome = "answered" if text or self._has_spoken else "chose to say nothing"
-        self._end(lambda: turns.finish(stored, said, outcome=outcome, call=self._row))
+        self._commits.finish(stored, said, outcome=outcome)
         self._outcome = "answered"
         self._mind.answered(self)
         self._say_rest(text)
@@ -308,36 +327,28 @@ class Turn:
             return
         self._log(f"turn {stored.number}: {error}")
         if self._has_begun:  # what was said of it stands, and is closed by the end
-            self._end(lambda: turns.fail(stored, str(error), call=self._row))
+            self._commits.fail(stored, str(error))
             return
         line = self._mind.fallback_line
-        said = _said(line, fallback=True)
-        self._end(lambda: turns.fail(stored, str(error), new=[said], call=self._row))
+        self._commits.fail(stored, str(error), new=[_said(line, fallback=True)])
         self._voice.say(line)
 
     def _drop(self, why: str) -> None:
         """Commit that nobody waits for the turn any more, or that nobody may speak."""
         self._outcome = "dropped"
-        turns.fail(self._open_round.stored, f"dropped: {why}", call=self._row)
+        self._commits.fail(self._open_round.stored, f"dropped: {why}")
 
-    def _end(self, end: Callable[[], T]) -> T:
-        """Commit the end, after what another process may have written while the model thought."""
-        try:
-            return end()
-        except HistoryConflictError as error:
-            self._log(f"the end of a turn is written again: {error}")
-            return end()
-
-    def _unwritten(self, error: Exception) -> None:
-        """The end of the turn could not be committed: what is not in the history is not said."""
+    def _broken_off(self, error: Exception) -> "Deferred[None]":
+        """Close the turn that could not go on; what is not in the history is not said."""
         stored = self._open_round.stored
-        why = f"the end of the turn was not written, nothing is said: {error}"
+        why = f"the turn broke off, nothing more is said: {error}"
         self._log(f"turn {stored.number}: {why}")
-        doing = f"NPC {self._npc_ref}: turn {stored.number} is not closed"
-        until_written(lambda: turns.fail(stored, why), doing, clock=self._clock)
+        return self._commits.close(stored, why, clock=self._clock)
 
     def _unanswered(self) -> None:
         """Say the fallback line where there is no turn to end."""
+        if self._is_stale():
+            return
         line = self._mind.fallback_line
         try:
             conversations.append(self.heard.conversation, [_said(line, fallback=True)])

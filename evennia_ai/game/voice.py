@@ -34,10 +34,13 @@ class Speaker(Protocol):
 
 
 class Voice:
-    """Says things for the NPC of `mind`, in answer to `event`."""
+    """Says things for the NPC of `mind`, in answer to `event`; `said` is told when it does."""
 
-    def __init__(self, mind: Speaker, event: Event) -> None:
+    def __init__(
+        self, mind: Speaker, event: Event, *, said: Callable[[], None] | None = None
+    ) -> None:
         self._mind: Final = mind
+        self._said: Final = said
         self._npc: Final = mind.npc
         self._event: Final = event
 
@@ -54,6 +57,8 @@ class Voice:
     def say(self, text: str) -> None:
         """Say it where the event was: aloud, as an action, or to the one who whispered."""
         npc, hops = self._npc, self._event.hops + 1
+        if self._said is not None:
+            self._said()
         action = _ACTION.fullmatch(text)
         if self._event.private:
             if self.partner is not None:

@@ -39,12 +39,16 @@ def closing_results(
 
 
 def cut_short(records: Iterable[NewRecord | Record], *, turn: int) -> tuple[NewRecord, ...]:
-    """The reply of a turn of which only the start was said, and nothing more will be."""
-    said = [
-        record.body
-        for record in records
-        if record.kind is RecordKind.SPOKEN and record.meta.get("turn") == turn
-    ]
+    """The reply of a turn of which only the start was said, and nothing more will be.
+
+    A reply that called tools is in the record of the calls, all of it.
+    """
+    said: list[str] = []
+    for record in records:
+        if record.kind is RecordKind.SPOKEN and record.meta.get("turn") == turn:
+            said.append(record.body)
+        elif record.kind is RecordKind.TOOL_CALL:
+            said.clear()
     if not said:
         return ()
     body = f"{' '.join(said)} —"

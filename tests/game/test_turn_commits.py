@@ -178,7 +178,7 @@ def test_a_reply_that_cannot_be_committed_is_not_said(stage, logged, monkeypatch
     monkeypatch.setattr(turns, "finish", refuse)
     stage.says(stage.anna, "Oren?")
     assert stage.screen_of(stage.ben) == ['Anna says, "Oren?"']
-    assert "nothing is said" in logged[-1]
+    assert "nothing more is said" in logged[-1]
 
 
 def test_a_turn_whose_end_was_not_written_is_closed_when_the_database_is_back(
@@ -197,7 +197,7 @@ def test_a_turn_whose_end_was_not_written_is_closed_when_the_database_is_back(
     stage.passes(5)
     assert turns.last_turn(stage.npc.ai.ref).state == "failed"
     assert stage.records()[-1][0] == "run_end"
-    assert "was not written, nothing is said: the disk is full" in stage.records()[-1][2]
+    assert "broke off, nothing more is said: the disk is full" in stage.records()[-1][2]
     assert stage.clock.getDelayedCalls() == []
 
 
