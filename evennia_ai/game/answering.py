@@ -110,7 +110,11 @@ class Answering:
     def run(self) -> "Deferred[None] | None":
         """Take the turn, if the NPC may."""
         self.is_waiting = False
-        why_not = self._why_not_now()
+        try:
+            why_not = self._why_not_now()
+        except Exception:  # a game's own hooks may raise anything
+            self._over("whether it may be answered is not known")
+            raise
         if why_not:
             self._over(why_not)
             return None

@@ -134,8 +134,10 @@ class Attention:
         """The turn does not wait any more."""
 
     def begun(self, turn: Turn) -> None:
-        """Something of its answer was said or done."""
-        self._answering(turn).begun()
+        """Something of its answer was said or done; a greeting may be said when it is over."""
+        answering = self._open.get(turn.heard.record.id)
+        if answering is not None:
+            answering.begun()
 
     def answered(self, turn: Turn) -> None:
         """The turn ended with a reply: whoever is answered is in conversation, unless dismissed."""
@@ -172,10 +174,10 @@ class Attention:
         """Bid to answer what was committed, if the NPC is meant."""
         try:
             address = self._address(heard.event)
-            rivals = self._has_rivals(heard.event)
             if address.claim is Claim.NONE:
                 self._judged(heard.event, answers=False, why=address.why)
                 return
+            rivals = self._has_rivals(heard.event)
             answering = Answering(self._mind, self, heard, address)
         except DatabaseError as error:
             logger.log_err(f"evennia_ai: NPC {self._mind.ref}: recorded, not answered: {error}")
@@ -269,6 +271,8 @@ class Attention:
         return address_of(event, self._listener(event))
 
     def _why_unable(self) -> str:
+        if self._mind.npc.pk is None:
+            return "the NPC is gone"
         if not self._mind.enabled:
             return "switched off, or played by somebody"
         return self._mind.npc.why_unable() or why_halted(self._mind.ref)

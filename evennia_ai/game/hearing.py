@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from evennia.utils import logger
+from twisted.python.failure import Failure
 
 from evennia_ai.game.events import Event
 from evennia_ai.game.gather import Heard
@@ -69,7 +70,10 @@ class Hearing:
     def took(self, heard: Heard) -> None:
         """The oldest event is committed."""
         self._unrecorded.popleft()
-        self._consider(heard)
+        try:
+            self._consider(heard)
+        except Exception:  # a game's own hooks may raise anything; the next event is heard
+            _log_trace(self._npc_ref, "recorded, not answered")
         self._record_lost(heard.conversation)
 
     def record_alone(self) -> None:
@@ -95,7 +99,13 @@ class Hearing:
             self.record_alone()
 
     def _opening_of_first(self, conversation: ConversationRef) -> NewRecord | None:
-        return self._opening(conversation, self._unrecorded[0])
+        try:
+            return self._opening(conversation, self._unrecorded[0])
+        except DATABASE_ERRORS:
+            raise
+        except Exception:  # what was said is recorded all the same
+            _log_trace(self._npc_ref, "no greeting")
+            return None
 
     def _record_lost(self, conversation: ConversationRef) -> None:
         """Note once that more was heard than could be kept while the database was away."""
@@ -121,3 +131,7 @@ def record_overflow(npc_ref: str, conversation: ConversationRef) -> None:
         conversations.append(conversation, [note])
     except StoreError as error:
         logger.log_err(f"evennia_ai: NPC {npc_ref}: the overflow was not recorded: {error}")
+
+
+def _log_trace(npc_ref: str, problem: str) -> None:
+    logger.log_err(f"evennia_ai: NPC {npc_ref}: {problem}\n{Failure().getTraceback()}")

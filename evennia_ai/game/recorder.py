@@ -9,6 +9,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
+from evennia.utils import logger
+from twisted.python.failure import Failure
+
 from evennia_ai.game.gather import Heard
 from evennia_ai.game.recording import Prepared, committed_each
 from evennia_ai.game.retrying import DATABASE_ERRORS
@@ -78,7 +81,16 @@ class Recorder:
         elif self._waiting:
             done = self._waiting.popleft()
             assert callable(done)
-            done()
+            _do(done)
+
+
+def _do(done: Callable[[], None]) -> None:
+    """Do it; whatever comes of it, what waits behind it is committed."""
+    try:
+        done()
+    except Exception:  # a game's own hooks may raise anything
+        told = Failure().getTraceback()
+        logger.log_err(f"evennia_ai: nobody may answer what was just said\n{told}")
 
 
 def _record(batch: Sequence[Listening]) -> None:
