@@ -19,8 +19,9 @@ from evennia_ai.game.tools.toolbox import GIVEN_UP, Ran
 from evennia_ai.prompt.messages import ToolCall
 from evennia_ai.store import conversations, errands
 from evennia_ai.store.conversations import ConversationRef
-from evennia_ai.store.errands import Errand
+from evennia_ai.store.errands import LOST, Errand
 from evennia_ai.store.errors import StoreError
+from evennia_ai.store.state import one_transaction
 
 ERRAND_SECONDS: Final = 600.0
 """How long an errand may take."""
@@ -60,33 +61,45 @@ def sent_off(
 
 
 def close_lost(*, begun_before: float) -> int:
-    """End the errands of a process that died, each told of in its conversation; how many."""
-    lost = errands.close_lost(begun_before=begun_before)
+    """End the errands of a process that died, each told of in its conversation; how many.
+
+    StoreError: some may still be open; none has ended without being told of.
+    """
+    lost = errands.left_open(begun_before=begun_before)
     for one in lost:
-        told = _told(one, _nobodys(one))
-        conversations.append(one.conversation, [record_of(told)])
+        where = one.conversation
+        # Read before the transaction: on SQLite one that reads first may not get to write.
+        conversations.history(where)
+        with one_transaction(f"closing errand {one.number} of NPC {one.npc_ref}"):
+            if errands.end(one, LOST, state="lost"):
+                conversations.append(where, [record_of(_told(one, _nobodys(one)))])
     return len(lost)
 
 
 def _ended(mind: Sender, errand: Errand, ran: Ran, event: Event) -> None:
+    """Write down what came of it, and tell the NPC; not of one that was erased or is lost."""
     doing = f"NPC {mind.ref}: errand {errand.number} is not closed"
 
     def write() -> None:
-        errands.end(errand, ran.text, state="done" if ran.ok else "failed")
-        if mind.npc.pk is not None:
+        is_news = errands.end(errand, ran.text, state="done" if ran.ok else "failed")
+        if is_news and mind.npc.pk is not None:
             mind.hear(_told(errand, event))
 
     until_written(write, doing, clock=runtime().clock)
 
 
 def _told(errand: Errand, event: Event) -> Event:
-    """The event that says an errand has ended, in the conversation where it began."""
+    """The event that says an errand has ended, in the conversation where it began.
+
+    One that began because of another is one more thing without a person in between.
+    """
     number = errand.number
     return replace(
         event,
         kind=ERRAND,
         text=f"Errand {number} ({errand.call.name}) has ended; errand_result tells the outcome.",
         to_ref=errand.npc_ref,
+        hops=event.hops + (event.kind == ERRAND),
         data={"errand": number},
         wants_answer=True,
         item="",

@@ -52,11 +52,13 @@ def begin(conversation: ConversationRef, call: ToolCall, *, turn: int) -> Errand
     return _errand_from(row)
 
 
-def end(errand: Errand, result: str, *, state: ErrandState) -> None:
-    """Write down what came of an errand that is open; one that has ended stays as it is."""
+def end(errand: Errand, result: str, *, state: ErrandState) -> bool:
+    """Write down what came of an errand; false where it had ended already and stays as it is."""
     with one_transaction(f"ending errand {errand.number} of NPC {errand.npc_ref}"):
-        models.Errand.objects.filter(pk=errand.id, state="open").update(
-            state=state, result=storable(result), ended_at=time.time()
+        return bool(
+            models.Errand.objects.filter(pk=errand.id, state="open").update(
+                state=state, result=storable(result), ended_at=time.time()
+            )
         )
 
 
@@ -68,13 +70,11 @@ def errand(npc_ref: str, number: int) -> Errand:
     return _errand_from(row)
 
 
-def close_lost(*, begun_before: float) -> tuple[Errand, ...]:
-    """End the errands that an earlier process left open; those that were."""
+def left_open(*, begun_before: float) -> tuple[Errand, ...]:
+    """The errands that an earlier process left open."""
     with one_transaction("looking for lost errands"):
-        rows = list(_rows().filter(state="open", begun_at__lt=begun_before).order_by("pk"))
-        lost = models.Errand.objects.filter(pk__in=[row.pk for row in rows])
-        lost.update(state="lost", result=LOST, ended_at=time.time())
-    return tuple(map(_errand_from, rows))
+        rows = _rows().filter(state="open", begun_at__lt=begun_before).order_by("pk")
+        return tuple(map(_errand_from, rows))
 
 
 def erase(conversation_id: int) -> int:
