@@ -68,11 +68,11 @@ class Runtime:
         """Start no turn any more, give up those in flight."""
         self.scheduler.stop()
         self.floors.close()
+        self.compactor.close()
+        self.models.close()  # turns end by it, and what they do then is given up after it
         self.gestures.close()
         self.idle_time.close()
         self.ticker.close()
-        self.compactor.close()
-        self.models.close()
         self.watch.close()
 
 
@@ -98,11 +98,12 @@ def install(new: Runtime | None) -> Runtime | None:
 
 def stop() -> None:
     """End this process's runtime, if it has one; what NPCs perceived is committed first."""
-    if _installed:
-        _installed[0].recorder.flush()
-    live = install(None)
-    if live is not None:
-        live.close()
+    if not _installed:
+        return
+    live = _installed[0]
+    live.recorder.flush()
+    live.close()  # while it is installed: who ends by it must not make another one
+    install(None)
 
 
 def runtime_of(
