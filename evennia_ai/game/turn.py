@@ -42,6 +42,7 @@ from evennia_ai.store import conversations
 from evennia_ai.store.conversations import ConversationRef
 from evennia_ai.store.errors import StoreError
 
+GIVEN_UP: Final = "the call of the model was given up, as when the server stops"
 RETRY_SECONDS: Final = 5.0
 MOST_TRIES: Final = 3
 """How often a turn is begun whose prompt cannot be made or committed."""
@@ -323,7 +324,7 @@ class Turn:
         """Commit the failure and say the fallback line, unless nobody waits for it any more."""
         stored, stale = self._open_round.stored, self._is_stale()
         if isinstance(error, CancelledError | ModelStopped) or stale:
-            self._drop(stale or str(error))
+            self._drop(stale or str(error) or GIVEN_UP)
             return
         self._log(f"turn {stored.number}: {error}")
         if self._has_begun:  # what was said of it stands, and is closed by the end
