@@ -93,6 +93,12 @@ def test_why_tells_all_about_one_component(stage, model):
     assert "depth 2" in told
 
 
+def test_why_before_the_first_turn_says_that_nothing_was_asked_yet(stage, mood):
+    told = stage.builds("ai/why oren = mood")
+    assert told.startswith("Oren was not asked anything yet; this is what it would be told now.")
+    assert "The air is heavy." in told
+
+
 def test_why_tells_about_a_message_by_its_number(stage, model):
     assert stage.builds("ai/why oren = 0").startswith("message 0")
 

@@ -18,6 +18,7 @@ from evennia_ai.prompt.report import report_of
 from evennia_ai.prompt.trace import Verdict
 
 _MOST_SHOWN: Final = 60
+_NOT_YET: Final = "{name} was not asked anything yet; this is what it would be told now."
 
 
 def npc_at_hand(caller: Any) -> Any:
@@ -57,8 +58,10 @@ def trial_lines(caller: Any, npc: Any, text: str) -> list[str]:
 def why_lines(caller: Any, npc: Any, text: str) -> list[str]:
     """Everything about one item of the last prompt of `npc`, or of the next where there is none."""
     item = item_to_explain(caller, npc, text)
-    report = seen_by(caller, npc.ai.last_report() or report_of(npc.ai.preview()))
-    return explain_lines(report, item, names=names_of(npc.ai.view().books))
+    last = npc.ai.last_report()
+    report = seen_by(caller, last or report_of(npc.ai.preview()))
+    lines = explain_lines(report, item, names=names_of(npc.ai.view().books))
+    return lines if last else [*wrapped(_NOT_YET.format(name=npc.key), WIDTH), *lines]
 
 
 def item_to_explain(caller: Any, npc: Any, text: str) -> str:
