@@ -62,7 +62,7 @@ class Commits:
             self.fail(stored, why)
         except TurnClosedError:
             if self._row is not None:
-                model_calls.add(self._row)
+                model_calls.add_alone(self._row)
 
     @property
     def _row(self) -> NewCall | None:

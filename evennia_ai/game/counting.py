@@ -62,7 +62,7 @@ class Counting:
         def kept(outcome: ChatReply | Failure) -> ChatReply | Failure:
             if call.row is not None:
                 doing = f"NPC {key.npc_ref}: a call of {access.name} is not written down"
-                until_written(partial(model_calls.add, call.row), doing, clock=self.clock)
+                until_written(partial(model_calls.add_alone, call.row), doing, clock=self.clock)
             return outcome
 
         return call.ask(request, prompt=prompt).addBoth(kept)

@@ -83,6 +83,12 @@ def add(new: NewCall) -> None:
     models.ModelCall.objects.create(**values)
 
 
+def add_alone(new: NewCall) -> None:
+    """Write a call down that belongs to nothing else. StoreError: it is not written."""
+    with one_transaction(f"writing down a call for NPC {new.npc_ref}"):
+        add(new)
+
+
 def used(since: float, scope: Scope = GAME) -> Used:
     """What the game, an NPC or a player used since a moment, in epoch seconds."""
     rows = models.ModelCall.objects.filter(started_at__gte=since)
