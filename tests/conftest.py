@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -64,6 +65,9 @@ def _start_evennia_for(path: Path) -> None:
     import evennia
 
     evennia._init()
+    from django.conf import settings
+
+    settings.CMDSET_CHARACTER = "tests.command_sets.CharacterCmdSet"
     _started = True
 
 
@@ -102,12 +106,14 @@ def _short_collections() -> None:
 def db() -> Iterator[None]:
     """A database that forgets everything the test wrote, Evennia's caches included."""
     from django.db import transaction
-    from evennia.utils.idmapper.models import flush_cache
+    from evennia.utils.idmapper import models
 
     with transaction.atomic():
         yield
         transaction.set_rollback(True)
-    flush_cache()
+    # It collects garbage each time, which takes longer than many a test; Python does it in time.
+    with patch.object(models, "gc"):
+        models.flush_cache()
 
 
 @pytest.fixture
