@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Self
 
@@ -26,9 +26,12 @@ CHECKS = {
     "Migrations": ["evennia", "makemigrations", "evennia_ai", "--check", "--dry-run"],
     "Prefix caches": ["python", "-m", "benchmarks.cache", "--check"],
     "Long histories": ["python", "-m", "benchmarks.history", "--records", "20000", "--check"],
-    "Tests": ["pytest", "-q", "-rs"],
+    "Tests": ["pytest", "-q", "-rs", "--ignore=tests/acceptance"],
 }
 """Title and command of each check of the main Python, in order."""
+
+PLAYED = ["pytest", "-q", "-rs", "-p", "no:cacheprovider", "tests/acceptance"]
+"""The tests that play whole games, beside the others: they mostly wait for servers."""
 
 NOTHING_SKIPPED = "NOTHING_SKIPPED"
 """The variable with which a missing model server is a failure; continuous integration sets it."""
@@ -53,6 +56,10 @@ ELSEWHERE = [
 ]
 """What every other Python runs: all but servers, crashes, installations and the largest files."""
 
+_PURE = ("cards", "conformance", "history", "lorebook", "memory", "prompt", "scenario")
+ONCE_ELSEWHERE = [f"--ignore=tests/{room}" for room in _PURE]
+"""What only the newest other Python runs: rooms that know no Evennia."""
+
 _VARIABLES = {
     "EVENNIA_SUPERUSER_USERNAME": "admin",
     "EVENNIA_SUPERUSER_EMAIL": "admin@localhost",
@@ -67,12 +74,16 @@ def check(root: Path) -> None:
         StepError: one or more failed; the text names them.
     """
     others = dict(_other_pythons())
-    with _Elsewhere(root, others) as elsewhere:
+    elsewhere_command = [sys.executable, "-m", "server.checks", *others.values()]
+    with _Meanwhile(root, "elsewhere", elsewhere_command, os.environ) as elsewhere:
         installation = installed(root, extras="test,check")
         failed = _without_model_server(installation)
-        failed += [title for title in CHECKS if _fails(installation, title, CHECKS[title])]
+        with _Meanwhile(root, "played", *_on(installation, PLAYED)) as played:
+            failed += [title for title in CHECKS if _fails(installation, title, CHECKS[title])]
+            failed += played.wait("The tests that play whole games")
         failed += _fuzzed(installation)
-        failed += elsewhere.wait()
+        if others:
+            failed += elsewhere.wait(f"Python {', '.join(others)}")
     missing = [version for version in SUPPORTED if version not in (_this_version(), *others)]
     for version in missing:
         say(f"!! SKIPPED: there is no Python {version} on this machine, so nothing ran on it")
@@ -88,8 +99,10 @@ def check_elsewhere(root: Path, pythons: list[str]) -> None:
         StepError: the tests failed on some; the text names them.
     """
     failed = []
+    newest = max(pythons, key=_order, default="")
     for python in pythons:
         version = _version_of(python)
+        command = ELSEWHERE if python == newest else [*ELSEWHERE, *ONCE_ELSEWHERE]
         try:
             installation = installed(
                 root,
@@ -98,7 +111,7 @@ def check_elsewhere(root: Path, pythons: list[str]) -> None:
                 extras="test",
                 shown=nothing,
             )
-            failed += [version] if _fails(installation, f"Tests, {version}", ELSEWHERE) else []
+            failed += [version] if _fails(installation, f"Tests, {version}", command) else []
         except StepError as error:
             say(str(error))
             failed.append(str(version))
@@ -106,18 +119,19 @@ def check_elsewhere(root: Path, pythons: list[str]) -> None:
         raise StepError(f"failed on Python {', '.join(map(str, failed))}")
 
 
-class _Elsewhere:
-    """The other interpreters' run, in a process of its own whose output is shown at the end."""
+class _Meanwhile:
+    """A command in a process of its own, whose output is shown at the end."""
 
-    def __init__(self, root: Path, pythons: dict[str, str]) -> None:
-        self._pythons = pythons
-        self._log = root / ".venvs" / "checks.log"
+    def __init__(
+        self, root: Path, name: str, command: list[str], environment: Mapping[str, str]
+    ) -> None:
+        self._log = root / ".venvs" / f"{name}.log"
         self._log.parent.mkdir(exist_ok=True)
-        command = [sys.executable, "-m", "server.checks", *pythons.values()]
         with self._log.open("w", encoding="utf-8") as output:
             self._process = subprocess.Popen(
                 command,
                 cwd=root,
+                env=dict(environment),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -132,11 +146,9 @@ class _Elsewhere:
             os.killpg(self._process.pid, signal.SIGTERM)
         self._process.wait()
 
-    def wait(self) -> list[str]:
-        """Show what the others say until they are done; the titles of what failed."""
-        if not self._pythons:
-            return []
-        say(f"== Python {', '.join(self._pythons)}, in another process meanwhile")
+    def wait(self, title: str) -> list[str]:
+        """Show what it says until it is done; its title where it failed."""
+        say(f"== {title}, in another process meanwhile")
         with self._log.open(encoding="utf-8", errors="replace") as output:
             while True:
                 ended = self._process.poll() is not None
@@ -145,7 +157,18 @@ class _Elsewhere:
                 if ended:
                     break
                 time.sleep(0.5)
-        return ["the tests on another Python"] if self._process.returncode else []
+        return [title] if self._process.returncode else []
+
+
+def _on(installation: Installation, command: list[str]) -> tuple[list[str], dict[str, str]]:
+    """The command of an installation, and its environment."""
+    program = str(installation.programs / command[0])
+    return [program, *command[1:]], installation.environment(_VARIABLES)
+
+
+def _order(python: str) -> tuple[int, ...]:
+    """What orders interpreters by their versions."""
+    return tuple(int(part) for part in (_version_of(python) or "0").split("."))
 
 
 def _fails(
