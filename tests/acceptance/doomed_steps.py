@@ -111,3 +111,13 @@ def committed_open_turns(database: str) -> int:
     sql = "SELECT count(*) FROM evennia_ai_turn WHERE state = 'open'"
     with closing(sqlite3.connect(database, timeout=5)) as reader:
         return int(reader.execute(sql).fetchone()[0])
+
+
+def committed_unanswered(database: str) -> int:
+    """How much everybody can see that somebody said and no turn was begun for."""
+    sql = (
+        "SELECT count(*) FROM evennia_ai_record WHERE kind = 'user' AND id NOT IN"
+        " (SELECT event_record_id FROM evennia_ai_turn WHERE event_record_id IS NOT NULL)"
+    )
+    with closing(sqlite3.connect(database, timeout=5)) as reader:
+        return int(reader.execute(sql).fetchone()[0])

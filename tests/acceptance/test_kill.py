@@ -12,7 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.doomed import Act, Game, Life
-from tests.acceptance.doomed_steps import committed_open_turns, committed_records
+from tests.acceptance.doomed_steps import (
+    committed_open_turns,
+    committed_records,
+    committed_unanswered,
+)
 
 pytestmark = pytest.mark.service
 
@@ -22,7 +26,7 @@ RECOVERS: list[Act] = [
     ["starts"],
     ["reports"],
     ["says", "Anna", "Oren, are you there?"],
-    ["passes", 3],
+    ["passes", 6],  # what was said before the death is answered in it, too
     ["reports"],
 ]
 MOMENTS = {
@@ -56,6 +60,7 @@ class Death:
     step: str
     life: Life
     left: list[list]
+    unanswered: int
     open_turns: int
     after: Life
 
@@ -113,9 +118,17 @@ def _death(game: Game, begun: Path, scene: Scene, *, at: int) -> Death:
 def after_death(game: Game, database: Path, life: Life) -> Death:
     # Whoever opens the file first undoes what was not committed; here that is a reader.
     left, open_turns = committed_records(database), committed_open_turns(database)
+    unanswered = committed_unanswered(database)
     after = game.lives(database, RECOVERS)
     step = life.steps[-1] if life.steps else "nothing yet"
-    return Death(step=step, life=life, left=left, open_turns=open_turns, after=after)
+    return Death(
+        step=step,
+        life=life,
+        left=left,
+        unanswered=unanswered,
+        open_turns=open_turns,
+        after=after,
+    )
 
 
 def bodies(records: list[list], role: str) -> list[str]:
@@ -177,10 +190,16 @@ def test_the_npc_answers_again(deaths):
 @pytest.mark.req("S2-29")
 def test_every_call_of_a_tool_has_one_result_in_the_next_prompt(deaths):
     for death in deaths:
-        (prompt,) = death.after.all("asked")
-        calls = [call for message in prompt for call in message["calls"]]
-        results = [message["answers"] for message in prompt if message["answers"]]
-        assert calls == results, death.step
+        assert death.after.all("asked")
+        for prompt in death.after.all("asked"):
+            calls = [call for message in prompt for call in message["calls"]]
+            results = [message["answers"] for message in prompt if message["answers"]]
+            assert calls == results, death.step
+
+
+def test_what_was_said_and_is_in_no_turn_is_answered_in_the_next_life(deaths):
+    for death in deaths:
+        assert len(death.after.all("asked")) == 1 + death.unanswered, death.step
 
 
 def test_no_tool_runs_twice(deaths):
@@ -206,7 +225,7 @@ def test_a_game_that_is_killed_at_random_moments_goes_on(doomed_game):
         assert left[: len(before)] == before
         assert all(record in left for record in life.stored)
 
-    last = doomed_game.lives(database, RECOVERS)
+    last = doomed_game.lives(database, [*RECOVERS, ["passes", 2 * RANDOM_KILLS]])
     assert [report["broken"] for report in last.reports] == [[], []]
-    assert len(last.heard) == 1
+    assert last.heard
     assert committed_open_turns(database) == 0
