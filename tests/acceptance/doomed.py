@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -120,7 +120,8 @@ class Game:
         with self.playing(database, acts) as running:
             life = running.until("pid")
             time.sleep(after_seconds)
-            os.kill(life.all("pid")[0], signal.SIGKILL)
+            with suppress(ProcessLookupError):  # this one had lived its life to the end
+                os.kill(life.all("pid")[0], signal.SIGKILL)
             return running.rest()
 
     @contextmanager
