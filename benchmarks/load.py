@@ -26,7 +26,7 @@ from pathlib import Path
 from benchmarks.load_model import TOKEN, LateModel
 from benchmarks.load_players import Player, bystander_number, looks, speak
 from server.evennia_process import Evennia
-from tests.acceptance.games import copied_game
+from tests.acceptance.games import untouched_game
 
 ROOT = Path(__file__).resolve().parents[1]
 SEED = 20417
@@ -117,7 +117,7 @@ async def _measured(load: Load, root: Path) -> Felt:
 
 def _made_game(root: Path, load: Load, *, base_url: str) -> Evennia:
     settings = SETTINGS.format(base_url=base_url, concurrent=load.concurrent)
-    game = copied_game(root, settings=settings)
+    game = untouched_game(root, settings=settings)
     source = (ROOT / "benchmarks" / "load_world.py").read_text(encoding="utf-8")
     (root / "world" / "load_world.py").write_text(source, encoding="utf-8")
     os.environ["LOAD_NPCS"] = str(load.npcs)

@@ -6,14 +6,14 @@ import pytest
 
 from server.evennia_process import is_running, recorded_ports
 from server.newcomer import play
-from tests.acceptance.games import copied_game
+from tests.acceptance.games import untouched_game
 
 pytestmark = pytest.mark.server
 
 
 @pytest.fixture(scope="module")
 def game(tmp_path_factory):
-    evennia = copied_game(tmp_path_factory.mktemp("game"))
+    evennia = untouched_game(tmp_path_factory.mktemp("game"))
     yield evennia
     if is_running(evennia.root):
         evennia.stop()
