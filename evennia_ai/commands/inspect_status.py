@@ -34,6 +34,9 @@ def status_lines(npc: Any) -> list[str]:
     ]
     lines += today_lines(npc, now=time.time())
     lines += [f"  compaction     {line}" for line in compaction_lines(npc)]
+    if npc.ai.attention.overflows:
+        overflows = npc.ai.attention.overflows
+        lines.append(f"  not answered   {overflows} since the start: too much waited")
     if status.unrecorded:
         lines.append(f"  not recorded   {status.unrecorded}: the database is away")
     problems = (*status.problems, *problems_of(npc))

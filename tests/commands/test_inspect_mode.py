@@ -64,3 +64,9 @@ def test_nothing_that_was_heard_is_live_on_a_builders_screen(stage):
         stage.waited()
         sent = stage.sent(stage.builder, "ai/mode oren")
     assert "|lc" not in sent.replace("||", "")
+
+
+def test_what_was_too_much_is_told_in_the_status_as_well(stage):
+    stage.npc.ai.attention.overflows = 2
+    assert "not answered   2 since the start: too much waited" in stage.builds("ai oren")
+    assert "Not answered because too much waited: 2." in stage.builds("ai/mode oren")
