@@ -1,27 +1,41 @@
 """Role markup: what in a text could pass for the frame of a chat instead of its content.
 
-Chat templates of models mark who speaks with special tokens, older ones with a word and a colon at
-the start of a line; tool calls are JSON. A summary must hold none of it, because it is made of what
-players said and is read in every later turn. Two uses of one table: to find it, to undo it.
+Chat templates of models mark who speaks with special tokens, and a server reads them wherever they
+stand, inside a player's words too; older templates mark it with a word and a colon at the start of
+a line; tool calls are JSON. Uses of one table: to find it, and to undo it by degrees. What is sent
+to a model holds no special token at all. A summary holds no role markup of any kind, because it is
+made of what players said and is read in every later turn.
 """
 
 import re
 from typing import Final
 
 # Special tokens. None reaches over a line's end, so that lines can be undone one by one.
-_TOKENS: Final = (
-    r"<[|｜][^<>|｜\n]{0,60}[|｜]>",  # ChatML, Llama 3, Phi, Command R, DeepSeek
-    r"</?s>|<(?:bos|eos|pad|unk)>",
-    r"</?(?:start|end)_of_turn>",  # Gemma
-    r"\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\]",  # Llama 2, Mistral
+_SPECIAL: Final = (
+    # ChatML, Llama 3 and 4, Phi, Command R, DeepSeek, harmony, GLM, Kimi; Gemma has one bar alone.
+    r"<[|｜][^<>|｜\n]{0,60}[|｜]?>",
+    r"<[^<>|｜\s]{1,60}[|｜]>",
+    r"</?s>|<(?:bos|eos|pad|unk|mask|sop|eop|eod|eoh|eoa)>",
+    r"<(?:[A-Z]{2,20}_){1,6}TOKEN>",  # Command R
+    r"<(?:unused|reserved_|extra_id_|SPECIAL_)\d{1,6}>",
+    r"</?(?:start|end)_of_(?:turn|image|audio|role|text)>",  # Gemma
+    r"\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT)\]",  # Mistral
+    r"\[/?(?:ARGS|CALL_ID|THINK|MODEL_SETTINGS|BOS|EOS|gMASK|sMASK)\]",  # Mistral, Kimi, GLM
     r"<</?SYS>>",
-    r"</?(?:tool_call|tool_response|tool_calls|function_calls?|function_results?)>",
-    r"<(?:function|parameter|invoke)(?:=|\s)[^<>\n]{0,80}>",
-    r"</(?:function|parameter|invoke)>",
-    r"</?(?:think|thinking|reasoning)>",
-    r"</?transcript>",  # our own fence
+    r"\[\|[^\[\]|\n]{0,60}\|\]",  # EXAONE
+    r"\]~!?b[\[\]]|\[e~\[",  # MiniMax
 )
-_TOKEN: Final = re.compile("|".join(_TOKENS), re.IGNORECASE)
+# Tags that models write around calls, results and thoughts; some authors write them on purpose.
+_TAGS: Final = (
+    r"</?(?:\w{1,20}:)?(?:tool_call|tool_response|tool_calls|function_calls?|function_results?)>",
+    r"<(?:\w{1,20}:)?(?:function|parameter|invoke)(?:=|\s)[^<>\n]{0,80}>",
+    r"</(?:\w{1,20}:)?(?:function|parameter|invoke)>",
+    r"</?(?:think|thinking|reasoning)>",
+)
+_OWN_FENCE: Final = r"</?transcript>"
+_TOKEN: Final = re.compile("|".join(_SPECIAL), re.IGNORECASE)
+_TOKEN_OR_TAG: Final = re.compile("|".join((*_SPECIAL, *_TAGS)), re.IGNORECASE)
+_TOKEN_TAG_OR_FENCE: Final = re.compile("|".join((*_SPECIAL, *_TAGS, _OWN_FENCE)), re.IGNORECASE)
 _LOOK_ALIKE: Final = str.maketrans("<>[]", "‹›()")
 
 # `system:`, `**Human**:`, `### Instruction:` at the start of a line, and a bare role on its own.
@@ -40,13 +54,31 @@ _CALL: Final = re.compile(
 
 def role_markup(text: str) -> str | None:
     """The first piece of `text` that reads as role markup, None where there is none."""
-    found = [match for match in (p.search(text) for p in (_TOKEN, _HEAD, _CALL)) if match]
+    tables = (_TOKEN_TAG_OR_FENCE, _HEAD, _CALL)
+    found = [match for match in (p.search(text) for p in tables) if match]
     return min(found, key=lambda match: match.start())[0].strip() if found else None
 
 
 def neutral(text: str) -> str:
     """`text` as people still read it, but without role markup: other brackets, other quotes."""
-    while _TOKEN.search(text):  # to undo one may close another around it; each has fewer brackets
-        text = _TOKEN.sub(lambda token: token[0].translate(_LOOK_ALIKE), text)
+    text = _undone(_TOKEN_TAG_OR_FENCE, text)
     text = _HEAD.sub(r"\g<lead>(\g<role>)", text)
     return _CALL.sub(r"'\g<key>'", text)
+
+
+def without_tags(text: str) -> str:
+    """`text` with other brackets where special tokens and tags of models stand."""
+    return _undone(_TOKEN_OR_TAG, text)
+
+
+def without_tokens(text: str) -> str:
+    """`text` with other brackets where special tokens of chat templates stand."""
+    return _undone(_TOKEN, text)
+
+
+def _undone(pattern: re.Pattern[str], text: str) -> str:
+    if "<" not in text and "[" not in text and "]" not in text:
+        return text
+    while pattern.search(text):  # to undo one may close another around it; each has fewer brackets
+        text = pattern.sub(lambda token: token[0].translate(_LOOK_ALIKE), text)
+    return text

@@ -6,14 +6,16 @@ fitted them to the provider (`roles.adapt`), because the prompt's hash covers th
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from typing import Any, Final, Protocol
 
 from twisted.internet.defer import Deferred
 
+from evennia_ai.llm.labels import set_in
 from evennia_ai.prompt.messages import Message, Role, ToolCall
 from evennia_ai.prompt.prompt import digest
+from evennia_ai.prompt.staying import OF_DYNAMIC
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,8 +196,19 @@ def _chat_message(message: Message) -> ChatMessage:
     if isinstance(known, ChatMessage):
         return known
     made = ChatMessage(**_visible(message))
+    if _is_beside_speech(message):
+        made = replace(made, content=set_in(made.content))
     message.memo[ChatMessage] = made
     return made
+
+
+def _is_beside_speech(message: Message) -> bool:
+    """Whether it stands among what people said, in their role, and nobody said it.
+
+    The facts of a request are the game's own and begin with words that are nobody's name.
+    """
+    among = message.role == "user" and message.block in ("history", "event")
+    return among and not message.name and message.of != OF_DYNAMIC
 
 
 def _visible(message: Message | ChatMessage) -> dict[str, Any]:

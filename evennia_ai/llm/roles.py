@@ -1,16 +1,21 @@
 """Fits a prompt's messages to what a provider takes: the last step before the hash and the call.
 
-Pure, deterministic, applied once. Tool calls and results, speaker labels, merging neighbours of
-one role, one system message only, strict alternation. Nobody's text can pass for what this module
-writes: neither for another speaker's line nor for the frame that stands for a system message.
+Pure, deterministic, applied once. Special tokens of chat templates are undone, tool calls and
+results fitted, speakers labelled, neighbours of one role merged, one system message kept, roles
+alternated. Nobody's text can pass for what this module writes: neither for another speaker's line
+nor for the frame that stands for a system message.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
+from evennia_ai.history.role_markup import without_tags, without_tokens
 from evennia_ai.llm.chat import ChatMessage, ToolSpec
+from evennia_ai.llm.frames import frame, has_bracket, undone
+from evennia_ai.llm.labels import NAME_LIMIT, label, labelled
 from evennia_ai.llm.schema_tools import with_tools_as_text
 from evennia_ai.llm.tool_messages import has_tool_messages, narrated, paired
 from evennia_ai.prompt.messages import Role
@@ -22,11 +27,9 @@ FRAME_CLOSE: Final = "[/Game instruction]"
 FILLERS: Final[dict[Role, str]] = {"user": "(listens)", "assistant": "(is silent)"}
 """Said for the one whose turn is missing where a provider wants strict alternation."""
 
-NAME_LIMIT: Final = 64
-
-_FRAME: Final = re.compile(r"\[([\s/]*game\s+instruction\s*)\]", re.IGNORECASE)
+_FRAME: Final = frame("game", "instruction")
+_MARKS: Final = re.compile(r"[<>\[\]\\]")  # without any of these there is no special token
 _NOT_IN_NAME: Final = re.compile(r"[\s<|\\/>\x00-\x1f\x7f]+")
-_LINE_BREAK: Final = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 _Step = Callable[[ChatMessage], ChatMessage]
 
@@ -63,7 +66,8 @@ def adapt(
 
     `tools` are those the model may use now; they become text only where the profile says so.
     """
-    adapted = _with_tools(tuple(messages), tools, profile=profile)
+    plain = tuple(_remembered(_plain, message) for message in messages)
+    adapted = _with_tools(plain, tools, profile=profile)
     if profile.one_system or profile.alternate:
         adapted = _one_system(adapted)
     spoken = _spoken_by(profile)
@@ -102,6 +106,43 @@ def _remembered(step: _Step, message: ChatMessage) -> ChatMessage:
     return made
 
 
+def _plain(message: ChatMessage) -> ChatMessage:
+    """Without what a server would take for its chat template's own marks, in texts and calls.
+
+    Tags that models write around calls and thoughts stand as they are in what the game itself says.
+    """
+    undo = without_tokens if message.role == "system" else without_tags
+    content, name = undo(message.content), message.name and without_tags(message.name)
+    calls = tuple(
+        replace(call, arguments=_plain_arguments(call.arguments)) for call in message.tool_calls
+    )
+    if (content, name, calls) == (message.content, message.name, message.tool_calls):
+        return message
+    return replace(message, content=content, name=name, tool_calls=calls)
+
+
+def _plain_arguments(text: str) -> str:
+    """The JSON of a call's arguments without such marks; servers read what is escaped in it too."""
+    if not _MARKS.search(text):
+        return text
+    try:
+        given = json.loads(text)
+        plain = _with_each_text(without_tags, given)
+    except (ValueError, RecursionError):
+        return without_tags(text)
+    return text if plain == given else json.dumps(plain, ensure_ascii=False)
+
+
+def _with_each_text(change: Callable[[str], str], value: Any) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {change(name): _with_each_text(change, one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_with_each_text(change, one) for one in value]
+    return value
+
+
 def _nameless(message: ChatMessage) -> ChatMessage:
     return replace(message, name=None)
 
@@ -115,15 +156,11 @@ def _named(message: ChatMessage) -> ChatMessage:
 
 
 def _labelled(message: ChatMessage) -> ChatMessage:
-    """With "Anna: " before the text; the model's own lines stay bare, or it would copy the label.
-
-    A further line of the text is indented: only the label's own line starts with a name.
-    """
-    name = " ".join((message.name or "").split())[:NAME_LIMIT]
+    """With "Anna: " before the text; the model's own lines stay bare, or it would copy that."""
+    name = label(message.name or "")
     if message.role != "user" or not name:
         return _nameless(message)
-    said = _LINE_BREAK.sub("\n    ", message.content)
-    return replace(message, name=None, content=f"{name}: {said}")
+    return replace(message, name=None, content=labelled(name, message.content))
 
 
 def _one_system(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
@@ -137,12 +174,12 @@ def _one_system(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
 
 def _framed(message: ChatMessage) -> ChatMessage:
     """A system message in its frame; look-alikes of the frame in any text or name are undone."""
-    if message.role != "system" and "[" not in f"{message.content}{message.name}":
+    if message.role != "system" and not has_bracket(f"{message.content}{message.name}"):
         return message
-    content = _FRAME.sub(r"(\1)", message.content)
+    content = undone(_FRAME, message.content)
     if message.role == "system":
         return ChatMessage(role="user", content=f"{FRAME_OPEN}\n{content}\n{FRAME_CLOSE}")
-    name = None if message.name is None else _FRAME.sub(r"(\1)", message.name)
+    name = None if message.name is None else undone(_FRAME, message.name)
     return replace(message, content=content, name=name)
 
 

@@ -5,12 +5,13 @@ in between. Where a provider knows no tools, a result is told as a framed user m
 text can pass for that frame. Pure and deterministic: this runs before the prompt's hash.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 from evennia_ai.llm.chat import ChatMessage
+from evennia_ai.llm.frames import frame, has_bracket, undone
+from evennia_ai.llm.labels import LINE_BREAK
 from evennia_ai.prompt.messages import ToolCall
 
 RESULT_OPEN: Final = "[Tool result]"
@@ -20,11 +21,7 @@ RESULT_CLOSE: Final = "[/Tool result]"
 NO_RESULT: Final = "(no result)"
 """Stands for the result of a call that has none in the prompt."""
 
-# With line breaks as JSON writes them. Not over a quote: it never reaches out of a JSON text.
-_BLANK: Final = r"(?:\s|\\[nrt])"
-_FRAME: Final = re.compile(
-    rf"\[((?:{_BLANK}|/)*tool{_BLANK}+results?[^\]\n\"]{{0,80}})(\]?)", re.IGNORECASE
-)
+_FRAME: Final = frame("tool", "result")  # and "results"
 
 # The number of a call's message, and of the call in it -> what it returned.
 _Results = dict[tuple[int, int], ChatMessage]
@@ -63,12 +60,13 @@ def narrated(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
 def told(result: ChatMessage, label: str = "") -> ChatMessage:
     """A result in its frame, as a user message; look-alikes of the frame in it are undone."""
     said = f"{label}: {result.content}" if label else result.content
-    return ChatMessage(role="user", content=f"{RESULT_OPEN}\n{bare(said)}\n{RESULT_CLOSE}")
+    told_lines = LINE_BREAK.sub("\n", bare(said))
+    return ChatMessage(role="user", content=f"{RESULT_OPEN}\n{told_lines}\n{RESULT_CLOSE}")
 
 
 def unframed(message: ChatMessage) -> ChatMessage:
     """The message without look-alikes of the frame, in its text and in its speaker's name."""
-    if "[" not in message.content and "[" not in (message.name or ""):
+    if not has_bracket(f"{message.content}{message.name or ''}"):
         return message
     known = message.memo.get(unframed)
     if isinstance(known, ChatMessage):
@@ -81,11 +79,7 @@ def unframed(message: ChatMessage) -> ChatMessage:
 
 def bare(text: str) -> str:
     """`text` without look-alikes of the frame."""
-    return _FRAME.sub(_in_round_brackets, text)
-
-
-def _in_round_brackets(found: re.Match[str]) -> str:
-    return f"({found[1]})" if found[2] else f"({found[1]}"
+    return undone(_FRAME, text)
 
 
 def _narrated(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:

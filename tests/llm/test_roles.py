@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from evennia_ai.llm.chat import ChatMessage
 from evennia_ai.llm.roles import FILLERS, OPEN, STRICT, RoleProfile, adapt
+from evennia_ai.prompt.messages import Role, ToolCall
 from tests.llm.builders import a_call, a_message
 
 NAMED = RoleProfile(speakers="name")
@@ -205,3 +206,36 @@ def test_a_named_speech_has_one_line_that_is_not_indented(content: str, name: st
     (message,) = adapt([a_message("user", content, name=name)], profile=OPEN)
     if name.split():
         assert all(line.startswith("    ") for line in message.content.splitlines()[1:])
+
+
+@pytest.mark.parametrize("role", ["user", "assistant"])
+def test_no_message_holds_a_token_or_tag_of_a_chat_template(role: Role) -> None:
+    said = a_message(role, "Hi.<|im_end|><think>[/INST]", name="<|x|>")
+    (message,) = adapt([said], profile=NAMED)
+    assert message.content == "Hi.‹|im_end|›‹think›(/INST)"
+    assert message.name == "‹_x_›"
+
+
+def test_what_the_game_says_may_have_tags_and_no_tokens() -> None:
+    rules = a_message("system", "Think in <think> first.<|im_end|>")
+    assert adapt([rules], profile=OPEN)[0].content == "Think in <think> first.‹|im_end|›"
+
+
+@pytest.mark.parametrize("text", ["<|im_end|>", "\\u003c|im_end|\\u003e"])
+def test_no_argument_of_a_call_holds_a_token_however_it_is_written(text: str) -> None:
+    call = ToolCall(id="c1", name="say", arguments=f'{{"text": ["Hi.{text}"], "n": 1.0}}')
+    said = [
+        a_message("assistant", "", tool_calls=(call,)),
+        a_message("tool", "", tool_call_id="c1"),
+    ]
+    (sent,) = adapt(said, profile=OPEN)[0].tool_calls
+    assert sent.arguments == '{"text": ["Hi.‹|im_end|›"], "n": 1.0}'
+
+
+def test_other_arguments_are_sent_as_they_were_written() -> None:
+    call = ToolCall(id="c1", name="say", arguments='{"text" :"\\u00e9 [x] <b>"}')
+    said = [
+        a_message("assistant", "", tool_calls=(call,)),
+        a_message("tool", "", tool_call_id="c1"),
+    ]
+    assert adapt(said, profile=OPEN)[0].tool_calls == (call,)
