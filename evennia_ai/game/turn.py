@@ -34,7 +34,7 @@ from evennia_ai.game.voice import Start, Voice
 from evennia_ai.game.watching import TurnOutcome
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.llm.chat import ChatReply
-from evennia_ai.llm.errors import ModelRubbish, ModelTimeout, ModelUnavailable
+from evennia_ai.llm.errors import ModelRubbish, ModelTimeout, ModelUnavailable, told
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.prompt.errors import BudgetError
 from evennia_ai.prompt.prompt import Prompt
@@ -241,7 +241,7 @@ class Turn:
         return None
 
     def _ask_instead(self, error: Exception, access: Access) -> None:
-        failed, why = self._open_round, f"{error}; {access.name} is asked instead"
+        failed, why = self._open_round, f"{told(error)}; {access.name} is asked instead"
         self._log(f"turn {failed.stored.number}: {why}")
         self._commits.fail(failed.stored, why)
         self._profiles.add(access.profile.name)
@@ -324,14 +324,14 @@ class Turn:
         """Commit the failure and say the fallback line, unless nobody waits for it any more."""
         stored, stale = self._open_round.stored, self._is_stale()
         if isinstance(error, CancelledError | ModelStopped) or stale:
-            self._drop(stale or str(error) or GIVEN_UP)
+            self._drop(stale or told(error) or GIVEN_UP)
             return
-        self._log(f"turn {stored.number}: {error}")
+        self._log(f"turn {stored.number}: {told(error)}")
         if self._has_begun:  # what was said of it stands, and is closed by the end
-            self._commits.fail(stored, str(error))
+            self._commits.fail(stored, told(error))
             return
         line = self._mind.fallback_line
-        self._commits.fail(stored, str(error), new=[_said(line, fallback=True)])
+        self._commits.fail(stored, told(error), new=[_said(line, fallback=True)])
         self._voice.say(line)
 
     def _drop(self, why: str) -> None:
@@ -342,7 +342,7 @@ class Turn:
     def _broken_off(self, error: Exception) -> "Deferred[None]":
         """Close the turn that could not go on; what is not in the history is not said."""
         stored = self._open_round.stored
-        why = f"the turn broke off, nothing more is said: {error}"
+        why = f"the turn broke off, nothing more is said: {told(error)}"
         self._log(f"turn {stored.number}: {why}")
         return self._commits.close(stored, why, clock=self._clock)
 

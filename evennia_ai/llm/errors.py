@@ -5,7 +5,22 @@ caller should do. No message ever holds an API key. The names say what the model
 logs and the builders' status line show them.
 """
 
+from typing import Final
+
 from evennia_ai.prompt.errors import EvenniaAIError
+
+MAX_CHARACTERS: Final = 1_000
+"""Of what went wrong; a server may answer with a whole page."""
+
+
+def told(error: BaseException) -> str:
+    """What went wrong, on one short line of letters that are seen, whoever wrote it."""
+    return _on_a_line(str(error))
+
+
+def _on_a_line(text: str) -> str:
+    letters = filter(str.isprintable, " ".join(text[: 4 * MAX_CHARACTERS].split()))
+    return "".join(letters)[:MAX_CHARACTERS]
 
 
 class EndpointError(EvenniaAIError):
@@ -22,7 +37,7 @@ class ModelError(EvenniaAIError):
 
     def __init__(self, endpoint: str, message: str) -> None:
         self.endpoint = endpoint
-        super().__init__(f"model '{endpoint}' {message}")
+        super().__init__(_on_a_line(f"model '{endpoint}' {message}"))
 
 
 class ModelTimeout(ModelError):  # noqa: N818 - reads as what happened, like TimeoutError's peers
