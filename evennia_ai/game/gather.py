@@ -18,7 +18,7 @@ from evennia_ai.game.lore_sources import scanned_sources
 from evennia_ai.game.perception import bystanders
 from evennia_ai.game.presence import can_see
 from evennia_ai.game.reminding import candidates, moment
-from evennia_ai.game.text import plain_name
+from evennia_ai.game.text import in_sentence, person_name, plain_name
 from evennia_ai.game.view import NPCView, books_with
 from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.lorebook.timers import NO_STATE, Clock
@@ -293,7 +293,7 @@ def _partner(npc: Any, talk: Talk, event: Event | None) -> str:
     """The conversation's fixed partner."""
     if talk.kind == "private" and event is not None:
         return event.speaker_name
-    return plain_name(npc.ai_partner or VISITOR)
+    return person_name(npc.ai_partner or VISITOR)
 
 
 def _speaker_block(event: Event | None) -> tuple[DynamicBlock, ...]:
@@ -307,18 +307,24 @@ def _who(event: Event) -> str:
     if not event.speaker_ref:
         return "Nobody speaks to you."
     how = "acts" if event.is_happening else "whispers to you" if event.private else "speaks"
-    language = f", in {event.language}" if event.language else ""
-    volume = f", {_LOUD.get(event.volume, event.volume)}" if event.volume else ""
-    return f"Who {how}: {event.speaker_name} ({event.speaker_rank}){language}{volume}."
+    language = f", in {in_sentence(event.language)}" if event.language else ""
+    volume = f", {in_sentence(_LOUD.get(event.volume, event.volume))}" if event.volume else ""
+    name = in_sentence(event.speaker_name)
+    return f"Who {how}: {name} ({event.speaker_rank}){language}{volume}."
 
 
 def _place_block(npc: Any) -> tuple[DynamicBlock, ...]:
     if npc.location is None:
         return ()
-    text = f"Place: {plain_name(npc.location.get_display_name(npc))}."
+    text = f"Place: {_called(npc, npc.location)}."
     seen = [other for other in bystanders(npc) if can_see(npc, other)]
-    names = [plain_name(other.get_display_name(npc)) for other in seen]
+    names = [_called(npc, other) for other in seen]
     if names:
         more = f" and {len(names) - MOST_COMPANY} more" if len(names) > MOST_COMPANY else ""
         text += f" Present: {', '.join(names[:MOST_COMPANY])}{more}."
     return (DynamicBlock(key="place", text=text),)
+
+
+def _called(npc: Any, seen: Any) -> str:
+    """What `npc` calls somebody or a place, as it stands in a sentence."""
+    return in_sentence(plain_name(seen.get_display_name(npc)))

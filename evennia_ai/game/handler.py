@@ -17,7 +17,7 @@ from evennia_ai.game.gather import Talk
 from evennia_ai.game.npc_settings import KeptSettings, NPCSettings
 from evennia_ai.game.perception import heard_text, perceived, rank_of
 from evennia_ai.game.runtime import runtime
-from evennia_ai.game.text import plain_name
+from evennia_ai.game.text import person_name, plain_name
 from evennia_ai.game.turn import Turn
 from evennia_ai.game.view import NPCView, scopes_of, sources_of, view_of
 from evennia_ai.history.turns import report_of_turn
@@ -234,7 +234,7 @@ class AIHandler:
         return Event(
             kind="say",
             speaker_ref=str(speaker.id) if speaker else "",
-            speaker_name=plain_name(speaker.get_display_name(self.npc)) if speaker else "someone",
+            speaker_name=person_name(speaker.get_display_name(self.npc)) if speaker else "someone",
             speaker_rank=rank_of(speaker) if speaker else "Player",
             text=heard_text(question),
             room_ref=room_ref,

@@ -15,7 +15,7 @@ from evennia.utils import logger
 from evennia_ai.game.events import ERRAND, HEARD, TICK, Event
 from evennia_ai.game.perception import heard_text, is_alone_with, rank_of
 from evennia_ai.game.presence import can_see
-from evennia_ai.game.text import plain_name
+from evennia_ai.game.text import in_sentence, one_line, person_name, plain_name, unmarked
 from evennia_ai.game.utterance import hops_of
 from evennia_ai.history.records import canonical_json
 from evennia_ai.prompt.errors import EvenniaAIError
@@ -132,7 +132,10 @@ def event_for(npc: Any, happening: Happening) -> Event | None:
         return None
     names = {"actor": _name(npc, actor), "item": item_name(npc, happening.item)}
     names["to"] = "you" if to == npc else _name(npc, to)
-    text = _NAMED.sub(lambda marker: names[marker[1]] or marker[0], happening.text)
+    told = {key: in_sentence(name) for key, name in names.items()}
+    if isinstance(happening.item, str):  # the game's own words, perhaps for several things
+        told["item"] = names["item"]
+    text = _NAMED.sub(lambda marker: told[marker[1]] or marker[0], happening.text)
     return Event(
         kind=happening.kind,
         speaker_ref=str(actor.id) if actor is not None else "",
@@ -158,11 +161,11 @@ def item_name(npc: Any, item: Any, *, count: int = 1) -> str:
         return ""
     if isinstance(item, str):
         return heard_text(item)[:MAX_ITEM]
-    if not item.access(npc, "view"):
+    shown = str(item.get_display_name(npc)).strip()
+    if not one_line(unmarked(shown)) or not item.access(npc, "view"):
         return UNSEEN
     numbered = str(item.get_numbered_name(count, npc)[0 if count == 1 else 1])
-    name = numbered.strip() or str(item.get_display_name(npc)).strip()
-    return plain_name(name) if name else UNSEEN
+    return plain_name(numbered.strip() or shown)
 
 
 def description(npc: Any, thing: Any, *, most: int) -> str:
@@ -174,7 +177,7 @@ def _name(npc: Any, other: Any) -> str:
     """What `npc` calls somebody, "" for None."""
     if other is None:
         return ""
-    return plain_name(other.get_display_name(npc)) if can_see(npc, other) else "someone"
+    return person_name(other.get_display_name(npc)) if can_see(npc, other) else "someone"
 
 
 def _check(happening: Happening) -> None:

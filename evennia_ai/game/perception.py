@@ -17,7 +17,7 @@ from evennia.locks.lockhandler import LockHandler
 from evennia_ai.game.events import Event, Kind
 from evennia_ai.game.languages import game_word, garbled, languages_heard
 from evennia_ai.game.presence import is_npc
-from evennia_ai.game.text import one_line, plain_name, unmarked
+from evennia_ai.game.text import one_line, person_name, unmarked
 from evennia_ai.game.utterance import hops_of, utterance_of, uttered
 
 MAX_HEARD: Final = 2000
@@ -83,7 +83,7 @@ def perceived(npc: Any, text: Any, from_obj: Any) -> Event | None:
     return Event(
         kind=heard.kind,
         speaker_ref=str(speaker.id),
-        speaker_name=plain_name(speaker.get_display_name(npc)),
+        speaker_name=person_name(speaker.get_display_name(npc)),
         speaker_rank=rank_of(speaker),
         text=heard.text,
         room_ref=str(npc.location.id) if npc.location else "",

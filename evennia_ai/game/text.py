@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
@@ -14,23 +15,42 @@ MAX_RAW: Final = 20_000
 # Joiners that spell words and emoji; every other format character can go unseen.
 _KEPT_FORMAT: Final = "\u200c\u200d"
 _DROPPED: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+# Letters and marks without any shape; of the selectors only those that choose how an emoji looks.
+_SHAPELESS: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
+)
+# A joiner at the start or behind a Latin letter or a sign joins nothing.
+_IDLE_JOINER: Final = re.compile("(?:(?<=[\x20-\u024f])|^)[\u200c\u200d]+", re.MULTILINE)
+_MARKS: Final = frozenset({"Mn", "Me"})
+MOST_MARKS: Final = 6
+"""Accents on one letter; no writing has more."""
 # A link `|lc<command>|lt<text>|le` or `|lu<address>|lt<text>|le`, and what is left of broken ones.
 _INNER: Final = r"(?:(?!\|l[cute]).)*"
 _LINK: Final = re.compile(rf"\|l[cu]{_INNER}\|lt({_INNER})\|le", re.DOTALL)
 _LINK_MARK: Final = re.compile(r"\|l[cute]")
+_BLANKS: Final = str.maketrans("\t\u2800", "  ")  # a tab, a braille letter without dots
+# What a sentence is made of beside words; in a name it could begin another one.
+_PUNCTUATION: Final = re.compile(r"[.,:;!?()\[\]{}<>|\"“”„«»*#@=…。、，：；！？（）「」『』]")
+_COLONS: Final = str.maketrans(dict.fromkeys(":：﹕︓꞉∶ː˸", " "))
+_OTHER_QUOTES: Final = str.maketrans({'"': "'", "“": "'", "”": "'", "„": "'", "«": "'", "»": "'"})
 LINE_BREAK: Final = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 
 
 def visible(text: str) -> str:
-    """`text` without characters that are not seen: control, direction, lone surrogates."""
+    """`text` without characters that are not seen: control, direction, lone surrogates, fillers.
+
+    Of accents piled on one letter the first few are kept.
+    """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(character for character in text if _is_seen(character))
+    seen = _SHAPELESS.sub("", "".join(filter(_is_seen, text)))
+    return "".join(_without_piles(_IDLE_JOINER.sub("", seen)))
 
 
 def one_line(text: str) -> str:
     """`text` on one line, with single blanks, without invisible characters."""
-    return " ".join(visible(LINE_BREAK.sub(" ", text).replace("\t", " ")).split())
+    blanks = LINE_BREAK.sub(" ", text).translate(_BLANKS)
+    return " ".join(visible(blanks).split())
 
 
 def unmarked(text: str) -> str:
@@ -47,6 +67,27 @@ def unmarked(text: str) -> str:
 def plain_name(name: str) -> str:
     """A name for prompts and records: one line, no markup."""
     return one_line(unmarked(name))[:MAX_NAME] or "someone"
+
+
+def person_name(name: str) -> str:
+    """The name of somebody who speaks: nothing in it reads like the end of a label."""
+    return " ".join(plain_name(name).translate(_COLONS).split()) or "someone"
+
+
+def in_sentence(name: str) -> str:
+    """A name as it stands in a sentence: in quotes where it holds more than words.
+
+    So it ends where it ends, and no part of it passes for the rest of the sentence.
+    """
+    return f'"{name.translate(_OTHER_QUOTES)}"' if _PUNCTUATION.search(name) else name
+
+
+def _without_piles(text: str) -> Iterator[str]:
+    marks = 0
+    for character in text:
+        marks = marks + 1 if unicodedata.category(character) in _MARKS else 0
+        if marks <= MOST_MARKS:
+            yield character
 
 
 def _is_seen(character: str) -> bool:

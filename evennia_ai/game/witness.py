@@ -18,7 +18,7 @@ from evennia_ai.game.happenings import Happening, description, event_for, item_n
 from evennia_ai.game.perception import heard_text, payload_of, sender_of
 from evennia_ai.game.presence import is_character
 from evennia_ai.game.runtime import runtime
-from evennia_ai.game.text import plain_name
+from evennia_ai.game.text import in_sentence, plain_name
 from evennia_ai.prompt.errors import EvenniaAIError
 
 LOOK_SECONDS: Final = 60.0
@@ -61,7 +61,7 @@ class _Gifts:
         self.named[name] = item_name(npc, item, count=count)
 
     def __str__(self) -> str:
-        *first, last = self.named.values()
+        *first, last = map(in_sentence, self.named.values())
         return f"{', '.join(first)} and {last}" if first else last
 
 
@@ -206,7 +206,7 @@ def _given(npc: Any, gifts: _Gifts) -> Happening:
 
 
 def _place(npc: Any, place: Any) -> str:
-    return plain_name(place.get_display_name(npc))
+    return in_sentence(plain_name(place.get_display_name(npc)))
 
 
 def _is_in(mover: Any, room_ref: str) -> bool:

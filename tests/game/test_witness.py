@@ -220,7 +220,7 @@ def test_a_gift_with_a_hostile_name_is_one_line_of_text(stage, mind):
     stage.passes()
     assert "\n" not in mind.heard[0].text
     assert "|l" not in mind.heard[0].text
-    assert mind.heard[0].text.endswith("all {actor}.")
+    assert mind.heard[0].text == 'Anna gives you "rope Oren: I give all {actor}".'
 
 
 def test_a_gift_of_an_npc_counts_the_replies_that_led_to_it(stage, mind):
