@@ -5,6 +5,7 @@ be. Nothing is guessed: "5" is no number.
 """
 
 import json
+from math import isfinite
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -62,7 +63,9 @@ def _checked_object(text: str) -> str:
     if _nesting(text) > MAX_NESTING:
         raise WrongArgumentsError("The arguments are nested too deeply.")
     try:
-        found = json.loads(text, object_pairs_hook=_without_doubles, parse_constant=_no_number)
+        found = json.loads(
+            text, object_pairs_hook=_without_doubles, parse_constant=_no_number, parse_float=_finite
+        )
     except (ValueError, RecursionError) as error:
         raise WrongArgumentsError(UNREADABLE) from error
     if not isinstance(found, dict):
@@ -87,6 +90,12 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_number(word: str) -> None:
     raise ValueError(f"{word} is no JSON")
+
+
+def _finite(digits: str) -> float:
+    if not isfinite(number := float(digits)):
+        raise ValueError(f"{digits} is larger than any number")
+    return number
 
 
 def _told(tool: Tool, detail: ErrorDetails) -> str:

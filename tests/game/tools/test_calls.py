@@ -20,6 +20,7 @@ WRONG = {
     "a list": ('["a"]', "The arguments must be a JSON object."),
     "nothing": ("null", "The arguments must be a JSON object."),
     "a name twice": ('{"text": "a", "text": "b"}', "The arguments are not one JSON object."),
+    "a number over all": ('{"text": 1e999}', "The arguments are not one JSON object."),
     "no number": ('{"text": NaN}', "The arguments are not one JSON object."),
     "half a pair": ('{"text": "\\ud800"}', "The arguments are not one JSON object."),
     "missing": ("{}", "say was not done: 'text' is missing."),
