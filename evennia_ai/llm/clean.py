@@ -34,8 +34,10 @@ SENTENCE_END: Final = re.compile(r"[.!?…][\"'”’»)\]*]*(?=\s|$)|[。！？
 
 _QUOTES: Final = {'"': '"', "'": "'", "“": "”", "‘": "’", "„": "“", "«": "»", "»": "«", "「": "」"}
 _APOSTROPHE: Final = re.compile(r"(?<=\w)['’](?=\w)")
-_INVISIBLE: Final = frozenset("\u00ad\u200b\u200e\u200f\u2060\ufeff")
-_BIDI: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u061c")
+_JOINERS: Final = frozenset("\u200c\u200d")  # they spell words and emoji
+_SHAPELESS: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
+)
 _CLOSING: Final = str.maketrans({"[": "]", "(": ")", "“": "”", "‘": "’", "«": "»", "„": "“"})
 
 
@@ -68,15 +70,16 @@ def spoken_text(
 def visible(text: str) -> str:
     """With one kind of line break, single blanks, and nothing a terminal would obey."""
     broken = _LINE_BREAK.sub("\n", _ESCAPE.sub("", text)).replace("\t", " ")
+    broken = broken if broken.isascii() else _SHAPELESS.sub("", broken)
     return _BLANKS.sub(" ", "".join(letter for letter in broken if _is_visible(letter)))
 
 
 def _is_visible(letter: str) -> bool:
     if letter == "\n" or " " <= letter <= "~":
         return True
-    if letter in _BIDI or letter in _INVISIBLE:
-        return False
-    return unicodedata.category(letter) not in ("Cc", "Cs", "Cn")
+    if letter in _JOINERS:
+        return True
+    return unicodedata.category(letter) not in ("Cc", "Cf", "Cs", "Cn", "Co")
 
 
 def speaks_for_another(line: str, own_names: Collection[str], other_names: Collection[str]) -> bool:

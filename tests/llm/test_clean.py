@@ -122,6 +122,7 @@ def test_an_apostrophe_inside_quotes_is_no_quote() -> None:
         ("A\x1b[31mye\x07.\x00", "Aye."),
         ("A\x1b]8;;http://bad.example\x07ye\x1b]8;;\x1b\\.", "Aye."),
         ("A\u202eye\u2066.\u200b\ufeff", "Aye."),
+        ("Aye\U000e0053\U000e0149\u3164\u034f.", "Aye."),
         ("A\ud800ye.", "Aye."),
         ("A\tb \u00a0 c", "A b c"),
         ("A\r\nb\u2028c\x0bd", "A\nb\nc\nd"),
