@@ -1,0 +1,67 @@
+"""Every hostile text of the corpus, in every way in: none becomes more than its words."""
+
+import pytest
+
+from tests.game.hostile.corpus import MARK, Case, corpus
+
+CASES = corpus()
+_HARMLESS = {}
+
+
+@pytest.fixture
+def hostile_stage(stage):
+    from tests.game.hostile.playing import prepared
+
+    return prepared(stage)
+
+
+def like(stage, logged, *, way, roles):
+    """What comes of a harmless text, played once for all."""
+    from tests.game.hostile.playing import play
+    from tests.game.hostile.ways import HARMLESS
+
+    if (way, roles) not in _HARMLESS:
+        _HARMLESS[way, roles] = play(stage, HARMLESS, way=way, roles=roles, logged=logged)
+    return _HARMLESS[way, roles]
+
+
+def plays(case):
+    """Each way in with the server that is asked: both kinds where the model itself is hostile."""
+    from tests.game.hostile.playing import ROLES
+    from tests.game.hostile.ways import FROM_MODEL
+
+    for number, way in enumerate(case.into, start=CASES.index(case)):
+        for roles in ROLES if way in FROM_MODEL else (list(ROLES)[number % 2],):
+            yield way, roles
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_it_is_nothing_but_text(hostile_stage, logged, case: Case):
+    from tests.game.hostile.invariants import problems
+    from tests.game.hostile.playing import play
+
+    for way, roles in plays(case):
+        harmless = like(hostile_stage, logged, way=way, roles=roles)
+        played = play(
+            hostile_stage,
+            case.text,
+            way=way,
+            roles=roles,
+            logged=logged,
+            to_the_end=way == case.into[0],
+        )
+        found = problems(case, played, harmless, way=way, roles=roles)
+        assert found == [], f"by way of {way}, {roles}"
+
+
+def test_the_corpus_is_large_and_tells_why():
+    assert len(CASES) >= 80
+    assert len({case.name for case in CASES}) == len(CASES)
+    assert all(case.why and case.into for case in CASES)
+    assert all(case.unmarked or MARK in case.text for case in CASES)
+
+
+def test_every_way_in_is_tried_and_each_one_there_is():
+    from tests.game.hostile.ways import WAYS
+
+    assert {way for case in CASES for way in case.into} == set(WAYS)
