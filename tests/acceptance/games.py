@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from server.evennia_process import Evennia, is_running
+from server.evennia_process import ADMIN, Evennia, is_running
 from server.installation import Installation
 from server.newcomer import read_demo
 from server.ports import HOST, Ports
@@ -97,6 +97,13 @@ def builder_beside_npc(game: Evennia) -> Iterator[Connection]:
         yield connection
 
 
+def reload(game: Evennia) -> None:
+    """Let the superuser reload the Server; who is connected stays connected."""
+    with logged_in(game, *ADMIN) as admin:
+        admin.send("@reload")
+        admin.wait_for("Server restarted", seconds=60)
+
+
 def shown(connection: Connection, command: str) -> str:
     """What a command shows."""
     connection.send(command)
@@ -110,7 +117,9 @@ def logs_of(game: Evennia) -> str:
 
 
 def rows_of(game: Evennia, query: str) -> list[tuple[Any, ...]]:
-    """What a query finds in the database of the game, which goes on running."""
-    database = game.root / DATABASE
-    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=10)) as reader:
+    """What a query finds in the database of the game.
+
+    It is not opened for reading alone: what a server that died left half-written is undone first.
+    """
+    with closing(sqlite3.connect(game.root / DATABASE, timeout=10)) as reader:
         return reader.execute(query).fetchall()

@@ -3,29 +3,26 @@
 import os
 import shutil
 import signal
-import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from server.evennia_process import Evennia, is_running
-from server.newcomer import read_demo
-from server.ports import HOST
-from server.telnet import Connection
+from server.evennia_process import Evennia
 from tests.acceptance import dying_server
-from tests.acceptance.games import copied_game
-from tests.llm.stub_server import StubServer, answers, stalls
+from tests.acceptance.games import builder_beside_npc, copied_game, rows_of, shown, started
+from tests.llm.stub_server import StubServer, answers, calls, stalls
 
 pytestmark = pytest.mark.server
 
 STOPPED = "the server stopped before the reply"
 STARTED = "NPCs speak through"
 QUESTION = "say Oren, what of the tide?"
+SLOW_TOOLS = Path(__file__).with_name("slow_tools.py")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,34 +50,19 @@ def game(stub: StubServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 EVENNIA_AI_BASE_URL = {stub.base_url!r}
 EVENNIA_AI_MODEL = "tiny"
 EVENNIA_AI_COOLDOWN_SECONDS = 0.0
+EVENNIA_AI_TOOLS = ["world.slow_tools.RingTooHard"]
 AT_SERVER_STARTSTOP_MODULE = ["server.conf.at_server_startstop", "server.conf.dying_server"]
 """
     evennia = copied_game(tmp_path_factory.mktemp("game"), settings=settings)
     shutil.copy(dying_server.__file__, evennia.root / "server" / "conf")
-    evennia.prepare()
-    evennia.start()
-    yield evennia
-    if is_running(evennia.root):
-        evennia.stop()
-
-
-@contextmanager
-def builder(game: Evennia) -> Iterator[Connection]:
-    """The demo builder beside the ferryman."""
-    demo = read_demo(game.root / "world" / "build_demo.py")
-    with Connection(HOST, game.ports.telnet) as connection:
-        connection.wait_for("connect <name> <password>", seconds=20)
-        connection.send(f"connect {demo.builder[0]} {demo.builder[1]}")
-        connection.wait_for("You become|Exits", seconds=30)
-        connection.wait_for_quiet()
-        connection.send(f"@teleport/loc {demo.npc}")
-        connection.wait_for_quiet()
-        yield connection
+    shutil.copy(SLOW_TOOLS, evennia.root / "world")
+    with started(evennia):
+        yield evennia
 
 
 def dies_at(game: Evennia, step: str) -> None:
     """Ask a question, and let the server kill itself at this step of the turn."""
-    with builder(game) as connection:
+    with builder_beside_npc(game) as connection:
         (game.root / dying_server.FILE).write_text(step, encoding="utf-8")
         connection.send(QUESTION)
         wait_until(lambda: not server_runs(game))
@@ -90,10 +72,19 @@ def dies_in_the_call(game: Evennia, stub: StubServer) -> None:
     """Ask a question, and kill the server while the model thinks."""
     stub.behaves(stalls)
     before = len(stub.requests)
-    with builder(game) as connection:
+    with builder_beside_npc(game) as connection:
         connection.send(QUESTION)
         wait_until(lambda: len(stub.requests) > before)
         os.kill(server_pid(game), signal.SIGKILL)
+        wait_until(lambda: not server_runs(game))
+
+
+def dies_in_a_tool(game: Evennia, stub: StubServer) -> None:
+    """Ask a question that makes the model call a tool, and the tool kill the server."""
+    stub.behaves(calls("ring_too_hard", "{}"))
+    with builder_beside_npc(game) as connection:
+        shown(connection, "ai/tools oren = ring_too_hard")
+        connection.send(QUESTION)
         wait_until(lambda: not server_runs(game))
 
 
@@ -113,7 +104,7 @@ def restarted(game: Evennia, stub: StubServer) -> Restart:
         timeout=120,
     )
     wait_until(lambda: STARTED in log.read_text(encoding="utf-8", errors="replace")[start:])
-    with builder(game) as connection:
+    with builder_beside_npc(game) as connection:
         connection.send("ai oren")
         status = connection.wait_for_quiet()
         alive = stored(game)
@@ -124,12 +115,13 @@ def restarted(game: Evennia, stub: StubServer) -> Restart:
 
 
 def stored(game: Evennia) -> dict[str, int]:
-    """How many turns of each state, and how many records, are committed."""
-    (path,) = Path(game.root / "server").glob("*.db3")
-    with closing(sqlite3.connect(path, timeout=10)) as reader:
-        states = reader.execute("SELECT state, count(*) FROM evennia_ai_turn GROUP BY state")
-        counts = dict(states.fetchall())
-        counts["records"] = reader.execute("SELECT count(*) FROM evennia_ai_record").fetchone()[0]
+    """How many turns of each state, and how many records, are committed.
+
+    Who came and went is left out: they do so whenever a test logs in.
+    """
+    counts = dict(rows_of(game, "SELECT state, count(*) FROM evennia_ai_turn GROUP BY state"))
+    spoken = "SELECT count(*) FROM evennia_ai_record WHERE kind <> 'event'"
+    ((counts["records"],),) = rows_of(game, spoken)
     return counts
 
 
@@ -184,3 +176,18 @@ class TestKilled:
         assert 'Oren says, "I am here."' in again.answer
         sent = [message["content"] for message in stub.requests[-1].body["messages"]]
         assert "Nobody hears this." in sent
+
+    def test_in_a_tool_its_call_is_closed_and_never_made_again(self, game, stub):
+        dies_in_a_tool(game, stub)
+        again = restarted(game, stub)
+        assert again.dead["open"] == 1
+        assert "1 interrupted turn was closed" in again.log
+        assert (game.root / "tools_used").read_text(encoding="utf-8") == "ring_too_hard\n"
+        call, result = [m for m in stub.requests[-1].body["messages"] if is_of_a_tool(m)]
+        assert call["tool_calls"][0]["id"] == result["tool_call_id"]
+        assert "It is not known whether this was done" in result["content"]
+        assert 'Oren says, "I am here."' in again.answer
+
+
+def is_of_a_tool(message: dict[str, Any]) -> bool:
+    return message["role"] == "tool" or "tool_calls" in message

@@ -1,0 +1,291 @@
+"""A real server is reloaded while its NPC is in the middle of something: nothing is done twice.
+
+Each scene is played once: the model is slow, or a tool is, and the superuser reloads the server
+meanwhile. The tests read what players saw, what the model was asked and what is in the database.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.evennia_process import Evennia
+from server.telnet import Connection
+from tests.acceptance.games import (
+    builder_beside_npc,
+    copied_game,
+    logs_of,
+    reload,
+    rows_of,
+    shown,
+    started,
+)
+from tests.llm.stub_server import (
+    Behaviour,
+    StubServer,
+    answers,
+    calls,
+    delta,
+    event,
+    stalls_until_left,
+    streams_and_stalls,
+)
+
+pytestmark = pytest.mark.server
+
+LONG_SECONDS = 60.0
+FIRST = "Oren, what of the tide?"
+SECOND = "Oren, and what of the ferry?"
+THIRD = "Oren, are you there?"
+FERRY = "The ferry is late."
+HERE = "I am here."
+STOPPED = "dropped: the call of the model was given up, as when the server stops"
+TOOLS = ("ring", "send_the_boy")
+SLOW_TOOLS = Path(__file__).with_name("slow_tools.py")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """What is there after a reload and one more question; `questions` is what models were asked.
+
+    `turns` are (state, outcome) and `records` (kind, body) of what the scene added.
+    """
+
+    read_after: str
+    questions: list[str]
+    turns: list[tuple[str, str]]
+    records: list[tuple[str, str]]
+    last_request: list[dict[str, Any]]
+
+    @property
+    def said(self) -> list[str]:
+        """What Oren said, as it is recorded."""
+        return [body for kind, body in self.records if kind == "assistant"]
+
+
+@pytest.fixture(scope="module")
+def stub() -> Iterator[StubServer]:
+    server = StubServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def game(stub: StubServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
+    """The demo game with a slow model, and tools that leave a trace."""
+    profile = {
+        "base_url": stub.base_url,
+        "model": "tiny",
+        "timeout_seconds": LONG_SECONDS,
+        "idle_seconds": LONG_SECONDS,
+        "speaks_early": True,
+    }
+    settings = f"""
+EVENNIA_AI_PROFILES = {{"default": {profile!r}}}
+EVENNIA_AI_COOLDOWN_SECONDS = 0.0
+EVENNIA_AI_THINKING_SECONDS = 0.0
+EVENNIA_AI_TOOLS = ["world.slow_tools.Ring", "world.slow_tools.SendTheBoy"]
+"""
+    evennia = copied_game(tmp_path_factory.mktemp("game"), settings=settings)
+    shutil.copy(SLOW_TOOLS, evennia.root / "world")
+    with started(evennia):
+        yield evennia
+
+
+@pytest.fixture(scope="module")
+def builder(game: Evennia) -> Iterator[Connection]:
+    """The demo builder beside the ferryman, who has the tools."""
+    with builder_beside_npc(game) as connection:
+        shown(connection, f"ai/tools oren = {', '.join(TOOLS)}")
+        yield connection
+
+
+class Stage:
+    """Where a scene is played; it begins when it is made."""
+
+    def __init__(self, game: Evennia, builder: Connection, stub: StubServer) -> None:
+        self.builder = builder
+        self._game = game
+        self._stub = stub
+        self._asked_before = len(stub.requests)
+        self._newest = {table: self._newest_of(table) for table in ("turn", "record")}
+
+    def model(self, *behaviours: Behaviour) -> None:
+        """The model behaves so, one request after the other."""
+        self._stub.behaves(*behaviours)
+
+    def says(self, line: str) -> None:
+        self.builder.send(f"say {line}")
+        self.builder.wait_for("^You say", seconds=10)
+
+    def waits_for_request(self, number: int) -> None:
+        """Until the model was asked so often in this scene."""
+        self._stub.wait_for_requests(self._asked_before + number, within_seconds=20)
+
+    def reloads(self) -> None:
+        reload(self._game)
+
+    def over(self, *, read_after: str = "") -> Scene:
+        """Ask once more, and look at everything."""
+        self.model(answers(HERE))
+        self.says(THIRD)
+        self.builder.wait_for(f'^Oren says, "{HERE}"', seconds=20)
+        self.builder.wait_for_quiet()
+        requests = self._stub.requests[self._asked_before :]
+        return Scene(
+            read_after=read_after,
+            questions=[_question(request.body["messages"]) for request in requests],
+            turns=self._rows("turn", "state, outcome"),
+            records=self._rows("record", "kind, body"),
+            last_request=requests[-1].body["messages"],
+        )
+
+    def _newest_of(self, table: str) -> int:
+        ((newest,),) = rows_of(self._game, f"SELECT coalesce(max(id), 0) FROM evennia_ai_{table}")
+        return newest
+
+    def _rows(self, table: str, columns: str) -> list[tuple[str, str]]:
+        query = f"SELECT {columns} FROM evennia_ai_{table} WHERE id > {self._newest[table]}"
+        return [(first, second) for first, second in rows_of(self._game, f"{query} ORDER BY id")]
+
+
+def _question(messages: list[dict[str, Any]]) -> str:
+    """What somebody said last, in what a model was asked."""
+    said = [message["content"] for message in messages if message["role"] == "user"]
+    return said[-1].partition(": ")[2]
+
+
+Play = Callable[[Stage], Scene]
+Playing = Callable[[Play], Scene]
+
+
+def asking(stage: Stage) -> Scene:
+    """Reloaded while the model thinks about one question and another one waits."""
+    stage.model(stalls_until_left, answers(FERRY))
+    stage.says(FIRST)
+    stage.waits_for_request(1)
+    stage.says(SECOND)
+    stage.reloads()
+    read = stage.builder.wait_for(r'^Oren says, ".*$', seconds=20)
+    return stage.over(read_after=read)
+
+
+def speaking(stage: Stage) -> Scene:
+    """Reloaded when the first sentence of a reply was said and the rest is still to come."""
+    stage.model(streams_and_stalls(event(delta("The tide turns. It "))))
+    stage.says(FIRST)
+    stage.builder.wait_for('^Oren says, "The tide turns."', seconds=20)
+    stage.reloads()
+    return stage.over()
+
+
+def acting(stage: Stage) -> Scene:
+    """Reloaded when the bell was rung and the model thinks about what came of it."""
+    stage.model(calls("ring", "{}"), stalls_until_left)
+    stage.says(FIRST)
+    stage.waits_for_request(2)
+    stage.reloads()
+    return stage.over()
+
+
+def sending(stage: Stage) -> Scene:
+    """Reloaded when the boy was sent off and had not come back."""
+    stage.model(calls("send_the_boy", "{}"), answers("I have sent the boy."))
+    stage.says(FIRST)
+    stage.builder.wait_for('^Oren says, "I have sent', seconds=20)
+    stage.reloads()
+    stage.model(calls("errand_result", '{"number": 1}'), answers("He is not back."))
+    stage.says(SECOND)
+    stage.builder.wait_for('^Oren says, "He is not back', seconds=20)
+    return stage.over()
+
+
+@pytest.fixture(scope="module")
+def played(game: Evennia, builder: Connection, stub: StubServer) -> Playing:
+    """What came of a scene, which is played when it is first asked for."""
+    known: dict[Play, Scene] = {}
+
+    def once(play: Play) -> Scene:
+        if play not in known:
+            known[play] = play(Stage(game, builder, stub))
+        return known[play]
+
+    return once
+
+
+@pytest.mark.parametrize("play", [asking, speaking, acting])
+def test_the_turn_that_was_under_way_is_closed_and_says_why(played: Playing, play: Play) -> None:
+    scene = played(play)
+    dropped = [outcome for state, outcome in scene.turns if state == "failed"]
+    assert dropped == [STOPPED]
+    assert ("run_end", STOPPED) in scene.records
+    assert "open" not in [state for state, _ in scene.turns]
+
+
+@pytest.mark.parametrize(
+    ("play", "questions"),
+    [
+        (asking, [FIRST, SECOND, THIRD]),
+        (speaking, [FIRST, THIRD]),
+        (acting, [FIRST, FIRST, THIRD]),
+        (sending, [FIRST, FIRST, SECOND, SECOND, THIRD]),
+    ],
+)
+def test_the_model_is_asked_nothing_again(
+    played: Playing, play: Play, questions: list[str]
+) -> None:
+    assert played(play).questions == questions
+
+
+@pytest.mark.parametrize(
+    ("play", "said"),
+    [
+        (asking, [FERRY, HERE]),
+        (speaking, ["The tide turns. —", HERE]),
+        (acting, [HERE]),
+        (sending, ["I have sent the boy.", "He is not back.", HERE]),
+    ],
+)
+def test_everything_is_said_once(played: Playing, play: Play, said: list[str]) -> None:
+    assert played(play).said == said
+
+
+def test_who_waited_is_answered_after_the_reload(game: Evennia, played: Playing) -> None:
+    assert f'Oren says, "{FERRY}"' in played(asking).read_after
+    assert "said to NPCs before the server stopped: 1 answered now" in logs_of(game)
+
+
+def test_what_was_done_before_the_reload_is_not_done_again(game: Evennia, played: Playing) -> None:
+    played(acting), played(sending)
+    used = (game.root / "tools_used").read_text(encoding="utf-8").split()
+    assert sorted(used) == ["ring", "send_the_boy"]
+
+
+def test_the_next_prompt_has_the_call_and_what_came_of_it(played: Playing) -> None:
+    messages = played(acting).last_request
+    (at,) = [index for index, message in enumerate(messages) if _calls(message) == ["ring"]]
+    assert messages[at + 1]["role"] == "tool"
+    assert messages[at + 1]["content"] == "The bell rings out over the water."
+
+
+def test_an_errand_under_way_is_lost_and_the_npc_is_told(game: Evennia, played: Playing) -> None:
+    records = played(sending).records
+    assert rows_of(game, "SELECT state FROM evennia_ai_errand") == [("lost",)]
+    told = "Errand 1 (send_the_boy) has ended; errand_result tells the outcome."
+    assert [body for kind, body in records if kind == "event" and "Errand" in body] == [told]
+    result = [body for kind, body in records if kind == "tool_result"][-1]
+    assert "It was given up when the server stopped" in result
+
+
+def test_the_logs_know_of_no_error(game: Evennia, played: Playing) -> None:
+    for play in (asking, speaking, acting, sending):
+        played(play)
+    assert "Traceback" not in logs_of(game)
+
+
+def _calls(message: dict[str, Any]) -> list[str]:
+    """The names of the tools that a message calls."""
+    return [call["function"]["name"] for call in message.get("tool_calls", ())]
