@@ -102,6 +102,7 @@ def reload(game: Evennia) -> None:
     with logged_in(game, *ADMIN) as admin:
         admin.send("@reload")
         admin.wait_for("Server restarted", seconds=60)
+        admin.wait_for_quiet()
 
 
 def shown(connection: Connection, command: str) -> str:

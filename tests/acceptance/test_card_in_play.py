@@ -15,11 +15,17 @@ import pytest
 
 from evennia_ai.cards.card import Card
 from evennia_ai.cards.dumping import dump_card
-from server.evennia_process import Evennia, is_running
+from server.evennia_process import Evennia
 from server.newcomer import read_demo
-from server.ports import HOST
 from server.telnet import Connection
-from tests.acceptance.games import copied_game
+from tests.acceptance.games import (
+    builder_beside_npc,
+    copied_game,
+    logged_in,
+    logs_of,
+    shown,
+    started,
+)
 from tests.commands.card_files import an_entry, hostile
 
 pytestmark = pytest.mark.server
@@ -64,11 +70,8 @@ def game(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
         tmp_path_factory.mktemp("game"), settings="EVENNIA_AI_COOLDOWN_SECONDS = 0.0"
     )
     put_cards(evennia.root / "world" / "demo" / "cards")
-    evennia.prepare()
-    evennia.start()
-    yield evennia
-    if is_running(evennia.root):
-        evennia.stop()
+    with started(evennia):
+        yield evennia
 
 
 def put_cards(folder: Path) -> None:
@@ -79,21 +82,8 @@ def put_cards(folder: Path) -> None:
 @pytest.fixture(scope="module")
 def builder(game: Evennia) -> Iterator[Connection]:
     """The demo builder beside the ferryman."""
-    demo = read_demo(game.root / "world" / "build_demo.py")
-    with logged_in(game, *demo.builder) as connection:
-        connection.send(f"@teleport/loc {demo.npc}")
-        connection.wait_for_quiet()
+    with builder_beside_npc(game) as connection:
         yield connection
-
-
-def logged_in(game: Evennia, name: str, password: str) -> Connection:
-    """Somebody's connection, once the character is there."""
-    connection = Connection(HOST, game.ports.telnet)
-    connection.wait_for("connect <name> <password>", seconds=20)
-    connection.send(f"connect {name} {password}")
-    connection.wait_for("You become|Exits", seconds=30)
-    connection.wait_for_quiet()
-    return connection
 
 
 @pytest.fixture(scope="module")
@@ -138,11 +128,6 @@ def played(
         reply_seconds=seconds,
         context=shown(builder, "ai/context oren"),
     )
-
-
-def shown(builder: Connection, command: str) -> str:
-    builder.send(command)
-    return builder.wait_for_quiet()
 
 
 def test_a_picture_is_imported_with_a_report(kind: Played) -> None:
@@ -212,8 +197,4 @@ def test_while_a_huge_card_is_read_others_are_answered(
 
 
 def test_the_log_knows_of_no_error(game: Evennia, evil: Played) -> None:
-    logs = "".join(
-        path.read_text(encoding="utf-8", errors="replace")
-        for path in (game.root / "server" / "logs").glob("*.log")
-    )
-    assert "Traceback" not in logs
+    assert "Traceback" not in logs_of(game)

@@ -4,18 +4,22 @@ One conversation is held over telnet and written down turn by turn; the tests re
 """
 
 import re
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass, field
 
 import pytest
 
-from server.evennia_process import ADMIN, Evennia, is_running
-from server.newcomer import read_demo
-from server.ports import HOST
+from server.evennia_process import Evennia
 from server.telnet import Connection
-from tests.acceptance.games import copied_game
+from tests.acceptance.games import (
+    builder_beside_npc,
+    copied_game,
+    logs_of,
+    reload,
+    rows_of,
+    shown,
+    started,
+)
 
 pytestmark = pytest.mark.server
 
@@ -64,21 +68,15 @@ def game(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
     evennia = copied_game(
         tmp_path_factory.mktemp("game"), settings="EVENNIA_AI_COOLDOWN_SECONDS = 0.0"
     )
-    evennia.prepare()
-    evennia.start()
-    yield evennia
-    if is_running(evennia.root):
-        evennia.stop()
+    with started(evennia):
+        yield evennia
 
 
 @pytest.fixture(scope="module")
 def story(game: Evennia) -> Story:
     """Small talk, the question, and three times other things, with a reload after the first."""
-    demo = read_demo(game.root / "world" / "build_demo.py")
     told = Story()
-    with logged_in(game, *demo.builder) as builder:
-        builder.send(f"@teleport/loc {demo.npc}")
-        builder.wait_for_quiet()
+    with builder_beside_npc(game) as builder:
         told.turns.append(said(builder, SMALL_TALK))
         told.trials.append(trial(game, builder, "does the ferry run?"))
         told.turns.append(said(builder, QUESTION))
@@ -88,16 +86,6 @@ def story(game: Evennia) -> Story:
         told.turns.append(said(builder, OTHER_THINGS[1]))
         told.turns.append(said(builder, OTHER_THINGS[2]))
     return told
-
-
-def logged_in(game: Evennia, name: str, password: str) -> Connection:
-    """Somebody's connection, once the character is there."""
-    connection = Connection(HOST, game.ports.telnet)
-    connection.wait_for("connect <name> <password>", seconds=20)
-    connection.send(f"connect {name} {password}")
-    connection.wait_for("You become|Exits", seconds=30)
-    connection.wait_for_quiet()
-    return connection
 
 
 def said(builder: Connection, line: str) -> Turn:
@@ -110,11 +98,6 @@ def said(builder: Connection, line: str) -> Turn:
     )
 
 
-def shown(builder: Connection, command: str) -> str:
-    builder.send(command)
-    return builder.wait_for_quiet()
-
-
 def trial(game: Evennia, builder: Connection, text: str) -> Trial:
     before = timers(game)
     told = shown(builder, f"lore/test oren = {text}")
@@ -123,20 +106,9 @@ def trial(game: Evennia, builder: Connection, text: str) -> Trial:
 
 def timers(game: Evennia) -> str:
     """What the lore of all conversations remembers, as it stands in the database."""
-    database = game.root / "server" / "evennia.db3"
-    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
-        rows = connection.execute(
-            "SELECT conversation_id, turn, state FROM evennia_ai_lorestate ORDER BY 1"
-        )
-        return repr(rows.fetchall())
-
-
-def reload(game: Evennia) -> None:
-    """Let the superuser reload the Server; who is connected stays connected."""
-    with logged_in(game, *ADMIN) as admin:
-        admin.send("@reload")
-        admin.wait_for("Server restarted", seconds=60)
-        admin.wait_for_quiet()
+    return repr(
+        rows_of(game, "SELECT conversation_id, turn, state FROM evennia_ai_lorestate ORDER BY 1")
+    )
 
 
 def one_line(text: str) -> str:
@@ -189,8 +161,4 @@ def test_a_trial_leaves_every_timer_as_it_was(story: Story) -> None:
 
 
 def test_the_log_knows_of_no_error(game: Evennia, story: Story) -> None:
-    logs = "".join(
-        path.read_text(encoding="utf-8", errors="replace")
-        for path in (game.root / "server" / "logs").glob("*.log")
-    )
-    assert "Traceback" not in logs
+    assert "Traceback" not in logs_of(game)
