@@ -11,7 +11,7 @@ from typing import Any, Final
 from evennia.utils import gametime
 
 from evennia_ai.compose import ComposeRules, DynamicBlock, Inputs
-from evennia_ai.game.events import NOBODYS, Event
+from evennia_ai.game.events import Event
 from evennia_ai.game.facts import passing_facts
 from evennia_ai.game.greeting import greeting_record
 from evennia_ai.game.lore_sources import scanned_sources
@@ -102,7 +102,8 @@ def found(npc_ref: str, talk: Talk) -> ConversationRef | None:
 def record_of(event: Event) -> NewRecord:
     """What is written down of an event: who, and what was said or done.
 
-    Somebody's own words are a record of kind `user`, what happened one of kind `event`.
+    Somebody's own words are a record of kind `user` and of their name. What happened is one of kind
+    `event` and of nobody's, so that a prompt shows it without a label: nobody can say it.
     """
     body = f"*{event.text}*" if event.kind == "pose" else event.text
     meta = {"event": event.kind, "speaker": event.speaker_ref, "hops": event.hops}
@@ -116,7 +117,7 @@ def record_of(event: Event) -> NewRecord:
     return NewRecord(
         kind=RecordKind.EVENT if event.is_happening else RecordKind.USER,
         role="user",
-        name="" if event.kind in NOBODYS else event.speaker_name,
+        name="" if event.is_happening else event.speaker_name,
         body=body,
         meta=meta | {name: value for name, value in told.items() if value},
     )

@@ -341,6 +341,7 @@ class Turn:
 
     def _broken_off(self, error: Exception) -> "Deferred[None]":
         """Close the turn that could not go on; what is not in the history is not said."""
+        self._mind.begun(self)  # whoever waits is not shown that the NPC still thinks
         stored = self._open_round.stored
         why = f"the turn broke off, nothing more is said: {told(error)}"
         self._log(f"turn {stored.number}: {why}")

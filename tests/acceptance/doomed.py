@@ -45,9 +45,9 @@ class Life:
 
     @property
     def heard(self) -> set[str]:
-        """What the NPC was heard to say."""
-        lines = (line.partition('"')[2] for line in self.all("read") if "Oren" in line[:8])
-        return {line.rstrip('"') for line in lines}
+        """What the NPC was heard to say; that it thinks is a gesture."""
+        lines = (line for line in self.all("read") if "Oren" in line[:8] and '"' in line)
+        return {line.partition('"')[2].rstrip('"') for line in lines}
 
     @property
     def heard_too_early(self) -> set[str]:

@@ -26,7 +26,7 @@ GOES_ON: list[Act] = [
     ["reports"],
 ]
 OTHER_ASKS: list[Act] = [["says", "Ben", "Oren, and me?"], ["passes", 12]]
-TRIED_AGAIN = ("not recorded, kept", "no model is asked", "nothing is said")
+TRIED_AGAIN = ("not recorded, kept", "no model is asked", "nothing more is said")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,10 +134,10 @@ def test_when_it_is_over_no_turn_is_left_open_and_the_npc_answers(troubled):
 
 
 def test_a_turn_whose_reply_was_not_written_says_so_in_a_record(troubled):
-    cases = [case for case in troubled if "nothing is said" in case.life.log]
+    cases = [case for case in troubled if "nothing more is said" in case.life.log]
     assert cases
     for case in cases:
-        assert any("was not written, nothing is said" in body for *_, body in case.records)
+        assert any("broke off, nothing more is said" in body for *_, body in case.records)
 
 
 def test_after_it_the_chains_hold(troubled):

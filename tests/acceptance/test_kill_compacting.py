@@ -62,7 +62,7 @@ def test_the_npc_answers_again(deaths):
 
 def test_the_status_says_whether_it_was_compacted(deaths):
     for death in deaths:
-        status = "\n".join(death.after.reports[0]["status"])
+        status = " ".join(" ".join(death.after.reports[0]["status"]).split())
         assert ("compacted by a model" in status) == bool(summaries(death.left))
 
 

@@ -36,10 +36,12 @@ def rope(stage):
 
 
 def recorded(kind="event", npc=None):
+    """Bodies of the NPCs' records: what happened bears no name, so that nobody can say it."""
     found = models.Record.objects.filter(kind=kind)
     if npc is not None:
         found = found.filter(conversation__npc_ref=str(npc.id))
-    return list(found.values_list("name", "body"))
+    assert set(found.values_list("name", flat=True)) <= {""}
+    return list(found.values_list("body", flat=True))
 
 
 @pytest.mark.parametrize("typed", ["show rope to oren", "show rope = oren", "show rope to Oren"])
@@ -48,8 +50,8 @@ def test_the_npc_sees_the_thing_and_answers(stage, model, rope, typed):
     stage.waited()
     assert told == "You show a rope to Oren."
     seen = "Pim shows you a rope. It looks like this: It is long and wet. {actor} {x} $eval(1)"
-    assert recorded() == [("Pim", seen)]
-    assert recorded("assistant") == [("", "Aye.")]
+    assert recorded() == [seen]
+    assert recorded("assistant") == ["Aye."]
     assert rope.location == stage.player
 
 
@@ -68,14 +70,14 @@ def test_another_npc_sees_it_only_from_afar_and_does_not_answer(stage, model, ro
     other.move_to(stage.room, quiet=True)
     stage.plays("show rope to oren")
     stage.waited()
-    assert ("Pim", "Pim shows a rope to Oren.") in recorded(npc=other)
+    assert "Pim shows a rope to Oren." in recorded(npc=other)
     assert recorded("assistant", npc=other) == []
 
 
 def test_a_thing_the_npc_cannot_see_is_shown_in_vain(stage, model, rope):
     rope.locks.add("view:perm(Player)")
     stage.plays("show rope to oren")
-    assert recorded() == [("Pim", "Pim shows you something.")]
+    assert recorded() == ["Pim shows you something."]
 
 
 def test_somebody_invisible_shows_in_vain(stage, model, rope):
@@ -93,7 +95,7 @@ def test_bad_input_gets_one_clear_line_and_nothing_is_shown(stage, model, rope):
 def test_a_description_is_bounded(stage, model, rope):
     rope.db.desc = "x" * 50_000
     stage.plays("show rope to oren")
-    ((_, body),) = recorded()
+    (body,) = recorded()
     assert len(body) < 1100
 
 
@@ -101,12 +103,12 @@ def test_evennias_give_is_seen_and_answered(stage, model, rope):
     stage.plays("give rope to oren")
     stage.waited()
     assert rope.location == stage.npc
-    assert recorded() == [("Pim", "Pim gives you a rope.")]
-    assert recorded("assistant") == [("", "Aye.")]
+    assert recorded() == ["Pim gives you a rope."]
+    assert recorded("assistant") == ["Aye."]
 
 
 def test_evennias_look_is_seen_and_not_answered(stage, model):
     stage.plays("look oren")
     stage.waited()
-    assert recorded() == [("Pim", "Pim looks at you.")]
+    assert recorded() == ["Pim looks at you."]
     assert recorded("assistant") == []

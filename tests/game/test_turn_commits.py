@@ -194,6 +194,7 @@ def test_a_turn_whose_end_was_not_written_is_closed_when_the_database_is_back(
         stage.says(stage.anna, "Oren?")
         stage.passes(12)
         assert turns.last_turn(stage.npc.ai.ref).state == "open"
+    assert stage.screen_of(stage.ben) == ['Anna says, "Oren?"']  # nothing says that it thinks
     stage.passes(5)
     assert turns.last_turn(stage.npc.ai.ref).state == "failed"
     assert stage.records()[-1][0] == "run_end"

@@ -27,7 +27,7 @@ def test_an_answer_nobody_would_hear_is_given_up(asked):
     asked.passes(2 * SLOW)
     assert answers(asked) == []
     assert turns.last_turn(asked.npc.ai.ref).state == "failed"
-    assert ("event", "Anna", "Anna is leaving Ferry Landing, heading for Quay.") in asked.records()
+    assert ("event", "", "Anna is leaving Ferry Landing, heading for Quay.") in asked.records()
 
 
 def test_an_answer_others_hear_is_said(asked):

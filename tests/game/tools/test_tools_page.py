@@ -14,7 +14,7 @@ from tests.game.tools.acting import does
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "tools.md").read_text(encoding="utf-8")
 EXAMPLE = re.compile(r"^```python(?: world/tools\.py)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-ROW = re.compile(r"^\| `(\w+)`( \(dangerous\))? \|", re.MULTILINE)
+ROW = re.compile(r"^\| `(\w+)`[^|]*?( \(dangerous\))? \|", re.MULTILINE)
 
 
 def example(part: str) -> str:
