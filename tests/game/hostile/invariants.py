@@ -6,7 +6,6 @@ the same way. They raise AssertionError with what was wrong.
 
 import json
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
@@ -16,6 +15,7 @@ from evennia_ai.llm.chat import ChatMessage
 from evennia_ai.llm.tool_calls import argument_object
 from tests.game.conftest import Screen
 from tests.game.hostile.corpus import MARK, Case
+from tests.game.hostile.plain import assert_plain
 from tests.game.hostile.playing import Played
 from tests.game.hostile.ways import HARMLESS, NAMES
 
@@ -42,9 +42,6 @@ APART = frozenset({"names", "nameless"})
 LABEL = re.compile(r"(?!- )(?P<label>[^\s:：][^:：\n]{0,63})[:：](?=\s|$)")
 FRAMED = re.compile(r"^\[(Game instruction|Tool result)\]\n.*?^\[/\1\]$", re.DOTALL | re.MULTILINE)
 TAG = re.compile(r"<(?!br>)[^>]*>")
-UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180e\u180f\u3164\uffa0")
-JOINERS = "\u200c\u200d"
-MOST_MARKS = 8
 
 
 def problems(case: Case, played: Played, like: Played, *, way: str, roles: str) -> list[str]:
@@ -251,19 +248,6 @@ def nothing_is_live(screen: Screen) -> None:
             assert_plain(bare)
     for html in screen.web():
         assert TAG.findall(html) == [], ascii(html)
-
-
-def assert_plain(line: str) -> None:
-    """Nothing in it acts on a terminal, is unseen, or piles up."""
-    for letter in line:
-        unseen = unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Co", "Cn")
-        assert letter in "\n" + JOINERS or not unseen, (ascii(letter), ascii(line[:300]))
-        assert letter not in UNSEEN, ascii(line[:300])
-        assert not "\U000e0100" <= letter <= "\U000e01ef", ascii(line[:300])
-    marks = 0
-    for letter in line:
-        marks = marks + 1 if unicodedata.category(letter) in ("Mn", "Me") else 0
-        assert marks <= MOST_MARKS, ascii(line[:300])
 
 
 # What is left of it
