@@ -1,0 +1,1 @@
+"""Knowledge: pages of a world and what of them goes to a model."""
