@@ -5,16 +5,19 @@ changed the world; they are closed with a result that says so, and never run aga
 with which arguments, and what was told of it, is in the history of the turn's conversation.
 """
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Protocol
+
+from twisted.internet.defer import Deferred
 
 from evennia_ai.game import errands
 from evennia_ai.game.errands import Sender
 from evennia_ai.game.gather import Heard
 from evennia_ai.game.rounds import Round
+from evennia_ai.game.runtime import runtime
 from evennia_ai.game.tools.tool import Mind, Use
-from evennia_ai.game.tools.toolbox import Found, Ran, Toolbox, Wrong
+from evennia_ai.game.tools.toolbox import GIVEN_UP, Found, Ran, Toolbox, Wrong
 from evennia_ai.history.projection import message_of
 from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.history.tool_results import tool_result
@@ -27,6 +30,11 @@ from evennia_ai.store.turns import StoredTurn
 GONE: Final = "Not done: you are no more."
 MOST_CALLS: Final = 16
 """Calls of one reply that are looked at; whoever asks for more does not get them."""
+
+WAIT_SECONDS: Final = 120.0
+"""How long a turn waits for what a tool that `waits` finds out."""
+
+Waiting = Generator["Deferred[Ran]", Ran, Ran]
 
 
 class Actor(Mind, Sender, Protocol):
@@ -61,6 +69,12 @@ class Acts:
         self._heard: Final = heard
         self._toolbox: Final = toolbox
         self._speaker: Final = speaker
+        self._waited_for: Deferred[Ran] | None = None
+
+    def cancel(self) -> None:
+        """Wait no longer: what is not done by now is given up."""
+        if self._waited_for is not None:
+            self._waited_for.cancel()
 
     def called(self, this: Round, calls: Sequence[ToolCall], *, text: str) -> "Called":
         """Commit that the reply to `this` asks for these acts, and says `text` with them."""
@@ -70,13 +84,13 @@ class Acts:
         (record,) = turns.add(this.stored, [recorded])
         return Called(record=record, found=found, round=this)
 
-    def done(self, called: "Called") -> Acted:
+    def done(self, called: "Called") -> "Generator[Deferred[Ran], Ran, Acted]":
         """Do them one after the other, each result committed before the next."""
         stored = called.round.stored
         ran: list[Ran] = []
         results: list[Record] = []
         for one in called.found:
-            ran.append(self._ran(one, turn=stored.number))
+            ran.append((yield from self._ran(one, turn=stored.number)))
             results += _committed(stored, tool_result(ran[-1].text, call_id=one.recorded.id))
         return Acted(
             messages=tuple(map(_tool_message, (called.record, *results))),
@@ -85,7 +99,7 @@ class Acts:
             is_end=any(one.ok and one.ends_turn for one in ran),
         )
 
-    def _ran(self, one: Found | Wrong, *, turn: int) -> Ran:
+    def _ran(self, one: Found | Wrong, *, turn: int) -> Waiting:
         if isinstance(one, Wrong):
             return Ran(text=one.text, ok=False)
         if self._mind.npc.pk is None:
@@ -103,6 +117,8 @@ class Acts:
         ran = self._toolbox.run(one, use)
         if ran.later is None:
             return ran
+        if ran.waits:
+            return (yield from self._waited(ran.later))
         told = errands.sent_off(
             self._mind,
             ran.later,
@@ -112,6 +128,18 @@ class Acts:
             turn=turn,
         )
         return replace(ran, text=told)
+
+    def _waited(self, later: "Deferred[Ran]") -> Waiting:
+        """How something ended that the turn waits for."""
+        clock: Any = runtime().clock
+        self._waited_for = later
+        try:
+            ran: Ran = yield later.addTimeout(
+                WAIT_SECONDS, clock, lambda *_: Ran(text=GIVEN_UP, ok=False)
+            )
+        finally:
+            self._waited_for = None
+        return ran
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -92,6 +92,7 @@ class Turn:
         self._toolbox = Toolbox((), npc=mind.npc, event=heard.event)
         self._rounds = Rounds(mind, heard)
         self._profiles: set[str] = set()  # those that were asked
+        self._acting: Acts | None = None
         self._acted: list[Acted] = []
         self._commits: Final = Commits(mind.ref)
         self._outcome: TurnOutcome = "failed"
@@ -126,6 +127,8 @@ class Turn:
             self._start.stop()
         if self._asked is not None:
             self._asked.cancel()
+        if self._acting is not None:
+            self._acting.cancel()
 
     @inlineCallbacks
     def _taken(self) -> Steps:
@@ -172,7 +175,7 @@ class Turn:
             while goes_on:
                 reply = yield from self._reply()
                 prompt = self._open_round.prompt
-                goes_on = reply is not None and self._went_on(reply)
+                goes_on = reply is not None and (yield from self._went_on(reply))
         except Exception as error:  # a game's own hooks may raise anything
             yield self._broken_off(error)
             if not isinstance(error, DATABASE_ERRORS):
@@ -263,7 +266,7 @@ class Turn:
     def _has_spoken(self) -> bool:
         return any(acted.spoke for acted in self._acted)
 
-    def _went_on(self, reply: ChatReply) -> bool:
+    def _went_on(self, reply: ChatReply) -> Steps:
         """Do what the reply asks for; whether the model is asked once more."""
         if self._is_stale() or not self._acts(reply):
             self._answered(reply.text)
@@ -272,7 +275,9 @@ class Turn:
         this = self._open_round
         called = self._commits.written(lambda: acts.called(this, reply.tool_calls, text=reply.text))
         self._say_rest(reply.text)
-        acted = acts.done(called)
+        self._acting = acts
+        acted: Acted = yield from acts.done(called)
+        self._acting = None
         self._commits.finish(this.stored, outcome=acted.outcome)
         self._acted.append(acted)
         if acted.spoke:

@@ -99,6 +99,8 @@ def registered(made: type[Tool]) -> Registered:
     description = getattr(made, "description", None)
     if not isinstance(description, str) or not 0 < len(description.strip()) <= _MAX_DESCRIPTION:
         raise ToolError(f"its description must be 1 to {_MAX_DESCRIPTION} characters of text")
+    if made.waits and made.later:
+        raise ToolError("it is marked both `waits` and `later`; choose one")
     spec = ToolSpec(name=name, description=description.strip(), parameters=_schema(made))
     try:
         return Registered(tool=made(), spec=spec)

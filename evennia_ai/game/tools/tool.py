@@ -69,7 +69,8 @@ class Tool(ABC):
     schema of `Arguments`: they must never change while the game runs. A `dangerous` tool changes
     the world and runs at most once a turn. After one that `ends_turn` the model is not asked
     again. With one that `speaks` the NPC has answered, whether or not it says anything more. One
-    that takes long is marked `later`: its `run` gives back a Deferred of the result.
+    whose `run` gives back a Deferred of the result is marked: `waits` where the turn waits for it,
+    a minute or two at most, as for a search; `later` where it takes long and the NPC goes on.
     """
 
     name: ClassVar[str]
@@ -78,6 +79,7 @@ class Tool(ABC):
     dangerous: ClassVar[bool] = False
     ends_turn: ClassVar[bool] = False
     speaks: ClassVar[bool] = False
+    waits: ClassVar[bool] = False
     later: ClassVar[bool] = False
 
     def refusal(self, use: Use, arguments: Any) -> str:

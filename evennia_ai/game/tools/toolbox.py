@@ -59,7 +59,8 @@ class Ran:
     """How a call ended: `text` is its result, `ok` whether it was done.
 
     `spoke`: with it the NPC has answered. `later` is there where it only began, and `text` says
-    so: a Deferred of how it ended, which never fails.
+    so: a Deferred of how it ended, which never fails. Where the turn `waits` for it, nothing is
+    told before.
     """
 
     text: str
@@ -67,6 +68,7 @@ class Ran:
     ends_turn: bool = False
     spoke: bool = False
     later: "Deferred[Ran] | None" = None
+    waits: bool = False
 
 
 class Toolbox:
@@ -137,7 +139,8 @@ class Toolbox:
             later: Deferred[Ran] = result.addCallbacks(
                 lambda told: _done(tool, told), lambda failure: _failed(tool, failure)
             )
-            return replace(_done(tool, f"You begin: {tool.name}. It takes a while."), later=later)
+            begun = _done(tool, f"You begin: {tool.name}. It takes a while.")
+            return replace(begun, later=later, waits=tool.waits)
         return _done(tool, result)
 
     def _remember(self, tool: Tool) -> None:
