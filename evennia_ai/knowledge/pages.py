@@ -83,6 +83,7 @@ class BaseInfo:
     keywords: tuple[str, ...] = ()
     restricted: bool = False
     keeps_chunks: bool = True
+    direct_characters: int = 0
     pages: int = 0
     characters: int = 0
     revision: int = 0

@@ -18,6 +18,15 @@ from evennia_ai.models.history import (
     Record,
     Turn,
 )
+from evennia_ai.models.knowledge import (
+    KnowledgeAlias,
+    KnowledgeBase,
+    KnowledgeBinding,
+    KnowledgeDraft,
+    KnowledgeLink,
+    KnowledgePage,
+    KnowledgePageRevision,
+)
 from evennia_ai.models.lorebooks import Lorebook, LorebookAttachment, LorebookRevision
 from evennia_ai.models.memories import Memory, MemoryRevision
 from evennia_ai.models.notes import Note, NoteRevision
@@ -35,6 +44,13 @@ __all__ = [
     "Conversation",
     "Errand",
     "Halt",
+    "KnowledgeAlias",
+    "KnowledgeBase",
+    "KnowledgeBinding",
+    "KnowledgeDraft",
+    "KnowledgeLink",
+    "KnowledgePage",
+    "KnowledgePageRevision",
     "LoreState",
     "Lorebook",
     "LorebookAttachment",

@@ -35,10 +35,11 @@ class Scope:
     """Where something applies: the whole game, a zone tag, a room, an NPC, ...
 
     `ref` names which one: "" for the game, the tag of a zone or a faction, the database id of a
-    room, an NPC or a player's character. Factions and players have lorebooks, no components.
+    room, an NPC, a player's character or a conversation. Factions and players have lorebooks, no
+    components; conversations have knowledge bases alone.
     """
 
-    kind: Literal["game", "zone", "room", "npc", "faction", "player"] = "game"
+    kind: Literal["game", "zone", "room", "npc", "faction", "player", "conversation"] = "game"
     ref: str = ""
 
     def __str__(self) -> str:

@@ -21,6 +21,7 @@ CARDS: Final = "cards"
 LOREBOOKS: Final = "lorebooks"
 NOTES: Final = "notes"
 MEMORIES: Final = "memories"
+KNOWLEDGE: Final = "knowledge"
 # Raised by a reset alone: a turn tells nobody else what its lore remembers.
 LORE_STATES: Final = "lore_states"
 
