@@ -75,6 +75,11 @@ class StrictCommand(COMMAND_CLASS):
             raise CommandError(f"Usage: {usage}")
         return self.lhs, self.rhs
 
+    def refuse_value(self) -> None:
+        """The switches without a value, and looking, change nothing by a stray "="."""
+        if self.rhs is not None:
+            raise CommandError("This takes no '='. Nothing was changed.")
+
     @property
     def typed_by(self) -> str:
         """Who typed it, as revisions name them."""
@@ -101,6 +106,8 @@ class StrictCommand(COMMAND_CLASS):
                 )
             if not self.args.startswith("/"):
                 return ""
+        if (both := "/".join(self.switches).lower()) in self.verbs:
+            return both  # a verb may be two words, such as import/run
         if len(self.switches) > 1:
             raise CommandError(
                 f"{self.key} takes one switch at a time, not /{'/'.join(self.switches)};"

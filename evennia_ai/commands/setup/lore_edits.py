@@ -135,11 +135,6 @@ class LoreEdits(StrictCommand):
         else:
             self._lock_book(book)
 
-    def refuse_value(self) -> None:
-        """The switches without a value, and looking, change nothing by a stray "="."""
-        if self.rhs is not None:
-            raise CommandError("This takes no '='. Nothing was changed.")
-
     def _create_book(self, name: str) -> None:
         if self.rhs is not None:
             raise CommandError(f"Usage: {_CREATE}; name the entry that the text is for.")

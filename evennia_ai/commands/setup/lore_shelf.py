@@ -119,8 +119,7 @@ class LoreShelf(StrictCommand):
     def revisions(self) -> None:
         """Who changed a book, and when."""
         name, changes = self._changes("lore/revisions <book>", "view")
-        if self.rhs is not None:
-            raise CommandError("This takes no '='. Nothing was changed.")
+        self.refuse_value()
         self.show("\n".join(history_of(name, changes)))
 
     def revert(self) -> None:
