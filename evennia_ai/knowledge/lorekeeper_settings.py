@@ -1,0 +1,77 @@
+"""Settings of the lorekeeper: which base it writes for, and how much its generator is shown.
+
+A game sets single ones of them in one dictionary; what it leaves out is as it is by default.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Any, Final, Literal, get_args
+
+from evennia_ai.prompt.components import is_plain_int
+from evennia_ai.prompt.errors import FormatError
+
+Placement = Literal["prepend", "split"]
+PLACEMENTS: Final[tuple[Placement, ...]] = get_args(Placement)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LorekeeperSettings:
+    """How builders are helped to write pages.
+
+    With `enabled` off the generator is asked without a package. `base` is the key of the knowledge
+    base that is meant where none is named. `package_placement` says where a package stands: before
+    the generator's system prompt, or split in two parts, the instructions there and all else in a
+    message before the task. `wikipedia` allows introductions of Wikipedia to be looked up;
+    `budget_tokens` is the most that a package may have before the base's own config page says
+    otherwise, `reply_tokens` the most of an answer.
+    """
+
+    enabled: bool = True
+    base: str = ""
+    package_placement: Placement = "prepend"
+    wikipedia: bool = False
+    budget_tokens: int = 6000
+    reply_tokens: int = 1500
+
+
+_KNOWN: Final = tuple(field.name for field in fields(LorekeeperSettings))
+_SWITCHES: Final = ("enabled", "wikipedia")
+# Name -> the least and the greatest it can be.
+_NUMBERS: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
+    {"budget_tokens": (600, 10**6), "reply_tokens": (1, 10**6)}
+)
+
+
+def read_lorekeeper(given: Any, *, where: str) -> LorekeeperSettings:
+    """The settings in the dictionary `given`; FormatError names the first that cannot be."""
+    if not isinstance(given, Mapping):
+        raise FormatError("setting", f"{where}: must be a dictionary")
+    for name, value in given.items():
+        problem = _problem(name, value)
+        if problem:
+            raise FormatError("setting", f"{where}{problem}")
+    return LorekeeperSettings(**given)
+
+
+def _problem(name: Any, value: Any) -> str:
+    """What is wrong with one of them, "" where nothing is."""
+    if name not in _KNOWN:
+        near = get_close_matches(str(name), _KNOWN, n=1)
+        return f": there is no rule {name!r}{f'; did you mean {near[0]}?' if near else ''}"
+    wanted = _wanted(name, value)
+    return f".{name}: must be {wanted}, not {value!r}" if wanted else ""
+
+
+def _wanted(name: str, value: Any) -> str:
+    """What a value of this name must be, "" where it is that."""
+    if name in _SWITCHES:
+        return "" if isinstance(value, bool) else "True or False"
+    if name == "package_placement":
+        return "" if value in PLACEMENTS else '"prepend" or "split"'
+    if name == "base":
+        return "" if isinstance(value, str) else "the key of a knowledge base, as text"
+    low, high = _NUMBERS[name]
+    fits = is_plain_int(value) and low <= value <= high
+    return "" if fits else f"a whole number from {low} to {high}"
