@@ -19,7 +19,7 @@ from pydantic_core import ErrorDetails
 from evennia_ai.llm.chat import USUAL, Sampling
 from evennia_ai.prompt.errors import FormatError
 
-ModelRole = Literal["speaker", "planner", "mediator", "summariser", "decider"]
+ModelRole = Literal["speaker", "planner", "mediator", "summariser", "decider", "lorekeeper"]
 Client = Literal["openai", "anthropic", "scripted", "offline"]
 ToolsBy = Literal["native", "schema", "none"]
 SchemaBy = Literal["native", "text"]
