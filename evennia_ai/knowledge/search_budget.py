@@ -1,0 +1,101 @@
+"""The budget of searches: how often an NPC may search while it talks, and how full it may get.
+
+The first searches are free of questions. After them each one is measured by what the prompt has
+left: the fuller it is, the more urgently the model is told to stop, until it is refused. Pure.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final, Literal
+
+Code = Literal["max_calls_exceeded", "token_limit_exceeded"]
+
+MAX_CALLS: Final[Code] = "max_calls_exceeded"
+TOKEN_LIMIT: Final[Code] = "token_limit_exceeded"  # noqa: S105 - a word, no secret
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchBudget:
+    """Of one speaker in one conversation, counted over the last `minutes`.
+
+    `free` searches are never measured. After them the model is warned, at `warn_percent` of the
+    room it has left it is warned strongly, at `reject_percent` it gets nothing.
+    """
+
+    calls: int = 10
+    free: int = 5
+    warn_percent: int = 70
+    reject_percent: int = 90
+    minutes: int = 30
+
+
+USUAL: Final = SearchBudget()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Whether a search may be made: refused with a `code`, or allowed, with what to tell."""
+
+    code: Code | None = None
+    told: str = ""
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether it may be made."""
+        return self.code is None
+
+
+def read_budget(given: Any) -> tuple[SearchBudget, str]:
+    """The budget that is given, or the usual one and why it is not the given one."""
+    if given in (None, "") or given == {}:
+        return USUAL, ""
+    problem = _problem(given)
+    return (USUAL, problem) if problem else (SearchBudget(**given), "")
+
+
+def judged(budget: SearchBudget, *, before: int, used_tokens: int, limit_tokens: int) -> Verdict:
+    """The verdict on one more search, after `before` others.
+
+    `limit_tokens` is what prompts may have, `used_tokens` what this one has already.
+    """
+    number = before + 1
+    if number > budget.calls:
+        return Verdict(
+            code=MAX_CALLS,
+            told=f"You have searched {budget.calls} times already. Answer with what you found.",
+        )
+    if number <= budget.free:
+        return Verdict()
+    percent = 100 * used_tokens // limit_tokens if limit_tokens > 0 else 100
+    if percent >= budget.reject_percent:
+        return Verdict(
+            code=TOKEN_LIMIT,
+            told="There is no room left for what a search would find. Answer with what you have.",
+        )
+    if percent >= budget.warn_percent:
+        return Verdict(told="There is little room left: answer now, without another search.")
+    left = budget.calls - number
+    return Verdict(told=f"You may search {left} more time{'' if left == 1 else 's'}.")
+
+
+def _problem(given: Any) -> str:
+    if not isinstance(given, Mapping):
+        return f"must be a dictionary, not {given!r}"
+    known = [one.name for one in fields(SearchBudget)]
+    for name, value in given.items():
+        if name not in known:
+            return f"there is no {name!r}; there are {', '.join(known)}"
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            return f"{name} must be a whole number, 0 or more, not {value!r}"
+    return _contradiction(SearchBudget(**given))
+
+
+def _contradiction(made: SearchBudget) -> str:
+    """What of a budget does not go together, "" where all does."""
+    if made.calls < 1 or made.minutes < 1:
+        return "calls and minutes must be 1 or more"
+    if made.free >= made.calls:
+        return f"free ({made.free}) must be less than calls ({made.calls})"
+    if not made.warn_percent <= made.reject_percent <= 100:
+        return "warn_percent must not be over reject_percent, nor that over 100"
+    return ""
