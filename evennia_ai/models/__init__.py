@@ -30,6 +30,7 @@ from evennia_ai.models.knowledge import (
 from evennia_ai.models.lorebooks import Lorebook, LorebookAttachment, LorebookRevision
 from evennia_ai.models.memories import Memory, MemoryRevision
 from evennia_ai.models.notes import Note, NoteRevision
+from evennia_ai.models.page_words import KnowledgePageWords
 from evennia_ai.models.state import StateRevision
 
 __all__ = [
@@ -51,6 +52,7 @@ __all__ = [
     "KnowledgeLink",
     "KnowledgePage",
     "KnowledgePageRevision",
+    "KnowledgePageWords",
     "LoreState",
     "Lorebook",
     "LorebookAttachment",

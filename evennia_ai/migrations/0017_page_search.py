@@ -1,0 +1,29 @@
+"""Pages of knowledge bases are found by their words."""
+
+from django.db import migrations, models
+
+from evennia_ai.migrations._page_search import make, take_away
+
+
+class Migration(migrations.Migration):
+    dependencies = [("evennia_ai", "0015_knowledge")]
+
+    operations = [
+        migrations.CreateModel(
+            name="KnowledgePageWords",
+            fields=[
+                (
+                    "page",
+                    models.OneToOneField(
+                        on_delete=models.deletion.CASCADE,
+                        primary_key=True,
+                        serialize=False,
+                        to="evennia_ai.knowledgepage",
+                    ),
+                ),
+                ("title", models.TextField(blank=True)),
+                ("body", models.TextField(blank=True)),
+            ],
+        ),
+        migrations.RunPython(make, take_away),
+    ]
