@@ -4,17 +4,14 @@ Both refuse what would pass in silence otherwise: keys that come twice, numbers 
 nesting without end. YAML also refuses aliases, which a small file can multiply into a huge one.
 """
 
-import re
-from collections import Counter
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from evennia_ai.lorebook.foreign import check_plain, parse_json
+from evennia_ai.lorebook.foreign import parse_json
+from evennia_ai.lorebook.foreign_yaml import yaml_values
 from evennia_ai.prompt.errors import FormatError
 
 MAX_BYTES: Final = 32 * 1024 * 1024
-_BOOLEAN: Final = re.compile(r"(?:true|True|TRUE|false|False|FALSE)$")
 
 
 def read_document(path: Path, *, kind: str) -> Any:
@@ -60,63 +57,3 @@ def json_values(text: str, *, kind: str, where: str) -> Any:
     if twice:
         raise FormatError(kind, f"{where}: {twice[0].partition(';')[0]}; leave one out")
     return values
-
-
-def yaml_values(text: str, *, kind: str, where: str) -> Any:
-    """The values of one safe YAML document."""
-    import yaml
-
-    try:
-        values = yaml.load(text, Loader=_strict_loader())  # noqa: S506  (a SafeLoader)
-    except yaml.YAMLError as error:
-        raise FormatError(kind, f"{where}: is no YAML: {_in_one_line(error)}") from error
-    except RecursionError as error:
-        raise FormatError(kind, f"{where}: is nested too deeply; make it flatter") from error
-    except (ValueError, ArithmeticError) as error:  # a number that Python does not make
-        raise FormatError(kind, f"{where}: is no YAML: {error}") from error
-    check_plain(values, kind=kind, where=where)
-    return values
-
-
-@cache
-def _strict_loader() -> Any:
-    """SafeLoader that refuses aliases and keys that come twice.
-
-    Dates stay text, and so do `no`, `off` and the like: only `true` and `false` are booleans.
-    """
-    import yaml
-
-    class StrictLoader(yaml.SafeLoader):
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            if self.check_event(yaml.AliasEvent):
-                event = self.get_event()  # type: ignore[no-untyped-call]
-                raise yaml.YAMLError(f"alias '*{event.anchor}' is not allowed: write it out")
-            return super().compose_node(parent, index)
-
-        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-            made = super().construct_mapping(node, deep=deep)
-            if len(made) < len(node.value):
-                keys = [getattr(key, "value", None) for key, _ in node.value]
-                times = Counter(str(key) for key in keys)
-                twice = next((key for key in keys if times[str(key)] > 1), keys[0])
-                line = node.start_mark.line + 1
-                raise yaml.YAMLError(f"key '{twice}' is there twice in the block of line {line}")
-            return made
-
-    StrictLoader.yaml_implicit_resolvers = {
-        first: [
-            (tag, _BOOLEAN if tag.endswith(":bool") else pattern)
-            for tag, pattern in resolvers
-            if not tag.endswith(":timestamp")
-        ]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-    return StrictLoader
-
-
-def _in_one_line(error: Exception) -> str:
-    mark = getattr(error, "problem_mark", None)
-    if mark is None:
-        return str(error)
-    problem = getattr(error, "problem", None) or "bad syntax"
-    return f"{problem} at line {mark.line + 1}; a text with signs of YAML in it wants quotes"

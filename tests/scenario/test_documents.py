@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from evennia_ai.lorebook.foreign_yaml import yaml_values
 from evennia_ai.prompt.errors import FormatError
 from evennia_ai.scenario import documents
-from evennia_ai.scenario.documents import read_document, yaml_values
+from evennia_ai.scenario.documents import read_document
 
 
 @pytest.mark.parametrize(
