@@ -6,7 +6,7 @@ from evennia_ai.migrations._page_search import make, take_away
 
 
 class Migration(migrations.Migration):
-    dependencies = [("evennia_ai", "0015_knowledge")]
+    dependencies = [("evennia_ai", "0016_knowledge_searches")]
 
     operations = [
         migrations.CreateModel(

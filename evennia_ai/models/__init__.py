@@ -27,6 +27,7 @@ from evennia_ai.models.knowledge import (
     KnowledgePage,
     KnowledgePageRevision,
 )
+from evennia_ai.models.knowledge_searches import KnowledgeSearch, VaultedChunk, VaultReading
 from evennia_ai.models.lorebooks import Lorebook, LorebookAttachment, LorebookRevision
 from evennia_ai.models.memories import Memory, MemoryRevision
 from evennia_ai.models.notes import Note, NoteRevision
@@ -53,6 +54,7 @@ __all__ = [
     "KnowledgePage",
     "KnowledgePageRevision",
     "KnowledgePageWords",
+    "KnowledgeSearch",
     "LoreState",
     "Lorebook",
     "LorebookAttachment",
@@ -66,4 +68,6 @@ __all__ = [
     "Record",
     "StateRevision",
     "Turn",
+    "VaultReading",
+    "VaultedChunk",
 ]

@@ -16,7 +16,7 @@ from evennia_ai import models
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turns import TurnManifest, without_words
 from evennia_ai.models import ERASED_META
-from evennia_ai.store import conversations, errands, lore_state, texts
+from evennia_ai.store import conversations, errands, knowledge_searches, lore_state, texts
 from evennia_ai.store.conversations import ConversationRef, ref_of
 from evennia_ai.store.segments import refuse_what_came_between
 from evennia_ai.store.state import changing
@@ -76,6 +76,7 @@ def _erased(found: Sequence[ConversationRef], *, by: str, doing: str) -> Erased:
                 continue
             turns = _forget_turns(conversation)
             errands.erase(conversation.id)
+            knowledge_searches.erase(conversation.id)
             lore_state.reset(conversation, by=by)
             note = NewRecord(
                 kind=RecordKind.ERASURE,

@@ -14,7 +14,7 @@ from django.db.models import Q
 from evennia_ai import models
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.memory.memories import Memory
-from evennia_ai.store import conversations, memories, model_calls, texts
+from evennia_ai.store import conversations, knowledge_searches, memories, model_calls, texts
 from evennia_ai.store.conversations import ConversationRef, conversations_of
 from evennia_ai.store.erasing import Erased, erase_private
 from evennia_ai.store.memory_revisions import record_all
@@ -42,7 +42,7 @@ class Forgotten:
 
 
 def forget_person(person_ref: str, *, by: str, npc_ref: str | None = None) -> Forgotten:
-    """Erase what a person whispered and what is remembered of them, all or none of it.
+    """Erase what a person whispered, looked up and is remembered for, all or none of it.
 
     With one NPC or, without, with every one. HistoryConflictError, StoreError: nothing was erased.
     """
@@ -50,6 +50,7 @@ def forget_person(person_ref: str, *, by: str, npc_ref: str | None = None) -> Fo
         # The memories first: on SQLite a transaction that reads first may not get to write.
         count = erase_about(person_ref, by=by, npc_ref=npc_ref)
         calls = model_calls.forget_player(person_ref, npc_ref=npc_ref)
+        knowledge_searches.erase_of(person_ref, npc_ref=npc_ref)
         private = erase_private(person_ref, by=by, npc_ref=npc_ref)
         return Forgotten(private=private, memories=count, calls=calls)
 
