@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Self
 
+from server.debian import SERVICES, ensure
 from server.installation import Installation, installed
 from server.steps import StepError, everything, nothing, run, say
 
@@ -70,11 +71,12 @@ def check(root: Path) -> None:
     Raises:
         StepError: one or more failed; the text names them.
     """
+    without = _without_services(root)
     other = _other_python()
     elsewhere_command = [sys.executable, "-m", "server.checks", *other.values()]
     with _Meanwhile(root, "elsewhere", elsewhere_command, os.environ) as elsewhere:
         installation = installed(root, extras="test,check")
-        failed = _without_model_server(installation)
+        failed = without + _without_model_server(installation)
         with _Meanwhile(root, "played", *_on(installation, PLAYED)) as played:
             failed += [title for title in CHECKS if _fails(installation, title, CHECKS[title])]
             failed += played.wait("The tests that play whole games")
@@ -187,6 +189,14 @@ def _without_model_server(installation: Installation) -> list[str]:
         return []
     say(f"!! SKIPPED: no {MODEL_SERVER} for Python {_this_version()} here; no real model is asked")
     return ["the real model"] if os.environ.get(NOTHING_SKIPPED) else []
+
+
+def _without_services(root: Path) -> list[str]:
+    """What fails because programs that tests talk to are missing: nothing, but in integration."""
+    missing = ensure(SERVICES, root=root)
+    if missing:
+        say(f"!! SKIPPED: no {', '.join(missing)} here, so nothing that talks to it is tested")
+    return [f"Debian's {name}" for name in missing] if os.environ.get(NOTHING_SKIPPED) else []
 
 
 def _installing(extra: str, *, wheel: str) -> list[str]:

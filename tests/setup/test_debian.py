@@ -1,0 +1,63 @@
+"""Debian's packages for the tests: what is missing is installed, or told."""
+
+from pathlib import Path
+
+import pytest
+
+from server import debian
+from server.steps import StepError
+
+WANTED = {"postgresql": "knowledge bases"}
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """A machine on which nothing is installed, and whose commands are noted."""
+    state = {"installed": set(), "commands": [], "fails": False}
+
+    def run(title, command, **_):
+        state["commands"].append(command)
+        if state["fails"]:
+            raise StepError(f"{title}: failed with status 100")
+        if "install" in command:
+            state["installed"].update(command)
+
+    monkeypatch.setattr(debian, "run", run)
+    monkeypatch.setattr(debian, "_is_installed", lambda name: name in state["installed"])
+    monkeypatch.setattr(debian, "_can_install", lambda: True)
+    return state
+
+
+def test_what_is_there_is_not_installed_again(machine, capsys):
+    machine["installed"].add("postgresql")
+
+    assert debian.ensure(WANTED, root=HERE) == ()
+    assert machine["commands"] == []
+    assert "postgresql is here, to test: knowledge bases" in capsys.readouterr().out
+
+
+def test_what_is_missing_is_installed_after_the_lists_were_read(machine, capsys):
+    assert debian.ensure(WANTED, root=HERE) == ()
+
+    assert [command[3] for command in machine["commands"]] == ["update", "install"]
+    assert "== Installing Debian's packages postgresql" in capsys.readouterr().out
+
+
+def test_who_is_not_root_is_told_what_is_not_tested(machine, monkeypatch, capsys):
+    monkeypatch.setattr(debian, "_can_install", lambda: False)
+
+    assert debian.ensure(WANTED, root=HERE) == ("postgresql",)
+    assert machine["commands"] == []
+    assert "postgresql is missing, so this is not tested" in capsys.readouterr().out
+
+
+def test_what_cannot_be_installed_is_told_and_stops_nothing(machine, capsys):
+    machine["fails"] = True
+
+    assert debian.ensure(WANTED, root=HERE) == ("postgresql",)
+    assert "!! Reading Debian's lists: failed" in capsys.readouterr().out
+
+
+def test_a_package_that_nobody_has_is_not_installed():
+    assert not debian._is_installed("no-such-package-of-debian")
