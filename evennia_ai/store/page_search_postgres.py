@@ -21,7 +21,7 @@ SELECT asked.word, (
     SELECT count(*) FROM (
         SELECT 1 FROM evennia_ai_knowledgepagewords
         WHERE body_lexemes @@ asked.query::tsquery LIMIT %s
-    ) AS having
+    ) AS counted
 ) FROM unnest(%s::text[], %s::text[]) AS asked(word, query)
 """
 _FOUND: Final = """
