@@ -13,6 +13,7 @@ from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.npc import AIMixin
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.prompt.registry import ComponentRegistry
+from evennia_ai.store.conversations import is_conversation
 
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
 _DBREF: Final = re.compile(r"#([0-9]{1,18})")
@@ -20,6 +21,7 @@ SCOPE_FORMS: Final = "@game, @zone:<tag>, @room, @room:<room> or @npc:<name>"
 PLACE_FORMS: Final = (
     "game, zone:<tag>, room, room:<room>, npc:<name>, faction:<tag> or player:<name>"
 )
+KNOWN_FORMS: Final = "npc:<name>, room, room:<room>, zone:<tag>, here or conversation:<number>"
 
 
 def whole_number(text: str, *, what: str, words: str = "") -> int:
@@ -77,6 +79,17 @@ def place_named(caller: Any, text: str, *, known: Collection[Scope]) -> Scope:
     if found is None:
         raise CommandError(
             f"'{text}' is no place for a lorebook; there are {PLACE_FORMS}. Nothing was changed."
+        )
+    return found
+
+
+def knowledge_place_named(caller: Any, text: str, *, known: Collection[Scope]) -> Scope:
+    """Where `text` wants a knowledge base to be known; `known` is where it is."""
+    found = _scope(caller, text.removeprefix("@"), readers=_KNOWN_PLACES, known=known)
+    if found is None:
+        raise CommandError(
+            f"'{text}' is no place to bind a knowledge base to; there are {KNOWN_FORMS}."
+            " Nothing was changed."
         )
     return found
 
@@ -141,6 +154,21 @@ def _player_scope(caller: Any, name: str) -> Scope:
     return Scope(kind="player", ref=str(_one(caller, name, what="player", accepts=_is_played).id))
 
 
+def _here_scope(caller: Any, name: str) -> Scope:
+    if name:
+        raise CommandError(f"'here' is the room you are in; for another one: room:{name}.")
+    return _room_scope(caller, "")
+
+
+def _conversation_scope(_caller: Any, name: str) -> Scope:
+    number = int(name) if re.fullmatch(r"[0-9]{1,18}", name) else 0
+    if not is_conversation(number):
+        raise CommandError(
+            f"There is no conversation '{name}'; ai/history <npc> tells the numbers of an NPC's."
+        )
+    return Scope(kind="conversation", ref=str(number))
+
+
 def _is_played(found: Any) -> bool:
     return isinstance(found, DefaultCharacter) and not isinstance(found, AIMixin)
 
@@ -155,6 +183,13 @@ _PLACES: Final[Mapping[str, Callable[[Any, str], Scope]]] = {
     **_SCOPES,
     "faction": _faction_scope,
     "player": _player_scope,
+}
+_KNOWN_PLACES: Final[Mapping[str, Callable[[Any, str], Scope]]] = {
+    "npc": _npc_scope,
+    "room": _room_scope,
+    "zone": _zone_scope,
+    "here": _here_scope,
+    "conversation": _conversation_scope,
 }
 
 

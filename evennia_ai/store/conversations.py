@@ -70,6 +70,11 @@ def conversations_of(npc_ref: str) -> tuple[ConversationRef, ...]:
     return tuple(ref_of(row) for row in rows)
 
 
+def is_conversation(number: int) -> bool:
+    """Whether a conversation has this number."""
+    return models.Conversation.objects.filter(pk=number).exists()
+
+
 def npc_refs() -> tuple[str, ...]:
     """The references of all NPCs that ever had a conversation."""
     rows = models.Conversation.objects.order_by("npc_ref").values_list("npc_ref", flat=True)
