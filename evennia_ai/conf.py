@@ -18,6 +18,7 @@ from django.core.signals import setting_changed
 
 from evennia_ai.cards.limits import CardLimits
 from evennia_ai.history.compaction_settings import CompactionSettings
+from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings
 from evennia_ai.llm.allowances import Allowances
 from evennia_ai.llm.endpoint import SecretText
 from evennia_ai.llm.profiles import (
@@ -46,6 +47,7 @@ from evennia_ai.setting_values import (
     compaction,
     log_mode,
     lore_rules,
+    lorekeeper,
     memory,
     model_profiles,
     model_roles,
@@ -105,6 +107,7 @@ class Conf:
     limit_line: str
     keep_call_days: int
     memory: MemorySettings
+    lorekeeper: LorekeeperSettings
     log_llm_requests: LogMode
     metrics_port: int
     traces: Tracing
@@ -249,6 +252,7 @@ def _made() -> Conf:
         card_limits=card_limits(values.pop("card_limits")),
         compaction=compaction(values.pop("compaction")),
         memory=memory(values.pop("memory")),
+        lorekeeper=lorekeeper(values.pop("lorekeeper")),
         limits=call_limits(values.pop("limits")),
         log_llm_requests=log_mode(values.pop("log_llm_requests")),
         traces=tracing(values.pop("traces")),

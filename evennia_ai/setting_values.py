@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 from evennia_ai.cards.limits import CardLimits
 from evennia_ai.history.compaction_settings import CompactionSettings, read_compaction
+from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings, read_lorekeeper
 from evennia_ai.llm.allowances import Allowances, read_allowances
 from evennia_ai.llm.profiles import Given, ModelRole, is_address, read_profiles, read_roles
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
@@ -132,6 +133,11 @@ def is_log_mode(value: Any) -> bool:
 def log_mode(value: Any) -> LogMode:
     """How much of requests is logged: nothing, the first words, or everything."""
     return _LOG_MODES[value]
+
+
+def lorekeeper(given: Any) -> LorekeeperSettings:
+    """How the lorekeeper writes; FormatError names what cannot be set."""
+    return read_lorekeeper(given, where=f"{PREFIX}LOREKEEPER")
 
 
 def tracing(given: Any) -> Tracing:

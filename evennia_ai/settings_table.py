@@ -25,6 +25,7 @@ from evennia_ai.setting_values import (
     is_some_seconds,
     is_text,
     lore_rules,
+    lorekeeper,
     memory,
     model_profiles,
     model_roles,
@@ -316,6 +317,14 @@ SETTINGS: Final = (
         wanted='a dictionary, such as {"most": 8, "share_percent": 5}',
         accepts=reads(memory),
         problem=problem_of(memory),
+    ),
+    Setting(
+        id="E066",
+        field="lorekeeper",
+        default={},
+        wanted='a dictionary, such as {"base": "harbour", "budget_tokens": 8000}',
+        accepts=reads(lorekeeper),
+        problem=problem_of(lorekeeper),
     ),
     Setting(
         id="E052",

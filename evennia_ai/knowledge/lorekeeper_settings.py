@@ -23,21 +23,18 @@ class LorekeeperSettings:
     With `enabled` off the generator is asked without a package. `base` is the key of the knowledge
     base that is meant where none is named. `package_placement` says where a package stands: before
     the generator's system prompt, or split in two parts, the instructions there and all else in a
-    message before the task. `wikipedia` allows introductions of Wikipedia to be looked up;
-    `budget_tokens` is the most that a package may have before the base's own config page says
-    otherwise, `reply_tokens` the most of an answer.
+    message before the task. `budget_tokens` is the most that a package may have where the base's own
+    config page says nothing else, `reply_tokens` the most of an answer.
     """
 
     enabled: bool = True
     base: str = ""
     package_placement: Placement = "prepend"
-    wikipedia: bool = False
     budget_tokens: int = 6000
     reply_tokens: int = 1500
 
 
 _KNOWN: Final = tuple(field.name for field in fields(LorekeeperSettings))
-_SWITCHES: Final = ("enabled", "wikipedia")
 # Name -> the least and the greatest it can be.
 _NUMBERS: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
     {"budget_tokens": (600, 10**6), "reply_tokens": (1, 10**6)}
@@ -66,7 +63,7 @@ def _problem(name: Any, value: Any) -> str:
 
 def _wanted(name: str, value: Any) -> str:
     """What a value of this name must be, "" where it is that."""
-    if name in _SWITCHES:
+    if name == "enabled":
         return "" if isinstance(value, bool) else "True or False"
     if name == "package_placement":
         return "" if value in PLACEMENTS else '"prepend" or "split"'

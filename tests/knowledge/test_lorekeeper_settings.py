@@ -18,7 +18,6 @@ def test_every_setting_is_taken() -> None:
         "enabled": False,
         "base": "harbour",
         "package_placement": "split",
-        "wikipedia": True,
         "budget_tokens": 8000,
         "reply_tokens": 900,
     }
