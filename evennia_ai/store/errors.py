@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from evennia_ai.prompt.errors import EvenniaAIError
+from evennia_ai.prompt.errors import EditConflictError, EvenniaAIError
 
 
 class StoreError(EvenniaAIError):
@@ -24,8 +24,12 @@ class TurnClosedError(StoreError):
     """The turn was already finished, failed or interrupted."""
 
 
+class PageConflictError(EditConflictError):
+    """A page has another revision than the one that was edited; nothing was written."""
+
+
 class NotStoredError(StoreError):
-    """There is no card, lorebook, revision or turn of this name or number."""
+    """There is no card, lorebook, knowledge base, page, revision or turn of this name or number."""
 
     def __init__(self, what: str, wanted: object, known: Sequence[str] = ()) -> None:
         self.what = what

@@ -1,0 +1,72 @@
+"""Bindings: where a knowledge base counts, read without a query."""
+
+import time
+from collections.abc import Collection
+from typing import Final, get_args, get_type_hints
+
+from evennia_ai import models
+from evennia_ai.knowledge.pages import BaseInfo
+from evennia_ai.prompt.components import GAME, Scope
+from evennia_ai.prompt.errors import ComponentValueError
+from evennia_ai.store.knowledge_bases import base, base_row, base_written
+from evennia_ai.store.snapshots import Snapshots
+from evennia_ai.store.state import KNOWLEDGE, changing
+
+# From wide to narrow.
+_KINDS: Final[tuple[str, ...]] = get_args(get_type_hints(Scope)["kind"])
+
+
+def bind(key: str, scope: Scope, *, by: str) -> None:
+    """Let a base count in `scope`; again changes nothing.
+
+    NotStoredError: there is no such base. ComponentValueError: it is no scope.
+    """
+    _check_scope(scope)
+    with changing(KNOWLEDGE, f"binding knowledge base '{key}'"):
+        models.KnowledgeBinding.objects.get_or_create(
+            base=base_row(key),
+            scope_kind=scope.kind,
+            scope_ref=scope.ref,
+            defaults={"bound_by": by, "bound_at": time.time()},
+        )
+        base_written()
+
+
+def unbind(key: str, scope: Scope, *, by: str) -> bool:
+    """Let a base no longer count in `scope`; whether it did."""
+    with changing(KNOWLEDGE, f"unbinding knowledge base '{key}' for {by}"):
+        removed, _ = models.KnowledgeBinding.objects.filter(
+            base=base_row(key), scope_kind=scope.kind, scope_ref=scope.ref
+        ).delete()
+        base_written()
+    return removed > 0
+
+
+def bindings(key: str) -> tuple[Scope, ...]:
+    """Where a base is bound, from wide to narrow."""
+    rows = models.KnowledgeBinding.objects.filter(base__key=key)
+    scopes = [
+        Scope(kind=kind, ref=ref) for kind, ref in rows.values_list("scope_kind", "scope_ref")
+    ]
+    return tuple(sorted(scopes, key=lambda scope: (_KINDS.index(scope.kind), scope.ref)))
+
+
+def bound(scopes: Collection[Scope]) -> tuple[BaseInfo, ...]:
+    """The bases that count in any of `scopes`, each once, by their keys. Warm, without a query."""
+    keys = sorted({key for scope in scopes for key in _bound.read(scope)})
+    return tuple(info for key in keys if (info := base(key)))
+
+
+def _check_scope(scope: Scope) -> None:
+    is_named = scope.kind in _KINDS and 0 < len(scope.ref) <= 255 and scope.ref.isprintable()
+    if scope != GAME and (scope.kind == GAME.kind or not is_named):
+        wanted = f"the game, or {', '.join(_KINDS[1:])} with the tag or id of which one"
+        raise ComponentValueError("scope", str(scope), wanted)
+
+
+def _load(scope: Scope) -> tuple[str, ...]:
+    rows = models.KnowledgeBinding.objects.filter(scope_kind=scope.kind, scope_ref=scope.ref)
+    return tuple(rows.values_list("base__key", flat=True))
+
+
+_bound: Final = Snapshots(KNOWLEDGE, _load)

@@ -1,0 +1,136 @@
+"""Revisions of pages: who changed one, when and why, and what it was then.
+
+They stay when a page or its base is removed; a page that is made again goes on counting.
+"""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db.models import Max, QuerySet
+
+from evennia_ai import models
+from evennia_ai.knowledge.pages import Page
+from evennia_ai.knowledge.titles import PageName
+from evennia_ai.store.page_columns import WRITTEN, page_value
+
+Named = tuple[str, str]
+"""A namespace and a folded title: what a page is found by."""
+
+# Names that one query asks for: a database bears only so many parameters.
+MOST_NAMES: Final = 500
+
+_CHANGE: Final = ("number", "action", "changed_by", "changed_at", "note", "sha256")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRevision:
+    """One change of a page, without its text.
+
+    `action` is created, updated, removed or renamed; `changed_at` is in epoch seconds; `sha256` is
+    that of the page after it, "" for a removal.
+    """
+
+    name: PageName
+    number: int
+    action: str
+    changed_by: str
+    changed_at: float
+    note: str
+    sha256: str
+
+
+def named(name: PageName) -> Named:
+    """What the page of this name is found by."""
+    return name.namespace, name.folded
+
+
+def revisions(base: str, name: PageName) -> tuple[PageRevision, ...]:
+    """All changes of a page, oldest first; also of one that was removed."""
+    rows = _rows(base, name).order_by("number").values("namespace", "title", *_CHANGE)
+    return tuple(
+        PageRevision(
+            name=PageName(namespace=row["namespace"], title=row["title"]),
+            **{column: row[column] for column in _CHANGE},
+        )
+        for row in rows
+    )
+
+
+def at_revision(base: str, name: PageName, number: int) -> Page | None:
+    """The page as it was after a change, None where it removed the page or never was."""
+    row = _rows(base, name).filter(number=number).exclude(action="removed").first()
+    return page_value(row, base=base, revision=number) if row else None
+
+
+def newest_numbers(base: str, names: Iterable[Named]) -> dict[Named, int]:
+    """The newest revision of each of these names that ever had one."""
+    wanted = sorted(set(names))
+    found: dict[Named, int] = {}
+    for start in range(0, len(wanted), MOST_NAMES):
+        folded = {title for _, title in wanted[start : start + MOST_NAMES]}
+        rows = models.KnowledgePageRevision.objects.filter(base_key=base, folded__in=folded)
+        newest = rows.values_list("namespace", "folded").annotate(Max("number")).order_by()
+        found.update({(space, title): number for space, title, number in newest})
+    return found
+
+
+def last_changed_by(base: str, name: PageName) -> str:
+    """Who made the newest change of a page."""
+    row = _rows(base, name).order_by("-number").values("changed_by").first()
+    return row["changed_by"] if row else "somebody"
+
+
+def record(
+    base: str,
+    changed: Iterable[tuple[models.KnowledgePage, str]],
+    *,
+    by: str,
+    note: str,
+) -> None:
+    """Write down what pages are now, each with the action that made it so.
+
+    In the transaction that changes them. For a removal the row's revision is that of the removal.
+    """
+    now = time.time()
+    models.KnowledgePageRevision.objects.bulk_create(
+        [
+            models.KnowledgePageRevision(
+                base_key=base,
+                folded=row.folded,
+                number=row.revision,
+                action=action,
+                changed_by=by,
+                changed_at=now,
+                note=note,
+                **(_ends(row) if action == "removed" else _stays(row)),
+            )
+            for row, action in changed
+        ],
+        batch_size=100,
+    )
+
+
+def record_removal_of_all(base: models.KnowledgeBase, *, by: str) -> None:
+    """Write down that every page of a base is removed, in the transaction that does it."""
+    rows = models.KnowledgePage.objects.filter(base=base)
+    gone = []
+    for row in rows.only("namespace", "title", "folded", "revision").iterator():
+        row.revision += 1
+        gone.append((row, "removed"))
+    record(base.key, gone, by=by, note="")
+
+
+def _stays(row: models.KnowledgePage) -> dict[str, Any]:
+    return {column: getattr(row, column) for column in (*WRITTEN, "sha256")}
+
+
+def _ends(row: models.KnowledgePage) -> dict[str, Any]:
+    return {"namespace": row.namespace, "title": row.title}
+
+
+def _rows(base: str, name: PageName) -> QuerySet[Any]:
+    return models.KnowledgePageRevision.objects.filter(
+        base_key=base, namespace=name.namespace, folded=name.folded
+    )

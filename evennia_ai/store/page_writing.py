@@ -1,0 +1,145 @@
+"""Writing pages: their rows, aliases, links and revisions, many at once.
+
+For the store alone, inside a transaction that has begun with `changing(KNOWLEDGE, ...)`.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from evennia_ai import models
+from evennia_ai.knowledge.markup import links_of
+from evennia_ai.knowledge.page_meta import alias_names
+from evennia_ai.knowledge.pages import Page
+from evennia_ai.knowledge.titles import PageName
+from evennia_ai.store.errors import PageConflictError
+from evennia_ai.store.knowledge_bases import pages_changed
+from evennia_ai.store.page_columns import check_page, page_columns
+from evennia_ai.store.page_lookup import Row
+from evennia_ai.store.page_revisions import last_changed_by, named, newest_numbers, record
+
+BATCH: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A page to be written, in place of `row` or as a new one."""
+
+    page: Page
+    row: Row | None
+    action: str = ""
+
+    @property
+    def told(self) -> str:
+        """What its revision says was done."""
+        return self.action or ("updated" if self.row else "created")
+
+
+def refuse_stale(base: str, name: PageName, row: Row | None, was: str) -> None:
+    """PageConflictError where the page has another revision than `was`, "" for no page."""
+    if was != (str(row.revision) if row else ""):
+        newest = newest_numbers(base, [named(name)]).get(named(name), 0)
+        seen = int(was) if was.isdecimal() else 0
+        what = f"page '{name}' of knowledge base '{base}'"
+        raise PageConflictError(what, seen, newest, last_changed_by(base, name))
+
+
+def is_same(row: Row | None, page: Page) -> bool:
+    """Whether a row says just what this page says."""
+    return row is not None and (row.sha256, row.locks) == (page.sha256, page.locks)
+
+
+def write_all(
+    base: models.KnowledgeBase,
+    changes: Sequence[Change],
+    *,
+    by: str,
+    note: str = "",
+    done: Callable[[int], None] = lambda _: None,
+) -> list[Row]:
+    """Write pages with their revisions; their rows as they are now.
+
+    `done` is told after each batch how many are written. ComponentValueError: a page cannot be
+    stored.
+    """
+    written: list[Row] = []
+    for start in range(0, len(changes), BATCH):
+        batch = changes[start : start + BATCH]
+        written += _write(base, batch, by=by, note=note)
+        done(len(written))
+    return written
+
+
+def remove_all(base: models.KnowledgeBase, rows: Sequence[Row], *, by: str) -> None:
+    """Remove pages; their revisions stay."""
+    for row in rows:
+        row.revision += 1
+    record(base.key, [(row, "removed") for row in rows], by=by, note="")
+    for start in range(0, len(rows), BATCH):
+        ids = [row.pk for row in rows[start : start + BATCH]]
+        Row.objects.filter(pk__in=ids).delete()
+    pages_changed(base, pages=-len(rows), characters=-sum(row.characters for row in rows))
+
+
+def _write(
+    base: models.KnowledgeBase, changes: Sequence[Change], *, by: str, note: str
+) -> list[Row]:
+    characters = -sum(change.row.characters for change in changes if change.row)
+    numbers = newest_numbers(base.key, (named(change.page.name) for change in changes))
+    rows = [_filled(base, change, numbers) for change in changes]
+    new = [row for row in rows if row.pk is None]
+    Row.objects.bulk_create(new, batch_size=BATCH)
+    old = [change.row for change in changes if change.row]
+    for row in old:
+        row.save()
+    ids = [row.pk for row in old]
+    models.KnowledgeAlias.objects.filter(page_id__in=ids).delete()
+    models.KnowledgeLink.objects.filter(page_id__in=ids).delete()
+    _name_and_link(base, changes, rows)
+    told = zip(rows, (change.told for change in changes), strict=True)
+    record(base.key, told, by=by, note=note)
+    characters += sum(row.characters for row in rows)
+    pages_changed(base, pages=len(new), characters=characters)
+    return rows
+
+
+def _filled(base: models.KnowledgeBase, change: Change, numbers: dict[tuple[str, str], int]) -> Row:
+    check_page(change.page)
+    row = change.row or Row(base=base)
+    for column, value in page_columns(change.page).items():
+        setattr(row, column, value)
+    row.revision = 1 + numbers.get(named(change.page.name), 0)
+    return row
+
+
+def _name_and_link(
+    base: models.KnowledgeBase, changes: Sequence[Change], rows: Sequence[Row]
+) -> None:
+    aliases, links = [], []
+    for change, row in zip(changes, rows, strict=True):
+        page = change.page
+        aliases += [
+            models.KnowledgeAlias(base=base, page=row, namespace=n.namespace, folded=n.folded)
+            for n in alias_names(page.meta, page.name)
+        ]
+        links += _links(base, row, "link", links_of(page.body))
+        links += _links(base, row, "requires", page.meta.requires)
+    models.KnowledgeAlias.objects.bulk_create(aliases, batch_size=BATCH)
+    models.KnowledgeLink.objects.bulk_create(links, batch_size=100)
+
+
+def _links(
+    base: models.KnowledgeBase, row: Row, kind: str, targets: Iterable[PageName]
+) -> list[models.KnowledgeLink]:
+    return [
+        models.KnowledgeLink(
+            base=base,
+            page=row,
+            kind=kind,
+            place=place,
+            namespace=target.namespace,
+            title=target.title,
+            folded=target.folded,
+        )
+        for place, target in enumerate(targets)
+    ]
