@@ -48,6 +48,11 @@ class Commits:
         self.written(lambda: turns.fail(stored, why, new=new, call=self._row))
         self.call = None
 
+    def interrupt(self, stored: StoredTurn, why: str) -> None:
+        """Commit that the server stops before the turn has ended."""
+        self.written(lambda: turns.interrupt(stored, why, call=self._row))
+        self.call = None
+
     def close(self, stored: StoredTurn, why: str, *, clock: Clock) -> "Deferred[None]":
         """Commit that a turn broke off, as soon as that can be written; fires then.
 

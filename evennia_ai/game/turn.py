@@ -42,7 +42,7 @@ from evennia_ai.store import conversations
 from evennia_ai.store.conversations import ConversationRef
 from evennia_ai.store.errors import StoreError
 
-GIVEN_UP: Final = "the call of the model was given up, as when the server stops"
+STOPPED: Final = "the server stopped before the reply"
 RETRY_SECONDS: Final = 5.0
 MOST_TRIES: Final = 3
 """How often a turn is begun whose prompt cannot be made or committed."""
@@ -328,8 +328,12 @@ class Turn:
     def _failed(self, error: Exception) -> None:
         """Commit the failure and say the fallback line, unless nobody waits for it any more."""
         stored, stale = self._open_round.stored, self._is_stale()
-        if isinstance(error, CancelledError | ModelStopped) or stale:
-            self._drop(stale or told(error) or GIVEN_UP)
+        if isinstance(error, CancelledError) and not stale:
+            self._outcome = "dropped"
+            self._commits.interrupt(stored, STOPPED)
+            return
+        if stale or isinstance(error, ModelStopped):
+            self._drop(stale or told(error))
             return
         self._log(f"turn {stored.number}: {told(error)}")
         if self._has_begun:  # what was said of it stands, and is closed by the end

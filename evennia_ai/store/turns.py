@@ -187,6 +187,11 @@ def fail(
     return _ended(turn, new, state="failed", outcome=outcome, call=call)
 
 
+def interrupt(turn: StoredTurn, outcome: str, *, call: NewCall | None = None) -> tuple[Record, ...]:
+    """Commit that the server stops in the middle of the turn."""
+    return _ended(turn, (), state="interrupted", outcome=outcome, call=call)
+
+
 def close_interrupted(*, begun_before: float | None = None) -> int:
     """Mark the turns that an earlier process left open; how many.
 

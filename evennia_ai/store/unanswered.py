@@ -1,4 +1,7 @@
-"""What was said to NPCs lately and has no turn: a process that stops leaves such records."""
+"""What was said to NPCs lately and nobody answered: a process that stops leaves such records.
+
+It has no turn, or one that the stop interrupted before anything of it was said or done.
+"""
 
 from typing import Final
 
@@ -8,12 +11,16 @@ from evennia_ai.store.conversations import ConversationRef, ref_of
 from evennia_ai.store.record_rows import record_from
 from evennia_ai.store.state import one_transaction
 
+_ACTS: Final = tuple(
+    kind.value for kind in (RecordKind.ASSISTANT, RecordKind.SPOKEN, RecordKind.TOOL_CALL)
+)
+
 MOST_LOOKED_AT: Final = 2000
 """Of so many newest records at most the words of people are looked for."""
 
 
 def unanswered(*, since: float, before: float) -> list[tuple[ConversationRef, Record]]:
-    """What people said between two times and no turn was begun for, in order.
+    """What people said between two times and nothing was said or done about, in order.
 
     StoreError: it cannot be read.
     """
@@ -25,8 +32,18 @@ def unanswered(*, since: float, before: float) -> list[tuple[ConversationRef, Re
             if kind == RecordKind.USER.value and since <= created_at < before
         ]
         turns = models.Turn.objects.filter(event_record_id__in=said)
-        begun = set(turns.values_list("event_record_id", flat=True))
-        left = [pk for pk in said if pk not in begun]
+        answered = {turn.event_record_id for turn in turns if not _came_to_nothing(turn)}
+        left = [pk for pk in said if pk not in answered]
         rows = models.Record.objects.filter(pk__in=left).select_related("conversation")
         found = [(ref_of(row.conversation), record_from(row)) for row in rows.order_by("pk")]
     return [(where, record) for where, record in found if not record.is_erased]
+
+
+def _came_to_nothing(turn: models.Turn) -> bool:
+    """Whether a stop cut the turn short before its NPC did anything; it does one turn at a time."""
+    if turn.state != "interrupted":
+        return False
+    since = models.Record.objects.filter(
+        conversation_id=turn.conversation_id, created_at__gte=turn.created_at
+    )
+    return not since.filter(kind__in=_ACTS).exists()

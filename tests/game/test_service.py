@@ -78,7 +78,7 @@ def test_the_stop_gives_up_what_is_in_flight_without_a_word(stage, logged):
     model.close = model.asked[0][1].cancel
     service.at_server_stop()
     assert stage.screen_of(stage.ben) == ['Anna says, "Oren?"']
-    assert "dropped" in turns.last_turn(stage.npc.ai.ref).outcome
+    assert turns.last_turn(stage.npc.ai.ref).state == "interrupted"
     assert stage.clock.getDelayedCalls() == []
 
 

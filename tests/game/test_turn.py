@@ -5,7 +5,7 @@ import json
 import pytest
 from twisted.internet.defer import CancelledError, Deferred
 
-from evennia_ai.game.turn import GIVEN_UP
+from evennia_ai.game.turn import STOPPED
 from evennia_ai.llm.errors import ModelUnavailable
 from evennia_ai.prompt.components import GAME
 from evennia_ai.store import lorebooks, turns
@@ -293,13 +293,15 @@ def test_a_failure_nobody_waits_for_any_more_says_no_fallback_line(stage, logged
     assert logged == []
 
 
-def test_a_call_that_was_given_up_closes_its_turn_with_a_reason(stage, logged):
+def test_a_call_that_was_given_up_as_when_the_server_stops_interrupts_its_turn(stage, logged):
     model = Pending()
     stage.install(model)
     stage.says(stage.anna, "Oren?")
     model.asked[0][1].errback(CancelledError())
     stage.passes()
-    assert stage.npc.ai.status().last_turn.outcome == f"dropped: {GIVEN_UP}"
+    last = stage.npc.ai.status().last_turn
+    assert (last.state, last.outcome) == ("interrupted", STOPPED)
+    assert stage.screen_of(stage.ben) == ['Anna says, "Oren?"']
 
 
 def test_a_reply_of_an_npc_that_was_deleted_is_dropped(stage, logged):

@@ -3,9 +3,12 @@
 import time
 
 import pytest
+from twisted.internet.defer import Deferred
 
 from evennia_ai.game import unanswered
 from evennia_ai.game.unanswered import FRESH_SECONDS, TakenUp
+from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.store import turns
 from evennia_ai.store.snapshots import forget_everything
 
 
@@ -76,6 +79,56 @@ def test_what_was_answered_is_not_answered_again(stopped):
     stopped.says(stopped.anna, "Oren?")
     stops(stopped)
     assert starts(stopped) == TakenUp()
+
+
+class Silent:
+    """A model that has not answered when the server stops."""
+
+    name = "silent"
+    offline = False
+
+    def __init__(self):
+        self.asked = []
+
+    def complete(self, request, *, listener=None):
+        self.asked.append(Deferred())
+        return self.asked[-1]
+
+    def close(self):
+        for answer in self.asked:
+            answer.cancel()
+
+
+@pytest.fixture
+def asked(stage):
+    """The stage, where the model of Oren thinks about what Anna said and the server stops."""
+    stage.install(Silent())
+    stage.says(stage.anna, "Oren, is it late?")
+    return stage
+
+
+def test_a_question_the_model_thought_about_is_asked_again(asked):
+    stops(asked)
+    assert turns.last_turn(asked.npc.ai.ref).state == "interrupted"
+    assert starts(asked) == TakenUp(answered=1)
+    assert asked.screen_of(asked.anna)[-1] == 'Oren says, "Aye."'
+
+
+@pytest.mark.parametrize("kind", [RecordKind.SPOKEN, RecordKind.TOOL_CALL])
+def test_of_which_something_was_said_or_done_it_is_not(asked, kind):
+    under_way = turns.last_turn(asked.npc.ai.ref)
+    turns.add(under_way, [NewRecord(kind=kind, role="assistant", body="The tide.")])
+    stops(asked)
+    assert starts(asked) == TakenUp()
+
+
+def test_a_turn_that_was_cut_short_twice_is_taken_up_once(asked):
+    stops(asked)
+    asked.install(Silent())
+    unanswered.take_up(started_at=time.time() + 1)
+    asked.passes()
+    stops(asked)
+    assert starts(asked) == TakenUp(answered=1)
 
 
 def test_what_is_said_after_the_start_is_not_taken_up(stopped):
