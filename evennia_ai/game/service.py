@@ -4,7 +4,6 @@ The app adds this module to Evennia's `AT_SERVER_STARTSTOP_MODULE` (`evennia_ai.
 game needs no line for it; Evennia calls the functions here.
 """
 
-import gc
 import time
 from collections.abc import Callable
 from functools import partial
@@ -16,6 +15,7 @@ from twisted.python.failure import Failure
 
 from evennia_ai.game import errands, unanswered
 from evennia_ai.game import runtime as running
+from evennia_ai.game.garbage import EVERYTHING_SECONDS, NEW_SECONDS, Garbage
 from evennia_ai.game.logins import watch_logins
 from evennia_ai.game.retrying import DATABASE_ERRORS, until_written
 from evennia_ai.game.ticking import stored_ticks
@@ -31,6 +31,7 @@ _SETTLING_SECONDS: Final = 3
 # What is done again and again while the server runs, and what once.
 _timers: Final[list[LoopingCall]] = []
 _calls: Final[list[Any]] = []
+_garbage: Final = Garbage()
 
 
 def at_server_start() -> None:
@@ -53,7 +54,9 @@ def at_server_start() -> None:
     until_written(partial(_start_ticks, live), "no NPC ticks", clock=live.clock)
     _stop_timers()
     _calls.append(live.clock.callLater(_SETTLING_SECONDS, _answer_what_waited, started_at))
-    _calls.append(live.clock.callLater(_SETTLING_SECONDS, _freeze))
+    _calls.append(live.clock.callLater(_SETTLING_SECONDS, _garbage.begin))
+    _repeat(_garbage.search_new, live, seconds=NEW_SECONDS)
+    _repeat(_garbage.search_everything, live, seconds=EVERYTHING_SECONDS)
     _repeat(_refresh, live, seconds=live.conf.refresh_seconds)
     if live.conf.keep_turn_days:
         _forget_old(live)
@@ -65,16 +68,7 @@ def at_server_stop() -> None:
     """Commit what was heard, give up what is in flight; also before a reload."""
     _stop_timers()
     running.stop()
-
-
-def _freeze() -> None:
-    """Leave what the start has made out of every later search for garbage.
-
-    Python's full searches go through every object there is and hold the game up meanwhile; most
-    objects of a server are made at its start and stay.
-    """
-    gc.collect()
-    gc.freeze()
+    _garbage.end()
 
 
 def _close_interrupted(*, begun_before: float) -> None:
