@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from evennia_ai.history.errors import ReplayError
 from evennia_ai.history.records import NewRecord, Record, RecordKind
+from evennia_ai.history.time_lines import minute_in, with_time_line
 from evennia_ai.history.tool_results import shown_body
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, Part, ToolCall
@@ -199,7 +200,7 @@ def _message(record: Record) -> Message:
     is_text = record.kind in BOOKKEEPING
     return Message(
         role=record.role,
-        content=shown_body(record),
+        content=with_time_line(shown_body(record), minute_in(record)),
         name=record.name or None,
         counted=not is_text,
         stays=is_staying(record),
