@@ -47,6 +47,7 @@ from evennia_ai.prompt.budget import BudgetRules, Fitted
 from evennia_ai.prompt.components import EVENT_ID, TOOL_ID
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import CompiledComponents, ComponentSet, Layout
+from evennia_ai.prompt.guidance import with_guidance
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.hot import hot_value
 from evennia_ai.prompt.messages import Message
@@ -100,10 +101,10 @@ class Inputs:
 
     `values` are what templates may name; `cut` is the index the history was last cut at, `anchors`
     are where anchored notes stood in the prompt before; `tools` are the messages of this turn's own
-    tool calls and results. For lore: `lore_state` is what the
-    turn before left, `clock` the time its timers count, `facts` what its conditions ask for,
-    `sources` what entries may have scanned beside the conversation. `memories` are what the NPC may
-    be reminded of, `moment` when and with whom.
+    tool calls and results. For lore: `lore_state` is what the turn before left, `clock` the time
+    its timers count, `facts` what its conditions ask for, `sources` what entries may have scanned
+    beside the conversation. `memories` are what the NPC may be reminded of, `moment` when and with
+    whom. `guidance` is what is told of the client the conversation was opened from, "" for nothing.
     """
 
     components: ComponentSet
@@ -123,6 +124,7 @@ class Inputs:
     sources: Mapping[SourceName, str] = field(default_factory=dict)
     memories: tuple[Memory, ...] = ()
     moment: Moment = NOW
+    guidance: str = ""
 
 
 class Composition(NamedTuple):
@@ -276,6 +278,8 @@ def _expand(
     if outlets:
         values = {**values, **outlets}
     made = [*_all(components.compiled, inputs.rules, values)]
+    if inputs.guidance:
+        made = with_guidance(made, inputs.guidance, components=components, counter=counter)
     if inputs.memories or memory_pieces.needs_memories(components):
         made = memory_pieces.with_memories(
             made, reminded.kept, components=components, rules=inputs.rules, values=values
