@@ -53,3 +53,17 @@ def check_tools(**_: Any) -> list[checks.CheckMessage]:
             checks.Error(f"EVENNIA_AI_USE_ITEM: {wrong}.", hint=hint, id="evennia_ai.E053")
         )
     return found
+
+
+@checks.register()
+def check_context_providers(**_: Any) -> list[checks.CheckMessage]:
+    """One error per provider of facts that cannot be asked."""
+    if problems():
+        return []
+    from evennia_ai.game.providers.registry import SETTING, providers_of
+
+    hint = "Correct it, or take it out of the setting; it must be a function of npc, event and"
+    return [
+        checks.Error(f"{SETTING}: {problem}.", hint=f"{hint} conversation.", id="evennia_ai.E063")
+        for problem in providers_of(conf().context_providers).problems
+    ]

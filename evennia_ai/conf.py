@@ -41,6 +41,7 @@ from evennia_ai.setting_problems import Problem, doubtful, wrong_together
 from evennia_ai.setting_values import (
     PREFIX,
     LogMode,
+    TimeSuffix,
     Tracing,
     call_limits,
     card_limits,
@@ -69,8 +70,9 @@ class Conf:
     `given_roles` are what the settings say, `profiles` and `model_roles` what follows from it.
     `api_keys` are those that were found, by the names of their variables. `card_folder` is
     absolute: builders import cards from there and from nowhere else. `lore_facts` are dotted paths
-    of the game's own functions (`evennia_ai.game.facts`). An empty `summary_model` means that the
-    role `summariser` says who is asked for summaries.
+    of the game's own functions (`evennia_ai.game.facts`), `context_providers` those of what tells
+    NPCs the facts of the moment (`evennia_ai.game.providers`). An empty `summary_model` means that
+    the role `summariser` says who is asked for summaries.
     """
 
     base_url: str
@@ -114,6 +116,8 @@ class Conf:
     tick_alone: bool
     tools: tuple[str, ...]
     use_item: str
+    context_providers: tuple[str, ...]
+    time_suffix: TimeSuffix
 
     @property
     def profiles(self) -> dict[str, ModelProfile]:
@@ -257,6 +261,7 @@ def _made() -> Conf:
         log_llm_requests=log_mode(values.pop("log_llm_requests")),
         traces=tracing(values.pop("traces")),
         tools=tuple(values.pop("tools")),
+        context_providers=tuple(values.pop("context_providers")),
         **values,
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from math import isfinite
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from evennia_ai.cards.limits import CardLimits
 from evennia_ai.history.compaction_settings import CompactionSettings, read_compaction
@@ -27,6 +27,8 @@ _NOT_FOR_GAMES: Final = ("dice", "dry_run")
 _DOTTED: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 GLOBAL_TRACES: Final = "global"
 LogMode = Literal["", "preview", "full"]
+TimeSuffix = Literal["", "real", "game"]
+TIME_SUFFIXES: Final[tuple[TimeSuffix, ...]] = get_args(TimeSuffix)
 # A setting says True; an environment variable can only say "1".
 _LOG_MODES: Final[dict[object, LogMode]] = {
     **dict.fromkeys((False, "", "0", "false", "False", "off"), ""),
@@ -73,6 +75,13 @@ def are_paths(value: Any) -> bool:
     """Whether it is a list of dotted paths."""
     listed = isinstance(value, list | tuple)
     return listed and all(isinstance(path, str) and _DOTTED.fullmatch(path) for path in value)
+
+
+def are_names_or_paths(value: Any) -> bool:
+    """Whether it is a list of names and dotted paths of things in Python's modules."""
+    return isinstance(value, list | tuple) and all(
+        isinstance(one, str) and (one.isidentifier() or are_paths([one])) for one in value
+    )
 
 
 def is_address_or_empty(value: Any) -> bool:

@@ -14,6 +14,8 @@ from evennia_ai.prompt.staying import BLOCKS_MODES
 from evennia_ai.setting_values import (
     GAME_LORE,
     PREFIX,
+    TIME_SUFFIXES,
+    are_names_or_paths,
     are_paths,
     call_limits,
     card_limits,
@@ -346,5 +348,19 @@ SETTINGS: Final = (
         default=False,
         wanted="True or False",
         accepts=lambda value: isinstance(value, bool),
+    ),
+    Setting(
+        id="E063",
+        field="context_providers",
+        default=["speaker", "relation", "acquaintance", "place", "goals"],
+        wanted='a list of names and dotted paths, such as ["speaker", "world.context.weather"]',
+        accepts=are_names_or_paths,
+    ),
+    Setting(
+        id="E064",
+        field="time_suffix",
+        default="",
+        wanted='"real", "game" or "" for none',
+        accepts=lambda value: value in TIME_SUFFIXES,
     ),
 )

@@ -36,7 +36,8 @@ class Event:
     that led to this event; 0 is a person. `alone` is true when nobody but the speaker was there
     to be meant. `language` and `volume` are words of the game, "" where it told none. `item` is
     the name of the thing it is about, `data` holds facts of the game's own as JSON values.
-    `wants_answer`: what happened is addressed to the NPC.
+    `wants_answer`: what happened is addressed to the NPC. `client` is the sort of client the
+    speaker types at ("telnet", "ssh", "webclient"), "" where nobody types.
     """
 
     kind: Kind
@@ -54,6 +55,7 @@ class Event:
     item: str = ""
     data: Mapping[str, Any] = field(default_factory=dict, hash=False)
     wants_answer: bool = False
+    client: str = field(default="", compare=False)
 
     @property
     def is_happening(self) -> bool:

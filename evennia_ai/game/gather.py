@@ -10,20 +10,23 @@ from typing import Any, Final
 
 from evennia.utils import gametime
 
-from evennia_ai.compose import ComposeRules, DynamicBlock, Inputs
+from evennia_ai.compose import ComposeRules, Inputs
+from evennia_ai.game.dates import minute_of
 from evennia_ai.game.events import Event
 from evennia_ai.game.facts import passing_facts
 from evennia_ai.game.greeting import greeting_record
 from evennia_ai.game.lore_sources import scanned_sources
 from evennia_ai.game.perception import bystanders
-from evennia_ai.game.presence import can_see
+from evennia_ai.game.providers.registry import blocks_of
 from evennia_ai.game.reminding import candidates, moment
-from evennia_ai.game.text import in_sentence, person_name, plain_name
+from evennia_ai.game.text import person_name, plain_name
 from evennia_ai.game.view import NPCView, books_with
 from evennia_ai.history.records import NewRecord, Record, RecordKind
+from evennia_ai.history.time_lines import MINUTE, minute_in, with_time_line
 from evennia_ai.lorebook.timers import NO_STATE, Clock
 from evennia_ai.prompt.anchoring import NO_ANCHORS
 from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.guidance import guidance_for
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, pending
 from evennia_ai.store import conversations, lore_state, turns
@@ -31,17 +34,6 @@ from evennia_ai.store.conversations import ConversationKind, ConversationRef
 
 VISITOR: Final = "the visitor"
 """What `{{user}}` is in a room, where no one partner is fixed."""
-
-MOST_COMPANY: Final = 20
-# How a volume that games have words for is told; any other stands as the game says it.
-_LOUD: Final = {
-    "mutter": "muttering",
-    "quiet": "quietly",
-    "whisper": "whispering",
-    "loud": "loudly",
-    "yell": "yelling",
-    "shout": "shouting",
-}
 
 NAMES: Final = frozenset({"char", "user", "speaker"})
 """What templates may name in the game: `inputs` gives the first two, composing the speaker."""
@@ -83,10 +75,14 @@ def talk_of(event: Event) -> Talk:
     return Talk(kind="room", place_ref=event.room_ref or "nowhere")
 
 
-def opened(npc_ref: str, talk: Talk) -> ConversationRef:
-    """The conversation, opened when it is new."""
+def opened(npc_ref: str, talk: Talk, *, origin: str = "") -> ConversationRef:
+    """The conversation, opened when it is new: from the client `origin`, which then stays."""
     return conversations.conversation(
-        npc_ref, kind=talk.kind, partner_ref=talk.partner_ref, place_ref=talk.place_ref
+        npc_ref,
+        kind=talk.kind,
+        partner_ref=talk.partner_ref,
+        place_ref=talk.place_ref,
+        origin=origin,
     )
 
 
@@ -99,8 +95,8 @@ def found(npc_ref: str, talk: Talk) -> ConversationRef | None:
     return None
 
 
-def record_of(event: Event) -> NewRecord:
-    """What is written down of an event: who, and what was said or done.
+def record_of(event: Event, *, minute: str = "") -> NewRecord:
+    """What is written down of an event: who, and what was said or done, and when if that is told.
 
     Somebody's own words are a record of kind `user` and of their name. What happened is one of kind
     `event` and of nobody's, so that a prompt shows it without a label: nobody can say it.
@@ -113,6 +109,7 @@ def record_of(event: Event) -> NewRecord:
         "volume": event.volume,
         "item": event.item,
         "data": dict(event.data),
+        MINUTE: minute,
     }
     return NewRecord(
         kind=RecordKind.EVENT if event.is_happening else RecordKind.USER,
@@ -168,7 +165,8 @@ def pending_message(heard: Heard) -> Message:
     at = _index_of(record, now)
     if at is not None:
         return replace(now[at], block="event", origin="event")
-    return pending(record.body, name=record.name or None, record=record.id)
+    text = with_time_line(record.body, minute_in(record))
+    return pending(text, name=record.name or None, record=record.id)
 
 
 def _index_of(record: Record, history: History) -> int | None:
@@ -226,10 +224,16 @@ def foreseen_inputs(npc: Any, view: NPCView, talk: Talk, *, event: Event | None)
         talk,
         conversation=conversation,
         event=event,
-        said=pending(event.text, name=event.speaker_name) if event else None,
+        said=_foreseen(event, view) if event else None,
         history=history,
         greeting=greeting,
     )
+
+
+def _foreseen(event: Event, view: NPCView) -> Message:
+    """The event as the message that would be answered."""
+    minute = minute_of(view.sources.conf.time_suffix)
+    return pending(with_time_line(event.text, minute), name=event.speaker_name)
 
 
 def inputs(
@@ -253,7 +257,7 @@ def inputs(
         turn=f"{npc_ref}/{turns.next_number(npc_ref)}", conversation=f"{npc_ref}/{talk.seed}"
     )
     values = {"char": view.char_name, "user": _partner(npc, talk, event)}
-    paths = view.sources.conf.lore_facts
+    conf = view.sources.conf
     return Inputs(
         components=view.components,
         rules=_rules(view.rules, dice=dice, greeting=greeting),
@@ -261,17 +265,25 @@ def inputs(
         event=said,
         notes=view.notes,
         books=books_with(view, player_ref=event.speaker_ref if event else ""),
-        blocks=(*_speaker_block(event), *_place_block(npc)),
+        blocks=blocks_of(npc, event, conversation, paths=conf.context_providers),
         values=values,
         cut=conversations.cut(conversation) if conversation else 0,
         anchors=conversations.anchors(conversation) if conversation else NO_ANCHORS,
         lore_state=lore_state.read(conversation) if conversation else NO_STATE,
         clock=_clock(conversation, history, event),
-        facts={**view.facts, **passing_facts(npc, event, paths=paths)},
+        facts={**view.facts, **passing_facts(npc, event, paths=conf.lore_facts)},
         sources=scanned_sources(npc, view.texts, values=values, dice=dice),
-        memories=candidates(npc, event) if view.sources.conf.memory.enabled else (),
+        memories=candidates(npc, event) if conf.memory.enabled else (),
         moment=moment(event),
+        guidance=guidance_for(_origin(conversation, event)),
     )
+
+
+def _origin(conversation: ConversationRef | None, event: Event | None) -> str:
+    """The client a conversation was opened from, or would be; who speaks later changes nothing."""
+    if conversation is not None:
+        return conversation.origin
+    return event.client if event is not None else ""
 
 
 def _rules(rules: ComposeRules, *, dice: Dice, greeting: int | None) -> ComposeRules:
@@ -295,37 +307,3 @@ def _partner(npc: Any, talk: Talk, event: Event | None) -> str:
     if talk.kind == "private" and event is not None:
         return event.speaker_name
     return person_name(npc.ai_partner or VISITOR)
-
-
-def _speaker_block(event: Event | None) -> tuple[DynamicBlock, ...]:
-    if event is None:
-        return ()
-    return (DynamicBlock(key="speaker", text=_who(event)),)
-
-
-def _who(event: Event) -> str:
-    """Who does what the event tells, and how: all that its own line may not say."""
-    if not event.speaker_ref:
-        return "Nobody speaks to you."
-    how = "acts" if event.is_happening else "whispers to you" if event.private else "speaks"
-    language = f", in {in_sentence(event.language)}" if event.language else ""
-    volume = f", {in_sentence(_LOUD.get(event.volume, event.volume))}" if event.volume else ""
-    name = in_sentence(event.speaker_name)
-    return f"Who {how}: {name} ({event.speaker_rank}){language}{volume}."
-
-
-def _place_block(npc: Any) -> tuple[DynamicBlock, ...]:
-    if npc.location is None:
-        return ()
-    text = f"Place: {_called(npc, npc.location)}."
-    seen = [other for other in bystanders(npc) if can_see(npc, other)]
-    names = [_called(npc, other) for other in seen]
-    if names:
-        more = f" and {len(names) - MOST_COMPANY} more" if len(names) > MOST_COMPANY else ""
-        text += f" Present: {', '.join(names[:MOST_COMPANY])}{more}."
-    return (DynamicBlock(key="place", text=text),)
-
-
-def _called(npc: Any, seen: Any) -> str:
-    """What `npc` calls somebody or a place, as it stands in a sentence."""
-    return in_sentence(plain_name(seen.get_display_name(npc)))

@@ -19,6 +19,7 @@ from evennia_ai.game.perception import heard_text, perceived, rank_of
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.text import person_name, plain_name
 from evennia_ai.game.turn import Turn
+from evennia_ai.game.typing_at import client_of
 from evennia_ai.game.view import NPCView, scopes_of, sources_of, view_of
 from evennia_ai.history.turns import report_of_turn
 from evennia_ai.lorebook.naming import names_of
@@ -238,6 +239,7 @@ class AIHandler:
             speaker_rank=rank_of(speaker) if speaker else "Player",
             text=heard_text(question),
             room_ref=room_ref,
+            client=client_of(speaker),
         )
 
     def last_report(self) -> Report | None:

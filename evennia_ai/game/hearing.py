@@ -11,6 +11,7 @@ from typing import Any, Final
 from evennia.utils import logger
 from twisted.python.failure import Failure
 
+from evennia_ai.game.dates import minute_of
 from evennia_ai.game.events import Event
 from evennia_ai.game.gather import Heard
 from evennia_ai.game.recording import Prepared, prepared, recorded
@@ -62,7 +63,7 @@ class Hearing:
             return None
         try:
             event = self._unrecorded[0]
-            return prepared(self._npc_ref, event, opening=self._opening_of_first)
+            return prepared(self._npc_ref, event, opening=self._opening_of_first, minute=_minute())
         except DATABASE_ERRORS as error:
             self._record_later(error)
             return None
@@ -82,7 +83,7 @@ class Hearing:
             return
         try:
             event = self._unrecorded[0]
-            heard = recorded(self._npc_ref, event, opening=self._opening_of_first)
+            heard = recorded(self._npc_ref, event, opening=self._opening_of_first, minute=_minute())
         except DATABASE_ERRORS as error:
             self._record_later(error)
             return
@@ -131,6 +132,11 @@ def record_overflow(npc_ref: str, conversation: ConversationRef) -> None:
         conversations.append(conversation, [note])
     except StoreError as error:
         logger.log_err(f"evennia_ai: NPC {npc_ref}: the overflow was not recorded: {error}")
+
+
+def _minute() -> str:
+    """The time that prompts show with what is heard now, "" where the game wants none."""
+    return minute_of(runtime().conf.time_suffix)
 
 
 def _log_trace(npc_ref: str, problem: str) -> None:

@@ -133,6 +133,7 @@ class PastReader:
             clock=Clock(**told["clock"]),
             facts={name: _fact(fact) for name, fact in told["facts"].items()},
             sources=_scanned(told, view, dice),
+            guidance=told.get("guidance", ""),
             **_remembered(told.get("memories")),
         )
 

@@ -18,6 +18,7 @@ from evennia_ai.game.events import Event, Kind
 from evennia_ai.game.languages import game_word, garbled, languages_heard
 from evennia_ai.game.presence import is_npc
 from evennia_ai.game.text import one_line, person_name, unmarked
+from evennia_ai.game.typing_at import client_of
 from evennia_ai.game.utterance import hops_of, utterance_of, uttered
 
 MAX_HEARD: Final = 2000
@@ -93,6 +94,7 @@ def perceived(npc: Any, text: Any, from_obj: Any) -> Event | None:
         hops=heard.hops,
         language=heard.language or payload.language or emoted_in,
         volume=heard.volume or payload.volume,
+        client=client_of(speaker),
     )
 
 

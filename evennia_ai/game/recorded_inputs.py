@@ -47,6 +47,7 @@ def recorded_inputs(
         "event": event.id,
         "tools": [message.record for message in inputs.tools],
         "memories": _memories(inputs) if inputs.memories else None,
+        **({"guidance": inputs.guidance} if inputs.guidance else {}),
     }
 
 

@@ -21,41 +21,52 @@ Opening = Callable[[ConversationRef], NewRecord | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """An event that can be committed without reading anything more."""
+    """An event that can be committed without reading anything more.
+
+    `minute` is the time that prompts show with it, "" for none.
+    """
 
     conversation: ConversationRef
     event: Event
     greeting: NewRecord | None
+    minute: str = ""
+
+    @property
+    def record(self) -> NewRecord:
+        """What is written down of the event."""
+        return gather.record_of(self.event, minute=self.minute)
 
 
-def recorded(npc_ref: str, event: Event, *, opening: Opening) -> Heard:
+def recorded(npc_ref: str, event: Event, *, opening: Opening, minute: str = "") -> Heard:
     """The event, committed; `opening` tells the greeting that goes before it, if one does.
 
     StoreError: nothing was committed.
     """
     try:
-        return committed(prepared(npc_ref, event, opening=opening))
+        return committed(prepared(npc_ref, event, opening=opening, minute=minute))
     except HistoryConflictError:  # another process was first; who spoke is asked anew
-        return committed(prepared(npc_ref, event, opening=opening))
+        return committed(prepared(npc_ref, event, opening=opening, minute=minute))
 
 
-def prepared(npc_ref: str, event: Event, *, opening: Opening) -> Prepared:
+def prepared(npc_ref: str, event: Event, *, opening: Opening, minute: str = "") -> Prepared:
     """The event, with its conversation opened and read and the greeting that goes before it.
 
     Read before the transaction: on SQLite one that reads first may not get to write.
     """
-    conversation = gather.opened(npc_ref, gather.talk_of(event))
+    conversation = gather.opened(npc_ref, gather.talk_of(event), origin=event.client)
     conversations.history(conversation)
-    return Prepared(conversation=conversation, event=event, greeting=opening(conversation))
+    return Prepared(
+        conversation=conversation, event=event, greeting=opening(conversation), minute=minute
+    )
 
 
 def committed(ready: Prepared) -> Heard:
     """The event as what the NPC heard, in a transaction of its own or the current one."""
     if ready.greeting is None:
-        return _appended(ready.conversation, ready.event)
+        return _appended(ready)
     with one_transaction(f"opening {ready.conversation} with a greeting"):
         conversations.append(ready.conversation, [ready.greeting])
-        return _appended(ready.conversation, ready.event, greeting=ready.greeting.body)
+        return _appended(ready, greeting=ready.greeting.body)
 
 
 def committed_each(ready: Sequence[Prepared]) -> list[Heard]:
@@ -63,18 +74,20 @@ def committed_each(ready: Sequence[Prepared]) -> list[Heard]:
     if any(one.greeting is not None for one in ready):
         with one_transaction("recording what NPCs perceived"):
             return [committed(one) for one in ready]
-    appended = conversations.append_each(
-        [(one.conversation, gather.record_of(one.event)) for one in ready]
-    )
+    appended = conversations.append_each([(one.conversation, one.record) for one in ready])
     return [
         Heard(event=one.event, conversation=one.conversation, record=record, before=before)
         for one, (before, record) in zip(ready, appended, strict=True)
     ]
 
 
-def _appended(conversation: ConversationRef, event: Event, *, greeting: str = "") -> Heard:
-    before = conversations.history(conversation)
-    (record,) = conversations.append(conversation, [gather.record_of(event)])
+def _appended(ready: Prepared, *, greeting: str = "") -> Heard:
+    before = conversations.history(ready.conversation)
+    (record,) = conversations.append(ready.conversation, [ready.record])
     return Heard(
-        event=event, conversation=conversation, record=record, before=before, greeting=greeting
+        event=ready.event,
+        conversation=ready.conversation,
+        record=record,
+        before=before,
+        greeting=greeting,
     )
