@@ -45,14 +45,17 @@ def setback_of_status(
     endpoint: Endpoint, status: int, words: str, headers: Mapping[str, str]
 ) -> Setback:
     """The setback of an answer with a status of failure; `headers` have names in small letters."""
-    wait = _retry_after(headers)
+    wait = retry_after_seconds(headers)
     error = turned_down(endpoint, status, words, retry_in_seconds=wait)
     again = isinstance(error, ModelUnavailable) and headers.get("x-should-retry") != "false"
     return Setback(error=error, again=again, after_seconds=wait)
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that the server asks to wait (RFC 9110, 10.2.3: a number or a date)."""
+def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
+    """Seconds that a server asks to wait (RFC 9110, 10.2.3: a number or a date).
+
+    `headers` have names in small letters.
+    """
     for name, in_seconds in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             wait = float(headers.get(name, "")) * in_seconds

@@ -1,0 +1,1 @@
+"""Knowledge in a MediaWiki: asked over its API, in the bridge's thread, never in the game's."""

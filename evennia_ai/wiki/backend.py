@@ -1,0 +1,161 @@
+"""A MediaWiki as a knowledge base: the `Backend` whose pages are in a wiki.
+
+Every answer is a Deferred: the wiki is asked in the bridge's thread, bounded in time, and the game
+goes on meanwhile.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from twisted.internet.defer import CancelledError, Deferred
+
+from evennia_ai.knowledge.backends import Draft, Hit
+from evennia_ai.knowledge.pages import Page
+from evennia_ai.knowledge.titles import NAMESPACES, Namespace, PageName
+from evennia_ai.llm.bridge import AsyncBridge
+from evennia_ai.wiki.answers import listed, number, part
+from evennia_ai.wiki.client import WikiClient, WikiError
+from evennia_ai.wiki.finding import Finder
+from evennia_ai.wiki.names import Names, names_of
+from evennia_ai.wiki.reading import Current, PageReader, current_of
+from evennia_ai.wiki.site import Site
+from evennia_ai.wiki.writing import PageWriter
+
+T = TypeVar("T")
+
+MOST_BYTES_A_CHARACTER: Final = 4
+
+
+class MediaWikiBackend:
+    """The knowledge base `key`, whose pages are at `site`."""
+
+    def __init__(self, key: str, site: Site, bridge: AsyncBridge) -> None:
+        self.key = key
+        self._site = site
+        self._bridge = bridge
+        self._open: _Wiki | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def fetch(self, names: Sequence[PageName]) -> Deferred[Sequence[Page | None]]:
+        """The pages of these names; titles in another case and aliases are found as well."""
+        wanted = tuple(names)
+        return self._asked(lambda wiki: _fetched(wiki, wanted))
+
+    def search(
+        self, query: str, *, namespaces: Collection[Namespace] = (), limit: int = 20
+    ) -> Deferred[Sequence[Hit]]:
+        """The pages that fit the words of `query`, best first."""
+        wanted = tuple(namespaces)
+        return self._asked(lambda wiki: wiki.finder.hits(query, namespaces=wanted, limit=limit))
+
+    def listed(self, namespace: Namespace, *, prefix: str = "") -> Deferred[Sequence[PageName]]:
+        """The pages of a namespace whose titles begin so, in the order of their titles."""
+        return self._asked(lambda wiki: wiki.finder.listed(namespace, prefix=prefix))
+
+    def linking(self, names: Sequence[PageName]) -> Deferred[Sequence[Sequence[PageName]]]:
+        """For each of these pages the pages it links to."""
+        wanted = tuple(names)
+        return self._asked(lambda wiki: _linked(wiki, wanted))
+
+    def pages(self, *, most_characters: int) -> Deferred[Sequence[Page] | None]:
+        """All pages, None where together they have more characters than that."""
+        return self._asked(lambda wiki: _all_pages(wiki, most_characters))
+
+    def write(self, draft: Draft) -> Deferred[Page]:
+        """Write a page that was approved."""
+        return self._asked(lambda wiki: wiki.writer.write(draft))
+
+    def close(self) -> None:
+        """Close the connections, if there are any."""
+        if self._bridge.running:
+            # A stop of the bridge right after this cancels it, and closes the connections itself.
+            self._bridge.run(self._closed).addErrback(lambda failure: failure.trap(CancelledError))
+
+    def _asked(self, work: "Callable[[_Wiki], Awaitable[T]]") -> Deferred[T]:
+        return self._bridge.run(lambda: self._in_time(work))
+
+    async def _in_time(self, work: "Callable[[_Wiki], Awaitable[T]]") -> T:
+        """What `work` returns, WikiError where it takes too long."""
+        try:
+            async with asyncio.timeout(self._site.whole_seconds):
+                return await work(await self._opened())
+        except TimeoutError:
+            pass
+        raise WikiError(
+            self._site, f"did not answer within {self._site.whole_seconds:g} seconds; try it later"
+        )
+
+    async def _opened(self) -> "_Wiki":
+        """The wiki for the loop that runs now; connections of an ended loop are useless."""
+        loop = asyncio.get_running_loop()
+        if self._open is None or self._loop is not loop:
+            client = WikiClient(self._site)
+            self._bridge.at_stop(client.close)
+            self._open, self._loop = await _found_out(client), loop
+        return self._open
+
+    async def _closed(self) -> None:
+        wiki, self._open = self._open, None
+        if wiki is not None and self._loop is asyncio.get_running_loop():
+            await wiki.client.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wiki:
+    """A wiki of which the namespaces are known, and who works with it."""
+
+    client: WikiClient
+    names: Names
+    reader: PageReader
+    finder: Finder
+    writer: PageWriter
+
+
+async def _found_out(client: WikiClient) -> _Wiki:
+    """Ask a wiki what its namespaces are and how many pages it has."""
+    told = {"siprop": "namespaces|namespacealiases|statistics"}
+    answer = await client.ask(action="query", meta="siteinfo", **told)
+    names = names_of(answer, client.site.namespaces)
+    reader = PageReader(client, names)
+    pages_there = number(part(answer, "query", "statistics"), "pages")
+    return _Wiki(
+        client=client,
+        names=names,
+        reader=reader,
+        finder=Finder(client, names, reader, pages_there=pages_there),
+        writer=PageWriter(client, names, reader),
+    )
+
+
+async def _fetched(wiki: _Wiki, names: Sequence[PageName]) -> list[Page | None]:
+    pages = await wiki.reader.pages(names)
+    missing = [name for name, page in zip(names, pages, strict=True) if page is None]
+    if not missing:
+        return pages
+    otherwise = await wiki.finder.otherwise(list(dict.fromkeys(missing)))
+    return [page or otherwise.get(name) for name, page in zip(names, pages, strict=True)]
+
+
+async def _linked(wiki: _Wiki, names: Sequence[PageName]) -> list[Sequence[PageName]]:
+    return [page.links if page else () for page in await wiki.reader.pages(names)]
+
+
+async def _all_pages(wiki: _Wiki, most_characters: int) -> list[Page] | None:
+    """Every page of our namespaces; it is given up as soon as their sizes are too large."""
+    current: list[Current] = []
+    most_bytes = most_characters * MOST_BYTES_A_CHARACTER
+    for place in [one for space in NAMESPACES for one in wiki.names.numbers_of(space)]:
+        wanted = {"generator": "allpages", "gapnamespace": str(place), "gaplimit": "max"}
+        asked = {**wanted, "gapfilterredir": "nonredirects", "prop": "info"}
+        async for answer in wiki.client.ask_on(action="query", **asked):
+            told = [current_of(one, wiki.names) for one in listed(answer, "query", "pages")]
+            current += [one for one in told if one is not None]
+            if sum(one.size for one in current) > most_bytes:
+                return None
+    texts = await wiki.reader.texts(current)
+    pages = [texts[one.revision] for one in current if one.revision in texts]
+    if sum(len(page.body) for page in pages) > most_characters:
+        return None
+    return sorted(pages, key=lambda page: page.name)

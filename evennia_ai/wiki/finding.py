@@ -1,0 +1,200 @@
+"""Finds pages of a wiki: by words, by the beginning of a title, or by a title written otherwise.
+
+The search of a MediaWiki without further machinery finds all words or nothing, in no order, and in
+titles or texts but not in both. So each word is asked for apart, and what was found is read and put
+in order here, by the same score as pages of the game's own database.
+"""
+
+import asyncio
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from unicodedata import normalize
+
+from evennia_ai.knowledge.backends import Hit
+from evennia_ai.knowledge.pages import Page
+from evennia_ai.knowledge.passages import passage
+from evennia_ai.knowledge.query_words import MOST_ASKED_CHARACTERS, asked_words
+from evennia_ai.knowledge.relevance import rarity, relevance, words_of_page
+from evennia_ai.knowledge.titles import NAMESPACES, Namespace, PageName
+from evennia_ai.lorebook.words import unspaced_runs, words_of
+from evennia_ai.wiki.answers import listed, number, part, text
+from evennia_ai.wiki.client import MOST_TITLES, WikiClient, WikiError
+from evennia_ai.wiki.names import Names
+from evennia_ai.wiki.reading import PageReader
+
+MOST_WORDS: Final = 8
+"""Words of a query that a wiki is asked for: the longest, as they tell most."""
+
+MOST_LISTED: Final = 10_000
+MOST_OTHERWISE: Final = 10
+"""Titles that no page has and that are looked for in other spellings, in one call."""
+
+_BEGINNING_FROM: Final = 4
+_NO_TITLES: Final = "search-title-disabled"  # the wiki's text search looks at titles as well
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """What one search found, and how many pages it said there are."""
+
+    names: tuple[PageName, ...]
+    total: int
+
+
+class Finder:
+    """Looks for pages of one wiki; `pages_there` is about how many it has."""
+
+    def __init__(
+        self, client: WikiClient, names: Names, reader: PageReader, *, pages_there: int
+    ) -> None:
+        self._client = client
+        self._names = names
+        self._reader = reader
+        self._pages_there = pages_there
+
+    async def hits(self, query: str, *, namespaces: Collection[Namespace], limit: int) -> list[Hit]:
+        """The pages that fit the words of `query`, best first.
+
+        Raises:
+            WikiError: the wiki gave no answer.
+        """
+        places, words = self._places(namespaces), _words_there(query)
+        if not places or not words or limit < 1:
+            return []
+        together = self._found(" ".join(words), places)
+        alone = [self._found(word, places) for word in words]
+        all_words, *each = await asyncio.gather(together, *alone)
+        rarities = {
+            ours: rarity(one.total, pages=max(self._pages_there, one.total))
+            for word, one in zip(words, each, strict=True)
+            for ours in words[word]
+        }
+        names = _likeliest(all_words, list(zip(words.values(), each, strict=True)), rarities)
+        pages = await self._reader.pages(names)
+        return _ranked([page for page in pages if page is not None], rarities)[:limit]
+
+    async def listed(self, namespace: Namespace, *, prefix: str) -> list[PageName]:
+        """The pages of a namespace whose titles begin so, without redirects."""
+        found: list[PageName] = []
+        for place, label in self._names.numbers_of(namespace).items():
+            if label.casefold().startswith(prefix.casefold()):
+                found += await self._in_place(place, "")
+            elif prefix.casefold().startswith(label.casefold()):
+                rest = prefix[len(label) :]
+                found += [] if self._names.is_elsewhere(rest) else await self._in_place(place, rest)
+        return sorted(found, key=lambda name: name.title)
+
+    async def otherwise(self, names: Sequence[PageName]) -> dict[PageName, Page]:
+        """Pages whose title or alias is one of these names in another case."""
+        found = {}
+        for name in names[:MOST_OTHERWISE]:
+            words = " ".join(_words_there(name.title))
+            places = self._places([name.namespace])
+            if words and places:
+                candidates = await self._found(words, places)
+                pages = await self._reader.pages(candidates.names[:MOST_TITLES])
+                matching = [one for one in pages if one is not None and _is_called(one, name)]
+                if matching:
+                    found[name] = matching[0]
+        return found
+
+    def _places(self, namespaces: Collection[Namespace]) -> list[int]:
+        wanted = [one for one in NAMESPACES if not namespaces or one in namespaces]
+        return [place for one in wanted for place in self._names.numbers_of(one)]
+
+    async def _found(self, words: str, places: list[int]) -> _Found:
+        """What titles and texts with all of these words there are."""
+        titles, texts = await asyncio.gather(
+            self._searched(words, places, what="title"), self._searched(words, places, what="text")
+        )
+        names = tuple(dict.fromkeys([*titles.names, *texts.names]))
+        return _Found(names=names, total=max(titles.total, texts.total, len(names)))
+
+    async def _searched(self, words: str, places: list[int], *, what: str) -> _Found:
+        wanted = {"action": "query", "list": "search", "srsearch": words, "srwhat": what}
+        within = {"srnamespace": "|".join(map(str, places)), "srlimit": str(MOST_TITLES)}
+        try:
+            answer = await self._client.ask(**wanted, **within, srinfo="totalhits", srprop="")
+        except WikiError as error:
+            if error.code != _NO_TITLES:
+                raise
+            return _Found(names=(), total=0)
+        named = [self._name(one) for one in listed(answer, "query", "search")]
+        total = number(part(answer, "query", "searchinfo"), "totalhits")
+        return _Found(names=tuple(one for one in named if one is not None), total=total)
+
+    async def _in_place(self, place: int, prefix: str) -> list[PageName]:
+        wanted = {
+            "action": "query",
+            "list": "allpages",
+            "apnamespace": str(place),
+            "aplimit": "max",
+        }
+        found: list[PageName] = []
+        async for answer in self._client.ask_on(
+            **wanted, apprefix=prefix, apfilterredir="nonredirects"
+        ):
+            named = [self._name(one) for one in listed(answer, "query", "allpages")]
+            found += [one for one in named if one is not None]
+            if len(found) >= MOST_LISTED:
+                break
+        return found[:MOST_LISTED]
+
+    def _name(self, told: dict[str, Any]) -> PageName | None:
+        return self._names.name_of(number(told, "ns"), text(told, "title"))
+
+
+def _words_there(query: str) -> dict[str, tuple[str, ...]]:
+    """The words to ask a wiki for, each with what it is among our words; the longest ones.
+
+    They are letters and digits in small case alone, so nothing of a query is a sign that a search
+    obeys. The star behind some, which finds longer forms, is ours.
+    """
+    plain = normalize("NFC", query[:MOST_ASKED_CHARACTERS]).casefold().replace("_", " ")
+    forms = {word: _form(word) for word in words_of(plain)}
+    forms |= {run: f"{run}*" for run in unspaced_runs(plain)}
+    ours = {form: asked_words(word) for word, form in forms.items()}
+    longest = sorted((form for form in ours if ours[form]), key=len, reverse=True)[:MOST_WORDS]
+    return {form: ours[form] for form in longest}
+
+
+def _form(word: str) -> str:
+    """A word as a search takes it that finds its other forms too."""
+    beginning = word
+    while not all(ours.startswith(beginning) for ours in asked_words(word)):
+        beginning = beginning[:-1]
+    if beginning.endswith("y"):  # of ferry, whose plural is ferries
+        beginning = beginning[:-1]
+    return f"{beginning}*" if len(beginning) >= _BEGINNING_FROM else word
+
+
+def _likeliest(
+    together: _Found,
+    each: Iterable[tuple[tuple[str, ...], _Found]],
+    rarities: Mapping[str, float],
+) -> list[PageName]:
+    """The pages worth reading: those with most of the words, by how much these tell."""
+    worth = dict.fromkeys(together.names, 0.0)
+    for words, found in each:
+        for name in found.names:
+            worth[name] = worth.get(name, 0.0) + sum(rarities[word] for word in words)
+    all_of_them = sum(rarities.values())
+    worth |= dict.fromkeys(together.names, all_of_them)
+    return sorted(worth, key=lambda name: (-worth[name], name.full))[:MOST_TITLES]
+
+
+def _ranked(pages: Iterable[Page], rarities: Mapping[str, float]) -> list[Hit]:
+    different = {page.name: page for page in pages}.values()
+    scored = [(relevance(words_of_page(page), rarities), page) for page in different]
+    best = sorted(
+        (one for one in scored if one[0] > 0), key=lambda one: (-one[0], one[1].name.full)
+    )
+    return [
+        Hit(page=page, passage=passage(page.body, rarities), score=score) for score, page in best
+    ]
+
+
+def _is_called(page: Page, name: PageName) -> bool:
+    known = [page.name.folded, *(alias.casefold() for alias in page.meta.aliases)]
+    return page.name.namespace == name.namespace and name.folded in known

@@ -1,0 +1,174 @@
+"""Reads pages of a wiki, many at a time, and keeps what it read.
+
+A text never changes under its number of a revision, so what was read once is kept by it; whether a
+page has a newer one is asked each time.
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, Final
+
+from evennia_ai.knowledge.markup import MarkupError, links_of, read_page
+from evennia_ai.knowledge.pages import Page
+from evennia_ai.knowledge.titles import PageName
+from evennia_ai.wiki.answers import listed, number, part, text
+from evennia_ai.wiki.client import MOST_TITLES, WikiClient, several
+from evennia_ai.wiki.names import Names
+
+log: Final = logging.getLogger(__name__)
+
+MOST_KEPT: Final = 1_000
+MOST_KEPT_CHARACTERS: Final = 8_000_000
+MOST_MOVES: Final = 5
+"""Steps from the title that was asked for to the page: spelling, then redirects."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Current:
+    """The newest revision of a page that there is; `size` is in bytes."""
+
+    name: PageName
+    page: int
+    revision: int
+    size: int
+
+
+class PageReader:
+    """The pages of one wiki by our names."""
+
+    def __init__(self, client: WikiClient, names: Names) -> None:
+        self._client = client
+        self._names = names
+        self._kept = _Kept()
+
+    async def pages(self, names: Sequence[PageName]) -> list[Page | None]:
+        """The pages of these names as they are now, redirects followed; None where there is none.
+
+        Raises:
+            WikiError: the wiki gave no answer.
+        """
+        found = await self.current(names)
+        read = await self.texts([one for one in found if one is not None])
+        return [None if one is None else read.get(one.revision) for one in found]
+
+    async def current(self, names: Sequence[PageName]) -> list[Current | None]:
+        """Which revisions these names lead to, without their texts."""
+        titles = [self._names.title_of(name) for name in names]
+        found: dict[str, Current] = {}
+        for batch in _batches(dict.fromkeys(one for one in titles if one is not None)):
+            found |= await self._current_of(batch)
+        return [None if title is None else found.get(title) for title in titles]
+
+    async def texts(self, wanted: Sequence[Current]) -> dict[int, Page]:
+        """The pages of these revisions, by the numbers of the revisions."""
+        pages = {one.revision: page for one in wanted if (page := self._kept.page(one))}
+        missing = {one.revision: one for one in wanted if one.revision not in pages}
+        for batch in _batches(missing):
+            for revision, written in (await self._texts_of(batch)).items():
+                if revision in missing:
+                    page = self._page(missing[revision], written)
+                    self._kept.keep(missing[revision], page)
+                    pages[revision] = page
+        return pages
+
+    async def _current_of(self, titles: list[str]) -> dict[str, Current]:
+        """What titles of the wiki lead to."""
+        wanted = {"action": "query", "prop": "info", "redirects": "1", "titles": several(titles)}
+        there: dict[str, Current] = {}
+        moves: dict[str, str] = {}
+        async for answer in self._client.ask_on(**wanted):
+            for kind in ("normalized", "converted", "redirects"):
+                moves |= {
+                    text(one, "from"): text(one, "to") for one in listed(answer, "query", kind)
+                }
+            for page in listed(answer, "query", "pages"):
+                if current := current_of(page, self._names):
+                    there[text(page, "title")] = current
+        return {title: one for title in titles if (one := there.get(_moved(title, moves)))}
+
+    async def _texts_of(self, revisions: list[int]) -> dict[int, str]:
+        wanted = {
+            "action": "query",
+            "prop": "revisions",
+            "rvprop": "ids|content",
+            "rvslots": "main",
+        }
+        numbers = "|".join(map(str, revisions))
+        found: dict[int, str] = {}
+        async for answer in self._client.ask_on(**wanted, revids=numbers):
+            for page in listed(answer, "query", "pages"):
+                for revision in listed(page, "revisions"):
+                    content = part(revision, "slots", "main").get("content")
+                    if isinstance(content, str):  # one that was hidden by the wiki's staff has none
+                        found[number(revision, "revid")] = content
+        return found
+
+    def _page(self, current: Current, written: str) -> Page:
+        page = _read(current.name, written, base=self._client.site.key)
+        links = tuple(dict.fromkeys(filter(None, map(self._names.linked, page.links))))
+        requires = tuple(dict.fromkeys(filter(None, map(self._names.linked, page.meta.requires))))
+        redirect = page.meta.redirect and self._names.linked(page.meta.redirect)
+        return replace(
+            page,
+            links=links,
+            meta=replace(page.meta, requires=requires, redirect=redirect),
+            base=self._client.site.key,
+            revision=str(current.revision),
+        )
+
+
+def current_of(told: dict[str, Any], names: Names) -> Current | None:
+    """What the wiki tells of a page, None where it has none or it is none of ours."""
+    name = names.name_of(number(told, "ns"), text(told, "title"))
+    page, revision = number(told, "pageid"), number(told, "lastrevid")
+    if name is None or not page or not revision:
+        return None
+    return Current(name=name, page=page, revision=revision, size=number(told, "length"))
+
+
+class _Kept:
+    """Pages that were read, the oldest given up first; bounded by number and by characters."""
+
+    def __init__(self) -> None:
+        self._pages: OrderedDict[Current, Page] = OrderedDict()
+        self._characters = 0
+
+    def page(self, current: Current) -> Page | None:
+        if current in self._pages:
+            self._pages.move_to_end(current)
+        return self._pages.get(current)
+
+    def keep(self, current: Current, page: Page) -> None:
+        if current in self._pages:
+            return
+        self._pages[current] = page
+        self._characters += len(page.body)
+        while len(self._pages) > MOST_KEPT or self._characters > MOST_KEPT_CHARACTERS:
+            _, oldest = self._pages.popitem(last=False)
+            self._characters -= len(oldest.body)
+
+
+def _read(name: PageName, written: str, *, base: str) -> Page:
+    """The page of a text; a wiki's authors err, so one that cannot be read is text alone."""
+    try:
+        return read_page(name, written)
+    except MarkupError as error:
+        log.warning("knowledge base '%s': %s is read as text alone: %s", base, name, error)
+        return Page(name=name, body=written, links=links_of(written))
+
+
+def _moved(title: str, moves: dict[str, str]) -> str:
+    for _ in range(MOST_MOVES):
+        if title not in moves:
+            break
+        title = moves[title]
+    return title
+
+
+def _batches(values: Iterable[Any]) -> Iterable[list[Any]]:
+    left = iter(values)
+    while batch := list(islice(left, MOST_TITLES)):
+        yield batch

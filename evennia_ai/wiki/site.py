@@ -1,0 +1,153 @@
+"""Sites: where a wiki is and how it may be used, as the game's settings say.
+
+pydantic reads what an admin wrote; everything after that is a `Site`. A password stands in no
+setting: a site has the name of the environment variable that holds it.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import ErrorDetails
+
+from evennia_ai.knowledge.titles import Namespace
+from evennia_ai.llm.endpoint import SecretText
+from evennia_ai.llm.profiles import is_address, near
+from evennia_ai.prompt.errors import FormatError
+
+USER_AGENT: Final = "evennia_ai (knowledge of a game made with Evennia)"
+REQUEST_SECONDS: Final = 10.0
+WHOLE_SECONDS: Final = 30.0
+MAX_RETRIES: Final = 3
+
+_KEY: Final = re.compile(r"[\w.-]{1,80}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """A wiki, and who the game is there.
+
+    `api` is the address that ends in api.php. Without a `user` the wiki is read, and written to,
+    as anybody may. `namespaces` are the wiki's ids of Instructions and Sources; those that are not
+    told are found by their names. `request_seconds` bounds one request, `whole_seconds` all that
+    one question of the game takes, pauses included.
+    """
+
+    key: str
+    api: str
+    user: str = ""
+    password: SecretText = field(default_factory=SecretText)
+    namespaces: Mapping[Namespace, int] = field(default_factory=dict)
+    request_seconds: float = REQUEST_SECONDS
+    whole_seconds: float = WHOLE_SECONDS
+    max_retries: int = MAX_RETRIES
+    user_agent: str = USER_AGENT
+
+    @property
+    def host(self) -> str:
+        """The machine and the port, as errors name the wiki."""
+        return urlsplit(self.api).netloc
+
+    def quoted(self, words: str, *, most: int = 200) -> str:
+        """The wiki's own words on one short line, without the password."""
+        line = " ".join(self.password.hidden_in(words[: 20 * most]).split())
+        return "".join(letter for letter in line if letter.isprintable())[:most]
+
+
+Wikis = Mapping[str, Mapping[str, Any]]
+"""The wikis of the settings: their fields by the keys of the knowledge bases they are."""
+
+
+class _Fields(BaseModel):
+    """A wiki as it stands in the settings."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    api: str
+    user: str = ""
+    password_env: str = ""
+    namespaces: dict[Namespace, Annotated[int, Field(ge=0, le=2**31)]] = Field(default_factory=dict)
+    request_seconds: Annotated[float, Field(gt=0, le=60)] = REQUEST_SECONDS
+    whole_seconds: Annotated[float, Field(gt=0, le=600)] = WHOLE_SECONDS
+    max_retries: Annotated[int, Field(ge=0, le=10)] = MAX_RETRIES
+    user_agent: Annotated[str, Field(min_length=1, max_length=200)] = USER_AGENT
+
+    @field_validator("api")
+    @classmethod
+    def _is_an_address(cls, value: str) -> str:
+        if not is_address(value):
+            raise ValueError("must be an address such as https://wiki.example/w/api.php")
+        return value
+
+    @field_validator("password_env")
+    @classmethod
+    def _is_a_name(cls, value: str) -> str:
+        if value and not value.isidentifier():
+            raise ValueError("must be the name of an environment variable, not the password")
+        return value
+
+    @field_validator("user_agent")
+    @classmethod
+    def _fits_a_header(cls, value: str) -> str:
+        if not (value.isascii() and value.isprintable()):
+            raise ValueError("must be plain ASCII on one line")
+        return value
+
+    @field_validator("namespaces")
+    @classmethod
+    def _are_for_texts(cls, value: dict[Namespace, int]) -> dict[Namespace, int]:
+        if "Talk" in value:
+            raise ValueError("Talk is not told: a namespace's talk has the number after its own")
+        if any(number % 2 for number in value.values()):
+            raise ValueError("must be even numbers: odd ones are where people talk")
+        return value
+
+
+def read_wikis(given: Any, *, where: str) -> Wikis:
+    """The wikis that a setting names.
+
+    Raises:
+        FormatError: one of them cannot be so; the text names it and the field.
+    """
+    if not isinstance(given, Mapping):
+        raise FormatError("setting", f"{where}: must be a dictionary of wikis by their keys")
+    return {
+        key: _read_wiki(key, fields, where=f"{where}[{key!r}]") for key, fields in given.items()
+    }
+
+
+def site_of(key: str, fields: Mapping[str, Any], *, password: SecretText) -> Site:
+    """The site of a knowledge base, from its fields in `read_wikis`."""
+    told = {name: value for name, value in fields.items() if name != "password_env"}
+    return Site(key=key, password=password, **told)
+
+
+def _read_wiki(key: Any, fields: Any, *, where: str) -> Mapping[str, Any]:
+    if not isinstance(key, str) or not _KEY.fullmatch(key):
+        raise FormatError("setting", f"{where}: must be the key of a knowledge base")
+    if not isinstance(fields, Mapping):
+        raise FormatError("setting", f"{where}: must be a dictionary with an api")
+    try:
+        read = _Fields.model_validate(dict(fields))
+    except ValidationError as error:
+        told = [f"{where}{_told(one)}" for one in error.errors()]
+        raise FormatError("setting", "; ".join(told)) from None
+    if bool(read.user) != bool(read.password_env):
+        raise FormatError("setting", f"{where}: user and password_env go together, or neither")
+    return read.model_dump()
+
+
+def _told(error: ErrorDetails) -> str:
+    """What is wrong with one field; a value is never shown, it might be a password."""
+    field_name = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "missing":
+        return f".{field_name}: is missing: the wiki's address, which ends in api.php"
+    if error["type"] == "extra_forbidden":
+        if "pass" in field_name.lower():
+            return f".{field_name}: a password never stands in settings; see password_env"
+        return f": there is no field {field_name!r}{near(field_name, _Fields.model_fields)}"
+    problem = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    return f".{field_name}: {problem}"

@@ -1,0 +1,15 @@
+"""Builds pages and drafts for tests."""
+
+from typing import Any
+
+from evennia_ai.knowledge.backends import Draft
+from evennia_ai.knowledge.pages import Page, PageMeta
+from evennia_ai.knowledge.titles import page_name
+
+
+def a_page(title: str, body: str = "Stone.", **meta: Any) -> Page:
+    return Page(name=page_name(title), body=body, meta=PageMeta(**meta))
+
+
+def a_draft(title: str, body: str = "Stone.", *, was: str = "", **meta: Any) -> Draft:
+    return Draft(page=a_page(title, body, **meta), was=was, by="Anna", note="A new page")
