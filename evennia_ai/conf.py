@@ -68,9 +68,9 @@ class Conf:
     `base_url`, `model` and `api_key_env` are those of the profile `default`; without a `base_url`
     anywhere no endpoint is configured and the offline responder answers. `given_profiles` and
     `given_roles` are what the settings say, `profiles` and `model_roles` what follows from it.
-    `api_keys` are those that were found, by the names of their variables. `card_folder` is
-    absolute: builders import cards from there and from nowhere else. `lore_facts` are dotted paths
-    of the game's own functions (`evennia_ai.game.facts`), `context_providers` those of what tells
+    `api_keys` are those that were found, by the names of their variables. `card_folder` and
+    `knowledge_folder` are absolute: builders import from there and from nowhere else. `lore_facts`
+    are dotted paths of the game's own functions (`evennia_ai.game.facts`), `context_providers` those of what tells
     NPCs the facts of the moment (`evennia_ai.game.providers`). An empty `summary_model` means that
     the role `summariser` says who is asked for summaries.
     """
@@ -95,6 +95,7 @@ class Conf:
     thinking_line: str
     game_folder: Path
     card_folder: Path
+    knowledge_folder: Path
     max_source_characters: int
     card_limits: CardLimits
     lore: ActivationRules
@@ -251,6 +252,7 @@ def _made() -> Conf:
         given_roles=model_roles(values.pop("model_roles")),
         game_folder=folder,
         card_folder=folder / values.pop("card_folder"),
+        knowledge_folder=folder / values.pop("knowledge_folder"),
         lore=lore_rules(values.pop("lore")),
         lore_facts=tuple(values.pop("lore_facts")),
         card_limits=card_limits(values.pop("card_limits")),

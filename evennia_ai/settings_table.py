@@ -171,6 +171,13 @@ SETTINGS: Final = (
         accepts=lambda value: isinstance(value, str | Path) and bool(str(value)),
     ),
     Setting(
+        id="E060",
+        field="knowledge_folder",
+        default="world/knowledge",
+        wanted="a folder; a relative one counts from the game's folder",
+        accepts=lambda value: isinstance(value, str | Path) and bool(str(value)),
+    ),
+    Setting(
         id="E016",
         field="max_source_characters",
         default=4_000_000,

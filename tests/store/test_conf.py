@@ -76,6 +76,12 @@ def test_a_relative_card_folder_counts_from_the_game(settings_of_ai, settings_of
     assert conf().card_folder == Path("/games/harbour/world/people")
 
 
+def test_a_relative_folder_of_knowledge_counts_from_the_game(settings_of_ai, settings_of_game):
+    settings_of_game(GAME_DIR="/games/harbour")
+    settings_of_ai(KNOWLEDGE_FOLDER="world/wiki")
+    assert conf().knowledge_folder == Path("/games/harbour/world/wiki")
+
+
 def test_an_absolute_card_folder_is_taken(settings_of_ai):
     settings_of_ai(CARD_FOLDER="/srv/cards")
 
@@ -111,6 +117,7 @@ def test_our_own_settings_pass_the_checks():
         ("FALLBACK_LINE", "two\nlines", "E014"),
         ("FALLBACK_LINE", " ", "E014"),
         ("CARD_FOLDER", "", "E015"),
+        ("KNOWLEDGE_FOLDER", "", "E060"),
         ("MAX_SOURCE_CHARACTERS", 1, "E016"),
         ("LORE", [], "E019"),
         ("LORE", {"scan_depth": -1}, "E019"),
