@@ -46,6 +46,7 @@ from evennia_ai.setting_values import (
     call_limits,
     card_limits,
     compaction,
+    knowledge_wikis,
     log_mode,
     lore_rules,
     lorekeeper,
@@ -55,6 +56,9 @@ from evennia_ai.setting_values import (
     tracing,
 )
 from evennia_ai.settings_table import SETTINGS, Setting
+from evennia_ai.wiki.site import Site, site_of
+
+_ADDRESSES = ("base_url", "knowledge_wikipedia")
 
 
 class SettingError(EvenniaAIError):
@@ -119,6 +123,8 @@ class Conf:
     use_item: str
     context_providers: tuple[str, ...]
     time_suffix: TimeSuffix
+    knowledge_wikis: Mapping[str, Site]
+    knowledge_wikipedia: str
 
     @property
     def profiles(self) -> dict[str, ModelProfile]:
@@ -199,6 +205,7 @@ def doubts() -> list[Problem]:
         profiles=made.profiles,
         roles=made.given_roles,
         missing_keys=_missing_keys(made),
+        missing_passwords=_missing_passwords(made),
     )
     return list(found)
 
@@ -226,7 +233,7 @@ def _problem(setting: Setting) -> Problem:
     if setting.problem is not None:
         return Problem(id=setting.id, message=f"{setting.problem(_value(setting))}.", hint=hint)
     # An address with a password in it must not be repeated in a log.
-    shown = "" if setting.field == "base_url" else f" {_value(setting)!r}"
+    shown = "" if setting.field in _ADDRESSES else f" {_value(setting)!r}"
     place = " (from the environment)" if _variable(setting) else ""
     return Problem(
         id=setting.id,
@@ -264,8 +271,26 @@ def _made() -> Conf:
         traces=tracing(values.pop("traces")),
         tools=tuple(values.pop("tools")),
         context_providers=tuple(values.pop("context_providers")),
+        knowledge_wikis=_sites(values.pop("knowledge_wikis")),
         **values,
     )
+
+
+def _sites(given: Any) -> dict[str, Site]:
+    """The wikis that are knowledge bases, each with its password where there is one."""
+    return {
+        key: site_of(key, fields, password=SecretText(os.environ.get(fields["password_env"], "")))
+        for key, fields in knowledge_wikis(given).items()
+    }
+
+
+def _missing_passwords(made: Conf) -> dict[str, str]:
+    """Variables that wikis name and the environment does not have, by the wiki's key."""
+    return {
+        key: site.password_env
+        for key, site in made.knowledge_wikis.items()
+        if site.password_env and not site.password
+    }
 
 
 def _missing_keys(made: Conf) -> dict[str, str]:

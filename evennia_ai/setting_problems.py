@@ -65,8 +65,12 @@ def doubtful(
     profiles: Mapping[str, ModelProfile],
     roles: Mapping[ModelRole, tuple[str, ...]],
     missing_keys: Mapping[str, str],
+    missing_passwords: Mapping[str, str],
 ) -> Iterator[Problem]:
-    """What may be meant so and mostly is not; `missing_keys` are variables by their profiles."""
+    """What may be meant so and mostly is not.
+
+    `missing_keys` are variables by their profiles, `missing_passwords` by their wikis.
+    """
     for name, variable in missing_keys.items():
         yield Problem(
             id="W002",
@@ -80,6 +84,12 @@ def doubtful(
             id="W003",
             message=f"NPCs speak without a model, though there are profiles: {known}.",
             hint=f"Name one in {PREFIX}MODEL_ROLES['speaker'], or call one of them 'default'.",
+        )
+    for key, variable in missing_passwords.items():
+        yield Problem(
+            id="W005",
+            message=f"The wiki '{key}': the environment has no {variable}.",
+            hint="Set it to the password of that wiki's bot, or nothing can be read there.",
         )
     yield from _missing_packages(value)
 

@@ -19,6 +19,7 @@ from evennia_ai.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.memory.settings import MemorySettings, read_memory
 from evennia_ai.prompt.components import is_plain_int
 from evennia_ai.prompt.errors import FormatError
+from evennia_ai.wiki.site import Wikis, read_wikis
 
 PREFIX: Final = "EVENNIA_AI_"
 # One player's shouted keywords shall not crowd out what others wake.
@@ -132,6 +133,11 @@ def memory(given: Any) -> MemorySettings:
 def call_limits(given: Any) -> Allowances:
     """What may be asked of models; FormatError names what cannot be set."""
     return read_allowances(given, where=f"{PREFIX}LIMITS")
+
+
+def knowledge_wikis(given: Any) -> Wikis:
+    """The wikis that are knowledge bases; FormatError names what cannot be set."""
+    return read_wikis(given, where=f"{PREFIX}KNOWLEDGE_WIKIS")
 
 
 def is_log_mode(value: Any) -> bool:

@@ -39,6 +39,7 @@ class Site:
     key: str
     api: str
     user: str = ""
+    password_env: str = ""
     password: SecretText = field(default_factory=SecretText)
     namespaces: Mapping[Namespace, int] = field(default_factory=dict)
     request_seconds: float = REQUEST_SECONDS
@@ -121,8 +122,7 @@ def read_wikis(given: Any, *, where: str) -> Wikis:
 
 def site_of(key: str, fields: Mapping[str, Any], *, password: SecretText) -> Site:
     """The site of a knowledge base, from its fields in `read_wikis`."""
-    told = {name: value for name, value in fields.items() if name != "password_env"}
-    return Site(key=key, password=password, **told)
+    return Site(key=key, password=password, **fields)
 
 
 def _read_wiki(key: Any, fields: Any, *, where: str) -> Mapping[str, Any]:
