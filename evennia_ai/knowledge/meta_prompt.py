@@ -1,0 +1,100 @@
+"""The block that tells a model which knowledge bases there are for it: facts, no policy, no text.
+
+Of a base without restriction its name, id, size, summary and topics; of a restricted one the safe
+metadata alone. What authors wrote stands on one line each, without marks of templates, markup or
+code, so nothing in it passes for another field. Pure: which bases those are is decided elsewhere.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from evennia_ai.knowledge.pages import BaseInfo
+from evennia_ai.knowledge.safe_metadata import clean, safe_block
+
+MOST_BASES: Final = 12
+FEW_BASES: Final = 2
+"""So many bases have long summaries."""
+MAX_NAME: Final = 120
+MAX_TOPIC: Final = 48
+
+HEADING: Final = "Knowledge bases at hand (this is about them, nothing out of them):"
+_CUT: Final = "..."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Length:
+    """How much is told of each base: characters of its summary, and how many topics."""
+
+    summary: int
+    topics: int
+
+
+_LONG: Final = _Length(summary=600, topics=12)
+_SHORT: Final = _Length(summary=160, topics=6)
+
+
+def kb_meta_prompt(bases: Sequence[BaseInfo], *, restricted: Collection[str]) -> str:
+    """The block about `bases` in their order, "" for none.
+
+    `restricted` are the keys of those of which only safe metadata may be told. More than twelve are
+    counted, not told.
+    """
+    if not bases:
+        return ""
+    length = _LONG if len(bases) <= FEW_BASES else _SHORT
+    lines = [HEADING]
+    for base in bases[:MOST_BASES]:
+        lines += _safe(base) if base.key in restricted else _open(base, length)
+    if len(bases) > MOST_BASES:
+        lines.append(f"- and {len(bases) - MOST_BASES} more")
+    if len(bases) == 1:
+        lines.append(f"Current target: {_name(bases[0])} (ID: {_id(bases[0])})")
+    return "\n".join(lines)
+
+
+def _open(base: BaseInfo, length: _Length) -> Iterator[str]:
+    yield f"- Name: {_name(base)}"
+    yield f"  ID: {_id(base)}"
+    yield f"  Search: {'available' if base.pages else 'nothing in it yet'}"
+    yield f"  Pages: {base.pages}, {base.characters} characters"
+    if summary := _summary(base.summary, most=length.summary):
+        yield f"  Summary: {summary}"
+    if topics := _listed(base.topics, most=length.topics):
+        yield f"  Topics: {topics}"
+
+
+def _safe(base: BaseInfo) -> Iterator[str]:
+    """What of a restricted base may be told: never its size, its summary or its topics."""
+    safe = safe_block(base)
+    yield f"- Name: {safe.name}"
+    yield f"  ID: {safe.id}"
+    yield "  Search: restricted"
+    if safe.hint:
+        yield f"  Routing hint: {safe.hint}"
+    if words := _listed(safe.keywords, most=len(safe.keywords)):
+        yield f"  Routing keywords: {words}"
+
+
+def _name(base: BaseInfo) -> str:
+    return clean(base.name, most=MAX_NAME) or _id(base)
+
+
+def _id(base: BaseInfo) -> str:
+    return clean(base.key, most=MAX_NAME)
+
+
+def _summary(text: str, *, most: int) -> str:
+    """The summary on one line; a longer one ends between two words and says that it is cut."""
+    whole = clean(text, most=len(text))
+    if len(whole) <= most:
+        return whole
+    cut = whole[: most - len(_CUT)]
+    head, _, _ = cut.rpartition(" ")
+    return (head or cut).rstrip() + _CUT
+
+
+def _listed(texts: Iterable[str], *, most: int) -> str:
+    """The first of these texts with commas between them, each once."""
+    told = (clean(text.replace(",", " "), most=MAX_TOPIC) for text in texts)
+    return ", ".join([text for text in dict.fromkeys(told) if text][:most])
