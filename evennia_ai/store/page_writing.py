@@ -12,11 +12,12 @@ from evennia_ai.knowledge.markup import links_of
 from evennia_ai.knowledge.page_meta import alias_names
 from evennia_ai.knowledge.pages import Page
 from evennia_ai.knowledge.titles import PageName
-from evennia_ai.store.errors import PageConflictError
-from evennia_ai.store.knowledge_bases import pages_changed
+from evennia_ai.store.errors import PageConflictError, StoreError
+from evennia_ai.store.knowledge_bases import base_row, pages_changed
 from evennia_ai.store.page_columns import check_page, page_columns
 from evennia_ai.store.page_lookup import Row
 from evennia_ai.store.page_revisions import last_changed_by, named, newest_numbers, record
+from evennia_ai.store.page_search import index
 
 BATCH: Final = 200
 
@@ -33,6 +34,17 @@ class Change:
     def told(self) -> str:
         """What its revision says was done."""
         return self.action or ("updated" if self.row else "created")
+
+
+def own_base(base: str) -> models.KnowledgeBase:
+    """The base whose pages are here; StoreError: they are somewhere else."""
+    row = base_row(base)
+    if row.backend != "database":
+        raise StoreError(
+            f"the pages of knowledge base '{base}' are not in the game's database ({row.backend});"
+            " change them there"
+        )
+    return row
 
 
 def refuse_stale(base: str, name: PageName, row: Row | None, was: str) -> None:
@@ -96,6 +108,7 @@ def _write(
     models.KnowledgeAlias.objects.filter(page_id__in=ids).delete()
     models.KnowledgeLink.objects.filter(page_id__in=ids).delete()
     _name_and_link(base, changes, rows)
+    index((row.pk, change.page) for row, change in zip(rows, changes, strict=True))
     told = zip(rows, (change.told for change in changes), strict=True)
     record(base.key, told, by=by, note=note)
     characters += sum(row.characters for row in rows)

@@ -17,7 +17,14 @@ from evennia_ai.store.knowledge_bases import base_id, base_row
 from evennia_ai.store.page_columns import page_value
 from evennia_ai.store.page_lookup import Row, rows_named, title_row
 from evennia_ai.store.page_revisions import MOST_NAMES, PageRevision, named
-from evennia_ai.store.page_writing import Change, is_same, refuse_stale, remove_all, write_all
+from evennia_ai.store.page_writing import (
+    Change,
+    is_same,
+    own_base,
+    refuse_stale,
+    remove_all,
+    write_all,
+)
 from evennia_ai.store.state import KNOWLEDGE, changing
 
 
@@ -85,7 +92,7 @@ def save_page(base: str, draft: Draft) -> Page:
     """
     name = draft.page.name
     with changing(KNOWLEDGE, f"saving page '{name}'"):
-        known = _own_row(base)
+        known = own_base(base)
         row = title_row(known.pk, name)
         refuse_stale(base, name, row, draft.was)
         if row is None or not is_same(row, draft.page):
@@ -101,7 +108,7 @@ def remove_page(base: str, name: PageName, *, was: str, by: str) -> None:
     page; an alias or a redirect to it is none.
     """
     with changing(KNOWLEDGE, f"removing page '{name}'"):
-        known = _own_row(base)
+        known = own_base(base)
         row = _title_row(known, name)
         refuse_stale(base, name, row, was)
         remove_all(known, [row], by=by)
@@ -114,7 +121,7 @@ def rename_page(base: str, name: PageName, new: PageName, *, by: str) -> Page:
     StoreError: another page has the new name.
     """
     with changing(KNOWLEDGE, f"renaming page '{name}'"):
-        known = _own_row(base)
+        known = own_base(base)
         moved = _renamed(known, name, new, by=by)
         talked = title_row(known.pk, name.talk)
         if name.talk != name and talked and title_row(known.pk, new.talk) is None:
@@ -152,17 +159,6 @@ def _refuse_taken(known: models.KnowledgeBase, taken: Row | None, old: Page) -> 
             f"there is a page '{taken}' in knowledge base '{known.key}' already; rename or remove"
             " it first"
         )
-
-
-def _own_row(base: str) -> models.KnowledgeBase:
-    """The base whose pages are here; StoreError: they are somewhere else."""
-    row = base_row(base)
-    if row.backend != "database":
-        raise StoreError(
-            f"the pages of knowledge base '{base}' are not in the game's database ({row.backend});"
-            " change them there"
-        )
-    return row
 
 
 def _title_row(known: models.KnowledgeBase, name: PageName) -> Row:
