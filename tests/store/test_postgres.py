@@ -13,7 +13,12 @@ import pytest
 from tests.store.postgres import Postgres
 
 ROOT = Path(__file__).parents[2]
-SAME = ["test_page_search.py", "test_migrations.py"]
+SAME = (
+    "test_knowledge_backend.py",
+    "test_knowledge_pages.py",
+    "test_migrations.py",
+    "test_page_search.py",
+)
 
 
 @pytest.mark.service
