@@ -31,12 +31,10 @@ class Names:
     def title_of(self, name: PageName) -> str | None:
         """What the wiki calls a page, None where it can have no such page."""
         place = self._place_of(name)
-        if place is None:
+        if place is None or self.is_elsewhere(place[1]):
             return None
         number_there, title = place
-        if number_there == MAIN:
-            return None if self.is_elsewhere(title) else title
-        return f"{self.labels[number_there]}:{title}"
+        return title if number_there == MAIN else f"{self.labels[number_there]}:{title}"
 
     def name_of(self, number_there: int, title: str) -> PageName | None:
         """What we call a page of the wiki, None where it is none of ours."""
@@ -78,7 +76,10 @@ class Names:
         if name.namespace != "Talk":
             subject = self.subjects.get(name.namespace)
             return None if subject is None else (subject, name.title)
-        about = page_name(name.title)
+        try:
+            about = page_name(name.title)
+        except TitleError:
+            return None
         subject = None if about.namespace == "Talk" else self.subjects.get(about.namespace)
         if subject is None or subject + 1 not in self.labels:
             return None

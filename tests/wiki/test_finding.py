@@ -1,0 +1,103 @@
+"""Search of a wiki: words alone are asked for, and what is found is put in order here."""
+
+import pytest
+
+from evennia_ai.knowledge.titles import page_name
+from tests.wiki.conftest import Making, Outcome
+from tests.wiki.stub_wiki import StubWiki, refuses, usual
+
+
+def words_asked(wiki: StubWiki) -> set[str]:
+    return {one["srsearch"] for one in wiki.asked_for(list="search")}
+
+
+def test_the_page_with_more_of_the_words_comes_first(
+    wiki: StubWiki, base: Making, outcome: Outcome
+) -> None:
+    wiki.texts |= {"Oren": "He keeps salt.", "Mill": "Salt in barrels.", "Ferry": "A boat."}
+    wiki.found = ["Oren", "Ferry", "Mill"]
+    hits = outcome(base().search("barrels of salt"))
+    assert [hit.page.name.full for hit in hits] == ["Mill", "Oren"]
+    assert hits[0].passage == "Salt in barrels."
+    assert hits[0].score > hits[1].score
+
+
+def test_no_more_pages_come_than_were_wanted(
+    wiki: StubWiki, base: Making, outcome: Outcome
+) -> None:
+    wiki.texts |= {f"Page {number}": "salt" for number in range(5)}
+    wiki.found = list(wiki.texts)
+    hits = outcome(base().search("salt", limit=2))
+    assert [hit.page.name.full for hit in hits] == ["Page 0", "Page 1"]
+
+
+def test_a_word_is_asked_for_with_its_other_forms(
+    wiki: StubWiki, base: Making, outcome: Outcome
+) -> None:
+    outcome(base().search("Whose ferries, boats and café"))
+    assert words_asked(wiki) == {
+        *("whose*", "ferr*", "boat*", "café", "and"),
+        "whose* ferr* boat* café and",
+    }
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        'insource:/.*/ OR -salt AND (intitle:"x*") NEAR ~y!z',
+        "salt" + "\x00" + "'; DROP TABLE page; --",
+        "[[x]] {{y}} | \x1f \u202e",
+        "+a -b <c >d",
+    ],
+)
+def test_no_sign_of_a_query_reaches_the_wiki(
+    wiki: StubWiki, base: Making, outcome: Outcome, query: str
+) -> None:
+    outcome(base().search(query))
+    asked = "".join(words_asked(wiki)).replace("*", "").replace(" ", "")
+    assert asked.isalnum()
+    assert asked == asked.casefold()
+
+
+def test_a_query_without_words_asks_nothing(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
+    assert outcome(base().search('?! "" ...')) == []
+    assert wiki.asked_for(list="search") == []
+
+
+def test_a_long_query_asks_for_eight_words(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
+    outcome(base().search(" ".join(f"word{number:04}" for number in range(10_000))))
+    assert len(words_asked(wiki)) == 9
+
+
+def test_only_the_wanted_namespaces_are_searched(
+    wiki: StubWiki, base: Making, outcome: Outcome
+) -> None:
+    outcome(base().search("salt", namespaces=["Talk", "Main"]))
+    asked = wiki.asked_for(list="search")
+    assert {frozenset(one["srnamespace"].split("|")) for one in asked} == {
+        frozenset({"0", "1", "3001", "3003"})
+    }
+
+
+def test_a_wiki_that_searches_no_titles_is_searched_by_text(
+    wiki: StubWiki, base: Making, outcome: Outcome
+) -> None:
+    wiki.texts["Mill"] = "Salt."
+    wiki.found = ["Mill"]
+    refused = refuses("search-title-disabled")
+
+    def no_titles(handler):
+        (refused if handler.asked["srwhat"] == "title" else usual)(handler)
+
+    wiki.behaves(usual, *[no_titles] * 4)
+    (hit,) = outcome(base().search("salt"))
+    assert hit.page.name == page_name("Mill")
+
+
+def test_a_page_found_under_two_names_is_one_hit(
+    wiki: StubWiki, base: Making, outcome: Outcome
+) -> None:
+    wiki.texts |= {"Mill": "Salt.", "Old Mill": ""}
+    wiki.redirects["Old Mill"] = "Mill"
+    wiki.found = ["Mill", "Old Mill"]
+    assert len(outcome(base().search("salt"))) == 1
