@@ -112,7 +112,7 @@ def file_of(name: PageName) -> PurePosixPath:
     TitleError: a part of the title can be no name of a file.
     """
     parts = name.title.split("/")
-    space = [] if name.namespace == "Main" else [name.namespace]
+    space: list[str] = [] if name.namespace == "Main" else [name.namespace]
     about = _namespace_of(parts[0].partition(":")[0])
     if name.namespace == "Talk" and about and ":" in parts[0]:
         space, parts[0] = ["Talk", about], parts[0].partition(":")[2].strip()
@@ -239,7 +239,9 @@ def _base(info: BaseInfo, path: Path, *, keeps_key: bool) -> BaseInfo:
             raise _FileError(f"{field} must be {words}")
     if keeps_key:
         values.pop("key", None)
-    told = {key: tuple(one) if isinstance(one, list) else one for key, one in values.items()}
+    told: dict[str, Any] = {
+        key: tuple(one) if isinstance(one, list) else one for key, one in values.items()
+    }
     return replace(info, **told)
 
 
