@@ -29,6 +29,8 @@ _CREATE: Final = "component/create <key>[@<scope>] = <id>[, <role>][: <text>]"
 # What stands right of "=" in /create.
 _NEW: Final = re.compile(r"([^,:\s]*)\s*(?:,\s*([^:\s]*)\s*)?(?::\s*(.*))?", re.DOTALL)
 
+_YES_OR_NO: Final = {"yes": True, "no": False}
+
 
 class CmdComponent(StrictCommand):
     """
@@ -50,6 +52,8 @@ class CmdComponent(StrictCommand):
       order     - <n>: what stands first at the same depth; low first
       role      - <system | user | assistant | tool>
       move      - <id>: give it another ID, its place in the prompt
+      volatile  - <yes | no>: whether it changes from turn to turn; then it
+                  stands behind the history, among the facts of the moment
       enable    - let it take part
       off       - keep it and leave it out of every prompt
       remove    - remove it, after a question
@@ -94,6 +98,7 @@ class CmdComponent(StrictCommand):
         "order": "order",
         "role": "role",
         "move": "move",
+        "volatile": "volatile",
         "enable": "enable",
         "off": "switch_off",
         "remove": "remove",
@@ -138,8 +143,8 @@ class CmdComponent(StrictCommand):
             ),
             by=self.typed_by,
         )
-        names = listing.names_in_words(made)
-        self.say(f"Made {listing.labelled(made)} ({made.id}), role {made.role}.{names}")
+        remarks = listing.remarks(made)
+        self.say(f"Made {listing.labelled(made)} ({made.id}), role {made.role}.{remarks}")
         if not made.content:
             open_editor(self.caller, made, by=self.typed_by)
 
@@ -178,6 +183,19 @@ class CmdComponent(StrictCommand):
         self.both("component/move <key or id>[@<scope>] = <id>")
         component = self._component("move")
         self._changed(component, id=whole_number(self.rhs, what="ID"))
+
+    def volatile(self) -> None:
+        """Show or set whether a component changes from turn to turn."""
+        component = self._component("volatile", "<yes | no>")
+        if self.rhs is None:
+            word = "volatile" if component.volatile else "not volatile"
+            self.say(f"{listing.labelled(component)} is {word}.")
+            return
+        if self.rhs.lower() not in _YES_OR_NO:
+            raise CommandError(
+                f"It is 'yes' or 'no'; '{self.rhs}' is neither. Nothing was changed."
+            )
+        self._changed(component, volatile=_YES_OR_NO[self.rhs.lower()])
 
     def enable(self) -> None:
         """Let a component take part."""
@@ -261,6 +279,7 @@ class CmdComponent(StrictCommand):
         self.say(
             f"{listing.labelled(changed)} ({changed.id}, {changed.role}, {state})"
             f" {listing.place_in_words(changed)}. Revision {changed.revision}."
+            f"{listing.unsettled_in_words(changed)}"
         )
 
     def _component(self, switch: str, value: str = "") -> PromptComponent:

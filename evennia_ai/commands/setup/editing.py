@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from evennia.utils.eveditor import EvEditor
 
-from evennia_ai.commands.setup.listing import labelled, names_in_words
+from evennia_ai.commands.setup.listing import labelled, remarks
 from evennia_ai.commands.shown import shown_block, shown_line
 from evennia_ai.prompt.components import PromptComponent, Scope
 from evennia_ai.prompt.errors import EvenniaAIError
@@ -55,8 +55,8 @@ def save_content(caller: Any, text: str) -> bool:
         caller.msg(shown_line(f"Not saved: {error}"))
         return False
     _remember(caller, saved, by=edited["by"])
-    names = names_in_words(saved)
-    caller.msg(shown_line(f"Saved {labelled(saved)} as revision {saved.revision}.{names}"))
+    told = f"Saved {labelled(saved)} as revision {saved.revision}.{remarks(saved)}"
+    caller.msg(shown_line(told))
     return True
 
 

@@ -8,6 +8,7 @@ from evennia_ai.game.gather import NAMES
 from evennia_ai.memory import pieces as memory_pieces
 from evennia_ai.prompt.columns import WIDTH, clipped, padded, visible
 from evennia_ai.prompt.components import GAME, HISTORY_ID, PromptComponent
+from evennia_ai.prompt.expansion import CompiledComponent
 from evennia_ai.prompt.template import compile_template
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store.revisions import VALUE_FIELDS, ComponentRevision
@@ -47,6 +48,22 @@ def shown(component: PromptComponent, revisions: Sequence[ComponentRevision]) ->
     if not c.content.strip():
         return [*lines, "  no content: it gives no message"]
     return [*lines, f"  content, about {ESTIMATE.count(c.content)} tokens:", "", c.content]
+
+
+def remarks(component: PromptComponent) -> str:
+    """Sentences about what its author may not have meant; "" for nothing."""
+    return names_in_words(component) + unsettled_in_words(component)
+
+
+def unsettled_in_words(component: PromptComponent) -> str:
+    """A sentence about a text before the history that differs from turn to turn; "" for others."""
+    if not CompiledComponent(component).unsettles("cache"):
+        return ""
+    return (
+        " It differs from turn to turn and stands before the history, so from there on nothing is"
+        f" cached: component/volatile {labelled(component)} = yes puts it behind the history, among"
+        " the facts of the moment."
+    )
 
 
 def names_in_words(component: PromptComponent) -> str:

@@ -1,0 +1,64 @@
+"""Texts that differ from turn to turn: builders are told what they cost, and can move them."""
+
+import pytest
+
+from tests.commands.stage import component, one_line
+
+TOLD = "It differs from turn to turn and stands before the history"
+
+
+@pytest.mark.req("S0-03", "S0-28")
+@pytest.mark.parametrize("text", ["{{speaker}} is here.", "{{random:fog,rain}}", "{{roll:6}}"])
+def test_a_text_about_the_request_before_the_history_is_told(stage, text):
+    told = stage.builds(f"component/create sky = 1301: {text}")
+    assert f"{TOLD}, so from there on nothing is cached: component/volatile sky = yes" in told
+
+
+@pytest.mark.req("S0-28")
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "component/create sky = 5200: {{speaker}} is here.",
+        "component/create sky = 1301: {{char}} and {{user}}.",
+        "component/create sky = 1301: {{pick:fog,rain}}",
+    ],
+)
+def test_a_text_that_stays_as_it_is_or_stands_behind_the_history_is_not_told(stage, typed):
+    assert TOLD not in stage.builds(typed)
+
+
+def test_moving_such_a_text_before_the_history_is_told_as_well(stage):
+    stage.builds("component/create sky = 5200: {{speaker}} is here.")
+    assert TOLD in stage.builds("component/move sky = 1301")
+    assert TOLD not in stage.builds("component/volatile sky = yes")
+
+
+@pytest.mark.req("S0-28")
+def test_a_volatile_text_leaves_the_system_texts_for_the_facts(stage):
+    stage.builds(
+        "component/create sky = 1301: {{speaker}} is here.", "component/volatile sky = yes"
+    )
+    messages = stage.npc.ai.preview("Oren?", stage.player).messages
+    (facts,) = [m for m in messages if m.block == "dynamic"]
+    assert "Pim is here." in facts.content
+    assert not any("Pim is here." in m.content for m in messages if m.role == "system")
+
+
+def test_volatile_shows_sets_and_clears(stage, mood):
+    assert one_line(stage.builds("component/volatile mood")) == "mood is not volatile."
+    stage.builds("component/volatile mood = YES")
+    assert component("mood").volatile
+    assert one_line(stage.builds("component/volatile mood")) == "mood is volatile."
+    stage.builds("component/volatile mood = no")
+    assert not component("mood").volatile
+
+
+def test_anything_but_yes_and_no_changes_nothing(stage, mood):
+    told = one_line(stage.builds("component/volatile mood = perhaps"))
+    assert told == "It is 'yes' or 'no'; 'perhaps' is neither. Nothing was changed."
+    assert component("mood").revision == 1
+
+
+def test_static_components_may_be_volatile(stage):
+    stage.builds("component/volatile goals = yes")
+    assert component("goals").volatile
