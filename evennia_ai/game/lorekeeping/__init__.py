@@ -1,0 +1,1 @@
+"""Lorekeeping: pages of a knowledge base written by a model, from a package of other pages."""

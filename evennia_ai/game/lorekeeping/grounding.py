@@ -1,0 +1,35 @@
+"""Grounding: introductions of Wikipedia, where the game's settings name its address.
+
+The page Instructions:Config may turn them off and never on: that this machine asks another one is
+for its admin to say.
+"""
+
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from twisted.internet.defer import Deferred, succeed
+
+from evennia_ai.game.endpoints import Models
+from evennia_ai.game.runtime import runtime
+from evennia_ai.knowledge.assembly.requests import Article, Failed
+from evennia_ai.wiki.wikipedia import Wikipedia
+
+OFF: Final = "EVENNIA_AI_KNOWLEDGE_WIKIPEDIA names no address"
+
+_opened: Final[WeakKeyDictionary[Models, Wikipedia]] = WeakKeyDictionary()
+
+
+def wikipedia_is_on() -> bool:
+    """Whether the game may ask Wikipedia."""
+    return bool(runtime().conf.knowledge_wikipedia)
+
+
+def introduction(entity: str) -> "Deferred[Article | Failed | None]":
+    """The introduction of the article about `entity`, None where there is none."""
+    live = runtime()
+    if not live.conf.knowledge_wikipedia:
+        return succeed(Failed(OFF))
+    if live.models not in _opened:
+        _opened[live.models] = Wikipedia(live.conf.knowledge_wikipedia, live.models.bridge)
+    found: Deferred[Article | Failed | None] = _opened[live.models].intro(entity)
+    return found

@@ -1,0 +1,198 @@
+"""Keeping: a task for the lorekeeper, from its words to an answer and the drafts in it.
+
+The package is assembled first, from what may be read by who asks; then the generator is asked once.
+A task that only reads goes to the generator as well, without a package. Everything that may take
+time is a Deferred: the game goes on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from twisted.internet.defer import Deferred, inlineCallbacks
+
+from evennia_ai.game.knowing.opening import backend_of
+from evennia_ai.game.lorekeeping.answers import LorekeeperAnswer
+from evennia_ai.game.lorekeeping.asking import LOREKEEPER, Asker, refuse_over_limit, writers
+from evennia_ai.game.lorekeeping.drafting import Drafted, Written, drafted
+from evennia_ai.game.lorekeeping.grounding import introduction, wikipedia_is_on
+from evennia_ai.game.lorekeeping.reading import Reader, may_read
+from evennia_ai.game.lorekeeping.writing import stored_request, writing_request
+from evennia_ai.game.runtime import runtime
+from evennia_ai.knowledge.assembly.package import Package
+from evennia_ai.knowledge.assembly.rules import AssemblyRules
+from evennia_ai.knowledge.assembly.task_types import UNKNOWN
+from evennia_ai.knowledge.assembly.tasks import Task
+from evennia_ai.knowledge.backends import Backend
+from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings
+from evennia_ai.knowledge.pages import BaseInfo
+from evennia_ai.knowledge.titles import PageName
+from evennia_ai.llm.chat import ChatReply, ChatRequest, chat_messages, sent_sha256
+from evennia_ai.llm.reasoning import without_reasoning
+from evennia_ai.llm.roles import adapt
+from evennia_ai.prompt.errors import EvenniaAIError
+from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.tokens import ESTIMATE
+from evennia_ai.store import knowledge_bases
+from evennia_ai.store.errors import NotStoredError
+
+SWITCHED_OFF: Final = "the assembly is switched off in the settings"
+MOST_OF_A_TASK: Final = 20_000
+
+
+class LorekeeperError(EvenniaAIError):
+    """A task cannot be done; the text says why and what would do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Work:
+    """A task under way: whose it is, for which base, and with which words before it."""
+
+    task: Task
+    by: Any
+    info: BaseInfo
+    backend: Backend
+    earlier: Sequence[Message]
+
+    @property
+    def asker(self) -> Asker:
+        """Who asks the models for it."""
+        return Asker(player_ref=str(self.by.id), is_protected=self.info.restricted)
+
+
+def lorekeeper(
+    task: str,
+    *,
+    base: str,
+    by: Any,
+    type_override: str = "",
+    custom_pages: Sequence[PageName] = (),
+    earlier: Sequence[Message] = (),
+) -> "Deferred[LorekeeperAnswer]":
+    """Have a task done for a knowledge base; pages in the answer are drafts that wait.
+
+    `by` is the object of the game that asks: what its locks hide from it is not read.
+    `type_override` is the key of a task type, where the planner is not to decide it; `custom_pages`
+    are shown in any case. `earlier` is what was said before in the same conversation. The Deferred
+    fails with an EvenniaAIError, and nothing is stored then.
+    """
+    answer: Deferred[LorekeeperAnswer] = _kept(
+        Task(text=task.strip(), type_override=type_override, custom_pages=tuple(custom_pages)),
+        base=base,
+        by=by,
+        earlier=tuple(earlier),
+    )
+    return answer
+
+
+@inlineCallbacks
+def _kept(task: Task, *, base: str, by: Any, earlier: Sequence[Message]) -> Any:
+    work = _begun(task, base=base, by=by, earlier=earlier)
+    package: Package = yield _package(work)
+    request = writing_request(package, placement=_settings().package_placement, earlier=earlier)
+    _refuse_too_long(request)
+    reply: ChatReply = yield work.asker.written(partial(_chat_request, request))
+    text = without_reasoning(reply.text).strip()
+    told = package.context_meta() | {
+        "base": work.info.key,
+        "model": reply.model,
+        "placement": "split" if earlier else _settings().package_placement,
+        "sent_sha256": sent_sha256(chat_messages(request)),
+    }
+    made: Drafted = yield drafted(
+        Written(
+            base=work.info.key,
+            backend=work.backend,
+            by=by,
+            task=task.text,
+            text=text,
+            context_meta=told,
+            request=stored_request(request),
+        )
+    )
+    return LorekeeperAnswer(
+        base=work.info.key,
+        task=task.text,
+        text=text,
+        context_meta=told,
+        package=package,
+        drafts=made.numbers,
+        notes=made.notes,
+    )
+
+
+def _begun(task: Task, *, base: str, by: Any, earlier: Sequence[Message]) -> _Work:
+    """The work on a task that may be done."""
+    if not task.text:
+        raise LorekeeperError("the task is empty: say what is to be written")
+    if len(task.text) > MOST_OF_A_TASK:
+        told = f"{len(task.text)} characters and the limit is {MOST_OF_A_TASK}"
+        raise LorekeeperError(f"the task has {told}")
+    writers()
+    refuse_over_limit(str(by.id))
+    info = _base(base, by)
+    return _Work(task=task, by=by, info=info, backend=backend_of(info), earlier=earlier)
+
+
+def _base(key: str, by: Any) -> BaseInfo:
+    """The base of this key; one that may not be read is not there."""
+    seen = [one for one in knowledge_bases.bases() if may_read(by, one.locks)]
+    found = next((one for one in seen if one.key == key), None)
+    if found is None:
+        raise NotStoredError("knowledge base", key, tuple(one.key for one in seen))
+    return found
+
+
+def _package(work: _Work) -> "Package | Deferred[Package]":
+    """What the generator is shown; nothing where the assembly is switched off."""
+    if not _settings().enabled:
+        return Package(
+            task=work.task,
+            task_type=work.task.type_override or UNKNOWN,
+            type_from="override" if work.task.type_override else "fallback",
+            bypass_reason=SWITCHED_OFF,
+        )
+    reader = Reader(
+        by=work.by,
+        backend=work.backend,
+        plan=work.asker.planned,
+        look_up=introduction,
+    )
+    return reader.read(work.task, _rules())
+
+
+def _rules() -> AssemblyRules:
+    """What holds where the base's own config page says nothing."""
+    settings, profile = _settings(), writers()[0].profile
+    room = profile.context_tokens - settings.reply_tokens
+    usual = AssemblyRules()
+    budget = max(usual.reserve_tokens + 1, min(settings.budget_tokens, room))
+    return AssemblyRules(budget_tokens=budget, wikipedia=wikipedia_is_on())
+
+
+def _refuse_too_long(request: Sequence[Message]) -> None:
+    """LorekeeperError where the first model that writes has no room for this and a reply."""
+    profile, reply = writers()[0].profile, _settings().reply_tokens
+    tokens = sum(ESTIMATE.of_message(one.content) for one in request)
+    if tokens + reply > profile.context_tokens:
+        raise LorekeeperError(
+            f"the task and its package have about {tokens} tokens, and the model of profile"
+            f" '{profile.name}' takes {profile.context_tokens} with {reply} of them for the answer;"
+            " lower budget_tokens on the page Instructions:Config, or name a larger model"
+        )
+
+
+def _chat_request(request: Sequence[Message], access: Any) -> ChatRequest:
+    return ChatRequest(
+        messages=adapt(chat_messages(request), profile=access.roles),
+        model=access.model_id,
+        max_tokens=_settings().reply_tokens,
+        timeout_seconds=access.profile.timeout_seconds,
+        sampling=access.profile.sampling,
+        cache_key=LOREKEEPER,
+    )
+
+
+def _settings() -> LorekeeperSettings:
+    return runtime().conf.lorekeeper
