@@ -22,6 +22,7 @@ from evennia_ai.knowledge.page_meta import MetaError, locks_of, meta_of, values_
 from evennia_ai.knowledge.pages import Page
 from evennia_ai.knowledge.prose import without_code
 from evennia_ai.knowledge.titles import PageName, TitleError, page_name
+from evennia_ai.lorebook.foreign_yaml import yaml_text
 
 __all__ = [
     "MAX_META",
@@ -79,13 +80,11 @@ def page_of_values(name: PageName, values: Mapping[str, Any], body: str) -> Page
 
 def write_page(page: Page) -> str:
     """The page as a text with YAML front matter, which `read_page` reads as the same page."""
-    import yaml
-
     values = values_of(page.meta, page.name, locks=page.locks)
     if not values and not may_have_block(page.body):
         return page.body
-    told = yaml.safe_dump(values, allow_unicode=True, sort_keys=False, width=10**6)
-    return f"---\n{told if values else ''}---\n\n{page.body}"
+    told = yaml_text(values) if values else ""
+    return f"---\n{told}---\n\n{page.body}"
 
 
 def write_wikitext(page: Page) -> str:

@@ -1,4 +1,4 @@
-"""Foreign YAML at the door: one safe document of plain values, or a one-line error.
+"""Foreign YAML at the door: one safe document of plain values, or a one-line error; and back.
 
 Refused is what would pass in silence otherwise: keys that come twice, nesting without end, and
 aliases, which a small file can multiply into a huge one.
@@ -12,6 +12,8 @@ from typing import Any, Final
 from evennia_ai.lorebook.foreign import check_plain
 from evennia_ai.prompt.errors import FormatError
 
+# Line ends that YAML folds into blanks unless they are written as escapes.
+_ODD_LINE_ENDS: Final = re.compile("[\r\x85\u2028\u2029]")
 _BOOLEAN: Final = re.compile(r"(?:true|True|TRUE|false|False|FALSE)$")
 
 
@@ -29,6 +31,31 @@ def yaml_values(text: str, *, kind: str, where: str) -> Any:
         raise FormatError(kind, f"{where}: is no YAML: {error}") from error
     check_plain(values, kind=kind, where=where)
     return values
+
+
+def yaml_text(values: dict[str, Any]) -> str:
+    """Plain values as YAML for people, which `yaml_values` reads as the same values."""
+    import yaml
+
+    return str(
+        yaml.dump(values, Dumper=_dumper(), allow_unicode=True, sort_keys=False, width=10**6)
+    )
+
+
+@cache
+def _dumper() -> Any:
+    """SafeDumper that keeps every line end as it is."""
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        pass
+
+    def represent(dumper: Any, text: str) -> Any:
+        style = '"' if _ODD_LINE_ENDS.search(text) else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+    Dumper.add_representer(str, represent)
+    return Dumper
 
 
 @cache
