@@ -11,6 +11,11 @@ from evennia_ai.knowledge import page_files
 from evennia_ai.knowledge.page_files import ImportProblems, file_of, read_folder
 from evennia_ai.knowledge.titles import NAMESPACES, PageName, TitleError, page_name
 
+NEVER_CLOSED = (
+    "the front matter is never closed; close it with a second line of ---, or begin the page with"
+    " a blank line"
+)
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
@@ -134,8 +139,7 @@ def test_every_wrong_file_is_named_with_its_line_and_nothing_is_read(folder):
         "List.yaml: must hold fields with values",
         "Null.md:2: there is a null character or half a pair of one; take it out",
         "Odd [title].md: the title 'Odd [title]' has '[' in it, which no title may have",
-        "Open.md:1: the front matter is never closed;"
-        + " close it with a second line of ---, or begin the page with a blank line",
+        f"Open.md:1: {NEVER_CLOSED}",
         "Twice.md: front matter: is no YAML: key 'a' is there twice in the block of line 2",
     ]
 
