@@ -1,0 +1,132 @@
+"""Steps 7 to 11: what is known of the things that a task is about."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from evennia_ai.knowledge.assembly.co_occurrence import Related, Seed, mentions, related
+from evennia_ai.knowledge.assembly.packed import PackedPage, packed
+from evennia_ai.knowledge.assembly.planner import Planned
+from evennia_ai.knowledge.assembly.reading import distinct, read, titles
+from evennia_ai.knowledge.assembly.requests import (
+    Article,
+    Failed,
+    Hidden,
+    Intro,
+    Links,
+    Search,
+    Step,
+)
+from evennia_ai.knowledge.assembly.rules import AssemblyRules
+from evennia_ai.knowledge.assembly.talk_sections import filtered
+from evennia_ai.knowledge.assembly.tasks import Task
+from evennia_ai.knowledge.assembly.trace import Trace
+from evennia_ai.knowledge.pages import Page
+from evennia_ai.knowledge.titles import PageName
+
+READ_FOR_EACH: Final = 4
+"""Linked pages that are read for each that is shown: some links lead nowhere, some to one page."""
+
+
+def encyclopedia(task: Task, plan: Planned, trace: Trace) -> Step[tuple[PackedPage, ...]]:
+    """Step 7: the pages that were asked for by name, then one for each entity."""
+    entities = [one for one in plan.entities if one.namespace == "Main"]
+    names = [*task.custom_pages, *entities]
+    found = yield from read(names, trace)
+    unknown = [name for name, page in zip(names, found, strict=True) if page is None]
+    trace.warn(*(f"there is no page {name} to be read" for name in unknown))
+    asked_for = {page.name for page in found[: len(task.custom_pages)] if page}
+    pages = distinct(found)
+    trace.did(7, titles(pages))
+    return tuple(_of_the_encyclopedia(one, forced=one.name in asked_for) for one in pages)
+
+
+def linked(
+    seeds: Sequence[PackedPage], rules: AssemblyRules, trace: Trace
+) -> Step[tuple[PackedPage, ...]]:
+    """Step 8: the pages that those of step 7 have in common, by their links."""
+    candidates = yield from _linked_from(seeds)
+    best = candidates[: rules.linked_pages * READ_FOR_EACH]
+    found = yield from read([one.name for one in best], trace)
+    known = {one.name for one in seeds}
+    pages: dict[PageName, PackedPage] = {}
+    for one, page in zip(best, found, strict=True):
+        if page is not None and page.name not in known and len(pages) < rules.linked_pages:
+            why = f"linked from {one.seeds} of {len(seeds)} pages"
+            pages.setdefault(page.name, packed(page, "encyclopedia", why=why))
+    trace.did(8, ", ".join(one.heading for one in pages.values()) or "none")
+    return tuple(pages.values())
+
+
+def sources(plan: Planned, rules: AssemblyRules, trace: Trace) -> Step[tuple[PackedPage, ...]]:
+    """Step 9: the sources that the task names, then for each entity those that fit it best."""
+    named = [one for one in plan.entities if one.namespace == "Sources"]
+    found = yield from read(named, trace)
+    for entity in plan.entities if rules.sources_per_entity else ():
+        hits = yield Search(entity.title, ("Sources",), rules.sources_per_entity)
+        if hidden := sum(isinstance(one, Hidden) for one in hits):
+            trace.warn(f"{hidden} of the sources for {entity.title} may not be read here")
+        found += [one.page for one in hits if not isinstance(one, Hidden)]
+    pages = [one for one in distinct(found) if one.name.namespace == "Sources"]
+    trace.did(9, titles(pages))
+    return tuple(packed(one, "sources", why="fits what the task is about") for one in pages)
+
+
+def talk(
+    pages: Sequence[PackedPage], rules: AssemblyRules, trace: Trace
+) -> Step[tuple[PackedPage, ...]]:
+    """Step 10: of the talk pages of these pages the sections that a writer may see."""
+    names = dict.fromkeys(one.name.talk for one in pages if one.name)
+    found = distinct((yield from read(tuple(names), trace)))
+    shown = [_talk_page(one, filtered(one.body, headings=rules.talk_sections)) for one in found]
+    with_text = tuple(one for one in shown if one.text)
+    trace.did(10, ", ".join(one.heading for one in with_text) or "none")
+    return with_text
+
+
+def wikipedia(plan: Planned, rules: AssemblyRules, trace: Trace) -> Step[tuple[PackedPage, ...]]:
+    """Step 11: what the real world knows of each entity, where the rules allow to ask."""
+    found: list[PackedPage] = []
+    for entity in plan.entities if rules.wikipedia else ():
+        answer = yield Intro(entity.title)
+        if isinstance(answer, Failed):
+            trace.warn(f"no word of Wikipedia on {entity.title}: {answer.why}")
+        elif answer is not None and answer.text.strip():
+            found.append(_article(entity, answer))
+    trace.did(11, ", ".join(one.article for one in found) or ("none" if rules.wikipedia else "off"))
+    return tuple(found)
+
+
+def _of_the_encyclopedia(page: Page, *, forced: bool) -> PackedPage:
+    why = "asked for by name" if forced else "the task is about it"
+    return replace(packed(page, "encyclopedia", why=why), forced=forced)
+
+
+def _linked_from(seeds: Sequence[PackedPage]) -> Step[tuple[Related, ...]]:
+    names = [one.name for one in seeds if one.name]
+    if not names:
+        return ()
+    links = yield Links(tuple(names))
+    return related(
+        [
+            Seed(name=name, links=targets, mentions=mentions(seed.text))
+            for name, targets, seed in zip(names, links, seeds, strict=True)
+        ]
+    )
+
+
+def _talk_page(page: Page, text: str) -> PackedPage:
+    whole = packed(page, "talk", why="talk about a chosen page")
+    return replace(whole, heading=f"Talk: {page.name.title}", text=text)
+
+
+def _article(entity: PageName, article: Article) -> PackedPage:
+    return PackedPage(
+        bucket="wikipedia",
+        heading=entity.title,
+        text=article.text,
+        why="the real world",
+        sha256=hashlib.sha256(article.text.encode("utf-8", "surrogatepass")).hexdigest(),
+        article=article.title,
+    )

@@ -1,0 +1,82 @@
+"""Steps 4 to 6: the instructions of a package."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from evennia_ai.knowledge.assembly.graph import resolved
+from evennia_ai.knowledge.assembly.instructions import included_by_default, of_task
+from evennia_ai.knowledge.assembly.packed import PackedPage, packed
+from evennia_ai.knowledge.assembly.planner import Planned
+from evennia_ai.knowledge.assembly.reading import distinct, read, titles
+from evennia_ai.knowledge.assembly.requests import Listed, Step
+from evennia_ai.knowledge.assembly.rules import CONFIG_PAGE, AssemblyRules
+from evennia_ai.knowledge.assembly.tasks import Task
+from evennia_ai.knowledge.assembly.trace import Trace
+from evennia_ai.knowledge.pages import Page
+from evennia_ai.knowledge.titles import PageName
+
+MOST_LOOKED_THROUGH: Final = 200
+"""Pages of the namespace that are looked through for those a task needs."""
+
+
+def world_bible(rules: AssemblyRules, trace: Trace) -> Step[list[Page]]:
+    """Step 4: the page that anchors all writing to the world, in a list, empty without one."""
+    pages = distinct((yield from read([rules.world_bible], trace)))
+    if not pages:
+        trace.warn(f"{rules.world_bible} is missing: nothing anchors the writing to the world")
+    trace.did(4, titles(pages))
+    return pages
+
+
+def core_instructions(
+    task: Task, plan: Planned, rules: AssemblyRules, trace: Trace
+) -> Step[list[Page]]:
+    """Step 5: the pages that every task needs, then those that this one needs by its type."""
+    core = yield from _demanded(rules.core_instructions, trace)
+    by_type = yield from _demanded(plan.task_type.instructions, trace)
+    others = yield from _looked_through(rules, trace)
+    for_all = [*core, *included_by_default(others)]
+    pages = distinct([*for_all, *by_type, *of_task(others, task.text, plan.task_type)])
+    trace.did(5, titles(pages))
+    return pages
+
+
+def required(
+    roots: Sequence[Page], rules: AssemblyRules, trace: Trace
+) -> Step[tuple[PackedPage, ...]]:
+    """Step 6: the instructions that were chosen and whatever they require."""
+    max_depth = None if rules.fully_resolve else rules.max_depth
+    found = yield from resolved(distinct(roots), max_depth=max_depth)
+    trace.warn(*found.warnings)
+    new = [f"{one.page.name} at depth {one.depth}" for one in found.reached if one.depth]
+    trace.did(6, ", ".join(new) or "nothing more")
+    return tuple(
+        packed(
+            one.page,
+            "instructions",
+            why=f"required by {one.by}" if one.by else "chosen for the task",
+            depth=one.depth,
+        )
+        for one in found.reached
+    )
+
+
+def _demanded(names: Sequence[PageName], trace: Trace) -> Step[list[Page]]:
+    """The pages of these names, with a warning for each that is missing."""
+    found = yield from read(names, trace)
+    missing = [name for name, page in zip(names, found, strict=True) if page is None]
+    trace.warn(*(f"the instructions {name} are missing" for name in missing))
+    return distinct(found)
+
+
+def _looked_through(rules: AssemblyRules, trace: Trace) -> Step[list[Page]]:
+    """The pages of the namespace, which may belong to the task by what they say of themselves."""
+    names = yield Listed("Instructions")
+    if len(names) > MOST_LOOKED_THROUGH:
+        trace.warn(
+            f"there are {len(names)} instruction pages, of which {MOST_LOOKED_THROUGH} are looked"
+            " through; name the others in the config page's task_types"
+        )
+    known = {CONFIG_PAGE, rules.world_bible, *rules.core_instructions}
+    wanted = [name for name in names if name not in known][:MOST_LOOKED_THROUGH]
+    return distinct((yield from read(wanted, trace)))
