@@ -60,16 +60,25 @@ def page_name(text: str, *, default: Namespace = "Main") -> PageName:
         TitleError: it is empty, too long or has a character that no title may have.
     """
     namespace, title = default, _spaced(text)
-    head, colon, rest = title.partition(":")
-    if colon and (named := _NAMED.get(head.strip().casefold())):
-        namespace, title = named, rest.strip()
+    head, rest = _parted(title)
+    if head:
+        namespace, title = head, rest
     if not title:
         raise TitleError(f"'{text[:80]}' is no title: write one, such as Ferry or Sources:Ledger")
+    if namespace == "Main" and _parted(title)[0]:
+        raise TitleError(f"'{text[:80]}' names two namespaces; leave one out")
     if found := _FORBIDDEN.search(title):
         raise TitleError(f"the title '{text[:80]}' has {found[0]!r} in it, which no title may have")
     if len(title.encode("utf-8", "replace")) > MAX_BYTES:
         raise TitleError(f"the title '{text[:80]}...' is longer than {MAX_BYTES} bytes")
     return PageName(namespace=namespace, title=title[0].upper() + title[1:])
+
+
+def _parted(title: str) -> tuple[Namespace | None, str]:
+    """The namespace that a title begins with, if it does, and the rest."""
+    head, colon, rest = title.partition(":")
+    namespace = _NAMED.get(head.strip().casefold()) if colon else None
+    return namespace, rest.strip() if namespace else title
 
 
 def _spaced(text: str) -> str:

@@ -41,6 +41,11 @@ def test_an_empty_text_names_none(text):
         page_name(text)
 
 
+def test_a_page_of_the_encyclopedia_is_not_called_as_one_of_another_namespace():
+    with pytest.raises(TitleError, match="names two namespaces"):
+        page_name("Main:Sources:Ledger")
+
+
 @pytest.mark.parametrize("sign", [*"#<>[]{}|", "\x00", "\x1b", "\x7f", "\u202e", "\u2066"])
 def test_a_sign_that_no_title_may_have_is_named(sign):
     with pytest.raises(TitleError, match="which no title may have"):
