@@ -15,6 +15,7 @@ from twisted.python.failure import Failure
 
 from evennia_ai.game.endpoints import Access
 from evennia_ai.game.limits import CallKey, Limits, StartedCall
+from evennia_ai.game.redacting import redacted_error, redacted_reply, redacted_request
 from evennia_ai.game.retrying import until_written
 from evennia_ai.game.stopping import ModelStopped, refuse_if_stopped
 from evennia_ai.game.watching import Watch, WatchedCall
@@ -105,7 +106,10 @@ class CountedCall:
         self._key = key = _filled(self._key, request)
         call = WatchedCall(key=key, endpoint=access.name, provider=access.profile.client)
         started = counting.limits.begun(key)
-        counting.watch.asked(call, request, prompt)
+        if key.is_protected:
+            counting.watch.asked(call, redacted_request(request), ())
+        else:
+            counting.watch.asked(call, request, prompt)
         heard = None if listener is None else self._timed(listener, started.started_at)
         self._asking = maybeDeferred(self._asked, request, heard)
         counting.under_way.setdefault(key.npc_ref, set()).add(self)
@@ -146,11 +150,18 @@ class CountedCall:
             reply_tokens=_reply_tokens(outcome),
             first_piece_seconds=self._first_piece_seconds,
         )
-        if isinstance(outcome, Failure):
-            counting.watch.failed(call, outcome.value, row)
-        else:
-            counting.watch.answered(call, outcome, row)
+        self._tell(outcome, call, row)
         return outcome
+
+    def _tell(self, outcome: ChatReply | Failure, call: WatchedCall, row: NewCall) -> None:
+        """Tell who watches how it ended, without its words where they are protected."""
+        watch, is_protected = self._counting.watch, call.key.is_protected
+        if isinstance(outcome, Failure):
+            error = outcome.value
+            name = self._access.name
+            watch.failed(call, redacted_error(error, endpoint=name) if is_protected else error, row)
+        else:
+            watch.answered(call, redacted_reply(outcome) if is_protected else outcome, row)
 
     def _forget(self) -> None:
         self._asking = None

@@ -33,7 +33,7 @@ class CallKey:
 
     `player_ref` is whose words it answers, "" where nobody's alone; `turn` the number of the turn
     it belongs to; `name` what logs call it, "" for its role. `prompt_tokens` and `reply_tokens` are
-    what it may take, and are reserved.
+    what it may take, and are reserved. Of one that `is_protected` nobody is told the words.
     """
 
     npc_ref: str
@@ -45,6 +45,7 @@ class CallKey:
     turn: int | None = None
     prompt_tokens: int = 0
     reply_tokens: int = 0
+    is_protected: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
