@@ -19,6 +19,7 @@ from django.core.signals import setting_changed
 from evennia_ai.cards.limits import CardLimits
 from evennia_ai.history.compaction_settings import CompactionSettings
 from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings
+from evennia_ai.knowledge.search_budget import SearchBudget, read_budget
 from evennia_ai.llm.allowances import Allowances
 from evennia_ai.llm.endpoint import SecretText
 from evennia_ai.llm.profiles import (
@@ -121,6 +122,8 @@ class Conf:
     tick_alone: bool
     tools: tuple[str, ...]
     use_item: str
+    knowledge_vault: bool
+    knowledge_budget: SearchBudget
     context_providers: tuple[str, ...]
     time_suffix: TimeSuffix
     knowledge_wikis: Mapping[str, Site]
@@ -270,6 +273,7 @@ def _made() -> Conf:
         log_llm_requests=log_mode(values.pop("log_llm_requests")),
         traces=tracing(values.pop("traces")),
         tools=tuple(values.pop("tools")),
+        knowledge_budget=read_budget(values.pop("knowledge_budget"))[0],
         context_providers=tuple(values.pop("context_providers")),
         knowledge_wikis=_sites(values.pop("knowledge_wikis")),
         **values,

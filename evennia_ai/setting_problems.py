@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
+from evennia_ai.knowledge.search_budget import read_budget
 from evennia_ai.llm.profiles import (
     DEFAULT,
     SUMMARISER,
@@ -90,6 +91,12 @@ def doubtful(
             id="W005",
             message=f"The wiki '{key}': the environment has no {variable}.",
             hint="Set it to the password of that wiki's bot, or nothing can be read there.",
+        )
+    if problem := read_budget(value["knowledge_budget"])[1]:
+        yield Problem(
+            id="W006",
+            message=f"{PREFIX}KNOWLEDGE_BUDGET is not used: {problem}.",
+            hint="NPCs search as often as without the setting; correct it.",
         )
     yield from _missing_packages(value)
 

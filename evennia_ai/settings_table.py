@@ -4,7 +4,7 @@ Data alone: `evennia_ai.conf` reads the settings and judges them by it. A settin
 is a line of docs/settings.md.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -371,6 +371,20 @@ SETTINGS: Final = (
         default="",
         wanted='an address such as "https://en.wikipedia.org/w/api.php", or "" for none',
         accepts=is_address_or_empty,
+    ),
+    Setting(
+        id="E058",
+        field="knowledge_vault",
+        default=True,
+        wanted="True or False",
+        accepts=lambda value: isinstance(value, bool),
+    ),
+    Setting(
+        id="E059",
+        field="knowledge_budget",
+        default={},
+        wanted='a dictionary, such as {"calls": 10, "free": 5, "minutes": 30}',
+        accepts=lambda value: isinstance(value, Mapping),
     ),
     Setting(
         id="E063",

@@ -98,6 +98,11 @@ class Models:
         """All profiles, `default` first."""
         return tuple(self._profiles.values())
 
+    @property
+    def bridge(self) -> AsyncBridge:
+        """The thread in which whatever speaks asyncio runs."""
+        return self._bridge
+
     def of_role(
         self, role: ModelRole, *, settings: NPCSettings | None = None
     ) -> tuple[Access, ...]:

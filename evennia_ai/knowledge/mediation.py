@@ -164,16 +164,16 @@ class MediatorAnswer(BaseModel):
     confidence: Confidence = "low"
 
 
-def sendable(chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:
+def sendable(chunks: Iterable[Chunk], *, most_characters: int = MOST_IN_ALL) -> tuple[Chunk, ...]:
     """The passages that are sent to the mediator, cut to the limits; blank ones are none.
 
     The first is cut to what all may have; later ones that do not fit whole end the list.
     """
     kept: list[Chunk] = []
-    left = MOST_IN_ALL
+    left = min(MOST_IN_ALL, most_characters)
     for chunk in chunks:
         content = chunk.content.strip()[:MOST_CHARACTERS]
-        if not content:
+        if not content or not left:
             continue
         if len(kept) == MOST_CHUNKS or (kept and len(content) > left):
             break
@@ -207,13 +207,17 @@ def mediator_messages(query: str, chunks: Sequence[Chunk]) -> tuple[Message, ...
 
 
 def protected_by(
-    chunks: Iterable[Chunk], *, terms: Iterable[str] = (), told: str = ""
+    chunks: Iterable[Chunk],
+    *,
+    names: Iterable[str] = (),
+    terms: Iterable[str] = (),
+    told: str = "",
 ) -> Protected:
-    """What a summary of these passages must not give away."""
+    """What a summary of these passages must not give away, the `names` of their pages among it."""
     listed = list(chunks)
     return protected(
         [chunk.content for chunk in listed],
-        titles={chunk.title for chunk in listed if chunk.title},
+        titles={*names, *(chunk.title for chunk in listed if chunk.title)},
         terms=tuple(terms),
         told=told,
     )

@@ -6,6 +6,9 @@ a prompt; nothing is ever put into these texts, so that they are the same bytes 
 
 from typing import Final
 
+TOOL: Final = "knowledge_base_search"
+"""The name of the tool that searches, in every text that speaks of it."""
+
 POLICY: Final = (
     "What you can look up: you may have bases of knowledge, listed to you with their names and"
     " ids. Search them with knowledge_base_search when somebody asks for something that such a"

@@ -18,6 +18,7 @@ from evennia_ai.conf import conf
 from evennia_ai.game.tools.ending import EndConversation
 from evennia_ai.game.tools.errand import ErrandResult
 from evennia_ai.game.tools.handling import Drop, Give, Take
+from evennia_ai.game.tools.knowledge import KnowledgeBaseSearch
 from evennia_ai.game.tools.looking import Look
 from evennia_ai.game.tools.moving import Move
 from evennia_ai.game.tools.remembering import Recall, Remember
@@ -42,6 +43,7 @@ SHIPPED: Final[tuple[type[Tool], ...]] = (
     Recall,
     EndConversation,
     ErrandResult,
+    KnowledgeBaseSearch,
 )
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,47}")

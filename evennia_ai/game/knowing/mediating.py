@@ -1,0 +1,156 @@
+"""Mediating: a model of the role `mediator` sums up protected passages, or refuses.
+
+It is asked through the same limits, breaker and stop as any other model. Whatever goes wrong is a
+refusal with a fixed reason. What it is sent and what it writes is in no log, no trace and no error:
+watchers are told of the call without its words, and of errors the kind alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+
+from evennia.utils import logger
+from twisted.internet.defer import CancelledError, Deferred, maybeDeferred, succeed
+from twisted.python.failure import Failure
+
+from evennia_ai.game.endpoints import Access
+from evennia_ai.game.limits import CallKey
+from evennia_ai.game.npc_settings import settings_of
+from evennia_ai.game.retrying import DATABASE_ERRORS
+from evennia_ai.game.runtime import runtime
+from evennia_ai.knowledge.leaks import Protected
+from evennia_ai.knowledge.mediation import (
+    FAILED,
+    MOST_IN_ALL,
+    NO_CHUNKS,
+    TEMPERATURE,
+    UNAVAILABLE,
+    Chunk,
+    MediatorAnswer,
+    SafeSummary,
+    mediator_messages,
+    refused,
+    summary_of,
+)
+from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatReply, ChatRequest, chat_messages
+from evennia_ai.llm.errors import ModelTimeout, ModelUnavailable
+from evennia_ai.llm.roles import adapt
+from evennia_ai.llm.structured import answered, asking
+
+ROLE: Final = "mediator"
+CALL_NAME: Final = "restricted_kb_safe_summary"
+STARTING: Final = "Starting safe summary"
+COMPLETED: Final = "Safe summary completed"
+ANSWER_TOKENS: Final = 900
+# What the task and the form of the answer take; a token is three characters at the worst.
+_FRAME_TOKENS: Final = 900
+_CHARACTERS_OF_TOKEN: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mediation:
+    """What is to be summed up, for whom.
+
+    `player_ref` is whose words the NPC answers, in the turn of this number. The `chunks` are those
+    that are sent; `secret` is what must not be given away.
+    """
+
+    npc: Any
+    npc_ref: str
+    player_ref: str
+    turn: int
+    query: str
+    chunks: tuple[Chunk, ...]
+    secret: Protected
+
+
+def most_characters() -> int:
+    """How many characters of passages the mediator can be sent."""
+    access = _access()
+    if access is None:
+        return MOST_IN_ALL
+    left = access.profile.context_tokens - ANSWER_TOKENS - _FRAME_TOKENS
+    return max(0, min(MOST_IN_ALL, left * _CHARACTERS_OF_TOKEN))
+
+
+def mediated(wanted: Mediation) -> "Deferred[SafeSummary]":
+    """A Deferred of what may be told; it never fails but by being cancelled."""
+    logger.log_msg(
+        f"{STARTING}: NPC {wanted.npc_ref}, turn {wanted.turn}, bases"
+        f" {','.join(sorted({chunk.base for chunk in wanted.chunks})) or '-'},"
+        f" chunks {len(wanted.chunks)}"
+    )
+    if not wanted.chunks:
+        return succeed(_completed(wanted, refused(NO_CHUNKS)))
+    made: Deferred[SafeSummary] = maybeDeferred(_asked, wanted)
+    made.addErrback(_closed)
+    return made.addCallback(partial(_completed, wanted))
+
+
+def _asked(wanted: Mediation) -> "Deferred[SafeSummary] | SafeSummary":
+    access = _access()
+    if access is None or _is_refused(wanted):
+        return refused(UNAVAILABLE)
+    native = access.profile.schema == "native"
+    task = mediator_messages(wanted.query, wanted.chunks)
+    messages, schema = asking(chat_messages(task), MediatorAnswer, native=native)
+    answer = answered(partial(_ask, wanted, access, schema), messages, MediatorAnswer)
+    return answer.addCallback(lambda told: summary_of(told, wanted.secret))
+
+
+def _ask(
+    wanted: Mediation, access: Access, schema: AnswerSchema | None, messages: Sequence[ChatMessage]
+) -> "Deferred[ChatReply]":
+    request = ChatRequest(
+        messages=adapt(messages, profile=access.roles),
+        model=access.model_id,
+        max_tokens=ANSWER_TOKENS,
+        timeout_seconds=access.profile.timeout_seconds,
+        sampling=replace(access.profile.sampling, temperature=TEMPERATURE),
+        schema=schema,
+    )
+    key = CallKey(
+        npc_ref=wanted.npc_ref,
+        player_ref=wanted.player_ref,
+        role=ROLE,
+        name=CALL_NAME,
+        turn=wanted.turn,
+        is_protected=True,
+    )
+    return runtime().counting.asked(access, request, key)
+
+
+def _access() -> Access | None:
+    """The first model that can be asked now; the offline responder sums nothing up."""
+    found = (one for one in runtime().models.of_role(ROLE) if not one.model.offline)
+    return next((one for one in found if one.breaker is None or one.breaker.admits), None)
+
+
+def _is_refused(wanted: Mediation) -> bool:
+    """Whether a limit of the game forbids the call."""
+    refusal = runtime().limits.refusal(
+        npc_ref=wanted.npc_ref,
+        player_ref=wanted.player_ref,
+        npc_limits=settings_of(wanted.npc).limits,
+    )
+    if refusal is not None:
+        runtime().watch.refused(wanted.npc_ref, refusal)
+    return refusal is not None
+
+
+def _closed(failure: Failure) -> SafeSummary | Failure:
+    """A refusal for whatever went wrong, of which the kind alone is logged."""
+    if failure.check(CancelledError):
+        return failure
+    logger.log_err(f"evennia_ai: the mediator failed: {failure.type.__name__}")
+    is_away = failure.check(ModelUnavailable, ModelTimeout, *DATABASE_ERRORS)
+    return refused(UNAVAILABLE if is_away else FAILED)
+
+
+def _completed(wanted: Mediation, summary: SafeSummary) -> SafeSummary:
+    logger.log_msg(
+        f"{COMPLETED}: NPC {wanted.npc_ref}, turn {wanted.turn}, chunks {len(wanted.chunks)},"
+        f" decision {summary.decision}, reason {summary.reason}, preview {summary.preview!r}"
+    )
+    return summary

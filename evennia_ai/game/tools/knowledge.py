@@ -1,0 +1,267 @@
+"""The tool to look something up in the knowledge bases that are the NPC's to search.
+
+What it finds in an ordinary base is told as it stands. Of a base that the NPC must guard nothing is
+told but a safe summary, which a second model makes inside of the tool: the NPC's own model never
+gets what it could hand out.
+"""
+
+import json
+import time
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from pydantic import Field, StringConstraints
+from twisted.internet.defer import Deferred, inlineCallbacks
+
+from evennia_ai.conf import Conf
+from evennia_ai.game.guarding import held_keys, searchable
+from evennia_ai.game.knowing import keeping, mediating, searching
+from evennia_ai.game.knowing.mediating import Mediation
+from evennia_ai.game.knowing.searching import Findings
+from evennia_ai.game.runtime import runtime
+from evennia_ai.game.tools.results import result_text
+from evennia_ai.game.tools.tool import Refused, Tool, ToolArguments, Use
+from evennia_ai.knowledge.mediation import (
+    MOST_CHUNKS,
+    MOST_IN_ALL,
+    Chunk,
+    SafeSummary,
+    envelope,
+    protected_by,
+    sendable,
+)
+from evennia_ai.knowledge.pages import BaseInfo
+from evennia_ai.knowledge.search_budget import judged
+from evennia_ai.knowledge.templates import TOOL
+from evennia_ai.store import knowledge_searches, turns
+from evennia_ai.store.knowledge_searches import NewSearch
+
+MOST_QUERY: Final = 400
+MOST_HITS: Final = 20
+USUAL_HITS: Final = 8
+MOST_TOLD: Final = 8_000
+"""Characters of passages that are told at once; a small model is told fewer."""
+
+NONE_BOUND: Final = "rag_not_configured: you have no base of knowledge that you could search."
+NOTHING_FOUND: Final = "Nothing was found."
+
+Query = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MOST_QUERY)
+]
+Id = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)]
+Steps = Generator["Deferred[Any]", Any, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One search: in which bases, which of them are guarded, what of it is told beside."""
+
+    use: Use
+    query: str
+    limit: int
+    bases: tuple[BaseInfo, ...]
+    held: frozenset[str]
+    warning: str
+
+    @property
+    def open_bases(self) -> tuple[BaseInfo, ...]:
+        """Those whose passages are told as they stand."""
+        return tuple(info for info in self.bases if info.key not in self.held)
+
+    @property
+    def held_bases(self) -> tuple[BaseInfo, ...]:
+        """Those of which a summary is told, and no passage."""
+        return tuple(info for info in self.bases if info.key in self.held)
+
+
+class KnowledgeBaseSearch(Tool):
+    """Searches the bases of knowledge of the NPC, its place and the conversation."""
+
+    name = TOOL
+    description = (
+        "Search the bases of knowledge you were told of, for what you do not know yet. Give a few"
+        " words of the matter itself."
+    )
+    waits = True
+
+    class Arguments(ToolArguments):
+        query: Query = Field(description="a few words of what you want to know")
+        bases: Annotated[tuple[Id, ...], Field(strict=False, max_length=12)] = Field(
+            default=(), description="ids of the bases to search; leave it out for all of them"
+        )
+        limit: int = Field(
+            default=USUAL_HITS, ge=1, le=MOST_HITS, description="how many passages at most"
+        )
+
+    def run(self, use: Use, arguments: Arguments) -> "Deferred[str]":
+        """A Deferred of what was found; `Refused`: it may not be searched now, or not there."""
+        bases = _wanted(searchable(use.npc, use.conversation), arguments.bases)
+        asked = Asked(
+            use=use,
+            query=arguments.query,
+            limit=arguments.limit,
+            bases=bases,
+            held=held_keys(use.npc, bases),
+            warning=_allowed(use),
+        )
+        searched: Deferred[str] = _searched(asked)
+        return searched
+
+
+def _wanted(known: Sequence[BaseInfo], ids: Sequence[str]) -> tuple[BaseInfo, ...]:
+    """The bases of these ids, all that are known without any; `Refused`: one is not known."""
+    if not known:
+        raise Refused(NONE_BOUND)
+    by_id = {info.key.casefold(): info for info in known}
+    unknown = [one for one in ids if one.casefold() not in by_id]
+    if unknown:
+        there_are = ", ".join(info.key for info in known)
+        raise Refused(
+            f"document_scope_violation: '{unknown[0][:40]}' is no base of yours; there are:"
+            f" {there_are}."
+        )
+    return tuple(dict.fromkeys(by_id[one.casefold()] for one in ids)) or tuple(known)
+
+
+def _allowed(use: Use) -> str:
+    """What to tell the model of its budget; `Refused`: it is used up."""
+    budget = _conf().knowledge_budget
+    before = knowledge_searches.count_since(
+        use.conversation, use.event.speaker_ref, since=time.time() - 60 * budget.minutes
+    )
+    used, limit = (0, 1) if before < budget.free else _tokens(use)
+    verdict = judged(budget, before=before, used_tokens=used, limit_tokens=limit)
+    if not verdict.is_allowed:
+        raise Refused(f"{verdict.code}: {verdict.told}")
+    return verdict.told
+
+
+def _tokens(use: Use) -> tuple[int, int]:
+    """What the prompt of this turn had, and what it could have."""
+    manifest = turns.turn(use.mind.ref, use.turn).manifest
+    return manifest.tokens, manifest.limit_tokens
+
+
+@inlineCallbacks
+def _searched(asked: Asked) -> Steps:
+    """Search the bases that are told as they stand, then those that are guarded."""
+    most_told = _most_told(asked)
+    found = yield searching.found(
+        asked.use.npc,
+        asked.open_bases,
+        asked.query,
+        limit=asked.limit,
+        most_whole=most_told,
+    )
+    shown = _fitting(found.chunks, most_characters=most_told)
+    if not asked.held:
+        return _told_openly(asked, found, shown)
+    guarded = yield searching.found(
+        asked.use.npc,
+        asked.held_bases,
+        asked.query,
+        limit=min(MOST_CHUNKS, MOST_HITS),
+        most_whole=MOST_IN_ALL,
+    )
+    return (yield _told_safely(asked, guarded, found, shown))
+
+
+def _told_openly(asked: Asked, found: Findings, shown: tuple[Chunk, ...]) -> str:
+    """What is told of ordinary bases, written down as well."""
+    number = keeping.begun(_new(asked, found, shown, restricted=False), shown)
+    lines = [f"[{chunk.base}] {chunk.title}: {chunk.content}" for chunk in shown]
+    unread = [f"{key} cannot be read just now." for key in found.unread]
+    told = result_text("\n".join([*(lines or [NOTHING_FOUND]), *unread, asked.warning]))
+    keeping.ended(number, told)
+    return told
+
+
+@inlineCallbacks
+def _told_safely(
+    asked: Asked, guarded: Findings, found: Findings, shown: tuple[Chunk, ...]
+) -> Steps:
+    """The safe summary of guarded bases, and what ordinary ones have beside it."""
+    sent = sendable(guarded.chunks, most_characters=mediating.most_characters())
+    secret = protected_by(
+        sent, names=guarded.names, terms=guarded.terms, told=_told_anyway(asked.held_bases)
+    )
+    number = keeping.begun(
+        _new(asked, guarded, sent, restricted=True), sent, vaulted=_for_vault(asked, sent)
+    )
+    summary: SafeSummary = yield mediating.mediated(
+        Mediation(
+            npc=asked.use.npc,
+            npc_ref=asked.use.mind.ref,
+            player_ref=asked.use.event.speaker_ref,
+            turn=asked.use.turn,
+            query=asked.query,
+            chunks=sent,
+            secret=secret,
+        )
+    )
+    external = [
+        {"knowledge_base_id": chunk.base, "title": chunk.title, "content": chunk.content}
+        for chunk in shown
+    ]
+    told = envelope(
+        summary,
+        mode=guarded.mode,
+        total=len(guarded.chunks),
+        external=external if asked.open_bases else None,
+    )
+    unread = (*guarded.unread, *found.unread)
+    extra = {"warning": asked.warning, "unread": list(unread)}
+    text = json.dumps({**told, **{k: v for k, v in extra.items() if v}}, ensure_ascii=False)
+    keeping.ended(number, text, decision=summary.decision, reason=summary.reason)
+    return text
+
+
+def _new(asked: Asked, found: Findings, used: Sequence[Chunk], *, restricted: bool) -> NewSearch:
+    use = asked.use
+    return NewSearch(
+        conversation=use.conversation,
+        turn=use.turn,
+        speaker_ref=use.event.speaker_ref,
+        bases=tuple(info.key for info in asked.bases),
+        query=asked.query,
+        restricted=restricted,
+        mode=found.mode,
+        total=len(found.chunks),
+        sent=len(used),
+    )
+
+
+def _for_vault(asked: Asked, sent: Sequence[Chunk]) -> tuple[Chunk, ...]:
+    """Those passages that the game and their base keep under lock."""
+    keeping_bases = {info.key for info in asked.held_bases if info.keeps_chunks}
+    if not _conf().knowledge_vault:
+        return ()
+    return tuple(chunk for chunk in sent if chunk.base in keeping_bases)
+
+
+def _told_anyway(bases: Sequence[BaseInfo]) -> str:
+    """What of guarded bases is told before any search."""
+    return "\n".join(part for info in bases for part in (info.name, info.hint, *info.keywords))
+
+
+def _most_told(asked: Asked) -> int:
+    """Characters of passages for this NPC's model: about a quarter of its room."""
+    limit_tokens = asked.use.mind.view().rules.budget.limit_tokens
+    return min(MOST_TOLD, limit_tokens)
+
+
+def _fitting(chunks: Sequence[Chunk], *, most_characters: int) -> tuple[Chunk, ...]:
+    """The first passages that together have no more characters than that."""
+    kept: list[Chunk] = []
+    left = most_characters
+    for chunk in chunks:
+        left -= len(chunk.content)
+        if left < 0:
+            break
+        kept.append(chunk)
+    return tuple(kept)
+
+
+def _conf() -> Conf:
+    return runtime().conf
