@@ -173,7 +173,8 @@ class AsOfToday:
 
     def _view(self, past: PastInputs) -> NPCView:
         scopes = past.view.sources.scopes
-        sources = sources_of(past.npc_ref, scopes, facts={}, conf=conf())
+        tools = past.view.sources.tools
+        sources = sources_of(past.npc_ref, scopes, facts={}, conf=conf(), tools=tools)
         return view_of(past.inputs.values.get("char", ""), sources)
 
 

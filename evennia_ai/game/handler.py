@@ -139,6 +139,7 @@ class AIHandler:
             facts=standing_facts(self.npc),
             conf=runtime().conf,
             limit_tokens=runtime().models.speaking_profile(self.settings).limit_tokens,
+            tools=self.settings.tools,
         )
         if self._view is None or not self._view.sources.is_same(sources):
             self._view = view_of(plain_name(self.npc.key), sources)

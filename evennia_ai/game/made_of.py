@@ -4,10 +4,12 @@ Components, cards, lorebooks and notes have tables of revisions; a turn keeps wh
 for it, in their order, and how many records there were. `evennia_ai.game.past_inputs` reads this.
 """
 
+from hashlib import sha256
 from typing import Any
 
 from evennia_ai.compose import Inputs
-from evennia_ai.game.view import NPCView
+from evennia_ai.game.view import KNOWLEDGE_POLICY, NPCView
+from evennia_ai.knowledge.templates import TOOL as KNOWLEDGE_TOOL
 from evennia_ai.prompt.contexts import CONVERSATION
 
 
@@ -25,7 +27,18 @@ def made_of(view: NPCView, inputs: Inputs, *, newest_record: int) -> dict[str, A
         "notes": [[note.position, note.revision] for note in sources.notes],
         "context": CONVERSATION.name,
         "newest_record": newest_record,
+        **_policy(view),
     }
+
+
+def policy_sha256() -> str:
+    """What tells the policy of knowledge from that of another version of this program."""
+    return sha256(KNOWLEDGE_POLICY.content.encode()).hexdigest()
+
+
+def _policy(view: NPCView) -> dict[str, str]:
+    """That the NPC was told how it uses what it can look up, if it was."""
+    return {"policy": policy_sha256()} if KNOWLEDGE_TOOL in view.sources.tools else {}
 
 
 def _components(view: NPCView) -> dict[str, dict[str, int]]:

@@ -12,11 +12,13 @@ from typing import Any, Final, TypeVar
 
 from evennia_ai.compose import ComposeRules, DynamicBlock, Inputs
 from evennia_ai.conf import conf
+from evennia_ai.game.made_of import policy_sha256
 from evennia_ai.game.view import NPCView, Sources, attached_book, own_book, view_of
 from evennia_ai.history.errors import ReplayError
 from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import canonical_json
 from evennia_ai.history.turns import TurnManifest
+from evennia_ai.knowledge.templates import TOOL as KNOWLEDGE_TOOL
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.conditions import Fact
 from evennia_ai.lorebook.entries import SourceName
@@ -88,9 +90,9 @@ class PastReader:
     def _view(self, turn: StoredTurn) -> NPCView:
         """The view of the NPC from the revisions that the turn names."""
         made_of = turn.manifest.inputs["made_of"]
-        told = [made_of[name] for name in _OF_THE_VIEW]
-        key = (turn.npc_ref, canonical_json(told))
-        return _kept(self._views, key, lambda: _made_view(turn.npc_ref, *told))
+        told, policy = [made_of[name] for name in _OF_THE_VIEW], made_of.get("policy", "")
+        key = (turn.npc_ref, canonical_json([told, policy]))
+        return _kept(self._views, key, lambda: _made_view(turn.npc_ref, *told, policy=policy))
 
     def _hung(self, made_of: Mapping[str, Any], card: StoredCard | None) -> Iterator[Lorebook]:
         """The books in their order, each where it hung."""
@@ -236,6 +238,8 @@ def _made_view(
     components: Mapping[str, Mapping[str, int]],
     card: Sequence[Any] | None,
     notes: Sequence[Sequence[int]],
+    *,
+    policy: str,
 ) -> NPCView:
     sources = Sources(
         scopes=tuple(Scope(kind=kind, ref=ref) for kind, ref in scopes),
@@ -245,8 +249,16 @@ def _made_view(
         books=(),
         notes=tuple(note_then(npc_ref, position, number) for position, number in notes),
         conf=conf(),
+        tools=_tools(policy),
     )
     return view_of("", sources)
+
+
+def _tools(policy: str) -> tuple[str, ...]:
+    """The tools of which the NPC was told how to use them."""
+    if policy not in ("", policy_sha256()):
+        raise NotReadBackError("what NPCs are told of looking things up was another text then")
+    return (KNOWLEDGE_TOOL,) if policy else ()
 
 
 def _book(name: str, attach: str, number: int) -> StoredBook:

@@ -22,6 +22,8 @@ from evennia_ai.game.facts import FACTION, ZONE, card_facts
 from evennia_ai.game.greeting import NOT_CHOSEN, Chosen, chosen
 from evennia_ai.game.lore_sources import CardSources, card_sources
 from evennia_ai.game.parsed import Parsed
+from evennia_ai.knowledge.templates import POLICY, RESTRICTED_POLICY
+from evennia_ai.knowledge.templates import TOOL as KNOWLEDGE_TOOL
 from evennia_ai.lorebook.books import Lorebook, read_book
 from evennia_ai.lorebook.conditions import Facts
 from evennia_ai.prompt.components import GAME, PromptComponent, Scope
@@ -36,6 +38,15 @@ from evennia_ai.store.components import registry
 from evennia_ai.store.lorebooks import StoredBook, books_for
 from evennia_ai.store.notes import StoredNote, notes_for
 
+KNOWLEDGE_POLICY: Final = PromptComponent(
+    id=1400,
+    key="knowledge_policy",
+    name="Knowledge policy",
+    description="How an NPC uses what it can look up; there where it has the tool.",
+    content=f"{POLICY}\n\n{RESTRICTED_POLICY}",
+)
+"""The same bytes in every prompt, whatever bases there are; a builder's own of this key wins."""
+
 MOST_PARSED: Final = 256
 """Cards, books and players' books that are kept parsed."""
 
@@ -46,7 +57,8 @@ class Sources:
 
     `facts` are names, tags and zones of the NPC and its place; `greeting` is the index of the
     card's greeting that the builder wants, None for none. `limit_tokens` is what the model that
-    the NPC speaks with leaves its prompts, None for that of the game.
+    the NPC speaks with leaves its prompts, None for that of the game. `tools` are the names of
+    those that it has.
     """
 
     scopes: tuple[Scope, ...]
@@ -58,6 +70,7 @@ class Sources:
     conf: Conf
     greeting: int | None = None
     limit_tokens: int | None = None
+    tools: tuple[str, ...] = ()
 
     def is_same(self, other: "Sources") -> bool:
         """Whether nothing was changed between the two readings."""
@@ -67,6 +80,7 @@ class Sources:
             and self.notes is other.notes
             and self.conf is other.conf
             and self.limit_tokens == other.limit_tokens
+            and self.tools == other.tools
             and self.greeting == other.greeting
             and self.scopes == other.scopes
             and self.facts == other.facts
@@ -119,6 +133,7 @@ def sources_of(
     facts: Facts,
     conf: Conf,
     limit_tokens: int | None = None,
+    tools: tuple[str, ...] = (),
 ) -> Sources:
     """What the store has now; a warm read makes no query."""
     assigned = assignment_of(npc_ref)
@@ -131,6 +146,7 @@ def sources_of(
         notes=notes_for(npc_ref),
         conf=conf,
         limit_tokens=limit_tokens,
+        tools=tools,
         greeting=None if assigned is None else assigned.greeting,
     )
 
@@ -177,9 +193,11 @@ def revisions_with(view: NPCView, *, player_ref: str) -> dict[str, str]:
 
 def components_of(sources: Sources, card: Card | None) -> list[PromptComponent]:
     """The components of the scopes and of the card; a builder's own wins over the card's key."""
-    own = CONVERSATION.applied(sources.registry.resolved(sources.scopes))
+    own = [*CONVERSATION.applied(sources.registry.resolved(sources.scopes))]
+    if KNOWLEDGE_TOOL in sources.tools and all(one.key != KNOWLEDGE_POLICY.key for one in own):
+        own.append(KNOWLEDGE_POLICY)
     if card is None or sources.card is None:
-        return list(own)
+        return own
     taken = {component.key for component in own}
     of_card = card_components(card, grants=sources.card.grants)
     return [*own, *(component for component in of_card if component.key not in taken)]
