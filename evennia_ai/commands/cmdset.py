@@ -5,6 +5,7 @@ from evennia.commands.cmdset import CmdSet
 from evennia_ai.commands.inspect import CmdAI
 from evennia_ai.commands.setup.card import CmdCard
 from evennia_ai.commands.setup.component import CmdComponent
+from evennia_ai.commands.setup.knowledge import CmdKnowledge
 from evennia_ai.commands.setup.lore import CmdLore
 from evennia_ai.commands.setup.note import CmdNote
 from evennia_ai.commands.show import CmdShow
@@ -18,5 +19,14 @@ class AICmdSet(CmdSet):
 
     def at_cmdset_creation(self) -> None:
         """Add them all."""
-        for command in (CmdComponent, CmdCard, CmdLore, CmdNote, CmdAI, CmdTalk, CmdShow):
+        for command in (
+            CmdComponent,
+            CmdCard,
+            CmdLore,
+            CmdKnowledge,
+            CmdNote,
+            CmdAI,
+            CmdTalk,
+            CmdShow,
+        ):
             self.add(command())

@@ -1,0 +1,195 @@
+"""The switches of `kb` that make, describe, restrict, bind and remove whole knowledge bases."""
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from evennia_ai.commands.naming import knowledge_place_named, whole_number
+from evennia_ai.commands.setup import knowledge_named as named
+from evennia_ai.commands.setup import knowledge_shown as shown
+from evennia_ai.commands.setup.card_work import CardWork
+from evennia_ai.commands.setup.lore_locks import allows, checked_locks
+from evennia_ai.commands.shown import shown_line
+from evennia_ai.commands.strict import CommandError
+from evennia_ai.game.knowing.opening import BACKENDS
+from evennia_ai.knowledge.pages import BaseInfo
+from evennia_ai.prompt.components import Scope
+from evennia_ai.store import knowledge_bases as bases
+from evennia_ai.store import knowledge_bindings as bindings
+
+_NOTHING: Final = "off"
+_STATES: Final[Mapping[str, bool]] = {"on": True, "off": False}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaseField:
+    """A field that `kb/set` sets: how it is read from what was typed, and how it is told."""
+
+    read: Callable[[Any, str], Mapping[str, Any]]
+    told: Callable[[BaseInfo], str]
+
+
+class KnowledgeBases(CardWork):
+    """Everything that changes a base, and nothing of its pages."""
+
+    def new(self) -> None:
+        """Make a base without pages."""
+        key = self.wanted("kb/new <base> [= <name>]").lower()
+        if "/" in key:
+            raise CommandError(
+                f"'{key}' is no key of a knowledge base. To make a page of one: kb/edit {key}"
+            )
+        if bases.base(key) is not None:
+            raise CommandError(f"There is a knowledge base '{key}' already; nothing was changed.")
+        made = bases.save_base(BaseInfo(key=key, name=self.rhs or key), by=self.typed_by)
+        self.say(
+            f"Made knowledge base {made.key}, without pages. It is bound to nothing yet:"
+            f" kb/bind {made.key} = npc:<name>."
+        )
+
+    def set_field(self) -> None:
+        """Set what is said of a base."""
+        usage = f"kb/set <base>/<{' | '.join(_FIELDS)}> = <value>"
+        text, value = self.both(usage)
+        base, word = named.split(text)
+        field = _FIELDS.get(word.lower())
+        if field is None:
+            raise CommandError(f"'{word}' is no field of a knowledge base; {usage}.")
+        info = named.base_named(self.caller, base)
+        given = field.read(self.caller, value)
+        if all(getattr(info, name) == new for name, new in given.items()):
+            self.say(f"Knowledge base {info.key} has this {word} already; nothing was changed.")
+            return
+        if "backend" in given and info.pages:
+            raise CommandError(
+                f"Knowledge base '{info.key}' has {info.pages} pages in '{info.backend}'; make"
+                " another base for those that are elsewhere. Nothing was changed."
+            )
+        after = bases.save_base(replace(info, **given), by=self.typed_by)
+        out = "" if allows(self.caller, after.locks, "view") else " You may not see it any more."
+        before, now = field.told(info) or "none", field.told(after) or "none"
+        self.say(f"{info.key}: {word} before: {before}; now: {now}.{out}")
+
+    def restricted(self) -> None:
+        """Say whether the pages of a base are told as they are, or safe summaries of them alone."""
+        base, value = self.both("kb/restricted <base> = on | off")
+        info, state = named.base_named(self.caller, base), _STATES.get(value.lower())
+        if state is None:
+            raise CommandError(f"'{value}' is neither on nor off. Nothing was changed.")
+        if info.restricted == state:
+            self.say(f"Knowledge base {info.key} is so already; nothing was changed.")
+            return
+        bases.set_restricted(info.key, state, by=self.typed_by)
+        if not state:
+            self.say(
+                f"Knowledge base {info.key} is restricted no longer: what its pages say is told."
+            )
+            return
+        told = "" if info.hint else f" It has no hint; write one: kb/set {info.key}/hint = <text>"
+        self.say(
+            f"Knowledge base {info.key} is restricted from now on: NPCs it is bound to read safe"
+            f" summaries and none of its pages.{told}"
+        )
+
+    def bind(self) -> None:
+        """Let those who are somewhere, or an NPC, search a base."""
+        info, scope = self._place("bind")
+        if scope in bindings.bindings(info.key):
+            self.say(f"Knowledge base {info.key} is bound to {_told(scope)} already.")
+            return
+        bindings.bind(info.key, scope, by=self.typed_by)
+        self.say(f"Bound to {_told(scope)}. {_bound(info)}")
+
+    def unbind(self) -> None:
+        """Let a base count no longer somewhere."""
+        info, scope = self._place("unbind")
+        if not bindings.unbind(info.key, scope, by=self.typed_by):
+            self.say(f"It is not bound to {_told(scope)}. {_bound(info)}")
+            return
+        self.say(f"No longer bound to {_told(scope)}. {_bound(info)}")
+
+    def remove_base(self, info: BaseInfo) -> Generator[Any, Any, None]:
+        """Remove a base after a question."""
+        pages = "1 page" if info.pages == 1 else f"{info.pages} pages"
+        question = (
+            f"Remove knowledge base {info.key} with its {pages}? Their revisions stay; the base"
+            " itself does not come back. yes/[no]"
+        )
+        answer = yield shown_line(question)
+        if str(answer).strip().lower() not in ("y", "yes"):
+            self.say(f"Knowledge base {info.key} stays.")
+            return
+        named.base_named(self.caller, info.key)
+        bases.remove_base(info.key, by=self.typed_by)
+        self.say(f"Removed knowledge base {info.key}.")
+
+    def _place(self, switch: str) -> tuple[BaseInfo, Scope]:
+        base, where = self.both(f"kb/{switch} <base> = <place>")
+        info = named.base_named(self.caller, base)
+        known = bindings.bindings(info.key)
+        return info, knowledge_place_named(self.caller, where, known=known)
+
+
+def _told(scope: Scope) -> str:
+    return shown.scope_in_words(scope)
+
+
+def _bound(info: BaseInfo) -> str:
+    return f"Knowledge base {info.key} is bound to {shown.bound_in_words(info)}."
+
+
+def _text(field: str) -> BaseField:
+    return BaseField(
+        read=lambda _caller, value: {field: "" if value.lower() == _NOTHING else value},
+        told=lambda info: str(getattr(info, field)),
+    )
+
+
+def _list(field: str) -> BaseField:
+    def read(_caller: Any, value: str) -> Mapping[str, Any]:
+        if value.lower() == _NOTHING:
+            return {field: ()}
+        words = (" ".join(word.split()) for word in value.split(","))
+        return {field: tuple(dict.fromkeys(filter(None, words)))}
+
+    return BaseField(read=read, told=lambda info: ", ".join(getattr(info, field)))
+
+
+def _read_locks(caller: Any, value: str) -> Mapping[str, Any]:
+    if value.lower() == _NOTHING:
+        return {"locks": ""}
+    return {"locks": checked_locks(caller, value, access=named.ACCESS, thing="knowledge base")}
+
+
+def _read_direct(_caller: Any, value: str) -> Mapping[str, Any]:
+    if value.lower() == _NOTHING:
+        return {"direct_characters": 0}
+    return {"direct_characters": whole_number(value, what="number of characters", words="off")}
+
+
+def _read_chunks(_caller: Any, value: str) -> Mapping[str, Any]:
+    if value.lower() not in _STATES:
+        raise CommandError(f"'{value}' is neither on nor off. Nothing was changed.")
+    return {"keeps_chunks": _STATES[value.lower()]}
+
+
+def _read_backend(_caller: Any, value: str) -> Mapping[str, Any]:
+    if value.lower() not in BACKENDS:
+        raise CommandError(
+            f"'{value}' is no place for pages; there are {', '.join(BACKENDS)}. Nothing was"
+            " changed."
+        )
+    return {"backend": value.lower()}
+
+
+_FIELDS: Final[Mapping[str, BaseField]] = {
+    "name": _text("name"),
+    "summary": _text("summary"),
+    "topics": _list("topics"),
+    "hint": _text("hint"),
+    "keywords": _list("keywords"),
+    "locks": BaseField(read=_read_locks, told=lambda info: info.locks),
+    "direct": BaseField(read=_read_direct, told=lambda info: str(info.direct_characters or "off")),
+    "vault": BaseField(read=_read_chunks, told=lambda info: "on" if info.keeps_chunks else "off"),
+    "backend": BaseField(read=_read_backend, told=lambda info: info.backend),
+}

@@ -1,0 +1,177 @@
+"""The switches of `kb` about drafts: pages somebody, mostly a model, wants to write, and approval.
+
+Nothing of a draft is in a knowledge base before a builder approved it. What is approved is written
+by the base's own backend, which may be another machine; the decision is stored when it has said
+that the page is written, so a write that fails leaves the draft waiting.
+"""
+
+from collections.abc import Generator, Iterator
+from dataclasses import replace
+from difflib import unified_diff
+from typing import Any, Final
+
+from twisted.internet.defer import Deferred
+
+from evennia_ai.commands.numbered import counted_number
+from evennia_ai.commands.setup import knowledge_named as named
+from evennia_ai.commands.setup.card_work import Steps, waits
+from evennia_ai.commands.setup.knowledge_pages import KnowledgePages
+from evennia_ai.commands.setup.listing import day_and_time
+from evennia_ai.commands.strict import CommandError
+from evennia_ai.game.knowing.opening import backend_of, later
+from evennia_ai.knowledge.backends import Draft
+from evennia_ai.knowledge.markup import write_page
+from evennia_ai.knowledge.pages import BaseInfo, Page
+from evennia_ai.prompt.columns import WIDTH, clipped, hanging, visible
+from evennia_ai.store import page_drafts as store
+from evennia_ai.store.page_drafts import StoredDraft
+
+_MOST_DRAFTS: Final = 40
+_MOST_LINES: Final = 200
+
+
+class KnowledgeDrafts(KnowledgePages):
+    """Everything between a draft and a page."""
+
+    @waits
+    def drafts(self) -> Steps:
+        """List the drafts that wait."""
+        self.refuse_value()
+        infos = list(named.visible_bases(self.caller))
+        if self.lhs:
+            infos = [named.base_named(self.caller, self.lhs)]
+        waiting: list[StoredDraft] = []
+        for info in infos:
+            waiting += yield from self._waiting_in(info)
+        if not waiting:
+            self.say("No draft waits.")
+            return
+        lines = ["Drafts that wait; kb/draft <n> shows one:"]
+        lines += [clipped(_row(one), WIDTH) for one in waiting[:_MOST_DRAFTS]]
+        if len(waiting) > _MOST_DRAFTS:
+            lines.append(f"  and {len(waiting) - _MOST_DRAFTS} more")
+        self.show("\n".join(lines))
+
+    @waits
+    def draft(self) -> Steps:
+        """Show what a draft would change."""
+        self.refuse_value()
+        found, info = self._draft("draft")
+        now = yield from self._now(found, info)
+        lines = [*_head(found), *_difference(now, found.draft.page)]
+        if found.state == "waiting":
+            lines += [
+                "",
+                f"kb/approve {found.number} writes it; kb/refuse {found.number} does not.",
+            ]
+        self.show("\n".join(lines))
+
+    @waits
+    def approve(self) -> Steps:
+        """Write a draft into its base."""
+        self.refuse_value()
+        found, info = self._waiting("approve")
+        now = yield from self._now(found, info)
+        # Who writes drafts decides about no locks of pages that are there.
+        wanted = replace(found.draft.page, locks=now.locks) if now else found.draft.page
+        if now is None or now.sha256 != wanted.sha256:  # else it was written and not decided
+            self._refuse_stale(found, now)
+            draft = Draft(
+                page=wanted, was=found.draft.was, by=self.typed_by, note=f"draft {found.number}"
+            )
+            now = yield later(backend_of(info).write(draft))
+        store.decide(found.number, approved=True, by=self.typed_by)
+        self.say(
+            f"Approved draft {found.number}: {info.key}/{now.name} is written, revision"
+            f" {now.revision}."
+        )
+
+    @waits
+    def refuse(self) -> Steps:
+        """Let a draft never be written."""
+        self.refuse_value()
+        found, info = self._waiting("refuse")
+        yield from self._now(found, info)
+        store.decide(found.number, approved=False, by=self.typed_by)
+        self.say(f"Refused draft {found.number} of {info.key}/{found.draft.page.name}.")
+
+    def _waiting_in(self, info: BaseInfo) -> Generator[Deferred[Any], Any, list[StoredDraft]]:
+        """The drafts of a base that wait, but for those of pages that are hidden."""
+        found = store.waiting(info.key)
+        if not found:
+            return []
+        now = yield later(backend_of(info).fetch([one.draft.page.name for one in found]))
+        return [one for one, page in zip(found, now, strict=True) if self._sees(one, page)]
+
+    def _draft(self, switch: str) -> tuple[StoredDraft, BaseInfo]:
+        """The draft of this number, whose base and page the caller may see."""
+        number = counted_number(self.wanted(f"kb/{switch} <number>"), what="number of a draft")
+        found = store.draft(number)
+        seen = {info.key: info for info in named.visible_bases(self.caller)}
+        if found is None or found.base not in seen:
+            raise _no_draft(number)
+        return found, seen[found.base]
+
+    def _waiting(self, switch: str) -> tuple[StoredDraft, BaseInfo]:
+        found, info = self._draft(switch)
+        if found.state != "waiting":
+            raise CommandError(
+                f"Draft {found.number} was {found.state} by {found.decided_by} already."
+                " Nothing was changed."
+            )
+        return found, info
+
+    def _now(
+        self, found: StoredDraft, info: BaseInfo
+    ) -> Generator[Deferred[Any], Any, Page | None]:
+        """The page as it is now, None where it is new."""
+        (page,) = yield later(backend_of(info).fetch([found.draft.page.name]))
+        if not self._sees(found, page):
+            raise _no_draft(found.number)
+        return page
+
+    def _sees(self, found: StoredDraft, now: Page | None) -> bool:
+        """Whether the caller may see both a draft and the page it would change."""
+        pages = (found.draft.page, *([now] if now else []))
+        return all(named.may_see(self.caller, page) for page in pages)
+
+    def _refuse_stale(self, found: StoredDraft, now: Page | None) -> None:
+        if (now.revision if now else "") != found.draft.was:
+            state = f"revision {now.revision} by now" if now else "gone by now"
+            raise CommandError(
+                f"Draft {found.number} was written from revision {found.draft.was or 'none'} of"
+                f" {found.base}/{found.draft.page.name}, which is {state}. Nothing was written:"
+                f" take what is good of it over with kb/edit, then kb/refuse {found.number}."
+            )
+
+
+def _no_draft(number: int) -> CommandError:
+    return CommandError(f"There is no draft {number}; kb/drafts lists those that wait.")
+
+
+def _row(found: StoredDraft) -> str:
+    page = f"{found.base}/{found.draft.page.name}"
+    kind = "change of" if found.draft.was else "new page"
+    row = f"{found.number:5}  {day_and_time(found.made_at)}  {kind} {page} by {found.draft.by}"
+    return visible(row)
+
+
+def _head(found: StoredDraft) -> Iterator[str]:
+    state = "waits" if found.state == "waiting" else f"{found.state} by {found.decided_by}"
+    page = f"{found.base}/{found.draft.page.name}"
+    yield from hanging(f"Draft {found.number} of {page}, {state}")
+    yield from hanging(f"  by {found.draft.by}, {day_and_time(found.made_at)}")
+    if found.task:
+        yield from hanging(f"  task: {' '.join(found.task.split())}")
+    if found.draft.note:
+        yield from hanging(f"  note: {' '.join(found.draft.note.split())}")
+
+
+def _difference(now: Page | None, wanted: Page) -> list[str]:
+    """The lines that the draft adds and takes away."""
+    before = write_page(now).splitlines() if now else []
+    lines = list(unified_diff(before, write_page(wanted).splitlines(), "now", "draft", lineterm=""))
+    if not lines:
+        return ["  The page says this already."]
+    more = [f"and {len(lines) - _MOST_LINES} more lines"] if len(lines) > _MOST_LINES else []
+    return [*lines[:_MOST_LINES], *more]

@@ -1,0 +1,150 @@
+"""The switches of `kb` that change pages: edit, rename, lock, remove, and what was before.
+
+Each change knows the revision it was made from. What somebody else changed meanwhile is told, and
+nothing is overwritten.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from evennia_ai.commands.numbered import counted_number
+from evennia_ai.commands.setup import knowledge_named as named
+from evennia_ai.commands.setup import knowledge_shown as shown
+from evennia_ai.commands.setup.knowledge_bases import KnowledgeBases
+from evennia_ai.commands.setup.knowledge_editor import open_editor, page_to_change
+from evennia_ai.commands.setup.lore_locks import allows, checked_locks
+from evennia_ai.commands.strict import CommandError, Run
+from evennia_ai.knowledge.backends import Draft
+from evennia_ai.knowledge.pages import BaseInfo, Page
+from evennia_ai.knowledge.titles import PageName, page_name
+from evennia_ai.store import pages as store
+
+PAGE: Final = "<base>/<page>"
+
+
+class KnowledgePages(KnowledgeBases):
+    """Everything that changes a page in the game's database."""
+
+    def edit(self) -> None:
+        """Open the editor on a page."""
+        self.refuse_value()
+        info, name = self._typed("edit")
+        open_editor(self.caller, info, name, by=self.typed_by)
+
+    def rename(self) -> None:
+        """Give a page another title; a redirect stays where it was."""
+        usage = f"kb/rename {PAGE} = <new title>"
+        text, title = self.both(usage)
+        info, page = self._page(text, usage)
+        new = page_name(title, default=page.name.namespace)
+        page_to_change(self.caller, info, new)  # a page that is hidden there is not told of
+        after = store.rename_page(info.key, page.name, new, by=self.typed_by)
+        self.say(f"{info.key}/{page.name} is {info.key}/{after.name} now; a redirect leads there.")
+
+    def lock(self) -> None:
+        """Show or set the lock of a page."""
+        usage = f"kb/lock {PAGE} [= <lock string> | off]"
+        info, page = self._page(self.wanted(usage), usage)
+        before = page.locks or "none"
+        if self.rhs is None:
+            self.say(f"{info.key}/{page.name}: lock: {before}.")
+            return
+        locks = self._new_locks(usage)
+        after = self._save(info, replace(page, locks=locks), was=page.revision, note="lock")
+        out = "" if allows(self.caller, locks, "view") else " You may not see it any more."
+        self.say(
+            f"{info.key}/{page.name}: lock before: {before}; now: {after.locks or 'none'}.{out}"
+        )
+
+    def remove(self) -> Run:
+        """Remove a page, or a whole base after a question."""
+        self.refuse_value()
+        text = self.wanted(f"kb/remove {PAGE} or kb/remove <base>")
+        if "/" not in text:
+            return self.remove_base(named.base_named(self.caller, text))
+        info, page = self._page(text, f"kb/remove {PAGE}")
+        store.remove_page(info.key, page.name, was=page.revision, by=self.typed_by)
+        self.say(
+            f"Removed {info.key}/{page.name};"
+            f" kb/revert {info.key}/{page.name} = {page.revision} brings it back."
+        )
+        return None
+
+    def revisions(self) -> None:
+        """Who changed a page, and when."""
+        self.refuse_value()
+        info, name = self._typed("revisions")
+        page_to_change(self.caller, info, name)
+        changes = store.revisions(info.key, name)
+        if not changes:
+            raise CommandError(f"There are no revisions of {info.key}/{name}.")
+        self.show("\n".join(shown.history_of(f"{info.key}/{name}", changes)))
+
+    def revert(self) -> None:
+        """Give a page the text it had at a revision; a removed one comes back."""
+        usage = f"kb/revert {PAGE} = <revision>"
+        text, value = self.both(usage)
+        info, name = named.page_typed(self.caller, text, usage=usage)
+        number = counted_number(value, what="revision")
+        now = page_to_change(self.caller, info, name)
+        then = self.then(info, name, number)
+        if now is not None and now.sha256 == then.sha256:
+            self.say(f"{info.key}/{name} is so already; nothing was changed.")
+            return
+        back = replace(then, locks=now.locks if now else then.locks)
+        note = f"as in revision {number}"
+        after = self._save(info, back, was=now.revision if now else "", note=note)
+        self.say(
+            f"{info.key}/{after.name} is what it was at revision {number}; this is revision"
+            f" {after.revision}."
+        )
+
+    def then(self, info: BaseInfo, name: PageName, number: int) -> Page:
+        """The page as it was at a revision, where the caller may see it and its newest text."""
+        page = store.at_revision(named.stored_base(info).key, name, number)
+        seen = (page, _newest_text(info, name))
+        if page is None or not all(one and named.may_see(self.caller, one) for one in seen):
+            raise CommandError(
+                f"There is no text of {info.key}/{name} at revision {number};"
+                f" kb/revisions {info.key}/{name} lists those there are."
+            )
+        return page
+
+    def _typed(self, switch: str) -> tuple[BaseInfo, PageName]:
+        usage = f"kb/{switch} {PAGE}"
+        return named.page_typed(self.caller, self.wanted(usage), usage=usage)
+
+    def _page(self, text: str, usage: str) -> tuple[BaseInfo, Page]:
+        """The page that is to be changed, which is there."""
+        info, name = named.page_typed(self.caller, text, usage=usage)
+        page = page_to_change(self.caller, info, name)
+        if page is None:
+            raise CommandError(
+                f"Knowledge base '{info.key}' has no page '{name}'; kb/pages {info.key} lists"
+                " those there are. Nothing was changed."
+            )
+        return info, page
+
+    def _new_locks(self, usage: str) -> str:
+        if not self.rhs:
+            raise CommandError(f"Usage: {usage}")
+        if self.rhs.lower() == "off":
+            return ""
+        return checked_locks(self.caller, self.rhs, access=named.ACCESS, thing="page")
+
+    def _save(self, info: BaseInfo, page: Page, *, was: str, note: str) -> Page:
+        draft = Draft(page=page, was=was, by=self.typed_by, note=note)
+        return store.save_page(info.key, draft)
+
+
+def _newest_text(info: BaseInfo, name: PageName) -> Page | None:
+    """The page as it is, or as it was when it was removed."""
+    texts = [one.number for one in store.revisions(info.key, name) if one.action != "removed"]
+    return store.at_revision(info.key, name, texts[-1]) if texts else None
+
+
+def revision_typed(text: str) -> tuple[str, int | None]:
+    """`<page>/<number>` as the page and the number, None where the end is no number."""
+    head, slash, tail = text.rpartition("/")
+    is_number = bool(slash) and tail.strip().isascii() and tail.strip().isdigit()
+    return (head.strip(), int(tail)) if is_number and len(tail) < 10 else (text, None)

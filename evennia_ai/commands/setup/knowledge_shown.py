@@ -1,0 +1,159 @@
+"""How knowledge looks to a builder: the bases, one base, its pages, a page, what a search found."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from evennia.utils.search import search_object
+
+from evennia_ai.commands.setup.listing import day_and_time
+from evennia_ai.knowledge.backends import Hit
+from evennia_ai.knowledge.pages import BaseInfo, Page
+from evennia_ai.knowledge.titles import PageName
+from evennia_ai.prompt.columns import WIDTH, clipped, first_line, hanging, padded, visible, wrapped
+from evennia_ai.prompt.components import Scope
+from evennia_ai.prompt.tokens import ESTIMATE
+from evennia_ai.store import knowledge_bindings as bindings
+from evennia_ai.store.page_revisions import PageRevision
+
+PAGE: Final = 40
+_KEY_COLUMNS: Final = 14
+_NAME_COLUMNS: Final = 24
+_MOST_LINKS: Final = 60
+_PASSAGE_LINES: Final = 3
+_TITLE_COLUMNS: Final = 13
+
+
+def listed(infos: Iterable[BaseInfo]) -> list[str]:
+    """The bases: how many pages each has, whether it is restricted, where it is bound."""
+    head = f"{padded('base', _KEY_COLUMNS)} {padded('name', _NAME_COLUMNS)}"
+    lines = [f"{head} pages restricted  bound to", "-" * WIDTH]
+    for info in infos:
+        key = padded(visible(info.key), _KEY_COLUMNS)
+        name = padded(visible(info.name), _NAME_COLUMNS)
+        count = str(info.pages) if info.backend == "database" else "-"
+        state = "yes" if info.restricted else "no"
+        row = f"{key} {name} {count:>5} {state:10}  {bound_in_words(info)}"
+        lines.append(clipped(row, WIDTH))
+    return lines
+
+
+def base_shown(info: BaseInfo) -> list[str]:
+    """One base: what is said of it, and to whom it is bound."""
+    return [
+        *hanging(f"Knowledge base {info.key}: {info.name}"),
+        *_titled("pages", _pages_in_words(info)),
+        *_titled("summary", info.summary or "none; kb/set writes one for those who may search it"),
+        *_titled("topics", ", ".join(info.topics) or "none"),
+        *_titled("restricted", _restricted_in_words(info)),
+        *_titled("hint", info.hint or "none"),
+        *_titled("keywords", ", ".join(info.keywords) or "none"),
+        *(_titled("lock", info.locks) if info.locks else []),
+        *_titled("bound to", bound_in_words(info)),
+    ]
+
+
+def bound_in_words(info: BaseInfo) -> str:
+    """Where a base is bound."""
+    return ", ".join(map(scope_in_words, bindings.bindings(info.key))) or "nothing"
+
+
+def scope_in_words(scope: Scope) -> str:
+    """Where a base is bound, as a command takes it, with the name of an object."""
+    if scope.kind in ("npc", "room"):
+        found = search_object(f"#{scope.ref}")
+        return f"{scope.kind}:#{scope.ref} ({visible(found[0].key) if found else 'gone'})"
+    return visible(str(scope))
+
+
+def names_shown(info: BaseInfo, names: Sequence[PageName], *, page: int, pages: int) -> list[str]:
+    """One page of a list of pages."""
+    lines = [f"Pages of knowledge base {info.key}, {page} of {pages}:"]
+    return [*lines, *(clipped(f"  {visible(name.full)}", WIDTH) for name in names)]
+
+
+def page_shown(page: Page) -> list[str]:
+    """A page in full: what is said of it, then its text."""
+    meta = page.meta
+    told = {
+        "summary": meta.summary,
+        "topics": ", ".join(meta.topics),
+        "aliases": ", ".join(meta.aliases),
+        "tags": ", ".join(meta.tags),
+        "requires": ", ".join(name.full for name in meta.requires),
+        "redirect": meta.redirect.full if meta.redirect else "",
+        **{name: str(value) for name, value in meta.fields.items()},
+        "lock": page.locks,
+    }
+    lines = hanging(f"{page.base}/{page.name}, revision {page.revision or 'unknown'}")
+    for title, text in told.items():
+        lines += _titled(title, text) if text else []
+    if not page.body.strip():
+        return [*lines, "  no text"]
+    return [*lines, f"  about {ESTIMATE.count(page.body)} tokens:", "", page.body]
+
+
+def hits_shown(info: BaseInfo, query: str, hits: Sequence[Hit]) -> list[str]:
+    """What a search found, best first."""
+    if not hits:
+        return wrapped(f"No page of knowledge base {info.key} has the words '{query}'.", WIDTH)
+    lines = []
+    for hit in hits:
+        lines.append(clipped(visible(hit.page.name.full), WIDTH))
+        passage = wrapped(" ".join(hit.passage.split()), WIDTH - 4)
+        more = ["..."] if len(passage) > _PASSAGE_LINES else []
+        lines += [f"    {line}" for line in (*passage[:_PASSAGE_LINES], *more)]
+    return lines
+
+
+def links_shown(
+    page: Page, missing: Iterable[PageName], linked_from: Sequence[PageName]
+) -> list[str]:
+    """Where a page links to, and which pages link to it."""
+    gone = frozenset(missing)
+    lines = hanging(f"{page.base}/{page.name} links to:")
+    lines += [
+        clipped(
+            f"  {visible(name.full)}{' (there is no such page)' if name in gone else ''}", WIDTH
+        )
+        for name in page.links[:_MOST_LINKS]
+    ] or ["  nothing"]
+    lines += _more(len(page.links))
+    if not linked_from:
+        return lines
+    lines.append("Linked from:")
+    lines += [clipped(f"  {visible(name.full)}", WIDTH) for name in linked_from[:_MOST_LINKS]]
+    return [*lines, *_more(len(linked_from))]
+
+
+def history_of(page: str, changes: Sequence[PageRevision]) -> list[str]:
+    """The revisions of a page, oldest first."""
+    lines = hanging(f"Revisions of {page}; kb/revert goes back to one of them:")
+    for change in changes:
+        note = f": {first_line(change.note)}" if change.note else ""
+        row = f"{change.number:5}  {day_and_time(change.changed_at)}  {change.action}"
+        lines += hanging(f"{row} by {change.changed_by}{note}")
+    return lines
+
+
+def _more(count: int) -> list[str]:
+    return [f"  and {count - _MOST_LINKS} more"] if count > _MOST_LINKS else []
+
+
+def _pages_in_words(info: BaseInfo) -> str:
+    if info.backend != "database":
+        return f"where '{info.backend}' has them"
+    pages = "1 page" if info.pages == 1 else f"{info.pages} pages"
+    return f"{pages}, {info.characters} characters"
+
+
+def _restricted_in_words(info: BaseInfo) -> str:
+    if not info.restricted:
+        return "no: whoever may search it is told what its pages say"
+    return "yes: of its pages only safe summaries are told, beside the hint and the keywords"
+
+
+def _titled(title: str, text: str) -> Iterator[str]:
+    first, *others = wrapped(text, WIDTH - _TITLE_COLUMNS - 3)
+    yield f"  {padded(visible(title), _TITLE_COLUMNS)} {first}"
+    for line in others:
+        yield f"{'':{_TITLE_COLUMNS + 3}}{line}"

@@ -1,0 +1,62 @@
+"""The switch of `kb` that opens a vault: what searches of a restricted base really found.
+
+No NPC and no model is told this. It is for staff who want to see what a safe summary was made
+from: whoever the lock of the base lets view it, and each reading is written down first.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from evennia_ai.commands.setup import knowledge_named as named
+from evennia_ai.commands.setup.listing import day_and_time
+from evennia_ai.commands.strict import CommandError, StrictCommand
+from evennia_ai.knowledge.pages import BaseInfo
+from evennia_ai.prompt.columns import hanging
+from evennia_ai.store import knowledge_searches as store
+
+_MOST_READINGS: Final = 40
+
+
+class KnowledgeVault(StrictCommand):
+    """Everything about what restricted searches found."""
+
+    def vault(self) -> None:
+        """Show what is in the vault of a base, who read it, or empty it."""
+        info = named.base_named(self.caller, self.wanted("kb/vault <base> [= readings | empty]"))
+        shown = _passages if self.rhs is None else _SHOWN.get(self.rhs.lower())
+        if shown is None:
+            raise CommandError(f"'{self.rhs}' opens no vault; write readings or empty.")
+        self.show("\n".join(shown(info, self.typed_by)))
+
+
+def _passages(info: BaseInfo, by: str) -> Iterator[str]:
+    found = store.open_vault(info.key, by=by)
+    if not found:
+        yield f"The vault of knowledge base {info.key} is empty. That you looked is written down."
+        return
+    yield f"The vault of knowledge base {info.key}, newest first; that you read it is written down."
+    for chunk in found:
+        yield ""
+        yield from hanging(f"search {chunk.search}: {chunk.title}, revision {chunk.revision}")
+        yield chunk.content
+
+
+def _readings(info: BaseInfo, _by: str) -> Iterator[str]:
+    readings = store.readings(info.key)
+    if not readings:
+        yield f"Nobody read the vault of knowledge base {info.key}."
+        return
+    yield f"Who read the vault of knowledge base {info.key}, newest first:"
+    for one in readings[:_MOST_READINGS]:
+        yield from hanging(f"  {day_and_time(one.at)}  {one.by}, passages: {one.chunks}")
+
+
+def _emptied(info: BaseInfo, _by: str) -> Iterator[str]:
+    count = store.empty_vault(info.key)
+    yield f"Threw away what was in the vault of knowledge base {info.key}, passages: {count}."
+
+
+_SHOWN: Final[Mapping[str, Callable[[BaseInfo, str], Iterator[str]]]] = {
+    "readings": _readings,
+    "empty": _emptied,
+}

@@ -1,0 +1,54 @@
+"""A small knowledge base for the tests of the command `kb`, and shortcuts to what is stored."""
+
+from typing import Any
+
+from evennia_ai.knowledge.backends import Draft
+from evennia_ai.knowledge.markup import read_page
+from evennia_ai.knowledge.pages import BaseInfo, Page
+from evennia_ai.knowledge.titles import page_name
+from evennia_ai.store import knowledge_bases, knowledge_bindings, pages
+
+HARBOUR = {
+    "The Ferry": (
+        "---\naliases: [Boat]\n---\nThe ferry crosses at slack water. See [[Oren]], [[Moon]]."
+    ),
+    "Oren": "Oren rows the [[The Ferry|ferry]].",
+    "Sources:Ledger": "Two coppers a head.",
+    "Instructions:Create/Source": "---\nrequires: [Base Workflow, Create/Source]\n---\nAsk first.",
+    "Instructions:Base Workflow": "---\nrequires: [Rules, Nowhere]\n---\nStep by step.",
+    "Instructions:Rules": "---\nrequires: [Create/Source]\n---\nNo contradictions.",
+}
+
+
+def make_base(key: str = "harbour", texts: dict[str, str] = HARBOUR, **fields: Any) -> BaseInfo:
+    """A stored base with these pages, all written by Tam."""
+    info = BaseInfo(key=key, name=key.title(), **fields)
+    knowledge_bases.save_base(info, by="Tam")
+    for title, text in texts.items():
+        write(title, text, base=key)
+    made = knowledge_bases.base(key)
+    assert made is not None
+    return made
+
+
+def write(title: str, text: str, *, base: str = "harbour", was: str = "", by: str = "Tam") -> Page:
+    """Store a page."""
+    page = read_page(page_name(title), text)
+    return pages.save_page(base, Draft(page=page, was=was, by=by))
+
+
+def page(title: str, *, base: str = "harbour") -> Page | None:
+    """The stored page of this title, a redirect as itself."""
+    return pages.page(base, page_name(title), follow=False)
+
+
+def everything() -> list[Any]:
+    """All that can be changed, to see that it was not."""
+    return [
+        (
+            info,
+            knowledge_bindings.bindings(info.key),
+            pages.all_pages(info.key, most_characters=10**9),
+        )
+        for info in knowledge_bases.bases()
+    ]

@@ -1,0 +1,311 @@
+"""The command `kb`: what builders see of knowledge bases, and what bad input is answered."""
+
+import pytest
+
+from evennia_ai.prompt.components import Scope
+from evennia_ai.store import knowledge_bases as bases
+from evennia_ai.store import knowledge_bindings as bindings
+from tests.commands.knowledge_bases import everything, make_base, page, write
+from tests.commands.stage import one_line
+
+# Each typed line must leave everything as it was and say one line with the words behind it.
+BAD_INPUT = {
+    "kb nobody": "no knowledge base 'nobody'; there are harbour",
+    "kb harbour/The Ferry": "kb/show harbour/The Ferry",
+    "kb harbour = x": "no '='",
+    "kb/pages": "Usage",
+    "kb/pages nobody": "no knowledge base",
+    "kb/pages harbour = 9": "pages 1 to 1, no page 9",
+    "kb/pages harbour = x": "whole number",
+    "kb/search harbour": "Usage",
+    "kb/search = ferry": "Usage",
+    "kb/search nobody = ferry": "no knowledge base",
+    "kb/show": "Usage",
+    "kb/show harbour": "Name a page",
+    "kb/show harbour/": "Name a page",
+    "kb/show harbour/Fery": "no page 'Fery'; kb/pages harbour lists",
+    "kb/show harbour/Late ferry": "near it are The Ferry",
+    "kb/show harbour/Ferry<": "no title may have",
+    "kb/show harbour/The Ferry/99": "no text of harbour/The Ferry at revision 99",
+    "kb/show harbour/The Ferry = x": "no '='",
+    "kb/edit harbour": "Name a page",
+    "kb/edit harbour/The Ferry = x": "no '='",
+    "kb/links harbour/Nothing": "no page",
+    "kb/requires harbour/Nothing": "no page",
+    "kb/new": "Usage",
+    "kb/new harbour": "already",
+    "kb/new HARBOUR": "already",
+    "kb/new moor/Fog": "kb/edit moor/fog",
+    "kb/new " + "x" * 300: "key",
+    "kb/set harbour": "Usage",
+    "kb/set harbour/mood = x": "no field of a knowledge base",
+    "kb/set harbour/name =": "Usage",
+    "kb/set harbour/locks = edit": "contains no colon",
+    "kb/set harbour/locks = edit:all()": "view and search and restricted",
+    "kb/set harbour/locks = view:banana()": "banana",
+    "kb/set harbour/direct = much": "whole number, 0 or more, or off",
+    "kb/set harbour/vault = much": "neither on nor off",
+    "kb/set harbour/backend = moon": "no place for pages; there are database",
+    "kb/restricted harbour": "Usage",
+    "kb/restricted harbour = perhaps": "neither on nor off",
+    "kb/restricted harbour = off": "so already",
+    "kb/bind harbour": "Usage",
+    "kb/bind harbour = moon": "no place to bind a knowledge base to",
+    "kb/bind harbour = game": "no place to bind a knowledge base to",
+    "kb/bind harbour = npc:nobody": "no NPC called 'nobody'",
+    "kb/bind harbour = npc:Pim": "has no mind",
+    "kb/bind harbour = zone": "Name the zone",
+    "kb/bind harbour = here:Quay": "for another one: room:Quay",
+    "kb/bind harbour = conversation:99": "no conversation '99'",
+    "kb/bind harbour = conversation:x": "no conversation 'x'",
+    "kb/unbind harbour = here": "not bound to room",
+    "kb/rename harbour/The Ferry": "Usage",
+    "kb/rename harbour/Nothing = Fog": "no page",
+    "kb/rename harbour/The Ferry = Oren": "in knowledge base 'harbour' already",
+    "kb/rename harbour/The Ferry = <": "no title may have",
+    "kb/lock harbour/The Ferry =": "Usage",
+    "kb/lock harbour/The Ferry = edit:all()": "no access type of a page",
+    "kb/lock harbour/Nothing": "no page",
+    "kb/remove": "Usage",
+    "kb/remove nobody": "no knowledge base",
+    "kb/remove harbour/Nothing": "no page",
+    "kb/remove harbour = yes": "no '='",
+    "kb/revisions harbour/Nothing": "no revisions",
+    "kb/revert harbour/The Ferry": "Usage",
+    "kb/revert harbour/The Ferry = x": "whole number from 1",
+    "kb/revert harbour/The Ferry = 99": "no text of harbour/The Ferry at revision 99",
+    "kb/drafts nobody": "no knowledge base",
+    "kb/draft": "Usage",
+    "kb/draft x": "whole number from 1",
+    "kb/draft 99": "no draft 99",
+    "kb/approve 99": "no draft 99",
+    "kb/refuse 99": "no draft 99",
+}
+MISSPELT = (
+    "kb/serch harbour = ferry",
+    "kb/re harbour",
+    "kb/import/runn harbour",
+    "kb/show/edit harbour/Oren",
+    "kb /show harbour/Oren",
+    "kb/ harbour",
+)
+
+
+@pytest.fixture
+def harbour(stage):
+    """A base with six pages."""
+    return make_base(summary="The harbour village.", topics=("boats", "people"))
+
+
+def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, harbour):
+    before = everything()
+    for typed, words in BAD_INPUT.items():
+        assert words.lower() in one_line(stage.builds(typed)).lower(), typed
+        assert everything() == before, typed
+
+
+def test_a_misspelt_switch_changes_nothing_and_names_the_switches(stage, harbour):
+    before = everything()
+    for typed in MISSPELT:
+        assert "/" in one_line(stage.builds(typed)), typed
+        assert everything() == before, typed
+
+
+def test_players_do_not_have_the_command(stage, harbour):
+    before = everything()
+    told = stage.plays(
+        "kb harbour", "kb/show harbour/Oren", "kb/remove harbour/Oren", "kb/new mine"
+    )
+    assert "rows" not in told
+    assert "village" not in told
+    assert everything() == before
+
+
+def test_the_bare_command_lists_the_bases(stage, harbour):
+    stage.builds("kb/bind harbour = npc:Oren")
+    line = next(row for row in stage.builds("kb").splitlines() if row.startswith("harbour"))
+    assert f"6 no          npc:#{stage.npc.id} (Oren)" in line
+
+
+def test_without_bases_the_command_says_how_to_make_one(stage):
+    assert "kb/new" in one_line(stage.builds("kb"))
+
+
+def test_a_base_is_shown_with_what_is_said_of_it(stage, harbour):
+    told = stage.builds("kb harbour")
+    assert "The harbour village." in told
+    assert "boats, people" in told
+    assert "bound to      nothing" in told
+
+
+def test_pages_are_listed_by_namespace_and_by_their_beginning(stage, harbour):
+    told = stage.builds("kb/pages harbour")
+    assert told.index("Oren") < told.index("The Ferry") < told.index("Instructions:Base Workflow")
+    assert "Oren" not in stage.builds("kb/pages harbour/Instructions")
+    assert stage.builds("kb/pages harbour/Instructions:Cr").count("Instructions:") == 1
+    assert "The Ferry" in stage.builds("kb/pages harbour/The")
+
+
+def test_a_long_list_of_pages_has_pages(stage, harbour):
+    for number in range(60):
+        write(f"Boat {number:02}", "A boat.")
+    first, second = (stage.builds(f"kb/pages harbour/Boat = {page}") for page in (1, 2))
+    assert "1 of 2" in first
+    assert "Boat 39" in first
+    assert "Boat 40" not in first
+    assert "Boat 40" in second
+
+
+def test_search_shows_the_pages_best_first_with_what_they_say(stage, harbour):
+    told = stage.builds("kb/search harbour = when does the ferry cross?")
+    assert told.index("The Ferry") < told.index("Oren")
+    assert "slack water" in told
+    assert "No page of knowledge base harbour" in stage.builds("kb/search harbour = zeppelin")
+
+
+def test_a_page_is_shown_by_its_name_or_alias_with_its_metadata(stage, harbour):
+    told = stage.builds("kb/show harbour/boat")
+    assert told.startswith("harbour/The Ferry, revision 1")
+    assert "aliases       Boat" in told
+    assert "slack water" in told
+
+
+def test_a_page_is_shown_as_it_was(stage, harbour):
+    write("Oren", "Oren is gone.", was="1")
+    assert "Oren rows" in stage.builds("kb/show harbour/Oren/1")
+    assert "Oren is gone." in stage.builds("kb/show harbour/Oren")
+
+
+def test_a_title_that_ends_with_a_number_is_a_page_first(stage, harbour):
+    write("Quay/2", "The second quay.")
+    assert "The second quay." in stage.builds("kb/show harbour/Quay/2")
+
+
+def test_what_a_page_says_is_shown_and_not_interpreted(stage, harbour):
+    write("Trap", "|rred|n |lcquit|ltclick|le {x}")
+    sent = stage.sent(stage.builder, "kb/show harbour/Trap")
+    assert "||rred||n" in sent
+    assert "|lc" not in sent.replace("||lc", "")
+    assert "{x}" in sent
+
+
+def test_links_are_shown_in_both_directions_and_the_red_ones_marked(stage, harbour):
+    told = stage.builds("kb/links harbour/The Ferry")
+    assert "Moon (there is no such page)" in told
+    assert "Oren (there" not in told
+    assert "Linked from:\n  Oren" in told
+
+
+def test_requires_is_a_tree_with_circles_and_missing_pages_marked(stage, harbour):
+    told = stage.builds("kb/requires harbour/Instructions:Create/Source").splitlines()
+    assert told == [
+        "Instructions:Create/Source requires:",
+        "  Instructions:Base Workflow",
+        "    Instructions:Rules",
+        "      Instructions:Create/Source (a circle: it stands above)",
+        "    Instructions:Nowhere (there is no such page)",
+        "  Instructions:Create/Source (a circle: it stands above)",
+    ]
+
+
+def test_a_page_that_requires_nothing_says_so(stage, harbour):
+    assert stage.builds("kb/requires harbour/Oren").strip() == "Oren requires nothing."
+
+
+def test_a_base_is_made_described_and_bound(stage):
+    stage.builds(
+        "kb/new secret = The Smugglers",
+        "kb/set secret/summary = Nets = boats.",
+        "kb/set secret/topics = nets , boats, nets",
+        "kb/set secret/hint = Night work.",
+        "kb/set secret/direct = 4000",
+        "kb/bind secret = npc:oren",
+        "kb/bind secret = here",
+        "kb/bind secret = zone:Coast",
+    )
+    made = bases.base("secret")
+    assert (made.name, made.summary) == ("The Smugglers", "Nets = boats.")
+    assert (made.topics, made.hint, made.direct_characters) == (
+        ("nets", "boats"),
+        "Night work.",
+        4000,
+    )
+    assert set(bindings.bindings("secret")) == {
+        Scope(kind="npc", ref=str(stage.npc.id)),
+        Scope(kind="room", ref=str(stage.room.id)),
+        Scope(kind="zone", ref="coast"),
+    }
+
+
+def test_a_field_is_emptied_by_off_and_says_what_it_was(stage, harbour):
+    assert "before: boats, people; now: none" in stage.builds("kb/set harbour/topics = off")
+    assert bases.base("harbour").topics == ()
+
+
+def test_a_base_is_bound_to_a_conversation_by_its_number(stage, harbour):
+    from evennia_ai.store.conversations import conversation
+
+    talk = conversation(stage.npc.ai.ref, kind="room", place_ref=str(stage.room.id))
+    stage.builds(f"kb/bind harbour = conversation:{talk.id}")
+    assert bindings.bindings("harbour") == (Scope(kind="conversation", ref=str(talk.id)),)
+
+
+def test_a_base_is_unbound(stage, harbour):
+    stage.builds("kb/bind harbour = here", "kb/unbind harbour = here")
+    assert bindings.bindings("harbour") == ()
+
+
+def test_binding_twice_says_so(stage, harbour):
+    stage.builds("kb/bind harbour = here")
+    assert "already" in one_line(stage.builds("kb/bind harbour = room"))
+
+
+def test_a_base_is_restricted_and_asked_for_its_hint(stage, harbour):
+    told = stage.builds("kb/restricted harbour = on")
+    assert bases.base("harbour").restricted
+    assert "kb/set harbour/hint" in told
+    stage.builds("kb/restricted harbour = off")
+    assert not bases.base("harbour").restricted
+
+
+def test_a_base_is_removed_after_a_yes_alone(stage, harbour):
+    stage.builds("kb/remove harbour", "no")
+    assert bases.base("harbour") is not None
+    stage.builds("kb/remove harbour", "yes")
+    assert bases.base("harbour") is None
+
+
+def test_a_base_whose_lock_hides_it_is_not_there(stage, harbour):
+    stage.builds("kb/bind harbour = here", "kb/set harbour/locks = view:perm(Admin)")
+    for typed in (
+        "kb harbour",
+        "kb/pages harbour",
+        "kb/show harbour/Oren",
+        "kb/bind harbour = here",
+    ):
+        assert "no knowledge base 'harbour'" in stage.builds(typed), typed
+    assert "harbour" not in stage.builds("kb")
+
+
+def test_a_page_whose_lock_hides_it_is_not_there(stage, harbour):
+    stage.builds("kb/lock harbour/Oren = view:perm(Admin)")
+    assert page("Oren").locks == "view:perm(Admin)"
+    assert "no page 'Oren'" in stage.builds("kb/show harbour/Oren")
+    assert "no text of" in stage.builds("kb/show harbour/Oren/1")
+    assert "no text of" in stage.builds("kb/show harbour/Oren/2")
+    assert "Oren" not in stage.builds("kb/pages harbour")
+    assert "rows" not in stage.builds("kb/search harbour = oren rows")
+    assert "Oren (there is no such page)" in stage.builds("kb/links harbour/The Ferry")
+    assert "that you may not see" in stage.builds("kb/revisions harbour/Oren")
+    before = page("Oren")
+    for typed in ("kb/remove harbour/Oren", "kb/rename harbour/Oren = Ned", "kb/edit harbour/Oren"):
+        assert "that you may not see" in stage.builds(typed), typed
+    assert page("Oren") == before
+
+
+def test_the_help_names_every_switch(stage):
+    from evennia_ai.commands.setup.knowledge import CmdKnowledge
+
+    told = CmdKnowledge().get_help(stage.builder, None)
+    for switch in (verb for verb in CmdKnowledge.verbs if verb):
+        assert switch in told, switch

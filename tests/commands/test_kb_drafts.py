@@ -1,0 +1,141 @@
+"""Drafts in `kb`: listed, shown as a difference, approved into a base, refused."""
+
+from dataclasses import replace
+
+import pytest
+
+from evennia_ai.knowledge.backends import BackendError, Draft
+from evennia_ai.knowledge.markup import read_page
+from evennia_ai.knowledge.titles import page_name
+from evennia_ai.store import page_drafts as drafts
+from tests.commands.knowledge_bases import everything, make_base, page, write
+from tests.commands.stage import one_line
+
+
+@pytest.fixture
+def harbour(stage):
+    """A base with six pages."""
+    return make_base()
+
+
+def draft(title, text, *, was="", base="harbour"):
+    """The number of a draft that the lorekeeper left."""
+    wanted = Draft(page=read_page(page_name(title), text), was=was, by="lorekeeper")
+    return drafts.add(base, wanted, task="Write it down.", context_meta={}).number
+
+
+def state(number):
+    return drafts.draft(number).state
+
+
+def test_drafts_that_wait_are_listed_with_what_they_are(stage, harbour):
+    new = draft("Fog", "It is thick.")
+    change = draft("Oren", "Oren is gone.", was="1")
+    rows = stage.builds("kb/drafts").splitlines()
+    assert "new page harbour/Fog by lorekeeper" in next(
+        r for r in rows if r.startswith(f"{new:5}  ")
+    )
+    assert "change of harbour/Oren by lorekeeper" in next(
+        r for r in rows if r.startswith(f"{change:5}  ")
+    )
+
+
+def test_without_drafts_the_list_says_so(stage, harbour):
+    assert "No draft waits." in one_line(stage.builds("kb/drafts"))
+
+
+def test_a_draft_is_shown_as_what_it_would_change(stage, harbour):
+    told = stage.builds(f"kb/draft {draft('Oren', 'Oren is gone.', was='1')}")
+    assert "-Oren rows the [[The Ferry|ferry]]." in told
+    assert "+Oren is gone." in told
+    assert "task: Write it down." in told
+
+
+def test_an_approved_draft_is_a_page_with_a_revision_of_the_builder(stage, harbour):
+    number = draft("Fog", "It is thick.")
+    told = one_line(stage.builds(f"kb/approve {number}"))
+    assert "harbour/Fog is written, revision 1" in told
+    assert page("Fog").body == "It is thick."
+    assert "by Mara: draft" in stage.builds("kb/revisions harbour/Fog")
+    assert state(number) == "approved"
+
+
+def test_a_refused_draft_changes_no_page(stage, harbour):
+    number = draft("Fog", "It is thick.")
+    before = everything()
+    stage.builds(f"kb/refuse {number}")
+    assert everything() == before
+    assert state(number) == "refused"
+    assert "No draft waits." in stage.builds("kb/drafts")
+
+
+def test_a_draft_is_decided_once(stage, harbour):
+    number = draft("Fog", "It is thick.")
+    stage.builds(f"kb/refuse {number}")
+    assert "refused by Mara already" in one_line(stage.builds(f"kb/approve {number}"))
+    assert page("Fog") is None
+
+
+def test_a_draft_of_a_page_that_changed_since_is_not_written_over_it(stage, harbour):
+    number = draft("Oren", "Oren is gone.", was="1")
+    write("Oren", "Oren is back.", was="1")
+    told = one_line(stage.builds(f"kb/approve {number}"))
+    assert "written from revision 1" in told
+    assert "revision 2 by now" in told
+    assert page("Oren").body == "Oren is back."
+    assert state(number) == "waiting"
+
+
+def test_a_draft_whose_page_says_it_already_is_approved_without_writing(stage, harbour):
+    number = draft("Oren", "Oren is gone.", was="1")
+    write("Oren", "Oren is gone.", was="1")
+    stage.builds(f"kb/approve {number}")
+    assert page("Oren").revision == "2"
+    assert state(number) == "approved"
+
+
+def test_a_backend_that_fails_leaves_the_draft_waiting(stage, harbour, monkeypatch):
+    from evennia_ai.commands.setup import knowledge_drafts
+
+    number = draft("Fog", "It is thick.")
+
+    class Away:
+        def fetch(self, names):
+            return [None for _ in names]
+
+        def write(self, draft):
+            raise BackendError("the wiki is away")
+
+    monkeypatch.setattr(knowledge_drafts, "backend_of", lambda info: Away())
+    assert "The wiki is away." in one_line(stage.builds(f"kb/approve {number}"))
+    assert state(number) == "waiting"
+
+
+def test_a_backend_that_answers_later_is_waited_for(stage, harbour, monkeypatch):
+    from twisted.internet.defer import Deferred
+
+    from evennia_ai.commands.setup import knowledge_drafts
+
+    number, written = draft("Fog", "It is thick."), Deferred()
+
+    class Slow:
+        def fetch(self, names):
+            return [None for _ in names]
+
+        def write(self, draft):
+            return written
+
+    monkeypatch.setattr(knowledge_drafts, "backend_of", lambda info: Slow())
+    stage.builds(f"kb/approve {number}")
+    assert state(number) == "waiting"
+    written.callback(replace(read_page(page_name("Fog"), "It is thick."), revision="77"))
+    assert state(number) == "approved"
+
+
+def test_drafts_of_a_hidden_base_are_not_there(stage, harbour):
+    number = draft("Fog", "It is thick.")
+    stage.builds("kb/set harbour/locks = view:perm(Admin)")
+    assert "No draft waits." in stage.builds("kb/drafts")
+    for switch in ("draft", "approve", "refuse"):
+        assert f"no draft {number}" in one_line(stage.builds(f"kb/{switch} {number}"))
+    assert state(number) == "waiting"

@@ -1,0 +1,156 @@
+"""Changing pages with `kb`: the line editor, conflicts, revisions, renaming, removing."""
+
+import pytest
+
+from evennia_ai.store import pages as store
+from tests.commands.knowledge_bases import everything, make_base, page, write
+from tests.commands.stage import one_line
+
+
+@pytest.fixture
+def harbour(stage):
+    """A base with six pages."""
+    return make_base()
+
+
+def after_reload(stage):
+    """Forget what a reload forgets, and have the builder type on."""
+    stage.builder.ndb._eveditor = None
+
+
+def test_the_editor_opens_with_the_text_and_saves_what_was_typed(stage, harbour):
+    assert "Oren rows" in stage.builds("kb/edit harbour/Oren")
+    told = stage.builds("Never in fog.", ":w", ":q")
+    assert "Saved harbour/Oren as revision 2." in told
+    assert page("Oren").body == "Oren rows the [[The Ferry|ferry]].\nNever in fog."
+
+
+def test_metadata_is_edited_in_front_of_the_text(stage, harbour):
+    stage.builds("kb/edit harbour/Oren", ":DD", "---", "tags: [crew]", "---", "Oren rows.", ":wq")
+    assert page("Oren").meta.tags == ("crew",)
+    assert page("Oren").body.strip() == "Oren rows."
+
+
+def test_a_page_that_is_not_there_is_made_by_saving(stage, harbour):
+    assert "is new" in stage.builds("kb/edit harbour/Sources:The Song")
+    assert page("Sources:The Song") is None
+    stage.builds("Row, row.", ":wq")
+    assert page("Sources:The Song").body == "Row, row."
+
+
+def test_what_is_not_saved_is_not_stored(stage, harbour):
+    stage.builds("kb/edit harbour/Fog", "It is thick.", ":q!")
+    assert page("Fog") is None
+
+
+def test_saving_over_somebody_elses_change_is_refused_and_nothing_is_lost(stage, harbour):
+    stage.builds("kb/edit harbour/Oren", "And mine.")
+    write("Oren", "Tam was here.", was="1")
+    told = stage.builds(":w")
+    assert "Not saved" in told
+    assert "changed by Tam" in told
+    assert page("Oren").body == "Tam was here."
+    assert "And mine." in stage.builds(":q!")
+
+
+def test_two_who_make_one_page_do_not_overwrite_each_other(stage, harbour):
+    stage.builds("kb/edit harbour/Fog", "Mine.")
+    write("Fog", "Tam's.")
+    assert "Not saved" in stage.builds(":w")
+    assert page("Fog").body == "Tam's."
+
+
+def test_saving_twice_is_no_conflict_with_oneself(stage, harbour):
+    told = stage.builds("kb/edit harbour/Oren", "One.", ":w", "Two.", ":wq")
+    assert "Not saved" not in told
+    assert page("Oren").body.endswith("One.\nTwo.")
+
+
+def test_the_editor_survives_a_reload_and_saves(stage, harbour):
+    stage.builds("kb/edit harbour/Oren", "Before the reload.")
+    after_reload(stage)
+    stage.builds("After it.", ":wq")
+    assert page("Oren").body.endswith("Before the reload.\nAfter it.")
+
+
+def test_metadata_that_cannot_be_read_is_told_with_its_line_and_shown_again(stage, harbour):
+    told = stage.builds(
+        "kb/edit harbour/Oren", ":DD", "---", "requires: [1]", "---", "Mine.", ":wq"
+    )
+    assert "Not saved: line 2: requires must be a list of texts" in told
+    assert "Mine." in told.partition("was not saved")[2]
+    assert page("Oren").revision == "1"
+
+
+def test_a_lock_in_the_metadata_must_be_one(stage, harbour):
+    told = stage.builds("kb/edit harbour/Fog", "---", "locks: banana", "---", "Thick.", ":wq")
+    assert "Not saved: The lock is refused" in told
+    assert page("Fog") is None
+
+
+def test_who_may_not_see_the_page_any_more_cannot_save_it(stage, harbour):
+    stage.builds("kb/edit harbour/Oren", "Mine.")
+    write("Oren", "---\nlocks: view:perm(Admin)\n---\nSecret.", was="1")
+    told = stage.builds(":w")
+    assert "that you may not see" in told
+    assert "Secret" not in told
+
+
+def test_pages_of_another_place_are_not_edited_here(stage, harbour):
+    stage.builds("kb/new manual", "kb/set manual/backend = help")
+    before = everything()
+    told = one_line(stage.builds("kb/edit manual/Fog"))
+    assert "not in the game's database" in told
+    assert everything() == before
+
+
+def test_revisions_are_listed_and_a_page_is_reverted_to_one(stage, harbour):
+    write("Oren", "Oren is gone.", was="1")
+    listed = stage.builds("kb/revisions harbour/Oren")
+    assert "created by Tam" in listed
+    assert "updated by Tam" in listed
+    told = one_line(stage.builds("kb/revert harbour/Oren = 1"))
+    assert "this is revision 3" in told
+    assert page("Oren").body.startswith("Oren rows")
+
+
+def test_reverting_to_what_it_says_changes_nothing(stage, harbour):
+    before = everything()
+    assert "so already" in one_line(stage.builds("kb/revert harbour/Oren = 1"))
+    assert everything() == before
+
+
+def test_a_removed_page_comes_back_by_the_command_it_was_told(stage, harbour):
+    told = one_line(stage.builds("kb/remove harbour/Oren"))
+    assert page("Oren") is None
+    stage.builds(told.partition("; ")[2].partition(" brings")[0])
+    assert page("Oren").body.startswith("Oren rows")
+
+
+def test_what_was_locked_when_it_was_removed_is_not_brought_back_by_others(stage, harbour):
+    write("Oren", "---\nlocks: view:perm(Admin)\n---\nSecret.", was="1")
+    store.remove_page("harbour", page("Oren").name, was="2", by="Tam")
+    for number in (1, 2):
+        assert "no text of" in one_line(stage.builds(f"kb/revert harbour/Oren = {number}"))
+    assert page("Oren") is None
+
+
+def test_a_renamed_page_leaves_a_redirect(stage, harbour):
+    stage.builds("kb/rename harbour/Oren = Oren Vale")
+    assert page("Oren Vale").body.startswith("Oren rows")
+    assert page("Oren").meta.redirect.full == "Oren Vale"
+    assert "harbour/Oren Vale" in stage.builds("kb/show harbour/Oren")
+
+
+def test_a_page_keeps_its_namespace_when_it_is_renamed(stage, harbour):
+    stage.builds("kb/rename harbour/Sources:Ledger = The Old Ledger")
+    assert page("Sources:The Old Ledger").body == "Two coppers a head."
+
+
+def test_a_lock_is_set_shown_and_taken_away(stage, harbour):
+    stage.builds("kb/lock harbour/Oren = search:perm(Admin)")
+    assert page("Oren").locks == "search:perm(Admin)"
+    assert "search:perm(Admin)" in one_line(stage.builds("kb/lock harbour/Oren"))
+    stage.builds("kb/lock harbour/Oren = off")
+    assert page("Oren").locks == ""
+    assert [one.note for one in store.revisions("harbour", page("Oren").name)][1:] == ["lock"] * 2

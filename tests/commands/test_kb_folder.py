@@ -1,0 +1,130 @@
+"""`kb/import`: folders listed, planned, imported whole or not at all, and nothing else read."""
+
+import pytest
+from django.test import override_settings
+
+from evennia_ai.knowledge.titles import page_name
+from evennia_ai.store import knowledge_bases as bases
+from evennia_ai.store import pages as store
+from tests.commands.knowledge_bases import everything, make_base, page
+from tests.commands.stage import one_line
+
+
+@pytest.fixture
+def folder(stage, tmp_path):
+    """The folder `moor` with two pages, and a folder beside those that may be imported."""
+    inside = tmp_path / "inside"
+    (inside / "moor" / "Sources").mkdir(parents=True)
+    (inside / "moor" / "base.yaml").write_text("name: The Moor\nsummary: Peat.\n")
+    (inside / "moor" / "Fog.md").write_text("---\naliases: [Mist]\n---\nIt is thick.")
+    (inside / "moor" / "Sources" / "Song.md").write_text("Row, row.")
+    (tmp_path / "outside").mkdir()
+    with override_settings(EVENNIA_AI_KNOWLEDGE_FOLDER=str(inside)):
+        yield inside / "moor"
+
+
+def test_folders_are_listed(stage, folder):
+    assert "  moor" in stage.builds("kb/import").splitlines()
+
+
+def test_a_plan_tells_what_would_change_and_writes_nothing(stage, folder):
+    before = everything()
+    told = stage.builds("kb/import moor")
+    assert "Knowledge base moor, a new one:" in told
+    assert "new: 2" in told
+    assert "Sources:Song" in told
+    assert "kb/import/run moor" in told
+    assert everything() == before
+
+
+def test_a_folder_is_imported_with_what_it_says_of_its_base(stage, folder):
+    stage.builds("kb/import/run moor")
+    assert (bases.base("moor").name, bases.base("moor").summary) == ("The Moor", "Peat.")
+    assert page("Mist", base="moor").body == "It is thick."
+    (made,) = store.revisions("moor", page_name("Fog"))
+    assert made.changed_by == "Mara"
+
+
+def test_the_same_folder_again_changes_nothing(stage, folder):
+    stage.builds("kb/import/run moor")
+    before = everything()
+    assert "Everything is so already" in stage.builds("kb/import/run moor")
+    assert everything() == before
+
+
+def test_a_changed_file_changes_its_page_alone(stage, folder):
+    stage.builds("kb/import/run moor")
+    (folder / "Fog.md").write_text("It is thin.")
+    told = stage.builds("kb/import/run moor")
+    assert "changed: 1" in told
+    assert "as before: 1" in told
+    assert page("Fog", base="moor").revision == "2"
+    assert page("Sources:Song", base="moor").revision == "1"
+
+
+def test_pages_that_the_folder_has_no_more_stay_and_are_named(stage, folder):
+    stage.builds("kb/import/run moor")
+    (folder / "Fog.md").unlink()
+    assert "they stay: 1" in stage.builds("kb/import/run moor")
+    assert page("Fog", base="moor") is not None
+
+
+def test_an_import_never_lifts_a_restriction(stage, folder):
+    stage.builds("kb/import/run moor", "kb/restricted moor = on")
+    (folder / "base.yaml").write_text("name: The Moor\nrestricted: false\n")
+    stage.builds("kb/import/run moor")
+    assert bases.base("moor").restricted
+
+
+def test_one_wrong_file_and_nothing_is_imported(stage, folder):
+    (folder / "Bad.md").write_text("---\nrequires: [1]\n---\n")
+    (folder / "Worse.md").write_bytes(b"\xff")
+    told = stage.builds("kb/import/run moor")
+    assert "Bad.md:2: requires must be a list of texts" in told
+    assert "Worse.md" in told
+    assert bases.base("moor") is None
+
+
+def test_a_folder_goes_into_the_base_that_is_named(stage, folder):
+    stage.builds("kb/import/run moor = heath")
+    assert page("Fog", base="heath") is not None
+    assert bases.base("moor") is None
+
+
+def test_no_other_folder_is_read(stage, folder):
+    (folder.parent / "link").symlink_to(folder.parent.parent / "outside")
+    before = everything()
+    for name in ("../outside", "link", str(folder), "..", "moor/Sources", "nowhere", "a" * 5000):
+        for switch in ("import", "import/run"):
+            told = one_line(stage.builds(f"kb/{switch} {name}"))
+            assert "no folder" in told or "leads out" in told, name
+    assert everything() == before
+
+
+def test_a_lock_in_a_file_must_be_one(stage, folder):
+    (folder / "Fog.md").write_text("---\nlocks: banana\n---\n")
+    assert "The lock is refused" in one_line(stage.builds("kb/import/run moor"))
+    assert bases.base("moor") is None
+
+
+def test_what_a_lock_hides_is_not_written_over(stage, folder):
+    stage.builds("kb/import/run moor", "kb/lock moor/Fog = view:perm(Admin)")
+    before = everything()
+    told = one_line(stage.builds("kb/import/run moor"))
+    assert "pages that you may not see" in told
+    assert everything() == before
+
+
+def test_a_hidden_base_is_not_written_over(stage, folder):
+    make_base("moor", {}, locks="view:perm(Admin)")
+    before = everything()
+    assert "may not import into 'moor'" in one_line(stage.builds("kb/import/run moor"))
+    assert everything() == before
+
+
+def test_an_import_that_would_hold_the_game_is_for_the_command_line(stage, folder, monkeypatch):
+    from evennia_ai.commands.setup import knowledge_folder
+
+    monkeypatch.setattr(knowledge_folder, "MOST_WRITTEN", 1)
+    assert "evennia-ai knowledge import" in one_line(stage.builds("kb/import/run moor"))
+    assert bases.base("moor") is None

@@ -1,0 +1,64 @@
+"""`kb/vault`: staff read what restricted searches found, and each reading is kept."""
+
+import pytest
+
+from evennia_ai.knowledge.mediation import Chunk
+from evennia_ai.store import knowledge_searches as searches
+from evennia_ai.store.conversations import conversation
+from tests.commands.knowledge_bases import make_base
+from tests.commands.stage import one_line
+
+
+@pytest.fixture
+def secret(stage):
+    """A restricted base of which a search found one passage."""
+    make_base("secret", {}, restricted=True)
+    talk = conversation(stage.npc.ai.ref, kind="room", place_ref=str(stage.room.id))
+    found = Chunk(
+        base="secret",
+        base_name="Secret",
+        title="The Cellar",
+        revision="3",
+        score=1.0,
+        content="Salt.",
+    )
+    searches.begin(
+        searches.NewSearch(
+            conversation=talk,
+            turn=1,
+            speaker_ref="7",
+            bases=("secret",),
+            query="cellar",
+            restricted=True,
+            mode="rag_retrieval",
+            total=1,
+            sent=1,
+        ),
+        [found],
+        vaulted=[found],
+    )
+
+
+def test_the_vault_is_read_and_the_reading_is_kept(stage, secret):
+    told = stage.builds("kb/vault secret")
+    assert "The Cellar, revision 3" in told
+    assert "Salt." in told
+    assert [(one.by, one.chunks) for one in searches.readings("secret")] == [("Mara", 1)]
+    assert "Mara, passages: 1" in stage.builds("kb/vault secret = readings")
+
+
+def test_who_may_not_see_the_base_reads_no_vault(stage, secret):
+    stage.builds("kb/set secret/locks = view:perm(Admin)")
+    assert "no knowledge base 'secret'" in one_line(stage.builds("kb/vault secret"))
+    assert searches.readings("secret") == ()
+
+
+def test_a_vault_is_emptied(stage, secret):
+    assert "passages: 1" in one_line(stage.builds("kb/vault secret = empty"))
+    assert "is empty" in one_line(stage.builds("kb/vault secret"))
+
+
+def test_anything_else_opens_no_vault(stage, secret):
+    for typed in ("kb/vault", "kb/vault secret = all", "kb/vault secret =", "kb/vault nobody"):
+        assert "Salt." not in one_line(stage.builds(typed)), typed
+    assert searches.readings("secret") == ()
