@@ -91,6 +91,32 @@ def test_of_two_processes_that_edit_one_lorebook_one_is_told(database):
     ) == [(1, "Mira"), (2, winner)]
 
 
+def test_of_two_processes_that_edit_one_page_one_is_told(database):
+    with workers(database, ("make_page", "Mira")):
+        pass
+    with workers(database, ("edit_page", "Mira"), ("edit_page", "Tam")) as pair:
+        for worker in pair:
+            worker.go()
+        answers = [worker.answer() for worker in pair]
+
+    (winner,) = [answer["saved"] for answer in answers if "saved" in answer]
+    assert [a["conflict"] for a in answers if "conflict" in a] == [winner]
+    assert rows(
+        database, "SELECT number, changed_by FROM evennia_ai_knowledgepagerevision ORDER BY number"
+    ) == [(1, "Mira"), (2, winner)]
+
+
+def test_a_process_sees_after_a_refresh_what_another_one_wrote_into_a_base(database):
+    with workers(database, ("make_page", "Mira")):
+        pass
+    with workers(database, ("watch_bases", ""), ("edit_page", "Tam")) as (watcher, editor):
+        editor.go()
+        assert editor.answer() == {"saved": "Tam"}
+        watcher.go()
+
+        assert watcher.answer() == {"before": [["harbour", 11]], "after": [["harbour", 9]]}
+
+
 @pytest.mark.req("S2-31")
 def test_two_processes_that_append_do_not_interleave(database):
     with workers(database, ("append", "Mira"), ("append", "Tam")) as pair:

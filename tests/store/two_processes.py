@@ -85,6 +85,60 @@ def make_book(name: str) -> None:
     say(ready=True)
 
 
+def the_ferry(body: str, *, was: str, by: str):
+    """The draft of a page."""
+    from evennia_ai.knowledge.backends import Draft
+    from evennia_ai.knowledge.pages import Page
+    from evennia_ai.knowledge.titles import page_name
+
+    return Draft(page=Page(name=page_name("Ferry"), body=body), was=was, by=by)
+
+
+def make_page(name: str) -> None:
+    """Make the page that others edit, in a base that is bound to an NPC."""
+    from evennia_ai.knowledge.pages import BaseInfo
+    from evennia_ai.prompt.components import Scope
+    from evennia_ai.store import knowledge_bases, knowledge_bindings, pages
+
+    knowledge_bases.save_base(BaseInfo(key="harbour", name="Harbour"), by=name)
+    knowledge_bindings.bind("harbour", Scope(kind="npc", ref="12"), by=name)
+    pages.save_page("harbour", the_ferry("It crosses.", was="", by=name))
+    say(ready=True)
+
+
+def edit_page(name: str) -> None:
+    """Change one page as an editor who saw its first revision."""
+    from evennia_ai.prompt.errors import EditConflictError
+    from evennia_ai.store import pages
+
+    say(ready=True)
+    sys.stdin.readline()
+    try:
+        pages.save_page("harbour", the_ferry(f"{name} wins.", was="1", by=name))
+    except EditConflictError as error:
+        say(conflict=error.changed_by)
+    else:
+        say(saved=name)
+
+
+def watch_bases(_: str) -> None:
+    """Say how many pages the bases of an NPC have before and after a refresh."""
+    from evennia_ai.prompt.components import Scope
+    from evennia_ai.store import state
+    from evennia_ai.store.knowledge_bindings import bound
+
+    def seen() -> list:
+        return [[info.key, info.characters] for info in bound([Scope(kind="npc", ref="12")])]
+
+    state.refresh_if_changed()
+    seen()
+    say(ready=True)
+    sys.stdin.readline()
+    before = seen()
+    state.refresh_if_changed()
+    say(before=before, after=seen())
+
+
 def append(name: str) -> None:
     """Append 20 pairs of records to one conversation, again after each conflict."""
     from evennia_ai.history.records import NewRecord, RecordKind
@@ -221,6 +275,9 @@ JOBS = {
     "edit": edit,
     "make_book": make_book,
     "edit_book": edit_book,
+    "make_page": make_page,
+    "edit_page": edit_page,
+    "watch_bases": watch_bases,
     "append": append,
     "watch": watch,
     "remember_lore": remember_lore,
