@@ -1,8 +1,8 @@
 """Builds the demo village of `world/demo/` into the running game.
 
 `build()` may run at every start: each thing is made once and remembered by name, so what a
-builder has edited, moved or removed since stays as the builder left it. A lorebook that nobody
-has touched follows its file when the demo comes in a new edition. To get a removed thing
+builder has edited, moved or removed since stays as the builder left it. A lorebook or a page that
+nobody has touched follows its file when the demo comes in a new edition. To get a removed thing
 back, take its name out of the server's `demo_world_built` list and start the game again.
 """
 
@@ -32,8 +32,10 @@ from world.demo_content import (
     Place,
     Thing,
     Way,
+    Wiki,
     read_content,
 )
+from world.demo_knowledge import bind_wiki, edition_of, make_wiki, renew_wiki, wiki_folder
 
 DEMO_BUILDER: Final = ("builder", "harbour-builder-1")
 DEMO_PLAYER: Final = ("anna", "harbour-player-1")
@@ -101,6 +103,8 @@ def _parts(content: DemoContent) -> Iterator[tuple[str, Make]]:
         yield f"play:{person.id}", partial(_assign_card, person)
     for note in content.notes:
         yield f"note:{note.npc}", partial(_make_note, note)
+    for wiki in content.wikis:
+        yield from _of_wiki(wiki)
     for login, character, permission in ACCOUNTS:
         make = partial(_make_account, login, character, permission, start=content.start)
         yield f"account:{login[0]}", make
@@ -117,6 +121,18 @@ def _authored(content: DemoContent) -> Iterator[tuple[str, Make]]:
         yield f"lorebook:{book.name}:{edition}", partial(_renew_book, book, text)
     for person in content.npcs:
         yield f"card:{person.card_name}", partial(_make_card, person)
+
+
+def _of_wiki(wiki: Wiki) -> Iterator[tuple[str, Make]]:
+    folder = wiki_folder(wiki)
+    yield f"wiki:{wiki.key}", partial(make_wiki, folder, by=BY)
+    yield f"wiki:{wiki.key}:{edition_of(folder)}", partial(renew_wiki, folder, by=BY)
+    for npc in wiki.npcs:
+        yield f"wiki:{wiki.key}:{npc}", partial(_bind_wiki, wiki.key, npc)
+
+
+def _bind_wiki(key: str, npc: str) -> str:
+    return bind_wiki(key, _tagged(f"npc:{npc}"), by=BY)
 
 
 def _make_first_room(room: Place) -> str:

@@ -91,6 +91,14 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Wiki:
+    """A knowledge base, its folder in `knowledge/`, and the ids of the NPCs who may search it."""
+
+    key: str
+    npcs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DemoContent:
     """The whole village; `start` is the id of the room where visitors arrive."""
 
@@ -101,10 +109,11 @@ class DemoContent:
     lorebooks: tuple[Book, ...]
     components: tuple[PromptComponent, ...]
     notes: tuple[Note, ...]
+    wikis: tuple[Wiki, ...]
 
 
 def read_content(folder: Path = DEMO) -> DemoContent:
-    """Everything that stands in `folder`, but for the texts of cards and lorebooks."""
+    """Everything that stands in `folder`, but for the texts of cards, lorebooks and wikis."""
     world = _yaml(folder / "world.yaml")
     return DemoContent(
         start=world["start"],
@@ -114,6 +123,7 @@ def read_content(folder: Path = DEMO) -> DemoContent:
         lorebooks=_each(Book, world["lorebooks"]),
         components=_each(PromptComponent, _yaml(folder / "components.yaml")),
         notes=_each(Note, _yaml(folder / "notes.yaml")),
+        wikis=_each(Wiki, world["wikis"]),
     )
 
 

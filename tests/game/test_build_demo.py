@@ -1,6 +1,8 @@
 """The demo world in the game: made once, and never again over a builder's work."""
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,9 +14,20 @@ from evennia.server.initial_setup import LIMBO_DESC
 from evennia.server.models import ServerConfig
 from evennia.utils.create import create_channel, create_object
 
+from evennia_ai.knowledge.backends import Draft
+from evennia_ai.knowledge.titles import page_name
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.prompt.errors import UnknownComponentError
-from evennia_ai.store import card_assignments, cards, components, lorebooks, notes
+from evennia_ai.store import (
+    card_assignments,
+    cards,
+    components,
+    knowledge_bases,
+    knowledge_bindings,
+    lorebooks,
+    notes,
+    pages,
+)
 from world import build_demo
 from world.demo_content import DEMO, DemoContent, read_content
 
@@ -57,6 +70,7 @@ def counts() -> dict[str, int]:
         "revisions": sum(len(components.revisions(c.key)) for c in read_content().components),
         "cards": len(cards.card_names()),
         "books": len(lorebooks.book_names()),
+        "pages": sum(base.pages for base in knowledge_bases.bases()),
     }
 
 
@@ -100,6 +114,38 @@ def test_components_and_the_lorebook_count_in_the_whole_game(content: DemoConten
     assert [book.name for book in lorebooks.books_for([GAME])] == ["harbour"]
     zone = Scope(kind="zone", ref=build_demo.ZONE)
     assert [book.name for book in lorebooks.books_for([zone])] == ["hearsay"]
+
+
+def test_the_wikis_are_there_for_the_npcs_of_the_files(content: DemoContent) -> None:
+    build_demo.build()
+    for wiki in content.wikis:
+        base = knowledge_bases.get_base(wiki.key)
+        assert base.pages == len(list((DEMO / "knowledge" / wiki.key).rglob("*.md")))
+        assert base.restricted == (wiki.key == "secret")
+        npcs = {Scope(kind="npc", ref=str(tagged(f"npc:{npc}").id)) for npc in wiki.npcs}
+        assert set(knowledge_bindings.bindings(wiki.key)) == npcs
+
+
+def test_pages_that_nobody_touched_follow_the_demo() -> None:
+    build_demo.build()
+    edited, removed, older = (page_name(one) for one in ("Saltholm", "Grey Salt", "The Slee"))
+    for name, by in ((edited, "Tamsin"), (older, build_demo.BY)):
+        page = pages.page("harbour", name)
+        assert page is not None
+        text = replace(page, body=f"As {by} has it.")
+        pages.save_page("harbour", Draft(page=text, was=page.revision, by=by))
+    stub = pages.page("harbour", removed)
+    assert stub is not None
+    pages.remove_page("harbour", removed, was=stub.revision, by="Tamsin")
+    built = ServerConfig.objects.conf(build_demo.BUILT)
+    (edition,) = (n for n in built if re.fullmatch(r"wiki:harbour:[0-9a-f]{12}", n))
+    ServerConfig.objects.conf(build_demo.BUILT, [n for n in built if n != edition])
+
+    assert build_demo.build() == ["knowledge base harbour, 1 page of a new edition"]
+
+    told = {name: pages.page("harbour", name) for name in (edited, removed, older)}
+    assert told[removed] is None
+    assert [told[name].body[:8] for name in (edited, older)] == ["As Tamsi", "The Slee"]
 
 
 def test_building_twice_makes_nothing_and_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,65 @@
+"""Builds the wikis of `world/demo/knowledge/` into the running game, for `world/build_demo.py`.
+
+A wiki is imported once. When the demo comes in a new edition, its pages follow, but for those that
+somebody else has changed or removed since.
+"""
+
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any, Final
+
+from evennia_ai.knowledge.page_files import PageFolder, read_folder
+from evennia_ai.knowledge.pages import Page
+from evennia_ai.prompt.components import Scope
+from evennia_ai.store import knowledge_bases, knowledge_bindings, page_import
+from evennia_ai.store.page_revisions import last_changed_by
+from world.demo_content import DEMO, Wiki
+
+_HASHED: Final = 12
+
+
+def wiki_folder(wiki: Wiki) -> PageFolder:
+    """The folder of a wiki, read whole."""
+    return read_folder(DEMO / "knowledge" / wiki.key, key=wiki.key)
+
+
+def edition_of(folder: PageFolder) -> str:
+    """A text that changes with every page of the wiki."""
+    told = "\n".join(page.sha256 for page in folder.pages)
+    return sha256(told.encode()).hexdigest()[:_HASHED]
+
+
+def make_wiki(folder: PageFolder, *, by: str) -> str:
+    """Import a wiki, unless there is a base of its key."""
+    key = folder.info.key
+    if knowledge_bases.base(key) is not None:
+        return ""
+    knowledge_bases.save_base(folder.info, by=by)
+    return f"knowledge base {key}, {_pages(_imported(key, folder.pages, by=by))}"
+
+
+def renew_wiki(folder: PageFolder, *, by: str) -> str:
+    """Import what is new of a wiki, but for pages that somebody else has touched."""
+    key = folder.info.key
+    if knowledge_bases.base(key) is None:
+        return ""
+    ours = [page for page in folder.pages if last_changed_by(key, page.name) in ("", by)]
+    count = _imported(key, ours, by=by)
+    return f"knowledge base {key}, {_pages(count)} of a new edition" if count else ""
+
+
+def bind_wiki(key: str, npc: Any, *, by: str) -> str:
+    """Let an NPC search a wiki, where there is one."""
+    if knowledge_bases.base(key) is None:
+        return ""
+    knowledge_bindings.bind(key, Scope(kind="npc", ref=str(npc.id)), by=by)
+    return f"knowledge base {key} for {npc.key}"
+
+
+def _imported(key: str, pages: list[Page] | tuple[Page, ...], *, by: str) -> int:
+    wanted = page_import.plan(key, [replace(page, base=key) for page in pages])
+    return page_import.run(wanted, by=by).changes
+
+
+def _pages(count: int) -> str:
+    return "1 page" if count == 1 else f"{count} pages"
