@@ -15,6 +15,8 @@ from evennia_ai.knowledge.assembly.packed import BUCKETS, PackedPage
 from evennia_ai.knowledge.assembly.words import words_of
 
 TITLE_WEIGHT: Final = 2
+MOST_RANKED: Final = 40_000
+"""Characters of a page that are looked through: a longer one is judged by its beginning."""
 
 
 def ranked(
@@ -38,7 +40,7 @@ def ranked(
 def score(title: str, text: str, *, terms: Collection[str], stop_words: Collection[str]) -> float:
     """How much of a page are the words of a task; 0 where it has no words."""
     in_title = Counter(_content(title, stop_words))
-    in_text = Counter(_content(text, stop_words))
+    in_text = Counter(_content(text[:MOST_RANKED], stop_words))
     length = in_title.total() + in_text.total()
     found = sum(in_text[term] + TITLE_WEIGHT * in_title[term] for term in terms)
     return found / length if length else 0.0

@@ -1,8 +1,12 @@
 """Talk sections: of a talk page only what writers may rely on; the rest is conversation."""
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from evennia_ai.knowledge.markup import Section, sections
+
+MOST_CHARACTERS: Final = 100_000
+"""Of a talk page: what stands behind them is not looked through."""
 
 
 def filtered(body: str, *, headings: Sequence[str]) -> str:
@@ -10,7 +14,7 @@ def filtered(body: str, *, headings: Sequence[str]) -> str:
 
     What stands below a heading of a deeper level belongs to the section.
     """
-    found = sections(body)
+    found = sections(body[:MOST_CHARACTERS])
     wanted = [
         _shown(heading, found[at:])
         for heading in headings

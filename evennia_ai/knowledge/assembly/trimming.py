@@ -24,17 +24,33 @@ def trimmed(
 ) -> tuple[tuple[PackedPage, ...], tuple[DroppedPage, ...]]:
     """The pages that fit, and those that do not in the order in which they went.
 
-    `pages` are ranked: the last of a bucket is its lowest.
+    `pages` are ranked: the last of a bucket is its lowest. They are put in from the one that would
+    go last, until one is too much, so that long texts with no place in it cost nothing.
 
     Raises:
         ContextBudgetError: the instructions alone do not fit.
     """
-    _refuse_instructions(pages, limit_tokens=limit_tokens, world=world, counter=counter)
-    kept, dropped = list(pages), []
-    while (tokens := counter.count(serialised(kept, world=world))) > limit_tokens:
-        why = f"trimmed: the package had {tokens} tokens and the limit is {limit_tokens}"
-        dropped.append(DroppedPage(page=kept.pop(_lowest(kept)), why=why))
-    return tuple(kept), tuple(dropped)
+
+    def fits(number: int) -> bool:
+        text = serialised(last_to_go[:number], world=world)
+        return counter.count(text) <= limit_tokens
+
+    last_to_go = sorted(pages, key=_place_in_line)
+    needed = sum(one.bucket == "instructions" for one in pages)
+    if needed and not fits(needed):
+        costs = [(one.heading, counter.count(one.text)) for one in last_to_go[:needed]]
+        raise ContextBudgetError(limit_tokens, costs)
+    over = next((at for at in range(needed, len(pages)) if not fits(at + 1)), len(pages))
+    why = f"trimmed: the package would have more than {limit_tokens} tokens with it"
+    return (
+        tuple(sorted(last_to_go[:over], key=lambda one: BUCKETS.index(one.bucket))),
+        tuple(DroppedPage(page=one, why=why) for one in reversed(last_to_go[over:])),
+    )
+
+
+def _place_in_line(page: PackedPage) -> int:
+    """How early the bucket of a page goes, negated: the one that goes first is the greatest."""
+    return -DROP_ORDER.index(page.bucket) if page.bucket in DROP_ORDER else -len(DROP_ORDER)
 
 
 def section_tokens(
@@ -43,21 +59,3 @@ def section_tokens(
     """The tokens of each section that has pages."""
     texts = {bucket: serialised(pages, world=world, buckets=(bucket,)) for bucket in BUCKETS}
     return {bucket: counter.count(text) for bucket, text in texts.items() if text}
-
-
-def _refuse_instructions(
-    pages: Sequence[PackedPage], *, limit_tokens: int, world: str, counter: TokenCounter
-) -> None:
-    needed = [one for one in pages if one.bucket == "instructions"]
-    if counter.count(serialised(needed, world=world)) > limit_tokens:
-        costs = [(one.heading, counter.count(one.text)) for one in needed]
-        raise ContextBudgetError(limit_tokens, costs)
-
-
-def _lowest(pages: Sequence[PackedPage]) -> int:
-    """Where the page stands that goes next."""
-    return max(
-        (DROP_ORDER.index(one.bucket) * -1, at)
-        for at, one in enumerate(pages)
-        if one.bucket in DROP_ORDER
-    )[1]

@@ -53,5 +53,12 @@ def test_an_empty_section_has_no_header():
     assert filtered("== Bias Analysis ==\n\n== Gossip ==\nx", headings=HEADINGS) == ""
 
 
+def test_talk_without_an_end_is_looked_through_at_its_beginning():
+    body = "== Bias Analysis ==\nSome.\n== Gossip ==\n" + "x\n" * 60_000
+    body += "== Editorial Notes ==\nNote."
+
+    assert filtered(body, headings=HEADINGS) == "= Bias Analysis =\nSome."
+
+
 def test_a_wiki_may_name_its_own_sections():
     assert filtered("== Doubts ==\nMany.", headings=["Doubts"]) == "= Doubts =\nMany."

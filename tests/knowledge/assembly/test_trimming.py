@@ -99,7 +99,7 @@ def test_nothing_is_trimmed_from_nothing():
 def test_a_dropped_page_says_why():
     _, dropped = trimmed(PARTS, limit_tokens=14, world="", counter=WORDS)
 
-    assert dropped[-1].why == "trimmed: the package had 29 tokens and the limit is 14"
+    assert dropped[-1].why == "trimmed: the package would have more than 14 tokens with it"
 
 
 def test_each_section_has_its_tokens():
@@ -255,6 +255,17 @@ def test_the_corpora_have_what_they_are_to_show():
         "it is in the section instructions",
         "it is in the section encyclopedia",
     }
+
+
+def test_long_texts_that_have_no_place_are_hardly_counted():
+    counted: list[int] = []
+    counter = TokenCounter("spy", "1", lambda text: counted.append(len(text)) or len(text.split()))
+    parts = [a_part("instructions"), *(a_part("sources", n, words=9_000) for n in range(50))]
+    counted.clear()
+    kept, _ = trimmed(parts, limit_tokens=100, world="", counter=counter)
+
+    assert [one.bucket for one in kept] == ["instructions"]
+    assert sum(counted) < 2 * 9_000 * len("word ")
 
 
 def test_a_forced_page_goes_last_of_its_section():
