@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from evennia_ai.commands.inspect_cache import cache_lines
 from evennia_ai.commands.inspect_compact import compacting
+from evennia_ai.commands.inspect_debug import debug_lines
 from evennia_ai.commands.inspect_forget import Request, forgetting, request_of
 from evennia_ai.commands.inspect_history import history_lines
 from evennia_ai.commands.inspect_memory import memory_lines, memory_written
@@ -23,7 +24,7 @@ from evennia_ai.commands.inspect_status import status_lines
 from evennia_ai.commands.inspect_tools import tools_chosen, tools_lines
 from evennia_ai.commands.inspect_turn import item_lines, turn_lines
 from evennia_ai.commands.naming import npc_named
-from evennia_ai.commands.numbered import counted_number, npc_and_number, turn_of
+from evennia_ai.commands.numbered import counted_number, npc_and_number, turn_of, turn_or_newest
 from evennia_ai.commands.operating import OperatingSwitches
 from evennia_ai.commands.setup.lore_hidden import seen_by
 from evennia_ai.commands.setup.lore_trial import why_lines
@@ -47,6 +48,7 @@ class CmdAI(OperatingSwitches):
       ai/history <npc>[/<page>]
       ai/replay <npc> = <turn>
       ai/cache <npc>
+      ai/debug <npc>[/<turn>]
       ai/compact <npc>
       ai/memory <npc>[/<page>]
       ai/memory <npc> = [about <player>:] <text>
@@ -83,6 +85,9 @@ class CmdAI(OperatingSwitches):
                 these are the bytes that were sent
       cache   - how much of each of the last prompts was there already in the
                 one before, and what ended it
+      debug   - four steps through the newest turn: were the facts of the
+                moment in the request, was the knowledge base searched, was a
+                safe summary begun, what was decided and why
       compact - summarise the older part of what the NPC remembers of its room,
                 or say why there is nothing to gain; all of it stays recorded
       memory  - what the NPC remembers and how much each memory counts now, by
@@ -127,6 +132,7 @@ class CmdAI(OperatingSwitches):
       ai/history oren
       ai/history oren/2
       ai/replay oren = 12
+      ai/debug oren
       ai/memory oren = about anna: Anna owes Oren a rope.
       ai/memory oren/#12 = importance 8
       ai/mode oren = decide
@@ -159,6 +165,7 @@ class CmdAI(OperatingSwitches):
         "history": "history",
         "replay": "replay",
         "cache": "cache",
+        "debug": "debug",
         "compact": "compact",
         "memory": "memory",
         "mode": "mode",
@@ -234,6 +241,13 @@ class CmdAI(OperatingSwitches):
         """What the last prompts shared with those before them."""
         npc = self._npc("ai/cache <npc>")
         self.show("\n".join(cache_lines(npc)))
+
+    def debug(self) -> None:
+        """Four steps through a turn, the newest one where none is named."""
+        usage = "ai/debug <npc>[/<turn>]"
+        self._refuse_right_side(usage)
+        npc, number = npc_and_number(self.caller, self.wanted(usage), what="turn")
+        self.show("\n".join(debug_lines(npc, turn_or_newest(npc, number))))
 
     def compact(self) -> None:
         """Summarise what the NPC remembers of its room."""

@@ -34,3 +34,8 @@ def turn_of(npc: Any, number: int) -> StoredTurn:
     if number > last.number:
         raise CommandError(f"{npc.key} had no turn {number}; the newest is {last.number}.")
     return turns.turn(npc.ai.ref, number)
+
+
+def turn_or_newest(npc: Any, number: int | None) -> StoredTurn:
+    """One turn of an NPC, the newest where none is named; CommandError says which there are."""
+    return turn_of(npc, turns.next_number(npc.ai.ref) - 1 if number is None else number)

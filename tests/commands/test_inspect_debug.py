@@ -1,0 +1,173 @@
+"""`ai/debug`: the four steps of a turn, from what is stored."""
+
+import pytest
+from django.test import override_settings
+
+from evennia_ai.commands.inspect_debug import rounds_of
+from evennia_ai.knowledge.mediation import Chunk
+from evennia_ai.prompt.components import GAME
+from evennia_ai.store import components, knowledge_searches, model_calls, turns
+from evennia_ai.store.erasing import erase_private
+from evennia_ai.store.knowledge_searches import NewSearch
+from evennia_ai.store.model_calls import NewCall
+from tests.commands.stage import one_line
+
+
+@pytest.fixture
+def answered(stage):
+    """Oren answered Pim once; the turn."""
+    with stage.model("Aye."):
+        stage.player.at_say("Oren, where is the bell?")
+        stage.waited()
+        yield turns.last_turn(stage.npc.ai.ref)
+
+
+def searched(turn, *, restricted=False, ended=True, decision="", reason=""):
+    """A search of this turn, as it is kept."""
+    chunk = Chunk(
+        base="vault",
+        base_name="Vault",
+        title="Bell",
+        revision="1",
+        score=1.0,
+        content="It hangs below.",
+    )
+    new = NewSearch(
+        conversation=turn.conversation,
+        turn=turn.number,
+        speaker_ref="7",
+        bases=("vault",),
+        query="the drowned bell",
+        restricted=restricted,
+        mode="rag_retrieval",
+        total=9,
+        sent=4,
+    )
+    number = knowledge_searches.begin(new, (chunk,))
+    if ended:
+        knowledge_searches.end(number, "{}", decision=decision, reason=reason)
+    return number
+
+
+def asked_mediator(turn, outcome="answered"):
+    model_calls.add(
+        NewCall(
+            npc_ref=turn.npc_ref,
+            role="mediator",
+            model="small-one",
+            turn=turn.number,
+            started_at=turn.created_at,
+            seconds=0.5,
+            outcome=outcome,
+        )
+    )
+
+
+@pytest.mark.req("S0-58")
+def test_the_four_steps_of_a_turn_without_a_search_are_told_in_their_order(stage, answered):
+    lines = stage.builds("ai/debug oren").splitlines()
+    assert [line for line in lines if line[:1].isdigit()] == [
+        "1. dynamic_context: message 0, the last being 1; role user.",
+        "2. knowledge_base_search: NOT called.",
+        "3. Safe summary: NOT started; nothing restricted was searched.",
+        "4. The turn ended: answered.",
+    ]
+    assert lines[0].startswith("Turn 1 of Oren, ")
+    assert "   blocks: speaker, place" in lines
+
+
+@pytest.mark.req("S0-58")
+def test_a_restricted_search_is_told_with_its_decision_and_its_reason(stage, answered):
+    number = searched(answered, restricted=True, decision="refuse", reason="policy_extraction")
+    asked_mediator(answered)
+    told = stage.builds("ai/debug oren")
+    assert "2. knowledge_base_search: called once, searched once." in told
+    assert f"search {number} (restricted) in vault" in told
+    assert "3. Safe summary: started once." in told
+    assert f"search {number}: 4 of 9 passages were sent" in told
+    assert "the mediator was asked: small-one, answered" in told
+    assert f"search {number}: decision refuse, reason policy_extraction" in told
+
+
+def test_neither_query_nor_passage_of_a_restricted_search_is_told(stage, answered):
+    searched(answered, restricted=True, decision="answer", reason="answerable")
+    told = stage.builds("ai/debug oren")
+    assert "drowned bell" not in told
+    assert "hangs below" not in told
+
+
+def test_an_open_search_is_told_with_its_query_and_starts_no_summary(stage, answered):
+    number = searched(answered)
+    told = stage.builds("ai/debug oren")
+    assert f"search {number} (open) in vault: the drowned bell" in told
+    assert "3. Safe summary: NOT started" in told
+    assert f"search {number}: 4 of 9 passages told" in told
+
+
+def test_a_search_without_an_end_is_told(stage, answered):
+    number = searched(answered, restricted=True, ended=False)
+    told = stage.builds("ai/debug oren")
+    assert f"search {number} has no end: the server stopped in it" in told
+    assert "no model of the role mediator was asked" in told
+
+
+def test_a_search_of_another_turn_is_not_told(stage, answered):
+    with stage.model("Aye."):
+        stage.player.at_say("Oren, and the ferry?")
+        stage.waited()
+    searched(answered)
+    assert "NOT called" in stage.builds("ai/debug oren")
+    assert "searched once" in stage.builds("ai/debug oren/1")
+
+
+def test_facts_that_a_switched_off_component_kept_out_are_told_with_the_reason(stage):
+    components.update("dynamic_context", by="builder", scope=GAME, enabled=False)
+    with stage.model("Aye."):
+        stage.player.at_say("Oren?")
+        stage.waited()
+    told = stage.builds("ai/debug oren")
+    assert "1. dynamic_context: NOT in the request." in told
+    assert "component dynamic_context is disabled" in told
+
+
+def test_that_no_provider_told_anything_is_told(stage):
+    with override_settings(EVENNIA_AI_CONTEXT_PROVIDERS=[]), stage.model("Aye."):
+        stage.npc.ai._view = None
+        stage.player.at_say("Oren?")
+        stage.waited()
+    assert "no provider had anything to tell" in stage.builds("ai/debug oren")
+
+
+def test_an_npc_without_a_turn_has_nothing_to_debug(stage):
+    assert one_line(stage.builds("ai/debug oren")) == ("Oren had no turn yet: nobody was answered.")
+
+
+def test_it_takes_no_right_side(stage, answered):
+    assert "without '='" in one_line(stage.builds("ai/debug oren = 1"))
+
+
+def test_a_turn_that_is_not_there_is_told(stage, answered):
+    assert one_line(stage.builds("ai/debug oren/9")) == "Oren had no turn 9; the newest is 1."
+
+
+def test_players_may_not_debug(stage, answered):
+    assert "dynamic_context" not in stage.plays("ai/debug oren")
+
+
+def test_of_an_erased_turn_it_is_told_that_it_was_erased(stage):
+    with stage.model("I know."):
+        stage.player.at_say("The tunnel is open.", receivers=[stage.npc], whisper=True)
+        stage.waited()
+    erase_private(str(stage.player.id), by="admin")
+    told = stage.builds("ai/debug oren")
+    assert "Its words were erased on request" in told
+    assert "tunnel" not in told
+
+
+def test_turns_that_answer_different_events_are_different_turns(stage):
+    with stage.model("Aye.", "Aye."):
+        for said in ("Oren, one?", "Oren, two?"):
+            stage.player.at_say(said)
+            stage.waited()
+    newest = turns.last_turn(stage.npc.ai.ref)
+    assert [one.number for one in rounds_of(newest)] == [2]
