@@ -7,7 +7,7 @@ from evennia_ai.knowledge.assembly.graph import resolved
 from evennia_ai.knowledge.assembly.instructions import included_by_default, of_task
 from evennia_ai.knowledge.assembly.packed import PackedPage, packed
 from evennia_ai.knowledge.assembly.planner import Planned
-from evennia_ai.knowledge.assembly.reading import distinct, read, titles
+from evennia_ai.knowledge.assembly.reading import distinct, read, read_listed, titles
 from evennia_ai.knowledge.assembly.requests import Listed, Step
 from evennia_ai.knowledge.assembly.rules import CONFIG_PAGE, AssemblyRules
 from evennia_ai.knowledge.assembly.tasks import Task
@@ -79,4 +79,4 @@ def _looked_through(rules: AssemblyRules, trace: Trace) -> Step[list[Page]]:
         )
     known = {CONFIG_PAGE, rules.world_bible, *rules.core_instructions}
     wanted = [name for name in names if name not in known][:MOST_LOOKED_THROUGH]
-    return distinct((yield from read(wanted, trace)))
+    return (yield from read_listed(wanted, trace))

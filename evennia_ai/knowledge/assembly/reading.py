@@ -21,6 +21,19 @@ def read(names: Sequence[PageName], trace: Trace) -> Step[list[Page | None]]:
     return [page if isinstance(page, Page) else None for page in answer]
 
 
+def read_listed(names: Sequence[PageName], trace: Trace) -> Step[list[Page]]:
+    """The pages of these names, each once, where the names are the backend's own.
+
+    Of those that may not be seen the number alone is told: a title may be a secret as well.
+    """
+    if not names:
+        return []
+    answer = yield Fetch(tuple(names))
+    if hidden := sum(isinstance(page, Hidden) for page in answer):
+        trace.warn(f"{hidden} of the pages that are listed may not be read here")
+    return distinct(page if isinstance(page, Page) else None for page in answer)
+
+
 def distinct(pages: Iterable[Page | None]) -> list[Page]:
     """The pages that are there, each once: two titles may lead to one."""
     return list({page.name: page for page in pages if page is not None}.values())

@@ -347,6 +347,17 @@ def test_pages_that_may_not_be_read_are_in_no_package():
 
 
 @pytest.mark.req("S4-55")
+def test_instructions_that_may_not_be_read_are_counted_and_not_named():
+    hidden = named("Instructions:Style/Voice", "Instructions:Create/Source/Letter")
+    package = assembled(TASK, answers("Agda Rook", hidden=hidden))
+    told = str(package.context_meta())
+
+    assert package.warnings == ("2 of the pages that are listed may not be read here",)
+    assert "Voice" not in told
+    assert "Letter" not in told
+
+
+@pytest.mark.req("S4-55")
 def test_a_source_that_may_not_be_read_is_not_even_named():
     hidden = named("Sources:Ledger of the Mill")
     package = assembled(TASK, answers("Agda Rook", hidden=hidden))
