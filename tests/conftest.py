@@ -20,6 +20,7 @@ import pytest
 EVENNIA_PATHS = (
     "acceptance/test_real_model.py",
     "cli/test_history.py",
+    "cli/test_knowledge.py",
     "commands",
     "game",
     "store",

@@ -268,6 +268,55 @@ def lore_convert(source: Path, target: Path, form: Literal["v3", "world"], force
     return lore_room.convert(source, target, form=form, force=force)
 
 
+@evennia_ai.group(invoke_without_command=True)
+@click.pass_context
+def knowledge(context: click.Context) -> None:
+    """Knowledge bases of a game: take folders of pages in, search, write folders."""
+    _help_alone(context)
+
+
+@knowledge.command("import")
+@click.argument("source", type=FILE, metavar="FOLDER")
+@click.option("--base", "key", metavar="KEY", help="Its key; default: the folder's name.")
+@click.option("--dry-run", is_flag=True, help="Tell what would change; write nothing.")
+@click.option("--remove", is_flag=True, help="Remove pages that the folder does not have.")
+@click.option("--json", "as_json", is_flag=True, help="Print an object.")
+@click.option("--game", type=FILE, metavar="DIR", default=".", help="The game's folder.")
+def knowledge_import(
+    source: Path, *, key: str | None, dry_run: bool, remove: bool, as_json: bool, game: Path
+) -> int:
+    """Store the pages of a folder in a game: all of them, or nothing."""
+    from evennia_ai.cli import knowledge as pages
+
+    return pages.take_in(game, source, key=key, dry_run=dry_run, remove=remove, as_json=as_json)
+
+
+@knowledge.command("search")
+@click.argument("base")
+@click.argument("words", nargs=-1, required=True)
+@click.option("--most", type=click.IntRange(1, 100), default=10, help="So many pages.")
+@click.option("--json", "as_json", is_flag=True, help="Print an object.")
+@click.option("--game", type=FILE, metavar="DIR", default=".", help="The game's folder.")
+def knowledge_search(
+    base: str, words: tuple[str, ...], *, most: int, as_json: bool, game: Path
+) -> int:
+    """Show the pages of a base that have these words, best first."""
+    from evennia_ai.cli import knowledge as pages
+
+    return pages.search(game, base, " ".join(words), most=most, as_json=as_json)
+
+
+@knowledge.command("export")
+@click.argument("base")
+@click.argument("target", type=FILE, metavar="FOLDER")
+@click.option("--game", type=FILE, metavar="DIR", default=".", help="The game's folder.")
+def knowledge_export(base: str, target: Path, *, game: Path) -> int:
+    """Write the pages of a base into a new folder, which an import reads back."""
+    from evennia_ai.cli import knowledge as pages
+
+    return pages.export(game, base, target)
+
+
 def _help_alone(context: click.Context) -> None:
     """Print the help of a group that was called without a command."""
     if context.invoked_subcommand is None:
