@@ -1,0 +1,56 @@
+"""What docs/knowledge.md tells builders to type does what the page says."""
+
+import re
+from pathlib import Path
+
+import pytest
+from django.test import override_settings
+
+from evennia_ai.store import knowledge_bases as bases
+from tests.commands.knowledge_bases import make_base, page
+from tests.commands.stage import one_line
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCKS = re.findall(
+    r"^```\n(kb/.*?)^```$",
+    (ROOT / "docs" / "knowledge.md").read_text(encoding="utf-8"),
+    re.DOTALL | re.MULTILINE,
+)
+FIRST, FOLDERS, RESTRICTED = (
+    [re.split(r"\s{3,}", line)[0] for line in block.splitlines()] for block in BLOCKS
+)
+
+
+def test_the_first_base_is_made_as_the_page_says(stage):
+    make, edit, *others = FIRST
+    stage.builds(make, edit, "The ferry crosses at slack water.", ":wq", *others)
+    assert page("The Ferry").body == "The ferry crosses at slack water."
+    assert bases.base("harbour").topics == ("ferry", "lamp", "people")
+    assert f"npc:#{stage.npc.id} (Oren)" in stage.builds("kb harbour")
+
+
+def test_the_demo_s_wiki_is_imported_as_the_page_says(stage):
+    with override_settings(EVENNIA_AI_KNOWLEDGE_FOLDER=str(ROOT / "world/demo/knowledge")):
+        for typed in FOLDERS:
+            assert "harbour" in stage.builds(typed), typed
+    assert bases.base("harbour").pages > 30
+
+
+def test_a_base_is_restricted_as_the_page_says(stage):
+    make_base("secret", {})
+    for typed in RESTRICTED:
+        assert "secret" in one_line(stage.builds(typed)), typed
+    assert bases.base("secret").restricted
+
+
+@pytest.mark.parametrize("field", ["view", "search", "restricted"])
+def test_each_access_type_of_the_page_is_one_of_locks(stage, field):
+    make_base()
+    told = one_line(stage.builds(f"kb/set harbour/locks = {field}:perm(Builder)"))
+    assert f"now: {field}:perm(Builder)." in told
+
+
+def test_the_help_of_the_game_becomes_a_base_as_the_page_says(stage):
+    stage.builds("kb/new manual", "kb/set manual/backend = help")
+    assert "manual/Harbour, revision" in stage.builds("kb/show manual/harbour")
+    assert "Harbour" in stage.builds("kb/pages manual/Har")
