@@ -20,6 +20,8 @@ GENERATIVE_KEYWORDS: Final = (
     *("add", "edit", "update", "change", "rewrite", "revise", "improve", "expand", "extend"),
     *("fix", "correct", "rename", "merge", "split", "remove", "delete", "replace", "translate"),
     *("build", "continue", "complete", "fill", "produce", "prepare", "turn into", "new article"),
+    *("report", "audit", "review", "summarise", "summarize", "describe", "imagine", "develop"),
+    *("adapt", "finish", "insert", "come up with", "put together", "flesh out", "what if"),
 )
 STOP_WORDS: Final = frozenset(
     """

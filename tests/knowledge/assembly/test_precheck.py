@@ -19,6 +19,8 @@ TABLE = {
     "Show me the mill, then REWRITE its page": False,
     "find the stub and expand it": False,
     "turn the list into prose": False,
+    "Read the ledger and report what no article has": False,
+    "What if the weir broke in winter?": False,
     "showcase the mill": False,
     "listen to the weir": False,
     "a list of rumours": False,
