@@ -11,6 +11,7 @@ ROOMS = (
     "evennia_ai.lorebook.activation",
     "evennia_ai.cards.reading",
     "evennia_ai.compose",
+    "evennia_ai.knowledge.assembly.assembly",
     "evennia_ai.scenario",
     "evennia_ai.cli.composing",
 )
