@@ -3,6 +3,7 @@
 from evennia.commands.cmdset import CmdSet
 
 from evennia_ai.commands.inspect import CmdAI
+from evennia_ai.commands.lorekeeper import CmdLorekeeper
 from evennia_ai.commands.setup.card import CmdCard
 from evennia_ai.commands.setup.component import CmdComponent
 from evennia_ai.commands.setup.knowledge import CmdKnowledge
@@ -23,6 +24,7 @@ class AICmdSet(CmdSet):
             CmdComponent,
             CmdCard,
             CmdLore,
+            CmdLorekeeper,
             CmdKnowledge,
             CmdNote,
             CmdAI,

@@ -1,0 +1,205 @@
+"""The command `lorekeeper`: builders have pages of a knowledge base written, and see from what.
+
+The command only translates: the work is `evennia_ai.game.lorekeeping`. What comes of it is a draft;
+drafts are read and decided about with `kb`.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from evennia_ai.commands.lorekeeper_context import context_panel, in_short
+from evennia_ai.commands.numbered import counted_number
+from evennia_ai.commands.setup import knowledge_named as named
+from evennia_ai.commands.setup.card_work import CardWork, Steps, waits
+from evennia_ai.commands.shown import shown_block
+from evennia_ai.commands.strict import BUILDER_LOCK, CommandError
+from evennia_ai.game.lorekeeping.answers import LorekeeperAnswer
+from evennia_ai.game.lorekeeping.keeping import lorekeeper
+from evennia_ai.game.lorekeeping.writing import page_of_answer
+from evennia_ai.game.runtime import runtime
+from evennia_ai.knowledge.markup import write_page
+from evennia_ai.knowledge.titles import PageName, page_name
+from evennia_ai.prompt.messages import Message
+from evennia_ai.store import page_drafts as store
+from evennia_ai.store.page_drafts import StoredDraft
+
+AT_WORK: Final = "The lorekeeper is at work on it; you are told when it has written."
+_LAST: Final = "lorekeeper_answer"
+
+
+class CmdLorekeeper(CardWork):
+    """
+    Have pages of a knowledge base written
+
+    Usage:
+      lorekeeper <task>
+      lorekeeper/in <base> = <task>
+      lorekeeper/type <type of task> = <task>
+      lorekeeper/pages <page>; <page> = <task>
+      lorekeeper/revise <number of a draft> = <what to change>
+      lorekeeper/context [= <number of a draft>]
+
+    Switches:
+      in      - for this knowledge base and not for the usual one
+      type    - the type of the task is this one: nothing else decides it
+      pages   - these pages are read in any case
+      revise  - go on with a draft; what comes of it is another one
+      context - what the model was shown for your last task, or for a draft
+
+    Examples:
+      lorekeeper Write an article about the leek show.
+      lorekeeper/type create_source = Write an interview with Pell Anstey.
+      lorekeeper/pages The Slee; Saltholm = Which of these is told better?
+      lorekeeper/revise 3 = Half as long, and without the seal.
+      lorekeeper/context = 3
+
+    The lorekeeper reads what the wiki has on the task, its world bible and its
+    instructions first, and gives a model exactly that. A page that the model
+    writes is a draft: kb/draft shows what it would change, kb/approve writes it.
+    Pages whose lock hides them from you are not read.
+    """
+
+    key = "lorekeeper"
+    locks = BUILDER_LOCK.format(key="lorekeeper")
+    help_category = "Building"
+    auto_help = True
+    verbs = {
+        "": "ask",
+        "in": "ask_in",
+        "type": "ask_as",
+        "pages": "ask_with",
+        "revise": "revise",
+        "context": "context",
+    }
+
+    @waits
+    def ask(self) -> Steps:
+        """Have a task done."""
+        if not self.args.strip():
+            raise CommandError("Usage: lorekeeper <task>; see help lorekeeper.")
+        yield from self._kept(self.args, base=self._usual_base())
+
+    @waits
+    def ask_in(self) -> Steps:
+        """Have it done for a base."""
+        base, task = self.both("lorekeeper/in <base> = <task>")
+        yield from self._kept(task, base=named.base_named(self.caller, base).key)
+
+    @waits
+    def ask_as(self) -> Steps:
+        """Have it done as a task of a type."""
+        kind, task = self.both("lorekeeper/type <type of task> = <task>")
+        key = kind.strip().lower().replace(" ", "_")
+        yield from self._kept(task, base=self._usual_base(), type_override=key)
+
+    @waits
+    def ask_with(self) -> Steps:
+        """Have it done with pages that are read in any case."""
+        titles, task = self.both("lorekeeper/pages <page>; <page> = <task>")
+        pages = [page_name(title) for title in titles.split(";") if title.strip()]
+        yield from self._kept(task, base=self._usual_base(), custom_pages=pages)
+
+    @waits
+    def revise(self) -> Steps:
+        """Go on with a draft."""
+        number, task = self.both("lorekeeper/revise <number of a draft> = <what to change>")
+        found = self._draft(number)
+        yield from self._kept(
+            task,
+            base=found.base,
+            type_override=str(found.context_meta.get("task_type", "")),
+            earlier=_conversation(found),
+        )
+
+    def context(self) -> None:
+        """Show what the model was shown."""
+        number = self.rhs or self.lhs
+        if number:
+            found = self._draft(number)
+            if "task_type" not in found.context_meta:
+                raise CommandError(f"Draft {found.number} is not the lorekeeper's.")
+            title = f"draft {found.number}, {found.base}/{found.draft.page.name}"
+            self.show("\n".join(context_panel(title, found.task, found.context_meta)))
+            return
+        last: LorekeeperAnswer | None = getattr(self.caller.ndb, _LAST, None)
+        if last is None:
+            raise CommandError(
+                "You have asked the lorekeeper nothing since the last reload;"
+                " lorekeeper/context = <number> shows that of a draft."
+            )
+        self._send(context_panel("your last task", last.task, last.context_meta), last.context_meta)
+
+    def _kept(
+        self,
+        task: str,
+        *,
+        base: str,
+        type_override: str = "",
+        custom_pages: Sequence[PageName] = (),
+        earlier: Sequence[Message] = (),
+    ) -> Any:
+        asked = lorekeeper(
+            task,
+            base=base,
+            by=self.caller,
+            type_override=type_override,
+            custom_pages=custom_pages,
+            earlier=earlier,
+        )
+        if not asked.called:
+            self.say(AT_WORK)
+        answer: LorekeeperAnswer = yield asked
+        setattr(self.caller.ndb, _LAST, answer)
+        self._send(_answer_lines(answer), answer.context_meta)
+
+    def _send(self, lines: Sequence[str], meta: Any) -> None:
+        """Lines, and beside them, for a web client's developer tools, what they were made from."""
+        self.msg((shown_block("\n".join(lines)), {"context_meta": meta}))
+
+    def _usual_base(self) -> str:
+        """The base that is meant where none is named."""
+        usual = runtime().conf.lorekeeper.base
+        if usual:
+            return named.base_named(self.caller, usual).key
+        free = [one.key for one in named.visible_bases(self.caller) if not one.restricted]
+        if len(free) == 1:
+            return free[0]
+        there = f"there are {', '.join(free[:12])}" if free else "there is none yet; see help kb"
+        raise CommandError(f"Say for which knowledge base: lorekeeper/in <base> = <task>; {there}.")
+
+    def _draft(self, text: str) -> StoredDraft:
+        """The draft of this number, whose base and page the caller may see."""
+        number = counted_number(text.strip(), what="number of a draft")
+        found = store.draft(number)
+        seen = [one.key for one in named.visible_bases(self.caller)]
+        if (
+            found is None
+            or found.base not in seen
+            or not named.may_see(self.caller, found.draft.page)
+        ):
+            raise CommandError(f"There is no draft {number}; kb/drafts lists those that wait.")
+        return found
+
+
+def _conversation(found: StoredDraft) -> tuple[Message, ...]:
+    """The task of a draft and the page in it, as what was said before."""
+    page = found.draft.page
+    return (
+        Message(role="user", content=found.task),
+        Message(role="assistant", content=page_of_answer(page.name, write_page(page))),
+    )
+
+
+def _answer_lines(answer: LorekeeperAnswer) -> list[str]:
+    """What a builder reads: the text, or the drafts that hold it."""
+    drafts = [f"{number}" for number in answer.drafts]
+    lines = [] if drafts and not answer.notes else [answer.text or "(The model wrote nothing.)"]
+    lines += list(answer.notes)
+    if drafts:
+        which = "Draft" if len(drafts) == 1 else "Drafts"
+        pages = "a page" if len(drafts) == 1 else "pages"
+        lines.append(
+            f"The lorekeeper has written {pages}. {which} {', '.join(drafts)}: kb/draft {drafts[0]}"
+            f" shows what would change, kb/approve {drafts[0]} writes it."
+        )
+    return [*lines, in_short(answer.context_meta)]

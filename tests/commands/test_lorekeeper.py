@@ -1,0 +1,244 @@
+"""The command `lorekeeper`: something is told at once, the rest later, and the CONTEXT panel."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from twisted.internet.task import Clock
+
+from evennia_ai.conf import conf
+from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings
+from evennia_ai.llm.errors import ModelUnavailable
+from evennia_ai.llm.scripted import ScriptedModel
+from evennia_ai.store import page_drafts
+from tests.commands.stage import on_screen, one_line
+from tests.game.lorekeeping.wikis import PAGES, Writer, a_wiki, restricted, stored, write
+
+TASK = "Write an article about Lantern Night"
+GOLDEN = Path(__file__).parent / "golden" / "lorekeeper_context.txt"
+
+
+class Desk:
+    """A builder's screen while a model writes; `waits` lets it come to its end."""
+
+    def __init__(self, stage: Any, clock: Clock) -> None:
+        self.stage, self.clock = stage, clock
+        self.frames: list[Any] = []
+
+    def types(self, line: str) -> str:
+        """What is read at once."""
+        return self._read(lambda: self.stage.builder.execute_cmd(line))
+
+    def waits(self) -> str:
+        """What is read once the models have answered."""
+        return self._read(lambda: self.clock.pump([1.0] * 12))
+
+    def asks(self, line: str) -> str:
+        """What is read in the end."""
+        self.types(line)
+        return self.waits()
+
+    def _read(self, act: Any) -> str:
+        before = len(self.frames)
+        act()
+        texts = [frame[0] if isinstance(frame, tuple) else frame for frame in self.frames[before:]]
+        return on_screen("\n".join(texts))
+
+
+@contextmanager
+def desk_with(stage: Any, writer: Any, **settings: Any) -> Iterator[Desk]:
+    """The builder at work; models take five seconds."""
+    from evennia_ai.game import runtime as running
+    from evennia_ai.game.endpoints import Access
+
+    clock = Clock()
+    access = Access(model=ScriptedModel(writer, delay_seconds=5.0, clock=clock), model_id="stub")
+    values = replace(conf(), lorekeeper=LorekeeperSettings(**settings))
+    before = running.install(running.runtime_of(values, clock=clock, access=access))
+    desk = Desk(stage, clock)
+    stage.builder.msg = lambda text=None, **_: desk.frames.append(text)
+    try:
+        yield desk
+    finally:
+        del stage.builder.msg
+        running.runtime().close()
+        running.install(before)
+
+
+@pytest.fixture
+def wiki(stage: Any) -> Any:
+    """The stage with a wiki."""
+    a_wiki()
+    return stage
+
+
+def test_a_builder_is_told_at_once_that_it_is_begun(wiki):
+    with desk_with(wiki, Writer()) as desk:
+        assert one_line(desk.types(f"lorekeeper {TASK}")) == (
+            "The lorekeeper is at work on it; you are told when it has written."
+        )
+        assert page_drafts.waiting() == ()
+
+
+def test_a_page_is_a_draft_and_the_builder_reads_what_to_do_with_it(wiki):
+    with desk_with(wiki, Writer()) as desk:
+        told = desk.asks(f"lorekeeper {TASK}")
+    (draft,) = page_drafts.waiting()
+    assert told.splitlines() == [
+        (
+            f"The lorekeeper has written a page. Draft {draft.number}: kb/draft {draft.number} shows"
+            f" what would change, kb/approve {draft.number} writes it."
+        ),
+        (
+            f"Task type unknown, 7 pages, {draft.context_meta['tokens']['total']} tokens;"
+            " lorekeeper/context shows them."
+        ),
+    ]
+
+
+def test_an_answer_that_is_no_page_is_read_whole(wiki):
+    with desk_with(wiki, Writer("Two boats.\nBoth leak.")) as desk:
+        told = desk.asks("lorekeeper List the boats")
+    assert told.splitlines()[:2] == ["Two boats.", "Both leak."]
+    assert "no package" in told
+
+
+def test_nothing_in_an_answer_acts_on_a_screen(wiki):
+    with desk_with(wiki, Writer("|rred|n \x1b[31m {name}")) as desk:
+        assert "|rred|n" in desk.asks("lorekeeper List the boats")
+    assert "\x1b[31m" not in str(desk.frames)
+
+
+def test_a_draft_that_could_not_be_made_leaves_the_text_to_read(wiki):
+    with desk_with(wiki, Writer("=== PAGE: <b> ===\nA lost text.")) as desk:
+        told = desk.asks(f"lorekeeper {TASK}")
+    assert "A lost text." in told
+    assert "'<b>' is no title of a page" in told
+
+
+def test_an_error_is_one_line(wiki):
+    with desk_with(wiki, Writer(ModelUnavailable("stub", "is broken"))) as desk:
+        assert "is broken" in one_line(desk.asks(f"lorekeeper {TASK}"))
+
+
+def test_a_base_is_named_where_there_are_several(wiki):
+    a_wiki("island", texts={"The Pans": "Salt."})
+    writer = Writer()
+    with desk_with(wiki, writer) as desk:
+        told = one_line(desk.types(f"lorekeeper {TASK}"))
+        assert "lorekeeper/in <base> = <task>; there are harbour, island" in told
+        desk.asks("lorekeeper/in island = Write about salt")
+    assert [draft.base for draft in page_drafts.waiting()] == ["island"]
+
+
+def test_the_setting_says_which_base_is_meant(wiki):
+    a_wiki("island", texts={"The Pans": "Salt."})
+    with desk_with(wiki, Writer(), base="island") as desk:
+        desk.asks("lorekeeper Write about salt")
+    assert [draft.base for draft in page_drafts.waiting()] == ["island"]
+
+
+def test_a_restricted_base_is_meant_only_where_it_is_named(wiki):
+    restricted(a_wiki("secret", texts={}))
+    with desk_with(wiki, Writer()) as desk:
+        desk.asks(f"lorekeeper {TASK}")
+    assert [draft.base for draft in page_drafts.waiting()] == ["harbour"]
+
+
+@pytest.mark.req("S4-53")
+def test_a_type_and_pages_can_be_given(wiki):
+    writer = Writer()
+    with desk_with(wiki, writer) as desk:
+        desk.asks("lorekeeper/type Create Source = Write a letter")
+        assert "by override" in desk.types("lorekeeper/context")
+        desk.asks("lorekeeper/pages Oren; Sources:The Log = Do something")
+        assert "Oren revision 1" in desk.types("lorekeeper/context")
+
+
+def test_a_draft_is_gone_on_with(wiki):
+    writer = Writer()
+    with desk_with(wiki, writer) as desk:
+        desk.asks(f"lorekeeper/type create_source = {TASK}")
+        (first,) = page_drafts.waiting()
+        desk.asks(f"lorekeeper/revise {first.number} = Half as long")
+    assert [role for role, _ in writer.sent] == ["system", "user", "assistant", "user"]
+    assert writer.sent[1][1] == TASK
+    assert writer.sent[2][1].startswith("=== PAGE: Lantern Night ===\nOn [[Lantern Night]]")
+    assert len(page_drafts.waiting()) == 2
+    assert writer.planned == []
+
+
+@pytest.mark.req("S4-49")
+def test_the_panel_shows_what_was_assembled(wiki):
+    write("harbour", "The Ferry", "The ferry sails. " * 200)
+    with desk_with(wiki, Writer(), budget_tokens=1000) as desk:
+        desk.asks(f"lorekeeper {TASK}")
+        told = desk.types("lorekeeper/context")
+    assert told == GOLDEN.read_text("utf-8")
+
+
+@pytest.mark.req("S4-49")
+def test_the_panel_of_a_draft_is_what_it_was_whatever_became_of_the_pages(wiki):
+    with desk_with(wiki, Writer()) as desk:
+        desk.asks(f"lorekeeper {TASK}")
+        (draft,) = page_drafts.waiting()
+        before = desk.types(f"lorekeeper/context = {draft.number}")
+        for title in PAGES:
+            write("harbour", title, "Something else.")
+        assert desk.types(f"lorekeeper/context {draft.number}") == before
+    assert f"CONTEXT of draft {draft.number}, harbour/Lantern Night" in before
+    assert stored("harbour", "The Ferry").revision not in ("", "1")
+
+
+@pytest.mark.req("S4-50")
+def test_a_query_has_a_panel_as_well(wiki):
+    with desk_with(wiki, Writer("Two.")) as desk:
+        desk.asks("lorekeeper List the boats")
+        assert "none, no package" in desk.types("lorekeeper/context")
+
+
+@pytest.mark.req("S4-51")
+def test_the_developer_tools_of_the_builder_who_asked_show_the_whole_of_it(wiki):
+    heard: list[Any] = []
+    wiki.player.msg = lambda text=None, **_: heard.append(text)
+    with desk_with(wiki, Writer()) as desk:
+        desk.asks(f"lorekeeper {TASK}")
+    (draft,) = page_drafts.waiting()
+    (meta,) = [frame[1]["context_meta"] for frame in desk.frames if isinstance(frame, tuple)]
+    assert meta == draft.context_meta
+    assert "context_meta" not in str(heard)
+
+
+def test_a_builder_does_not_see_a_draft_of_what_is_hidden(wiki):
+    wiki.builder.permissions.add("Admin")
+    with desk_with(wiki, Writer("=== PAGE: The Vault ===\nThe code is eighteen.")) as desk:
+        desk.asks("lorekeeper Change The Vault")
+        (draft,) = page_drafts.waiting()
+        wiki.builder.permissions.remove("Admin")
+        told = desk.types(f"lorekeeper/context = {draft.number}")
+    assert one_line(told).startswith(f"There is no draft {draft.number}")
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("lorekeeper", "Usage: lorekeeper <task>"),
+        ("lorekeeper/type create_source", "Usage: lorekeeper/type"),
+        ("lorekeeper/in nowhere = x", "There is no knowledge base 'nowhere'; there are harbour."),
+        ("lorekeeper/context = 99", "There is no draft 99"),
+        ("lorekeeper/context = x", "The number of a draft must be a whole number from 1 on"),
+        ("lorekeeper/context", "You have asked the lorekeeper nothing since the last reload"),
+        ("lorekeeper/pages <b> = x", "the title '<b>' has '<' in it"),
+        ("lorekeeper/revise 99 = x", "There is no draft 99"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_line(wiki, line, told):
+    with desk_with(wiki, Writer()) as desk:
+        assert told.lower() in one_line(desk.types(line)).lower()
+
+
+def test_players_have_no_lorekeeper(wiki):
+    assert "not available" in wiki.plays(f"lorekeeper {TASK}")
