@@ -50,7 +50,8 @@ def lines(value: Any) -> tuple[str, ...]:
     items = value.split(",") if isinstance(value, str) else value
     if not isinstance(items, list | tuple) or len(items) > MOST_ITEMS:
         raise WrittenValueError(f"a list of at most {MOST_ITEMS} texts")
-    return tuple(dict.fromkeys(a_line(item) for item in items if item != ""))
+    given = (item for item in items if not isinstance(item, str) or item.strip())
+    return tuple(dict.fromkeys(map(a_line, given)))
 
 
 def phrases(value: Any) -> tuple[str, ...]:

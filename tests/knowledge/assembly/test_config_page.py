@@ -39,6 +39,8 @@ def test_what_the_page_does_not_say_stays():
         ('wikipedia: "Yes"', "wikipedia", True),
         ("talk_sections: [Doubts]", "talk_sections", ("Doubts",)),
         ("talk_sections: Doubts, Praise", "talk_sections", ("Doubts", "Praise")),
+        ("talk_sections: 'Doubts, , Praise,'", "talk_sections", ("Doubts", "Praise")),
+        ("talk_sections: []", "talk_sections", ()),
         ("query_starters: [zeig mir]", "query_starters", ("zeig mir",)),
         ("stop_words: [Der, die]", "stop_words", frozenset({"der", "die"})),
         ("world_bible: Bible", "world_bible", named("Instructions:Bible")[0]),
