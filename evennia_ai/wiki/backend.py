@@ -15,17 +15,18 @@ from evennia_ai.knowledge.backends import Draft, Hit
 from evennia_ai.knowledge.pages import Page
 from evennia_ai.knowledge.titles import NAMESPACES, Namespace, PageName
 from evennia_ai.llm.bridge import AsyncBridge
-from evennia_ai.wiki.answers import listed, number, part
+from evennia_ai.wiki.answers import number, part
 from evennia_ai.wiki.client import WikiClient, WikiError
 from evennia_ai.wiki.finding import Finder
 from evennia_ai.wiki.names import Names, names_of
-from evennia_ai.wiki.reading import Current, PageReader, current_of
+from evennia_ai.wiki.reading import PageReader
 from evennia_ai.wiki.site import Site
 from evennia_ai.wiki.writing import PageWriter
 
 T = TypeVar("T")
 
 MOST_BYTES_A_CHARACTER: Final = 4
+MOST_PAGES: Final = 10_000
 
 
 class MediaWikiBackend:
@@ -144,16 +145,12 @@ async def _linked(wiki: _Wiki, names: Sequence[PageName]) -> list[Sequence[PageN
 
 async def _all_pages(wiki: _Wiki, most_characters: int) -> list[Page] | None:
     """Every page of our namespaces; it is given up as soon as their sizes are too large."""
-    current: list[Current] = []
-    most_bytes = most_characters * MOST_BYTES_A_CHARACTER
-    for place in [one for space in NAMESPACES for one in wiki.names.numbers_of(space)]:
-        wanted = {"generator": "allpages", "gapnamespace": str(place), "gaplimit": "max"}
-        asked = {**wanted, "gapfilterredir": "nonredirects", "prop": "info"}
-        async for answer in wiki.client.ask_on(action="query", **asked):
-            told = [current_of(one, wiki.names) for one in listed(answer, "query", "pages")]
-            current += [one for one in told if one is not None]
-            if sum(one.size for one in current) > most_bytes:
-                return None
+    places = [one for space in NAMESPACES for one in wiki.names.numbers_of(space)]
+    current = await wiki.reader.all_current(
+        places, most=MOST_PAGES, most_bytes=most_characters * MOST_BYTES_A_CHARACTER
+    )
+    if current is None:
+        return None
     texts = await wiki.reader.texts(current)
     pages = [texts[one.revision] for one in current if one.revision in texts]
     if sum(len(page.body) for page in pages) > most_characters:

@@ -1,8 +1,9 @@
 """Finds pages of a wiki: by words, by the beginning of a title, or by a title written otherwise.
 
 The search of a MediaWiki without further machinery finds all words or nothing, in no order, and in
-titles or texts but not in both. So each word is asked for apart, and what was found is read and put
-in order here, by the same score as pages of the game's own database.
+titles or texts but not in both. So a small wiki is read whole, once, and searched here. A larger
+one is asked for each word apart; what it finds is read and put in order here, by the same score as
+pages of the game's own database.
 """
 
 import asyncio
@@ -14,14 +15,18 @@ from unicodedata import normalize
 from evennia_ai.knowledge.backends import Hit
 from evennia_ai.knowledge.pages import Page
 from evennia_ai.knowledge.passages import passage
-from evennia_ai.knowledge.query_words import MOST_ASKED_CHARACTERS, asked_words
-from evennia_ai.knowledge.relevance import rarity, relevance, words_of_page
+from evennia_ai.knowledge.query_words import MOST_ASKED_CHARACTERS, asked_words, indexed_words
+from evennia_ai.knowledge.relevance import PageWords, rarities_in, rarity, relevance, words_of_page
 from evennia_ai.knowledge.titles import NAMESPACES, Namespace, PageName
 from evennia_ai.lorebook.words import unspaced_runs, words_of
 from evennia_ai.wiki.answers import listed, number, part, text
 from evennia_ai.wiki.client import MOST_TITLES, WikiClient, WikiError
 from evennia_ai.wiki.names import Names
-from evennia_ai.wiki.reading import PageReader
+from evennia_ai.wiki.reading import MOST_KEPT, PageReader
+
+SMALL_PAGES: Final = 300
+SMALL_BYTES: Final = 4_000_000
+"""Of a wiki that is read whole: with its texts kept, a search costs as little as any other."""
 
 MOST_WORDS: Final = 8
 """Words of a query that a wiki is asked for: the longest, as they tell most."""
@@ -32,6 +37,10 @@ MOST_OTHERWISE: Final = 10
 
 _BEGINNING_FROM: Final = 4
 _NO_TITLES: Final = "search-title-disabled"  # the wiki's text search looks at titles as well
+
+
+_Called = tuple[PageName, Page]
+"""A page, and the name by which it was found: its own or that of a redirect."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +61,7 @@ class Finder:
         self._names = names
         self._reader = reader
         self._pages_there = pages_there
+        self._kept_words: dict[tuple[PageName, str], PageWords] = {}
 
     async def hits(self, query: str, *, namespaces: Collection[Namespace], limit: int) -> list[Hit]:
         """The pages that fit the words of `query`, best first.
@@ -59,20 +69,13 @@ class Finder:
         Raises:
             WikiError: the wiki gave no answer.
         """
-        places, words = self._places(namespaces), _words_there(query)
-        if not places or not words or limit < 1:
+        places = self._places(namespaces)
+        if not places or not asked_words(query) or limit < 1:
             return []
-        together = self._found(" ".join(words), places)
-        alone = [self._found(word, places) for word in words]
-        all_words, *each = await asyncio.gather(together, *alone)
-        rarities = {
-            ours: rarity(one.total, pages=max(self._pages_there, one.total))
-            for word, one in zip(words, each, strict=True)
-            for ours in words[word]
-        }
-        names = _likeliest(all_words, list(zip(words.values(), each, strict=True)), rarities)
-        pages = await self._reader.pages(names)
-        return _ranked([page for page in pages if page is not None], rarities)[:limit]
+        if (pages := await self._all_pages(places)) is not None:
+            words = [self._words_of(*one) for one in pages]
+            return self._ranked(pages, rarities_in(asked_words(query), words))[:limit]
+        return (await self._asked_there(_words_there(query), places))[:limit]
 
     async def listed(self, namespace: Namespace, *, prefix: str) -> list[PageName]:
         """The pages of a namespace whose titles begin so, without redirects."""
@@ -98,6 +101,66 @@ class Finder:
                 if matching:
                     found[name] = matching[0]
         return found
+
+    async def _all_pages(self, places: list[int]) -> list[_Called] | None:
+        """The pages of these namespaces, None where the wiki is too large to read them all."""
+        if self._pages_there > SMALL_PAGES:
+            return None
+        there = await self._reader.all_current(
+            places, most=SMALL_PAGES, most_bytes=SMALL_BYTES, kinds="all"
+        )
+        if there is None:
+            return None
+        read = (await self._reader.texts(there)).values()
+        pages = {page.name: page for page in read}
+        targets = {name: pages.get(page.meta.redirect or name) for name, page in pages.items()}
+        return [
+            (name, target)
+            for name, target in targets.items()
+            if target is not None and target.meta.redirect is None
+        ]
+
+    async def _asked_there(
+        self, words: Mapping[str, tuple[str, ...]], places: list[int]
+    ) -> list[Hit]:
+        """What the wiki's own search finds; `words` are what it is asked for, with our words."""
+        together = self._found(" ".join(words), places)
+        alone = [self._found(word, places) for word in words]
+        all_words, *each = await asyncio.gather(together, *alone)
+        rarities = {
+            ours: rarity(one.total, pages=max(self._pages_there, one.total))
+            for word, one in zip(words, each, strict=True)
+            for ours in words[word]
+        }
+        names = _likeliest(all_words, list(zip(words.values(), each, strict=True)), rarities)
+        pages = await self._reader.pages(names)
+        found = [(name, page) for name, page in zip(names, pages, strict=True) if page is not None]
+        return self._ranked(found, rarities)
+
+    def _ranked(self, pages: Iterable[_Called], rarities: Mapping[str, float]) -> list[Hit]:
+        """The pages that fit, best first; one under several names by the best of these."""
+        best: dict[PageName, tuple[float, Page]] = {}
+        for name, page in pages:
+            score = relevance(self._words_of(name, page), rarities)
+            if score > best.get(page.name, (0.0,))[0]:
+                best[page.name] = (score, page)
+        return [
+            Hit(page=page, passage=passage(page.body, rarities), score=score)
+            for score, page in sorted(best.values(), key=lambda one: (-one[0], one[1].name.full))
+        ]
+
+    def _words_of(self, name: PageName, page: Page) -> PageWords:
+        """The words a page is found by; a redirect has those of its target under its own title."""
+        key = (page.name, page.revision)
+        if key not in self._kept_words:
+            if len(self._kept_words) >= MOST_KEPT:
+                self._kept_words.clear()
+            self._kept_words[key] = words_of_page(page)
+        words = self._kept_words[key]
+        if name.folded == page.name.folded:
+            return words
+        title = indexed_words(name.title)
+        return PageWords(title=title, body=f"{title} {words.body}")
 
     def _places(self, namespaces: Collection[Namespace]) -> list[int]:
         wanted = [one for one in NAMESPACES if not namespaces or one in namespaces]
@@ -182,17 +245,6 @@ def _likeliest(
     all_of_them = sum(rarities.values())
     worth |= dict.fromkeys(together.names, all_of_them)
     return sorted(worth, key=lambda name: (-worth[name], name.full))[:MOST_TITLES]
-
-
-def _ranked(pages: Iterable[Page], rarities: Mapping[str, float]) -> list[Hit]:
-    different = {page.name: page for page in pages}.values()
-    scored = [(relevance(words_of_page(page), rarities), page) for page in different]
-    best = sorted(
-        (one for one in scored if one[0] > 0), key=lambda one: (-one[0], one[1].name.full)
-    )
-    return [
-        Hit(page=page, passage=passage(page.body, rarities), score=score) for score, page in best
-    ]
 
 
 def _is_called(page: Page, name: PageName) -> bool:

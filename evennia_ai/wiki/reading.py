@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from evennia_ai.knowledge.markup import MarkupError, links_of, read_page
 from evennia_ai.knowledge.pages import Page
@@ -61,6 +61,26 @@ class PageReader:
         for batch in _batches(dict.fromkeys(one for one in titles if one is not None)):
             found |= await self._current_of(batch)
         return [None if title is None else found.get(title) for title in titles]
+
+    async def all_current(
+        self,
+        places: Iterable[int],
+        *,
+        most: int,
+        most_bytes: int,
+        kinds: Literal["all", "nonredirects"] = "nonredirects",
+    ) -> list[Current] | None:
+        """The pages of these namespaces, None where that is too much."""
+        found: list[Current] = []
+        for place in places:
+            wanted = {"generator": "allpages", "gapnamespace": str(place), "gaplimit": "max"}
+            asked = {**wanted, "gapfilterredir": kinds, "prop": "info"}
+            async for answer in self._client.ask_on(action="query", **asked):
+                told = [current_of(one, self._names) for one in listed(answer, "query", "pages")]
+                found += [one for one in told if one is not None]
+                if len(found) > most or sum(one.size for one in found) > most_bytes:
+                    return None
+        return found
 
     async def texts(self, wanted: Sequence[Current]) -> dict[int, Page]:
         """The pages of these revisions, by the numbers of the revisions."""

@@ -4,6 +4,7 @@ Where the packages cannot be had, the tests are skipped with the reason, and in 
 integration they fail with it.
 """
 
+import json
 import os
 import shutil
 import socket
@@ -38,6 +39,7 @@ $wgExtraNamespaces[3002] = "Sources";
 $wgExtraNamespaces[3003] = "Sources_talk";
 $wgNamespacesWithSubpages[3000] = true;
 $wgRateLimits = [];
+$wgPasswordConfig['pbkdf2']['cost'] = 10;
 $wgMainCacheType = CACHE_NONE;
 $wgMessageCacheType = CACHE_NONE;
 $wgJobRunRate = 0;
@@ -45,7 +47,10 @@ $wgJobRunRate = 0;
 
 
 class RealWiki:
-    """A wiki that runs, empty but for its main page; `forget` makes it so again."""
+    """A wiki that runs, empty but for its main page.
+
+    `remember` keeps what it has; `forget` takes it back to what was kept last.
+    """
 
     def __init__(self, folder: Path) -> None:
         _require_mediawiki()
@@ -60,9 +65,21 @@ class RealWiki:
         wanted = {"user": BOT, "password": SecretText(BOT_PASSWORD), **values}
         return Site(key=key, api=f"{self.address}/api.php", **wanted)
 
+    def remember(self) -> None:
+        """Keep the wiki as it is now."""
+        shutil.copytree(self._data, self._folder / "kept", dirs_exist_ok=True)
+
     def forget(self) -> None:
-        """Make the wiki as it was after it was installed."""
-        shutil.copytree(self._folder / "fresh", self._folder / "data", dirs_exist_ok=True)
+        """Make the wiki as it was kept."""
+        shutil.copytree(self._folder / "kept", self._data, dirs_exist_ok=True)
+
+    def comment_of(self, revision: str) -> str:
+        """What an edit said about itself."""
+        asked = f"action=query&prop=revisions&rvprop=comment&revids={revision}"
+        address = f"{self.address}/api.php?{asked}&format=json&formatversion=2"
+        with urlopen(address, timeout=20) as answer:
+            comment: str = json.load(answer)["query"]["pages"][0]["revisions"][0]["comment"]
+        return comment
 
     def close(self) -> None:
         """End the server and wait for its end."""
@@ -70,18 +87,20 @@ class RealWiki:
         self._process.wait(timeout=START_SECONDS)
 
     def _install(self) -> None:
-        data = self._folder / "data"
-        data.mkdir()
+        self._data.mkdir()
         self._maintain(
             *("install", "--confpath", str(self._folder), "--dbtype", "sqlite"),
-            *("--dbpath", str(data), "--dbname", "wiki", "--server", self.address),
+            *("--dbpath", str(self._data), "--dbname", "wiki", "--server", self.address),
             *("--scriptpath", "", "--lang", "en", "--pass", ADMIN_PASSWORD, "Test Wiki", "Admin"),
         )
         with self._settings.open("a", encoding="utf-8") as settings:
             settings.write(SETTINGS)
         bot = ("createBotPassword", "--appid", "game", "--grants", GRANTS, "Admin", BOT_PASSWORD)
         self._maintain(*bot)
-        shutil.copytree(data, self._folder / "fresh")
+
+    @property
+    def _data(self) -> Path:
+        return self._folder / "data"
 
     @property
     def _settings(self) -> Path:

@@ -142,7 +142,7 @@ def _answer(stub: StubWiki, asked: dict[str, str]) -> dict[str, Any]:
         return {"query": {"tokens": {"csrftoken": "a+\\", "logintoken": "b+\\"}}}
     if asked.get("meta") == "siteinfo":
         known = {str(number): {"id": number, "name": name} for number, name in NAMESPACES.items()}
-        return {"query": {"namespaces": known, "statistics": {"pages": 100}}}
+        return {"query": {"namespaces": known, "statistics": {"pages": 1000}}}
     if asked.get("list") == "search":
         return {"query": {"search": [_told(stub, title) for title in stub.found]}}
     if "revids" in asked:
