@@ -5,13 +5,12 @@ what is found, so that whoever asks sees where it leads.
 """
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
 
 from evennia_ai import models
 from evennia_ai.knowledge.page_meta import meta_of
 from evennia_ai.knowledge.titles import PageName
-from evennia_ai.store.page_revisions import MOST_NAMES, Named, named
+from evennia_ai.store.page_revisions import MOST_NAMES, Named, batches, named
 
 Row = models.KnowledgePage
 
@@ -23,14 +22,12 @@ def title_row(base_id: int, name: PageName) -> Row | None:
 
 def title_rows(base_id: int, names: Iterable[PageName], *columns: str) -> dict[Named, Row]:
     """The rows of the pages that have these titles; with `columns` alone, where some are named."""
-    wanted = {named(name) for name in names}
     pages = Row.objects.filter(base_id=base_id).only(*columns)
-    found = (
-        ((row.namespace, row.folded), row)
-        for titles in _batches({folded for _, folded in wanted})
-        for row in pages.filter(folded__in=titles)
-    )
-    return {key: row for key, row in found if key in wanted}
+    return {
+        (namespace, row.folded): row
+        for namespace, titles in batches(map(named, names))
+        for row in pages.filter(namespace=namespace, folded__in=titles)
+    }
 
 
 def rows_named(
@@ -62,12 +59,11 @@ def _aliased(base_id: int, names: set[Named], columns: Sequence[str]) -> dict[Na
     """The pages that have these aliases; of several with one alias the first by its title."""
     aliases = models.KnowledgeAlias.objects.filter(base_id=base_id)
     owners = [
-        ((space, folded), page)
-        for titles in _batches({folded for _, folded in names})
-        for space, folded, page in aliases.filter(folded__in=titles).values_list(
-            "namespace", "folded", "page"
+        ((namespace, folded), page)
+        for namespace, titles in batches(names)
+        for folded, page in aliases.filter(namespace=namespace, folded__in=titles).values_list(
+            "folded", "page"
         )
-        if (space, folded) in names
     ]
     rows = _by_id({page for _, page in owners}, columns)
     owners.sort(key=lambda owner: (rows[owner[1]].namespace, rows[owner[1]].title))
@@ -75,8 +71,10 @@ def _aliased(base_id: int, names: set[Named], columns: Sequence[str]) -> dict[Na
 
 
 def _by_id(ids: set[int], columns: Sequence[str]) -> dict[int, Row]:
-    pages = Row.objects.only(*columns)
-    return {row.pk: row for some in _batches(ids) for row in pages.filter(pk__in=some)}
+    pages, ordered = Row.objects.only(*columns), sorted(ids)
+    starts = range(0, len(ordered), MOST_NAMES)
+    some = (ordered[start : start + MOST_NAMES] for start in starts)
+    return {row.pk: row for batch in some for row in pages.filter(pk__in=batch)}
 
 
 def _target(row: Row) -> PageName | None:
@@ -84,8 +82,3 @@ def _target(row: Row) -> PageName | None:
         return None
     name = PageName(namespace=row.namespace, title=row.title)
     return meta_of(json.loads(row.meta), name).redirect
-
-
-def _batches(values: Collection[Any]) -> Iterator[list[Any]]:
-    ordered = sorted(values)
-    return (ordered[at : at + MOST_NAMES] for at in range(0, len(ordered), MOST_NAMES))

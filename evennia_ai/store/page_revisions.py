@@ -4,8 +4,10 @@ They stay when a page or its base is removed; a page that is made again goes on 
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final
 
 from django.db.models import Max, QuerySet
@@ -66,14 +68,25 @@ def at_revision(base: str, name: PageName, number: int) -> Page | None:
 
 def newest_numbers(base: str, names: Iterable[Named]) -> dict[Named, int]:
     """The newest revision of each of these names that ever had one."""
-    wanted = sorted(set(names))
     found: dict[Named, int] = {}
-    for start in range(0, len(wanted), MOST_NAMES):
-        folded = {title for _, title in wanted[start : start + MOST_NAMES]}
-        rows = models.KnowledgePageRevision.objects.filter(base_key=base, folded__in=folded)
-        newest = rows.values_list("namespace", "folded").annotate(Max("number")).order_by()
-        found.update({(space, title): number for space, title, number in newest})
+    for namespace, titles in batches(names):
+        rows = models.KnowledgePageRevision.objects.filter(
+            base_key=base, namespace=namespace, folded__in=titles
+        )
+        newest = rows.values_list("folded").annotate(Max("number")).order_by()
+        found.update({(namespace, title): number for title, number in newest})
     return found
+
+
+def batches(names: Iterable[Named]) -> Iterator[tuple[str, list[str]]]:
+    """The names by their namespaces, as many at once as a query may ask for.
+
+    The indexes of pages begin with base and namespace: a query without them reads a whole base.
+    """
+    for namespace, group in groupby(sorted(set(names)), key=itemgetter(0)):
+        titles = [folded for _, folded in group]
+        for start in range(0, len(titles), MOST_NAMES):
+            yield namespace, titles[start : start + MOST_NAMES]
 
 
 def last_changed_by(base: str, name: PageName) -> str:
