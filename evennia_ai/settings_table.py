@@ -389,7 +389,7 @@ SETTINGS: Final = (
     Setting(
         id="E063",
         field="context_providers",
-        default=["speaker", "relation", "acquaintance", "place", "goals"],
+        default=["kb_meta_prompt", "speaker", "relation", "acquaintance", "place", "goals"],
         wanted='a list of names and dotted paths, such as ["speaker", "world.context.weather"]',
         accepts=are_names_or_paths,
     ),

@@ -19,6 +19,7 @@ MAX_NAME: Final = 120
 MAX_TOPIC: Final = 48
 
 HEADING: Final = "Knowledge bases at hand (this is about them, nothing out of them):"
+NO_TOOL: Final = "not available to you"
 _CUT: Final = "..."
 
 
@@ -34,18 +35,23 @@ _LONG: Final = _Length(summary=600, topics=12)
 _SHORT: Final = _Length(summary=160, topics=6)
 
 
-def kb_meta_prompt(bases: Sequence[BaseInfo], *, restricted: Collection[str]) -> str:
+def kb_meta_prompt(
+    bases: Sequence[BaseInfo], *, restricted: Collection[str], has_tool: bool = True
+) -> str:
     """The block about `bases` in their order, "" for none.
 
-    `restricted` are the keys of those of which only safe metadata may be told. More than twelve are
-    counted, not told.
+    `restricted` are the keys of those of which only safe metadata may be told; `has_tool` says
+    whether the reader can search at all. More than twelve are counted, not told.
     """
     if not bases:
         return ""
     length = _LONG if len(bases) <= FEW_BASES else _SHORT
     lines = [HEADING]
     for base in bases[:MOST_BASES]:
-        lines += _safe(base) if base.key in restricted else _open(base, length)
+        is_safe = base.key in restricted
+        lines += [f"- Name: {_name(base)}", f"  ID: {_id(base)}"]
+        lines.append(f"  Search: {_search(base, is_safe=is_safe) if has_tool else NO_TOOL}")
+        lines += _safe(base) if is_safe else _open(base, length)
     if len(bases) > MOST_BASES:
         lines.append(f"- and {len(bases) - MOST_BASES} more")
     if len(bases) == 1:
@@ -53,10 +59,14 @@ def kb_meta_prompt(bases: Sequence[BaseInfo], *, restricted: Collection[str]) ->
     return "\n".join(lines)
 
 
+def _search(base: BaseInfo, *, is_safe: bool) -> str:
+    """Whether it can be searched; of a restricted one not even that it is empty."""
+    if is_safe:
+        return "restricted"
+    return "available" if base.pages else "nothing in it yet"
+
+
 def _open(base: BaseInfo, length: _Length) -> Iterator[str]:
-    yield f"- Name: {_name(base)}"
-    yield f"  ID: {_id(base)}"
-    yield f"  Search: {'available' if base.pages else 'nothing in it yet'}"
     yield f"  Pages: {base.pages}, {base.characters} characters"
     if summary := _summary(base.summary, most=length.summary):
         yield f"  Summary: {summary}"
@@ -67,9 +77,6 @@ def _open(base: BaseInfo, length: _Length) -> Iterator[str]:
 def _safe(base: BaseInfo) -> Iterator[str]:
     """What of a restricted base may be told: never its size, its summary or its topics."""
     safe = safe_block(base)
-    yield f"- Name: {safe.name}"
-    yield f"  ID: {safe.id}"
-    yield "  Search: restricted"
     if safe.hint:
         yield f"  Routing hint: {safe.hint}"
     if words := _listed(safe.keywords, most=len(safe.keywords)):

@@ -22,6 +22,7 @@ from evennia_ai.store.conversations import ConversationRef
 SETTING: Final = "EVENNIA_AI_CONTEXT_PROVIDERS"
 
 SHIPPED: Final = (
+    "kb_meta_prompt",
     "speaker",
     "relation",
     "acquaintance",

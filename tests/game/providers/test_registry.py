@@ -88,7 +88,7 @@ def test_two_functions_of_one_name_are_told_apart_by_their_paths() -> None:
         (f"{HERE}.missing", "it cannot be imported"),
         ("world.nowhere.tide", "it cannot be imported"),
         (f"{HERE}.no_function", "it is no function"),
-        ("speeker", "there is none of this name; there are speaker, relation"),
+        ("speeker", "there is none of this name; there are kb_meta_prompt, speaker"),
     ],
 )
 def test_what_is_no_provider_is_told_at_the_start_and_left_out(path, problem, logged) -> None:

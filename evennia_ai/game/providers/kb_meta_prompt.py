@@ -1,0 +1,26 @@
+"""Which knowledge bases the NPC may search: facts about them, nothing out of them.
+
+How they are searched, and how an answer is made of what is found, stands in static texts: the
+description of the tool and components.
+"""
+
+from typing import Any
+
+from evennia_ai.game.events import Event
+from evennia_ai.game.guarding import held_keys, searchable
+from evennia_ai.game.npc_settings import settings_of
+from evennia_ai.knowledge import meta_prompt
+from evennia_ai.knowledge.templates import TOOL
+from evennia_ai.store.conversations import ConversationRef
+
+
+def kb_meta_prompt(npc: Any, event: Event | None, conversation: ConversationRef | None) -> str:
+    """The block about the bases bound to `npc`, its place and the conversation, "" for none.
+
+    Of those that it must guard safe metadata alone is told.
+    """
+    bases = searchable(npc, conversation)
+    if not bases:
+        return ""
+    has_tool = TOOL in settings_of(npc).tools
+    return meta_prompt.kb_meta_prompt(bases, restricted=held_keys(npc, bases), has_tool=has_tool)
