@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from evennia_ai.knowledge.numbers import digits_in, numbers_in
+from evennia_ai.knowledge.numbers import digits_in, numbers_in, spelt_together
 
 WORDS: Final = 8
 """How many words in a row are a passage."""
@@ -179,6 +179,7 @@ def _has_window(letters: str, wanted: frozenset[str]) -> bool:
 def _says_number(plain: str, wanted: frozenset[str]) -> bool:
     if not wanted:
         return False
+    plain = spelt_together(plain)
     if wanted & numbers_in(plain):
         return True
     return any(number in digits for digits in digits_in(plain) for number in wanted)

@@ -22,6 +22,12 @@ _VALUES: Final = {
 }
 _TIMES: Final = {"dozen": 12, "hundred": 100, "thousand": 1000, "million": 1_000_000}
 _PIECE: Final = re.compile(r"\d+|[^\W\d_]+")
+_WORDS: Final = "|".join(sorted((*_VALUES, *_TIMES), key=len, reverse=True))
+_WORD: Final = re.compile(_WORDS)
+_GLUED: Final = re.compile(rf"\b(?:{_WORDS}){{2,}}\b")
+# Four letters and more that stand alone, with little between them.
+_APART: Final = re.compile(r"(?<![^\W_])[^\W\d_](?:[\W_]{1,3}[^\W\d_](?![^\W_])){3,}")
+_BETWEEN: Final = re.compile(r"[\W_]+")
 _LONGEST: Final = 400
 """Digits of one number that are looked at; a longer one is cut."""
 
@@ -30,6 +36,12 @@ def numbers_in(text: str) -> frozenset[str]:
     """The numbers of two digits and more, each as its digits, without zeros before them."""
     found = {one.lstrip("0") for group in _groups(text) for one in _readings(group)}
     return frozenset(one for one in found if len(one) > 1)
+
+
+def spelt_together(text: str) -> str:
+    """`text` with its number words as words: `f o u r` and `foursevenone` are torn or glued."""
+    joined = _APART.sub(lambda apart: f" {_BETWEEN.sub('', apart[0])} ", text)
+    return _GLUED.sub(lambda glued: " ".join(_WORD.findall(glued[0])), joined)
 
 
 def digits_in(text: str) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from evennia_ai.store import knowledge_bases, knowledge_bindings
 from evennia_ai.store.pages import save_page
 
 WATCHWORD = "Mandragora"
-CODE = "4711"
+CODE = "47110815"
 TITLE = "The Drowned Vault"
 PASSAGE = (
     f"The watchword of the smugglers is {WATCHWORD}, whispered over the fourth step of the cellar"
@@ -113,7 +113,8 @@ def echoing(request: ChatRequest) -> str:
 def a_cellar(stage: Any) -> Any:
     """The stage; Oren guards the smugglers' cellar and may search it. `stage.minds` are models."""
     knowledge_bases.save_base(VAULT, by="builder")
-    written("vault", a_page(TITLE, PASSAGE, topics=("smugglers",), aliases=("Old Cellar",)))
+    protect = {"protect": [WATCHWORD, "fourth step of the cellar", "left of the barrel"]}
+    written("vault", a_page(TITLE, PASSAGE, aliases=("Old Cellar",), fields=protect))
     knowledge_bindings.bind("vault", Scope(kind="npc", ref=stage.npc.ai.ref), by="builder")
     changed(stage.npc, tools=(TOOL,))
     stage.minds = Minds()
