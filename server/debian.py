@@ -15,10 +15,20 @@ from typing import Final
 
 from server.steps import StepError, nothing, run, say
 
-SERVICES: Final[Mapping[str, str]] = MappingProxyType(
+MEDIAWIKI: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "postgresql": "knowledge bases in a game on PostgreSQL",
+        "mediawiki": "knowledge bases in a wiki",
+        "php-cli": "the wiki's own web server",
+        "php-sqlite3": "the wiki's database",
+        "php-mbstring": "the wiki's letters",
+        "php-xml": "the wiki's pages",
+        "php-intl": "the wiki's order of letters",
     }
+)
+"""What a MediaWiki needs that listens on this machine and keeps its pages in a file."""
+
+SERVICES: Final[Mapping[str, str]] = MappingProxyType(
+    {"postgresql": "knowledge bases in a game on PostgreSQL", **MEDIAWIKI}
 )
 """Packages with what is tested with each."""
 

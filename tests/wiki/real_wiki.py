@@ -20,11 +20,9 @@ import pytest
 from evennia_ai.llm.endpoint import SecretText
 from evennia_ai.wiki.site import Site
 from server.checks import NOTHING_SKIPPED
+from server.debian import MEDIAWIKI
 
-MEDIAWIKI: Final = Path("/usr/share/mediawiki")
-PACKAGES: Final = (
-    *("mediawiki", "php-cli", "php-sqlite3", "php-mbstring", "php-xml", "php-intl", "php-apcu"),
-)
+FOLDER: Final = Path("/usr/share/mediawiki")
 START_SECONDS: Final = 60
 BOT: Final = "Admin@game"
 ADMIN_PASSWORD: Final = "harbour-admin-password-1"
@@ -108,7 +106,7 @@ class RealWiki:
 
     def _maintain(self, script: str, *arguments: str) -> None:
         done = subprocess.run(
-            ["php", str(MEDIAWIKI / "maintenance" / f"{script}.php"), *arguments],
+            ["php", str(FOLDER / "maintenance" / f"{script}.php"), *arguments],
             env=self._environment() if self._settings.exists() else os.environ,
             capture_output=True,
             text=True,
@@ -120,7 +118,7 @@ class RealWiki:
     def _started(self, port: int) -> "subprocess.Popen[bytes]":
         with (self._folder / "php.log").open("wb") as log:
             process = subprocess.Popen(
-                ["php", "-S", f"127.0.0.1:{port}", "-t", str(MEDIAWIKI)],
+                ["php", "-S", f"127.0.0.1:{port}", "-t", str(FOLDER)],
                 env=self._environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -145,9 +143,9 @@ class RealWiki:
 
 
 def _require_mediawiki() -> None:
-    if MEDIAWIKI.is_dir() and shutil.which("php"):
+    if FOLDER.is_dir() and shutil.which("php"):
         return
-    why = f"MediaWiki is missing; type, as root: apt-get install {' '.join(PACKAGES)}"
+    why = f"MediaWiki is missing; type, as root: apt-get install {' '.join(MEDIAWIKI)}"
     if os.environ.get(NOTHING_SKIPPED):
         pytest.fail(f"no real wiki was asked: {why}")
     pytest.skip(f"no real wiki is asked: {why}")
