@@ -69,9 +69,10 @@ def page_name(text: str, *, default: Namespace = "Main") -> PageName:
         raise TitleError(f"'{text[:80]}' names two namespaces; leave one out")
     if found := _FORBIDDEN.search(title):
         raise TitleError(f"the title '{text[:80]}' has {found[0]!r} in it, which no title may have")
+    title = title[0].upper() + title[1:]
     if len(title.encode("utf-8", "replace")) > MAX_BYTES:
         raise TitleError(f"the title '{text[:80]}...' is longer than {MAX_BYTES} bytes")
-    return PageName(namespace=namespace, title=title[0].upper() + title[1:])
+    return PageName(namespace=namespace, title=title)
 
 
 def _parted(title: str) -> tuple[Namespace | None, str]:

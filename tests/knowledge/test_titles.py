@@ -58,6 +58,11 @@ def test_a_title_is_no_longer_than_in_mediawiki():
         page_name("é" * 128)
 
 
+def test_a_letter_that_grows_when_it_is_made_great_counts_as_it_is_then():
+    with pytest.raises(TitleError, match="longer than"):
+        page_name("ΐ" + "x" * 253)
+
+
 def test_a_page_of_the_encyclopedia_has_its_title_alone():
     assert [str(page_name(text)) for text in ("ferry", "Sources:ledger")] == [
         "Ferry",
