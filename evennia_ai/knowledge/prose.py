@@ -45,6 +45,8 @@ def prose(text: str) -> Iterator[tuple[int, int]]:
 
 def without_code(text: str) -> str:
     """`text` with blanks for everything that is no prose; every line stays where it is."""
+    if not _OPENING.search(text):
+        return text
     made: list[str] = []
     at = 0
     for start, stop in prose(text):
