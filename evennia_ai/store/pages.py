@@ -84,6 +84,12 @@ def all_pages(base: str, *, most_characters: int) -> tuple[Page, ...] | None:
     return tuple(sorted((_value(base, row) for row in rows), key=lambda one: one.name))
 
 
+def locks_in(base: str) -> tuple[str, ...]:
+    """The different locks that pages of a base have."""
+    rows = Row.objects.filter(base_id=base_id(base)).exclude(locks="")
+    return tuple(rows.order_by("locks").values_list("locks", flat=True).distinct())
+
+
 def save_page(base: str, draft: Draft) -> Page:
     """Write a page; the same again changes nothing.
 

@@ -11,12 +11,13 @@ from evennia_ai.commands.cmdset import AICmdSet
 from evennia_ai.commands.inspect import CmdAI
 from evennia_ai.commands.setup.card import CmdCard
 from evennia_ai.commands.setup.component import CmdComponent
+from evennia_ai.commands.setup.knowledge import CmdKnowledge
 from evennia_ai.commands.setup.note import CmdNote
 from evennia_ai.commands.show import CmdShow
 from evennia_ai.commands.talk import CmdTalk
 from tests.commands.stage import on_screen
 
-FOR_BUILDERS = (CmdComponent, CmdCard, CmdNote, CmdAI)
+FOR_BUILDERS = (CmdComponent, CmdCard, CmdKnowledge, CmdNote, CmdAI)
 FOR_ALL = (CmdTalk, CmdShow)
 ALL = (*FOR_BUILDERS, *FOR_ALL)
 
@@ -88,7 +89,7 @@ def test_no_name_of_evennia_is_replaced(taken_by):
     }
 
 
-@pytest.mark.parametrize("typed", ["component", "card", "note oren", "ai oren"])
+@pytest.mark.parametrize("typed", ["component", "card", "kb", "note oren", "ai oren"])
 def test_a_player_who_types_it_is_told_there_is_no_such_command(stage, typed):
     stage.player.cmdset.add(CharacterCmdSet)
     stage.player.cmdset.add(AICmdSet)

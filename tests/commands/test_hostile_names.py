@@ -38,6 +38,31 @@ TYPED = (
     "lore/revisions {0}",
     "lore/revert {0} = 1",
     "component/preview Oren = {0}",
+    "kb/new {0} = {0}",
+    "kb/new wiki",
+    "kb {0}",
+    "kb/pages wiki/{0}",
+    "kb/search wiki = {0}",
+    "kb/show wiki/{0}",
+    "kb/show {0}/{0}/1",
+    "kb/links wiki/{0}",
+    "kb/requires wiki/{0}",
+    "kb/set wiki/{0} = {0}",
+    "kb/set wiki/summary = {0}",
+    "kb/set wiki/keywords = {0}, {0}",
+    "kb/set wiki/locks = view:{0}()",
+    "kb/bind wiki = {0}",
+    "kb/bind wiki = zone:{0}",
+    "kb/rename wiki/{0} = {0}",
+    "kb/lock wiki/{0} = {0}",
+    "kb/revisions wiki/{0}",
+    "kb/revert wiki/{0} = 1",
+    "kb/import {0}",
+    "kb/import/run {0} = {0}",
+    "kb/draft {0}",
+    "kb/approve {0}",
+    "kb/vault wiki = {0}",
+    "kb wiki",
 )
 
 
@@ -45,7 +70,8 @@ TYPED = (
 def test_any_name_is_answered_in_words(stage, tmp_path, name):
     folder = tmp_path / "cards"
     folder.mkdir()
-    with override_settings(EVENNIA_AI_CARD_FOLDER=str(folder)):
+    folders = {"EVENNIA_AI_CARD_FOLDER": str(folder), "EVENNIA_AI_KNOWLEDGE_FOLDER": str(folder)}
+    with override_settings(**folders):
         for typed in TYPED:
             sent = stage.sent(stage.builder, typed.replace("{0}", name))
             assert "Traceback" not in sent, typed

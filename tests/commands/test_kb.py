@@ -275,6 +275,12 @@ def test_a_base_is_removed_after_a_yes_alone(stage, harbour):
     assert bases.base("harbour") is None
 
 
+def test_a_base_with_pages_that_are_hidden_is_not_removed(stage, harbour):
+    stage.builds("kb/lock harbour/Oren = view:perm(Admin)")
+    assert "pages that you may not see" in one_line(stage.builds("kb/remove harbour"))
+    assert bases.base("harbour") is not None
+
+
 def test_a_base_whose_lock_hides_it_is_not_there(stage, harbour):
     stage.builds("kb/bind harbour = here", "kb/set harbour/locks = view:perm(Admin)")
     for typed in (
@@ -301,11 +307,3 @@ def test_a_page_whose_lock_hides_it_is_not_there(stage, harbour):
     for typed in ("kb/remove harbour/Oren", "kb/rename harbour/Oren = Ned", "kb/edit harbour/Oren"):
         assert "that you may not see" in stage.builds(typed), typed
     assert page("Oren") == before
-
-
-def test_the_help_names_every_switch(stage):
-    from evennia_ai.commands.setup.knowledge import CmdKnowledge
-
-    told = CmdKnowledge().get_help(stage.builder, None)
-    for switch in (verb for verb in CmdKnowledge.verbs if verb):
-        assert switch in told, switch

@@ -49,10 +49,11 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgeVault):
                    conversation:<n>: who may search it
       unbind     - the same: who may search it no longer
       restricted - on or off: NPCs are told safe summaries alone
-      import     - what a folder of pages would change; without a folder: list
-                   those there are. import/run does it
-      vault      - what restricted searches found, for staff; each reading is
-                   written down
+      import     - <folder> [= <base>]: what a folder of pages would change;
+                   without a folder: list those there are
+      import/run - <folder> [= <base>]: import it
+      vault      - [= readings | empty]: what restricted searches found, for
+                   staff; each reading is written down
       remove     - remove it after a question
 
     Switches for a page:

@@ -16,6 +16,7 @@ from evennia_ai.knowledge.pages import BaseInfo
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store import knowledge_bases as bases
 from evennia_ai.store import knowledge_bindings as bindings
+from evennia_ai.store import pages as store
 
 _NOTHING: Final = "off"
 _STATES: Final[Mapping[str, bool]] = {"on": True, "off": False}
@@ -110,6 +111,11 @@ class KnowledgeBases(CardWork):
 
     def remove_base(self, info: BaseInfo) -> Generator[Any, Any, None]:
         """Remove a base after a question."""
+        if not all(allows(self.caller, locks, "view") for locks in store.locks_in(info.key)):
+            raise CommandError(
+                f"Knowledge base '{info.key}' has pages that you may not see, so it is not yours to"
+                " remove. Nothing was changed."
+            )
         pages = "1 page" if info.pages == 1 else f"{info.pages} pages"
         question = (
             f"Remove knowledge base {info.key} with its {pages}? Their revisions stay; the base"
