@@ -14,11 +14,11 @@ from typing import Final
 from evennia_ai.knowledge.pages import Page
 from evennia_ai.knowledge.query_words import indexed_words
 
-TITLE: Final = 3.0
-"""How much a word counts that is in a title, where one in the text counts at most 1."""
+TITLE: Final = 1.5
+"""How much a word counts that is in a title, where one in a text counts less than 1."""
 
 _SATURATION: Final = 1.2
-_LENGTH_SHARE: Final = 0.75
+_LENGTH_SHARE: Final = 0.4
 _USUAL_CHARACTERS: Final = 1_000
 _MOST_TIMES_USUAL: Final = 4.0
 

@@ -6,9 +6,9 @@ found is ranked here, by one measure, so SQLite and PostgreSQL answer alike. Wha
 becomes words before it comes to any database, and never a query.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate
 from typing import Final, Protocol
 
 from django.db import DatabaseError, connection
@@ -21,14 +21,14 @@ from evennia_ai.knowledge.titles import Namespace, PageName
 from evennia_ai.store import page_search_postgres, page_search_sqlite
 from evennia_ai.store.errors import StoreError
 
-RANKED: Final = 200
+RANKED: Final = 100
 """Pages that are ranked; more than any caller asks for."""
 
 RAREST: Final = 3
 """So many of the rarest words bring pages that have not all words."""
 
 TOO_COMMON: Final = 5_000
-"""Pages with one of the rarest words: with more of them, those that have all words must do."""
+"""Pages that the rarest words may bring: a search takes as long as the database ranks them."""
 
 _BATCH: Final = 500
 
@@ -45,11 +45,11 @@ class Found:
 class _Asked:
     """The words of a query that some page has, the rarest first, and how much each tells.
 
-    `with_rarest` counts pages with one of the rarest of them, some of them twice.
+    `rarest` are those that bring pages which have not all words, as many as are not too common.
     """
 
     rarities: Mapping[str, float]
-    with_rarest: int
+    rarest: tuple[str, ...]
 
 
 class _Database(Protocol):
@@ -117,8 +117,13 @@ def _asked(words: Sequence[str]) -> _Asked:
     rarest_first = sorted(counts, key=lambda word: (counts[word], word))
     return _Asked(
         rarities={word: rarity(counts[word], pages=pages) for word in rarest_first},
-        with_rarest=sum(counts[word] for word in rarest_first[:RAREST]),
+        rarest=tuple(_rarest(counts, rarest_first[:RAREST])),
     )
+
+
+def _rarest(counts: Mapping[str, int], rarest_first: Sequence[str]) -> Iterator[str]:
+    brought = accumulate(counts[word] for word in rarest_first)
+    return (word for word, pages in zip(rarest_first, brought, strict=True) if pages <= TOO_COMMON)
 
 
 def _candidates(
@@ -127,9 +132,10 @@ def _candidates(
     """The rows of pages that may be the best."""
     database, most, words = _database(), max(RANKED, limit), asked.rarities
     rows = set(database.having_all(words, base=base, namespaces=namespaces, most=most))
-    if len(words) > 1 and (len(rows) < limit or asked.with_rarest <= TOO_COMMON):
-        rarest = dict(islice(words.items(), RAREST))
-        rows.update(database.having_any(rarest, base=base, namespaces=namespaces, most=most))
+    rarest = asked.rarest or (tuple(words)[:1] if len(rows) < limit else ())
+    if rarest and len(words) > 1:
+        told = {word: words[word] for word in rarest}
+        rows.update(database.having_any(told, base=base, namespaces=namespaces, most=most))
     return rows
 
 

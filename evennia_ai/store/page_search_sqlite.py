@@ -18,7 +18,7 @@ SELECT evennia_ai_pagewords.rowid FROM evennia_ai_pagewords
 JOIN evennia_ai_knowledgepage AS page ON page.id = evennia_ai_pagewords.rowid
 WHERE evennia_ai_pagewords MATCH %s AND page.namespace IN ({marks})
 AND page.base_id = (SELECT id FROM evennia_ai_knowledgebase WHERE key = %s)
-ORDER BY bm25(evennia_ai_pagewords, 3.0, 1.0), evennia_ai_pagewords.rowid LIMIT %s
+ORDER BY bm25(evennia_ai_pagewords, 1.5, 1.0), evennia_ai_pagewords.rowid LIMIT %s
 """
 
 

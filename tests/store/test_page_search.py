@@ -184,13 +184,24 @@ def test_the_rarest_words_are_looked_for_where_no_page_has_all(harbour):
     assert found("sea ship rope tide kraken", limit=2)[0] == "Kraken"
 
 
-def test_words_that_are_too_common_do_not_bring_more_than_enough(harbour, monkeypatch):
-    monkeypatch.setattr(page_search, "TOO_COMMON", 3)
+@pytest.mark.parametrize(("most", "pages"), [(3, 1), (5, 4)])
+def test_words_that_are_too_common_bring_no_page_that_has_not_all(
+    harbour, monkeypatch, most, pages
+):
+    monkeypatch.setattr(page_search, "TOO_COMMON", most)
     for number in range(4):
         write(harbour, f"Reef {number}", "coral" if number else "coral atoll")
 
-    assert found("coral atoll", limit=1) == ["Reef 0"]
-    assert len(found("coral atoll", limit=3)) == 3
+    assert found("coral atoll")[0] == "Reef 0"
+    assert len(found("coral atoll")) == pages
+
+
+def test_where_all_words_are_too_common_the_rarest_brings_pages(harbour, monkeypatch):
+    monkeypatch.setattr(page_search, "TOO_COMMON", 1)
+    for number in range(5):
+        write(harbour, f"Reef {number}", "atoll" if number < 2 else "coral")
+
+    assert found("coral atoll") == ["Reef 0", "Reef 1"]
 
 
 def test_another_kind_of_database_says_that_it_cannot_search(harbour, monkeypatch):
