@@ -1,0 +1,315 @@
+"""Searching pages: how long it takes beside plain scans and a peer, and how much of it is right.
+
+    python -m benchmarks.knowledge [--pages 20000] [--queries 200] [--check]
+
+Pages from a seed, in the real store on a SQLite file in a temporary folder: 40 to 120 words each,
+of 20,000 words as common as words are (Zipf). A query is a word of a page's title and three of its
+text, in any order; it is answered when that page is among the first ten. Then the demo wiki and its
+questions (`world/demo/knowledge/`): one is answered when a page it names is among the first five.
+All drivers take turns in one process. Read the ratios, not the milliseconds. `--check` ends with
+status 1 where we answer fewer than we should, or are slower than a scan.
+"""
+
+import argparse
+import os
+import random
+import statistics
+import tempfile
+import time
+from itertools import accumulate
+from pathlib import Path
+
+SEED = 420_711
+WORDS = 20_000
+FIRST = 10
+FIRST_OF_DEMO = 5
+LEAST_FOUND = 0.95
+LEAST_ANSWERED = 0.9
+BATCH = 2_000
+BASE = "benchmark"
+DEMO = Path(__file__).parents[1] / "world" / "demo" / "knowledge"
+
+
+def started(folder):
+    """Django with our tables in it, on a database file in `folder` or on PostgreSQL."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "server.conf.test_settings")
+    from django.conf import settings
+
+    database = settings.DATABASES["default"]
+    if database["ENGINE"].endswith("sqlite3"):
+        database["NAME"] = str(Path(folder) / "knowledge.sqlite3")
+    import django
+
+    django.setup()
+    from django.core.management import call_command
+
+    call_command("migrate", run_syncdb=True, verbosity=0)
+
+
+class Workload:
+    """Pages as title and text, and queries with the title each is about."""
+
+    def __init__(self, pages, queries):
+        rng = random.Random(f"{SEED} {pages}")
+        self._words = words(rng)
+        self._weights = list(accumulate(1 / place for place in range(1, WORDS + 1)))
+        self.pages = [self._page(rng, number) for number in range(pages)]
+        self.queries = [self._query(rng, rng.choice(self.pages)) for _ in range(queries)]
+
+    def _page(self, rng, number):
+        title = " ".join(self._some(rng, 2)).capitalize()
+        return f"{title} {number}", " ".join(self._some(rng, rng.randint(40, 120)))
+
+    def _query(self, rng, page):
+        title, body = page
+        asked = [rng.choice(title.lower().split()[:2]), *rng.sample(body.split(), 3)]
+        rng.shuffle(asked)
+        return " ".join(asked), title
+
+    def _some(self, rng, count):
+        return rng.choices(self._words, cum_weights=self._weights, k=count)
+
+
+def words(rng):
+    """Different words of three syllables; none ends like a plural."""
+    syllables = [a + b for a in "bdfgklmnprtvw" for b in ("a", "e", "i", "o", "u", "an", "er")]
+    made = set()
+    while len(made) < WORDS:
+        made.add("".join(rng.choices(syllables, k=3)))
+    return rng.sample(sorted(made), WORDS)
+
+
+class Ours:
+    """The search of the game's own database."""
+
+    def __init__(self, pages):
+        from evennia_ai import models
+        from evennia_ai.knowledge.pages import BaseInfo, Page
+        from evennia_ai.knowledge.titles import page_name
+        from evennia_ai.store import page_search
+        from evennia_ai.store.knowledge_bases import base_id, pages_changed, save_base
+
+        save_base(BaseInfo(key=BASE, name=BASE), by="benchmark")
+        row = models.KnowledgeBase(pk=base_id(BASE))
+        for start in range(0, len(pages), BATCH):
+            made = [Page(name=page_name(t), body=body) for t, body in pages[start : start + BATCH]]
+            rows = models.KnowledgePage.objects.bulk_create(
+                models.KnowledgePage(
+                    base=row,
+                    namespace="Main",
+                    title=page.name.title,
+                    folded=page.name.folded,
+                    body=page.body,
+                    sha256=page.sha256,
+                    characters=len(page.body),
+                )
+                for page in made
+            )
+            page_search.index(zip((one.pk for one in rows), made, strict=True))
+        pages_changed(row, pages=len(pages), characters=0)
+
+    def search(self, query):
+        from evennia_ai.store import page_search
+
+        return [name.title for name, _ in page_search.found(BASE, query, limit=FIRST).names]
+
+
+class LikeScan:
+    """The database asked for texts that have the words in them, most of them first."""
+
+    def __init__(self, pages):
+        self.pages = pages  # those that Ours has stored
+
+    def search(self, query):
+        from django.db import connection
+
+        asked = query.split()
+        has = "(lower(title || ' ' || body) LIKE %s)"
+        if connection.vendor == "postgresql":
+            has += "::int"
+        told = " + ".join([has] * len(asked))
+        sql = (
+            f"SELECT title FROM evennia_ai_knowledgepage ORDER BY {told} DESC, title LIMIT {FIRST}"
+        )
+        with connection.cursor() as cursor:
+            cursor.execute(sql, [f"%{word}%" for word in asked])
+            return [row[0] for row in cursor.fetchall()]
+
+
+class PythonScan:
+    """Each page ranked as we rank, one after the other, with all their words in memory."""
+
+    def __init__(self, pages):
+        from evennia_ai.knowledge.pages import Page
+        from evennia_ai.knowledge.relevance import words_of_page
+        from evennia_ai.knowledge.titles import page_name
+
+        self.pages = [(t, words_of_page(Page(name=page_name(t), body=body))) for t, body in pages]
+        self.counts = {}
+        for _, page in self.pages:
+            for word in set(page.body.split()):
+                self.counts[word] = self.counts.get(word, 0) + 1
+
+    def search(self, query):
+        from evennia_ai.knowledge.query_words import asked_words
+        from evennia_ai.knowledge.relevance import rarity, relevance
+
+        asked = {
+            word: rarity(self.counts[word], pages=len(self.pages))
+            for word in asked_words(query)
+            if word in self.counts
+        }
+        scored = ((-relevance(page, asked), title) for title, page in self.pages)
+        return [title for _, title in sorted(scored)[:FIRST]]
+
+
+class Tantivy:
+    """An index of a library in Rust, in memory."""
+
+    def __init__(self, pages):
+        import tantivy
+
+        schema = tantivy.SchemaBuilder()
+        for field in ("title", "body"):
+            schema.add_text_field(field, stored=field == "title")
+        self.index = tantivy.Index(schema.build())
+        writer = self.index.writer()
+        for title, body in pages:
+            writer.add_document(tantivy.Document(title=title, body=body))
+        writer.commit()
+        self.index.reload()
+        self.searcher = self.index.searcher()
+
+    def search(self, query):
+        asked = self.index.parse_query(query, ["title", "body"])
+        hits = self.searcher.search(asked, FIRST).hits
+        return [self.searcher.doc(address)["title"][0] for _, address in hits]
+
+
+class Bm25s:
+    """A library that ranks with numpy, in memory."""
+
+    def __init__(self, pages):
+        import bm25s
+
+        self.titles = [title for title, _ in pages]
+        texts = [f"{title} {body}" for title, body in pages]
+        self.tokens = bm25s.tokenize(texts, stopwords=None, show_progress=False)
+        self.index = bm25s.BM25()
+        self.index.index(self.tokens, show_progress=False)
+        self.tokenize = bm25s.tokenize
+
+    def search(self, query):
+        tokens = self.tokenize([query], stopwords=None, show_progress=False)
+        rows, _ = self.index.retrieve(tokens, k=FIRST, show_progress=False)
+        return [self.titles[row] for row in rows[0]]
+
+
+DRIVERS = {
+    "evennia_ai": Ours,
+    "LIKE scan": LikeScan,
+    "Python scan": PythonScan,
+    "tantivy": Tantivy,
+    "bm25s": Bm25s,
+}
+SLOW = ("LIKE scan", "Python scan")
+"""These are asked a tenth of the queries."""
+
+
+def ready(workload):
+    """The drivers that are installed, each with the seconds it took to know the pages."""
+    made = {}
+    for name, driver in DRIVERS.items():
+        start = time.perf_counter()
+        try:
+            made[name] = driver(workload.pages), time.perf_counter() - start
+        except ImportError as missing:
+            print(f"left out: {name}: {missing}")
+    return made
+
+
+def measured(workload, drivers):
+    """For each driver the seconds of its searches, and the share that it answered."""
+    times, found = {name: [] for name in drivers}, {name: [] for name in drivers}
+    for number, (query, title) in enumerate(workload.queries):
+        for name, (driver, _) in drivers.items():
+            if name in SLOW and number % 10:
+                continue
+            start = time.perf_counter()
+            titles = driver.search(query)
+            times[name].append(time.perf_counter() - start)
+            found[name].append(title in titles)
+    return times, {name: statistics.mean(answers) for name, answers in found.items()}
+
+
+def report(drivers, times, found):
+    print(f"{'milliseconds':14} {'median':>9} {'p99':>9} {'of ours':>9} {'made in s':>10}  found")
+    ours = statistics.median(times["evennia_ai"])
+    for name, seconds in times.items():
+        median = statistics.median(seconds)
+        p99 = sorted(seconds)[int(len(seconds) * 0.99)]
+        print(
+            f"{name:14} {1000 * median:9.2f} {1000 * p99:9.2f} {median / ours:8.2f}x"
+            f" {drivers[name][1]:10.1f} {found[name]:6.2f}"
+        )
+
+
+class Demo:
+    """The wiki of the demo world, and questions with the pages that answer them."""
+
+    def __init__(self):
+        import yaml
+
+        from evennia_ai.knowledge.page_files import read_folder
+        from evennia_ai.knowledge.pages import BaseInfo
+        from evennia_ai.store import page_import
+        from evennia_ai.store.knowledge_bases import save_base
+
+        questions = yaml.safe_load((DEMO / "questions.yaml").read_text(encoding="utf-8"))
+        self.questions = [(one["question"], {*one["pages"]}) for one in questions]
+        save_base(BaseInfo(key="demo", name="Demo"), by="benchmark")
+        self.pages = read_folder(DEMO / "harbour").pages
+        page_import.run(page_import.plan("demo", self.pages), by="benchmark")
+
+    def answered(self):
+        """The share of questions with a page among the first, and the share of all pages."""
+        from evennia_ai.store import page_search
+
+        hits, recalls = [], []
+        for question, wanted in self.questions:
+            names = page_search.found("demo", question, limit=FIRST_OF_DEMO).names
+            found = wanted & {name.full for name, _ in names}
+            hits.append(bool(found))
+            recalls.append(len(found) / min(len(wanted), FIRST_OF_DEMO))
+        return statistics.mean(hits), statistics.mean(recalls)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pages", type=int, default=20_000)
+    parser.add_argument("--queries", type=int, default=200)
+    parser.add_argument(
+        "--check", action="store_true", help="fail where we do worse than we should"
+    )
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        started(folder)
+        demo = Demo()
+        answered, recall = demo.answered()
+        workload = Workload(options.pages, options.queries)
+        drivers = ready(workload)
+        times, found = measured(workload, drivers)
+    print(f"{options.pages:,} pages, {options.queries} queries")
+    report(drivers, times, found)
+    print(
+        f"{len(demo.questions)} questions to the {len(demo.pages)} pages of the demo wiki: answered"
+        f" {answered:.2f}, recall {recall:.2f}, both at {FIRST_OF_DEMO}"
+    )
+    slower = statistics.median(times["evennia_ai"]) > statistics.median(times["LIKE scan"])
+    missed = found["evennia_ai"] < LEAST_FOUND or answered < LEAST_ANSWERED or slower
+    if options.check and missed:
+        raise SystemExit("the search finds too little, or takes longer than reading every page")
+
+
+if __name__ == "__main__":
+    main()
