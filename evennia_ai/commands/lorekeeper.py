@@ -7,6 +7,9 @@ drafts are read and decided about with `kb`.
 from collections.abc import Sequence
 from typing import Any, Final
 
+from twisted.internet.defer import CancelledError
+from twisted.python.failure import Failure
+
 from evennia_ai.commands.lorekeeper_context import context_panel, in_short
 from evennia_ai.commands.numbered import counted_number
 from evennia_ai.commands.setup import knowledge_named as named
@@ -128,6 +131,11 @@ class CmdLorekeeper(CardWork):
                 " lorekeeper/context = <number> shows that of a draft."
             )
         self._send(context_panel("your last task", last.task, last.context_meta), last.context_meta)
+
+    def failed(self, failure: Failure) -> None:
+        """Tell the builder why nothing came of it, unless the server stops."""
+        if not failure.check(CancelledError):
+            super().failed(failure)
 
     def _kept(
         self,

@@ -89,8 +89,8 @@ def test_a_page_is_a_draft_and_the_builder_reads_what_to_do_with_it(wiki):
     (draft,) = page_drafts.waiting()
     assert told.splitlines() == [
         (
-            f"The lorekeeper has written a page. Draft {draft.number}: kb/draft {draft.number} shows"
-            f" what would change, kb/approve {draft.number} writes it."
+            f"The lorekeeper has written a page. Draft {draft.number}: kb/draft {draft.number}"
+            f" shows what would change, kb/approve {draft.number} writes it."
         ),
         (
             f"Task type unknown, 7 pages, {draft.context_meta['tokens']['total']} tokens;"
@@ -242,3 +242,13 @@ def test_what_cannot_be_done_is_said_in_a_line(wiki, line, told):
 
 def test_players_have_no_lorekeeper(wiki):
     assert "not available" in wiki.plays(f"lorekeeper {TASK}")
+
+
+def test_a_server_that_stops_ends_the_work_without_a_word(wiki, monkeypatch):
+    lines: list[str] = []
+    monkeypatch.setattr("evennia.utils.logger.log_err", lambda line, **_: lines.append(line))
+    with desk_with(wiki, Writer()) as desk:
+        desk.types(f"lorekeeper {TASK}")
+        said = len(desk.frames)
+    assert (lines, len(desk.frames)) == ([], said)
+    assert page_drafts.waiting() == ()

@@ -18,6 +18,7 @@ from evennia_ai.knowledge.backends import Backend, Draft
 from evennia_ai.knowledge.markup import MarkupError, read_page
 from evennia_ai.knowledge.pages import Page, PageMeta
 from evennia_ai.knowledge.titles import PageName
+from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.store import page_drafts
 
 MOST_PAGES: Final = 20
@@ -46,7 +47,10 @@ class Drafted:
 
 
 def drafted(written: Written) -> "Deferred[Drafted]":
-    """The drafts of an answer's pages, stored. It fails with what the backend fails with."""
+    """The drafts of an answer's pages, stored.
+
+    What cannot become one is a note: the answer is there and was paid for, whatever comes of it.
+    """
     done: Deferred[Drafted] = _drafted(written)
     return done
 
@@ -59,13 +63,24 @@ def _drafted(written: Written) -> Any:
     if len(named) > MOST_PAGES:
         notes.append(f"of {len(named)} pages the first {MOST_PAGES} became drafts")
     names = tuple(named)[:MOST_PAGES]
-    found = (yield later(written.backend.fetch(names))) if names else ()
+    try:
+        found = (yield later(written.backend.fetch(names))) if names else ()
+    except EvenniaAIError as error:
+        return Drafted(notes=(*notes, f"no draft was made: {error}"))
     numbers: list[int] = []
     for name, now in zip(names, found, strict=True):
         draft, problem = _draft(named[name], name, now, written)
-        if draft is None:
+        number, problem = _stored(draft, written) if draft else (None, problem)
+        if number is None:
             notes.append(f"no draft of {name}: {problem}")
-            continue
+        else:
+            numbers.append(number)
+    return Drafted(numbers=tuple(numbers), notes=tuple(notes))
+
+
+def _stored(draft: Draft, written: Written) -> tuple[int | None, str]:
+    """The number of a draft, or why it could not be stored."""
+    try:
         stored = page_drafts.add(
             written.base,
             draft,
@@ -73,8 +88,9 @@ def _drafted(written: Written) -> Any:
             context_meta=written.context_meta,
             package=written.request,
         )
-        numbers.append(stored.number)
-    return Drafted(numbers=tuple(numbers), notes=tuple(notes))
+    except EvenniaAIError as error:
+        return None, str(error)
+    return stored.number, ""
 
 
 def _draft(

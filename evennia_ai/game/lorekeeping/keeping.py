@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from twisted.internet.defer import Deferred, inlineCallbacks
 
+from evennia_ai.game.guarding import is_held
 from evennia_ai.game.knowing.opening import backend_of
 from evennia_ai.game.lorekeeping.answers import LorekeeperAnswer
 from evennia_ai.game.lorekeeping.asking import LOREKEEPER, Asker, refuse_over_limit, writers
@@ -19,6 +20,7 @@ from evennia_ai.game.lorekeeping.drafting import Drafted, Written, drafted
 from evennia_ai.game.lorekeeping.grounding import introduction, wikipedia_is_on
 from evennia_ai.game.lorekeeping.reading import Reader, may_read
 from evennia_ai.game.lorekeeping.writing import stored_request, writing_request
+from evennia_ai.game.npc import AIMixin
 from evennia_ai.game.runtime import runtime
 from evennia_ai.knowledge.assembly.package import Package
 from evennia_ai.knowledge.assembly.rules import AssemblyRules
@@ -141,6 +143,11 @@ def _base(key: str, by: Any) -> BaseInfo:
     found = next((one for one in seen if one.key == key), None)
     if found is None:
         raise NotStoredError("knowledge base", key, tuple(one.key for one in seen))
+    if isinstance(by, AIMixin) and is_held(by, found):
+        raise LorekeeperError(
+            f"knowledge base '{key}' is restricted, and NPC {by.key} is told safe summaries of it"
+            " alone: the tool knowledge_base_search gives them"
+        )
     return found
 
 

@@ -147,6 +147,15 @@ def test_what_was_sent_is_the_same_after_all_pages_were_edited(stage, mara):
     assert sent_sha256(replayed) == draft.context_meta["sent_sha256"]
 
 
+def test_what_cannot_be_stored_is_told_and_the_text_is_there(stage, mara, monkeypatch):
+    monkeypatch.setattr(page_drafts, "MOST_WAITING", 1)
+    drafts_of(stage, mara, "=== PAGE: One ===\nFirst.")
+    told, _ = answered(stage, mara, "=== PAGE: Two ===\nSecond.")
+    assert told.drafts == ()
+    assert "no draft of Two: 1 drafts of knowledge base 'harbour' wait already" in told.notes[0]
+    assert told.text == "=== PAGE: Two ===\nSecond."
+
+
 def test_an_approved_draft_is_written_by_the_backend(stage, mara):
     (draft,) = drafts_of(stage, mara, "=== PAGE: Leek Show ===\nLeeks of [[Oren]].")
     written = backend_of(get_base("harbour")).write(draft.draft)
