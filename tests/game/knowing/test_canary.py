@@ -157,7 +157,9 @@ def in_hidden_parts(text: str) -> str:
     return "\u200b".join(text)
 
 
-@pytest.mark.parametrize("secret", [PASSAGE, WATCHWORD, "four seven one one zero eight one five", *CANARIES])
+@pytest.mark.parametrize(
+    "secret", [PASSAGE, WATCHWORD, "four seven one one zero eight one five", *CANARIES]
+)
 @pytest.mark.parametrize(
     "disguise",
     [str, str.upper, spaced, in_other_letters, in_round_letters, in_hidden_parts, "-".join],

@@ -258,3 +258,16 @@ def test_the_tool_is_called_by_its_name(cellar, told):
     call = cellar.minds.requests[-1].messages[-2].tool_calls[0]
     assert isinstance(call, ToolCall)
     assert call.name == TOOL
+
+
+@pytest.mark.req("S0-41", "S0-42")
+def test_the_base_is_told_safely_then_searched_then_summed_up(cellar, told):
+    told()
+    first, second = cellar.minds.requests
+    (block,) = [one for one in first.messages if "vault" in one.content]
+    assert block.role == "user"
+    assert first.messages.index(block) == len(first.messages) - 2
+    assert VAULT.name in block.content
+    assert VAULT.summary not in block.content
+    assert json.loads(cellar.minds.mediations[0].messages[1].content)["chunks"]
+    assert summary_in(second.messages[-1].content)["summary"] == SUMMARY
