@@ -90,6 +90,28 @@ class LorebookAttachmentAdmin(ReadOnlyAdmin):
     list_display = ("lorebook", "scope_kind", "scope_ref", "attached_by")
 
 
+@admin.register(models.KnowledgeBase)
+class KnowledgeBaseAdmin(ReadOnlyAdmin):
+    list_display = ("key", "name", "backend", "restricted", "page_count", "revision", "changed_by")
+    list_filter = ("restricted", "backend")
+    search_fields = ("key", "name")
+
+
+@admin.register(models.KnowledgeBinding)
+class KnowledgeBindingAdmin(ReadOnlyAdmin):
+    list_display = ("base", "scope_kind", "scope_ref", "bound_by")
+
+
+@admin.register(models.KnowledgePageRevision)
+class KnowledgePageRevisionAdmin(ReadOnlyAdmin):
+    """Who changed which page; what it says is for those whom its locks let in."""
+
+    list_display = ("base_key", "namespace", "title", "number", "action", "changed_by")
+    search_fields = ("base_key", "title", "changed_by")
+    ordering = ("-changed_at",)
+    exclude = ("body", "meta")
+
+
 @admin.register(models.Note)
 class NoteAdmin(ReadOnlyAdmin):
     list_display = ("npc_ref", "position", "depth", "role", "every", "revision", "changed_by")
