@@ -143,12 +143,18 @@ def _base(key: str, by: Any) -> BaseInfo:
     found = next((one for one in seen if one.key == key), None)
     if found is None:
         raise NotStoredError("knowledge base", key, tuple(one.key for one in seen))
-    if isinstance(by, AIMixin) and is_held(by, found):
-        raise LorekeeperError(
-            f"knowledge base '{key}' is restricted, and NPC {by.key} is told safe summaries of it"
-            " alone: the tool knowledge_base_search gives them"
-        )
+    _refuse_guarding(by, found)
     return found
+
+
+def _refuse_guarding(by: Any, info: BaseInfo) -> None:
+    """LorekeeperError where `by` is an NPC that guards the base."""
+    who = str(by.key)
+    if isinstance(by, AIMixin) and is_held(by, info):
+        raise LorekeeperError(
+            f"knowledge base '{info.key}' is restricted, and NPC {who} is told safe summaries of"
+            " it alone: the tool knowledge_base_search gives them"
+        )
 
 
 def _package(work: _Work) -> "Package | Deferred[Package]":
