@@ -111,7 +111,8 @@ class KnowledgeLink(models.Model):
 class KnowledgePageRevision(models.Model):
     """One change of a page; stays when the page or its base is removed.
 
-    `body`, `meta` and `locks` are those after the change, "" for a removal.
+    `body` and `meta` are those after the change, "" for a removal. `locks` of a removal are those
+    that the page had, or its base where that was removed.
     """
 
     base_key = models.CharField(max_length=KEY)

@@ -23,7 +23,7 @@ Named = tuple[str, str]
 # Names that one query asks for: a database bears only so many parameters.
 MOST_NAMES: Final = 500
 
-_CHANGE: Final = ("number", "action", "changed_by", "changed_at", "note", "sha256")
+_CHANGE: Final = ("number", "action", "changed_by", "changed_at", "note", "sha256", "locks")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,8 @@ class PageRevision:
     """One change of a page, without its text.
 
     `action` is created, updated, removed or renamed; `changed_at` is in epoch seconds; `sha256` is
-    that of the page after it, "" for a removal.
+    that of the page after it, "" for a removal. `locks` are those of the page, or, where it was
+    removed with its base, those of the base.
     """
 
     name: PageName
@@ -41,6 +42,7 @@ class PageRevision:
     changed_at: float
     note: str
     sha256: str
+    locks: str = ""
 
 
 def named(name: PageName) -> Named:
@@ -131,6 +133,7 @@ def record_removal_of_all(base: models.KnowledgeBase, *, by: str) -> None:
     gone = []
     for row in rows.only("namespace", "title", "folded", "revision").iterator():
         row.revision += 1
+        row.locks = base.locks  # who makes a base of this key again does not get what it hid
         gone.append((row, "removed"))
     record(base.key, gone, by=by, note="")
 
@@ -140,7 +143,7 @@ def _stays(row: models.KnowledgePage) -> dict[str, Any]:
 
 
 def _ends(row: models.KnowledgePage) -> dict[str, Any]:
-    return {"namespace": row.namespace, "title": row.title}
+    return {"namespace": row.namespace, "title": row.title, "locks": row.locks}
 
 
 def _rows(base: str, name: PageName) -> QuerySet[Any]:

@@ -1,7 +1,10 @@
 """Changing pages with `kb`: the line editor, conflicts, revisions, renaming, removing."""
 
+from dataclasses import replace
+
 import pytest
 
+from evennia_ai.store import knowledge_bases
 from evennia_ai.store import pages as store
 from tests.commands.knowledge_bases import everything, make_base, page, write
 from tests.commands.stage import one_line
@@ -133,6 +136,15 @@ def test_what_was_locked_when_it_was_removed_is_not_brought_back_by_others(stage
     for number in (1, 2):
         assert "no text of" in one_line(stage.builds(f"kb/revert harbour/Oren = {number}"))
     assert page("Oren") is None
+
+
+def test_who_makes_a_base_again_does_not_get_what_the_old_one_hid(stage, harbour):
+    knowledge_bases.save_base(replace(harbour, locks="view:perm(Admin)"), by="Tam")
+    knowledge_bases.remove_base("harbour", by="Tam")
+    stage.builds("kb/new harbour")
+    for typed in ("kb/show harbour/Oren/1", "kb/revert harbour/Oren = 1"):
+        assert "no text of harbour/Oren" in one_line(stage.builds(typed))
+    assert "no revisions" in one_line(stage.builds("kb/revisions harbour/Oren"))
 
 
 def test_a_renamed_page_leaves_a_redirect(stage, harbour):

@@ -101,7 +101,7 @@ class KnowledgeDrafts(KnowledgePages):
         if not found:
             return []
         now = yield later(backend_of(info).fetch([one.draft.page.name for one in found]))
-        return [one for one, page in zip(found, now, strict=True) if self._sees(one, page)]
+        return [one for one, page in zip(found, now, strict=True) if self._sees_draft(one, page)]
 
     def _draft(self, switch: str) -> tuple[StoredDraft, BaseInfo]:
         """The draft of this number, whose base and page the caller may see."""
@@ -126,11 +126,11 @@ class KnowledgeDrafts(KnowledgePages):
     ) -> Generator[Deferred[Any], Any, Page | None]:
         """The page as it is now, None where it is new."""
         (page,) = yield later(backend_of(info).fetch([found.draft.page.name]))
-        if not self._sees(found, page):
+        if not self._sees_draft(found, page):
             raise _no_draft(found.number)
         return page
 
-    def _sees(self, found: StoredDraft, now: Page | None) -> bool:
+    def _sees_draft(self, found: StoredDraft, now: Page | None) -> bool:
         """Whether the caller may see both a draft and the page it would change."""
         pages = (found.draft.page, *([now] if now else []))
         return all(named.may_see(self.caller, page) for page in pages)

@@ -4,6 +4,7 @@ Each change knows the revision it was made from. What somebody else changed mean
 nothing is overwritten.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -18,6 +19,7 @@ from evennia_ai.knowledge.backends import Draft
 from evennia_ai.knowledge.pages import BaseInfo, Page
 from evennia_ai.knowledge.titles import PageName, page_name
 from evennia_ai.store import pages as store
+from evennia_ai.store.page_revisions import PageRevision
 
 PAGE: Final = "<base>/<page>"
 
@@ -76,7 +78,7 @@ class KnowledgePages(KnowledgeBases):
         info, name = self._typed("revisions")
         page_to_change(self.caller, info, name)
         changes = store.revisions(info.key, name)
-        if not changes:
+        if not changes or not self._may_see_past(info, name):
             raise CommandError(f"There are no revisions of {info.key}/{name}.")
         self.show("\n".join(shown.history_of(f"{info.key}/{name}", changes)))
 
@@ -100,15 +102,23 @@ class KnowledgePages(KnowledgeBases):
         )
 
     def then(self, info: BaseInfo, name: PageName, number: int) -> Page:
-        """The page as it was at a revision, where the caller may see it and its newest text."""
+        """The page as it was at a revision, where the caller may see what became of it too."""
         page = store.at_revision(named.stored_base(info).key, name, number)
-        seen = (page, _newest_text(info, name))
-        if page is None or not all(one and named.may_see(self.caller, one) for one in seen):
+        if page is None or not self._may_see_past(info, name) or not self._sees(page):
             raise CommandError(
                 f"There is no text of {info.key}/{name} at revision {number};"
                 f" kb/revisions {info.key}/{name} lists those there are."
             )
         return page
+
+    def _sees(self, page: Page) -> bool:
+        return named.may_see(self.caller, page)
+
+    def _may_see_past(self, info: BaseInfo, name: PageName) -> bool:
+        """Whether the newest lock of a page, and each one it was removed with, lets the caller."""
+        changes = store.revisions(info.key, name)
+        locks = [change.locks for change in changes if change.action == "removed"]
+        return all(allows(self.caller, lock, "view") for lock in (*locks, _newest(changes)))
 
     def _typed(self, switch: str) -> tuple[BaseInfo, PageName]:
         usage = f"kb/{switch} {PAGE}"
@@ -137,10 +147,9 @@ class KnowledgePages(KnowledgeBases):
         return store.save_page(info.key, draft)
 
 
-def _newest_text(info: BaseInfo, name: PageName) -> Page | None:
-    """The page as it is, or as it was when it was removed."""
-    texts = [one.number for one in store.revisions(info.key, name) if one.action != "removed"]
-    return store.at_revision(info.key, name, texts[-1]) if texts else None
+def _newest(changes: Sequence[PageRevision]) -> str:
+    """The lock of the newest text."""
+    return next((one.locks for one in reversed(changes) if one.action != "removed"), "")
 
 
 def revision_typed(text: str) -> tuple[str, int | None]:
