@@ -5,6 +5,7 @@ One that cannot be asked lets the NPC into nothing, and holds it to everything.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Final
 
 from evennia.locks.lockhandler import check_lockstring
@@ -15,6 +16,7 @@ from evennia_ai.knowledge.pages import BaseInfo
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store.conversations import ConversationRef
 from evennia_ai.store.knowledge_bindings import bound
+from evennia_ai.store.safe_hints import safe_hint_of
 
 SEARCH: Final = "search"
 RESTRICTED: Final = "restricted"
@@ -41,6 +43,16 @@ def is_held(npc: Any, info: BaseInfo) -> bool:
 def held_keys(npc: Any, bases: Iterable[BaseInfo]) -> frozenset[str]:
     """The keys of those bases that the NPC must guard."""
     return frozenset(info.key for info in bases if is_held(npc, info))
+
+
+def told_before(npc: Any, bases: Iterable[BaseInfo]) -> tuple[BaseInfo, ...]:
+    """The bases as the NPC may be told of them: what it guards with a hint that gives nothing away.
+
+    Warm, without a query.
+    """
+    return tuple(
+        replace(info, hint=safe_hint_of(info.key)) if is_held(npc, info) else info for info in bases
+    )
 
 
 def _scopes(npc: Any, conversation: ConversationRef | None) -> tuple[Scope, ...]:

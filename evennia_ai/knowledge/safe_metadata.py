@@ -71,7 +71,8 @@ def safe_hint(hint: str, *, titles: Collection[str] = (), texts: Iterable[str] =
         scrubbed = _without(scrubbed, title)
     told = clean(_EMPTY.sub("", _GAP.sub("", scrubbed)), most=MAX_HINT)
     secret = protected(texts)
-    return "" if leak(told, secret) in ("words", "letters", "number") else told.strip(" ,;:-")
+    repeats = any(leak(one, secret) in ("words", "letters") for one in (plain, told))
+    return "" if repeats else told.strip(" ,;:-")
 
 
 def clean(text: str, *, most: int) -> str:

@@ -4,12 +4,14 @@ How they are searched, and how an answer is made of what is found, stands in sta
 description of the tool and components.
 """
 
+from functools import lru_cache
 from typing import Any
 
 from evennia_ai.game.events import Event
-from evennia_ai.game.guarding import held_keys, searchable
+from evennia_ai.game.guarding import held_keys, searchable, told_before
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.knowledge import meta_prompt
+from evennia_ai.knowledge.pages import BaseInfo
 from evennia_ai.knowledge.templates import TOOL
 from evennia_ai.store.conversations import ConversationRef
 
@@ -19,8 +21,13 @@ def kb_meta_prompt(npc: Any, event: Event | None, conversation: ConversationRef 
 
     Of those that it must guard safe metadata alone is told.
     """
-    bases = searchable(npc, conversation)
+    bases = told_before(npc, searchable(npc, conversation))
     if not bases:
         return ""
-    has_tool = TOOL in settings_of(npc).tools
-    return meta_prompt.kb_meta_prompt(bases, restricted=held_keys(npc, bases), has_tool=has_tool)
+    return _block(bases, held_keys(npc, bases), TOOL in settings_of(npc).tools)
+
+
+@lru_cache(maxsize=256)
+def _block(bases: tuple[BaseInfo, ...], held: frozenset[str], has_tool: bool) -> str:
+    """The block, made once for as long as nothing of these bases changes."""
+    return meta_prompt.kb_meta_prompt(bases, restricted=held, has_tool=has_tool)
