@@ -62,3 +62,8 @@ def test_anything_else_opens_no_vault(stage, secret):
     for typed in ("kb/vault", "kb/vault secret = all", "kb/vault secret =", "kb/vault nobody"):
         assert "Salt." not in one_line(stage.builds(typed)), typed
     assert searches.readings("secret") == ()
+
+
+def test_a_base_is_removed_with_its_vault(stage, secret):
+    stage.builds("kb/remove secret", "yes", "kb/new secret")
+    assert "is empty" in one_line(stage.builds("kb/vault secret"))
