@@ -1,11 +1,9 @@
 """Intros of Wikipedia: a paragraph about something real, for grounding and nothing else.
 
-Off unless the game names an address. Any failure is a line in the log and no intro: nothing waits
-for an encyclopedia longer than a few seconds.
+Off unless the game names an address. Nothing waits for an encyclopedia longer than a few seconds.
 """
 
 import asyncio
-import logging
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -17,8 +15,6 @@ from evennia_ai.llm.clean import SENTENCE_END, visible
 from evennia_ai.wiki.answers import listed, number, part, text
 from evennia_ai.wiki.client import WikiClient, WikiError
 from evennia_ai.wiki.site import Site
-
-log: Final = logging.getLogger(__name__)
 
 INTRO_CHARACTERS: Final = 1_500
 INTRO_SECONDS: Final = 5.0
@@ -47,7 +43,7 @@ class Wikipedia:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def intro(self, entity: str) -> Deferred[Intro | None]:
-        """The intro of the article about `entity`; None where there is none or it cannot be had.
+        """The intro of the article about `entity`, None where there is none; may fail as WikiError.
 
         A page that lists several meanings of a name is no article.
         """
@@ -61,10 +57,8 @@ class Wikipedia:
             async with asyncio.timeout(INTRO_SECONDS):
                 return await self._asked(title)
         except TimeoutError:
-            log.warning("no intro of %r: no answer within %g seconds", title, INTRO_SECONDS)
-        except WikiError as error:
-            log.warning("no intro of %r: %s", title, error)
-        return None
+            pass
+        raise WikiError(self._site, f"did not answer within {INTRO_SECONDS:g} seconds")
 
     async def _asked(self, title: str) -> Intro | None:
         wanted = {"prop": "extracts|pageprops", "exintro": "1", "explaintext": "1"}

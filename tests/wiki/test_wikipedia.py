@@ -1,11 +1,10 @@
 """Intros of Wikipedia: short, plain, and never worth waiting for."""
 
-import logging
-
 import pytest
 
+from evennia_ai.knowledge.backends import BackendError
 from evennia_ai.llm.bridge import AsyncBridge
-from evennia_ai.wiki.wikipedia import Intro, Wikipedia
+from evennia_ai.wiki.wikipedia import INTRO_SECONDS, Intro, Wikipedia
 from tests.wiki.conftest import Outcome
 from tests.wiki.stub_wiki import StubWiki, answers, refuses, sends, stalls
 
@@ -98,30 +97,23 @@ def test_nothing_in_an_intro_acts_on_a_terminal(
         (sends(b"", status=404), "status 404"),
     ],
 )
-def test_a_failure_is_a_line_in_the_log_and_no_intro(
-    wiki: StubWiki,
-    wikipedia: Wikipedia,
-    outcome: Outcome,
-    caplog: pytest.LogCaptureFixture,
-    answer,
-    told: str,
+def test_a_failure_is_told(
+    wiki: StubWiki, wikipedia: Wikipedia, outcome: Outcome, answer, told: str
 ) -> None:
     wiki.behaves(answer)
-    with caplog.at_level(logging.WARNING):
-        assert outcome(wikipedia.intro("Ferry")) is None
-    assert "no intro of 'Ferry'" in caplog.text
-    assert told in caplog.text
+    problem = outcome(wikipedia.intro("Ferry"))
+    assert isinstance(problem, BackendError)
+    assert told in str(problem)
 
 
+@pytest.mark.req("S4-17")
 def test_nobody_waits_for_an_encyclopedia(
-    wiki: StubWiki,
-    wikipedia: Wikipedia,
-    outcome: Outcome,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
+    wiki: StubWiki, wikipedia: Wikipedia, outcome: Outcome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evennia_ai.wiki.wikipedia.INTRO_SECONDS", 0.2)
     wiki.behaves(stalls)
-    with caplog.at_level(logging.WARNING):
-        assert outcome(wikipedia.intro("Ferry")) is None
-    assert "no answer within 0.2 seconds" in caplog.text
+    assert "did not answer within 0.2 seconds" in str(outcome(wikipedia.intro("Ferry")))
+
+
+def test_five_seconds_are_enough() -> None:
+    assert INTRO_SECONDS == 5

@@ -7,11 +7,14 @@ for its admin to say.
 from typing import Final
 from weakref import WeakKeyDictionary
 
+from evennia.utils import logger
 from twisted.internet.defer import Deferred, succeed
+from twisted.python.failure import Failure
 
 from evennia_ai.game.endpoints import Models
 from evennia_ai.game.runtime import runtime
 from evennia_ai.knowledge.assembly.requests import Article, Failed
+from evennia_ai.knowledge.backends import BackendError
 from evennia_ai.wiki.wikipedia import Wikipedia
 
 OFF: Final = "EVENNIA_AI_KNOWLEDGE_WIKIPEDIA names no address"
@@ -32,4 +35,11 @@ def introduction(entity: str) -> "Deferred[Article | Failed | None]":
     if live.models not in _opened:
         _opened[live.models] = Wikipedia(live.conf.knowledge_wikipedia, live.models.bridge)
     found: Deferred[Article | Failed | None] = _opened[live.models].intro(entity)
-    return found
+    return found.addErrback(_failed, entity)
+
+
+def _failed(failure: Failure, entity: str) -> Failed:
+    """What the assembly is told where Wikipedia does not answer: it goes on without it."""
+    failure.trap(BackendError)
+    logger.log_warn(f"evennia_ai: no introduction of {entity!r}: {failure.value}")
+    return Failed(str(failure.value))
