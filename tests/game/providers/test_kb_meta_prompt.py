@@ -139,6 +139,15 @@ def test_binding_a_base_changes_no_system_message(stage):
     assert facts_of(model.requests[1])
 
 
+def test_a_change_of_a_base_is_told_in_the_next_prompt(stage):
+    a_base("world", GAME, summary="All that is known.")
+    assert "Summary: All that is known." in kb_meta_prompt(stage.npc, None, None)
+    a_base("world", summary="All that was known.")
+    assert "Summary: All that was known." in kb_meta_prompt(stage.npc, None, None)
+    knowledge_bases.set_restricted("world", True, by="builder")
+    assert "Summary" not in kb_meta_prompt(stage.npc, None, None)
+
+
 def test_warm_it_asks_the_database_nothing(stage, no_queries):
     a_base("world", GAME)
     a_base("guild", GAME, locks="search:tag(guild)", restricted=True)
