@@ -3,9 +3,11 @@
 For the store alone, inside a transaction that has begun with `changing(KNOWLEDGE, ...)`.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
+
+from django.db import connection
 
 from evennia_ai import models
 from evennia_ai.knowledge.markup import links_of
@@ -20,6 +22,8 @@ from evennia_ai.store.page_revisions import last_changed_by, named, newest_numbe
 from evennia_ai.store.page_search import index
 
 BATCH: Final = 200
+
+_LINK_COLUMNS: Final = ("base_id", "page_id", "kind", "place", "namespace", "title", "folded")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,31 +132,25 @@ def _filled(base: models.KnowledgeBase, change: Change, numbers: dict[tuple[str,
 def _name_and_link(
     base: models.KnowledgeBase, changes: Sequence[Change], rows: Sequence[Row]
 ) -> None:
-    aliases, links = [], []
+    aliases: list[tuple[Any, ...]] = []
+    links: list[tuple[Any, ...]] = []
     for change, row in zip(changes, rows, strict=True):
-        page = change.page
-        aliases += [
-            models.KnowledgeAlias(base=base, page=row, namespace=n.namespace, folded=n.folded)
-            for n in alias_names(page.meta, page.name)
-        ]
-        links += _links(base, row, "link", links_of(page.body))
-        links += _links(base, row, "requires", page.meta.requires)
-    models.KnowledgeAlias.objects.bulk_create(aliases, batch_size=BATCH)
-    models.KnowledgeLink.objects.bulk_create(links, batch_size=100)
+        page, ids = change.page, (base.pk, row.pk)
+        aliases += [(*ids, *named(alias)) for alias in alias_names(page.meta, page.name)]
+        for kind, targets in (("link", links_of(page.body)), ("requires", page.meta.requires)):
+            links += [
+                (*ids, kind, place, target.namespace, target.title, target.folded)
+                for place, target in enumerate(targets)
+            ]
+    _insert(models.KnowledgeAlias, ("base_id", "page_id", "namespace", "folded"), aliases)
+    _insert(models.KnowledgeLink, _LINK_COLUMNS, links)
 
 
-def _links(
-    base: models.KnowledgeBase, row: Row, kind: str, targets: Iterable[PageName]
-) -> list[models.KnowledgeLink]:
-    return [
-        models.KnowledgeLink(
-            base=base,
-            page=row,
-            kind=kind,
-            place=place,
-            namespace=target.namespace,
-            title=target.title,
-            folded=target.folded,
-        )
-        for place, target in enumerate(targets)
-    ]
+def _insert(model: Any, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
+    """Insert rows past the ORM, which takes ten times as long; an import has a million links."""
+    quote = connection.ops.quote_name
+    names = ", ".join(map(quote, columns))
+    marks = ", ".join(["%s"] * len(columns))
+    into = f"INSERT INTO {quote(model._meta.db_table)} ({names})"
+    with connection.cursor() as cursor:
+        cursor.executemany(f"{into} VALUES ({marks})", rows)
