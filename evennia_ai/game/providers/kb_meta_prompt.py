@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from evennia_ai.game.events import Event
-from evennia_ai.game.guarding import held_keys, searchable
+from evennia_ai.game.guarding import held_keys, searchable, told_before
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.knowledge import meta_prompt
 from evennia_ai.knowledge.pages import BaseInfo
@@ -21,7 +21,7 @@ def kb_meta_prompt(npc: Any, event: Event | None, conversation: ConversationRef 
 
     Of those that it must guard safe metadata alone is told.
     """
-    bases = searchable(npc, conversation)
+    bases = told_before(npc, searchable(npc, conversation))
     if not bases:
         return ""
     return _block(bases, held_keys(npc, bases), TOOL in settings_of(npc).tools)
