@@ -160,10 +160,13 @@ def _renamed(known: models.KnowledgeBase, name: PageName, new: PageName, *, by: 
 
 
 def _refuse_taken(known: models.KnowledgeBase, taken: Row | None, old: Page) -> None:
-    if taken is not None and _value(known.key, taken).meta.redirect != old.name:
+    if taken is None:
+        return
+    page = _value(known.key, taken)
+    if page.meta.redirect != old.name:
         raise StoreError(
-            f"there is a page '{taken}' in knowledge base '{known.key}' already; rename or remove"
-            " it first"
+            f"there is a page '{page.name}' in knowledge base '{known.key}' already; rename or"
+            " remove it first"
         )
 
 

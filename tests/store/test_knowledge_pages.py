@@ -330,7 +330,9 @@ class TestRenaming:
         a_saved_page("Ferry")
         a_saved_page("Boat", "another")
 
-        with pytest.raises(StoreError, match="there is a page"):
+        with pytest.raises(
+            StoreError, match="there is a page 'Boat' in knowledge base 'harbour' already"
+        ):
             self.renamed("Ferry", "Boat")
         assert body_of("Boat") == "another"
 
