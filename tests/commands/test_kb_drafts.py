@@ -128,6 +128,7 @@ def test_a_backend_that_answers_later_is_waited_for(stage, harbour, monkeypatch)
     monkeypatch.setattr(knowledge_drafts, "backend_of", lambda info: Slow())
     stage.builds(f"kb/approve {number}")
     assert state(number) == "waiting"
+    assert "being written already" in one_line(stage.builds(f"kb/approve {number}"))
     written.callback(replace(read_page(page_name("Fog"), "It is thick."), revision="77"))
     assert state(number) == "approved"
 

@@ -28,6 +28,8 @@ from evennia_ai.store.page_drafts import StoredDraft
 
 _MOST_DRAFTS: Final = 40
 _MOST_LINES: Final = 200
+# A wiki may take its time, and a builder may type it again meanwhile.
+_being_written: Final[set[int]] = set()
 
 
 class KnowledgeDrafts(KnowledgePages):
@@ -71,16 +73,14 @@ class KnowledgeDrafts(KnowledgePages):
         """Write a draft into its base."""
         self.refuse_value()
         found, info = self._waiting("approve")
-        now = yield from self._now(found, info)
-        # Who writes drafts decides about no locks of pages that are there.
-        wanted = replace(found.draft.page, locks=now.locks) if now else found.draft.page
-        if now is None or now.sha256 != wanted.sha256:  # else it was written and not decided
-            self._refuse_stale(found, now)
-            draft = Draft(
-                page=wanted, was=found.draft.was, by=self.typed_by, note=f"draft {found.number}"
-            )
-            now = yield later(backend_of(info).write(draft))
-        store.decide(found.number, approved=True, by=self.typed_by)
+        if found.number in _being_written:
+            raise CommandError(f"Draft {found.number} is being written already; wait for it.")
+        _being_written.add(found.number)
+        try:
+            now = yield from self._written(found, info)
+            store.decide(found.number, approved=True, by=self.typed_by)
+        finally:
+            _being_written.discard(found.number)
         self.say(
             f"Approved draft {found.number}: {info.key}/{now.name} is written, revision"
             f" {now.revision}."
@@ -94,6 +94,19 @@ class KnowledgeDrafts(KnowledgePages):
         yield from self._now(found, info)
         store.decide(found.number, approved=False, by=self.typed_by)
         self.say(f"Refused draft {found.number} of {info.key}/{found.draft.page.name}.")
+
+    def _written(self, found: StoredDraft, info: BaseInfo) -> Generator[Deferred[Any], Any, Page]:
+        """The page that a draft has become."""
+        now = yield from self._now(found, info)
+        # Who writes drafts decides about no locks of pages that are there.
+        wanted = replace(found.draft.page, locks=now.locks) if now else found.draft.page
+        if now is not None and now.sha256 == wanted.sha256:
+            return now  # it was written, and what was decided could not be stored
+        self._refuse_stale(found, now)
+        note = f"draft {found.number}"
+        draft = Draft(page=wanted, was=found.draft.was, by=self.typed_by, note=note)
+        page: Page = yield later(backend_of(info).write(draft))
+        return page
 
     def _waiting_in(self, info: BaseInfo) -> Generator[Deferred[Any], Any, list[StoredDraft]]:
         """The drafts of a base that wait, but for those of pages that are hidden."""
