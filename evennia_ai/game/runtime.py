@@ -17,6 +17,7 @@ from evennia_ai.conf import Conf, conf
 from evennia_ai.game.compacting import Compactor
 from evennia_ai.game.consolidating import Consolidator
 from evennia_ai.game.counting import Counting
+from evennia_ai.game.echoes import HintEchoes
 from evennia_ai.game.endpoints import Access, Models
 from evennia_ai.game.floors import Floors
 from evennia_ai.game.idle_time import IdleTime
@@ -149,7 +150,7 @@ def _limits(conf: Conf, clock: Clock) -> Limits:
 
 
 def _watch(conf: Conf, clock: Clock, models: Models, scheduler: Scheduler) -> Watch:
-    """Whoever the settings want to be told of turns and calls."""
+    """Who notices hints in replies, and whoever the settings want to be told of calls."""
 
     def gauges() -> Gauges:
         breakers = {one.name: one.breaker.state for one in models.accesses() if one.breaker}
@@ -160,7 +161,8 @@ def _watch(conf: Conf, clock: Clock, models: Models, scheduler: Scheduler) -> Wa
             is_stopped=bool(is_stopped()),
         )
 
-    return Watch(watchers_of(conf, clock=clock, gauges=gauges), now=clock.seconds)
+    watchers = (HintEchoes(), *watchers_of(conf, clock=clock, gauges=gauges))
+    return Watch(watchers, now=clock.seconds)
 
 
 def _threads_of(clock: Clock) -> InThread:

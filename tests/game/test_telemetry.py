@@ -137,5 +137,12 @@ def test_nothing_is_missing_where_it_is_installed() -> None:
 
 def _doubts(**given: Any) -> list[Any]:
     made = conf()
-    values = {"profiles": {}, "metrics_port": 0, "traces": {}, **given}
-    return list(doubtful(values, profiles=made.profiles, roles={}, missing_keys={}))
+    usual = {"profiles": {}, "metrics_port": 0, "traces": {}, "knowledge_budget": {}}
+    found = doubtful(
+        {**usual, **given},
+        profiles=made.profiles,
+        roles={},
+        missing_keys={},
+        missing_passwords={},
+    )
+    return list(found)
