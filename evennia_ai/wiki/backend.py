@@ -16,7 +16,7 @@ from evennia_ai.knowledge.pages import Page
 from evennia_ai.knowledge.titles import NAMESPACES, Namespace, PageName
 from evennia_ai.llm.bridge import AsyncBridge
 from evennia_ai.wiki.answers import number, part
-from evennia_ai.wiki.client import WikiClient, WikiError
+from evennia_ai.wiki.client import UNKNOWN, WikiClient, WikiError
 from evennia_ai.wiki.finding import Finder
 from evennia_ai.wiki.names import Names, names_of
 from evennia_ai.wiki.reading import PageReader
@@ -36,8 +36,7 @@ class MediaWikiBackend:
         self.key = key
         self._site = site
         self._bridge = bridge
-        self._open: _Wiki | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._connection: _Connection | None = None
 
     def fetch(self, names: Sequence[PageName]) -> Deferred[Sequence[Page | None]]:
         """The pages of these names; titles in another case and aliases are found as well."""
@@ -66,7 +65,7 @@ class MediaWikiBackend:
 
     def write(self, draft: Draft) -> Deferred[Page]:
         """Write a page that was approved."""
-        return self._asked(lambda wiki: wiki.writer.write(draft))
+        return self._asked(lambda wiki: wiki.writer.write(draft), too_late=UNKNOWN)
 
     def close(self) -> None:
         """Close the connections, if there are any."""
@@ -74,40 +73,56 @@ class MediaWikiBackend:
             # A stop of the bridge right after this cancels it, and closes the connections itself.
             self._bridge.run(self._closed).addErrback(lambda failure: failure.trap(CancelledError))
 
-    def _asked(self, work: "Callable[[_Wiki], Awaitable[T]]") -> Deferred[T]:
-        return self._bridge.run(lambda: self._in_time(work))
+    def _asked(
+        self, work: "Callable[[_Wiki], Awaitable[T]]", *, too_late: str = "try it later"
+    ) -> Deferred[T]:
+        return self._bridge.run(lambda: self._in_time(work, too_late))
 
-    async def _in_time(self, work: "Callable[[_Wiki], Awaitable[T]]") -> T:
+    async def _in_time(self, work: "Callable[[_Wiki], Awaitable[T]]", too_late: str) -> T:
         """What `work` returns, WikiError where it takes too long."""
         try:
             async with asyncio.timeout(self._site.whole_seconds):
-                return await work(await self._opened())
+                return await work(await self._connected().wiki())
         except TimeoutError:
             pass
-        raise WikiError(
-            self._site, f"did not answer within {self._site.whole_seconds:g} seconds; try it later"
-        )
+        seconds = f"{self._site.whole_seconds:g} seconds"
+        raise WikiError(self._site, f"did not answer within {seconds}; {too_late}")
 
-    async def _opened(self) -> "_Wiki":
-        """The wiki for the loop that runs now; connections of an ended loop are useless."""
+    def _connected(self) -> "_Connection":
+        """The connection of the loop that runs now; that of an ended loop is useless."""
         loop = asyncio.get_running_loop()
-        if self._open is None or self._loop is not loop:
-            client = WikiClient(self._site)
-            self._bridge.at_stop(client.close)
-            self._open, self._loop = await _found_out(client), loop
-        return self._open
+        if self._connection is None or self._connection.loop is not loop:
+            self._connection = _Connection(self._site, loop)
+            self._bridge.at_stop(self._connection.client.close)
+        return self._connection
 
     async def _closed(self) -> None:
-        wiki, self._open = self._open, None
-        if wiki is not None and self._loop is asyncio.get_running_loop():
-            await wiki.client.close()
+        connection = self._connection
+        if connection is not None and connection.loop is asyncio.get_running_loop():
+            await connection.client.close()  # it opens again with the next question
+
+
+class _Connection:
+    """A client, and what it found out about its wiki when it was first asked."""
+
+    def __init__(self, site: Site, loop: asyncio.AbstractEventLoop) -> None:
+        self.client = WikiClient(site)
+        self.loop = loop
+        self._finding_out = asyncio.Lock()
+        self._wiki: _Wiki | None = None
+
+    async def wiki(self) -> "_Wiki":
+        """The wiki, of which the namespaces are known; WikiError where it does not tell them."""
+        async with self._finding_out:
+            if self._wiki is None:
+                self._wiki = await _found_out(self.client)
+        return self._wiki
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wiki:
     """A wiki of which the namespaces are known, and who works with it."""
 
-    client: WikiClient
     names: Names
     reader: PageReader
     finder: Finder
@@ -122,7 +137,6 @@ async def _found_out(client: WikiClient) -> _Wiki:
     reader = PageReader(client, names)
     pages_there = number(part(answer, "query", "statistics"), "pages")
     return _Wiki(
-        client=client,
         names=names,
         reader=reader,
         finder=Finder(client, names, reader, pages_there=pages_there),

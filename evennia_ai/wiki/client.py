@@ -22,6 +22,8 @@ MOST_CONTINUED: Final = 200
 SEVERAL: Final = "\x1f"
 """Stands before and between several values; the usual `|` may be in a value."""
 
+UNKNOWN: Final = "it is not known whether the page was written: look at it first"
+
 _LOGGED_OUT: Final = frozenset({"assertuserfailed", "assertbotfailed", "readapidenied"})
 _STALE_TOKEN: Final = "badtoken"  # noqa: S105 - the API's word, no password
 
@@ -76,8 +78,7 @@ class WikiClient:
             self._token = ""
             outcome = await self._with_token(asked)
         if isinstance(outcome, Refused) and not outcome.untouched:
-            why = f"{outcome.why}; it is not known whether the page was written: look at it first"
-            raise WikiError(self.site, why)
+            raise WikiError(self.site, f"{outcome.why}; {UNKNOWN}")
         return self._taken(outcome)
 
     async def close(self) -> None:

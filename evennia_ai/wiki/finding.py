@@ -90,17 +90,18 @@ class Finder:
 
     async def otherwise(self, names: Sequence[PageName]) -> dict[PageName, Page]:
         """Pages whose title or alias is one of these names in another case."""
-        found = {}
-        for name in names[:MOST_OTHERWISE]:
-            words = " ".join(_words_there(name.title))
-            places = self._places([name.namespace])
-            if words and places:
-                candidates = await self._found(words, places)
-                pages = await self._reader.pages(candidates.names[:MOST_TITLES])
-                matching = [one for one in pages if one is not None and _is_called(one, name)]
-                if matching:
-                    found[name] = matching[0]
-        return found
+        wanted = names[:MOST_OTHERWISE]
+        found = [await self._called(name) for name in wanted]
+        return {name: page for name, page in zip(wanted, found, strict=True) if page is not None}
+
+    async def _called(self, name: PageName) -> Page | None:
+        words, places = _words_there(name.title), self._places([name.namespace])
+        if not words or not places:
+            return None
+        titles = (await self._found(" ".join(words), places)).names[:MOST_TITLES]
+        pages = await self._reader.pages(titles)
+        there = [(title, page) for title, page in zip(titles, pages, strict=True) if page]
+        return next((page for title, page in there if _is_called(title, page, name)), None)
 
     async def _all_pages(self, places: list[int]) -> list[_Called] | None:
         """The pages of these namespaces, None where the wiki is too large to read them all."""
@@ -247,6 +248,7 @@ def _likeliest(
     return sorted(worth, key=lambda name: (-worth[name], name.full))[:MOST_TITLES]
 
 
-def _is_called(page: Page, name: PageName) -> bool:
-    known = [page.name.folded, *(alias.casefold() for alias in page.meta.aliases)]
-    return page.name.namespace == name.namespace and name.folded in known
+def _is_called(title: PageName, page: Page, name: PageName) -> bool:
+    """Whether a page that was found under a title goes by a name in another case."""
+    known = {title.folded, page.name.folded, *(alias.casefold() for alias in page.meta.aliases)}
+    return title.namespace == name.namespace and name.folded in known

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final, Literal
 
-from evennia_ai.knowledge.markup import MarkupError, links_of, read_page
+from evennia_ai.knowledge.markup import MAX_TEXT, MarkupError, links_of, read_page
 from evennia_ai.knowledge.pages import Page
 from evennia_ai.knowledge.titles import PageName
 from evennia_ai.wiki.answers import listed, number, part, text
@@ -177,7 +177,8 @@ def _read(name: PageName, written: str, *, base: str) -> Page:
         return read_page(name, written)
     except MarkupError as error:
         log.warning("knowledge base '%s': %s is read as text alone: %s", base, name, error)
-        return Page(name=name, body=written, links=links_of(written))
+        body = written[:MAX_TEXT]
+        return Page(name=name, body=body, links=links_of(body))
 
 
 def _moved(title: str, moves: dict[str, str]) -> str:

@@ -71,6 +71,7 @@ class StubWiki:
         self.texts: dict[str, str] = {}
         self.redirects: dict[str, str] = {}
         self.found: list[str] = []
+        self.pages_there = 1_000
         self.released = Event()
         self._behaviours: list[Behaviour] = []
         self._server = _Server(("127.0.0.1", 0), type("Bound", (Handler,), {"stub": self}))
@@ -142,9 +143,14 @@ def _answer(stub: StubWiki, asked: dict[str, str]) -> dict[str, Any]:
         return {"query": {"tokens": {"csrftoken": "a+\\", "logintoken": "b+\\"}}}
     if asked.get("meta") == "siteinfo":
         known = {str(number): {"id": number, "name": name} for number, name in NAMESPACES.items()}
-        return {"query": {"namespaces": known, "statistics": {"pages": 1000}}}
+        return {"query": {"namespaces": known, "statistics": {"pages": stub.pages_there}}}
     if asked.get("list") == "search":
         return {"query": {"search": [_told(stub, title) for title in stub.found]}}
+    if asked.get("generator") == "allpages":
+        pages = [_told(stub, title) for title in stub.texts]
+        return {
+            "query": {"pages": [one for one in pages if str(one["ns"]) == asked["gapnamespace"]]}
+        }
     if "revids" in asked:
         return {"query": {"pages": [_text(stub, int(one)) for one in asked["revids"].split("|")]}}
     return {"query": _pages(stub, asked)}

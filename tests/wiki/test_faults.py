@@ -217,6 +217,33 @@ def test_an_edit_of_which_nothing_is_known_is_not_sent_again(
     assert len(wiki.asked_for(action="edit")) == 1
 
 
+def test_an_edit_that_takes_too_long_may_have_been_made(
+    wiki: StubWiki, base: Making, outcome: Outcome
+) -> None:
+    backend = base(whole_seconds=0.3)
+    outcome(backend.fetch([FERRY]))
+    wiki.behaves(usual, usual, stalls)
+    problem = outcome(backend.write(a_draft("Tower")))
+    assert "within 0.3 seconds; it is not known whether the page was written" in str(problem)
+
+
+def test_questions_at_the_same_time_find_out_about_the_wiki_once(
+    wiki: StubWiki, editor: MediaWikiBackend, outcome: Outcome
+) -> None:
+    together = [editor.fetch([FERRY]) for _ in range(5)]
+    assert [outcome(one)[0].name for one in together] == [FERRY] * 5
+    assert len(wiki.asked_for(meta="siteinfo")) == 1
+    assert len(wiki.asked_for(action="login")) == 1
+
+
+def test_a_wiki_that_was_down_is_asked_anew(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
+    backend = base()
+    wiki.behaves(sends(b"", status=500))
+    assert isinstance(outcome(backend.fetch([FERRY])), BackendError)
+    (page,) = outcome(backend.fetch([FERRY]))
+    assert page is not None
+
+
 def test_an_edit_that_was_surely_not_made_is_sent_again(
     wiki: StubWiki, base: Making, outcome: Outcome
 ) -> None:

@@ -101,3 +101,50 @@ def test_a_page_found_under_two_names_is_one_hit(
     wiki.redirects["Old Mill"] = "Mill"
     wiki.found = ["Mill", "Old Mill"]
     assert len(outcome(base().search("salt"))) == 1
+
+
+@pytest.fixture
+def small(wiki: StubWiki) -> StubWiki:
+    """A wiki with few pages."""
+    wiki.pages_there = 3
+    wiki.texts |= {
+        "Café": "Brandy and 清晨的渡船.",
+        "Sources:Ledger": "Salt.",
+        "Grey Lady": "#REDIRECT [[Café]]",
+    }
+    return wiki
+
+
+@pytest.mark.parametrize("query", ["cafe", "BRANDIES", "渡船", "grey lady"])
+def test_a_small_wiki_is_searched_as_the_games_own_pages_are(
+    small: StubWiki, base: Making, outcome: Outcome, query: str
+) -> None:
+    hits = outcome(base().search(query))
+    assert [hit.page.name.full for hit in hits] == ["Café"]
+    assert small.asked_for(list="search") == []
+
+
+def test_a_small_wiki_is_searched_in_the_wanted_namespaces(
+    small: StubWiki, base: Making, outcome: Outcome
+) -> None:
+    assert outcome(base().search("salt", namespaces=["Main"])) == []
+
+
+def test_a_wiki_that_grew_is_asked_to_search(
+    small: StubWiki, base: Making, outcome: Outcome
+) -> None:
+    small.texts |= {f"Page {number}": "Fog." for number in range(301)}
+    small.found = ["Café"]
+    hits = outcome(base().search("brandy"))
+    assert [hit.page.name.full for hit in hits] == ["Café"]
+
+
+def test_all_pages_come_where_they_are_short_enough_together(
+    small: StubWiki, base: Making, outcome: Outcome
+) -> None:
+    del small.texts["Grey Lady"]
+    backend = base()
+    characters = sum(map(len, small.texts.values()))
+    pages = outcome(backend.pages(most_characters=characters))
+    assert [page.name.full for page in pages] == ["Café", "Sources:Ledger"]
+    assert outcome(backend.pages(most_characters=characters - 1)) is None

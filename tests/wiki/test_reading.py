@@ -65,6 +65,14 @@ def test_a_page_whose_metadata_are_broken_is_its_text(
     assert "'harbour': Ferry is read as text alone" in caplog.text
 
 
+def test_a_text_of_any_length_is_a_page_of_bounded_length(
+    wiki: StubWiki, base: Making, outcome: Outcome
+) -> None:
+    wiki.texts["Ferry"] = "x" * 1_000_000
+    (page,) = outcome(base().fetch(names("Ferry")))
+    assert len(page.body) == 400_000
+
+
 def test_a_hundred_and_twenty_pages_take_three_requests_each_way(
     wiki: StubWiki, base: Making, outcome: Outcome
 ) -> None:
@@ -136,6 +144,16 @@ def test_a_title_in_another_case_is_searched_for(
     wiki.found = ["Old Harbour Tales", "Old Harbour"]
     (page,) = outcome(base().fetch(names("OLD harbour")))
     assert page.name == page_name("Old Harbour")
+
+
+def test_a_redirect_in_another_case_is_searched_for(
+    wiki: StubWiki, base: Making, outcome: Outcome
+) -> None:
+    wiki.texts |= {"Ferry": "A boat.", "Old Ferry": ""}
+    wiki.redirects["Old Ferry"] = "Ferry"
+    wiki.found = ["Old Ferry"]
+    (page,) = outcome(base().fetch(names("old FERRY")))
+    assert page.name == page_name("Ferry")
 
 
 def test_an_alias_is_searched_for(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
