@@ -31,6 +31,7 @@ from evennia_ai.models.knowledge_searches import KnowledgeSearch, VaultedChunk, 
 from evennia_ai.models.lorebooks import Lorebook, LorebookAttachment, LorebookRevision
 from evennia_ai.models.memories import Memory, MemoryRevision
 from evennia_ai.models.notes import Note, NoteRevision
+from evennia_ai.models.page_vectors import KnowledgePageVector
 from evennia_ai.models.page_words import KnowledgePageWords
 from evennia_ai.models.state import StateRevision
 
@@ -53,6 +54,7 @@ __all__ = [
     "KnowledgeLink",
     "KnowledgePage",
     "KnowledgePageRevision",
+    "KnowledgePageVector",
     "KnowledgePageWords",
     "KnowledgeSearch",
     "LoreState",
