@@ -1,13 +1,14 @@
 """Titles: how pages are called, as MediaWiki has it.
 
-A title may be written with underscores for blanks and with a small first letter; a namespace stands
-before a colon, and a page of the encyclopedia has none. `Talk: Sources:Ledger` is the page where
-people talk about `Sources:Ledger`.
+A title may be written with underscores for blanks, with a small first letter, and with its marks
+beside its letters; a namespace stands before a colon, and a page of the encyclopedia has none.
+`Talk: Sources:Ledger` is the page where people talk about `Sources:Ledger`.
 """
 
 import re
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
+from unicodedata import normalize
 
 from evennia_ai.prompt.errors import EvenniaAIError
 
@@ -16,6 +17,9 @@ NAMESPACES: Final[tuple[Namespace, ...]] = get_args(Namespace)
 
 MAX_BYTES: Final = 255
 """Of a title in UTF-8, as in MediaWiki."""
+
+# Characters of a text that may be a title: more are too long however they are counted.
+_MOST_READ: Final = 4 * MAX_BYTES
 
 _NAMED: Final[dict[str, Namespace]] = {one.casefold(): one for one in NAMESPACES}
 _FORBIDDEN: Final = re.compile(
@@ -59,6 +63,8 @@ def page_name(text: str, *, default: Namespace = "Main") -> PageName:
     Raises:
         TitleError: it is empty, too long or has a character that no title may have.
     """
+    if len(text) > _MOST_READ:
+        raise _too_long(text)
     namespace, title = default, _spaced(text)
     head, rest = _parted(title)
     if head:
@@ -69,10 +75,14 @@ def page_name(text: str, *, default: Namespace = "Main") -> PageName:
         raise TitleError(f"'{text[:80]}' names two namespaces; leave one out")
     if found := _FORBIDDEN.search(title):
         raise TitleError(f"the title '{text[:80]}' has {found[0]!r} in it, which no title may have")
-    title = title[0].upper() + title[1:]
+    title = normalize("NFC", title[0].upper() + title[1:])
     if len(title.encode("utf-8", "replace")) > MAX_BYTES:
-        raise TitleError(f"the title '{text[:80]}...' is longer than {MAX_BYTES} bytes")
+        raise _too_long(text)
     return PageName(namespace=namespace, title=title)
+
+
+def _too_long(text: str) -> TitleError:
+    return TitleError(f"the title '{text[:80]}...' is longer than {MAX_BYTES} bytes")
 
 
 def _parted(title: str) -> tuple[Namespace | None, str]:
@@ -83,4 +93,4 @@ def _parted(title: str) -> tuple[Namespace | None, str]:
 
 
 def _spaced(text: str) -> str:
-    return " ".join(text.replace("_", " ").split())
+    return " ".join(normalize("NFC", text).replace("_", " ").split())

@@ -24,6 +24,7 @@ from evennia_ai.knowledge.titles import MAX_BYTES, PageName, TitleError, page_na
         ),
         ("渡し船", "Main", "渡し船"),
         ("élan", "Main", "Élan"),
+        ("Cafe\u0301", "Main", "Caf\u00e9"),
     ],
 )
 def test_a_text_names_a_page(text, namespace, title):
@@ -56,6 +57,8 @@ def test_a_title_is_no_longer_than_in_mediawiki():
     assert page_name("é" * 127).title == "É" + "é" * 126
     with pytest.raises(TitleError, match=f"longer than {MAX_BYTES} bytes"):
         page_name("é" * 128)
+    with pytest.raises(TitleError, match=f"longer than {MAX_BYTES} bytes"):
+        page_name("x" * 10**6)
 
 
 def test_a_letter_that_grows_when_it_is_made_great_counts_as_it_is_then():
