@@ -121,7 +121,8 @@ def sections(body: str) -> tuple[Section, ...]:
     lines = body.split("\n")
     shown = without_code(body).split("\n")
     heading_of = _wiki_heading if any(map(_wiki_heading, shown)) else _hash_heading
-    starts = [number for number, line in enumerate(shown) if heading_of(line)]
+    both = enumerate(zip(shown, lines, strict=True))
+    starts = [at for at, (line, whole) in both if heading_of(line) and heading_of(whole)]
     made = [_section((0, ""), lines[: starts[0] if starts else None])]
     for start, stop in zip(starts, [*starts[1:], len(lines)], strict=False):
         made.append(_section(heading_of(lines[start]) or (0, ""), lines[start + 1 : stop]))

@@ -312,7 +312,7 @@ class TestSections:
     def test_code_in_a_heading_stays_in_it(self):
         assert headings("== The `bell` ==\ntext") == [(2, "The `bell`", "text")]
 
-    @pytest.mark.parametrize("line", ["==", "= =", "=====", "==a", "a==", "# "])
+    @pytest.mark.parametrize("line", ["==", "= =", "=====", "==a", "a==", "# ", "`x` == a =="])
     def test_what_is_no_heading_is_text(self, line):
         assert [one.level for one in sections(f"{line}\ntext")] == [0]
 
