@@ -15,9 +15,8 @@ from evennia_ai.llm.errors import ModelUnavailable
 from evennia_ai.llm.scripted import ScriptedModel
 from evennia_ai.store import page_drafts
 from tests.commands.stage import on_screen, one_line
-from tests.game.lorekeeping.wikis import PAGES, Writer, a_wiki, restricted, stored, write
+from tests.game.lorekeeping.wikis import PAGES, TASK, Writer, a_wiki, restricted, stored, write
 
-TASK = "Write an article about Lantern Night"
 GOLDEN = Path(__file__).parent / "golden" / "lorekeeper_context.txt"
 
 

@@ -11,18 +11,9 @@ from evennia_ai.knowledge.titles import page_name
 from evennia_ai.llm.chat import chat_messages, sent_sha256
 from evennia_ai.store import page_drafts, pages
 from evennia_ai.store.knowledge_bases import get_base
-from tests.game.lorekeeping.wikis import Writer, a_wiki, stored, write
+from tests.game.lorekeeping.wikis import Writer, stored, write
 
 TASK = "Write about the harbour"
-
-
-@pytest.fixture
-def mara(stage: Any) -> Any:
-    """A builder, and the wiki she works on."""
-    a_wiki()
-    mara = stage.player("Mara")
-    mara.permissions.add("Builder")
-    return mara
 
 
 def answered(stage: Any, mara: Any, text: str) -> Any:

@@ -4,71 +4,32 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from twisted.internet.defer import Deferred
-from twisted.internet.task import deferLater
 
 from evennia_ai.conf import conf
-from evennia_ai.game.endpoints import Access
-from evennia_ai.game.knowing.opening import backend_of
-from evennia_ai.game.lorekeeping import keeping
-from evennia_ai.game.lorekeeping.answers import LorekeeperAnswer
 from evennia_ai.game.lorekeeping.keeping import SWITCHED_OFF, lorekeeper
 from evennia_ai.knowledge.assembly.trimming import ContextBudgetError
-from evennia_ai.knowledge.backends import BackendError
 from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings
 from evennia_ai.knowledge.titles import page_name
 from evennia_ai.llm.allowances import read_allowances
 from evennia_ai.llm.errors import ModelUnavailable
-from evennia_ai.llm.scripted import ScriptedModel
 from evennia_ai.llm.structured import REPAIR
-from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.prompt.messages import Message
-from evennia_ai.store import page_drafts
-from tests.game.lorekeeping.wikis import A_PAGE, PAGES, Writer, a_wiki, restricted, write
+from tests.game.lorekeeping.wikis import (
+    A_PAGE,
+    PAGES,
+    TASK,
+    Writer,
+    a_wiki,
+    answer,
+    done,
+    keeps,
+    refused,
+    restricted,
+    write,
+)
 
-TASK = "Write an article about Lantern Night"
 FIRST = "[INSTRUCTIONS]\n--- Instructions:World Bible ---\nA harbour, and no magic.\n"
 QUERY = "List the boats"
-
-
-@pytest.fixture
-def mara(stage: Any) -> Any:
-    """A builder, and the wiki she works on."""
-    a_wiki()
-    mara = stage.player("Mara")
-    mara.permissions.add("Builder")
-    return mara
-
-
-def keeps(stage: Any, writer: Any = None, **settings: Any) -> Writer:
-    """The stage with this model; `settings` are those of the lorekeeper."""
-    writer = writer or Writer()
-    stage.talks_with(writer, lorekeeper=LorekeeperSettings(**settings))
-    return writer
-
-
-def done(asked: "Deferred[Any]") -> Any:
-    """What came of it."""
-    results: list[Any] = []
-    asked.addBoth(results.append)
-    assert results
-    return results[0]
-
-
-def answer(mara: Any, task: str = TASK, **options: Any) -> Any:
-    """The answer to a task for the harbour's wiki."""
-    told = done(lorekeeper(task, base="harbour", by=mara, **options))
-    assert isinstance(told, LorekeeperAnswer), told
-    return told
-
-
-def refused(by: Any, task: str = TASK, **options: Any) -> str:
-    """The error of a task that could not be done; no draft came of it."""
-    before = page_drafts.waiting()
-    failure = done(lorekeeper(task, base="harbour", by=by, **options))
-    assert issubclass(failure.type, EvenniaAIError), failure
-    assert page_drafts.waiting() == before
-    return str(failure.getErrorMessage())
 
 
 @pytest.mark.req("S4-01", "S4-24")
@@ -291,73 +252,3 @@ def test_an_npc_that_guards_a_base_is_not_shown_its_pages(stage, mara):
     told = done(lorekeeper(TASK, base="secret", by=stage.npc)).getErrorMessage()
     assert "is told safe summaries of it alone" in told
     assert done(lorekeeper(TASK, base="harbour", by=stage.npc)).drafts
-
-
-def test_planner_and_writer_are_the_models_of_their_roles(stage, mara):
-    cheap, dear, away = Writer(), Writer(), Writer(ModelUnavailable("away", "is broken"))
-    stage.opens(None)
-    live = stage.running.runtime()
-    roles = {"planner": [cheap], "lorekeeper": [away, dear]}
-    models = {role: [model_of(one) for one in found] for role, found in roles.items()}
-    live.models.of_role = lambda role, **_: models[role]
-    assert answer(mara).drafts
-    assert [len(one.planned) for one in (cheap, dear, away)] == [1, 0, 0]
-    assert [len(one.asked) for one in (cheap, dear, away)] == [0, 1, 1]
-
-
-def model_of(writer: Writer) -> Any:
-    """A way to this model."""
-    return Access(model=ScriptedModel(writer), model_id="stub")
-
-
-class Elsewhere:
-    """A base on another machine: every answer comes later, or fails."""
-
-    def __init__(self, here: Any, clock: Any, *, broken: str = "") -> None:
-        self._here, self._clock, self._broken = here, clock, broken
-
-    def __getattr__(self, name: str) -> Any:
-        def asked(*args: Any, **options: Any) -> Any:
-            return deferLater(self._clock, 1.0, self._said, name, args, options)
-
-        return asked
-
-    def _said(self, name: str, args: Any, options: Any) -> Any:
-        if name == self._broken:
-            raise BackendError(f"the wiki does not answer to {name}")
-        return getattr(self._here, name)(*args, **options)
-
-
-def elsewhere(stage: Any, monkeypatch: Any, **options: Any) -> None:
-    """All bases are on another machine."""
-    monkeypatch.setattr(
-        keeping, "backend_of", lambda info: Elsewhere(backend_of(info), stage.clock, **options)
-    )
-
-
-def test_a_base_elsewhere_gives_the_same_package(stage, mara, monkeypatch):
-    writer = keeps(stage)
-    answer(mara)
-    here = writer.sent
-    elsewhere(stage, monkeypatch)
-    results: list[Any] = []
-    lorekeeper(TASK, base="harbour", by=mara).addBoth(results.append)
-    assert results == []
-    for _ in range(40):
-        stage.passes(1)
-    assert results[0].drafts
-    assert writer.sent == here
-
-
-@pytest.mark.parametrize("broken", ["fetch", "search", "linking", "listed"])
-def test_a_base_that_does_not_answer_is_an_error_before_anybody_writes(
-    stage, mara, monkeypatch, broken
-):
-    writer = keeps(stage)
-    elsewhere(stage, monkeypatch, broken=broken)
-    results: list[Any] = []
-    lorekeeper(TASK, base="harbour", by=mara).addBoth(results.append)
-    for _ in range(40):
-        stage.passes(1)
-    assert results[0].check(BackendError)
-    assert writer.asked == []

@@ -1,15 +1,21 @@
-"""A small wiki in the store, and a model that plans and writes as it is told."""
+"""A small wiki in the store, a model that plans and writes as it is told, and tasks for both."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from twisted.internet.defer import Deferred
+
+from evennia_ai.game.lorekeeping.answers import LorekeeperAnswer
+from evennia_ai.game.lorekeeping.keeping import lorekeeper
 from evennia_ai.knowledge.backends import Draft
+from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings
 from evennia_ai.knowledge.markup import read_page
 from evennia_ai.knowledge.pages import BaseInfo, Page
 from evennia_ai.knowledge.titles import page_name
-from evennia_ai.store import pages
+from evennia_ai.prompt.errors import EvenniaAIError
+from evennia_ai.store import page_drafts, pages
 from evennia_ai.store.knowledge_bases import save_base
 
 PAGES = {
@@ -23,6 +29,7 @@ PAGES = {
     "Sources:The Log": "The ferry sailed at noon.",
     "Talk:Sources:The Log": "= Bias Analysis =\nA clerk's.\n= Gossip =\nThe clerk drinks.",
 }
+TASK = "Write an article about Lantern Night"
 A_PAGE = "=== PAGE: Lantern Night ===\nOn [[Lantern Night]] lanterns are lit."
 
 
@@ -77,3 +84,34 @@ def _plan(task_type: str, entities: list[str]) -> str:
 def restricted(info: BaseInfo) -> BaseInfo:
     """The same base, restricted."""
     return save_base(replace(info, restricted=True), by="builder")
+
+
+def keeps(stage: Any, writer: Any = None, **settings: Any) -> Writer:
+    """The stage with this model; `settings` are those of the lorekeeper."""
+    writer = writer or Writer()
+    stage.talks_with(writer, lorekeeper=LorekeeperSettings(**settings))
+    return writer
+
+
+def done(asked: "Deferred[Any]") -> Any:
+    """What came of it."""
+    results: list[Any] = []
+    asked.addBoth(results.append)
+    assert results
+    return results[0]
+
+
+def answer(mara: Any, task: str = TASK, **options: Any) -> Any:
+    """The answer to a task for the harbour's wiki."""
+    told = done(lorekeeper(task, base="harbour", by=mara, **options))
+    assert isinstance(told, LorekeeperAnswer), told
+    return told
+
+
+def refused(by: Any, task: str = TASK, **options: Any) -> str:
+    """The error of a task that could not be done; no draft came of it."""
+    before = page_drafts.waiting()
+    failure = done(lorekeeper(task, base="harbour", by=by, **options))
+    assert issubclass(failure.type, EvenniaAIError), failure
+    assert page_drafts.waiting() == before
+    return str(failure.getErrorMessage())
