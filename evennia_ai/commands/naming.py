@@ -21,7 +21,9 @@ SCOPE_FORMS: Final = "@game, @zone:<tag>, @room, @room:<room> or @npc:<name>"
 PLACE_FORMS: Final = (
     "game, zone:<tag>, room, room:<room>, npc:<name>, faction:<tag> or player:<name>"
 )
-KNOWN_FORMS: Final = "npc:<name>, room, room:<room>, zone:<tag>, here or conversation:<number>"
+KNOWN_FORMS: Final = (
+    "npc:<name>, room, room:<room>, here, zone:<tag>, faction:<tag>, game or conversation:<number>"
+)
 
 
 def whole_number(text: str, *, what: str, words: str = "") -> int:
@@ -185,9 +187,8 @@ _PLACES: Final[Mapping[str, Callable[[Any, str], Scope]]] = {
     "player": _player_scope,
 }
 _KNOWN_PLACES: Final[Mapping[str, Callable[[Any, str], Scope]]] = {
-    "npc": _npc_scope,
-    "room": _room_scope,
-    "zone": _zone_scope,
+    **_SCOPES,
+    "faction": _faction_scope,
     "here": _here_scope,
     "conversation": _conversation_scope,
 }

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.prompt.components import Scope
+from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.store import knowledge_bases as bases
 from evennia_ai.store import knowledge_bindings as bindings
 from tests.commands.knowledge_bases import everything, make_base, page, write
@@ -51,7 +51,7 @@ BAD_INPUT = {
     "kb/restricted harbour = off": "so already",
     "kb/bind harbour": "Usage",
     "kb/bind harbour = moon": "no place to bind a knowledge base to",
-    "kb/bind harbour = game": "no place to bind a knowledge base to",
+    "kb/bind harbour = player:Pim": "no place to bind a knowledge base to",
     "kb/bind harbour = npc:nobody": "no NPC called 'nobody'",
     "kb/bind harbour = npc:Pim": "has no mind",
     "kb/bind harbour = zone": "Name the zone",
@@ -142,7 +142,7 @@ def test_pages_are_listed_by_namespace_and_by_their_beginning(stage, harbour):
     told = stage.builds("kb/pages harbour")
     assert told.index("Oren") < told.index("The Ferry") < told.index("Instructions:Base Workflow")
     assert "Oren" not in stage.builds("kb/pages harbour/Instructions")
-    assert stage.builds("kb/pages harbour/Instructions:Cr").count("Instructions:") == 1
+    assert stage.builds("kb/pages harbour/Instructions:Cr").count("\n  Instructions:") == 1
     assert "The Ferry" in stage.builds("kb/pages harbour/The")
 
 
@@ -151,6 +151,8 @@ def test_a_long_list_of_pages_has_pages(stage, harbour):
         write(f"Boat {number:02}", "A boat.")
     first, second = (stage.builds(f"kb/pages harbour/Boat = {page}") for page in (1, 2))
     assert "1 of 2" in first
+    assert "kb/pages harbour/Boat = 2" in first
+    assert "kb/pages" not in second
     assert "Boat 39" in first
     assert "Boat 40" not in first
     assert "Boat 40" in second
@@ -222,6 +224,8 @@ def test_a_base_is_made_described_and_bound(stage):
         "kb/bind secret = npc:oren",
         "kb/bind secret = here",
         "kb/bind secret = zone:Coast",
+        "kb/bind secret = faction:Smugglers",
+        "kb/bind secret = game",
     )
     made = bases.base("secret")
     assert (made.name, made.summary) == ("The Smugglers", "Nets = boats.")
@@ -234,6 +238,8 @@ def test_a_base_is_made_described_and_bound(stage):
         Scope(kind="npc", ref=str(stage.npc.id)),
         Scope(kind="room", ref=str(stage.room.id)),
         Scope(kind="zone", ref="coast"),
+        Scope(kind="faction", ref="smugglers"),
+        GAME,
     }
 
 
@@ -266,6 +272,21 @@ def test_a_base_is_restricted_and_asked_for_its_hint(stage, harbour):
     assert "kb/set harbour/hint" in told
     stage.builds("kb/restricted harbour = off")
     assert not bases.base("harbour").restricted
+
+
+def test_a_restricted_base_is_shown_with_what_npcs_are_told_of_it(stage, harbour):
+    stage.builds("kb/set harbour/hint = The 12 boats.", "kb/restricted harbour = on")
+    told = stage.builds("kb harbour")
+    assert "hint          The 12 boats." in told
+    assert "NPCs read     The boats." in told
+
+
+def test_what_differs_from_other_bases_is_shown(stage, harbour):
+    assert "shown whole" not in stage.builds("kb harbour")
+    stage.builds("kb/set harbour/direct = 4000", "kb/set harbour/vault = off")
+    told = stage.builds("kb harbour")
+    assert "shown whole   up to 4000 characters" in told
+    assert "vault         off" in told
 
 
 def test_a_base_is_removed_after_a_yes_alone(stage, harbour):

@@ -45,8 +45,8 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgeVault):
       search     - <words>: the pages that have them, best first
       new        - [= <name>]: make a base
       set        - <base>/<field> = <value>: what is said of it, see below
-      bind       - npc:<name>, room, room:<room>, zone:<tag>, here or
-                   conversation:<n>: who may search it
+      bind       - npc:<name>, room, room:<room>, here, zone:<tag>,
+                   faction:<tag>, game or conversation:<n>: who may search it
       unbind     - the same: who may search it no longer
       restricted - on or off: NPCs are told safe summaries alone
       import     - <folder> [= <base>]: what a folder of pages would change;
@@ -153,7 +153,7 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgeVault):
         part = names[(number - 1) * shown.PAGE : number * shown.PAGE]
         found = yield later(backend_of(info).fetch(part))
         visible = [name for name, page in zip(part, found, strict=True) if self._lists(page)]
-        self.show("\n".join(shown.names_shown(info, visible, page=number, pages=total)))
+        self.show("\n".join(shown.names_shown(self.lhs, visible, page=number, pages=total)))
 
     @waits
     def search(self) -> Steps:

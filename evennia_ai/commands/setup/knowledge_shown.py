@@ -14,6 +14,7 @@ from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store import knowledge_bindings as bindings
 from evennia_ai.store.page_revisions import PageRevision
+from evennia_ai.store.safe_hints import safe_hint_of
 
 PAGE: Final = 40
 _KEY_COLUMNS: Final = 14
@@ -46,7 +47,10 @@ def base_shown(info: BaseInfo) -> list[str]:
         *_titled("topics", ", ".join(info.topics) or "none"),
         *_titled("restricted", _restricted_in_words(info)),
         *_titled("hint", info.hint or "none"),
+        *(_titled("NPCs read", safe_hint_of(info.key) or "no hint") if info.restricted else []),
         *_titled("keywords", ", ".join(info.keywords) or "none"),
+        *(_titled("shown whole", _direct_in_words(info)) if info.direct_characters else []),
+        *([] if info.keeps_chunks else _titled("vault", "off")),
         *(_titled("lock", info.locks) if info.locks else []),
         *_titled("bound to", bound_in_words(info)),
     ]
@@ -65,10 +69,11 @@ def scope_in_words(scope: Scope) -> str:
     return visible(str(scope))
 
 
-def names_shown(info: BaseInfo, names: Sequence[PageName], *, page: int, pages: int) -> list[str]:
-    """One page of a list of pages."""
-    lines = [f"Pages of knowledge base {info.key}, {page} of {pages}:"]
-    return [*lines, *(clipped(f"  {visible(name.full)}", WIDTH) for name in names)]
+def names_shown(typed: str, names: Sequence[PageName], *, page: int, pages: int) -> list[str]:
+    """One page of the list of those pages that were asked for by what was `typed`."""
+    lines = [*hanging(f"Pages of {typed}, {page} of {pages}:")]
+    lines += [clipped(f"  {visible(name.full)}", WIDTH) for name in names]
+    return [*lines, *(hanging(f"More: kb/pages {typed} = {page + 1}") if page < pages else [])]
 
 
 def page_shown(page: Page) -> list[str]:
@@ -144,6 +149,10 @@ def _pages_in_words(info: BaseInfo) -> str:
         return f"where '{info.backend}' has them"
     pages = "1 page" if info.pages == 1 else f"{info.pages} pages"
     return f"{pages}, {info.characters} characters"
+
+
+def _direct_in_words(info: BaseInfo) -> str:
+    return f"up to {info.direct_characters} characters of it, instead of what a search finds"
 
 
 def _restricted_in_words(info: BaseInfo) -> str:
