@@ -3,7 +3,10 @@
 import pytest
 
 from evennia_ai.game.typing_at import client_of
-from evennia_ai.prompt.guidance import MARK
+from evennia_ai.llm.anthropic_wire import ONE_SYSTEM
+from evennia_ai.llm.chat import chat_messages
+from evennia_ai.llm.roles import STRICT, adapt
+from evennia_ai.prompt.guidance import END, MARK
 from evennia_ai.store.conversations import conversations_of
 from evennia_ai.store.snapshots import forget_everything
 
@@ -108,3 +111,13 @@ def test_the_client_is_the_one_that_was_typed_at_last(stage, protocols, typed_at
 
 def test_an_npc_and_nobody_type_at_no_client(stage):
     assert (client_of(stage.npc), client_of(None)) == ("", "")
+
+
+@pytest.mark.req("S0-29")
+@pytest.mark.parametrize("profile", [STRICT, ONE_SYSTEM], ids=["strict", "one system"])
+def test_a_server_with_one_system_message_has_the_block_as_its_last_text(stage, profile):
+    types_at(stage.anna, "webclient/websocket")
+    prompt = stage.npc.ai.preview("Oren?", speaker=stage.anna)
+    first, *others = adapt(chat_messages(prompt.messages), profile=profile)
+    assert first.content.endswith(END)
+    assert not any(MARK in message.content for message in others)
