@@ -15,6 +15,9 @@ from tests.store.postgres import Postgres
 ROOT = Path(__file__).parents[2]
 SAME = (
     "test_knowledge_backend.py",
+    "test_knowledge_bases.py",
+    "test_knowledge_drafts.py",
+    "test_knowledge_import.py",
     "test_knowledge_pages.py",
     "test_migrations.py",
     "test_page_search.py",
