@@ -122,6 +122,7 @@ class Conf:
     tick_alone: bool
     tools: tuple[str, ...]
     use_item: str
+    knowledge_embeddings: bool
     knowledge_vault: bool
     knowledge_budget: SearchBudget
     context_providers: tuple[str, ...]

@@ -18,6 +18,7 @@ from evennia_ai.llm.profiles import (
     near,
     problem_of_profile,
 )
+from evennia_ai.llm.sentence_model import INSTALL, missing_packages
 from evennia_ai.setting_values import PREFIX
 
 
@@ -58,6 +59,7 @@ def wrong_together(
     yield from _unknown_profiles(roles, profiles)
     yield from _said_twice(value, roles)
     yield from _unusable(profiles)
+    yield from _without_embeddings(value)
 
 
 def doubtful(
@@ -99,6 +101,16 @@ def doubtful(
             hint="NPCs search as often as without the setting; correct it.",
         )
     yield from _missing_packages(value)
+
+
+def _without_embeddings(value: Values) -> Iterator[Problem]:
+    missing = missing_packages() if value["knowledge_embeddings"] else ()
+    if missing:
+        yield Problem(
+            id="E061",
+            message=f"{PREFIX}KNOWLEDGE_EMBEDDINGS needs {', '.join(missing)}, not installed here.",
+            hint=f"Type: {INSTALL}",
+        )
 
 
 def _missing_packages(value: Values) -> Iterator[Problem]:

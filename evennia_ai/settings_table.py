@@ -387,6 +387,13 @@ SETTINGS: Final = (
         accepts=lambda value: isinstance(value, Mapping),
     ),
     Setting(
+        id="E061",
+        field="knowledge_embeddings",
+        default=False,
+        wanted="True or False",
+        accepts=lambda value: isinstance(value, bool),
+    ),
+    Setting(
         id="E063",
         field="context_providers",
         default=["kb_meta_prompt", "speaker", "relation", "acquaintance", "place", "goals"],

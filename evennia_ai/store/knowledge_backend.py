@@ -23,39 +23,39 @@ class DatabaseBackend:
 
     def fetch(self, names: Sequence[PageName]) -> tuple[Page | None, ...]:
         """The pages of these names; aliases and one redirect are followed."""
-        with _told():
+        with as_backend_errors():
             return pages.pages_named(self.key, names)
 
     def search(
         self, query: str, *, namespaces: Collection[Namespace] = (), limit: int = 20
     ) -> tuple[Hit, ...]:
         """The pages that fit the words of `query`, best first."""
-        with _told():
+        with as_backend_errors():
             found = page_search.found(self.key, query, namespaces=namespaces, limit=limit)
-            return self._hits(found)
+            return self.hits(found)
 
     def listed(self, namespace: Namespace, *, prefix: str = "") -> tuple[PageName, ...]:
         """The pages of a namespace whose titles begin so, in the order of their titles."""
-        with _told():
+        with as_backend_errors():
             return pages.listed(self.key, namespace, prefix=prefix)
 
     def linking(self, names: Sequence[PageName]) -> tuple[tuple[PageName, ...], ...]:
         """For each of these pages the pages it links to."""
-        with _told():
+        with as_backend_errors():
             return pages.linking(self.key, names)
 
     def pages(self, *, most_characters: int) -> tuple[Page, ...] | None:
         """All pages, None where together they have more characters than that."""
-        with _told():
+        with as_backend_errors():
             return pages.all_pages(self.key, most_characters=most_characters)
 
     def write(self, draft: Draft) -> Page:
         """Write a page that was approved; BackendError also where somebody else changed it."""
-        with _told():
+        with as_backend_errors():
             return pages.save_page(self.key, draft)
 
-    def _hits(self, found: Found) -> tuple[Hit, ...]:
-        """Each page once, though a redirect to it was found as well."""
+    def hits(self, found: Found) -> tuple[Hit, ...]:
+        """What was found as pages, each once, though a redirect to it was found as well."""
         rows = pages.pages_named(self.key, [name for name, _ in found.names])
         hits: dict[PageName, Hit] = {}
         for page, (_, score) in zip(rows, found.names, strict=True):
@@ -66,7 +66,7 @@ class DatabaseBackend:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def as_backend_errors() -> Iterator[None]:
     """What the store refuses, as what a backend refuses."""
     try:
         yield

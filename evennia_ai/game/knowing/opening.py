@@ -43,6 +43,10 @@ def later(answer: Any) -> "Deferred[Any]":
 
 
 def _database(key: str) -> Backend:
+    if runtime().conf.knowledge_embeddings:
+        from evennia_ai.game.knowing.meanings import MeaningBackend
+
+        return MeaningBackend(key)
     from evennia_ai.store.knowledge_backend import DatabaseBackend
 
     return DatabaseBackend(key)
