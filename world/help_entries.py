@@ -39,4 +39,25 @@ Every answer was made from a prompt, and every piece of it can be read and chang
 See also |whelp component|n, |whelp card|n, |whelp note|n and |whelp ai|n.
         """,
     },
+    {
+        "key": "wiki",
+        "aliases": ["knowledge"],
+        "category": "Building",
+        "locks": "read:perm(Builder)",
+        "text": """
+Ebbwick has a wiki, which NPCs may look things up in, and a secret that one of them guards.
+
+    |wkb|n                           the knowledge bases
+    |wkb/pages harbour|n             the pages of one
+    |wkb/show harbour/Night Ferry|n
+    |wkb/search harbour = fare for a dog|n
+    |wkb/requires harbour/Instructions:Create/Source/Interview|n
+    |wlorekeeper Write an article about the leek show.|n
+                                 a model drafts a page from what the wiki has
+    |wlorekeeper/context|n           what it was shown, page by page
+    |wkb/drafts|n                    the drafts that wait for you
+
+See also |whelp kb|n and |whelp lorekeeper|n.
+        """,
+    },
 ]

@@ -1,0 +1,34 @@
+"""The demo's help names commands and switches that there are."""
+
+import re
+from typing import Any
+
+import pytest
+
+from world.help_entries import HELP_ENTRY_DICTS
+
+NAMED = re.compile(r"\|w(\w+)(?:/([\w/]+))?[^|]*\|n")
+EVENNIAS = {"help", "look", "say", "whisper"}
+
+
+@pytest.fixture
+def verbs(stage: Any) -> dict[str, set[str]]:
+    """Our commands, each with its switches."""
+    from evennia_ai.commands.cmdset import AICmdSet
+
+    return {one.key: set(getattr(one, "verbs", ())) for one in AICmdSet().commands}
+
+
+@pytest.mark.parametrize("entry", HELP_ENTRY_DICTS, ids=lambda entry: entry["key"])
+def test_what_the_help_names_can_be_typed(
+    entry: dict[str, Any], verbs: dict[str, set[str]]
+) -> None:
+    named = NAMED.findall(entry["text"])
+    unknown = [
+        f"{command}/{switch}"
+        for command, switch in named
+        if command not in EVENNIAS and switch not in {"", *verbs.get(command, ())}
+    ]
+    missing = {command for command, _ in named} - EVENNIAS - set(verbs)
+    assert named
+    assert (unknown, missing) == ([], set())
