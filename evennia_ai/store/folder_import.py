@@ -11,7 +11,8 @@ from typing import Final
 from evennia_ai.knowledge.page_files import PageFolder
 from evennia_ai.knowledge.pages import BaseInfo
 from evennia_ai.store import page_import
-from evennia_ai.store.knowledge_bases import base, save_base
+from evennia_ai.store.knowledge_bases import base, check_base, save_base
+from evennia_ai.store.page_columns import check_page
 from evennia_ai.store.page_import import ImportPlan
 from evennia_ai.store.state import KNOWLEDGE, changing
 
@@ -50,8 +51,8 @@ class FolderPlan:
 def plan(folder: PageFolder, *, folder_name: str) -> FolderPlan:
     """What importing a folder would do; nothing is written.
 
-    `folder_name` is the name its base has where the folder says none. ComponentValueError: a page
-    cannot be stored.
+    `folder_name` is the name its base has where the folder says none. ComponentValueError: a page,
+    or what is said of the base, cannot be stored.
     """
     given, was = folder.info, base(folder.info.key)
     unsaid = BaseInfo(key=given.key, name=folder_name)
@@ -59,7 +60,10 @@ def plan(folder: PageFolder, *, folder_name: str) -> FolderPlan:
     now = was or unsaid
     info = replace(now, **{field: getattr(given, field) for field in said})
     fields = tuple(field for field in said if getattr(info, field) != getattr(now, field))
+    check_base(info)
     if was is None:
+        for page in folder.pages:
+            check_page(page)
         pages = ImportPlan(base=info.key, new=tuple(replace(p, revision="") for p in folder.pages))
     else:
         pages = page_import.plan(info.key, folder.pages)

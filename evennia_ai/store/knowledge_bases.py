@@ -56,7 +56,7 @@ def save_base(info: BaseInfo, *, by: str) -> BaseInfo:
     Its counts and its revision are the store's own. ComponentValueError: a value is not allowed;
     nothing was written.
     """
-    _check(info)
+    check_base(info)
     with changing(KNOWLEDGE, f"saving knowledge base '{info.key}'"):
         row = models.KnowledgeBase.objects.filter(key=info.key).first()
         if row is not None and _columns(_value(row)) == _columns(info):
@@ -129,7 +129,8 @@ def base_written() -> None:
         kept.all_written()
 
 
-def _check(info: BaseInfo) -> None:
+def check_base(info: BaseInfo) -> None:
+    """ComponentValueError where what is told of a base is not allowed."""
     for field, (wanted, accepts) in _CHECKS.items():
         value = getattr(info, field)
         if not accepts(value):
