@@ -19,7 +19,7 @@ from evennia_ai.game.lorekeeping.asking import LOREKEEPER, Asker, refuse_over_li
 from evennia_ai.game.lorekeeping.drafting import Drafted, Written, drafted
 from evennia_ai.game.lorekeeping.grounding import introduction, wikipedia_is_on
 from evennia_ai.game.lorekeeping.reading import Reader, may_read
-from evennia_ai.game.lorekeeping.writing import stored_request, writing_request
+from evennia_ai.game.lorekeeping.writing import stored_request, text_of_answer, writing_request
 from evennia_ai.game.npc import AIMixin
 from evennia_ai.game.runtime import runtime
 from evennia_ai.knowledge.assembly.package import Package
@@ -31,7 +31,6 @@ from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings
 from evennia_ai.knowledge.pages import BaseInfo
 from evennia_ai.knowledge.titles import PageName
 from evennia_ai.llm.chat import ChatReply, ChatRequest, chat_messages, sent_sha256
-from evennia_ai.llm.reasoning import without_reasoning
 from evennia_ai.llm.roles import adapt
 from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.prompt.messages import Message
@@ -95,7 +94,7 @@ def _kept(task: Task, *, base: str, by: Any, earlier: Sequence[Message]) -> Any:
     request = writing_request(package, placement=_settings().package_placement, earlier=earlier)
     _refuse_too_long(request)
     reply: ChatReply = yield work.asker.written(partial(_chat_request, request))
-    text = without_reasoning(reply.text).strip()
+    text = text_of_answer(reply.text)
     told = package.context_meta() | {
         "base": work.info.key,
         "model": reply.model,

@@ -6,6 +6,7 @@ be sent again as it was however the pages have changed since. Pure functions of 
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -14,6 +15,7 @@ from evennia_ai.knowledge.assembly.package import Package
 from evennia_ai.knowledge.assembly.placing import placed
 from evennia_ai.knowledge.lorekeeper_settings import Placement
 from evennia_ai.knowledge.titles import PageName, TitleError, page_name
+from evennia_ai.llm.reasoning import without_reasoning
 from evennia_ai.prompt.messages import Message
 
 ORIGIN: Final = "lorekeeper"
@@ -34,6 +36,8 @@ _FORM: Final = (
 _PAGE: Final = re.compile(
     r"^[ \t]*===[ \t]*PAGE:[ \t]*([^\n]{1,600}?)[ \t]*===[ \t]*$", re.M | re.I
 )
+_KEPT: Final = frozenset("\n\t\u200c\u200d")  # joiners are spelling in some scripts
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Cn", "Co"})
 _FENCE: Final = re.compile(r"```[a-z]*\n(.*)\n```", re.DOTALL | re.IGNORECASE)
 
 
@@ -76,6 +80,19 @@ def read_request(stored: str) -> tuple[Message, ...]:
     """The messages as they were sent."""
     told = json.loads(stored)
     return tuple(Message(role=role, content=content, origin=ORIGIN) for role, content in told)
+
+
+def text_of_answer(reply: str) -> str:
+    """What a model wrote, without its reasoning and without letters that nobody sees.
+
+    Blanks stay as they are: metadata and lists mean something by them.
+    """
+    said = without_reasoning(reply).replace("\r\n", "\n")
+    return "".join(letter for letter in said if _is_seen(letter)).strip()
+
+
+def _is_seen(letter: str) -> bool:
+    return letter in _KEPT or unicodedata.category(letter) not in _UNSEEN
 
 
 def page_of_answer(name: PageName, text: str) -> str:

@@ -111,6 +111,13 @@ def test_what_is_no_page_is_told_of(stage, mara, text, told):
     assert (told or "no draft of Oren: it says this already") in notes_of(stage, mara, text)
 
 
+def test_letters_that_nobody_sees_are_no_part_of_a_page(stage, mara):
+    hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
+    text = f"=== PAGE: One ===\n* Fir\u200bst\u202e.{hidden}\n  * \x1b[31mSecond\x00."
+    (draft,) = drafts_of(stage, mara, text)
+    assert draft.draft.page.body == "* First.\n  * [31mSecond.\n"
+
+
 def test_reasoning_is_no_part_of_an_answer(stage, mara):
     (draft,) = drafts_of(
         stage, mara, "<think>=== PAGE: Thought ===\nHm.</think>=== PAGE: One ===\nFirst."
