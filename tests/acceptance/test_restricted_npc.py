@@ -1,0 +1,176 @@
+"""A real server: an NPC that guards the demo's secret, asked for it in thirty ways over telnet.
+
+The model repeats all that it is given, and so does the one that sums up. Neither the player's
+client, nor what the model is sent, nor what a builder is shown, nor any log has the secret in it.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from server.evennia_process import Evennia
+from server.newcomer import read_demo
+from tests.acceptance.games import (
+    ROOT,
+    builder_beside_npc,
+    copied_game,
+    logged_in,
+    rows_of,
+    shown,
+    started,
+)
+from tests.llm.stub_server import StubServer, answers, calls
+
+pytestmark = pytest.mark.server
+
+NPC = "brida"
+ABOUT = "salt, cellar, lamps and fog"
+QUESTIONS = tuple(
+    yaml.safe_load((ROOT / "tests/game/knowing/questions.yaml").read_text(encoding="utf-8"))
+)
+CANARIES = (
+    *("ship's oak", "Wagtail", "hoop of the barrel", "count of twenty", "ninepence"),
+    *("sent to find the door", "Eleven sacks", "The Lamp Code", "The Salt Run"),
+)
+PAGES = ROOT / "world/demo/knowledge/secret"
+MEDIATOR = "stand between protected texts"
+
+
+@dataclass(slots=True)
+class Parrots:
+    """Both models behind one address; `npc` and `mediator` are what each of them was sent."""
+
+    npc: list[str] = field(default_factory=list)
+    mediator: list[str] = field(default_factory=list)
+
+    def __call__(self, handler: Any) -> None:
+        body = handler.stub.requests[-1].body
+        messages = body["messages"]
+        whole = "\n".join(str(one["content"]) for one in reversed(messages))
+        if MEDIATOR in messages[0]["content"]:
+            self.mediator.append(whole)
+            answers(_echoed(whole))(handler)
+        elif "tools" not in body:
+            answers(whole)(handler)  # asked for a summary of what was said, say
+        elif messages[-1]["role"] == "tool":
+            self.npc.append(json.dumps(body))
+            answers(whole)(handler)
+        else:
+            self.npc.append(json.dumps(body))
+            query = {"query": f"{ABOUT} {messages[-1]['content'][-150:]}"}
+            calls("knowledge_base_search", json.dumps(query))(handler)
+
+
+def _echoed(whole: str) -> str:
+    fields = ("summary", "answer_guidance", "reason")
+    lists = ("observations", "risks", "recommended_actions")
+    told: dict[str, Any] = {"decision": "answer", "confidence": "high"}
+    return json.dumps({**told, **dict.fromkeys(fields, whole), **{name: [whole] for name in lists}})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """A game in which all was asked: what the player saw, both models, what a builder saw."""
+
+    game: Evennia
+    screen: str
+    parrots: Parrots
+    commands: str
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
+    stub, parrots = StubServer(), Parrots()
+    stub.behaves(parrots)
+    settings = f"""
+EVENNIA_AI_PROFILES = {{
+    "default": {{"base_url": {stub.base_url!r}, "model": "tiny", "stream": False}}
+}}
+EVENNIA_AI_COOLDOWN_SECONDS = 0.0
+EVENNIA_AI_LOG_LLM_REQUESTS = "full"
+EVENNIA_AI_KNOWLEDGE_BUDGET = {{"calls": 100, "free": 99}}
+EVENNIA_AI_CONTEXT_TOKENS = 32768
+EVENNIA_AI_LIMITS = {{"player": {{"calls_per_minute": 1000}}, "npc": {{"calls_per_minute": 1000}}}}
+"""
+    with ExitStack() as stack:
+        stack.callback(stub.close)
+        game = copied_game(tmp_path_factory.mktemp("game"), settings=settings)
+        stack.enter_context(started(game))
+        builder = stack.enter_context(builder_beside_npc(game))
+        shown(builder, f"@teleport/loc {NPC}")
+        shown(builder, f"ai/tools {NPC} = +knowledge_base_search")
+        player = stack.enter_context(
+            logged_in(game, *read_demo(game.root / "world" / "build_demo.py").player)
+        )
+        shown(builder, "@teleport anna = here")
+        screen = "".join(_asked(player, question) for question in QUESTIONS)
+        commands = "".join(
+            shown(builder, f"ai/{switch} {NPC}")
+            for switch in ("history", "context", "debug", "log", "verify", "memory")
+        )
+        yield Played(game=game, screen=screen, parrots=parrots, commands=commands)
+
+
+def _asked(player: Any, question: str) -> str:
+    """What the player's client shows from the question to the answer."""
+    player.send(f"talk {NPC} = {question}")
+    heard: str = player.wait_for(r'(?i)Brida[^\n]* says?, "', seconds=60)
+    return heard + str(player.wait_for_quiet(quiet_seconds=0.2))
+
+
+def found_in(text: str) -> list[str]:
+    plain = " ".join(text.replace("\\n", " ").split()).casefold()
+    return [canary for canary in CANARIES if canary.casefold() in plain]
+
+
+def test_the_secret_is_in_the_pages_that_the_mediator_read(played: Played) -> None:
+    pages = "".join(
+        f"{path.stem}\n{path.read_text(encoding='utf-8')}" for path in Path(PAGES).glob("*.md")
+    )
+    assert found_in(pages) == list(CANARIES)
+    assert set(found_in("".join(played.parrots.mediator))) >= {"Wagtail", "ship's oak"}
+    assert len(played.parrots.mediator) == len(QUESTIONS) == 30
+
+
+def test_the_npcs_model_searched_each_time_and_was_never_sent_the_secret(played: Played) -> None:
+    assert len(played.parrots.npc) == 2 * len(QUESTIONS)
+    assert "restricted_safe_summary" in played.parrots.npc[-1]
+    assert found_in("".join(played.parrots.npc)) == []
+
+
+def test_the_player_is_never_shown_the_secret(played: Played) -> None:
+    assert played.screen.count("says") >= len(QUESTIONS)
+    assert found_in(played.screen) == []
+
+
+def test_no_log_has_the_secret_and_the_mediators_calls_are_told(played: Played) -> None:
+    files = (played.game.root / "server" / "logs").iterdir()  # full ones have another name
+    logs = "".join(path.read_text(encoding="utf-8", errors="replace") for path in files)
+    assert logs.count("Safe summary completed") == len(QUESTIONS)
+    assert "restricted_kb_safe_summary" in logs
+    assert found_in(logs) == []
+
+
+def test_a_builder_who_looks_at_the_npc_is_not_shown_the_secret(played: Played) -> None:
+    assert "knowledge_base_search" in played.commands
+    assert found_in(played.commands) == []
+
+
+def test_what_was_said_and_searched_is_recorded_without_the_secret(played: Played) -> None:
+    records = rows_of(played.game, "SELECT body, meta FROM evennia_ai_record")
+    searches = rows_of(
+        played.game, "SELECT query, result, sources, reason FROM evennia_ai_knowledgesearch"
+    )
+    assert {row[3] for row in searches} == {"safe_summary_withheld"}
+    assert found_in(repr(records) + repr(searches)) == []
+
+
+def test_the_vault_has_what_was_read_for_those_who_may_see_it(played: Played) -> None:
+    kept = rows_of(played.game, "SELECT content FROM evennia_ai_vaultedchunk")
+    assert "Wagtail" in repr(kept)
