@@ -23,8 +23,8 @@ class LorekeeperSettings:
     With `enabled` off the generator is asked without a package. `base` is the key of the knowledge
     base that is meant where none is named. `package_placement` says where a package stands: before
     the generator's system prompt, or split in two parts, the instructions there and all else in a
-    message before the task. `budget_tokens` is the most that a package may have where the base's own
-    config page says nothing else, `reply_tokens` the most of an answer.
+    message before the task. `budget_tokens` is the most that a package may have where the base's
+    own config page says nothing else, `reply_tokens` the most of an answer.
     """
 
     enabled: bool = True
