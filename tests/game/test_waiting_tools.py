@@ -14,7 +14,6 @@ from evennia_ai.llm.chat import ChatReply
 from evennia_ai.prompt.messages import ToolCall
 from evennia_ai.store import turns
 
-
 ROOM = "evennia.objects.objects.DefaultRoom"
 
 
