@@ -80,7 +80,8 @@ def set_restricted(key: str, restricted: bool, *, by: str) -> BaseInfo:
 def remove_base(key: str, *, by: str) -> None:
     """Remove a base, its pages and its bindings; the revisions of its pages stay.
 
-    Drafts that wait for it are refused. NotStoredError: there is no base of this key.
+    Drafts that wait for it are refused, and its vault is emptied. NotStoredError: there is no base
+    of this key.
     """
     with changing(KNOWLEDGE, f"removing knowledge base '{key}'"):
         row = base_row(key)
@@ -88,6 +89,8 @@ def remove_base(key: str, *, by: str) -> None:
         models.KnowledgeDraft.objects.filter(base_key=key, state="waiting").update(
             state="refused", decided_by=by, decided_at=time.time()
         )
+        # Another base may get the key, and its lock would open this vault.
+        models.VaultedChunk.objects.filter(base_key=key).delete()
         row.delete()
         base_written()
 

@@ -6,7 +6,8 @@ import pytest
 
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.knowledge.mediation import Chunk
-from evennia_ai.store import conversations, knowledge_searches
+from evennia_ai.knowledge.pages import BaseInfo
+from evennia_ai.store import conversations, knowledge_bases, knowledge_searches
 from evennia_ai.store.erasing import erase_conversation
 from evennia_ai.store.knowledge_searches import NewSearch
 from evennia_ai.store.memory_erasing import forget_person
@@ -85,6 +86,13 @@ def test_every_reading_of_a_vault_is_kept(where):
 def test_an_emptied_vault_is_empty(where):
     knowledge_searches.begin(a_search(where), [a_chunk()], vaulted=[a_chunk()])
     assert knowledge_searches.empty_vault("vault") == 1
+    assert knowledge_searches.open_vault("vault", by="Ada") == ()
+
+
+def test_a_base_that_is_removed_leaves_nothing_in_its_vault(where):
+    knowledge_bases.save_base(BaseInfo(key="vault", name="The vault"), by="Ada")
+    knowledge_searches.begin(a_search(where), [a_chunk()], vaulted=[a_chunk()])
+    knowledge_bases.remove_base("vault", by="Ada")
     assert knowledge_searches.open_vault("vault", by="Ada") == ()
 
 
