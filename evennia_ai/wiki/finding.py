@@ -28,7 +28,7 @@ SMALL_PAGES: Final = 300
 SMALL_BYTES: Final = 4_000_000
 """Of a wiki that is read whole: with its texts kept, a search costs as little as any other."""
 
-MOST_WORDS: Final = 8
+MOST_WORDS: Final = 6
 """Words of a query that a wiki is asked for: the longest, as they tell most."""
 
 MOST_LISTED: Final = 10_000
@@ -75,7 +75,10 @@ class Finder:
         if (pages := await self._all_pages(places)) is not None:
             words = [self._words_of(*one) for one in pages]
             return self._ranked(pages, rarities_in(asked_words(query), words))[:limit]
-        return (await self._asked_there(_words_there(query), places))[:limit]
+        found, rarities = await self._asked_there(_words_there(query), places)
+        untold = [word for word in asked_words(query) if word not in rarities]
+        among_these = rarities_in(untold, [self._words_of(*one) for one in found])
+        return self._ranked(found, {**rarities, **among_these})[:limit]
 
     async def listed(self, namespace: Namespace, *, prefix: str) -> list[PageName]:
         """The pages of a namespace whose titles begin so, without redirects."""
@@ -123,11 +126,14 @@ class Finder:
 
     async def _asked_there(
         self, words: Mapping[str, tuple[str, ...]], places: list[int]
-    ) -> list[Hit]:
-        """What the wiki's own search finds; `words` are what it is asked for, with our words."""
-        together = self._found(" ".join(words), places)
-        alone = [self._found(word, places) for word in words]
-        all_words, *each = await asyncio.gather(together, *alone)
+    ) -> tuple[list[_Called], dict[str, float]]:
+        """What the wiki's own search finds, and how much each word tells in the whole wiki.
+
+        `words` are what it is asked for, with our words.
+        """
+        asked = dict.fromkeys([" ".join(words), *words])
+        all_words, *each = await asyncio.gather(*(self._found(one, places) for one in asked))
+        each = each or [all_words]  # of a single word
         rarities = {
             ours: rarity(one.total, pages=max(self._pages_there, one.total))
             for word, one in zip(words, each, strict=True)
@@ -135,8 +141,7 @@ class Finder:
         }
         names = _likeliest(all_words, list(zip(words.values(), each, strict=True)), rarities)
         pages = await self._reader.pages(names)
-        found = [(name, page) for name, page in zip(names, pages, strict=True) if page is not None]
-        return self._ranked(found, rarities)
+        return [(name, page) for name, page in zip(names, pages, strict=True) if page], rarities
 
     def _ranked(self, pages: Iterable[_Called], rarities: Mapping[str, float]) -> list[Hit]:
         """The pages that fit, best first; one under several names by the best of these."""
@@ -212,14 +217,17 @@ class Finder:
 def _words_there(query: str) -> dict[str, tuple[str, ...]]:
     """The words to ask a wiki for, each with what it is among our words; the longest ones.
 
-    They are letters and digits in small case alone, so nothing of a query is a sign that a search
-    obeys. The star behind some, which finds longer forms, is ours.
+    Short words tell little: where there are others, none is asked for. All are letters and digits
+    in small case, so nothing of a query is a sign that a search obeys. The star behind some, which
+    finds longer forms, is ours.
     """
     plain = normalize("NFC", query[:MOST_ASKED_CHARACTERS]).casefold().replace("_", " ")
     forms = {word: _form(word) for word in words_of(plain)}
     forms |= {run: f"{run}*" for run in unspaced_runs(plain)}
     ours = {form: asked_words(word) for word, form in forms.items()}
-    longest = sorted((form for form in ours if ours[form]), key=len, reverse=True)[:MOST_WORDS]
+    known = [form for form in ours if ours[form]]
+    telling = [form for form in known if form.endswith("*") or not form.isascii()] or known
+    longest = sorted(telling, key=len, reverse=True)[:MOST_WORDS]
     return {form: ours[form] for form in longest}
 
 
