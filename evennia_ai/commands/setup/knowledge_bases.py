@@ -16,7 +16,6 @@ from evennia_ai.knowledge.pages import BaseInfo
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store import knowledge_bases as bases
 from evennia_ai.store import knowledge_bindings as bindings
-from evennia_ai.store import knowledge_searches as searches
 from evennia_ai.store import pages as store
 
 _NOTHING: Final = "off"
@@ -127,7 +126,6 @@ class KnowledgeBases(CardWork):
             self.say(f"Knowledge base {info.key} stays.")
             return
         named.base_named(self.caller, info.key)
-        searches.empty_vault(info.key)  # or it would be that of a base of this key made later
         bases.remove_base(info.key, by=self.typed_by)
         self.say(f"Removed knowledge base {info.key}.")
 
