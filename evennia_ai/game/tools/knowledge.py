@@ -87,7 +87,7 @@ class KnowledgeBaseSearch(Tool):
 
     class Arguments(ToolArguments):
         query: Query = Field(description="a few words of what you want to know")
-        bases: Annotated[tuple[Id, ...], Field(strict=False, max_length=12)] = Field(
+        bases: Annotated[tuple[Id, ...], Field(max_length=12)] = Field(
             default=(), description="ids of the bases to search; leave it out for all of them"
         )
         limit: int = Field(

@@ -1,5 +1,6 @@
 """Arguments that a model wrote: exactly those of the tool are taken, the rest is told in words."""
 
+import re
 from typing import Any
 
 import pytest
@@ -69,6 +70,6 @@ def test_the_name_of_a_wrong_argument_is_told_on_one_line_and_short(stage: Any) 
 def test_every_argument_of_every_tool_is_of_its_type_alone(
     stage: Any, name: str, argument: str
 ) -> None:
-    for value in ({"5": 5}, ["5"], True, 5.5):
+    for value in ({"5": 5}, [["5"]], True, 5.5):
         wrong = a_toolbox(stage, name).find(a_call(name, {argument: value}))
-        assert f"'{argument}': Input should be a valid" in wrong.text
+        assert re.search(rf"'{argument}(\.0)?': Input should be a valid", wrong.text)
