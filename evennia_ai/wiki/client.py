@@ -5,7 +5,7 @@ password, a token or a cookie.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any, Final
 
 from evennia_ai.knowledge.backends import BackendError
@@ -145,7 +145,7 @@ class WikiClient:
         return outcome
 
 
-def several(values: Mapping[Any, Any] | list[str] | tuple[str, ...]) -> str:
+def several(values: Iterable[str]) -> str:
     """Values of one parameter as the API takes them, whatever letters they have."""
     return "".join(f"{SEVERAL}{value}" for value in values)
 
