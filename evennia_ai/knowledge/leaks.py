@@ -1,16 +1,18 @@
 """Leaks: whether a text gives away some of what is protected.
 
 A text leaks with eight words in a row of a protected text, or a whole short sentence of it; with
-forty letters in a row, forwards or backwards, however they are parted into words; with one of its
-numbers, in digits or in words; with a title or a term; and with a long piece nobody can read. Upper
-and lower case, accents, punctuation, invisible characters and look-alikes of other alphabets make
-no difference. Pure, and linear in the length of the texts.
+forty letters in a row, forwards or backwards, however they are parted into words, and moved along
+the alphabet; with one of its numbers, in digits or in words; with a title or a term; and with a
+long piece nobody can read. Upper and lower case, accents, punctuation, invisible characters and
+look-alikes of other alphabets make no difference. Pure, and linear in the length of the texts.
 """
 
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
+from string import ascii_lowercase
 from typing import Final, Literal
 
 from evennia_ai.knowledge.numbers import digits_in, numbers_in, spelt_together
@@ -58,6 +60,7 @@ _APOSTROPHE: Final = re.compile(r"(?<=\w)['\u2019`](?=\w)")
 _OPAQUE: Final = re.compile(r"[A-Za-z0-9+/=_-]{40,}")
 _UNSEEN: Final = ("Mn", "Me", "Cf", "Cc", "Co", "Cn", "Cs")
 _KEPT: Final = "\n\t"
+_ALPHABET: Final = ascii_lowercase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +92,7 @@ def protected(
     for text in texts:
         plain = folded(text)
         passages.update(_passages(plain))
-        letters.update(_windows(_letters(_words(plain))))
+        letters.update(_windows(_steps(_letters(_words(plain)))))
         numbers |= numbers_in(plain)
     for term in terms:
         numbers |= numbers_in(folded(term))
@@ -111,13 +114,14 @@ def leak(text: str, secret: Protected) -> Leak:
     letters = _letters(words)
     if _any_in(words, secret.passages):
         return "words"
-    if _has_window(letters, secret.letters) or _has_window(letters[::-1], secret.letters):
+    ways = (_steps(letters), _steps(letters[::-1]))
+    if any(_has_window(way, secret.letters) for way in ways):
         return "letters"
     if _says_number(plain, secret.numbers):
         return "number"
     if _names(words, letters, secret.titles):
         return "title"
-    if _names(words, letters, secret.terms) or _names((), letters[::-1], secret.terms):
+    if _names(words, letters, secret.terms) or _are_shifted(ways, secret.terms):
         return "term"
     return "opaque" if _OPAQUE.search(text) else ""
 
@@ -147,6 +151,17 @@ def _letters(words: Iterable[str]) -> str:
     return "".join(word for word in words if not word.isdigit())
 
 
+def _steps(letters: str) -> str:
+    """How far it is from each letter to the next: the same when all are moved along the alphabet.
+
+    So a text is found as well where each letter stands for the one thirteen, or three, after it.
+    """
+    return "".join(
+        _ALPHABET[(ord(after) - ord(before)) % len(_ALPHABET)]
+        for before, after in pairwise(letters)
+    )
+
+
 def _passages(plain: str) -> Iterator[tuple[str, ...]]:
     words = _words(plain)
     yield from _runs(words, WORDS)
@@ -161,9 +176,11 @@ def _runs(words: list[str], length: int) -> Iterator[tuple[str, ...]]:
         yield tuple(words[start : start + length])
 
 
-def _windows(letters: str) -> Iterator[str]:
-    for start in range(len(letters) - LETTERS + 1):
-        yield letters[start : start + LETTERS]
+def _windows(steps: str) -> Iterator[str]:
+    """The steps between `LETTERS` letters in a row, from each letter on."""
+    length = LETTERS - 1
+    for start in range(len(steps) - length + 1):
+        yield steps[start : start + length]
 
 
 def _any_in(words: list[str], wanted: frozenset[tuple[str, ...]]) -> bool:
@@ -172,8 +189,8 @@ def _any_in(words: list[str], wanted: frozenset[tuple[str, ...]]) -> bool:
     return any(run in wanted for length in lengths for run in _runs(words, length))
 
 
-def _has_window(letters: str, wanted: frozenset[str]) -> bool:
-    return bool(wanted) and any(window in wanted for window in _windows(letters))
+def _has_window(steps: str, wanted: frozenset[str]) -> bool:
+    return bool(wanted) and any(window in wanted for window in _windows(steps))
 
 
 def _says_number(plain: str, wanted: frozenset[str]) -> bool:
@@ -191,3 +208,10 @@ def _names(words: Iterable[str], letters: str, wanted: frozenset[tuple[str, ...]
         return True
     joined = (_letters(name) for name in wanted)
     return any(len(one) >= LETTERS_OF_NAME and one in letters for one in joined)
+
+
+def _are_shifted(ways: Iterable[str], wanted: frozenset[tuple[str, ...]]) -> bool:
+    """Whether a term stands there backwards, or with its letters moved along the alphabet."""
+    joined = (_letters(name) for name in wanted)
+    sought = [_steps(one) for one in joined if len(one) >= LETTERS_OF_NAME]
+    return any(one in way for way in ways for one in sought)

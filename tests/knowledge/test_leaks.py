@@ -1,5 +1,6 @@
 """Leaks: what of a protected text is found again in another one."""
 
+import codecs
 import time
 
 import pytest
@@ -43,6 +44,11 @@ def test_eight_words_in_a_row_are_found_however_they_are_written(text):
 )
 def test_words_that_are_joined_split_or_turned_round_are_found(text):
     assert leak(text, SECRET) == "letters"
+
+
+def test_words_whose_letters_are_moved_along_the_alphabet_are_found():
+    moved = codecs.encode(VAULT, "rot13")
+    assert leak(f"Read: {moved}", SECRET) in ("words", "letters")
 
 
 @pytest.mark.parametrize("text", ["The watchword is Mandragora!", "it is: the watchword is m."])
@@ -98,6 +104,8 @@ def test_a_title_that_is_told_anyway_is_no_leak():
         "say MANDRAGORAS",
         "man dragora",
         "arogardnam",
+        "Znaqentben",
+        "P d q g u d j r u d",
         "\U0001d4dc\U0001d4ea\U0001d4f7\U0001d4ed\U0001d4fb\U0001d4ea\U0001d4f0\U0001d4f8\U0001d4fb\U0001d4ea",
         "\U0001f1f2\U0001f1e6\U0001f1f3\U0001f1e9\U0001f1f7\U0001f1e6\U0001f1ec\U0001f1f4\U0001f1f7\U0001f1e6",
     ],

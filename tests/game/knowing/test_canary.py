@@ -6,6 +6,7 @@ searched for the secret. The pages themselves and the vault alone have it.
 """
 
 import base64
+import codecs
 import json
 from pathlib import Path
 from typing import Any
@@ -171,7 +172,15 @@ def test_a_mediator_that_disguises_the_secret_is_not_heard(cellar, disguise, sec
     assert told["restricted_safe_summary"]["reason"] == "safe_summary_withheld"
 
 
-@pytest.mark.parametrize("disguise", [in_base64, lambda text: text[::-1]])
+def backwards(text: str) -> str:
+    return text[::-1]
+
+
+def in_rot13(text: str) -> str:
+    return codecs.encode(text, "rot13")
+
+
+@pytest.mark.parametrize("disguise", [in_base64, backwards, in_rot13])
 def test_one_that_turns_a_passage_into_something_else_is_not_heard_either(cellar, disguise):
     cellar.minds.mediates = answering(summary=disguise(PASSAGE))
     cellar.says(cellar.anna, "Oren, what of the watchword?")
