@@ -59,8 +59,9 @@ FUZZING = {
 ELSEWHERE = [
     *("pytest", "-q", "-p", "no:cacheprovider", "-m", "not packaging and not server"),
     *("--ignore=tests/acceptance", "--ignore=tests/cards/test_bounds.py"),
+    "--ignore=tests/wiki/test_real_wiki.py",
 ]
-"""What the other Python runs: all but servers, crashes, installations and the largest files."""
+"""What the other Python runs: all but servers, crashes, installations, the largest files."""
 
 _VARIABLES = {
     "EVENNIA_SUPERUSER_USERNAME": "admin",
