@@ -2,6 +2,8 @@
 
 import pytest
 
+from evennia_ai.knowledge.markup import read_page
+from evennia_ai.knowledge.titles import page_name
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.store import knowledge_bases as bases
 from evennia_ai.store import knowledge_bindings as bindings
@@ -328,3 +330,30 @@ def test_a_page_whose_lock_hides_it_is_not_there(stage, harbour):
     for typed in ("kb/remove harbour/Oren", "kb/rename harbour/Oren = Ned", "kb/edit harbour/Oren"):
         assert "that you may not see" in stage.builds(typed), typed
     assert page("Oren") == before
+
+
+def test_a_page_of_a_backend_that_answers_later_is_shown_when_it_is_there(
+    stage, harbour, monkeypatch
+):
+    from twisted.internet.defer import Deferred
+
+    from evennia_ai.commands.setup import knowledge_named
+    from tests.commands.stage import hearing
+
+    answer = Deferred()
+
+    class Wiki:
+        async def fetch(self, names):
+            return await answer
+
+    monkeypatch.setattr(knowledge_named, "backend_of", lambda info: Wiki())
+    assert stage.builds("kb/show harbour/Far") == ""
+    with hearing(stage.builder) as heard:
+        answer.callback([read_page(page_name("Far"), "Over the sea.")])
+    assert "Over the sea." in heard[-1]
+
+
+def test_a_wiki_that_is_away_is_told_in_one_line(stage):
+    stage.builds("kb/new wiki", "kb/set wiki/backend = mediawiki")
+    told = one_line(stage.builds("kb/show wiki/Ferry"))
+    assert "EVENNIA_AI_KNOWLEDGE_WIKIS does not name" in told
