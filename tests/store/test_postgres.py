@@ -21,6 +21,7 @@ SAME = (
     "test_knowledge_pages.py",
     "test_migrations.py",
     "test_page_search.py",
+    "test_page_vectors.py",
 )
 
 
