@@ -30,6 +30,9 @@ RAREST: Final = 3
 TOO_COMMON: Final = 5_000
 """Pages that the rarest words may bring: a search takes as long as the database ranks them."""
 
+SOON: Final = 0.1
+"""By this share the number of pages must change before common words are counted again."""
+
 _BATCH: Final = 500
 
 
@@ -82,6 +85,10 @@ _DATABASES: Final[Mapping[str, _Database]] = {
 }
 
 
+# Pages that have a common word, and how many pages there were then.
+_common: Final[dict[str, tuple[int, int]]] = {}
+
+
 def index(pages: Iterable[tuple[int, Page]]) -> None:
     """The current transaction wrote these pages, each with the id of its row: find them so."""
     rows = [_row(page_id, page) for page_id, page in pages]
@@ -111,14 +118,26 @@ def found(
 
 
 def _asked(words: Sequence[str]) -> _Asked:
-    counts = _database().counts(words)
     stored = sum(models.KnowledgeBase.objects.values_list("page_count", flat=True))
+    counts = _counts(words, stored)
     pages = max([stored, *counts.values()])
     rarest_first = sorted(counts, key=lambda word: (counts[word], word))
     return _Asked(
         rarities={word: rarity(counts[word], pages=pages) for word in rarest_first},
         rarest=tuple(_rarest(counts, rarest_first[:RAREST])),
     )
+
+
+def _counts(words: Sequence[str], stored: int) -> dict[str, int]:
+    """How many pages have each word. To count a common one takes long, so its number is kept."""
+    counts = {}
+    for word in words:
+        count, then = _common.get(word, (0, 0))
+        if count and abs(stored - then) <= SOON * then:
+            counts[word] = count
+    counted = _database().counts([word for word in words if word not in counts])
+    _common.update((w, (n, stored)) for w, n in counted.items() if n > TOO_COMMON)
+    return counts | counted
 
 
 def _rarest(counts: Mapping[str, int], rarest_first: Sequence[str]) -> Iterator[str]:

@@ -204,6 +204,40 @@ def test_where_all_words_are_too_common_the_rarest_brings_pages(harbour, monkeyp
     assert found("coral atoll") == ["Reef 0", "Reef 1"]
 
 
+class TestCommonWords:
+    """A word that many pages have is not counted with every search."""
+
+    @pytest.fixture(autouse=True)
+    def _counted(self, harbour, monkeypatch):
+        monkeypatch.setattr(page_search, "TOO_COMMON", 1)
+        monkeypatch.setattr(page_search, "_common", {})
+        self.base, self.asked = harbour, []
+        database = page_search._DATABASES[connection.vendor]
+        counts = database.counts
+        monkeypatch.setattr(
+            database, "counts", lambda words: self.asked.append(words) or counts(words)
+        )
+        for number in range(3):
+            write(harbour, f"Reef {number}", "coral atoll" if number == 1 else "coral")
+        self.stored(10)
+
+    def stored(self, pages):
+        models.KnowledgeBase.objects.update(page_count=pages)
+
+    def test_it_is_counted_once_and_a_rare_one_each_time(self):
+        first, second = found("coral atoll"), found("coral atoll")
+
+        assert first == second
+        assert self.asked == [["coral", "atoll"], ["atoll"]]
+
+    def test_it_is_counted_again_when_there_are_many_more_pages(self):
+        found("coral")
+        self.stored(12)
+        found("coral")
+
+        assert self.asked == [["coral"], ["coral"]]
+
+
 def test_another_kind_of_database_says_that_it_cannot_search(harbour, monkeypatch):
     monkeypatch.setattr(page_search, "_DATABASES", {})
 
