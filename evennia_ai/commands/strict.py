@@ -106,7 +106,8 @@ class StrictCommand(COMMAND_CLASS):
                 )
             if not self.args.startswith("/"):
                 return ""
-        if (both := "/".join(self.switches).lower()) in self.verbs:
+        both = "/".join(self.switches).lower()
+        if both and both in self.verbs:
             return both  # a verb may be two words, such as import/run
         if len(self.switches) > 1:
             raise CommandError(

@@ -135,7 +135,5 @@ def _object(values: Any, *, line: int) -> Mapping[str, Any]:
     if values is None:
         return {}
     if not isinstance(values, dict):
-        raise MarkupError(
-            "the metadata must be fields with values, as 'summary: ...'", line=line
-        )
+        raise MarkupError("the metadata must be fields with values, as 'summary: ...'", line=line)
     return values

@@ -64,8 +64,9 @@ def harbour(stage, monkeypatch):
 
 
 def rows(told):
-    """The lines of a table, by what stands first in them."""
-    lines = [line.split(maxsplit=1) for line in told.splitlines() if line.startswith("  ")]
+    """The lines of a table, by what stands first in them; a line may go on in the next one."""
+    whole = re.sub(r"\n {3,}", " ", told)
+    lines = [line.split(maxsplit=1) for line in whole.splitlines() if line.startswith("  ")]
     return {line[0]: line[1] for line in lines}
 
 
@@ -182,7 +183,7 @@ def test_the_profiles_are_listed_with_breaker_and_roles(harbour):
         "profile": "client model breaker asked as",
         "default": "offline none what an NPC is given",
         "cheap": "openai small closed every role",
-        "dear": "openai large closed speaker, planner, mediator, summariser",
+        "dear": "openai large closed speaker, planner, mediator, summariser, lorekeeper",
     }
 
 
