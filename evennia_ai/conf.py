@@ -75,8 +75,8 @@ class Conf:
     `given_roles` are what the settings say, `profiles` and `model_roles` what follows from it.
     `api_keys` are those that were found, by the names of their variables. `card_folder` and
     `knowledge_folder` are absolute: builders import from there and from nowhere else. `lore_facts`
-    are dotted paths of the game's own functions (`evennia_ai.game.facts`), `context_providers` those
-    of what tells NPCs the facts of the moment (`evennia_ai.game.providers`). An empty
+    are dotted paths of the game's own functions (`evennia_ai.game.facts`), `context_providers`
+    those of what tells NPCs the facts of the moment (`evennia_ai.game.providers`). An empty
     `summary_model` means that the role `summariser` says who is asked for summaries.
     """
 
