@@ -51,6 +51,13 @@ def test_a_draft_is_shown_as_what_it_would_change(stage, harbour):
     assert "task: Write it down." in told
 
 
+def test_a_draft_whose_note_is_its_task_says_it_once(stage, harbour):
+    page = read_page(page_name("Fog"), "It is thick.")
+    noted = Draft(page=page, was="", by="lorekeeper", note="Write it")
+    number = drafts.add("harbour", noted, task="Write it down.", context_meta={}).number
+    assert stage.builds(f"kb/draft {number}").count("Write it") == 1
+
+
 def test_an_approved_draft_is_a_page_with_a_revision_of_the_builder(stage, harbour):
     number = draft("Fog", "It is thick.")
     told = one_line(stage.builds(f"kb/approve {number}"))

@@ -174,10 +174,11 @@ def _head(found: StoredDraft) -> Iterator[str]:
     page = f"{found.base}/{found.draft.page.name}"
     yield from hanging(f"Draft {found.number} of {page}, {state}")
     yield from hanging(f"  by {found.draft.by}, {day_and_time(found.made_at)}")
-    if found.task:
-        yield from hanging(f"  task: {' '.join(found.task.split())}")
-    if found.draft.note:
-        yield from hanging(f"  note: {' '.join(found.draft.note.split())}")
+    task, note = " ".join(found.task.split()), " ".join(found.draft.note.split())
+    if task:
+        yield from hanging(f"  task: {task}")
+    if note and not task.startswith(note):  # the lorekeeper's note is how the task begins
+        yield from hanging(f"  note: {note}")
 
 
 def _difference(now: Page | None, wanted: Page) -> list[str]:
