@@ -42,6 +42,7 @@ BAD_INPUT = {
     "kb/set harbour": "Usage",
     "kb/set harbour/mood = x": "no field of a knowledge base",
     "kb/set harbour/name =": "Usage",
+    "kb/set harbour = x": "Usage: kb/set <base>/<name",
     "kb/set harbour/locks = edit": "contains no colon",
     "kb/set harbour/locks = edit:all()": "view and search and restricted",
     "kb/set harbour/locks = view:banana()": "banana",
@@ -152,7 +153,7 @@ def test_a_long_list_of_pages_has_pages(stage, harbour):
     for number in range(60):
         write(f"Boat {number:02}", "A boat.")
     first, second = (stage.builds(f"kb/pages harbour/Boat = {page}") for page in (1, 2))
-    assert "1 of 2" in first
+    assert "part 1 of 2" in first
     assert "kb/pages harbour/Boat = 2" in first
     assert "kb/pages" not in second
     assert "Boat 39" in first
@@ -248,6 +249,21 @@ def test_a_base_is_made_described_and_bound(stage):
 def test_a_field_is_emptied_by_off_and_says_what_it_was(stage, harbour):
     assert "before: boats, people; now: none" in stage.builds("kb/set harbour/topics = off")
     assert bases.base("harbour").topics == ()
+
+
+def test_a_field_that_ends_with_a_full_stop_gets_no_second_one(stage, harbour):
+    told = one_line(stage.builds("kb/set harbour/hint = Night work."))
+    assert told.endswith("now: Night work.")
+
+
+def test_binding_to_an_npc_that_cannot_search_says_how_it_can(stage, harbour):
+    told = one_line(stage.builds("kb/bind harbour = npc:Oren"))
+    assert told.endswith("ai/tools Oren = +knowledge_base_search")
+
+
+def test_binding_to_an_npc_that_can_search_says_nothing_of_tools(stage, harbour):
+    stage.builds("ai/tools oren = +knowledge_base_search")
+    assert "ai/tools" not in stage.builds("kb/bind harbour = npc:Oren")
 
 
 def test_a_base_is_bound_to_a_conversation_by_its_number(stage, harbour):

@@ -4,6 +4,8 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from evennia.utils.search import search_object
+
 from evennia_ai.commands.naming import knowledge_place_named, whole_number
 from evennia_ai.commands.setup import knowledge_named as named
 from evennia_ai.commands.setup import knowledge_shown as shown
@@ -12,7 +14,9 @@ from evennia_ai.commands.setup.lore_locks import allows, checked_locks
 from evennia_ai.commands.shown import shown_line
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.knowing.opening import BACKENDS
+from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.knowledge.pages import BaseInfo
+from evennia_ai.knowledge.templates import TOOL
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store import knowledge_bases as bases
 from evennia_ai.store import knowledge_bindings as bindings
@@ -53,6 +57,8 @@ class KnowledgeBases(CardWork):
         usage = f"kb/set <base>/<{' | '.join(_FIELDS)}> = <value>"
         text, value = self.both(usage)
         base, word = named.split(text)
+        if not word:
+            raise CommandError(f"Usage: {usage}.")
         field = _FIELDS.get(word.lower())
         if field is None:
             raise CommandError(f"'{word}' is no field of a knowledge base; {usage}.")
@@ -69,7 +75,7 @@ class KnowledgeBases(CardWork):
         after = bases.save_base(replace(info, **given), by=self.typed_by)
         out = "" if allows(self.caller, after.locks, "view") else " You may not see it any more."
         before, now = field.told(info) or "none", field.told(after) or "none"
-        self.say(f"{info.key}: {word} before: {before}; now: {now}.{out}")
+        self.say(f"{info.key}: {word} before: {before}; now: {_ended(now)}{out}")
 
     def restricted(self) -> None:
         """Say whether the pages of a base are told as they are, or safe summaries of them alone."""
@@ -99,7 +105,7 @@ class KnowledgeBases(CardWork):
             self.say(f"Knowledge base {info.key} is bound to {_told(scope)} already.")
             return
         bindings.bind(info.key, scope, by=self.typed_by)
-        self.say(f"Bound to {_told(scope)}. {_bound(info)}")
+        self.say(f"Bound to {_told(scope)}. {_bound(info)}{_without_tool(scope)}")
 
     def unbind(self) -> None:
         """Let a base count no longer somewhere."""
@@ -142,6 +148,19 @@ def _told(scope: Scope) -> str:
 
 def _bound(info: BaseInfo) -> str:
     return f"Knowledge base {info.key} is bound to {shown.bound_in_words(info)}."
+
+
+def _without_tool(scope: Scope) -> str:
+    """The end of what is said of a binding to an NPC that cannot search; it needs the tool."""
+    npc = search_object(f"#{scope.ref}")[0] if scope.kind == "npc" else None
+    if npc is None or TOOL in settings_of(npc).tools:
+        return ""
+    return f" It cannot search yet: ai/tools {npc.key} = +{TOOL}"
+
+
+def _ended(text: str) -> str:
+    """The text as the end of a sentence."""
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def _text(field: str) -> BaseField:

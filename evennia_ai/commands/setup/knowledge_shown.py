@@ -71,7 +71,8 @@ def scope_in_words(scope: Scope) -> str:
 
 def names_shown(typed: str, names: Sequence[PageName], *, page: int, pages: int) -> list[str]:
     """One page of the list of those pages that were asked for by what was `typed`."""
-    lines = [*hanging(f"Pages of {typed}, {page} of {pages}:")]
+    part = f", part {page} of {pages}" if pages > 1 else ""
+    lines = [*hanging(f"Pages of {typed}{part}:")]
     lines += [clipped(f"  {visible(name.full)}", WIDTH) for name in names]
     return [*lines, *(hanging(f"More: kb/pages {typed} = {page + 1}") if page < pages else [])]
 
