@@ -40,7 +40,7 @@ __all__ = [
 MAX_TEXT: Final = 400_000
 """Characters of a page."""
 
-_LINK: Final = re.compile(r"\[\[([^\[\]{}|<>\n]{1,600})(?:\|[^\[\]\n]{0,600})?\]\]")
+_LINK: Final = re.compile(r"\[\[([^\[\]{}|<>\n]{1,600})(?:\|([^\[\]\n]{0,600}))?\]\]")
 _HASH_HEADING: Final = re.compile(r"(#{1,6})[ \t]+([^\n]*)")
 # Links that show or sort something and lead to no page.
 _NO_PAGES: Final = frozenset({"file", "image", "media", "category"})
@@ -111,6 +111,11 @@ def links_of(body: str) -> tuple[PageName, ...]:
         except TitleError:  # as in MediaWiki: what is no title stays text
             continue
     return tuple(found)
+
+
+def without_links(text: str) -> str:
+    """The text as its reader sees it: of each link the label, or the title where it has none."""
+    return _LINK.sub(lambda link: (link[2] or "").strip() or link[1].strip(), text)
 
 
 def sections(body: str) -> tuple[Section, ...]:

@@ -13,6 +13,7 @@ from evennia_ai.knowledge.markup import (
     page_of_values,
     read_page,
     sections,
+    without_links,
     write_page,
     write_wikitext,
 )
@@ -437,3 +438,15 @@ def test_hostile_texts_take_no_longer_than_they_are(text):
         pass
 
     assert time.perf_counter() - started < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("[[Slack Water|slack]] is [[near]].", "slack is near."),
+        ("[[Oren| ]] and [[ Talk:Oren ]]", "Oren and Talk:Oren"),
+        ("a | b, [[open, [single]", "a | b, [[open, [single]"),
+    ],
+)
+def test_a_reader_sees_of_a_link_its_label_or_its_title(text: str, seen: str) -> None:
+    assert without_links(text) == seen

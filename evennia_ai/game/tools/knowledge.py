@@ -22,6 +22,7 @@ from evennia_ai.game.knowing.searching import Findings
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.tools.results import result_text
 from evennia_ai.game.tools.tool import Refused, Tool, ToolArguments, Use
+from evennia_ai.knowledge.markup import without_links
 from evennia_ai.knowledge.mediation import (
     MOST_CHUNKS,
     MOST_IN_ALL,
@@ -170,7 +171,7 @@ def _searched(asked: Asked) -> Steps:
 def _told_openly(asked: Asked, found: Findings, shown: tuple[Chunk, ...]) -> str:
     """What is told of ordinary bases, written down as well."""
     number = keeping.begun(_new(asked, found, shown, restricted=False), shown)
-    lines = [f"[{chunk.base}] {chunk.title}: {chunk.content}" for chunk in shown]
+    lines = [f"[{chunk.base}] {chunk.title}: {_words(chunk)}" for chunk in shown]
     unread = [f"{key} cannot be read just now." for key in found.unread]
     told = result_text("\n".join([*(lines or [NOTHING_FOUND]), *unread, asked.warning]))
     keeping.ended(number, told)
@@ -201,7 +202,7 @@ def _told_safely(
         )
     )
     external = [
-        {"knowledge_base_id": chunk.base, "title": chunk.title, "content": chunk.content}
+        {"knowledge_base_id": chunk.base, "title": chunk.title, "content": _words(chunk)}
         for chunk in shown
     ]
     told = envelope(
@@ -215,6 +216,11 @@ def _told_safely(
     text = json.dumps({**told, **{k: v for k, v in extra.items() if v}}, ensure_ascii=False)
     keeping.ended(number, text, decision=summary.decision, reason=summary.reason)
     return text
+
+
+def _words(chunk: Chunk) -> str:
+    """A passage as it is told; a pipe in a link would be taken for a colour of the game's."""
+    return without_links(chunk.content)
 
 
 def _new(asked: Asked, found: Findings, used: Sequence[Chunk], *, restricted: bool) -> NewSearch:

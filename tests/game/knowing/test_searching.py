@@ -58,6 +58,12 @@ def test_what_is_found_is_told_with_its_base_and_title(harbour):
     assert told(harbour) == f"[harbour] Ferry: {FERRY}"
 
 
+def test_links_are_told_as_their_readers_see_them(harbour):
+    written("harbour", a_page("Boat", "It leaves at [[Slack Water|slack]], with [[Oren]]."))
+    harbour.minds.searches = {"query": "leaves"}
+    assert told(harbour) == "[harbour] Boat: It leaves at slack, with Oren."
+
+
 def test_nothing_found_is_told(harbour):
     harbour.minds.searches = {"query": "zeppelin"}
     assert told(harbour) == "Nothing was found."
