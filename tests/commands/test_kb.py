@@ -170,9 +170,14 @@ def test_search_shows_the_pages_best_first_with_what_they_say(stage, harbour):
 
 def test_a_page_is_shown_by_its_name_or_alias_with_its_metadata(stage, harbour):
     told = stage.builds("kb/show harbour/boat")
-    assert told.startswith("harbour/The Ferry, revision 1")
+    assert told.splitlines()[0] == "harbour/The Ferry, revision 1, found as Boat"
     assert "aliases       Boat" in told
     assert "slack water" in told
+
+
+def test_a_page_asked_for_by_its_title_is_not_said_to_be_found_as_it(stage, harbour):
+    told = stage.builds("kb/show harbour/the_ferry")
+    assert told.splitlines()[0] == "harbour/The Ferry, revision 1"
 
 
 def test_a_page_is_shown_as_it_was(stage, harbour):

@@ -176,7 +176,7 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgeVault):
             page = self.then(info, page_name(before), number)
         elif page is None:
             page = yield from named.page_seen(self.caller, info, name)
-        self.show("\n".join(shown.page_shown(page)))
+        self.show("\n".join(shown.page_shown(page, asked=name if number is None else None)))
 
     @waits
     def links(self) -> Steps:

@@ -77,8 +77,8 @@ def names_shown(typed: str, names: Sequence[PageName], *, page: int, pages: int)
     return [*lines, *(hanging(f"More: kb/pages {typed} = {page + 1}") if page < pages else [])]
 
 
-def page_shown(page: Page) -> list[str]:
-    """A page in full: what is said of it, then its text."""
+def page_shown(page: Page, *, asked: PageName | None = None) -> list[str]:
+    """A page in full: what is said of it, then its text; `asked` is the name that led to it."""
     meta = page.meta
     told = {
         "summary": meta.summary,
@@ -90,7 +90,8 @@ def page_shown(page: Page) -> list[str]:
         **{name: str(value) for name, value in meta.fields.items()},
         "lock": page.locks,
     }
-    lines = hanging(f"{page.base}/{page.name}, revision {page.revision or 'unknown'}")
+    led = f", found as {asked}" if asked is not None and asked.folded != page.name.folded else ""
+    lines = hanging(f"{page.base}/{page.name}, revision {page.revision or 'unknown'}{led}")
     for title, text in told.items():
         lines += _titled(title, text) if text else []
     if not page.body.strip():
