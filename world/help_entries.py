@@ -52,6 +52,8 @@ Ebbwick has a wiki, which NPCs may look things up in, and a secret that one of t
     |wkb/show harbour/Night Ferry|n
     |wkb/search harbour = fare for a dog|n
     |wkb/requires harbour/Instructions:Create/Source/Interview|n
+    |wai/tools oren = +knowledge_base_search|n
+                                 from now on Oren may look things up
     |wlorekeeper Write an article about the leek show.|n
                                  a model drafts a page from what the wiki has
     |wlorekeeper/context|n           what it was shown, page by page
