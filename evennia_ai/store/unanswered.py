@@ -43,7 +43,9 @@ def _came_to_nothing(turn: models.Turn) -> bool:
     """Whether a stop cut the turn short before its NPC did anything; it does one turn at a time."""
     if turn.state != "interrupted":
         return False
-    since = models.Record.objects.filter(
-        conversation_id=turn.conversation_id, created_at__gte=turn.created_at
+    meanwhile = models.Record.objects.filter(
+        conversation_id=turn.conversation_id,
+        created_at__gte=turn.created_at,
+        created_at__lte=turn.ended_at or turn.created_at,
     )
-    return not since.filter(kind__in=_ACTS).exists()
+    return not meanwhile.filter(kind__in=_ACTS).exists()

@@ -15,6 +15,19 @@ from typing import Any, Final
 
 Tell = Callable[..., None]
 
+_UNANSWERED: Final = """
+SELECT count(*) FROM evennia_ai_record AS said WHERE said.kind = 'user' AND NOT EXISTS (
+    SELECT 1 FROM evennia_ai_turn AS turn WHERE turn.event_record_id = said.id AND (
+        turn.state NOT IN ('open', 'interrupted') OR EXISTS (
+            SELECT 1 FROM evennia_ai_record AS act
+            WHERE act.conversation_id = turn.conversation_id AND act.created_at >= turn.created_at
+            AND act.created_at <= coalesce(turn.ended_at, act.created_at)
+            AND act.kind IN ('assistant', 'spoken', 'tool_call')
+        )
+    )
+)
+"""
+
 _WRITES: Final = ("INSERT", "UPDATE", "DELETE")
 
 
@@ -114,10 +127,6 @@ def committed_open_turns(database: str) -> int:
 
 
 def committed_unanswered(database: str) -> int:
-    """How much everybody can see that somebody said and no turn was begun for."""
-    sql = (
-        "SELECT count(*) FROM evennia_ai_record WHERE kind = 'user' AND id NOT IN"
-        " (SELECT event_record_id FROM evennia_ai_turn WHERE event_record_id IS NOT NULL)"
-    )
+    """How much everybody can see that somebody said, and about which nothing was said or done."""
     with closing(sqlite3.connect(database, timeout=5)) as reader:
-        return int(reader.execute(sql).fetchone()[0])
+        return int(reader.execute(_UNANSWERED).fetchone()[0])

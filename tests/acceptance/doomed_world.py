@@ -20,7 +20,7 @@ from twisted.logger import formatEvent, globalLogPublisher
 from evennia_ai.commands.inspect import status_lines
 from evennia_ai.conf import conf
 from evennia_ai.game import runtime as running
-from evennia_ai.game import service
+from evennia_ai.game import service, unanswered
 from evennia_ai.game.compacting_by_hand import compact_room
 from evennia_ai.game.endpoints import Access
 from evennia_ai.history.compaction import CompactionRules
@@ -37,6 +37,7 @@ PLAYERS: Final = ("Anna", "Ben")
 GREETING: Final = "Mind the wet planks."
 ANSWER_SECONDS: Final = 1.0
 CALL: Final = "call-1"
+AN_HOUR: Final = 3600.0
 # What a builder has compacted is short here.
 _SHORT: Final = CompactionSettings(
     rules=CompactionRules(keep_messages=2, summary_tokens=20, most_summary_tokens=100)
@@ -83,6 +84,7 @@ class World:
 
     def starts(self) -> None:
         """What happens at the start of a server."""
+        unanswered.FRESH_SECONDS = unanswered.LOOKED_BACK_SECONDS = AN_HOUR  # on a slow machine
         service.at_server_start()
         self.passes(0)
 

@@ -158,7 +158,6 @@ def test_a_client_is_sent_text_and_nothing_else(played: Playing, name: str) -> N
         text = raw.replace(STILL_THERE, b"").replace(END, b"\n").replace(b"\r\n", b"\n").decode()
         for line in text.split("\n"):
             assert_plain(line)
-    assert b"<SEND" not in played(name).with_links
 
 
 @every_text

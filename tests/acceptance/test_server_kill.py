@@ -19,7 +19,6 @@ from tests.llm.stub_server import StubServer, answers, calls, stalls
 
 pytestmark = pytest.mark.server
 
-STOPPED = "the server stopped before the reply"
 STARTED = "NPCs speak through"
 QUESTION = "say Oren, what of the tide?"
 SLOW_TOOLS = Path(__file__).with_name("slow_tools.py")
@@ -160,9 +159,8 @@ class TestKilled:
         again = restarted(game, stub)
         assert again.dead["open"] == 1
         assert "1 interrupted turn was closed" in again.log
-        assert f"interrupted: {STOPPED}" in again.status
-        assert again.alive["records"] == again.dead["records"] + 1
-        assert "open" not in again.alive
+        assert again.alive["interrupted"] == 1
+        assert "said to NPCs before the server stopped: 1 answered now" in again.log
         assert 'Oren says, "I am here."' in again.answer
 
     def test_between_the_commit_of_a_reply_and_its_being_said_the_reply_is_kept(self, game, stub):

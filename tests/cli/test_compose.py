@@ -176,7 +176,7 @@ def test_wrong_usage_is_one_line_and_status_2(call, arguments: list[str]) -> Non
 def test_commands_that_are_not_there_yet_are_not_offered(call) -> None:
     called = call("--help")
     assert called.status == 0
-    for command in ("convert", "knowledge", "play"):
+    for command in ("convert", "play"):
         assert f"\n  {command} " not in called.out
         assert call(command).status == 2
 

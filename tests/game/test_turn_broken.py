@@ -336,7 +336,7 @@ class TestTheServerStops:
         service.at_server_stop()
 
         assert stage.running._installed == []
-        assert turns.last_turn(stage.npc.ai.ref).state == "failed"
+        assert turns.last_turn(stage.npc.ai.ref).state == "interrupted"
 
     def test_an_errand_is_closed_and_told_of_both_or_neither(self, acting, logged, monkeypatch):
         from evennia_ai.game import errands as running

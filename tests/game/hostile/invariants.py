@@ -243,9 +243,7 @@ def nothing_is_live(screen: Screen) -> None:
     for flags in ({"MXP": True, "TRUECOLOR": True}, {"MXP": True, "NOCOLOR": True}):
         for line in screen.telnet(**flags):
             bare = line.removesuffix("\x1b[0m")
-            assert "<SEND" not in bare, ascii(bare)
-            assert "<A HREF" not in bare, ascii(bare)
-            assert_plain(bare)
+            assert_plain(bare)  # a link is live behind an escape alone
     for html in screen.web():
         assert TAG.findall(html) == [], ascii(html)
 
