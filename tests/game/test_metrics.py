@@ -128,10 +128,10 @@ def test_how_things_stand_is_looked_up_when_somebody_asks(metrics: Metrics) -> N
 
 
 def test_no_text_and_no_npc_is_on_the_page(metrics: Metrics) -> None:
-    metrics.answered(CALL, REPLY, a_row(npc_ref="4711", player_ref="4712"))
+    metrics.answered(CALL, REPLY, a_row(npc_ref="npc-4711", player_ref="player-4712"))
     page = metrics.page().decode()
     assert "gen_ai_client_operation_duration_seconds_bucket" in page
-    assert not any(text in page for text in ("a secret", "4711", "4712"))
+    assert not any(text in page for text in ("a secret", "npc-4711", "player-4712"))
 
 
 def test_it_listens_on_this_machine_alone_until_it_is_closed() -> None:
