@@ -31,12 +31,12 @@ CHECKS = {
     "Searching pages": [
         *("python", "-m", "benchmarks.knowledge", "--pages", "5000", "--queries", "100", "--check"),
     ],
-    "Tests": ["pytest", "-q", "-rs", "--ignore=tests/acceptance", "--ignore=tests/cli"],
+    "Tests": ["pytest", "-q", "-rs", "--ignore=tests/acceptance"],
 }
 """Title and command of each check of the main Python, in order."""
 
-PLAYED = ["pytest", "-q", "-rs", "-p", "no:cacheprovider", "tests/acceptance", "tests/cli"]
-"""The tests that play whole games, beside the others: they mostly wait for other processes."""
+PLAYED = ["pytest", "-q", "-rs", "-p", "no:cacheprovider", "tests/acceptance"]
+"""The tests that play whole games, beside the others: they mostly wait for servers."""
 
 NOTHING_SKIPPED = "NOTHING_SKIPPED"
 """The variable with which a missing model server is a failure; continuous integration sets it."""
