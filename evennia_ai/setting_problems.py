@@ -15,10 +15,10 @@ from evennia_ai.llm.profiles import (
     SUMMARISER,
     ModelProfile,
     ModelRole,
-    near,
     problem_of_profile,
 )
 from evennia_ai.llm.sentence_model import INSTALL, missing_packages
+from evennia_ai.prompt.given_settings import near
 from evennia_ai.setting_values import PREFIX
 
 

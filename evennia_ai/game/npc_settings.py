@@ -23,7 +23,8 @@ from pydantic_core import ErrorDetails
 
 from evennia_ai.conf import SettingError, conf
 from evennia_ai.llm.allowances import LIMITS
-from evennia_ai.llm.profiles import ModelProfile, near
+from evennia_ai.llm.profiles import ModelProfile
+from evennia_ai.prompt.given_settings import near
 
 ATTRIBUTE: Final = "ai_settings"
 MOST_CHANGES: Final = 50

@@ -5,12 +5,11 @@ A game sets single ones of them in one dictionary; what it leaves out is as it i
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Final, Literal, get_args
 
 from evennia_ai.prompt.components import is_plain_int
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.prompt.given_settings import refuse_wrong
 
 Placement = Literal["prepend", "split"]
 PLACEMENTS: Final[tuple[Placement, ...]] = get_args(Placement)
@@ -43,22 +42,8 @@ _NUMBERS: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
 
 def read_lorekeeper(given: Any, *, where: str) -> LorekeeperSettings:
     """The settings in the dictionary `given`; FormatError names the first that cannot be."""
-    if not isinstance(given, Mapping):
-        raise FormatError("setting", f"{where}: must be a dictionary")
-    for name, value in given.items():
-        problem = _problem(name, value)
-        if problem:
-            raise FormatError("setting", f"{where}{problem}")
+    refuse_wrong(given, _KNOWN, _wanted, where=where)
     return LorekeeperSettings(**given)
-
-
-def _problem(name: Any, value: Any) -> str:
-    """What is wrong with one of them, "" where nothing is."""
-    if name not in _KNOWN:
-        near = get_close_matches(str(name), _KNOWN, n=1)
-        return f": there is no rule {name!r}{f'; did you mean {near[0]}?' if near else ''}"
-    wanted = _wanted(name, value)
-    return f".{name}: must be {wanted}, not {value!r}" if wanted else ""
 
 
 def _wanted(name: str, value: Any) -> str:

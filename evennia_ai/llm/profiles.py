@@ -7,9 +7,8 @@ holds it.
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Annotated, Any, Final, Literal, get_args
 from urllib.parse import urlsplit
 
@@ -18,6 +17,7 @@ from pydantic_core import ErrorDetails
 
 from evennia_ai.llm.chat import USUAL, Sampling
 from evennia_ai.prompt.errors import FormatError
+from evennia_ai.prompt.given_settings import near
 
 ModelRole = Literal["speaker", "planner", "mediator", "summariser", "decider", "lorekeeper"]
 Client = Literal["openai", "anthropic", "scripted", "offline"]
@@ -224,12 +224,6 @@ def problem_of_profile(profile: ModelProfile) -> str:
         told = f"{profile.reply_tokens} are not fewer than {profile.context_tokens}"
         return f"leaves the prompt no room: its reply_tokens {told}, its context_tokens"
     return ""
-
-
-def near(wanted: str, known: Iterable[str]) -> str:
-    """'; did you mean x?' where one of the known names is like the wanted one, else ""."""
-    found = get_close_matches(str(wanted), list(known), n=1)
-    return f"; did you mean {found[0]}?" if found else ""
 
 
 def _read_profile(name: Any, fields: Any, *, where: str) -> Given:

@@ -33,6 +33,17 @@ _UNSPACED_RUN: Final = re.compile(f"[{_RANGES}]+")
 # Everything that is no part of an ASCII word becomes a blank: by far the fastest way to split.
 _BLANKED: Final = "".join(c if c.isalnum() or c == "_" else " " for c in map(chr, range(128)))
 
+COMMON_WORDS: Final = frozenset(
+    """
+    a about after all also am an and any are as at be because been before but by can could did do
+    does for from had has have he her here him his how i if in into is it its just me more my no
+    not of on one or our out over she should so some such than that the their them then there
+    these they this to too under up us very was we were what when where which while who why will
+    with would you your
+    """.split()  # noqa: SIM905 - a list of seventy lines says no more
+)
+"""The commonest words of English; in other languages their shortness tells as much."""
+
 # Whether a character makes one word with its neighbours.
 InWord = Callable[[str], bool]
 

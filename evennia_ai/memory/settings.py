@@ -5,13 +5,12 @@ A game sets single ones of them in one dictionary; what it leaves out is as it i
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Final
 
 from evennia_ai.memory.recalling import RecallRules
 from evennia_ai.prompt.components import is_plain_int
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.prompt.given_settings import refuse_wrong
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,26 +51,16 @@ _KNOWN: Final = ("enabled", *_NUMBERS)
 
 def read_memory(given: Any, *, where: str) -> MemorySettings:
     """The settings in the dictionary `given`; FormatError names the first that cannot be."""
-    if not isinstance(given, Mapping):
-        raise FormatError("setting", f"{where}: must be a dictionary")
-    for name, value in given.items():
-        problem = _problem(name, value)
-        if problem:
-            raise FormatError("setting", f"{where}{problem}")
+    refuse_wrong(given, _KNOWN, _wanted, where=where)
     recall = RecallRules(**{name: given[name] for name in _RECALL if name in given})
     others = {name: value for name, value in given.items() if name not in _RECALL}
     return MemorySettings(recall=recall, **others)
 
 
-def _problem(name: Any, value: Any) -> str:
-    """What is wrong with one of them, "" where nothing is."""
-    if name not in _KNOWN:
-        near = get_close_matches(str(name), _KNOWN, n=1)
-        meant = f"; did you mean {near[0]}?" if near else ""
-        return f": there is no rule {name!r}{meant}"
+def _wanted(name: str, value: Any) -> str:
+    """What a value of this name must be, "" where it is that."""
     if name == "enabled":
-        return "" if isinstance(value, bool) else f".enabled: must be True or False, not {value!r}"
+        return "" if isinstance(value, bool) else "True or False"
     low, high = _NUMBERS[name]
-    if is_plain_int(value) and low <= value <= high:
-        return ""
-    return f".{name}: must be a whole number from {low} to {high}, not {value!r}"
+    fits = is_plain_int(value) and low <= value <= high
+    return "" if fits else f"a whole number from {low} to {high}"

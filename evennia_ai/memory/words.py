@@ -10,22 +10,12 @@ import unicodedata
 from itertools import pairwise
 from typing import Final
 
-from evennia_ai.lorebook.words import unspaced_runs
+from evennia_ai.lorebook.words import COMMON_WORDS, unspaced_runs
 from evennia_ai.lorebook.words import words_of as spaced_words
 
 STEM: Final = 6
 """Letters of a word that count: enough for "remember" and "remembrance" to be one."""
 _ARTICLES: Final = frozenset({"a", "an", "the"})
-# The commonest words of English; in other languages their shortness tells as much.
-_TELL_NOTHING: Final = frozenset(
-    """
-    a about after all also am an and any are as at be because been before but by can could did do
-    does for from had has have he her here him his how i if in into is it its just me more my no
-    not of on one or our out over she should so some such than that the their them then there
-    these they this to too under up us very was we were what when where which while who why will
-    with would you your
-    """.split()  # noqa: SIM905 - a list of seventy lines says no more
-)
 _ANY_WORD: Final = re.compile(r"\w+")
 _PLURAL_FROM: Final = 4
 _FULL_WEIGHT: Final = 6
@@ -34,7 +24,7 @@ _FULL_WEIGHT: Final = 6
 def words_of(text: str) -> frozenset[str]:
     """The words of `text` as they are compared: folded, without endings."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    words = {_stem(word) for word in spaced_words(folded) if word not in _TELL_NOTHING}
+    words = {_stem(word) for word in spaced_words(folded) if word not in COMMON_WORDS}
     for run in unspaced_runs(folded):
         words.update(map("".join, pairwise(run)) if len(run) > 1 else run)
     return frozenset(words)

@@ -15,8 +15,9 @@ from pydantic_core import ErrorDetails
 
 from evennia_ai.knowledge.titles import Namespace
 from evennia_ai.llm.endpoint import SecretText
-from evennia_ai.llm.profiles import is_address, near
+from evennia_ai.llm.profiles import is_address
 from evennia_ai.prompt.errors import FormatError
+from evennia_ai.prompt.given_settings import near
 
 USER_AGENT: Final = "evennia_ai (knowledge of a game made with Evennia)"
 REQUEST_SECONDS: Final = 10.0

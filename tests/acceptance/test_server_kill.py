@@ -30,7 +30,6 @@ class Restart:
 
     dead: dict[str, int]
     log: str
-    status: str
     alive: dict[str, int]
     answer: str
 
@@ -104,13 +103,11 @@ def restarted(game: Evennia, stub: StubServer) -> Restart:
     )
     wait_until(lambda: STARTED in log.read_text(encoding="utf-8", errors="replace")[start:])
     with builder_beside_npc(game) as connection:
-        connection.send("ai oren")
-        status = connection.wait_for_quiet()
         alive = stored(game)
         connection.send("say Oren, are you there?")
         answer = connection.wait_for(r'^Oren says, ".*$', seconds=20)
     told = log.read_bytes()[start:].decode(errors="replace")
-    return Restart(dead=dead, log=told, status=status, alive=alive, answer=answer)
+    return Restart(dead=dead, log=told, alive=alive, answer=answer)
 
 
 def stored(game: Evennia) -> dict[str, int]:

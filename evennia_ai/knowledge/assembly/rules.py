@@ -9,6 +9,7 @@ from typing import Final
 
 from evennia_ai.knowledge.assembly.task_types import TASK_TYPES, UNKNOWN, TaskType
 from evennia_ai.knowledge.titles import PageName
+from evennia_ai.lorebook.words import COMMON_WORDS
 
 QUERY_STARTERS: Final = (
     *("show", "list", "search", "find", "display", "browse", "view", "read", "open", "look up"),
@@ -23,17 +24,6 @@ GENERATIVE_KEYWORDS: Final = (
     *("report", "audit", "review", "summarise", "summarize", "describe", "imagine", "develop"),
     *("adapt", "finish", "insert", "come up with", "put together", "flesh out", "what if"),
 )
-STOP_WORDS: Final = frozenset(
-    """
-    a about after all also am an and any are as at be because been before but by can could did do
-    does for from had has have he her here him his how i if in into is it its just me more my no
-    not of on one or our out over she should so some such than that the their them then there
-    these they this to too under up us very was we were what when where which while who why will
-    with would you your
-    """.split()  # noqa: SIM905 - a list of seventy lines says no more
-)
-
-
 CONFIG_PAGE: Final = PageName(namespace="Instructions", title="Config")
 WORLD_BIBLE: Final = PageName(namespace="Instructions", title="World Bible")
 CORE_INSTRUCTIONS: Final = (
@@ -58,7 +48,7 @@ class AssemblyRules:
     task_types: tuple[TaskType, ...] = TASK_TYPES
     query_starters: tuple[str, ...] = QUERY_STARTERS
     generative_keywords: tuple[str, ...] = GENERATIVE_KEYWORDS
-    stop_words: frozenset[str] = STOP_WORDS
+    stop_words: frozenset[str] = COMMON_WORDS
     max_depth: int = 2
     fully_resolve: bool = False
     most_entities: int = 8

@@ -21,13 +21,13 @@ from evennia_ai.knowledge.assembly.requests import (
     Search,
     Step,
 )
-from evennia_ai.knowledge.assembly.rules import STOP_WORDS
 from evennia_ai.knowledge.assembly.tasks import Task
 from evennia_ai.knowledge.assembly.words import words_of
 from evennia_ai.knowledge.backends import Hit
 from evennia_ai.knowledge.markup import read_page
 from evennia_ai.knowledge.pages import Page
 from evennia_ai.knowledge.titles import PageName, page_name
+from evennia_ai.lorebook.words import COMMON_WORDS
 
 WIKI = Path(__file__).parent / "wiki.yaml"
 Answer = Callable[[Request], Any]
@@ -103,7 +103,7 @@ class AnswersFrom:
         return None
 
     def _hits(self, query: str, namespaces: Collection[str]) -> list[Hit | Hidden]:
-        wanted = set(words_of(query)) - STOP_WORDS
+        wanted = set(words_of(query)) - COMMON_WORDS
         scored = [
             (len(wanted & set(words_of(f"{page.name.title} {page.body}"))), page)
             for page in self.pages
