@@ -50,6 +50,8 @@ def _row(record: Record) -> Iterator[str]:
     text = _ERASED if record.is_erased else _asked(record) or _told(record)
     if text:
         yield clipped(f"    {text}", WIDTH)
+    if refused := record.meta.get("refused"):
+        yield clipped(f"    instead of a reply: {visible(str(refused))}", WIDTH)
 
 
 def _told(record: Record) -> str:

@@ -4,8 +4,8 @@ What became of it is told once: answered, or silent and why. Before the turn beg
 whether the NPC may speak at all: it may be paused, or a limit reached.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol
+from collections.abc import Callable
+from typing import Final, Protocol
 
 from evennia.utils import logger
 from twisted.internet.defer import Deferred, maybeDeferred, succeed
@@ -24,7 +24,7 @@ from evennia_ai.game.stopping import why_halted
 from evennia_ai.game.thinking import show_thinking
 from evennia_ai.game.turn import Mind, Turn
 from evennia_ai.game.voice import Voice
-from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.history.records import fallback_record
 from evennia_ai.store import conversations
 from evennia_ai.store.errors import StoreError
 
@@ -163,10 +163,7 @@ class Answering:
         runtime().watch.refused(self._mind.ref, refusal)
         if not refusal.in_character or self.is_chatter:
             return
-        meta: Mapping[str, Any] = {"fallback": True, "refused": refusal.told}
-        said = NewRecord(
-            kind=RecordKind.ASSISTANT, role="assistant", body=refusal.in_character, meta=meta
-        )
+        said = fallback_record(refusal.in_character, refused=refusal.told)
         try:
             conversations.append(self.heard.conversation, [said])
         except StoreError as error:

@@ -32,7 +32,7 @@ from evennia_ai.game.text import plain_name
 from evennia_ai.game.tools.toolbox import Toolbox, toolbox_of
 from evennia_ai.game.voice import Start, Voice
 from evennia_ai.game.watching import TurnOutcome
-from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.history.records import fallback_record, reply_record
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.llm.errors import ModelRubbish, ModelTimeout, ModelUnavailable, told
 from evennia_ai.llm.resilience import Clock
@@ -269,7 +269,7 @@ class Turn:
     def _went_on(self, reply: ChatReply) -> Steps:
         """Do what the reply asks for; whether the model is asked once more."""
         if self._is_stale() or not self._acts(reply):
-            self._answered(reply.text)
+            self._answered(reply)
             return False
         acts = Acts(self._mind, self.heard, self._toolbox, speaker=self._voice.partner)
         this = self._open_round
@@ -302,12 +302,13 @@ class Turn:
 
     # The end
 
-    def _answered(self, text: str) -> None:
-        stored, stale = self._open_round.stored, self._is_stale()
+    def _answered(self, reply: ChatReply) -> None:
+        text, stored, stale = reply.text, self._open_round.stored, self._is_stale()
         if stale:
             self._drop(stale)
             return
-        said = [_said(text)] if text else []
+        recorded = fallback_record if reply.is_fallback else reply_record
+        said = [recorded(text)] if text else []
         outcome = "answered" if text or self._has_spoken else "chose to say nothing"
         self._commits.finish(stored, said, outcome=outcome)
         self._outcome = "answered"
@@ -340,7 +341,7 @@ class Turn:
             self._commits.fail(stored, told(error))
             return
         line = self._mind.fallback_line
-        self._commits.fail(stored, told(error), new=[_said(line, fallback=True)])
+        self._commits.fail(stored, told(error), new=[fallback_record(line)])
         self._voice.say(line)
 
     def _drop(self, why: str) -> None:
@@ -362,7 +363,7 @@ class Turn:
             return
         line = self._mind.fallback_line
         try:
-            conversations.append(self.heard.conversation, [_said(line, fallback=True)])
+            conversations.append(self.heard.conversation, [fallback_record(line)])
         except StoreError as error:
             self._log(f"the fallback line was not written, nothing is said: {error}")
             return
@@ -388,8 +389,3 @@ class Turn:
 
     def _log(self, problem: str) -> None:
         logger.log_err(f"evennia_ai: NPC {self._npc_ref}: {problem}")
-
-
-def _said(text: str, *, fallback: bool = False) -> NewRecord:
-    meta = {"fallback": True} if fallback else {}
-    return NewRecord(kind=RecordKind.ASSISTANT, role="assistant", body=text, meta=meta)

@@ -27,7 +27,8 @@ class RecordKind(StrEnum):
 
     The first row is said or done in the conversation, the second holds the texts of prompts, the
     third says how a turn went and what became of the conversation: `spoken` is the start of a
-    reply that was said before the rest of it came.
+    reply that was said before the rest of it came, `fallback` a line that the game let the NPC say
+    where there was no reply. No model is ever shown one as words that it chose itself.
     """
 
     USER = "user"
@@ -44,6 +45,7 @@ class RecordKind(StrEnum):
     SNAPSHOT = "snapshot"
 
     SPOKEN = "spoken"
+    FALLBACK = "fallback"
     INVOKE = "invoke"
     RUN_END = "run_end"
     USAGE = "usage"
@@ -104,6 +106,17 @@ class Record:
     def is_erased(self) -> bool:
         """Whether its words were erased on request."""
         return not self.body and not self.name and self.meta == ERASED
+
+
+def reply_record(text: str) -> NewRecord:
+    """What an NPC said in answer, in a model's words."""
+    return NewRecord(kind=RecordKind.ASSISTANT, role="assistant", body=text)
+
+
+def fallback_record(text: str, *, refused: str = "") -> NewRecord:
+    """What an NPC said because there was no reply; `refused` is the limit that forbade asking."""
+    meta = {"refused": refused} if refused else {}
+    return NewRecord(kind=RecordKind.FALLBACK, role="assistant", body=text, meta=meta)
 
 
 def storable(text: str) -> str:

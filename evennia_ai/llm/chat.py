@@ -135,7 +135,7 @@ class ChatReply:
     """What a model answered; `text` is raw and must go through `clean.spoken_text`.
 
     With `tool_calls` the text may be empty. Their arguments are the text the model wrote: nobody
-    checked them yet.
+    checked them yet. `is_fallback`: there was nothing to answer, and this is the line for that.
     """
 
     text: str
@@ -144,6 +144,7 @@ class ChatReply:
     finish_reason: str = "stop"
     usage: Usage | None = None
     offline: bool = False
+    is_fallback: bool = False
 
 
 Listener = Callable[[str], None]

@@ -83,8 +83,11 @@ class OfflineResponder:
         self, request: ChatRequest, *, listener: Listener | None = None
     ) -> Deferred[ChatReply]:
         """The answer, already there: nobody need listen to it."""
-        text = answer(request) or self._fallback
-        return succeed(ChatReply(text=text, model=self._name, offline=True))
+        found = answer(request)
+        text = found or self._fallback
+        return succeed(
+            ChatReply(text=text, model=self._name, offline=True, is_fallback=not found)
+        )
 
     def close(self) -> None:
         """Nothing is open."""

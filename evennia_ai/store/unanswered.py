@@ -12,7 +12,13 @@ from evennia_ai.store.record_rows import record_from
 from evennia_ai.store.state import one_transaction
 
 _ACTS: Final = tuple(
-    kind.value for kind in (RecordKind.ASSISTANT, RecordKind.SPOKEN, RecordKind.TOOL_CALL)
+    kind.value
+    for kind in (
+        RecordKind.ASSISTANT,
+        RecordKind.FALLBACK,
+        RecordKind.SPOKEN,
+        RecordKind.TOOL_CALL,
+    )
 )
 
 MOST_LOOKED_AT: Final = 2000

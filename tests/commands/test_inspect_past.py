@@ -7,6 +7,7 @@ import pytest
 from django.db import connection
 
 from evennia_ai import models
+from evennia_ai.game import npc_settings
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.prompt.components import GAME
 from evennia_ai.store import components, conversations, lorebooks, turns
@@ -201,3 +202,13 @@ def test_history_tells_who_had_something_erased(stage, talked):
     erase_private(str(stage.player.id), by="Mara")
     shown = stage.builds("ai/history oren")
     assert "what stood before was erased for Mara" in shown
+
+
+def test_history_marks_what_was_said_at_a_limit_and_names_the_limit(stage, mood):
+    with stage.model("Aye.", "Aye."):
+        npc_settings.changed(stage.npc, limits={"calls_per_day": 1})
+        for said in ("Oren, are you there?", "Oren, hello?"):
+            stage.player.at_say(said)
+            stage.waited()
+    told = " ".join(stage.builds("ai/history oren").split())
+    assert "fallback *raises a hand: enough talk for now.* instead of a reply: NPC #" in told

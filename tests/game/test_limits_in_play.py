@@ -47,7 +47,7 @@ def test_a_player_at_a_limit_is_told_in_character_and_no_model_is_asked(stage: A
     ]
     assert len(model.requests) == 2
     assert runtime().limits.refused(stage.npc.ai.ref) == 2
-    assert ("assistant", "", "*raises a hand: enough talk for now.*") in stage.records()
+    assert ("fallback", "", "*raises a hand: enough talk for now.*") in stage.records()
 
 
 def test_another_player_is_answered_meanwhile(stage: Any) -> None:

@@ -139,7 +139,7 @@ def test_a_dead_model_gets_the_fallback_line_a_log_entry_and_a_recovery(stage, l
     assert "no connection" in logged[-1]
     last = stage.npc.ai.status().last_turn
     assert (last.state, "no connection" in last.outcome) == ("failed", True)
-    assert ("assistant", "", "Hm? Ask me later.") in stage.records()
+    assert ("fallback", "", "Hm? Ask me later.") in stage.records()
     stage.says(stage.anna, "Oren?")
     assert stage.screen_of(stage.anna)[-1] == 'Oren says, "Back again."'
     assert stage.npc.ai.status().last_turn.state == "done"
