@@ -96,12 +96,12 @@ class Witness:
         if known is not None and known.is_announced:
             self._notes(replace(known, kind="arrive"))
         else:
-            place = f" from {_place(self._npc, source)}" if source is not None else ""
+            place = f" from {_place(self._npc, source)}" if _is_a_place(source) else ""
             self._sees_move("arrive", "{actor} comes in" + place + ".", mover)
 
     def sees_leave(self, mover: Any, target: Any) -> None:
         """A hook tells that somebody leaves this place; the line about it, if any, comes after."""
-        place = f" for {_place(self._npc, target)}" if target is not None else ""
+        place = f" for {_place(self._npc, target)}" if _is_a_place(target) else ""
         self._sees_move("leave", "{actor} leaves" + place + ".", mover)
 
     def is_given(self, item: Any, giver: Any) -> None:
@@ -120,12 +120,18 @@ class Witness:
         tell(self._npc, Happening(kind="look", text="{actor} looks at you.", actor=looker))
 
     def comes_from(self, source: Any) -> None:
-        """The NPC itself came to where it is now; one that was just made has been there ever."""
+        """The NPC itself came to where it is now.
+
+        It has been ever where it was made, and no journey leads into somebody's hands or out of
+        them: `create/drop` makes an NPC in the builder's hands and puts it down from there.
+        """
         npc = self._npc
         if source is None or npc.location is None:
             return
         self.settle()
         npc.ai.gone()
+        if not (_is_a_place(source) and _is_a_place(npc.location)):
+            return
         scene = description(npc, npc.location, most=MAX_SCENE)
         came = f"You come to {_place(npc, npc.location)} from {_place(npc, source)}."
         tell(npc, Happening(kind="moved", text="", detail=f"{came} {scene}"))
@@ -203,6 +209,11 @@ def _given(npc: Any, gifts: _Gifts) -> Happening:
         to=npc,
         wants_answer=True,
     )
+
+
+def _is_a_place(where: Any) -> bool:
+    """Whether one can come from there or go there: somebody's hands are no place."""
+    return where is not None and not is_character(where)
 
 
 def _place(npc: Any, place: Any) -> str:

@@ -345,3 +345,20 @@ def test_an_npcs_own_words_are_not_what_it_sees(stage, mind):
     speak(stage.npc, "Hello.")
     stage.passes()
     assert mind.heard == []
+
+
+# In somebody's hands
+
+
+def test_an_npc_that_is_picked_up_has_not_come_to_a_person(stage, mind):
+    stage.npc.move_to(stage.anna, quiet=True, move_type="get")
+    assert told(mind) == []
+    assert mind.told == ["gone"]
+
+
+def test_who_is_put_down_comes_from_nowhere_for_the_others(stage, watched, mind):
+    stage.ben.move_to(stage.anna, quiet=True)
+    mind.heard.clear()
+    stage.ben.move_to(watched, quiet=True, move_type="drop")
+    stage.passes(1)
+    assert [text for _, name, text in told(mind) if name == "Ben"] == ["Ben comes in."]

@@ -1,0 +1,52 @@
+"""Evennia's own `create`: an NPC that was just made has lived through nothing."""
+
+import pytest
+
+from evennia_ai.store.conversations import conversations_of, records_of
+
+
+@pytest.fixture
+def makes(stage):
+    """The NPC that the builder makes by a command of Evennia's."""
+    from evennia import default_cmds
+    from evennia.utils.search import search_object
+
+    stage.builder.cmdset.add(default_cmds.CharacterCmdSet)
+
+    def made(*lines):
+        stage.builds(*lines)
+        (npc,) = search_object("Hanna", exact=True)
+        assert npc.location == stage.room
+        return npc
+
+    return made
+
+
+def recorded_of(npc):
+    return [
+        record.body
+        for where in conversations_of(npc.ai.ref)
+        for record in records_of(where)
+        if record.kind in ("user", "event", "assistant")
+    ]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["create/drop Hanna:evennia_ai.game.npc.AINPC"],
+        ["create Hanna:evennia_ai.game.npc.AINPC", "drop Hanna"],
+        ["create/drop Hanna;keeper:evennia_ai.game.npc.AINPC", "get Hanna", "drop Hanna"],
+    ],
+    ids=["create/drop", "create, drop", "picked up again"],
+)
+def test_an_npc_that_was_just_made_remembers_nothing(makes, lines):
+    assert recorded_of(makes(*lines)) == []
+
+
+def test_the_first_words_to_a_new_npc_are_its_first_memory(stage, makes, mood):
+    with stage.model("Good evening."):
+        npc = makes("create/drop Hanna:evennia_ai.game.npc.AINPC")
+        stage.player.at_say("Hanna, good evening.")
+        stage.waited()
+    assert recorded_of(npc) == ["Hanna, good evening.", "Good evening."]
