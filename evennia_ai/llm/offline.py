@@ -85,9 +85,7 @@ class OfflineResponder:
         """The answer, already there: nobody need listen to it."""
         found = answer(request)
         text = found or self._fallback
-        return succeed(
-            ChatReply(text=text, model=self._name, offline=True, is_fallback=not found)
-        )
+        return succeed(ChatReply(text=text, model=self._name, offline=True, is_fallback=not found))
 
     def close(self) -> None:
         """Nothing is open."""
