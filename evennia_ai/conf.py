@@ -103,6 +103,7 @@ class Conf:
     knowledge_folder: Path
     max_source_characters: int
     card_limits: CardLimits
+    post_history_depth: int
     lore: ActivationRules
     lore_facts: tuple[str, ...]
     keep_turn_days: int

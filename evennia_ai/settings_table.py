@@ -209,6 +209,13 @@ SETTINGS: Final = (
         problem=problem_of(card_limits),
     ),
     Setting(
+        id="E068",
+        field="post_history_depth",
+        default=4,
+        wanted="a whole number of messages, 0 or more",
+        accepts=whole_number(0),
+    ),
+    Setting(
         id="E022",
         field="keep_turn_days",
         default=0,

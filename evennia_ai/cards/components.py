@@ -2,8 +2,8 @@
 
 Card text knows macros only, whoever vouches for it: no logic of it ever runs. A card may do what it
 was granted (`evennia_ai.prompt.grants`). Without grants its texts are role user inside the history:
-its fields at the top, its note at its own depth, its instructions for after the history at the end;
-its system prompt is left out.
+its fields at the top, its note at its own depth, its instructions for after the history near the
+newest messages; its system prompt is left out.
 """
 
 import re
@@ -35,22 +35,26 @@ def card_components(
     grants: Grants = ALL_GRANTS,
     default_system_prompt: str = "",
     default_post_history: str = "",
+    post_history_depth: int = DEFAULT_DEPTH,
 ) -> tuple[PromptComponent, ...]:
     """The card's texts as components, empty ones left out.
 
     The defaults are the game's own texts that the card's replace, where it may, and that
-    `{{original}}` in them stands for.
+    `{{original}}` in them stands for. `post_history_depth` is where its instructions for after the
+    history stand without the grant, in messages from the newest.
     """
     made = [
         *_described(card, grants),
         *_depth_prompt(card, grants),
         *_system_prompt(card, grants, default_system_prompt),
-        *_post_history(card, grants, default_post_history),
+        *_post_history(card, grants, default_post_history, depth=post_history_depth),
     ]
     return tuple(sorted((c for c in made if c.content.strip()), key=lambda c: c.id))
 
 
-def containment_notices(card: Card, *, grants: Grants) -> tuple[str, ...]:
+def containment_notices(
+    card: Card, *, grants: Grants, post_history_depth: int = DEFAULT_DEPTH
+) -> tuple[str, ...]:
     """What of the card does not reach its place because it was not granted."""
     notices = []
     if "fields" not in grants:
@@ -61,8 +65,8 @@ def containment_notices(card: Card, *, grants: Grants) -> tuple[str, ...]:
         notices.append("the card has no grant for its system_prompt: it is left out")
     if "after_history" not in grants and card.post_history_instructions.strip():
         notices.append(
-            "the card has no grant for after_history: its post_history_instructions stand at the"
-            " end of the history, as a user's"
+            "the card has no grant for after_history: its post_history_instructions stand in the"
+            f" history at depth {post_history_depth}, as a user's"
         )
     return tuple(notices)
 
@@ -142,8 +146,8 @@ def _system_prompt(card: Card, grants: Grants, default: str) -> list[PromptCompo
     return [_component("card_system_prompt", text)]
 
 
-def _post_history(card: Card, grants: Grants, default: str) -> list[PromptComponent]:
-    """The instructions for after the history; without the grant the card's end the history.
+def _post_history(card: Card, grants: Grants, default: str, *, depth: int) -> list[PromptComponent]:
+    """The instructions for after the history; without the grant the card's stand inside it.
 
     The game's own then keep their ID and their key.
     """
@@ -152,7 +156,7 @@ def _post_history(card: Card, grants: Grants, default: str) -> list[PromptCompon
         return [_component(key, with_original(text, default))]
     own_key = "card_post_history" if default.strip() else key
     own = _component(own_key, with_original(text, ""), id=CONTAINED_POST_HISTORY_ID)
-    return [_contained(own, depth=0), _component(key, default)]
+    return [_contained(own, depth=depth), _component(key, default)]
 
 
 def _contained(component: PromptComponent, *, depth: int) -> PromptComponent:

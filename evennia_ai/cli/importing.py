@@ -4,6 +4,7 @@ import getpass
 from pathlib import Path
 from typing import Any, Final
 
+from evennia_ai.cards.components import DEFAULT_DEPTH
 from evennia_ai.cards.limits import DEFAULT_LIMITS, CardLimits
 from evennia_ai.cards.loading import CardImport, file_bytes, load_card
 from evennia_ai.cards.report import ImportReport, import_report, report_lines, report_object
@@ -25,6 +26,7 @@ def report_on(path: Path, *, grants: Grants, as_json: bool) -> int:
         path,
         limits=DEFAULT_LIMITS,
         rules=ActivationRules(),
+        post_history_depth=DEFAULT_DEPTH,
         limit_tokens=USUAL_LIMIT_TOKENS,
         grants=grants,
     )
@@ -45,6 +47,7 @@ def import_into(
         path,
         limits=conf.card_limits,
         rules=conf.lore,
+        post_history_depth=conf.post_history_depth,
         limit_tokens=conf.limit_tokens,
         grants=frozenset() if grants is None else grants,
         shown=shown,
@@ -79,6 +82,7 @@ def _read(
     *,
     limits: CardLimits,
     rules: ActivationRules,
+    post_history_depth: int,
     limit_tokens: int,
     grants: Grants,
     shown: Path | None = None,
@@ -93,6 +97,7 @@ def _read(
                 grants=grants,
                 limit_tokens=limit_tokens,
                 rules=rules,
+                post_history_depth=post_history_depth,
                 size_bytes=len(content),
                 progress=progress,
             )

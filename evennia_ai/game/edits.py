@@ -106,7 +106,11 @@ class ProposedEdit:
             return components_of(sources, parsed_card(sources.card) if sources.card else None)
         own = components_of(sources, None)
         taken = {component.key for component in own}
-        of_card = card_components(self.card, grants=self._grants(past))
+        of_card = card_components(
+            self.card,
+            grants=self._grants(past),
+            post_history_depth=sources.conf.post_history_depth,
+        )
         return [*own, *(component for component in of_card if component.key not in taken)]
 
     def _grants(self, past: PastInputs) -> Grants:

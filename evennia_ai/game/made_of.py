@@ -27,6 +27,7 @@ def made_of(view: NPCView, inputs: Inputs, *, newest_record: int) -> dict[str, A
         "notes": [[note.position, note.revision] for note in sources.notes],
         "context": CONVERSATION.name,
         "newest_record": newest_record,
+        "post_history_depth": sources.conf.post_history_depth,
         **_policy(view),
     }
 

@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Any, Final, TypeVar
 
 from evennia_ai.compose import ComposeRules, DynamicBlock, Inputs
-from evennia_ai.conf import conf
+from evennia_ai.conf import Conf, conf
 from evennia_ai.game.made_of import policy_sha256
 from evennia_ai.game.view import NPCView, Sources, attached_book, own_book, view_of
 from evennia_ai.history.errors import ReplayError
@@ -91,8 +91,13 @@ class PastReader:
         """The view of the NPC from the revisions that the turn names."""
         made_of = turn.manifest.inputs["made_of"]
         told, policy = [made_of[name] for name in _OF_THE_VIEW], made_of.get("policy", "")
-        key = (turn.npc_ref, canonical_json([told, policy]))
-        return _kept(self._views, key, lambda: _made_view(turn.npc_ref, *told, policy=policy))
+        # Before there was the setting, a card without the grant ended the history.
+        depth = made_of.get("post_history_depth", 0)
+        key = (turn.npc_ref, canonical_json([told, policy, depth]))
+        then = replace(conf(), post_history_depth=depth)
+        return _kept(
+            self._views, key, lambda: _made_view(turn.npc_ref, *told, policy=policy, then=then)
+        )
 
     def _hung(self, made_of: Mapping[str, Any], card: StoredCard | None) -> Iterator[Lorebook]:
         """The books in their order, each where it hung."""
@@ -240,6 +245,7 @@ def _made_view(
     notes: Sequence[Sequence[int]],
     *,
     policy: str,
+    then: Conf,
 ) -> NPCView:
     sources = Sources(
         scopes=tuple(Scope(kind=kind, ref=ref) for kind, ref in scopes),
@@ -248,7 +254,7 @@ def _made_view(
         card=_card(*card) if card else None,
         books=(),
         notes=tuple(note_then(npc_ref, position, number) for position, number in notes),
-        conf=conf(),
+        conf=then,
         tools=_tools(policy),
     )
     return view_of("", sources)

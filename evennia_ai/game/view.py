@@ -199,7 +199,11 @@ def components_of(sources: Sources, card: Card | None) -> list[PromptComponent]:
     if card is None or sources.card is None:
         return own
     taken = {component.key for component in own}
-    of_card = card_components(card, grants=sources.card.grants)
+    of_card = card_components(
+        card,
+        grants=sources.card.grants,
+        post_history_depth=sources.conf.post_history_depth,
+    )
     return [*own, *(component for component in of_card if component.key not in taken)]
 
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from evennia_ai.cards.card import Card
-from evennia_ai.cards.components import containment_notices
+from evennia_ai.cards.components import DEFAULT_DEPTH, containment_notices
 from evennia_ai.cards.loading import load_card
 from evennia_ai.cards.reading import read_card
 from evennia_ai.lorebook.book_extension import BOOK_MODES, BookMode
@@ -31,9 +31,17 @@ class Files:
     `absent` are decorators of entries that count for nothing in it.
     """
 
-    def __init__(self, folder: Path, *, card_grants: Grants, absent: Absent = NO_ICONS) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        card_grants: Grants,
+        post_history_depth: int = DEFAULT_DEPTH,
+        absent: Absent = NO_ICONS,
+    ) -> None:
         self.folder = folder
         self.card_grants = card_grants
+        self.post_history_depth = post_history_depth
         self.absent = absent
         self.notices: list[str] = []
         self._labels: set[str] = set()
@@ -47,7 +55,9 @@ class Files:
         else:
             raise wrong("card", given, "a path or a card's object")
         self.notices += card.notices
-        self.notices += containment_notices(card, grants=self.card_grants)
+        self.notices += containment_notices(
+            card, grants=self.card_grants, post_history_depth=self.post_history_depth
+        )
         return card
 
     def books(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evennia_ai.cards.card import Card
+from evennia_ai.cards.components import DEFAULT_DEPTH
 from evennia_ai.compose import DynamicBlock
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.conditions import Fact, Facts
@@ -47,8 +48,8 @@ SETTINGS: Final = (
         "seed",
     ),
     *("greeting", "greeting_index", "group", "language", "system_prompt"),
-    *("post_history_instructions", "card_system_prompt", "card_trust", "card_grants"),
-    *("facts", "lore"),
+    *("post_history_instructions", "post_history_depth", "card_system_prompt"),
+    *("card_trust", "card_grants", "facts", "lore"),
 )
 NOTE_KEYS: Final = ("content", "depth", "role", "every", "mode", "scanned")
 TURN_KEYS: Final = ("history", "event", "dynamic_context")
@@ -72,6 +73,7 @@ class Settings:
     language: str
     system_prompt: str
     post_history_instructions: str
+    post_history_depth: int
     card_system_prompt: str
     card_grants: Grants
     facts: Facts
@@ -121,6 +123,7 @@ def read_scenario(data: object, *, folder: Path | None = None) -> Scenario:
     files = Files(
         folder or Path.cwd(),
         card_grants=settings.card_grants,
+        post_history_depth=settings.post_history_depth,
         absent={} if settings.lore.user_icon is not None else NO_ICONS,
     )
     card = files.card(table.data["card"]) if table.has("card") else None
@@ -163,6 +166,7 @@ def _settings(table: Table) -> Settings:
         language=settings.text("language", "en"),
         system_prompt=settings.text("system_prompt", ""),
         post_history_instructions=settings.text("post_history_instructions", ""),
+        post_history_depth=settings.depth("post_history_depth", DEFAULT_DEPTH),
         card_system_prompt=settings.text("card_system_prompt", ""),
         card_grants=_grants(settings),
         facts=_facts(settings),

@@ -181,6 +181,7 @@ def _plugged(scenario: Scenario) -> Sequence[PromptComponent]:
             grants=settings.card_grants,
             default_system_prompt=settings.card_system_prompt,
             default_post_history=settings.post_history_instructions,
+            post_history_depth=settings.post_history_depth,
         )
         return plugged
     for key, text in (

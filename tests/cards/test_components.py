@@ -56,12 +56,44 @@ def test_post_history_instructions_stand_after_the_history():
 
 
 @pytest.mark.req("S3-10")
-def test_post_history_instructions_of_an_unapproved_card_are_injected_at_depth_0():
+def test_post_history_instructions_without_the_grant_stand_in_the_history_at_depth_4():
     made = card_components(a_card(post_history_instructions="Be brief."), grants=NO_GRANTS)
     [own] = [c for c in made if c.key == "post_history_instructions"]
-    assert (own.placement, own.injection_depth, own.role) == ("history", 0, "user")
-    prompt = prompt_of(a_card(post_history_instructions="Be brief."), "user: hi", grants=NO_GRANTS)
-    assert shown(prompt)[-2:] == ["user: hi", "+user: Be brief."]
+    assert (own.placement, own.injection_depth, own.role) == ("history", 4, "user")
+    card = a_card(description="", post_history_instructions="Be brief.")
+    lines = [f"user: m{number}" for number in range(1, 7)]
+    assert shown(prompt_of(card, *lines, grants=NO_GRANTS)) == [
+        *("user: m1", "user: m2"),
+        "+user: Be brief.",
+        *("user: m3", "user: m4", "user: m5", "user: m6"),
+    ]
+
+
+@pytest.mark.req("S3-10")
+def test_post_history_instructions_without_the_grant_never_leave_a_short_history():
+    card = a_card(description="", post_history_instructions="Be brief.")
+    prompt = prompt_of(card, "user: hi", grants=NO_GRANTS)
+    assert shown(prompt) == ["+user: Be brief.", "user: hi"]
+
+
+@pytest.mark.req("S3-10")
+def test_the_depth_of_post_history_instructions_without_the_grant_can_be_set():
+    card = a_card(description="", post_history_instructions="Be brief.")
+    made = card_components(card, grants=NO_GRANTS, post_history_depth=1)
+    assert [c.injection_depth for c in made] == [1]
+    granted = card_components(card, grants=ALL_GRANTS, post_history_depth=1)
+    assert [(c.placement, c.id) for c in granted] == [("ordered", 5010)]
+
+
+def test_where_post_history_instructions_stand_without_the_grant_is_told():
+    card = a_card(post_history_instructions="Be brief.")
+    grants = frozenset(ALL_GRANTS - {"after_history"})
+    assert containment_notices(card, grants=grants, post_history_depth=2) == (
+        (
+            "the card has no grant for after_history: its post_history_instructions stand in the"
+            " history at depth 2, as a user's"
+        ),
+    )
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ TOP = "user depth 1000000000"
 CONTAINED = {
     **dict.fromkeys(FIELDS, TOP),
     "card_depth_prompt": "user depth 2",
-    "post_history_instructions": "user depth 0",
+    "post_history_instructions": "user depth 4",
 }
 
 

@@ -212,7 +212,7 @@ def test_one_card_is_shown_in_whatever_case_its_name_is_written(stage, card_fold
     assert "may: fields, given by Mara" in told
     assert "played by           nobody" in told
     assert "ID 1020, system" in told
-    assert "end of the history, as a user's" in told
+    assert "depth 4 in the history, as a user's" in told
 
 
 def test_one_card_is_shown_with_the_imports_that_wait(stage, card_folder):

@@ -1,5 +1,7 @@
 """Past turns composed again from what they were made of: the same bytes, whatever was edited."""
 
+import json
+
 import pytest
 from twisted.internet.defer import Deferred
 
@@ -7,12 +9,13 @@ from evennia_ai.game.past_inputs import NotReadBackError, PastReader
 from evennia_ai.game.recomposing import as_it_was, compared, composed_again
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.replay import replay
-from evennia_ai.store import conversations, turns
+from evennia_ai.store import card_assignments, conversations, turns
+from evennia_ai.store.cards import save_card
 from evennia_ai.store.past_turns import turns_in_order
 from evennia_ai.store.segments import begin_segment
 from evennia_ai.store.snapshots import forget_everything
 from evennia_ai.store.transcripts import export_lines, import_lines
-from tests.game.scripted_games import edit_everything, furnish, play
+from tests.game.scripted_games import CARD, edit_everything, furnish, play
 
 # A text of each source: card, its book, its greeting, other books, notes, dice, scopes.
 FEATURES = (
@@ -66,6 +69,23 @@ def test_every_turn_gives_its_bytes_again_after_everything_was_edited(furnished)
     missing = [text for text in FEATURES if text not in said]
     assert (len(turns_of(furnished)), missing) == (16, [])
     assert not_the_same(furnished) == []
+
+
+@pytest.mark.req("S3-10", "S2-30")
+def test_the_depth_that_a_card_s_instructions_had_then_counts_for_a_past_turn(stage):
+    card = {**CARD, "extensions": {}, "post_history_instructions": "Say little."}
+    data = {"spec": "chara_card_v3", "spec_version": "3.0", "data": card}
+    save_card("oren", json.dumps(data), grants=frozenset({"fields"}), by="builder")
+    card_assignments.assign(stage.npc.ai.ref, "oren", by="builder")
+    depths = []
+    for depth in (1, 3):
+        model = stage.talks_with(lambda request: "Aye.", post_history_depth=depth)
+        for line in ("Oren, one?", "Oren, two?", "Oren, three?"):
+            stage.says(stage.anna, line)
+        *history, _, _ = [message.content for message in model.requests[-1].messages]
+        depths.append(len(history) - 1 - history.index("Say little."))
+    forget_everything()
+    assert (depths, not_the_same(stage)) == ([1, 3], [])
 
 
 def test_a_history_that_is_cut_gives_its_bytes_again(furnished):

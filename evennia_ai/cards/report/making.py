@@ -4,7 +4,7 @@ from typing import Final
 
 from evennia_ai.cards.assets import DEFAULT_ADDRESS
 from evennia_ai.cards.card import Card, greetings, notes_in
-from evennia_ai.cards.components import character_book
+from evennia_ai.cards.components import DEFAULT_DEPTH, character_book
 from evennia_ai.cards.loading import CardImport
 from evennia_ai.cards.progress import Progress, silent
 from evennia_ai.cards.report.handling import clamped, ignored, neutralised
@@ -31,18 +31,20 @@ def import_report(
     counter: TokenCounter = ESTIMATE,
     limit_tokens: int | None = None,
     rules: ActivationRules = _USUAL_RULES,
+    post_history_depth: int = DEFAULT_DEPTH,
     size_bytes: int | None = None,
     progress: Progress = silent,
 ) -> ImportReport:
     """The report of a card with these grants.
 
     `limit_tokens` is what a prompt has room for, None where that is not known; `rules` say how much
-    of it lore may have; `size_bytes` is the size of the file.
+    of it lore may have, `post_history_depth` where instructions for after the history stand without
+    their grant; `size_bytes` is the size of the file.
 
     FormatError: a text of the card is too long for any prompt.
     """
     card = found.card
-    parts = _parts(card, grants, counter)
+    parts = _parts(card, grants, counter, post_history_depth)
     progress("lorebook", 0, 1)
     book, problem = _book(card, grants)
     progress("lorebook", 1, 1)
@@ -68,9 +70,13 @@ def import_report(
     )
 
 
-def _parts(card: Card, grants: Grants, counter: TokenCounter) -> tuple[TextPart, ...]:
+def _parts(
+    card: Card, grants: Grants, counter: TokenCounter, post_history_depth: int
+) -> tuple[TextPart, ...]:
     try:
-        return text_parts(card, grants=grants, counter=counter)
+        return text_parts(
+            card, grants=grants, counter=counter, post_history_depth=post_history_depth
+        )
     except ComponentValueError as error:
         raise FormatError("card", f"card: a text of it fits into no prompt: {error}") from error
 

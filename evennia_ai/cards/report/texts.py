@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from evennia_ai.cards.card import Card, greetings
-from evennia_ai.cards.components import FIELDS, card_components
+from evennia_ai.cards.components import DEFAULT_DEPTH, FIELDS, card_components
 from evennia_ai.cards.report.values import GreetingPart, TextPart
 from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.prompt.grants import ALL_GRANTS, Grant, Grants
@@ -31,9 +31,12 @@ _FIELDS: Final[Mapping[str, tuple[str, Grant]]] = {
 }
 
 
-def text_parts(card: Card, *, grants: Grants, counter: TokenCounter) -> tuple[TextPart, ...]:
+def text_parts(
+    card: Card, *, grants: Grants, counter: TokenCounter, post_history_depth: int = DEFAULT_DEPTH
+) -> tuple[TextPart, ...]:
     """The card's texts in the order of the prompt they ask for; empty ones are left out."""
-    now = {one.key: one for one in card_components(card, grants=grants)}
+    granted_now = card_components(card, grants=grants, post_history_depth=post_history_depth)
+    now = {one.key: one for one in granted_now}
     made = []
     for full in card_components(card, grants=ALL_GRANTS):
         field, grant = _FIELDS[full.key]

@@ -43,6 +43,7 @@ class Reader:
 
     limits: CardLimits
     limit_tokens: int
+    post_history_depth: int
 
     def path(self, path: Path, progress: Progress) -> ReadCard:
         """The card of a file that nobody has approved yet."""
@@ -67,6 +68,7 @@ class Reader:
             found,
             grants=grants,
             limit_tokens=self.limit_tokens,
+            post_history_depth=self.post_history_depth,
             size_bytes=len(file.content),
             progress=progress,
         )
@@ -77,7 +79,11 @@ class Reader:
 
 def reader(conf: Conf) -> Reader:
     """What reads cards by these settings."""
-    return Reader(limits=conf.card_limits, limit_tokens=conf.limit_tokens)
+    return Reader(
+        limits=conf.card_limits,
+        limit_tokens=conf.limit_tokens,
+        post_history_depth=conf.post_history_depth,
+    )
 
 
 def differences(old: StoredCard, read: ReadCard) -> str:
