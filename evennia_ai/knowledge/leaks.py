@@ -2,8 +2,8 @@
 
 A text leaks with eight words in a row of a protected text, or a whole short sentence of it; with
 forty letters in a row, forwards or backwards, however they are parted into words, and moved along
-the alphabet; with one of its numbers, in digits or in words; with a title or a term; and with a
-long piece nobody can read. Upper and lower case, accents, punctuation, invisible characters and
+the alphabet; with one of its numbers, in whatever form; with a title or a term; and with a long
+piece nobody can read. Upper and lower case, accents, punctuation, invisible characters and
 look-alikes of other alphabets make no difference. Pure, and linear in the length of the texts.
 """
 
@@ -15,7 +15,7 @@ from itertools import pairwise
 from string import ascii_lowercase
 from typing import Final, Literal
 
-from evennia_ai.knowledge.numbers import digits_in, numbers_in, spelt_together
+from evennia_ai.knowledge.numbers import Numbers, all_numbers, digits_in, spelt_together
 
 WORDS: Final = 8
 """How many words in a row are a passage."""
@@ -69,7 +69,7 @@ class Protected:
 
     passages: frozenset[tuple[str, ...]]
     letters: frozenset[str]
-    numbers: frozenset[str]
+    numbers: Numbers
     titles: frozenset[tuple[str, ...]]
     terms: frozenset[tuple[str, ...]]
 
@@ -88,20 +88,19 @@ def protected(
     """
     passages: set[tuple[str, ...]] = set()
     letters: set[str] = set()
-    numbers: set[str] = set()
+    numbers: list[Numbers] = []
     for text in texts:
         plain = folded(text)
         passages.update(_passages(plain))
         letters.update(_windows(_steps(_letters(_words(plain)))))
-        numbers |= numbers_in(plain)
-    for term in terms:
-        numbers |= numbers_in(folded(term))
+        numbers.append(all_numbers(spelt_together(plain)))
+    numbers += [all_numbers(spelt_together(folded(term))) for term in terms]
     known = set(_words(folded(told)))
     named = {tuple(_words(folded(title))) for title in titles}
     return Protected(
         passages=frozenset(passages),
         letters=frozenset(letters),
-        numbers=frozenset(numbers),
+        numbers=_together(numbers),
         titles=frozenset(name for name in named if name and not known.issuperset(name)),
         terms=frozenset(name for term in terms if (name := tuple(_words(folded(term))))),
     )
@@ -193,13 +192,27 @@ def _has_window(steps: str, wanted: frozenset[str]) -> bool:
     return bool(wanted) and any(window in wanted for window in _windows(steps))
 
 
-def _says_number(plain: str, wanted: frozenset[str]) -> bool:
-    if not wanted:
-        return False
+def _together(each: Iterable[Numbers]) -> Numbers:
+    """The numbers of several texts."""
+    listed = list(each)
+    return Numbers(
+        long=frozenset(one for numbers in listed for one in numbers.long),
+        short=frozenset(one for numbers in listed for one in numbers.short),
+        counted=frozenset(pair for numbers in listed for pair in numbers.counted),
+    )
+
+
+def _says_number(plain: str, wanted: Numbers) -> bool:
+    """Whether a number stands there in any form.
+
+    One of several digits is found inside of others too. What may be no number, as "one", counts
+    beside a word beside which the number is protected.
+    """
     plain = spelt_together(plain)
-    if wanted & numbers_in(plain):
+    said = all_numbers(plain)
+    if wanted.long & said.long or wanted.short & said.short or wanted.counted & said.counted:
         return True
-    return any(number in digits for digits in digits_in(plain) for number in wanted)
+    return any(number in digits for digits in digits_in(plain) for number in wanted.long)
 
 
 def _names(words: Iterable[str], letters: str, wanted: frozenset[tuple[str, ...]]) -> bool:

@@ -1,17 +1,18 @@
 """Safe metadata: all that an NPC is told of a restricted knowledge base before it searches it.
 
 Four fields and no others: name, id, a hint and keywords, which its author wrote to be told. There
-is no way from the summary, the topics or a page into them. Numbers, dates, headings and titles of
-pages are taken out of the hint, and a hint that repeats a page is left out. Pure.
+is no way from the summary, the topics or a page into them. Numbers in any form, dates, headings and
+titles of pages are taken out of the hint, and a hint that repeats a page is left out. Pure.
 """
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from evennia_ai.knowledge.leaks import leak, protected
+from evennia_ai.knowledge.leaks import Protected, folded, leak, protected
+from evennia_ai.knowledge.numbers import Place, places
 from evennia_ai.knowledge.pages import BaseInfo
 
 MAX_NAME: Final = 120
@@ -28,12 +29,11 @@ _WEEKDAYS: Final = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 # A month that is also a word counts as one with a capital letter alone: "May", not "may".
 _DATE: Final = re.compile(rf"\b(?:(?i:{_WEEKDAYS})|(?!(?:may|march|august)\b)(?i:{_MONTHS}))\b")
 _NUMBER: Final = re.compile(r"\S*\d\S*")
-_NUMBER_WORD: Final = re.compile(
-    r"\b(?:(?:twen|thir|for|fif|six|seven|eigh|nine)ty(?:-\w+)?|ten|eleven|twelve|\w+teen"
-    r"|hundreds?|thousands?|millions?|dozens?|two|three|four|five|six|seven|eight|nine)\b",
-    re.IGNORECASE,
-)
+_MANY: Final = re.compile(r"\b(?:hundreds|thousands|millions|dozens|scores)\b", re.IGNORECASE)
 _HEADING: Final = re.compile(r"^[ \t]*(?:=+[^=\n]*=+|#+[^\n]*)[ \t]*$", re.MULTILINE)
+_HEADING_WORDS: Final = re.compile(
+    r"^[ \t]*(?:=+[ \t]*([^=\n]+?)[ \t]*=+|#+[ \t]+([^\n]+?))[ \t]*$", re.MULTILINE
+)
 _GAP: Final = re.compile(r"\s+(?=[,.;:!?])|(?<=\()\s+|\s+(?=\))")
 _EMPTY: Final = re.compile(r"\(\s*\)|([,;:])(?=\s*[,;:.])")
 
@@ -62,15 +62,20 @@ def safe_block(
 
 
 def safe_hint(hint: str, *, titles: Collection[str] = (), texts: Iterable[str] = ()) -> str:
-    """The hint without numbers, dates, headings and titles; "" where it repeats a text."""
+    """The hint without numbers, dates, headings and titles; "" where it repeats a text.
+
+    A word that is a number at times, as "one", goes where a text has that number of the same thing.
+    """
+    pages = list(texts)
+    secret = protected(pages)
     plain = unicodedata.normalize("NFKC", hint)
-    scrubbed = _HEADING.sub(" ", plain)
-    for pattern in (_DATE, _NUMBER, _NUMBER_WORD):
+    scrubbed = plain
+    for pattern in (_HEADING, _DATE, _NUMBER, _MANY):
         scrubbed = pattern.sub(" ", scrubbed)
-    for title in sorted(titles, key=len, reverse=True):
+    scrubbed = _without_numbers(scrubbed, secret)
+    for title in sorted({*titles, *_headings(pages)}, key=len, reverse=True):
         scrubbed = _without(scrubbed, title)
     told = clean(_EMPTY.sub("", _GAP.sub("", scrubbed)), most=MAX_HINT)
-    secret = protected(texts)
     repeats = any(leak(one, secret) in ("words", "letters") for one in (plain, told))
     return "" if repeats else told.strip(" ,;:-")
 
@@ -85,7 +90,32 @@ def clean(text: str, *, most: int) -> str:
 
 
 def _says_a_number(text: str) -> bool:
-    return bool(_NUMBER.search(text) or _NUMBER_WORD.search(text))
+    """Whether a keyword names a number; "first mate" does not, and "barrel I" does."""
+    found = places(folded(text))
+    return bool(_MANY.search(text)) or any(one.is_sure or one.is_numbered for one in found)
+
+
+def _without_numbers(text: str, secret: Protected) -> str:
+    """The text without the words that say a number; "forty-seven" goes as one word."""
+    kept, at = [], 0
+    for place in places(text):
+        if place.is_sure or place.is_numbered or _is_counted(place, secret):
+            kept.append(text[at : place.start])
+            at = place.end
+    return " ".join([*kept, text[at:]])
+
+
+def _is_counted(place: Place, secret: Protected) -> bool:
+    return bool(place.counted & secret.numbers.counted)
+
+
+def _headings(texts: Iterable[str]) -> Iterator[str]:
+    """The headings of pages that have more than one word; one alone may stand anywhere."""
+    for text in texts:
+        for found in _HEADING_WORDS.finditer(text):
+            heading = found[1] or found[2]
+            if " " in heading:
+                yield heading
 
 
 def _without(text: str, title: str) -> str:

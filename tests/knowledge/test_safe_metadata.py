@@ -67,10 +67,37 @@ def test_without_a_hint_there_are_name_and_id_alone():
         ("Ask for the Drowned  Vault and the keeper", "Ask for and the keeper"),
         ("the drowned vault", ""),
         ("target: 95% (Q3)", "target"),
+        ("The duty is ninepence, or 9d, a sack", "The duty is, or a sack"),
+        ("Step XIV, the fourteenth, the 14th", "Step, the, the"),
+        ("Barrel I, and I know the first mate", "Barrel, and I know the first mate"),
+        ("A sixfold oath, sworn twice by hundreds", "A oath, sworn by"),
     ],
 )
 def test_numbers_dates_headings_and_titles_are_taken_out(hint, told):
     assert safe_hint(hint, titles=["Drowned Vault", "The Drowned Vault"]) == told
+
+
+@pytest.mark.req("S0-24")
+def test_the_headings_of_a_page_are_taken_out():
+    page = "== The tar barrel ==\nText.\n## Lamp signals\nText.\n= Keys =\n"
+    hint = "Of the tar barrel, lamp signals and keys"
+    assert safe_hint(hint, texts=[page]) == "Of, and keys"
+
+
+@pytest.mark.req("S0-24")
+def test_a_word_that_is_a_number_at_times_is_taken_out_where_a_page_has_that_number_of_it():
+    hint = "One sack in the first boat"
+    assert safe_hint(hint) == hint
+    assert safe_hint(hint, texts=["The duty of 1 sack"]) == "sack in the first boat"
+
+
+@pytest.mark.req("S0-24")
+@pytest.mark.parametrize(
+    "number", ["9th", "ninepence", "XIV", "barrel I", "twelfth", "9d", "sixfold"]
+)
+def test_a_keyword_that_is_a_number_in_any_form_is_left_out(number):
+    told = safe_block(replace(INFO, keywords=(f"door {number}", "first mate"))).keywords
+    assert told == ("first mate",)
 
 
 @pytest.mark.req("S0-24")

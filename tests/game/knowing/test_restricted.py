@@ -100,6 +100,17 @@ def test_whatever_goes_wrong_is_a_refusal_with_a_fixed_reason(cellar, told, medi
     assert (summary["summary"], summary["confidence"]) == ("", "low")
 
 
+@pytest.mark.req("S0-40", "S0-46")
+@pytest.mark.parametrize(
+    "told_so", ["9 pence", "The 14th step.", "Look behind barrel 3.", "Step XIV", "nine of them"]
+)
+def test_a_number_of_the_secret_is_withheld_in_another_form(cellar, told, told_so):
+    secret = "The watchword costs ninepence behind the third barrel, at the fourteenth step."
+    written("vault", a_page("The Price of the Words", secret))
+    cellar.minds.mediates = answering(summary=told_so)
+    assert summary_in(told())["reason"] == "safe_summary_withheld"
+
+
 @pytest.mark.req("S0-48")
 def test_nothing_found_is_a_refusal_without_a_mediator(cellar, told):
     cellar.minds.searches = {"query": "zeppelin"}
