@@ -4,21 +4,23 @@ Where the prompt is nearly full, the older part of the history is summarised fir
 composed again from what is left.
 """
 
-from collections.abc import Collection, Generator
+from collections.abc import Collection, Generator, Sequence
 from typing import Any, Protocol
 
 from twisted.internet.defer import Deferred
 
-from evennia_ai.compose import Composition, Inputs, compose_with_lore
+from evennia_ai.compose import Composition
+from evennia_ai.execution.request import ExecutionRequest
 from evennia_ai.game import gather
 from evennia_ai.game.compacting import Outcome, Wanted
 from evennia_ai.game.fullness import Fullness, fullness_of
 from evennia_ai.game.gather import Heard
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.view import NPCView
+from evennia_ai.prompt.tool_specs import ToolSpec
 from evennia_ai.store import turns
 
-Composed = tuple[Inputs, Composition]
+Composed = tuple[ExecutionRequest, Composition]
 Steps = Generator["Deferred[Any]", Any, Composed | None]
 
 
@@ -34,29 +36,31 @@ class Composer(Protocol):
     def view(self) -> NPCView: ...
 
 
-def with_room(mind: Composer, heard: Heard) -> Steps:
-    """The prompt that answers `heard`; None: the server stops.
+def with_room(mind: Composer, heard: Heard, *, tools: Sequence[ToolSpec]) -> Steps:
+    """The request that answers `heard`, and its prompt; None: the server stops.
 
     BudgetError: what is required does not fit. StoreError: something cannot be read.
     """
-    inputs, composed = _composed(mind, heard)
-    fullness = fullness_of(composed.prompt, cut=inputs.cut)
+    request, composed = _composed(mind, heard, tools)
+    fullness = fullness_of(composed.prompt, cut=request.inputs.cut)
     compactor = runtime().compactor
     if not compactor.is_due(fullness, "turn"):
-        return inputs, composed
+        return request, composed
     wanted = _wanted(mind, heard, fullness)
     outcome: Outcome = yield compactor.compact(wanted)
     if outcome.stopped:
         return None
-    inputs, composed = _composed(mind, heard)
+    request, composed = _composed(mind, heard, tools)
     if outcome.record is not None:  # the prompt after it is looked at like any other
         compactor.look_again(composed.prompt, wanted)
-    return inputs, composed
+    return request, composed
 
 
-def _composed(mind: Composer, heard: Heard) -> Composed:
-    inputs = gather.inputs_for(mind.npc, mind.view(), heard, waiting=mind.waiting_records)
-    return inputs, compose_with_lore(inputs)
+def _composed(mind: Composer, heard: Heard, tools: Sequence[ToolSpec]) -> Composed:
+    request = gather.request_for(
+        mind.npc, mind.view(), heard, tools=tools, waiting=mind.waiting_records
+    )
+    return request, request.composed()
 
 
 def _wanted(mind: Composer, heard: Heard, fullness: Fullness) -> Wanted:

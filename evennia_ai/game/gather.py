@@ -4,13 +4,14 @@ Warm, it makes no query: the view, the history and the company come from memory.
 """
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from evennia.utils import gametime
 
 from evennia_ai.compose import ComposeRules, Inputs
+from evennia_ai.execution.request import ExecutionRequest, execution_request
 from evennia_ai.game.dates import minute_of
 from evennia_ai.game.events import Event
 from evennia_ai.game.facts import passing_facts
@@ -29,6 +30,7 @@ from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.guidance import guidance_for
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, pending
+from evennia_ai.prompt.tool_specs import ToolSpec
 from evennia_ai.store import conversations, lore_state, turns
 from evennia_ai.store.conversations import ConversationKind, ConversationRef
 
@@ -188,6 +190,24 @@ def _without(history: History, records: Collection[str]) -> History:
         earlier_users=history.earlier_users,
         earlier_replies=history.earlier_replies,
         segment=history.segment,
+    )
+
+
+def request_for(
+    npc: Any,
+    view: NPCView,
+    heard: Heard,
+    *,
+    tools: Sequence[ToolSpec] = (),
+    waiting: Collection[str] = (),
+) -> ExecutionRequest:
+    """What the turn that answers `heard` is composed and asked from."""
+    return execution_request(
+        inputs_for(npc, view, heard, waiting=waiting),
+        npc_ref=str(npc.id),
+        conversation=heard.conversation.id,
+        event=heard.record.id,
+        tools=tools,
     )
 
 

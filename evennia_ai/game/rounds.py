@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
-from evennia_ai.compose import Composition, Inputs, compose_with_lore
+from evennia_ai.compose import Composition, Inputs
+from evennia_ai.execution.request import ExecutionRequest
 from evennia_ai.game.endpoints import Access
 from evennia_ai.game.gather import Heard
 from evennia_ai.game.made_of import made_of
@@ -24,7 +25,6 @@ from evennia_ai.llm.chat import (
     ChatReply,
     ChatRequest,
     Passage,
-    ToolSpec,
     chat_messages,
     sent_sha256,
 )
@@ -34,6 +34,7 @@ from evennia_ai.prompt.breakpoints import CacheAccount, account
 from evennia_ai.prompt.breaks import Sent
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.prompt import Prompt
+from evennia_ai.prompt.tool_specs import ToolSpec
 from evennia_ai.store import conversations, turns
 from evennia_ai.store.conversations import ConversationRef
 from evennia_ai.store.turns import StoredTurn
@@ -53,15 +54,16 @@ class Asking(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """A prompt that is committed, and how its model is asked."""
+    """A prompt that is committed, and how its model is asked.
 
-    inputs: Inputs
+    `request` is what it was composed from, `asked` what its model is asked.
+    """
+
+    request: ExecutionRequest
     composed: Composition
     access: Access
     stored: StoredTurn
-    request: ChatRequest
-
-    tools: tuple[ToolSpec, ...] = ()
+    asked: ChatRequest
 
     @property
     def prompt(self) -> Prompt:
@@ -72,76 +74,75 @@ class Round:
 
         ModelRubbish: it is half an answer.
         """
-        if self.access.roles.tools != "schema" or not self.tools:
+        tools = self.request.tools
+        if self.access.roles.tools != "schema" or not tools:
             return reply
-        return reply_from(reply, self.tools, request=self.request)
+        return reply_from(reply, tools, request=self.asked)
 
 
 class Rounds:
-    """Begins the rounds of the turn of `mind` that answers `heard`, with these tools."""
+    """Begins the rounds of the turn of `mind` that answers `heard`."""
 
-    def __init__(self, mind: Asking, heard: Heard, *, tools: Sequence[ToolSpec] = ()) -> None:
+    def __init__(self, mind: Asking, heard: Heard) -> None:
         self._mind: Final = mind
         self._heard: Final = heard
-        self._tools: Final = tuple(tools)
 
-    def first(self, inputs: Inputs, composed: Composition, *, access: Access) -> Round:
+    def first(self, request: ExecutionRequest, composed: Composition, *, access: Access) -> Round:
         """Commit the prompt: after this, and only after this, the model may be asked.
 
         What lore remembers is committed with it. StoreError: nothing was committed.
         """
-        return self._begun(inputs, composed, access, is_first=True)
+        return self._begun(request, composed, access, is_first=True)
 
     def instead(self, failed: Round, *, access: Access) -> Round:
         """The same prompt for another model, the one of `failed` having given no reply."""
-        return self._begun(failed.inputs, failed.composed, access, is_first=False)
+        return self._begun(failed.request, failed.composed, access, is_first=False)
 
     def after(self, acted: Round, tools: Sequence[Message]) -> Round:
         """The prompt with what came of the tools that the reply to `acted` called.
 
         BudgetError: there is no room for it.
         """
-        inputs = replace(acted.inputs, tools=(*acted.inputs.tools, *tools))
-        return self._begun(inputs, compose_with_lore(inputs), acted.access, is_first=False)
+        request = acted.request.after(tools)
+        return self._begun(request, request.composed(), acted.access, is_first=False)
 
     def _begun(
-        self, inputs: Inputs, composed: Composition, access: Access, *, is_first: bool
+        self, request: ExecutionRequest, composed: Composition, access: Access, *, is_first: bool
     ) -> Round:
         heard, prompt = self._heard, composed.prompt
         # All that may fail comes before: what is begun would stay open.
-        request = self._request(composed, storable_messages(prompt.messages), access)
+        asked = self._asked(request, composed, access)
         begun = turns.begin(
             heard.conversation,
-            draft=self._draft(inputs, composed, access),
+            draft=self._draft(request, composed, access),
             event=heard.record,
             lore=composed.lore.after if is_first else None,
             recalled=composed.recalled.shown_ids if is_first else (),
-            at_hours=inputs.moment.hours,
+            at_hours=request.inputs.moment.hours,
         )
         self._mind.prompted(begun.turn, prompt, self._sent(prompt))
-        request = replace(request, messages=self._outgoing(begun.messages, access))
+        outgoing = _outgoing(begun.messages, request.tools, access)
         return Round(
-            inputs=inputs,
+            request=request,
             composed=composed,
             access=access,
             stored=begun.turn,
-            request=request,
-            tools=self._tools,
+            asked=replace(asked, messages=outgoing),
         )
 
-    def _draft(self, inputs: Inputs, composed: Composition, access: Access) -> Draft:
+    def _draft(self, request: ExecutionRequest, composed: Composition, access: Access) -> Draft:
         prompt, heard = composed.prompt, self._heard
-        outgoing = self._outgoing(storable_messages(prompt.messages), access)
-        tools = self._tools if access.roles.tools != "none" else ()
+        outgoing = _outgoing(storable_messages(prompt.messages), request.tools, access)
+        tools = request.tools if access.roles.tools != "none" else ()
         return draft_of(
             prompt,
             event=heard.record,
             account=self._account(prompt),
             model=access.model_id or access.name,
             revisions=revisions_with(self._mind.view(), player_ref=heard.event.speaker_ref),
-            sent_sha256=sent_sha256(outgoing, tools=self._beside(access)),
+            sent_sha256=sent_sha256(outgoing, tools=_beside(request.tools, access)),
             silent=composed.lore.silent,
-            inputs=self._recorded(inputs, access),
+            inputs=self._recorded(request.inputs, access),
             tools=tool_list(tools) if tools else None,
         )
 
@@ -170,37 +171,42 @@ class Rounds:
         sources = made_of(self._mind.view(), inputs, newest_record=newest_record)
         return {**values, "made_of": sources}
 
-    def _request(
-        self, composed: Composition, messages: Sequence[Message], access: Access
+    def _asked(
+        self, request: ExecutionRequest, composed: Composition, access: Access
     ) -> ChatRequest:
-        profile = access.profile
+        profile, tools = access.profile, request.tools
         return ChatRequest(
-            messages=self._outgoing(messages, access),
+            messages=_outgoing(storable_messages(composed.prompt.messages), tools, access),
             model=access.model_id,
             max_tokens=profile.reply_tokens,
             timeout_seconds=profile.timeout_seconds,
             sampling=profile.sampling,
-            tools=self._beside(access),
-            schema=self._form(access),
+            tools=_beside(tools, access),
+            schema=_form(tools, access),
             breakpoints=composed.prompt.breakpoints,
             passages=_passages(composed),
             speaker=self._mind.view().char_name,
             question=self._heard.event.text,
-            cache_key=f"npc-{self._mind.ref}",
+            cache_key=f"npc-{request.npc_ref}",
         )
 
-    def _outgoing(self, messages: Sequence[Message], access: Access) -> tuple[ChatMessage, ...]:
-        """The messages as the model's provider takes them."""
-        return adapt(chat_messages(messages), profile=access.roles, tools=self._tools)
 
-    def _beside(self, access: Access) -> tuple[ToolSpec, ...]:
-        """The tools that go beside the messages; a server that knows none is told in them."""
-        return self._tools if access.roles.tools == "native" else ()
+def _outgoing(
+    messages: Sequence[Message], tools: tuple[ToolSpec, ...], access: Access
+) -> tuple[ChatMessage, ...]:
+    """The messages as the model's provider takes them."""
+    return adapt(chat_messages(messages), profile=access.roles, tools=tools)
 
-    def _form(self, access: Access) -> AnswerSchema | None:
-        """The form of an answer that can call tools, for a server that holds a model to one."""
-        is_text = access.roles.tools == "schema" and bool(self._tools)
-        return schema_of(self._tools) if is_text and access.profile.schema == "native" else None
+
+def _beside(tools: tuple[ToolSpec, ...], access: Access) -> tuple[ToolSpec, ...]:
+    """The tools that go beside the messages; a server that knows none is told in them."""
+    return tools if access.roles.tools == "native" else ()
+
+
+def _form(tools: tuple[ToolSpec, ...], access: Access) -> AnswerSchema | None:
+    """The form of an answer that can call tools, for a server that holds a model to one."""
+    is_text = access.roles.tools == "schema" and bool(tools)
+    return schema_of(tools) if is_text and access.profile.schema == "native" else None
 
 
 def _passages(composed: Composition) -> tuple[Passage, ...]:

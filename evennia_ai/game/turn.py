@@ -90,7 +90,7 @@ class Turn:
         self._start: Start | None = None
         self._cancelled = ""
         self._toolbox = Toolbox((), npc=mind.npc, event=heard.event)
-        self._rounds = Rounds(mind, heard)
+        self._rounds: Final = Rounds(mind, heard)
         self._profiles: set[str] = set()  # those that were asked
         self._acting: Acts | None = None
         self._acted: list[Acted] = []
@@ -154,12 +154,11 @@ class Turn:
         """The prompt, committed; None: nobody waits for it any more."""
         npc, heard = self._mind.npc, self.heard
         self._toolbox = toolbox_of(npc, settings_of(npc), event=heard.event)
-        self._rounds = Rounds(self._mind, heard, tools=self._toolbox.specs)
-        made = yield from with_room(self._mind, heard)
+        made = yield from with_room(self._mind, heard, tools=self._toolbox.specs)
         if made is None or self._is_stale():
             return None
-        inputs, composed = made
-        return self._rounds.first(inputs, composed, access=self._accesses()[0])
+        request, composed = made
+        return self._rounds.first(request, composed, access=self._accesses()[0])
 
     def _accesses(self) -> Sequence[Access]:
         """The models to ask, each instead of the one before it."""
@@ -205,7 +204,7 @@ class Turn:
         )
         self._commits.call = call = self._call_of(this)
         self._asked = maybeDeferred(
-            call.ask, this.request, listener=self._start, prompt=this.prompt.messages
+            call.ask, this.asked, listener=self._start, prompt=this.prompt.messages
         )
         try:
             reply: ChatReply = yield self._asked

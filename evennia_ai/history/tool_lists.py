@@ -4,30 +4,17 @@ The list is no message: it goes beside the messages. So its record is a snapshot
 segment for as long as it stays the same, and the manifest names it.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Iterable
 
 from evennia_ai.history.records import NewRecord, RecordKind, canonical_json, content_sha256
 from evennia_ai.history.sending import Text, TextKey
+from evennia_ai.prompt.tool_specs import ToolSpec
 
 TOOLS = "tools"
 """What a snapshot of tools says that it is of."""
 
 
-class OfferedTool(Protocol):
-    """A tool as a model is told of it; `parameters` is a JSON schema."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def description(self) -> str: ...
-
-    @property
-    def parameters(self) -> Mapping[str, Any]: ...
-
-
-def tool_list(tools: Iterable[OfferedTool]) -> Text:
+def tool_list(tools: Iterable[ToolSpec]) -> Text:
     """The record that a list of tools becomes."""
     body = canonical_json([[one.name, one.description, dict(one.parameters)] for one in tools])
     new = NewRecord(kind=RecordKind.SNAPSHOT, role="system", body=body, meta={"of": TOOLS})

@@ -16,6 +16,7 @@ from evennia_ai.llm.labels import set_in
 from evennia_ai.prompt.messages import Message, Role, ToolCall
 from evennia_ai.prompt.prompt import digest
 from evennia_ai.prompt.staying import OF_DYNAMIC
+from evennia_ai.prompt.tool_specs import ToolSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,15 +55,6 @@ class Passage:
     text: str
     score: float = 0.0
     constant: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolSpec:
-    """A tool a model may call; `parameters` is the JSON schema of its arguments, an object."""
-
-    name: str
-    description: str
-    parameters: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

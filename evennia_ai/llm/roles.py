@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from evennia_ai.history.role_markup import without_tags, without_tokens
-from evennia_ai.llm.chat import ChatMessage, ToolSpec
+from evennia_ai.llm.chat import ChatMessage
 from evennia_ai.llm.frames import frame, has_bracket, undone
 from evennia_ai.llm.labels import NAME_LIMIT, label, labelled
 from evennia_ai.llm.schema_tools import with_tools_as_text
 from evennia_ai.llm.tool_messages import has_tool_messages, narrated, paired
 from evennia_ai.prompt.messages import Role
+from evennia_ai.prompt.tool_specs import ToolSpec
 
 FRAME_OPEN: Final = "[Game instruction]"
 FRAME_CLOSE: Final = "[/Game instruction]"

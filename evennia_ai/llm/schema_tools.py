@@ -12,13 +12,14 @@ from typing import Annotated, Any, Final
 
 from pydantic import AliasChoices, BaseModel, Field, ValidationError
 
-from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatReply, ChatRequest, ToolSpec
+from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatReply, ChatRequest
 from evennia_ai.llm.errors import ModelRubbish
 from evennia_ai.llm.json_answers import Written, written
 from evennia_ai.llm.json_schemas import strict_schema
 from evennia_ai.llm.tool_calls import WrittenCall, made_calls
 from evennia_ai.llm.tool_messages import bare, paired, told, unframed
 from evennia_ai.prompt.messages import ToolCall
+from evennia_ai.prompt.tool_specs import ToolSpec
 
 MOST_ACTS: Final = 8
 SCHEMA_NAME: Final = "npc_turn"

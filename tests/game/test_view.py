@@ -197,8 +197,8 @@ def warm(furnished):
 def test_a_warm_turn_asks_the_database_nothing(warm, no_queries):
     heard = heard_next(warm, "Oren, the bell again?")
     with no_queries():
-        inputs = gather.inputs_for(warm.npc, warm.npc.ai.view(), heard)
-        prompt = compose(inputs)
+        request = gather.request_for(warm.npc, warm.npc.ai.view(), heard)
+        prompt = request.composed().prompt
     assert "drowned bell" in str(prompt.messages)
 
 

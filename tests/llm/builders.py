@@ -4,9 +4,10 @@ from typing import Any
 
 from twisted.internet.task import Clock
 
-from evennia_ai.llm.chat import ChatMessage, ChatRequest, Passage, ToolSpec
+from evennia_ai.llm.chat import ChatMessage, ChatRequest, Passage
 from evennia_ai.llm.resilience import CircuitBreaker
 from evennia_ai.prompt.messages import Role, ToolCall
+from evennia_ai.prompt.tool_specs import ToolSpec
 
 
 def a_message(role: Role, content: str, **more: Any) -> ChatMessage:

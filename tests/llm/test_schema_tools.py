@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evennia_ai.llm.chat import ChatReply, ToolSpec
+from evennia_ai.llm.chat import ChatReply
 from evennia_ai.llm.errors import ModelRubbish
 from evennia_ai.llm.roles import RoleProfile, adapt
 from evennia_ai.llm.schema_tools import MOST_ACTS, reply_from, schema_of, tool_text
+from evennia_ai.prompt.tool_specs import ToolSpec
 from tests.llm.builders import a_call, a_message, a_request, a_tool
 
 TOOLS = (a_tool("look"), a_tool("give", item={"type": "string"}))

@@ -26,8 +26,8 @@ from evennia_ai.game.tools.schemas import schema_of
 from evennia_ai.game.tools.speaking import Pose, Say, Whisper
 from evennia_ai.game.tools.tool import Tool, ToolArguments
 from evennia_ai.game.tools.using import UseItem
-from evennia_ai.llm.chat import ToolSpec
 from evennia_ai.prompt.errors import EvenniaAIError
+from evennia_ai.prompt.tool_specs import ToolSpec
 
 SHIPPED: Final[tuple[type[Tool], ...]] = (
     Say,
