@@ -27,7 +27,7 @@ Every answer was made from a prompt, and every piece of it can be read and chang
     |wai oren|n                      is he awake, which model answers, what happened last
     |wai/context oren|n              the prompt of his last turn, piece by piece
     |wai/why oren = mood|n           why a piece was in it, or why not
-    |wcomponent|n                    the components of the prompt, in their order
+    |wcomponent|n                    the components of the game by ID, low ones stand first
     |wcomponent/depth mood = 2|n     two messages above the newest
     |wcomponent/preview oren|n       the prompt as it would be sent now
     |wlore|n                         what people here know; wakes by its words
@@ -55,7 +55,7 @@ Ebbwick has a wiki, which NPCs may look things up in, and a secret that one of t
     |wai/tools oren = +knowledge_base_search|n
                                  from now on Oren may look things up
     |wlorekeeper Write an article about the leek show.|n
-                                 a model drafts a page from what the wiki has
+                                 a model, once one is set, drafts a page from the wiki
     |wlorekeeper/context|n           what it was shown, page by page
     |wkb/drafts|n                    the drafts that wait for you
 

@@ -127,25 +127,25 @@ class CmdAI(OperatingSwitches):
       ai/why oren = mood
       ai/why oren = the ferry
       ai/why oren = 4
-      ai/why oren/12
-      ai/why oren/12 = mood
+      ai/why oren/2
+      ai/why oren/2 = mood
       ai/history oren
-      ai/history oren/2
-      ai/replay oren = 12
+      ai/history oren/1
+      ai/replay oren = 2
       ai/debug oren
       ai/memory oren = about anna: Anna owes Oren a rope.
-      ai/memory oren/#12 = importance 8
+      ai/memory oren/#1 = importance 8
       ai/mode oren = decide
       ai/tools oren = say, look
       ai/tools oren = +give, -say
       ai/set oren
       ai/set oren = temperature 0.7
       ai/set oren = temperature
-      ai/profile oren = cheap
+      ai/profile oren = default
       ai/verify oren
       ai/forget = anna
       ai/off oren
-      ai/list harbour
+      ai/list landing
       ai/log oren
       ai/pause oren = says strange things
       ai/stopall = the bill

@@ -14,7 +14,7 @@ class CmdTalk(StrictCommand):
 
     Examples:
       talk oren = Have you seen the ferry?
-      talk old oren = Good evening.
+      talk ferryman = Good evening.
 
     You say it aloud, so everybody here can hear it; the one you name knows
     that it is meant. To be heard by nobody else, use whisper.

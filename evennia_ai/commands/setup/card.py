@@ -67,15 +67,13 @@ class CmdCard(CardImports, CardGrants, CardAssign, CardExport, CardRevisions):
 
     Examples:
       card/import
-      card/import oren.png
-      card/report Oren
-      card/approve Oren
-      card/approve Oren = fields, positions
-      card/approve Oren/4 = fields
-      card/grant Oren = lore_budget
-      card/assign oren = Oren
+      card/import oren.json = Ferryman
+      card/report Ferryman
+      card/approve Ferryman = fields, positions
+      card/grant Ferryman = lore_budget
+      card/assign oren = Ferryman
       card/greeting oren = 1
-      card/export Oren = png with v2
+      card/export Ferryman = png with v2
 
     A card says who an NPC is. Without a grant all its texts stay inside the
     conversation, as if a user had said them; its system prompt is left out. It

@@ -65,12 +65,12 @@ class CmdComponent(StrictCommand):
     Examples:
       component
       component mood
-      component/create mood = 1200, system: {{char}} smells the sea.
+      component/create smell = 1250, system: {{char}} smells the sea.
       component/create mood@npc:oren = 1200: Oren is in a foul temper.
       component/depth mood = 2
       component/depth mood = normal
-      component/order mood@room = 50
-      component/revert mood = 3
+      component/order mood@npc:oren = 50
+      component/revert mood = 1
       component/preview oren
       component/preview oren = When does the ferry sail?
 

@@ -77,11 +77,11 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgeVault):
       kb/search harbour = when does the ferry sail
       kb/show harbour/The Ferry
       kb/pages harbour/Instructions
-      kb/requires harbour/Instructions:Create/Source
+      kb/requires harbour/Instructions:Create/Source/Interview
       kb/bind harbour = npc:Oren
       kb/set secret/hint = What happens on the quay at night.
-      kb/set secret/locks = view:perm(Admin);search:tag(smuggler)
       kb/restricted secret = on
+      kb/set secret/locks = view:perm(Builder);search:tag(smuggler)
 
     A page is in a namespace: Main, which is not written, Instructions, Sources
     or Talk. Fields for /set: name, summary, topics, hint, keywords, locks,

@@ -77,7 +77,7 @@ class CmdLore(LoreEdits, LoreShelf):
     Examples:
       lore harbour
       lore harbour/the ferry
-      lore/create harbour/the ferry = ferry, boat: It sails at dusk.
+      lore/create harbour/the toll = toll, fare: Two pennies a head.
       lore/secondary harbour/the ferry = not any storm, wreck
       lore/set harbour/the ferry = sticky 3
       lore/set harbour/the ferry = chance 50

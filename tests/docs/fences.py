@@ -1,0 +1,116 @@
+"""The fenced examples of the README and of the pages that users read, each with its kind.
+
+A kind is what an example is played by. An example that has none of them fails a test, and so does
+one that its player does not know: a page cannot show what nobody has tried.
+
+| its language | what it is |
+|---|---|
+| `console` | lines typed into a shell; after `$ ` a command, below it what it prints |
+| none, `game` | lines typed in the game, by a builder of the demo village |
+| `text` | what something prints; or lines typed in the game, where each begins like a command |
+| `python` | code, or settings, or a file named in its first line |
+| `yaml`, `json` | a file; with a name behind the language it is there for the page's commands |
+| `markdown` | a page of a knowledge base |
+| `php` | settings of a wiki |
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+# Read by those who work on evennia_ai; what they show is no instruction to a user.
+NOT_FOR_USERS: Final = {"architecture.md", "benchmarks.md", "decisions.md", "requirements.md"}
+KINDS: Final = {
+    "console": "console",
+    "": "typed",
+    "game": "typed",
+    "text": "output",
+    "python": "python",
+    "yaml": "file",
+    "json": "file",
+    "markdown": "file",
+    "php": "wiki",
+}
+_FENCE: Final = re.compile(r"^( *)(`{3,}|~{3,})[ \t]*([^\n`]*)$")
+_TYPED: Final = re.compile(
+    r"(?:ai|card|component|create|kb|look|lore|lorekeeper|note|reload|say|set|show|talk|whisper)"
+    r"(?:[ /]|$)"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """One fenced example: where it stands and what it says."""
+
+    page: str
+    line: int
+    heading: str
+    language: str
+    name: str
+    text: str
+
+    @property
+    def kind(self) -> str:
+        """What it is played by; empty where nothing plays it."""
+        if self.language == "text" and self.lines and all(map(_TYPED.match, self.lines)):
+            return "typed"
+        return KINDS.get(self.language, "")
+
+    @property
+    def lines(self) -> list[str]:
+        """Its lines that say something."""
+        return [line for line in self.text.splitlines() if line.strip()]
+
+    @property
+    def place(self) -> str:
+        """Where a person finds it."""
+        return f"{self.page}:{self.line}"
+
+
+def user_pages() -> list[Path]:
+    """The README and every page that a user reads."""
+    pages = [
+        page for page in sorted((ROOT / "docs").glob("*.md")) if page.name not in NOT_FOR_USERS
+    ]
+    return [ROOT / "README.md", *pages]
+
+
+@cache
+def all_blocks() -> tuple[Block, ...]:
+    """Every fenced example of every page that a user reads."""
+    return tuple(block for page in user_pages() for block in blocks_of(page))
+
+
+def blocks(kind: str) -> list[Block]:
+    """The examples of this kind, in the order of their pages."""
+    return [block for block in all_blocks() if block.kind == kind]
+
+
+def blocks_of(page: Path) -> Iterator[Block]:
+    """The fenced examples of a page, each with the heading it stands under."""
+    heading, opened, inside = "", None, list[str]()
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        fence = _FENCE.match(line)
+        if opened is None:
+            if fence:
+                opened, inside = (number, fence), []
+            elif line.startswith("#"):
+                heading = line.lstrip("#").strip()
+        elif fence and fence[2].startswith(opened[1][2]) and not fence[3]:
+            yield _block(page.name, heading, opened[0], opened[1], inside)
+            opened = None
+        else:
+            inside.append(line.removeprefix(opened[1][1]))
+    assert opened is None, f"{page.name}:{opened[0]}: the example is not closed"
+
+
+def _block(page: str, heading: str, line: int, fence: re.Match[str], inside: list[str]) -> Block:
+    language, _, name = fence[3].strip().partition(" ")
+    text = "".join(f"{each}\n" for each in inside)
+    return Block(
+        page=page, line=line, heading=heading, language=language, name=name.strip(), text=text
+    )

@@ -1,0 +1,150 @@
+"""Following a page: its settings are set, its files written, its code run, its lines typed.
+
+What an example needs and its page does not show stands in `SET_UP` and `NAMES`. Evennia must be
+started before this is imported.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from types import ModuleType
+from typing import Any, Final
+
+import pytest
+from django.conf import settings
+from evennia.objects.objects import DefaultCharacter, DefaultObject, DefaultRoom
+
+from commands.default_cmdsets import CharacterCmdSet
+from evennia_ai.checks import check_context_providers, check_settings, check_tools
+from evennia_ai.store.conversations import conversation
+from tests.docs.fences import Block
+from tests.docs.village import Place
+from tests.game.lorekeeping.wikis import Writer
+
+_FILE: Final = re.compile(r"^# ([\w/]+\.py)\b.*$", re.MULTILINE)
+_SETTINGS_FILE: Final = "server/conf/settings.py"
+
+
+def _a_model(place: Place) -> None:
+    place.install(model=Writer("=== PAGE: The Leek Show ===\nOnce a year, on the quay."))
+
+
+def _a_conversation(place: Place) -> None:
+    conversation("12", kind="room", place_ref="2")
+
+
+SET_UP: Final[Mapping[str, Callable[[Place], None]]] = {
+    "lorekeeper.md": _a_model,
+    "history.md": _a_conversation,
+}
+"""What the examples of a page take for granted beside the demo village."""
+
+
+def names(place: Place) -> dict[str, Any]:
+    """The names that examples of code take from their surroundings."""
+    character = getattr(place, "player", place.builder)
+    return {
+        "INSTALLED_APPS": settings.INSTALLED_APPS,
+        "DefaultCharacter": DefaultCharacter,
+        "DefaultRoom": DefaultRoom,
+        "Object": DefaultObject,
+        "attacker": place.builder,
+        "builder": place.builder,
+        "line": 'Anna says, "Mae govannen"',
+        "listener": getattr(place, "npc", place.builder),
+        "npc": getattr(place, "npc", place.builder),
+        "self": character,
+        "sword": character,
+        "target": character,
+    }
+
+
+class Follower:
+    """A reader who does in a game what the examples of a page say, one after the other."""
+
+    def __init__(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.place = place
+        self._patch = monkeypatch
+        self._names = names(place)
+        self._network = False
+        typeclasses = ModuleType("typeclasses.characters")
+        typeclasses.Character = DefaultCharacter  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "typeclasses", ModuleType("typeclasses"))
+        monkeypatch.setitem(sys.modules, "typeclasses.characters", typeclasses)
+
+    def follows(self, blocks: Iterable[Block]) -> list[str]:
+        """Where what was done failed, and why."""
+        listed = list(blocks)
+        for block in listed:
+            if block.kind == "file" and block.name:
+                path = self.place.folder / block.name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(block.text, encoding="utf-8")
+        if listed and listed[0].page in SET_UP:
+            SET_UP[listed[0].page](self.place)
+        wrong = []
+        for block in listed:
+            try:
+                self._does(block)
+            except Exception as error:
+                wrong.append(f"{block.place}: {type(error).__name__}: {error}")
+        return wrong
+
+    def _does(self, block: Block) -> None:
+        if block.kind == "typed":
+            self.place.types(block.text)
+        elif block.kind == "python":
+            for file, code in _files(block):
+                self._runs(file, code, where=block.place)
+
+    def _runs(self, file: str, code: str, *, where: str) -> None:
+        """Run code as the file it is said to be, or as a line of the game's own shell."""
+        given = dict(self._names)
+        module = ModuleType(file.removesuffix(".py").replace("/", ".") or "docs_example")
+        module.__dict__.update(given)
+        if file and file != _SETTINGS_FILE:
+            self._patch.setitem(sys.modules, module.__name__, module)
+        if "self.add(" in code:
+            module.__dict__["self"] = CharacterCmdSet()
+        exec(compile(code, where, "exec"), module.__dict__)
+        made = {
+            name: value
+            for name, value in module.__dict__.items()
+            if name.isupper() and name in {*_assigned(code)}
+        }
+        if made:
+            self._sets(made)
+
+    def _sets(self, made: Mapping[str, Any]) -> None:
+        """Set settings, which the package's own checks must find right."""
+        profiles = made.get("EVENNIA_AI_PROFILES", {})
+        self._network |= bool(made.get("EVENNIA_AI_BASE_URL")) or any(
+            profile.get("client") != "scripted" for profile in profiles.values()
+        )
+        self.place.install(
+            **{name: value for name, value in made.items() if name != "INSTALLED_APPS"},
+            model=(lambda request: "Good evening.") if self._network else None,
+        )
+        found = [*check_settings(), *check_tools(), *check_context_providers()]
+        wrong = [str(one) for one in found if one.is_serious() or one.id == "evennia_ai.W001"]
+        if wrong:
+            raise AssertionError(" ".join(wrong))
+
+
+def _files(block: Block) -> list[tuple[str, str]]:
+    """The files an example shows, each with its code; "" where it is in none."""
+    parts = _FILE.split(block.text)
+    start = [(block.name, parts[0])] if parts[0].strip() else []
+    return start + list(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def _assigned(code: str) -> list[str]:
+    """The names that code gives values at its top."""
+    return [
+        target.id
+        for node in ast.parse(code).body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    ]

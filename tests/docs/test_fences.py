@@ -1,0 +1,59 @@
+"""No example of a page that users read is skipped: each has a player."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.docs.fences import NOT_FOR_USERS, ROOT, all_blocks, blocks, blocks_of, user_pages
+
+PAGE = """# Title
+```
+kb
+```
+## Below
+   ```yaml mill.yaml
+   a: 1
+   ```
+~~~
+```
+~~~
+"""
+
+
+@pytest.mark.parametrize("block", all_blocks(), ids=lambda block: block.place)
+def test_an_example_has_a_kind_that_is_played(block):
+    assert block.kind, f"{block.place}: nothing plays an example in '{block.language}'"
+
+
+@pytest.mark.parametrize("kind", ["console", "typed", "output", "python", "file", "wiki"])
+def test_there_are_examples_of_every_kind(kind):
+    assert blocks(kind)
+
+
+def test_every_page_is_read_but_those_for_developers():
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")} | {"README.md"}
+    assert {page.name for page in user_pages()} == pages - NOT_FOR_USERS
+
+
+def test_an_example_knows_its_place_its_heading_and_its_language(tmp_path: Path):
+    page = tmp_path / "page.md"
+    page.write_text(PAGE, encoding="utf-8")
+    found = [(one.line, one.heading, one.language, one.name, one.text) for one in blocks_of(page)]
+    assert found == [
+        (2, "Title", "", "", "kb\n"),
+        (6, "Below", "yaml", "mill.yaml", "a: 1\n"),
+        (9, "Below", "", "", "```\n"),
+    ]
+
+
+def test_an_example_that_is_not_closed_is_a_fault(tmp_path: Path):
+    page = tmp_path / "page.md"
+    page.write_text("```\nkb\n", encoding="utf-8")
+    with pytest.raises(AssertionError, match=r"page\.md:1"):
+        list(blocks_of(page))
+
+
+def test_as_many_examples_are_found_as_there_are_fences():
+    text = "\n".join(page.read_text(encoding="utf-8") for page in user_pages())
+    fences = [line for line in text.splitlines() if line.lstrip().startswith("```")]
+    assert len(all_blocks()) == len(fences) // 2

@@ -1,0 +1,60 @@
+"""The examples in the help of a command work in the demo village, in their order."""
+
+import re
+import textwrap
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from evennia.utils.create import create_object
+
+from evennia_ai.commands.cmdset import AICmdSet
+from tests.game.lorekeeping.wikis import Writer
+from world.help_entries import HELP_ENTRY_DICTS
+
+EXAMPLES = re.compile(r"^ *Examples:\n(.*?)(?=^\s*$)", re.DOTALL | re.MULTILINE)
+COMMANDS = {str(command.key): str(command.__doc__) for command in AICmdSet().commands}
+TYPED = re.compile(r"^ {4}\|w(.+?)\|n", re.MULTILINE)
+DEMO = {str(entry["key"]): str(entry["text"]) for entry in HELP_ENTRY_DICTS}
+
+
+def _two_turns_and_an_admin(village: Any) -> None:
+    village.types("say Oren, why did the night ferry stop running?\nsay Oren, are you sure?")
+    village.builder.permissions.add("Admin")  # for ai/forget, as its help says
+
+
+def _a_model(village: Any) -> None:
+    village.install(model=Writer("=== PAGE: The Leek Show ===\nOnce a year, on the quay."))
+
+
+def _things_to_show(village: Any) -> None:
+    for thing in ("map", "old coin"):
+        create_object(key=thing, location=village.builder)
+
+
+def _a_turn(village: Any) -> None:
+    village.types("say Oren, when does the ferry leave?")
+
+
+SET_UP: Mapping[str, Callable[[Any], None]] = {
+    "ai": _two_turns_and_an_admin,
+    "lorekeeper": _a_model,
+    "prompts": _a_turn,
+    "show": _things_to_show,
+    "wiki": _a_model,
+}
+"""What the examples of a help page take for granted beside the demo village."""
+
+
+@pytest.mark.parametrize("key", COMMANDS)
+def test_the_examples_in_the_help_of_a_command_work(key: str, village: Any) -> None:
+    found = EXAMPLES.search(COMMANDS[key])
+    assert found
+    SET_UP.get(key, id)(village)
+    village.types(textwrap.dedent(found[1]))
+
+
+@pytest.mark.parametrize("key", DEMO)
+def test_what_the_demo_s_own_help_says_to_type_works(key: str, village: Any) -> None:
+    SET_UP.get(key, id)(village)
+    village.types("\n".join(TYPED.findall(DEMO[key])))

@@ -1,0 +1,29 @@
+"""What the README says of a game of one's own, followed in a game that has nothing yet."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evennia_ai.cli import run
+from tests.docs.fences import all_blocks
+from tests.docs.following import Follower
+
+OWN_GAME = {("README.md", "In your own game")}
+"""Examples that a game of one's own is needed for, where the demo village would be in the way."""
+
+
+def test_who_follows_the_readme_has_an_npc_with_a_card(
+    own_game: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks = [one for one in all_blocks() if (one.page, one.heading) in OWN_GAME]
+    _their_own_card(own_game.folder / "cards")
+    assert Follower(own_game, monkeypatch).follows(blocks) == []
+    told = own_game.types("say Oren, who are you?")
+    assert "Oren says" in told
+
+
+def _their_own_card(folder: Path) -> None:
+    """The picture of a card that a user has from somewhere."""
+    words = ["card", "convert", "--to", "png"]
+    assert run([*words, str(folder / "oren.json"), str(folder / "oren.png")]) == 0

@@ -1,0 +1,179 @@
+"""The demo village, and its builder who types what a page says.
+
+Lines go the way a player's do: the real parser, the command sets, the locks, the line editor. The
+clock of the NPCs' turns is one that the test moves. Evennia must be started before this is
+imported.
+"""
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+from unittest.mock import patch
+
+import pytest
+from django.conf import settings
+from django.test import override_settings
+from evennia.accounts.models import AccountDB
+from evennia.commands.default.help import CmdHelp
+from evennia.comms.models import ChannelDB
+from evennia.objects.models import ObjectDB
+from evennia.utils.create import create_channel, create_object
+from twisted.internet.defer import maybeDeferred
+from twisted.internet.task import Clock
+
+from evennia_ai.commands.setup import card_work
+from evennia_ai.commands.strict import StrictCommand
+from evennia_ai.conf import conf
+from evennia_ai.game import runtime as running
+from evennia_ai.game.endpoints import Access
+from evennia_ai.llm.scripted import ScriptedModel
+from tests.commands.stage import hearing, on_screen
+from tests.docs.fences import ROOT
+from world import build_demo
+
+REFUSED: Final = re.compile(
+    r"Command '.*' is not available|^Usage: .|^Could not find|More than one match|untrapped error"
+    r"|Traceback|^Not saved|^You may not see it any more|^There is no |has no attribute"
+    r"|^No .* matches",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""What Evennia says, or one of our commands, where it did not do what was typed."""
+GAP: Final = re.compile(r" {2,}(?=\S)")
+"""What stands between a line that is typed and the remark beside it."""
+DEMO: Final = ROOT / "world" / "demo"
+
+
+class RefusedError(AssertionError):
+    """A line of a page did not do what it was typed for."""
+
+
+class Place:
+    """A builder in a game, who types; settings and the model that answers for the NPCs."""
+
+    def __init__(self, builder: Any, *, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.builder = builder
+        self.folder = folder
+        self.clock = Clock()
+        self._errors: list[str] = []
+        self._settings: list[Any] = []
+        self._before = running.install(None)
+        monkeypatch.setattr(card_work, "in_thread", maybeDeferred)
+        monkeypatch.setattr(StrictCommand, "say_error", self._say_error)
+        monkeypatch.setattr(CmdHelp, "help_more", False)  # there is no client to turn pages
+        monkeypatch.chdir(folder)
+        shutil.copytree(DEMO / "cards", folder / "cards")
+        self.install(
+            EVENNIA_AI_CARD_FOLDER=str(folder / "cards"),
+            EVENNIA_AI_KNOWLEDGE_FOLDER=str(DEMO / "knowledge"),
+            GAME_DIR=str(folder),
+        )
+
+    def install(self, *, model: Any = None, **changed: Any) -> None:
+        """Have settings otherwise from now on, or have `model` answer for all NPCs."""
+        overriding = override_settings(**changed)
+        overriding.enable()
+        self._settings.append(overriding)
+        scripted = ScriptedModel(model) if model else None
+        access = Access(model=scripted, model_id="scripted") if scripted else None
+        old = running.install(running.runtime_of(conf(), clock=self.clock, access=access))
+        if old:
+            old.close()
+
+    def close(self) -> None:
+        """Everything as it was before."""
+        running.runtime().close()
+        running.install(self._before)
+        for overriding in reversed(self._settings):
+            overriding.disable()
+
+    def types(self, text: str) -> str:
+        """What the builder reads on a plain screen after typing the lines of an example.
+
+        Raises:
+            RefusedError: lines were refused; the error tells which and in which words.
+        """
+        told, refused = [], []
+        for line in self._lines(text):
+            try:
+                told.append(self._typed(line))
+            except RefusedError as error:
+                refused.append(str(error))
+        if self.builder.ndb._eveditor:
+            refused.append("the line editor is still open at the end")
+            self._typed(":q!")
+        if refused:
+            raise RefusedError("\n".join(refused))
+        return "\n".join(told)
+
+    def _lines(self, text: str) -> Iterator[str]:
+        for line in text.splitlines():
+            if self.builder.ndb._eveditor:
+                yield line
+            elif line.strip() and not line.startswith(" "):
+                yield GAP.split(line, maxsplit=1)[0].rstrip()
+
+    def _typed(self, line: str) -> str:
+        self._errors.clear()
+        with (
+            hearing(self.builder) as heard,
+            patch("evennia.commands.cmdhandler.deferLater", _at_once),
+        ):
+            self.builder.execute_cmd(line)
+            running.runtime().recorder.flush()
+            self.clock.pump([0.5] * 8)
+            running.runtime().recorder.flush()
+        told = on_screen("\n".join(heard))
+        if self._errors or REFUSED.search(told):
+            raise RefusedError(f"{line!r} was refused: {' '.join(self._errors) or told}")
+        if not told.strip() and not self.builder.ndb._eveditor:
+            raise RefusedError(f"{line!r} came to nothing")
+        return f"> {line}\n{told}"
+
+    def _say_error(self, error: Any) -> None:
+        self._errors.append(str(error))
+
+
+class Village(Place):
+    """The landing of the demo village, with the demo builder and Oren and nobody else."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.landing = _tagged("room:landing")
+        self.npc = _tagged("npc:oren")
+        builder, self.player = _character("builder"), _character("anna")
+        builder.location = self.landing
+        super().__init__(builder, folder=folder, monkeypatch=monkeypatch)
+
+
+class OwnGame(Place):
+    """A game of one's own, as new: a room and a builder in it."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        room = create_object(settings.BASE_ROOM_TYPECLASS, key="Limbo", nohome=True)
+        monkeypatch.setattr(settings, "DEFAULT_HOME", room.dbref)
+        builder = create_object(
+            settings.BASE_CHARACTER_TYPECLASS, key="Tamsin", location=room, home=room
+        )
+        builder.permissions.add("Builder")
+        super().__init__(builder, folder=folder, monkeypatch=monkeypatch)
+
+
+def build_village() -> None:
+    """Build what the first start of `make play` builds."""
+    for channel in settings.DEFAULT_CHANNELS:
+        if not ChannelDB.objects.get_channel(channel["key"]):
+            create_channel(**channel)
+    build_demo.build()
+
+
+def _character(login: str) -> Any:
+    return AccountDB.objects.get_account_from_name(login).characters.all()[0]
+
+
+def _tagged(name: str) -> Any:
+    return ObjectDB.objects.get_by_tag(name, category=build_demo.TAG).first()
+
+
+def _at_once(reactor: Any, seconds: float, call: Any, *args: Any, **kwargs: Any) -> None:
+    call(*args, **kwargs)
