@@ -13,6 +13,7 @@ from evennia_ai.lorebook.editing import fields_of
 from evennia_ai.lorebook.entries import LoreEntry
 from evennia_ai.lorebook.formats import as_v3, as_world
 from evennia_ai.lorebook.lints import Lint, lints
+from evennia_ai.lorebook.mentions import mention_in_words
 from evennia_ai.prompt.columns import WIDTH, clipped, first_line, visible
 from evennia_ai.prompt.errors import FormatError
 from evennia_ai.scenario.files import book_file
@@ -91,13 +92,19 @@ def _lines(book: Lorebook) -> Iterator[str]:
     for entry in book.entries:
         wakes = "always" if entry.constant else ", ".join(entry.keys) or "no keys"
         state = "" if entry.enabled else " (disabled)"
-        place = entry.position if entry.depth is None else f"depth {entry.depth}"
+        place = _place(entry)
         name = f" {entry.name}" if entry.name else ""
         yield clipped(visible(f"#{entry.uid}{name}{state}: {place}, {entry.role}, {wakes}"), WIDTH)
         yield clipped(f"    {first_line(entry.template.source)}", WIDTH)
         if entry.refused:
             yield clipped(visible(f"    never active: {entry.refused}"), WIDTH)
     yield from (visible(f"notice: {notice}") for notice in book.notices)
+
+
+def _place(entry: LoreEntry) -> str:
+    if entry.mention is not None:
+        return mention_in_words(entry.mention)
+    return entry.position if entry.depth is None else f"depth {entry.depth}"
 
 
 def told(found: Iterable[Lint]) -> Iterator[str]:

@@ -134,7 +134,7 @@ def activate(
         else timers.after({one.mark: one.entry for one in build.active if one.entry.is_remembered})
     )
     return Activation(
-        placed(build.active, rules=rules),
+        placed(build.active, rules=rules, spot=build.spot_beside),
         after=after,
         shelves=shelves,
         decisions=build.decisions,

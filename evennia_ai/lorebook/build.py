@@ -10,11 +10,12 @@ from itertools import islice
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from evennia_ai.lorebook import reasons
+from evennia_ai.lorebook import mentions, reasons
 from evennia_ai.lorebook.allotment import Allotment, processing, survival
 from evennia_ai.lorebook.awake import Awake
 from evennia_ai.lorebook.conditions import Facts
 from evennia_ai.lorebook.containment import missing, told
+from evennia_ai.lorebook.entries import Mention
 from evennia_ai.lorebook.groups import Outcome, contest
 from evennia_ai.lorebook.hearing import Found
 from evennia_ai.lorebook.judging import Judgement, Sight, judge, score
@@ -104,6 +105,17 @@ class Build:
                 return
             self._passed_on.update(one.spot for one in passed_on)
             self._pass_on(passed_on)
+
+    def spot_beside(self, one: Awake) -> mentions.Spot:
+        """Where an active entry stands that asks for the message that has its key."""
+        shelf, entry = self._shelves[one.rank], one.entry
+        return mentions.spot_of(
+            entry.mention or Mention(),
+            shelf.scanner.wanted[entry.index].keys,
+            shelf.window,
+            self._setting.scan.history,
+            depth=shelf.seen if entry.scan_depth is None else entry.scan_depth,
+        )
 
     def _open(self) -> None:
         """Ask for what the conversation concerns, for what stays, and for what asks for itself."""

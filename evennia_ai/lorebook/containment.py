@@ -1,15 +1,16 @@
 """Containment: what of an entry's place and role its book has no grant for, and where it then goes.
 
-An entry by depth keeps its depth, which the history clamps. One that asks for a place outside the
-history stands at its top. So does one that asks for a place inside another text, the author's note
-or a component that names an outlet, where it may not speak in the role of that text.
+An entry by depth, or beside a message, keeps its place, which the history clamps. One that asks for
+a place outside the history stands at its top. So does one that asks for a place inside another
+text, the author's note or a component that names an outlet, where it may not speak in the role of
+that text.
 """
 
 from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
-from evennia_ai.lorebook.entries import LoreEntry, Position
+from evennia_ai.lorebook.entries import IN_HISTORY, LoreEntry, Position
 from evennia_ai.lorebook.places import ActiveEntry
 from evennia_ai.prompt.components import MAX_DEPTH
 from evennia_ai.prompt.grants import ALL_GRANTS, Grant, Grants
@@ -36,7 +37,7 @@ def contained(entry: ActiveEntry, grants: Grants) -> ActiveEntry:
 
 def is_moved(position: Position, grants: Grants) -> bool:
     """Whether an entry that asks for this position stands at the top of the history instead."""
-    if position == "depth":
+    if position in IN_HISTORY:
         return False
     return "positions" not in grants or (position in _INSIDE and "roles" not in grants)
 
@@ -44,7 +45,7 @@ def is_moved(position: Position, grants: Grants) -> bool:
 def missing(entry: LoreEntry, grants: Grants) -> tuple[Grant, ...]:
     """The grants an entry would need for its place and its role, and that are not given."""
     wanted: list[Grant] = []
-    if entry.position != "depth":
+    if entry.position not in IN_HISTORY:
         wanted.append("positions")
     if entry.role != "user" or entry.position in _INSIDE:
         wanted.append("roles")

@@ -19,6 +19,7 @@ from evennia_ai.lorebook.decorator_lines import with_value, without
 from evennia_ai.lorebook.decorators import read_decorators
 from evennia_ai.lorebook.entries import LoreEntry
 from evennia_ai.lorebook.entry_edits import FIELDS, Write, wanted
+from evennia_ai.lorebook.entry_extension import AT_MENTION
 from evennia_ai.lorebook.entry_formats import is_world_entry, read_entry
 from evennia_ai.lorebook.entry_values import identifier
 from evennia_ai.lorebook.foreign import check_plain, one_line
@@ -52,7 +53,12 @@ _NEW_WORLD: Final[Mapping[str, Any]] = {
     "depth": 4,
 }
 # Fields that imply a place, and the place; the last one given counts.
-_IMPLIED: Final = {"depth": "depth", "outlet": "outlet", "anchor": "anchor"}
+_IMPLIED: Final = {
+    "depth": "depth",
+    "outlet": "outlet",
+    "anchor": "anchor",
+    "mention": AT_MENTION,
+}
 _PLACES: Final = ("position", "depth", "reverse_depth")
 _DESCRIBED: Final = {"before": "before_desc", "after": "after_desc"}
 # SillyTavern's extension data is in snake case, with these exceptions.

@@ -6,7 +6,7 @@ is, with its decorators already applied. What an entry asks for and nobody can d
 """
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from evennia_ai.lorebook.conditions import Condition
 from evennia_ai.lorebook.decorators import Decorator
@@ -23,7 +23,15 @@ Position = Literal[
     "examples_after",
     "outlet",
     "anchor",
+    "at_mention",
 ]
+# The places inside the history, which clamps them.
+IN_HISTORY: Final[tuple[Position, ...]] = ("depth", "at_mention")
+Side = Literal["before", "after"]
+SIDES: Final[tuple[Side, ...]] = get_args(Side)
+# Which of the messages that have a key, where several do.
+Mentioning = Literal["newest", "oldest"]
+MENTIONINGS: Final[tuple[Mentioning, ...]] = get_args(Mentioning)
 # How secondary keys decide, beside a key that was found (SillyTavern's numbers 0 to 3).
 Logic = Literal["any", "not_all", "not_any", "all"]
 # Which of the keys are regular expressions: those of the form /pattern/flags, all, or none.
@@ -112,7 +120,15 @@ class Anchor:
     """A place next to the component of this key."""
 
     component: str
-    side: Literal["before", "after"]
+    side: Side
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mention:
+    """A place beside a message in which a key was found: on which side, and of which message."""
+
+    side: Side = "before"
+    message: Mentioning = "newest"
 
 
 NO_GATES: Final = Gates()
@@ -128,11 +144,11 @@ class LoreEntry:
     `index` is its position in the book, `origin` its name in verdicts. Keys are as written: with
     macros, blanks, repetitions. Secondary keys count for the logic where `selective`. `depth`
     counts from the newest message, or from the oldest where `from_oldest`, and is None unless the
-    position is "depth"; `outlet` and `anchor` belong to the positions of those names, and an anchor
-    also to "before" and "after" where it is the description alone that is meant. `order` is
-    the place among its neighbours; `priority` the survival under the budget, high survives, and
-    `first_to_go` comes before any priority. `chance` is in percent. None for a flag or a depth
-    means that the book or the rules decide.
+    position is "depth"; `outlet` and `anchor` belong to the positions of those names, an anchor
+    also to "before" and "after" where it is the description alone that is meant, and `mention` to
+    "at_mention". `order` is the place among its neighbours; `priority` the survival under the
+    budget, high survives, and `first_to_go` comes before any priority. `chance` is in percent. None
+    for a flag or a depth means that the book or the rules decide.
     """
 
     uid: str
@@ -152,6 +168,7 @@ class LoreEntry:
     from_oldest: bool = False
     outlet: str = ""
     anchor: Anchor | None = None
+    mention: Mention | None = None
     role: Role = "system"
     order: float = 100
     priority: float = 100

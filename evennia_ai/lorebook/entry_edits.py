@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 from evennia_ai.lorebook.decorators import MAX_KEYS
 from evennia_ai.lorebook.entries import LoreEntry, Patterns, SourceName
 from evennia_ai.lorebook.entry_app import LOGICS, POSITIONS, ROLES, SOURCES
+from evennia_ai.lorebook.entry_extension import AT_MENTION
 from evennia_ai.lorebook.entry_formats import MAX_KEY
 from evennia_ai.prompt.components import MAX_CONTENT, MAX_DEPTH, is_plain_int
 
@@ -171,10 +172,11 @@ def _priority(value: Any, is_world: bool) -> Writes:
 
 def _position(value: Any, is_world: bool) -> Writes:
     """A place by its name; V3 has words for two of them, numbers of SillyTavern for the others."""
-    for name, place in (("anchor", "anchor"), ("outlet", "outlet")):
+    for name, place in (("anchor", "anchor"), ("outlet", "outlet"), ("mention", AT_MENTION)):
         if value != place:
             yield Write("own", name, None)
-    if value == "anchor":
+    yield Write("own", "place", AT_MENTION if value == AT_MENTION else None)
+    if value in ("anchor", AT_MENTION):
         return
     number = None if value is None else POSITIONS.index(value)
     if is_world:
@@ -186,6 +188,17 @@ def _position(value: Any, is_world: bool) -> Writes:
         yield Write("app", "position", number)
     if value is None and not is_world:
         yield Write("entry", "position", None)
+
+
+def _mention(value: Any, is_world: bool) -> Writes:
+    yield Write("own", "mention", value or None)
+    if value is None:
+        yield Write("own", "place", None)
+
+
+def _mention_told(entry: LoreEntry) -> Any:
+    mention = entry.mention
+    return None if mention is None else {"side": mention.side, "message": mention.message}
 
 
 def _outlet(value: Any, is_world: bool) -> Writes:
@@ -220,10 +233,11 @@ FIELDS: Final[Mapping[str, Field]] = {
     "patterns": Field(_one_of(*get_args(Patterns)), _patterns, lambda e: e.patterns),
     "constant": Field(_flag, _entry("constant", "constant"), lambda e: e.constant),
     "enabled": Field(_flag, _enabled, lambda e: e.enabled),
-    "position": Field(_one_of(*POSITIONS, "anchor"), _position, lambda e: e.position),
+    "position": Field(_one_of(*POSITIONS, "anchor", AT_MENTION), _position, lambda e: e.position),
     "depth": Field(_depth, _app("depth"), lambda e: e.depth),
     "outlet": Field(_line, _outlet, lambda e: e.outlet),
     "anchor": Field(_own_check, _own("anchor")),
+    "mention": Field(_own_check, _mention, _mention_told),
     "role": Field(_one_of(*ROLES), _coded("role", ROLES), lambda e: e.role),
     "order": Field(_number, _entry("insertion_order", "order"), lambda e: e.order),
     "priority": Field(_number, _priority, lambda e: e.priority),

@@ -1,7 +1,8 @@
 """Our own extension data of an entry: `evennia_ai`, in a V3 entry under its `extensions`.
 
 What no other program has a field for: conditions on facts of the game, the clock of timers, a
-place next to a component, an outlet of a V3 entry, a rest for a whole group. It is ours, so what
+place next to a component or beside the message that has a key, an outlet of a V3 entry, a rest for
+a whole group. It is ours, so what
 is wrong in it is an error.
 """
 
@@ -19,7 +20,15 @@ from evennia_ai.lorebook.conditions import (
     Condition,
     Test,
 )
-from evennia_ai.lorebook.entries import CLOCKS, Anchor, Patterns, SourceName
+from evennia_ai.lorebook.entries import (
+    CLOCKS,
+    MENTIONINGS,
+    SIDES,
+    Anchor,
+    Mention,
+    Patterns,
+    SourceName,
+)
 from evennia_ai.lorebook.entry_fields import NO_OWN, OwnFields
 from evennia_ai.lorebook.foreign import one_line
 from evennia_ai.prompt.components import is_plain_int
@@ -35,11 +44,13 @@ FILTERS: Final[Mapping[str, tuple[str, Test, Test]]] = {
 }
 MAX_VALUES: Final = 100
 MAX_NAME: Final = 100
+AT_MENTION: Final = "at_mention"
 _SOURCES: Final[tuple[str, ...]] = get_args(SourceName)
 _PATTERNS: Final[tuple[str, ...]] = get_args(Patterns)
 _QUESTION: Final = ("fact", "test", "values", "kept_unknown")
 _MEMBERS: Final = (
     *("clock", "when", "anchor", "group_cooldown", "outlet", "patterns", "priority", "sources"),
+    *("place", "mention"),
     *FILTERS,
 )
 
@@ -53,7 +64,8 @@ def read_own(value: Any, *, where: str) -> OwnFields:
     read = {
         name: _READERS[name](given[name], f"{where}.{name}") for name in given.keys() & _READERS
     }
-    return OwnFields(**read, conditions=tuple(_conditions(given, where)))
+    mention = _mention(given, where)
+    return OwnFields(**read, mention=mention, conditions=tuple(_conditions(given, where)))
 
 
 def _conditions(given: Mapping[str, Any], where: str) -> Iterator[Condition]:
@@ -103,7 +115,21 @@ def _anchor(value: Any, where: str) -> Anchor:
     side = given.get("side", "after")
     return Anchor(
         component=_text(given.get("component"), f"{where}.component"),
-        side=_one_of(("before", "after"))(side, f"{where}.side"),
+        side=_one_of(SIDES)(side, f"{where}.side"),
+    )
+
+
+def _mention(given: Mapping[str, Any], where: str) -> Mention | None:
+    """The place beside a message, which `place` asks for and `mention` too, saying more of it."""
+    place, more = given.get("place"), given.get("mention")
+    if place is None and more is None:
+        return None
+    if place not in (None, AT_MENTION):
+        raise _wrong(f"{where}.place", f"{AT_MENTION}, the one place that it can name", place)
+    said = _object({} if more is None else more, ("side", "message"), f"{where}.mention")
+    return Mention(
+        side=_one_of(SIDES)(said.get("side", "before"), f"{where}.mention.side"),
+        message=_one_of(MENTIONINGS)(said.get("message", "newest"), f"{where}.mention.message"),
     )
 
 

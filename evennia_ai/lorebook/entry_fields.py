@@ -12,6 +12,7 @@ from evennia_ai.lorebook.entries import (
     ClockName,
     Grouping,
     Logic,
+    Mention,
     Patterns,
     Position,
     Recursion,
@@ -31,6 +32,7 @@ class OwnFields:
     clock: ClockName | None = None
     conditions: tuple[Condition, ...] = ()
     anchor: Anchor | None = None
+    mention: Mention | None = None
     outlet: str = ""
     group_cooldown: int = 0
     patterns: Patterns | None = None

@@ -26,6 +26,7 @@ from evennia_ai.lorebook.entries import (
     Gates,
     Grouping,
     LoreEntry,
+    Mention,
     Position,
     Timing,
 )
@@ -141,6 +142,7 @@ class _Place(TypedDict, total=False):
     from_oldest: bool
     outlet: str
     anchor: Anchor | None
+    mention: Mention
 
 
 def _place(fields: EntryFields, head: Decorated) -> _Place:
@@ -152,10 +154,22 @@ def _place(fields: EntryFields, head: Decorated) -> _Place:
         if depth := head.value(name):
             clamped = _clamped(whole_number(depth))
             return {"position": "depth", "depth": clamped, "from_oldest": name != "depth"}
-    if fields.own.anchor is not None:
-        return {"position": "anchor", "anchor": fields.own.anchor}
-    if fields.own.outlet or fields.position == "outlet":
-        return {"position": "outlet", "outlet": fields.own.outlet or fields.outlet}
+    return _own_place(fields) or _usual_place(fields)
+
+
+def _own_place(fields: EntryFields) -> _Place | None:
+    """The place that our own data names."""
+    own = fields.own
+    if own.mention is not None:
+        return {"position": "at_mention", "mention": own.mention}
+    if own.anchor is not None:
+        return {"position": "anchor", "anchor": own.anchor}
+    return {"position": "outlet", "outlet": own.outlet} if own.outlet else None
+
+
+def _usual_place(fields: EntryFields) -> _Place:
+    if fields.position == "outlet":
+        return {"position": "outlet", "outlet": fields.outlet}
     if fields.position != "depth":
         return {"position": fields.position}
     return {

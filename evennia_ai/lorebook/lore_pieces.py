@@ -179,6 +179,7 @@ def _piece(
         tier=_tier(entry),
         priority=entry.priority,
         revision=entry.revision,
+        beside=entry.beside,
     )
     made = _counted(entry, claim, counter, note=note)
     entry.memo["piece"] = (seen, made)

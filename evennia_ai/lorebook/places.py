@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from evennia_ai.lorebook.entries import Anchor, Position
 from evennia_ai.prompt.messages import Role
+from evennia_ai.prompt.pieces import Beside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,7 +15,8 @@ class ActiveEntry:
     `label` is `book#uid`, `text` has its decorators cut and its macros expanded. `order` is the
     entry's own; `stands` sorts it among the texts of one place: order, then key. `outlet` and
     `anchor` are as in `LoreEntry`. `mark` is what the entry is remembered by, `frozen` says
-    that its book is. One that `keeps_role` never joins a message of another role.
+    that its book is. One that `keeps_role` never joins a message of another role. Where the entry
+    stands at a mention, `depth` is that of its message and `beside` tells which message that is.
     `memo` keeps what was worked out from it.
     """
 
@@ -40,6 +42,7 @@ class ActiveEntry:
     mark: str = ""
     frozen: bool = False
     keeps_role: bool = False
+    beside: Beside | None = None
     memo: dict[object, object] = field(default_factory=dict, init=False, repr=False, compare=False)
 
 

@@ -1,11 +1,13 @@
 """Placing: each active entry where it asks to stand, or where its book's grants let it stand."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from evennia_ai.lorebook.awake import Awake
 from evennia_ai.lorebook.containment import contained
+from evennia_ai.lorebook.entries import IN_HISTORY
+from evennia_ai.lorebook.mentions import Spot
 from evennia_ai.lorebook.places import ActiveEntry
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.prompt.components import DEFAULT_ORDER
@@ -14,17 +16,27 @@ from evennia_ai.prompt.components import DEFAULT_ORDER
 _ROLE_RANK: Final[Mapping[str, int]] = {"assistant": 0, "user": 1, "system": 2}
 
 
-def placed(active: Sequence[Awake], *, rules: ActivationRules) -> tuple[ActiveEntry, ...]:
-    """The active entries with their places, in the order of their activation."""
+def placed(
+    active: Sequence[Awake], *, rules: ActivationRules, spot: Callable[[Awake], Spot]
+) -> tuple[ActiveEntry, ...]:
+    """The active entries with their places, in the order of their activation.
+
+    `spot` tells where one stands that asks for the message that has its key.
+    """
     if rules.manner.ties_reversed:
-        return _as_the_application_does([_active(one) for one in active])
-    return tuple([_active(one) for one in active])
+        return _as_the_application_does([_active(one, spot) for one in active])
+    return tuple([_active(one, spot) for one in active])
 
 
-def _active(one: Awake) -> ActiveEntry:
+def _active(one: Awake, spot: Callable[[Awake], Spot]) -> ActiveEntry:
     """The entry for the prompt: the same object while nothing about it changed."""
     if one.active is None:
         one.active = contained(_made(one), one.book.grants)
+    if one.entry.mention is None:
+        return one.active
+    depth, beside = spot(one)
+    if (one.active.depth, one.active.beside) != (depth, beside):
+        one.active = replace(one.active, depth=depth, beside=beside)
     return one.active
 
 
@@ -73,6 +85,6 @@ def _as_the_application_does(entries: Sequence[ActiveEntry]) -> tuple[ActiveEntr
 def _application_place(entry: ActiveEntry, falling: int, rising: int) -> tuple[float, str]:
     if entry.position in ("examples_before", "outlet"):
         return (falling, "")
-    if entry.position == "depth":
+    if entry.position in IN_HISTORY:
         return (DEFAULT_ORDER, f"{_ROLE_RANK.get(entry.role, 2)}{rising:06}")
     return (rising, "")

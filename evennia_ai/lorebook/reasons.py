@@ -103,10 +103,15 @@ def place_of(found: Found) -> str:
         return f"in the text of {found.of} {span}"
     if found.place == SOURCE:
         return f"in {_SOURCES[found.of]} {span}"
-    where = "the event" if found.place == EVENT else f"message {found.place + 1}"
+    where = message_called(found.place)
     if found.span.start < 0:
         return f"in the name of {where}"
     return f"in {where} {span}"
+
+
+def message_called(place: int) -> str:
+    """What the message at this place is called."""
+    return "the event" if place == EVENT else f"message {place + 1}"
 
 
 def quoted(texts: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ that injection depth does not count left out. Scanned notes belong to every wind
 empty; an entry may ask for other sources; texts of active entries join in recursion.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
@@ -24,6 +24,8 @@ NOTE: Final = -2
 SOURCE: Final = -3
 FED: Final = -4
 SOMEWHERE: Final = -5
+# So far back at most a message is looked for that mentions an entry.
+MOST_LOOKED_BACK: Final = 1000
 # What stands before each text where all are searched as one.
 _MARK: Final = "\x01"
 
@@ -139,6 +141,18 @@ class Window:
             if text:
                 self._sources[name] = self._scanner.table.hits_in(text)
         return [number for hits in self._sources.values() for number in hits]
+
+    def mentions(self, numbers: Collection[int]) -> Iterator[tuple[int, int]]:
+        """Age and place of the messages that have one of these keys, newest first."""
+        patterns = [p for number, p in self._scanner.patterns.items() if number in numbers]
+        newest = islice(self._scan.newest(), MOST_LOOKED_BACK)
+        for age, (place, message) in enumerate(newest):
+            if not self._heard.of(message).keys().isdisjoint(numbers):
+                yield age, place
+            elif patterns:
+                text = SearchedText(self._heard.text_of(message), self._scanner.patience)
+                if any(text.place(pattern) for pattern in patterns):
+                    yield age, place
 
     def feed(self, text: str, *, of: str) -> Iterable[int]:
         """Let the text of an active entry be searched; the keys that stand in it."""

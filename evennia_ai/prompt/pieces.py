@@ -44,13 +44,22 @@ DYNAMIC: Final = Joint(
 Rank = tuple[float, int, str, str]
 
 
+class Beside(NamedTuple):
+    """The message beside which a text stands, by its absolute index; None where there is none."""
+
+    at: int | None
+    words: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """What a text asks for, known before the text is: its place, its role, its survival.
 
     `depth` is None for a place at the ID; else it stands in the history, counted from the newest
     message, or from the oldest where `from_oldest`. `joint` is the message it shares, None for
-    one of its own. `stays` is what it is of where it remains in the history, "" where it does not.
+    one of its own. `beside` is the message that its depth is that of, None where it is a
+    depth that was asked for. `stays` is what it is of where it remains in the history, "" where it
+    does not.
     """
 
     origin: str
@@ -65,6 +74,7 @@ class Claim:
     priority: float = 100
     revision: int = 0
     stays: str = ""
+    beside: Beside | None = None
 
     @property
     def rank(self) -> Rank:

@@ -15,7 +15,7 @@ from evennia_ai.prompt.expansion import ComponentSet, Layout
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.hot import hot_value
 from evennia_ai.prompt.messages import Message
-from evennia_ai.prompt.pieces import Piece
+from evennia_ai.prompt.pieces import Claim, Piece
 from evennia_ai.prompt.placement import slot_of
 from evennia_ai.prompt.staying import BlocksMode, Standing
 from evennia_ai.prompt.tokens import TokenCounter
@@ -170,9 +170,19 @@ class Prompt:
             return f"in the history, anchored: {followed}"
         kept = self.history.counted(self.cut)
         follow = self.history.counted(slot_of(piece, self.history, first=self.cut))
+        if claim.beside is not None:
+            return f"in the history, {claim.beside.words}: {self._moved(claim, follow)}"
         base = "from the oldest" if claim.from_oldest else "from the newest"
         clamped = f"; the kept history has {kept}" if claim.depth > kept else ""
         return f"in the history, depth {claim.depth} {base}: {_follow(follow)}{clamped}"
+
+    def _moved(self, claim: Claim, follow: int) -> str:
+        """How many messages follow what stands beside one, and why these are others than asked."""
+        at = claim.beside.at if claim.beside else None
+        told = _follow(follow)
+        if at is not None and at < self.cut:
+            return f"{told}; that one is cut away: at the top of the history"
+        return told if follow == claim.depth else f"{told}; a tool's result stays with its call"
 
     def _followed(self, index: int) -> str:
         return _follow(self.history.counted(index))

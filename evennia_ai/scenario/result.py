@@ -5,6 +5,8 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from evennia_ai.lorebook.activation import ActiveEntry, decorators_of
+from evennia_ai.lorebook.entries import IN_HISTORY
+from evennia_ai.lorebook.entry_extension import AT_MENTION
 from evennia_ai.lorebook.marks import label_of
 from evennia_ai.lorebook.places import outlets_of
 from evennia_ai.prompt.messages import Message
@@ -86,7 +88,8 @@ def _placed(
 ) -> dict[str, Any]:
     """Labels of the active entries as they come out, top to bottom, by the position they asked.
 
-    Those of one depth and role are one list, and so are those beside one component. An outlet's
+    Those of one depth and role are one list, and so are those beside one component; what stands
+    beside the message that has its key has lists of its own, by the depth of that. An outlet's
     text is part of the component that names it and has no stretch of its own.
     """
     active = {entry.origin: entry for entry in entries}
@@ -97,22 +100,26 @@ def _placed(
         if part.origin in active
     ]
     here: dict[str, list[str]] = {position: [] for position in POSITIONS}
-    deep: dict[tuple[int | None, str], list[str]] = {}
+    deep: dict[str, dict[tuple[int | None, str], list[str]]] = {name: {} for name in IN_HISTORY}
     anchored: dict[tuple[str, str], list[str]] = {}
     for entry in standing:
         if entry.depth is not None:
-            deep.setdefault((_depth(entry, follow), entry.role), []).append(entry.label)
+            spots = deep[AT_MENTION if entry.beside is not None else "depth"]
+            spots.setdefault((_depth(entry, follow), entry.role), []).append(entry.label)
         elif entry.position in here:
             here[entry.position].append(entry.label)
         elif entry.anchor is not None:
-            spot = (entry.anchor.component, entry.anchor.side)
-            anchored.setdefault(spot, []).append(entry.label)
+            beside = (entry.anchor.component, entry.anchor.side)
+            anchored.setdefault(beside, []).append(entry.label)
     return {
         **here,
-        "depth": [
-            {"depth": depth, "role": role, "entries": labels}
-            for (depth, role), labels in deep.items()
-        ],
+        **{
+            name: [
+                {"depth": depth, "role": role, "entries": labels}
+                for (depth, role), labels in spots.items()
+            ]
+            for name, spots in deep.items()
+        },
         "outlets": {
             name: [entry.label for entry in members]
             for name, members in outlets_of(active.values()).items()

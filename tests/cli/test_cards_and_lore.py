@@ -75,6 +75,17 @@ def test_a_lorebook_is_shown(call, write) -> None:
     assert "(disabled)" in lines[3]
 
 
+@pytest.mark.req("S3-34")
+def test_a_place_at_a_mention_is_shown(call, write) -> None:
+    own = {"place": "at_mention", "mention": {"message": "oldest"}}
+    name = write("lamps.json", a_book(an_entry("Lit.", "oil", extensions={"evennia_ai": own})))
+    [entry] = call("lore", "show", name, "--json").json["entries"]
+    assert entry["position"] == "at_mention"
+    assert entry["mention"] == {"side": "before", "message": "oldest"}
+    line = call("lore", "show", name).out.splitlines()[1]
+    assert line == "#0: right before the oldest message with its key, system, oil"
+
+
 def test_the_lint_of_a_lorebook_names_entries_that_never_wake(call, write) -> None:
     entries = [
         an_entry("Lit."),

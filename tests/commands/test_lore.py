@@ -7,6 +7,7 @@ from inspect import cleandoc
 import pytest
 
 from evennia_ai.lorebook.books import read_book
+from evennia_ai.lorebook.entries import Mention
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.store import lorebooks as store
 from tests.commands.stage import on_screen, one_line
@@ -47,6 +48,9 @@ BAD_INPUT = {
     "lore/position harbour/the ferry = sideways": "no position; there are before, after",
     "lore/position harbour/the ferry = outlet": "outlet:<name>",
     "lore/position harbour/the ferry = depth:x": "whole number",
+    "lore/position harbour/the ferry = at_mention under": "at_mention [before | after]",
+    "lore/position harbour/the ferry = at_mention before after": "[newest | oldest]",
+    "lore/set harbour/the ferry = place after": "write at_mention",
     "lore/set harbour/the ferry = moood 3": "no field of an entry",
     "lore/set harbour/the ferry = stickyness 3": "near it are sticky",
     "lore/set harbour/the ferry = keys a, b": "a switch of its own: lore/keys",
@@ -309,6 +313,21 @@ CHANGES = {
         "outlet harbour news",
     ),
     "lore/position harbour/the ferry = after:goals": ("place", "after", "after goals"),
+    "lore/position harbour/the ferry = at_mention": (
+        "place",
+        "after",
+        "right before the newest message with its key",
+    ),
+    "lore/position harbour/the ferry = At_Mention oldest after": (
+        "place",
+        "after",
+        "right after the oldest message with its key",
+    ),
+    "lore/set harbour/the ferry = place at_mention after": (
+        "place",
+        "after",
+        "right after the newest message with its key",
+    ),
     "lore/set harbour/the ferry = name the boat": ("name", "the ferry", "the boat"),
     "lore/set harbour/the ferry = chance 50": ("chance", "100", "50"),
     "lore/set harbour/the ferry = sticky 3": ("sticky", "0", "3"),
@@ -355,6 +374,18 @@ def test_what_is_set_is_what_the_entry_says(stage, harbour):
 def test_default_takes_a_field_back(stage, harbour):
     stage.builds("lore/set harbour/0 = scan_depth 2", "lore/set harbour/0 = scan_depth default")
     assert entry().scan_depth is None
+
+
+@pytest.mark.req("S3-34")
+def test_a_place_at_a_mention_is_set_shown_and_taken_back(stage, harbour):
+    stage.builds("lore/set harbour/0 = place at_mention after oldest")
+    assert entry().mention == Mention(side="after", message="oldest")
+    shown = " ".join(stage.builds("lore harbour/0").split())
+    assert "stands right after the oldest message with its key, order 100" in shown
+    stage.builds("lore/set harbour/0 = place default")
+    assert (entry().position, entry().mention) == ("after", None)
+    stage.builds("lore/position harbour/0 = at_mention", "lore/depth harbour/0 = off")
+    assert (entry().position, entry().mention) == ("after", None)
 
 
 def test_depth_off_leads_out_of_the_history(stage, harbour):

@@ -168,6 +168,7 @@ FIELDS = {
     "recursion_level": 2,
     "depth": 9,
     "outlet": "moods",
+    "mention": {"side": "after", "message": "oldest"},
 }
 
 
@@ -179,6 +180,7 @@ def test_each_field_can_be_changed_and_nothing_else_changes(kind, name):
     implied = {
         "depth": {"position"},
         "outlet": {"position"},
+        "mention": {"position"},
         "order": {"priority"},
         "secondary_keys": {"selective"},
     }
@@ -208,6 +210,18 @@ def test_fields_of_our_own_are_changed_and_taken_back(kind):
     )
     assert "evennia_ai" not in str(back)
     assert only(back).conditions == ()
+
+
+@pytest.mark.parametrize("kind", BOOKS)
+@pytest.mark.parametrize("fields", [{"mention": None}, {"position": "after"}, {"outlet": "moods"}])
+def test_a_place_at_a_mention_is_taken_back_by_another_place(kind, fields):
+    book = change_entry(BOOKS[kind](), "0", {"position": "at_mention"})
+    assert only(book).position == "at_mention"
+    after = change_entry(book, "0", fields)
+    assert only(after).position == fields.get(
+        "position", "outlet" if "outlet" in fields else only(BOOKS[kind]()).position
+    )
+    assert "at_mention" not in str(after)
 
 
 @pytest.mark.parametrize("kind", BOOKS)

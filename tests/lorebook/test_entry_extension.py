@@ -15,7 +15,7 @@ from evennia_ai.lorebook.conditions import (
     ZONES,
     Condition,
 )
-from evennia_ai.lorebook.entries import Anchor, LoreEntry
+from evennia_ai.lorebook.entries import Anchor, LoreEntry, Mention
 from evennia_ai.prompt.errors import FormatError
 from tests.lorebook.builders import a_book, a_world_entry, an_entry
 
@@ -44,6 +44,14 @@ def test_an_anchor_is_a_place_beside_a_component():
     assert read(anchor={"component": "scenario"}).anchor == Anchor(
         component="scenario", side="after"
     )
+
+
+def test_a_place_at_a_mention_says_on_which_side_of_which_message():
+    entry = read(place="at_mention", mention={"side": "after", "message": "oldest"})
+    assert entry.position == "at_mention"
+    assert entry.mention == Mention(side="after", message="oldest")
+    assert read(mention={"side": "after"}).mention == Mention(side="after", message="newest")
+    assert read(place="at_mention").mention == Mention(side="before", message="newest")
 
 
 def test_an_outlet_is_a_place_by_name():
@@ -99,6 +107,12 @@ def test_filters_may_stand_among_the_questions():
         ({"clock": "days"}, ".clock: must be one of turns, messages, seconds, not 'days'"),
         ({"anchor": {"component": ""}}, ".anchor.component: must be a text of 1 to 100 characters"),
         ({"anchor": {"compnent": "x"}}, ".anchor: unknown member 'compnent'; it may be component"),
+        ({"place": "top"}, ".place: must be at_mention, the one place that it can name, not 'top'"),
+        ({"place": "at_mention", "mention": {"of": 1}}, ".mention: unknown member 'of'; it may be"),
+        (
+            {"place": "at_mention", "mention": {"message": "first"}},
+            ".mention.message: must be one of newest, oldest, not 'first'",
+        ),
         ({"group_cooldown": True}, ".group_cooldown: must be a whole number, 0 or more, not True"),
         ({"when": {}}, ".when: must be a list of at most 100, not {}"),
         ({"when": [{"fact": "x", "test": "is"}]}, ".when[0].test: must be one of is_any, "),
@@ -130,7 +144,10 @@ PLAIN = st.recursive(
     max_leaves=6,
 )
 NAMES = st.sampled_from(
-    ["clock", "when", "anchor", "group_cooldown", "outlet", "npcs", "zones", "sources", "priority"]
+    [
+        *("clock", "when", "anchor", "group_cooldown", "outlet", "npcs", "zones", "sources"),
+        *("priority", "place", "mention"),
+    ]
 )
 
 

@@ -66,9 +66,10 @@ def test_every_decorator_of_the_standard_is_told():
 
 def test_every_position_is_told():
     told = section("Where it stands")
-    assert len(get_args(Position)) == 9
+    assert len(get_args(Position)) == 10
     assert [cell for cell in first_cells(told)[1:] if cell] == ["0", "1", "2, 3", "4", "5, 6", "7"]
     assert "anchor" in told
+    assert "at_mention" in told
 
 
 def test_every_kind_of_lint_is_told():

@@ -56,6 +56,7 @@ class Talk(RuleBasedStateMachine):
             an_entry("The moon is far.", keys=["moon"], insertion_order=5),
             an_entry("@@depth 3\nRopes rot.", keys=["rope"]),
             an_entry("Always.", keys=[], constant=True),
+            an_entry("Tides.", keys=["tide"], extensions={"evennia_ai": {"place": "at_mention"}}),
         ]
         self.components = [a_component("Rules.", id=1, key="rules", revision=1)]
         self.components += [injected("Deep.", depth, id=1301, key="deep")] if depth else []

@@ -102,6 +102,14 @@ def test_lore_beside_a_component_tells_which() -> None:
     ]
 
 
+def test_lore_at_a_mention_tells_the_depth_of_its_message() -> None:
+    entries = [{"evennia_ai": {"place": "at_mention"}, "key": ["m3"]}]
+    result = run(*entries, history=said(5), settings={"lore": {"scan_depth": 9}})
+    assert result["placed"]["at_mention"] == [{"depth": 3, "role": "system", "entries": ["quay#0"]}]
+    assert (result["placed"]["depth"], result["activated"][0]["position"]) == ([], "at_mention")
+    assert result["activated"][0]["depth"] == 3
+
+
 def test_every_active_entry_that_stands_in_the_prompt_is_placed_once() -> None:
     entries = [at(position) for position in POSITIONS if position != "outlet"]
     card = a_card(mes_example="<START>\nTilda: Oil.")

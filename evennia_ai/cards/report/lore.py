@@ -9,6 +9,7 @@ from evennia_ai.cards.report.values import BookAccount, EntryRow, LorePlace
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.containment import is_moved, missing
 from evennia_ai.lorebook.entries import LoreEntry, Position
+from evennia_ai.lorebook.mentions import mention_in_words
 from evennia_ai.lorebook.patterns import is_delimited
 from evennia_ai.prompt.columns import first_line
 from evennia_ai.prompt.components import PLUGGABLE_IDS
@@ -123,6 +124,8 @@ def _position(entry: LoreEntry) -> str:
         return "top of the history, by a huge depth" if depth >= TOP_FROM else depth_words(depth)
     if entry.anchor is not None:
         return f"{entry.anchor.side} the component {entry.anchor.component}"
+    if entry.mention is not None:
+        return mention_in_words(entry.mention)
     return _PLACES.get(entry.position, entry.position)
 
 

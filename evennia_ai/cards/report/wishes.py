@@ -10,7 +10,7 @@ from evennia_ai.cards.report.texts import note_role
 from evennia_ai.cards.report.values import GrantUse
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.containment import missing
-from evennia_ai.lorebook.entries import LoreEntry
+from evennia_ai.lorebook.entries import IN_HISTORY, LoreEntry
 from evennia_ai.prompt.grants import ALLOWS, NO_GRANTS, Grant, Grants
 
 # The entries that can be active, and the card: what a grant would give, "" where nothing.
@@ -46,7 +46,7 @@ def _after_history(card: Card, entries: _Entries) -> str:
 
 
 def _positions(card: Card, entries: _Entries) -> str:
-    moved = sum(entry.position != "depth" for entry in entries)
+    moved = sum(entry.position not in IN_HISTORY for entry in entries)
     return f"{_counted(moved)} where they ask to, outside the history" if moved else ""
 
 

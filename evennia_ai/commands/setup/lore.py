@@ -48,7 +48,9 @@ class CmdLore(LoreEdits, LoreShelf):
       order     - <n>: what stands first at the same place; low first
       position  - before, after, note_top, note_bottom, depth:<n>,
                   examples_before, examples_after, outlet:<name>,
-                  before:<component> or after:<component>
+                  before:<component>, after:<component> or
+                  at_mention [before | after] [newest | oldest]: beside the
+                  message that has its key
       set       - <field> <value>: any other field, see below
       enable    - let it take part
       off       - keep it and let it never wake
@@ -87,8 +89,8 @@ class CmdLore(LoreEdits, LoreShelf):
       lore/lock harbour = edit:perm(Admin);view:all()
 
     An entry wakes when one of its keys is spoken of, and then its content
-    stands in the prompt. Fields for /set: name, constant, role, priority,
-    chance, sticky, cooldown, delay, clock, group, group_weight,
+    stands in the prompt. Fields for /set: place, name, constant, role,
+    priority, chance, sticky, cooldown, delay, clock, group, group_weight,
     group_preferred, group_scored, group_cooldown, recursion_excluded,
     recursion_prevented, recursion_level, scan_depth, sources, patterns,
     case_sensitive, match_whole_words, ignore_budget, npcs, tags, zones,

@@ -13,7 +13,7 @@ from evennia_ai.commands.setup.lore_locks import allows, checked_locks
 from evennia_ai.commands.setup.lore_named import OpenEntry
 from evennia_ai.commands.shown import shown_line
 from evennia_ai.commands.strict import CommandError, StrictCommand
-from evennia_ai.lorebook.entries import LoreEntry
+from evennia_ai.lorebook.entries import IN_HISTORY, LoreEntry
 from evennia_ai.lorebook.naming import entries_called
 from evennia_ai.store import lorebooks as store
 from evennia_ai.store.lorebooks import StoredBook
@@ -70,7 +70,7 @@ class LoreEdits(StrictCommand):
         if self.rhs.lower() != typed.NOTHING:
             depth = whole_number(self.rhs, what="depth", words="off")
             fields: dict[str, Any] = {"position": "depth", "depth": depth}
-        elif found.entry.position == "depth":
+        elif found.entry.position in IN_HISTORY:
             fields = {"position": "after"}
         else:
             fields = {}

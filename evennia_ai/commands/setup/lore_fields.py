@@ -21,6 +21,7 @@ from evennia_ai.lorebook.conditions import (
 )
 from evennia_ai.lorebook.entries import LoreEntry
 from evennia_ai.lorebook.entry_extension import FILTERS
+from evennia_ai.lorebook.mentions import mention_in_words
 from evennia_ai.prompt.columns import clipped, visible
 
 DEFAULT: Final = "default"
@@ -87,6 +88,8 @@ def place_in_words(entry: LoreEntry) -> str:
         return f"outlet {entry.outlet}"
     if entry.anchor:
         return f"{entry.anchor.side} {entry.anchor.component}"
+    if entry.mention:
+        return mention_in_words(entry.mention)
     return entry.position
 
 
@@ -115,6 +118,7 @@ def _worded(conditions: Iterable[Condition]) -> tuple[str, ...]:
 
 
 FIELDS: Final[Mapping[str, Field]] = {
+    "place": Field(name="mention", read=typed.mention_in, told=place_in_words),
     "name": Field(name="name", read=typed.text_in, told=lambda e: e.name),
     "constant": Field(name="constant", read=typed.flag, told=lambda e: e.constant),
     "role": Field(name="role", read=typed.word, told=lambda e: e.role),

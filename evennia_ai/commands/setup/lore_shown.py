@@ -138,7 +138,7 @@ def _set_fields(entry: LoreEntry) -> Iterator[str]:
     """The other fields that say something."""
     for word, field in FIELDS.items():
         value = told(field.told(entry))
-        if value not in _UNSET and word not in ("name", "role"):
+        if value not in _UNSET and word not in ("name", "place", "role"):
             yield f"{word} {value}"
 
 

@@ -10,13 +10,18 @@ from typing import Any, Final, get_args
 from evennia_ai.commands.naming import whole_number
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.lorebook.conditions import TESTS
-from evennia_ai.lorebook.entries import LoreEntry, Position
+from evennia_ai.lorebook.entries import MENTIONINGS, SIDES, LoreEntry, Position
+from evennia_ai.lorebook.entry_extension import AT_MENTION
 from evennia_ai.lorebook.patterns import is_delimited
 
 NOTHING: Final = "off"
 LOGICS: Final = {"any": "any", "all": "all", "not any": "not_any", "not all": "not_all"}
 
-_POSITIONS: Final[tuple[str, ...]] = get_args(Position)
+# The positions that need nothing said with them.
+_PLAIN: Final[tuple[str, ...]] = tuple(
+    name for name in get_args(Position) if name not in ("outlet", "anchor", AT_MENTION)
+)
+_MENTION: Final = f"{AT_MENTION} [{' | '.join(SIDES)}] [{' | '.join(MENTIONINGS)}]"
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,15}(\.[0-9]{1,15})?")
 _FLAGS: Final = {
     **dict.fromkeys(("on", "yes", "true"), True),
@@ -83,13 +88,28 @@ def position_in(text: str) -> dict[str, Any]:
         return {"position": "outlet", "outlet": of}
     if place == "depth" and of:
         return {"position": "depth", "depth": whole_number(of, what="depth")}
-    if place in _POSITIONS and not of and place not in ("outlet", "anchor"):
+    if place.split()[:1] == [AT_MENTION] and not of:
+        return {"position": AT_MENTION, "mention": mention_in(text)}
+    if place in _PLAIN and not of:
         return {"position": place}
-    words = ", ".join(name for name in _POSITIONS if name not in ("outlet", "anchor"))
     raise CommandError(
-        f"'{text}' is no position; there are {words}, outlet:<name>, before:<component> and"
-        " after:<component>. Nothing was changed."
+        f"'{text}' is no position; there are {', '.join(_PLAIN)}, outlet:<name>,"
+        f" before:<component>, after:<component> and {_MENTION}. Nothing was changed."
     )
+
+
+def mention_in(text: str) -> dict[str, str]:
+    """What `at_mention after oldest` says: on which side of which message."""
+    given = text.lower().split()
+    said: dict[str, str] = {"side": SIDES[0], "message": MENTIONINGS[0]} | {
+        name: word
+        for name, words in (("side", SIDES), ("message", MENTIONINGS))
+        for word in words
+        if word in given[1:]
+    }
+    if given[:1] != [AT_MENTION] or len(given) > 3 or not {*given[1:]} <= {*said.values()}:
+        raise CommandError(f"'{text}' is no place; write {_MENTION}. Nothing was changed.")
+    return said
 
 
 def text_in(text: str) -> str:
