@@ -100,16 +100,12 @@ def position_in(text: str) -> dict[str, Any]:
 
 def mention_in(text: str) -> dict[str, str]:
     """What `at_mention after oldest` says: on which side of which message."""
-    given = text.lower().split()
-    said: dict[str, str] = {"side": SIDES[0], "message": MENTIONINGS[0]} | {
-        name: word
-        for name, words in (("side", SIDES), ("message", MENTIONINGS))
-        for word in words
-        if word in given[1:]
-    }
-    if given[:1] != [AT_MENTION] or len(given) > 3 or not {*given[1:]} <= {*said.values()}:
+    place, *given = text.lower().split() or [""]
+    side = next((word for word in SIDES if word in given), SIDES[0])
+    message = next((word for word in MENTIONINGS if word in given), MENTIONINGS[0])
+    if place != AT_MENTION or len(given) > len({*given} & {side, message}):
         raise CommandError(f"'{text}' is no place; write {_MENTION}. Nothing was changed.")
-    return said
+    return {"side": side, "message": message}
 
 
 def text_in(text: str) -> str:
