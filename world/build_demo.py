@@ -35,7 +35,14 @@ from world.demo_content import (
     Wiki,
     read_content,
 )
-from world.demo_knowledge import bind_wiki, edition_of, make_wiki, renew_wiki, wiki_folder
+from world.demo_knowledge import (
+    bind_wiki,
+    edition_of,
+    give_search,
+    make_wiki,
+    renew_wiki,
+    wiki_folder,
+)
 
 DEMO_BUILDER: Final = ("builder", "harbour-builder-1")
 DEMO_PLAYER: Final = ("anna", "harbour-player-1")
@@ -129,10 +136,15 @@ def _of_wiki(wiki: Wiki) -> Iterator[tuple[str, Make]]:
     yield f"wiki:{wiki.key}:{edition_of(folder)}", partial(renew_wiki, folder, by=BY)
     for npc in wiki.npcs:
         yield f"wiki:{wiki.key}:{npc}", partial(_bind_wiki, wiki.key, npc)
+        yield f"search:{npc}", partial(_give_search, npc)
 
 
 def _bind_wiki(key: str, npc: str) -> str:
     return bind_wiki(key, _tagged(f"npc:{npc}"), by=BY)
+
+
+def _give_search(npc: str) -> str:
+    return give_search(_tagged(f"npc:{npc}"), by=BY)
 
 
 def _make_first_room(room: Place) -> str:

@@ -8,8 +8,11 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any, Final
 
+from evennia_ai.game.npc_settings import settings_of
+from evennia_ai.game.tools.choosing import chosen
 from evennia_ai.knowledge.page_files import PageFolder, read_folder
 from evennia_ai.knowledge.pages import Page
+from evennia_ai.knowledge.templates import TOOL
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store import knowledge_bases, knowledge_bindings, page_import
 from evennia_ai.store.page_revisions import last_changed_by
@@ -54,6 +57,15 @@ def bind_wiki(key: str, npc: Any, *, by: str) -> str:
         return ""
     knowledge_bindings.bind(key, Scope(kind="npc", ref=str(npc.id)), by=by)
     return f"knowledge base {key} for {npc.key}"
+
+
+def give_search(npc: Any, *, by: str) -> str:
+    """Let an NPC look things up in what it is bound to, beside the tools that it has."""
+    tools = settings_of(npc).tools
+    if TOOL in tools:
+        return ""
+    chosen(npc, [*tools, TOOL], by=by)
+    return f"tool {TOOL} for {npc.key}"
 
 
 def _imported(key: str, pages: list[Page] | tuple[Page, ...], *, by: str) -> int:

@@ -45,15 +45,17 @@ See also |whelp component|n, |whelp card|n, |whelp note|n and |whelp ai|n.
         "category": "Building",
         "locks": "read:perm(Builder)",
         "text": """
-Ebbwick has a wiki, which NPCs may look things up in, and a secret that one of them guards.
+Ebbwick has a wiki, in which Oren, Brida and Ismay look things up, and a secret that Brida guards.
+They do so with a model that can call tools; without one they speak from memory.
 
     |wkb|n                           the knowledge bases
     |wkb/pages harbour|n             the pages of one
     |wkb/show harbour/Night Ferry|n
     |wkb/search harbour = fare for a dog|n
     |wkb/requires harbour/Instructions:Create/Source/Interview|n
-    |wai/tools oren = +knowledge_base_search|n
-                                 from now on Oren may look things up
+    |wai/tools oren|n                what Oren may do: he looks things up
+    |wai/tools oren = -knowledge_base_search|n
+                                 from now on he does not, and is told of no wiki
     |wlorekeeper Write an article about the leek show.|n
                                  a model, once one is set, drafts a page from the wiki
     |wlorekeeper/context|n           what it was shown, page by page

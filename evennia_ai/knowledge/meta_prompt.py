@@ -19,7 +19,6 @@ MAX_NAME: Final = 120
 MAX_TOPIC: Final = 48
 
 HEADING: Final = "Knowledge bases at hand (this is about them, nothing out of them):"
-NO_TOOL: Final = "not available to you"
 _CUT: Final = "..."
 
 
@@ -35,13 +34,11 @@ _LONG: Final = _Length(summary=600, topics=12)
 _SHORT: Final = _Length(summary=160, topics=6)
 
 
-def kb_meta_prompt(
-    bases: Sequence[BaseInfo], *, restricted: Collection[str], has_tool: bool = True
-) -> str:
+def kb_meta_prompt(bases: Sequence[BaseInfo], *, restricted: Collection[str]) -> str:
     """The block about `bases` in their order, "" for none.
 
-    `restricted` are the keys of those of which only safe metadata may be told; `has_tool` says
-    whether the reader can search at all. More than twelve are counted, not told.
+    `restricted` are the keys of those of which only safe metadata may be told. More than twelve are
+    counted, not told.
     """
     if not bases:
         return ""
@@ -50,7 +47,7 @@ def kb_meta_prompt(
     for base in bases[:MOST_BASES]:
         is_safe = base.key in restricted
         lines += [f"- Name: {_name(base)}", f"  ID: {_id(base)}"]
-        lines.append(f"  Search: {_search(base, is_safe=is_safe) if has_tool else NO_TOOL}")
+        lines.append(f"  Search: {_search(base, is_safe=is_safe)}")
         lines += _safe(base) if is_safe else _open(base, length)
     if len(bases) > MOST_BASES:
         lines.append(f"- and {len(bases) - MOST_BASES} more")

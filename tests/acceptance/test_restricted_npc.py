@@ -104,7 +104,6 @@ EVENNIA_AI_LIMITS = {{"player": {{"calls_per_minute": 1000}}, "npc": {{"calls_pe
         stack.enter_context(started(game))
         builder = stack.enter_context(builder_beside_npc(game))
         shown(builder, f"@teleport/loc {NPC}")
-        shown(builder, f"ai/tools {NPC} = +knowledge_base_search")
         player = stack.enter_context(
             logged_in(game, *read_demo(game.root / "world" / "build_demo.py").player)
         )

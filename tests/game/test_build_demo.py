@@ -14,7 +14,9 @@ from evennia.server.initial_setup import LIMBO_DESC
 from evennia.server.models import ServerConfig
 from evennia.utils.create import create_channel, create_object
 
+from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.knowledge.backends import Draft
+from evennia_ai.knowledge.templates import TOOL
 from evennia_ai.knowledge.titles import page_name
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.prompt.errors import UnknownComponentError
@@ -124,6 +126,12 @@ def test_the_wikis_are_there_for_the_npcs_of_the_files(content: DemoContent) -> 
         assert base.restricted == (wiki.key == "secret")
         npcs = {Scope(kind="npc", ref=str(tagged(f"npc:{npc}").id)) for npc in wiki.npcs}
         assert set(knowledge_bindings.bindings(wiki.key)) == npcs
+
+
+def test_who_has_a_wiki_can_search_it(content: DemoContent) -> None:
+    build_demo.build()
+    for npc in {npc for wiki in content.wikis for npc in wiki.npcs}:
+        assert TOOL in settings_of(tagged(f"npc:{npc}")).tools
 
 
 def test_pages_that_nobody_touched_follow_the_demo() -> None:

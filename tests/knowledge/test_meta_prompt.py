@@ -160,9 +160,3 @@ def test_a_base_without_a_name_goes_by_its_id() -> None:
 
 def test_the_same_bases_give_the_same_bytes() -> None:
     assert the_block(HARBOUR, SECRET) == the_block(HARBOUR, SECRET)
-
-
-def test_who_cannot_search_is_told_so_and_what_there_is() -> None:
-    block = kb_meta_prompt([HARBOUR, SECRET], restricted=("vault",), has_tool=False)
-    assert re.findall(r"^  Search: (.+)$", block, re.MULTILINE) == ["not available to you"] * 2
-    assert "  ID: harbour\n" in block

@@ -19,15 +19,16 @@ from evennia_ai.store.conversations import ConversationRef
 def kb_meta_prompt(npc: Any, event: Event | None, conversation: ConversationRef | None) -> str:
     """The block about the bases bound to `npc`, its place and the conversation, "" for none.
 
-    Of those that it must guard safe metadata alone is told.
+    Of those that it must guard safe metadata alone is told. An NPC without the tool to search them
+    could do nothing with any of it.
     """
-    bases = told_before(npc, searchable(npc, conversation))
-    if not bases:
+    if TOOL not in settings_of(npc).tools:
         return ""
-    return _block(bases, held_keys(npc, bases), TOOL in settings_of(npc).tools)
+    bases = told_before(npc, searchable(npc, conversation))
+    return _block(bases, held_keys(npc, bases)) if bases else ""
 
 
 @lru_cache(maxsize=256)
-def _block(bases: tuple[BaseInfo, ...], held: frozenset[str], has_tool: bool) -> str:
+def _block(bases: tuple[BaseInfo, ...], held: frozenset[str]) -> str:
     """The block, made once for as long as nothing of these bases changes."""
-    return meta_prompt.kb_meta_prompt(bases, restricted=held, has_tool=has_tool)
+    return meta_prompt.kb_meta_prompt(bases, restricted=held)

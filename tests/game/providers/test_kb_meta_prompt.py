@@ -9,8 +9,16 @@ from evennia_ai.game.providers.kb_meta_prompt import kb_meta_prompt
 from evennia_ai.game.tools import choosing
 from evennia_ai.knowledge.meta_prompt import HEADING
 from evennia_ai.knowledge.pages import BaseInfo
+from evennia_ai.knowledge.templates import TOOL
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.store import knowledge_bases, knowledge_bindings, turns
+
+
+@pytest.fixture
+def stage(stage):
+    """The stage, where Oren may look things up."""
+    choosing.chosen(stage.npc, [TOOL], by="builder")
+    return stage
 
 
 def a_base(key, *scopes, **fields):
@@ -76,11 +84,22 @@ def test_a_restricted_base_is_told_in_full_to_whom_its_lock_trusts(stage):
     assert "Summary: The bell hangs below." in kb_meta_prompt(stage.npc, None, None)
 
 
-def test_an_npc_without_the_tool_is_told_that_it_cannot_search(stage):
+def test_an_npc_without_the_tool_is_told_nothing_of_bases_and_its_prompt_is_as_ever(stage):
+    choosing.chosen(stage.npc, [], by="builder")
+    before = stage.npc.ai.preview("Oren?", speaker=stage.anna)
     a_base("world", GAME)
-    assert "Search: not available to you" in kb_meta_prompt(stage.npc, None, None)
-    choosing.chosen(stage.npc, ["knowledge_base_search"], by="builder")
-    assert "Search: nothing in it yet" in kb_meta_prompt(stage.npc, None, None)
+    a_base("vault", GAME, restricted=True, hint="What divers say.")
+    assert kb_meta_prompt(stage.npc, None, None) == ""
+    assert stage.npc.ai.preview("Oren?", speaker=stage.anna).sha256 == before.sha256
+
+
+@pytest.mark.req("S0-20")
+@pytest.mark.parametrize("restricted", [False, True])
+def test_an_npc_with_the_tool_is_told_of_what_is_bound_also_where_it_is_restricted(
+    stage, restricted
+):
+    a_base("world", GAME, restricted=restricted)
+    assert told(stage) == ["world"]
 
 
 @pytest.mark.req("S0-49", "S1-09")
