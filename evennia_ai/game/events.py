@@ -36,8 +36,9 @@ class Event:
     that led to this event; 0 is a person. `alone` is true when nobody but the speaker was there
     to be meant. `language` and `volume` are words of the game, "" where it told none. `item` is
     the name of the thing it is about, `data` holds facts of the game's own as JSON values.
-    `wants_answer`: what happened is addressed to the NPC. `client` is the sort of client the
-    speaker types at ("telnet", "ssh", "webclient"), "" where nobody types.
+    `wants_answer`: what happened is addressed to the NPC. `client` is the sort of client
+    that who says or poses it types at ("telnet", "websocket"), "" where nobody types and for what
+    happened.
     """
 
     kind: Kind

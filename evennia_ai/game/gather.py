@@ -77,14 +77,13 @@ def talk_of(event: Event) -> Talk:
     return Talk(kind="room", place_ref=event.room_ref or "nowhere")
 
 
-def opened(npc_ref: str, talk: Talk, *, origin: str = "") -> ConversationRef:
-    """The conversation, opened when it is new: from the client `origin`, which then stays."""
+def opened(npc_ref: str, talk: Talk) -> ConversationRef:
+    """The conversation, opened when it is new."""
     return conversations.conversation(
         npc_ref,
         kind=talk.kind,
         partner_ref=talk.partner_ref,
         place_ref=talk.place_ref,
-        origin=origin,
     )
 
 
@@ -300,10 +299,9 @@ def inputs(
 
 
 def _origin(conversation: ConversationRef | None, event: Event | None) -> str:
-    """The client a conversation was opened from, or would be; who speaks later changes nothing."""
-    if conversation is not None:
-        return conversation.origin
-    return event.client if event is not None else ""
+    """The client of the first who spoke to the NPC there, which may be who does so now."""
+    known = conversations.origin(conversation) if conversation is not None else ""
+    return known or (event.client if event is not None else "")
 
 
 def _rules(rules: ComposeRules, *, dice: Dice, greeting: int | None) -> ComposeRules:

@@ -16,7 +16,6 @@ from evennia_ai.game.events import ERRAND, HEARD, TICK, Event
 from evennia_ai.game.perception import heard_text, is_alone_with, rank_of
 from evennia_ai.game.presence import can_see
 from evennia_ai.game.text import in_sentence, one_line, person_name, plain_name, unmarked
-from evennia_ai.game.typing_at import client_of
 from evennia_ai.game.utterance import hops_of
 from evennia_ai.history.records import canonical_json
 from evennia_ai.prompt.errors import EvenniaAIError
@@ -150,7 +149,6 @@ def event_for(npc: Any, happening: Happening) -> Event | None:
         item=names["item"],
         data=happening.data,
         wants_answer=happening.wants_answer and (to is None or to == npc),
-        client=client_of(actor),
     )
 
 

@@ -53,7 +53,7 @@ def prepared(npc_ref: str, event: Event, *, opening: Opening, minute: str = "") 
 
     Read before the transaction: on SQLite one that reads first may not get to write.
     """
-    conversation = gather.opened(npc_ref, gather.talk_of(event), origin=event.client)
+    conversation = gather.opened(npc_ref, gather.talk_of(event))
     conversations.history(conversation)
     return Prepared(
         conversation=conversation, event=event, greeting=opening(conversation), minute=minute

@@ -119,6 +119,7 @@ class Rounds:
             lore=composed.lore.after if is_first else None,
             recalled=composed.recalled.shown_ids if is_first else (),
             at_hours=request.inputs.moment.hours,
+            client=heard.event.client,
         )
         self._mind.prompted(begun.turn, prompt, self._sent(prompt))
         outgoing = _outgoing(begun.messages, request.tools, access)

@@ -1,13 +1,31 @@
-"""The client somebody types at: one of a few words, never what a client says of itself."""
+"""The client somebody types at: one of a few words, never what a client says of itself.
 
+The words are Evennia's own for the protocol of a session (`protocol_key`, as `init_session` of each
+protocol sets it), the same in 5.0 and 6.1; TLS makes no other client of telnet.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
-CLIENTS: Final = ("telnet", "ssh", "webclient")
-"""The first part of what Evennia calls a session's protocol; any other has no word here."""
+from evennia_ai.prompt.guidance import SCREENREADER
+
+OTHER: Final = "other"
+"""A protocol of the game's own: somebody types there, and nothing is known of it."""
+
+_CLIENTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "telnet": "telnet",
+        "telnet/ssl": "telnet",
+        "ssh": "ssh",
+        "websocket": "websocket",
+        "ajax/comet": "ajax/comet",
+    }
+)
 
 
 def client_of(character: Any) -> str:
-    """The client of who plays `character`, "" for nobody and for a game's own protocols.
+    """The client of who plays `character`, with the mark of a screen reader; "" for nobody.
 
     Of several screens it is the one that was typed at last.
     """
@@ -16,8 +34,9 @@ def client_of(character: Any) -> str:
     if not sessions:
         return ""
     newest = max(sessions, key=_typed_at)
-    word = str(getattr(newest, "protocol_key", "")).partition("/")[0]
-    return word if word in CLIENTS else ""
+    client = _CLIENTS.get(str(getattr(newest, "protocol_key", "")), OTHER)
+    flags = getattr(newest, "protocol_flags", None) or {}
+    return f"{client}{SCREENREADER}" if flags.get("SCREENREADER") else client
 
 
 def _typed_at(session: Any) -> float:

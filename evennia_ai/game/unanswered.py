@@ -16,6 +16,7 @@ from evennia_ai.game.events import SPOKEN, Event
 from evennia_ai.game.gather import Heard
 from evennia_ai.game.perception import is_alone_with, rank_of
 from evennia_ai.game.presence import why_gone
+from evennia_ai.game.typing_at import client_of
 from evennia_ai.history.records import Record
 from evennia_ai.store import conversations, unanswered
 from evennia_ai.store.conversations import ConversationRef
@@ -88,6 +89,7 @@ def _heard(npc: Any, where: ConversationRef, record: Record) -> Heard | None:
         alone=is_alone_with(npc, speaker),
         language=str(meta.get("language") or ""),
         volume=str(meta.get("volume") or ""),
+        client=client_of(speaker),
     )
     before = conversations.history(where)
     return Heard(event=event, conversation=where, record=record, before=before)

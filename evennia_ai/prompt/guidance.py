@@ -1,13 +1,13 @@
-"""Runtime guidance: a short marked block about the client a conversation was opened from.
+"""Runtime guidance: a short marked block for a conversation that was begun from the web client.
 
-The one text about a request that stands before the history: it depends on the conversation alone,
-so a second speaker never changes it. Only values of the tables below are ever in it; facts belong
-into the dynamic context. Pure.
+The one text about a request that stands before the history: it depends on who spoke first in the
+conversation alone, so a second speaker never changes it. It is put together of the fixed sentences
+below and nothing else; facts belong into the dynamic context. Pure.
 """
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Literal
 
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.pieces import Claim, Piece, make_piece
@@ -20,23 +20,48 @@ GUIDANCE_ID: Final = 4990
 ORIGIN: Final = f"component:{KEY}"
 MARK: Final = "<evennia_runtime_guidance>"
 END: Final = "</evennia_runtime_guidance>"
-WEB_CLIENT: Final = "webclient"
+SCREENREADER: Final = "+screenreader"
+"""Behind the word for a client: who types there has the text read out."""
 
-_WEB: Final = (
-    f"{MARK}\n"
-    "This conversation was opened from the game's web client: a page in a browser, with a window"
-    " of plain text and a line to type in. It shows no files, pictures or tables of yours.\n"
-    "What is too long to be said aloud belongs on a thing in the game; tell people to read it"
-    " with the command: look <thing>\n"
-    f"{END}"
+Runtime = Literal["process", "workers"]
+"""Where the NPC's model is asked and its tools run: in the game's own process, or beside it."""
+
+# Evennia's words for the protocols of its web client; all other clients have no block.
+_CLIENTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "websocket": (
+            "a page in a browser with a window of plain text, which gets each line at once"
+        ),
+        "ajax/comet": (
+            "a page in an old browser with a window of plain text, where lines may come late"
+        ),
+    }
 )
-# Where a conversation was opened -> its block. Other origins have none.
-_BLOCKS: Final[Mapping[str, str]] = MappingProxyType({WEB_CLIENT: _WEB})
+_READ_OUT: Final = "A screen reader reads it out: write plain sentences, no drawings and tables."
+_RUNTIMES: Final[Mapping[Runtime, str]] = MappingProxyType(
+    {
+        "process": "You run in the game itself: what your tools make is there at once.",
+        "workers": "You run beside the game: what your tools make is there once you are told so.",
+    }
+)
+_FILES: Final = (
+    "There are no files or downloads. What is too long to be said aloud belongs on a thing in the"
+    " game, such as a letter or a book; tell people to open it with: read <name>"
+    " (anything else: look <name>)"
+)
 
 
-def guidance_for(origin: str) -> str:
-    """The block for a conversation that was opened from `origin`, "" where there is none."""
-    return _BLOCKS.get(origin, "")
+def guidance_for(origin: str, *, runtime: Runtime = "process") -> str:
+    """The block for a conversation of this origin, "" where there is none.
+
+    `origin` is the client of the first who spoke, with the mark of a screen reader where one reads.
+    """
+    client = origin.removesuffix(SCREENREADER)
+    if client not in _CLIENTS:
+        return ""
+    opened = f"This conversation was begun from the game's web client: {_CLIENTS[client]}."
+    read_out = [_READ_OUT] if origin != client else []
+    return "\n".join([MARK, opened, *read_out, _RUNTIMES[runtime], _FILES, END])
 
 
 def with_guidance(

@@ -28,7 +28,10 @@ GREETING: Final = "greeting"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationRef:
-    """One conversation of one NPC; `origin` is how it was opened (telnet, webclient, ...)."""
+    """One conversation of one NPC.
+
+    `origin` is the client of the first who spoke to the NPC there, "" until somebody at one did.
+    """
 
     id: int
     npc_ref: str
@@ -49,19 +52,15 @@ def conversation(
     kind: ConversationKind,
     partner_ref: str = "",
     place_ref: str = "",
-    origin: str = "",
 ) -> ConversationRef:
-    """The NPC's conversation in a room, or in private with one partner; opened when it is new.
-
-    `origin` counts when it is opened, and stays.
-    """
+    """The NPC's conversation in a room, or in private with one partner; opened when it is new."""
     room = kind == "room"
     if bool(partner_ref) == room or bool(place_ref) != room:
         raise StoreError(
             f"a {kind} conversation is told by {'place_ref' if room else 'partner_ref'} alone"
         )
     key = (npc_ref, kind, partner_ref, place_ref)
-    return _conversations.read(key) or _opened(key, origin)
+    return _conversations.read(key) or _opened(key)
 
 
 def conversations_of(npc_ref: str) -> tuple[ConversationRef, ...]:
@@ -160,6 +159,24 @@ def cut(conversation: ConversationRef) -> int:
     return windows.read(conversation.id).cut or 0
 
 
+def origin(conversation: ConversationRef) -> str:
+    """The client of the first who spoke to the NPC there, as it is known by now."""
+    known = _conversations.read(_key(conversation))
+    return known.origin if known is not None else ""
+
+
+def spoken_from(conversation: ConversationRef, client: str) -> None:
+    """The current transaction writes what was spoken first from this client; it stays.
+
+    Another process may have been first meanwhile: then its client stays.
+    """
+    rows = models.Conversation.objects.filter(pk=conversation.id, origin="")
+    if rows.update(origin=client):
+        _conversations.wrote(_key(conversation), replace(conversation, origin=client))
+    else:
+        _conversations.written(_key(conversation))
+
+
 def anchors(conversation: ConversationRef) -> Anchors:
     """Where the newest turn of this segment anchored the notes that are, by their origin."""
     return windows.read(conversation.id).anchors
@@ -192,13 +209,7 @@ def remember_turn(
 
 def written_past(conversation: ConversationRef) -> None:
     """The current transaction writes rows of the conversation past this room."""
-    key = (
-        conversation.npc_ref,
-        conversation.kind,
-        conversation.partner_ref,
-        conversation.place_ref,
-    )
-    _conversations.written(key)
+    _conversations.written(_key(conversation))
     windows.written(conversation.id)
 
 
@@ -233,7 +244,16 @@ def ref_of(row: models.Conversation) -> ConversationRef:
 _Key = tuple[str, ConversationKind, str, str]
 
 
-def _opened(key: _Key, origin: str) -> ConversationRef:
+def _key(conversation: ConversationRef) -> _Key:
+    return (
+        conversation.npc_ref,
+        conversation.kind,
+        conversation.partner_ref,
+        conversation.place_ref,
+    )
+
+
+def _opened(key: _Key) -> ConversationRef:
     with one_transaction(f"opening a conversation of NPC {key[0]}"):
         npc_ref, kind, partner_ref, place_ref = key
         row = models.Conversation(
@@ -241,7 +261,6 @@ def _opened(key: _Key, origin: str) -> ConversationRef:
             kind=kind,
             partner_ref=partner_ref,
             place_ref=place_ref,
-            origin=origin,
             opened_at=time.time(),
         )
         try:

@@ -95,16 +95,19 @@ def begin(
     lore: LoreState | None = None,
     recalled: Sequence[int] = (),
     at_hours: float = 0.0,
+    client: str = "",
 ) -> BegunTurn:
     """Commit a prompt that is about to be sent; call the model only after it, with its messages.
 
     `event` was committed when it was heard; `lore` is what its lore remembers from now on, None
-    where that stays as it is. StoreError: nothing was committed, so ask no model.
+    where that stays as it is; `client` is what they type at who say what it answers, and is the
+    conversation's origin where it has none. StoreError: nothing was committed, so ask no model.
     """
     npc_ref = conversation.npc_ref
     # Read before the transaction: on SQLite one that reads first may not get to write.
     number, segment = next_number(npc_ref), conversations.segment(conversation)
     known = lore_state.read(conversation)
+    is_first = bool(client) and not conversations.origin(conversation)
     if event is not None and event.segment < conversations.remembered_from(conversation):
         raise StoreError(f"record {event.id} was erased on request; nothing of it is sent")
     stored = texts.found(conversation, draft.texts)
@@ -119,6 +122,8 @@ def begin(
         _newest.wrote(npc_ref, number)
         texts.remember(conversation, used, segment=segment)
         conversations.remember_turn(conversation, cut=manifest.cut, anchors=manifest.anchors)
+        if is_first:
+            conversations.spoken_from(conversation, client)
         if lore is not None and lore != known:
             lore_state.remember(conversation, lore, turn=number)
         if recalled:

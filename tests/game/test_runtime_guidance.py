@@ -1,26 +1,31 @@
-"""Runtime guidance in the game: decided by the client a conversation was opened from, for good."""
+"""Runtime guidance in the game: decided by the client of who first speaks to the NPC, for good."""
 
 import pytest
 
-from evennia_ai.game.typing_at import client_of
+from evennia_ai.game.happenings import happened
+from evennia_ai.game.ticking import tick_of
 from evennia_ai.llm.anthropic_wire import ONE_SYSTEM
 from evennia_ai.llm.chat import chat_messages
 from evennia_ai.llm.roles import STRICT, adapt
-from evennia_ai.prompt.guidance import END, MARK
+from evennia_ai.prompt.guidance import END, MARK, guidance_for
 from evennia_ai.store.conversations import conversations_of
 from evennia_ai.store.snapshots import forget_everything
+from tests.game.screens import (
+    AjaxWebClientSession,
+    OwnProtocol,
+    SshProtocol,
+    SSLProtocol,
+    TelnetProtocol,
+    WebSocketClient,
+    session_at,
+)
 
 
-def types_at(character, *protocols, typed_at=()):
-    """`character` is played from these clients, the screen being that of the stage."""
-    screens = []
-    for index, protocol in enumerate(protocols):
-        screen = type(character.screen)()
-        screen.sent = character.screen.sent
-        screen.protocol_key = protocol
-        screen.cmd_last = typed_at[index] if typed_at else 0.0
-        screens.append(screen)
-    character.sessions.all = lambda: screens
+def types_at(character, protocol, *, screenreader=False):
+    """`character` is played from a client of this protocol; the screen is that of the stage."""
+    session = session_at(protocol, screenreader=screenreader)
+    session.data_out = character.screen.data_out
+    character.sessions.all = lambda: [session]
 
 
 def heads(model):
@@ -32,19 +37,32 @@ def origins(stage):
     return [known.origin for known in conversations_of(stage.npc.ai.ref)]
 
 
-@pytest.mark.req("S0-29", "S0-33")
-@pytest.mark.parametrize("protocol", ["webclient/websocket", "webclient/ajax"])
-def test_who_speaks_from_the_web_client_first_makes_it_a_web_conversation(stage, protocol):
-    types_at(stage.anna, protocol)
+@pytest.mark.req("S0-29", "S0-30", "S0-33")
+@pytest.mark.parametrize(
+    ("protocol", "origin"),
+    [(WebSocketClient, "websocket"), (AjaxWebClientSession, "ajax/comet")],
+)
+@pytest.mark.parametrize("screenreader", [False, True])
+def test_who_speaks_from_the_web_client_first_makes_it_a_web_conversation(
+    stage, protocol, origin, screenreader
+):
+    types_at(stage.anna, protocol, screenreader=screenreader)
     model = stage.talks_with("Aye.")
     stage.says(stage.anna, "Oren?")
-    assert MARK in heads(model)[0][-1]
-    assert origins(stage) == ["webclient"]
+    origin = f"{origin}+screenreader" if screenreader else origin
+    assert heads(model)[0][-1] == guidance_for(origin)
+    assert origins(stage) == [origin]
 
 
 @pytest.mark.req("S0-33")
 @pytest.mark.parametrize(
-    ("protocol", "origin"), [("telnet/ssl", "telnet"), ("ssh", "ssh"), ("game/api", "")]
+    ("protocol", "origin"),
+    [
+        (TelnetProtocol, "telnet"),
+        (SSLProtocol, "telnet"),
+        (SshProtocol, "ssh"),
+        (OwnProtocol, "other"),
+    ],
 )
 def test_no_other_client_gets_the_block(stage, protocol, origin):
     types_at(stage.anna, protocol)
@@ -54,30 +72,89 @@ def test_no_other_client_gets_the_block(stage, protocol, origin):
     assert origins(stage) == [origin]
 
 
-@pytest.mark.parametrize("first", ["webclient/websocket", "telnet"])
+@pytest.mark.req("S0-29", "S0-33")
+@pytest.mark.parametrize("first", [WebSocketClient, TelnetProtocol, OwnProtocol])
 def test_a_second_speaker_with_another_client_changes_nothing_of_the_head(stage, first):
     types_at(stage.anna, first)
-    types_at(stage.ben, "telnet" if first != "telnet" else "webclient/websocket")
+    types_at(stage.ben, TelnetProtocol if first is WebSocketClient else WebSocketClient)
     model = stage.talks_with("Aye.", "Aye.")
     stage.says(stage.anna, "Oren?")
     stage.says(stage.ben, "Oren, and I?")
     before, after = heads(model)
     assert before == after
-    assert any(MARK in text for text in after) == (first != "telnet")
+    assert any(MARK in text for text in after) == (first is WebSocketClient)
+
+
+def arrives(stage):
+    """Ben, who is at a telnet client, is seen to come; nobody answers it."""
+    types_at(stage.ben, TelnetProtocol)
+    happened(stage.room, "arrive", "{actor} comes in.", actor=stage.ben)
+
+
+def ticks(stage):
+    """Time passes, and the NPC acts on it."""
+    stage.npc.ai.hear(tick_of(stage.npc, "Time passes."))
+
+
+def answers_a_happening(stage):
+    """The NPC answers something that was done to it from a telnet client, before anybody spoke."""
+    types_at(stage.ben, TelnetProtocol)
+    happened(stage.npc, "poke", "{actor} pokes you.", actor=stage.ben, wants_answer=True)
+
+
+def is_overheard(stage):
+    """Ben, who is at a telnet client, says something that is not meant for the NPC."""
+    types_at(stage.ben, TelnetProtocol)
+    stage.says(stage.ben, "Fine weather, Anna.")
+
+
+@pytest.mark.req("S0-29", "S0-33")
+@pytest.mark.parametrize("opening", [arrives, ticks, answers_a_happening, is_overheard])
+def test_what_opened_the_conversation_unasked_decides_nothing(stage, opening):
+    model = stage.talks_with(lambda *_: "Aye.")
+    opening(stage)
+    stage.passes()
+    assert origins(stage) == [""]
+    types_at(stage.anna, WebSocketClient)
+    stage.says(stage.anna, "Oren?")
+    assert origins(stage) == ["websocket"]
+    assert [MARK in "".join(head) for head in heads(model)][-1]
+
+
+@pytest.mark.req("S0-33")
+@pytest.mark.parametrize("opening", [ticks, answers_a_happening])
+def test_a_turn_that_nobody_asked_for_has_no_block(stage, opening):
+    model = stage.talks_with("Aye.")
+    opening(stage)
+    stage.passes()
+    assert [MARK in "".join(head) for head in heads(model)] == [False]
+
+
+def test_who_speaks_while_the_first_turn_runs_decides_nothing(stage):
+    types_at(stage.anna, WebSocketClient)
+    types_at(stage.ben, TelnetProtocol)
+    model = stage.talks_with("Aye.", "Aye.", delay_seconds=1.0)
+    stage.says(stage.anna, "Oren?")
+    stage.says(stage.ben, "Oren, and I?")
+    stage.passes(5.0)
+    stage.passes(5.0)
+    assert len(model.requests) == 2
+    assert [MARK in head[-1] for head in heads(model)] == [True, True]
+    assert origins(stage) == ["websocket"]
 
 
 def test_it_stays_after_a_restart(stage):
-    types_at(stage.anna, "webclient/websocket")
+    types_at(stage.anna, WebSocketClient)
     model = stage.talks_with("Aye.", "Aye.")
     stage.says(stage.anna, "Oren?")
     forget_everything()
-    types_at(stage.anna, "telnet")
+    types_at(stage.anna, TelnetProtocol)
     stage.says(stage.anna, "Oren, still there?")
     assert MARK in heads(model)[1][-1]
 
 
 def test_a_preview_shows_what_the_turn_will_have(stage):
-    types_at(stage.anna, "webclient/websocket")
+    types_at(stage.anna, WebSocketClient)
     stage.talks_with("Aye.")
     seen = stage.npc.ai.preview("Oren?", speaker=stage.anna)
     stage.says(stage.anna, "Oren?")
@@ -88,35 +165,17 @@ def test_a_past_turn_is_composed_again_with_it(stage):
     from evennia_ai.game.past_inputs import PastReader
     from evennia_ai.store import turns
 
-    types_at(stage.anna, "webclient/websocket")
+    types_at(stage.anna, WebSocketClient)
     stage.talks_with("Aye.")
     stage.says(stage.anna, "Oren?")
     past = PastReader().inputs(turns.last_turn(stage.npc.ai.ref))
     assert MARK in past.inputs.guidance
 
 
-@pytest.mark.parametrize(
-    ("protocols", "typed_at", "client"),
-    [
-        ((), (), ""),
-        (("telnet", "webclient/websocket"), (5.0, 9.0), "webclient"),
-        (("telnet", "webclient/websocket"), (9.0, 5.0), "telnet"),
-        (("<b>webclient</b>",), (), ""),
-    ],
-)
-def test_the_client_is_the_one_that_was_typed_at_last(stage, protocols, typed_at, client):
-    types_at(stage.anna, *protocols, typed_at=typed_at)
-    assert client_of(stage.anna) == client
-
-
-def test_an_npc_and_nobody_type_at_no_client(stage):
-    assert (client_of(stage.npc), client_of(None)) == ("", "")
-
-
 @pytest.mark.req("S0-29")
 @pytest.mark.parametrize("profile", [STRICT, ONE_SYSTEM], ids=["strict", "one system"])
 def test_a_server_with_one_system_message_has_the_block_as_its_last_text(stage, profile):
-    types_at(stage.anna, "webclient/websocket")
+    types_at(stage.anna, WebSocketClient)
     prompt = stage.npc.ai.preview("Oren?", speaker=stage.anna)
     first, *others = adapt(chat_messages(prompt.messages), profile=profile)
     assert first.content.endswith(END)

@@ -9,7 +9,9 @@ from evennia_ai.game import unanswered
 from evennia_ai.game.unanswered import FRESH_SECONDS, TakenUp
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.store import turns
+from evennia_ai.store.conversations import conversations_of
 from evennia_ai.store.snapshots import forget_everything
+from tests.game.screens import WebSocketClient, session_at
 
 
 @pytest.fixture
@@ -47,6 +49,13 @@ def test_who_was_named_answers_after_the_start(stopped):
     assert starts(stopped) == TakenUp(answered=1)
     assert stopped.screen_of(stopped.anna)[-1] == 'Oren says, "Aye."'
     assert stopped.model.requests[0].question == "Oren, is it late?"
+
+
+def test_a_conversation_begun_at_the_web_client_is_one_after_the_start(stopped):
+    stopped.anna.sessions.all = lambda: [session_at(WebSocketClient)]
+    said(stopped, stopped.anna, "Oren, is it late?")
+    starts(stopped)
+    assert [one.origin for one in conversations_of(stopped.npc.ai.ref)] == ["websocket"]
 
 
 def test_a_whisper_is_answered_in_private(stopped):

@@ -9,7 +9,7 @@ from evennia_ai.prompt.guidance import END, GUIDANCE_ID, KEY, MARK, guidance_for
 from evennia_ai.prompt.tokens import ESTIMATE
 from tests.prompt.builders import a_component, a_history, the_inputs, verdicts_of
 
-WEB = guidance_for("webclient")
+WEB = guidance_for("websocket")
 
 
 def the_prompt(*components, guidance=WEB, **options):
@@ -31,25 +31,66 @@ def test_the_block_is_the_last_system_text_before_the_history() -> None:
 
 
 @pytest.mark.req("S0-33")
-@pytest.mark.parametrize("origin", ["", "telnet", "ssh", "api", "tick", "webclient/ajax"])
+@pytest.mark.parametrize(
+    "origin", ["", "telnet", "telnet+screenreader", "ssh", "other", "api", "tick", "webclient"]
+)
 def test_no_other_origin_has_a_block(origin) -> None:
     assert guidance_for(origin) == ""
 
 
-@pytest.mark.req("S0-30", "S0-31")
-def test_it_names_the_kind_of_client_and_where_long_texts_are_read() -> None:
-    assert "the game's web client" in WEB
-    assert "read it with the command: look <thing>" in WEB
+GOLDEN = {
+    ("websocket", "process"): """\
+<evennia_runtime_guidance>
+This conversation was begun from the game's web client: a page in a browser with a window of plain \
+text, which gets each line at once.
+You run in the game itself: what your tools make is there at once.
+There are no files or downloads. What is too long to be said aloud belongs on a thing in the game, \
+such as a letter or a book; tell people to open it with: read <name> (anything else: look <name>)
+</evennia_runtime_guidance>""",
+    ("websocket+screenreader", "process"): """\
+<evennia_runtime_guidance>
+This conversation was begun from the game's web client: a page in a browser with a window of plain \
+text, which gets each line at once.
+A screen reader reads it out: write plain sentences, no drawings and tables.
+You run in the game itself: what your tools make is there at once.
+There are no files or downloads. What is too long to be said aloud belongs on a thing in the game, \
+such as a letter or a book; tell people to open it with: read <name> (anything else: look <name>)
+</evennia_runtime_guidance>""",
+    ("ajax/comet", "process"): """\
+<evennia_runtime_guidance>
+This conversation was begun from the game's web client: a page in an old browser with a window of \
+plain text, where lines may come late.
+You run in the game itself: what your tools make is there at once.
+There are no files or downloads. What is too long to be said aloud belongs on a thing in the game, \
+such as a letter or a book; tell people to open it with: read <name> (anything else: look <name>)
+</evennia_runtime_guidance>""",
+    ("ajax/comet+screenreader", "workers"): """\
+<evennia_runtime_guidance>
+This conversation was begun from the game's web client: a page in an old browser with a window of \
+plain text, where lines may come late.
+A screen reader reads it out: write plain sentences, no drawings and tables.
+You run beside the game: what your tools make is there once you are told so.
+There are no files or downloads. What is too long to be said aloud belongs on a thing in the game, \
+such as a letter or a book; tell people to open it with: read <name> (anything else: look <name>)
+</evennia_runtime_guidance>""",
+}
+
+
+@pytest.mark.req("S0-30", "S0-31", "S0-34")
+@pytest.mark.parametrize(("origin", "runtime"), GOLDEN)
+def test_each_kind_of_client_and_runtime_has_its_text(origin, runtime) -> None:
+    assert guidance_for(origin, runtime=runtime) == GOLDEN[origin, runtime]
 
 
 @pytest.mark.req("S0-35")
-def test_it_is_short() -> None:
-    assert ESTIMATE.count(WEB) <= 150
+@pytest.mark.parametrize(("origin", "runtime"), GOLDEN)
+def test_it_is_short(origin, runtime) -> None:
+    assert ESTIMATE.count(guidance_for(origin, runtime=runtime)) <= 150
 
 
 @pytest.mark.req("S0-32", "S0-34", "S0-38")
 def test_it_is_a_fixed_text_without_any_value_of_the_request() -> None:
-    assert guidance_for("webclient") == WEB
+    assert guidance_for("websocket") == WEB
     assert not re.search(r"\{\{|\{%|\d", WEB)
     said = the_prompt(values={"user": "Mara", "char": "Pim"}, event="Where is the bell?")
     (block,) = [m.content for m in said.messages if MARK in m.content]

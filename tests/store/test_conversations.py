@@ -49,11 +49,22 @@ class TestConversation:
 
         assert said(quay) == []
 
-    def test_the_origin_is_decided_when_it_is_opened(self):
-        conversation("12", kind="private", partner_ref="7", origin="webclient")
-        later = conversation("12", kind="private", partner_ref="7", origin="telnet")
+    @pytest.mark.req("S0-29")
+    def test_the_origin_is_that_of_the_first_who_speaks(self, quay):
+        for client in ("websocket", "telnet"):
+            with transaction.atomic():
+                conversations.spoken_from(quay, client)
 
-        assert later.origin == "webclient"
+        assert conversations.origin(quay) == "websocket"
+        forget_everything()
+        assert conversations.origin(quay) == "websocket"
+
+    def test_an_origin_that_was_rolled_back_is_not_known(self, quay):
+        with transaction.atomic():
+            conversations.spoken_from(quay, "websocket")
+            transaction.set_rollback(True)
+
+        assert conversations.origin(quay) == ""
 
     @pytest.mark.parametrize(
         "told",
@@ -86,7 +97,7 @@ class TestConversation:
         )
         with monkeypatch.context() as before:
             before.setattr(conversations._conversations, "_load", lambda _: None)
-            ours = conversation("12", kind="room", place_ref="3", origin="ours")
+            ours = conversation("12", kind="room", place_ref="3")
 
         assert (ours.id, ours.origin) == (row.pk, "theirs")
         assert conversation("12", kind="room", place_ref="3") == ours

@@ -1,0 +1,135 @@
+"""A real server with people at its web client and at telnet: what an NPC's model is told of it."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from evennia_ai.prompt.guidance import MARK, guidance_for
+from server.evennia_process import Evennia
+from server.newcomer import read_demo
+from tests.acceptance.games import builder_beside_npc, copied_game, reload, rows_of, started
+from tests.acceptance.web_client import at_the_web_client
+from tests.llm.stub_server import StubServer, answers
+
+pytestmark = pytest.mark.server
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """What the NPC's model was sent, in the order of `asked`, and where conversations are from."""
+
+    heads: dict[str, tuple[str, ...]]
+    origins: list[tuple[Any, ...]]
+    origins_before: list[tuple[Any, ...]]
+    screen: str
+
+
+@pytest.fixture(scope="module")
+def stub() -> Iterator[StubServer]:
+    server = StubServer()
+    server.behaves(answers("Aye."))
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def played(stub: StubServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
+    """A builder comes by telnet; Anna speaks from the web client, the builder, and Anna again."""
+    settings = f"""
+EVENNIA_AI_PROFILES = {{
+    "default": {{"base_url": {stub.base_url!r}, "model": "tiny", "stream": False}}
+}}
+EVENNIA_AI_COOLDOWN_SECONDS = 0.0
+"""
+    with ExitStack() as stack:
+        game = copied_game(tmp_path_factory.mktemp("game"), settings=settings)
+        stack.enter_context(started(game))
+        demo = read_demo(game.root / "world" / "build_demo.py")
+        builder = stack.enter_context(builder_beside_npc(game))
+        anna = stack.enter_context(at_the_web_client(game, *demo.player))
+        builder.send(f"@teleport {demo.player[0]} = here")
+        builder.wait_for_quiet()
+        before, heads = origins(game), {}
+        screen = asks(anna, demo.npc, "is the ferry late?")
+        heads["web"] = head(stub)
+        asks(builder, demo.npc, "and for me?")
+        heads["telnet after web"] = head(stub)
+        builder.send(f"whisper {demo.npc} = is the ferry late?")
+        builder.wait_for("whispers", seconds=30)
+        builder.wait_for_quiet()
+        heads["telnet whisper"] = head(stub)
+        anna.tell("client_options", screenreader=True)
+        anna.send(f"whisper {demo.npc} = is the ferry late?")
+        anna.wait_for("whispers", seconds=30)
+        anna.wait_for_quiet()
+        heads["screen reader"] = head(stub)
+        reload(game)
+        asks(builder, demo.npc, "still there?")
+        heads["after a reload"] = head(stub)
+        yield Played(heads=heads, origins=origins(game), origins_before=before, screen=screen)
+
+
+def asks(client: Any, npc: str, question: str) -> str:
+    """What the client shows from the question to the answer."""
+    client.send(f"say {npc}, {question}")
+    client.wait_for(r'^\S+ says, "Aye', seconds=30)
+    shown: str = client.wait_for_quiet()
+    return shown
+
+
+def head(stub: StubServer) -> tuple[str, ...]:
+    """The messages of the newest request up to the block, () where there is none."""
+    texts = tuple(one["content"] for one in stub.requests[-1].body["messages"])
+    ends = [at for at, text in enumerate(texts) if MARK in text]
+    return texts[: ends[-1] + 1] if ends else ()
+
+
+def origins(game: Evennia) -> list[tuple[Any, ...]]:
+    """Kind and origin of the conversations, in the order in which they were opened."""
+    return rows_of(game, "SELECT kind, origin FROM evennia_ai_conversation ORDER BY id")
+
+
+def test_the_web_client_shows_what_the_npc_answers(played: Played) -> None:
+    assert 'says, "Aye."' in played.screen
+
+
+@pytest.mark.req("S0-29")
+def test_who_came_by_telnet_before_decides_nothing(played: Played) -> None:
+    assert ("room", "") in played.origins_before
+
+
+@pytest.mark.req("S0-29", "S0-30")
+def test_a_conversation_from_the_web_client_ends_its_head_with_the_block(played: Played) -> None:
+    assert played.heads["web"][-1] == guidance_for("websocket")
+
+
+@pytest.mark.req("S0-29")
+def test_a_second_speaker_at_telnet_changes_nothing_of_the_head(played: Played) -> None:
+    assert played.heads["telnet after web"] == played.heads["web"]
+
+
+@pytest.mark.req("S0-33")
+def test_a_conversation_from_telnet_has_no_block(played: Played) -> None:
+    assert played.heads["telnet whisper"] == ()
+
+
+@pytest.mark.req("S0-30")
+def test_who_has_the_screen_read_out_is_told_of(played: Played) -> None:
+    assert played.heads["screen reader"][-1] == guidance_for("websocket+screenreader")
+
+
+@pytest.mark.req("S0-29")
+def test_the_block_stays_after_a_reload(played: Played) -> None:
+    assert played.heads["after a reload"] == played.heads["web"]
+
+
+@pytest.mark.req("S0-30")
+def test_the_origins_are_evennias_own_words(played: Played) -> None:
+    assert {
+        ("room", "websocket"),
+        ("private", "telnet"),
+        ("private", "websocket+screenreader"),
+    } <= {*played.origins}

@@ -1,0 +1,151 @@
+"""The web client of a few lines: a websocket that speaks to the game as Evennia's page does.
+
+Frames of text hold JSON, `[what, [arguments], {options}]`; what is shown comes as HTML. Standard
+library only, so that what the game sends is read by other code than what sends it.
+"""
+
+import base64
+import html
+import json
+import os
+import re
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha1
+from types import TracebackType
+from typing import Any, Final, Self
+
+from server.evennia_process import Evennia
+from server.ports import HOST
+
+_ACCEPTED: Final = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # RFC 6455, 1.3
+_TEXT, _CLOSE, _PING, _PONG = 1, 8, 9, 10
+_BREAK: Final = re.compile(r"<br\s*/?>")
+_TAG: Final = re.compile(r"<[^>]*>")
+
+
+class WebClient:
+    """A player's web client; `frames` is all that came since the last line was typed."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._socket = socket.create_connection((host, port), timeout=10)
+        self._rest = b""
+        self.frames: list[Any] = []
+        self._shake_hands(f"{host}:{port}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._send(_CLOSE, struct.pack(">H", 1000))
+        self._socket.close()
+
+    def send(self, line: str) -> None:
+        """Type a line; what came before is forgotten."""
+        self.tell("text", line)
+
+    def tell(self, what: str, *arguments: Any, **options: Any) -> None:
+        """Send one of Evennia's input functions, such as `client_options`."""
+        self.frames = []
+        self._send(_TEXT, json.dumps([what, arguments, options]).encode())
+
+    @property
+    def text(self) -> str:
+        """What is shown since the last line was typed, without the page's markup."""
+        shown = [frame[1][0] for frame in self.frames if frame[0] == "text" and frame[1]]
+        return "\n".join(html.unescape(_TAG.sub("", _BREAK.sub("\n", one))) for one in shown)
+
+    def wait_for(self, pattern: str, *, seconds: float = 20.0) -> str:
+        """What is shown, once `pattern` is found in it."""
+        end = time.monotonic() + seconds
+        while not re.search(pattern, self.text, re.MULTILINE):
+            assert self._receive(end), f"waited for {pattern!r}: {self.text[-2000:]!r}"
+        return self.text
+
+    def wait_for_quiet(self, *, quiet_seconds: float = 1.0, seconds: float = 20.0) -> str:
+        """What is shown, once nothing more comes."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and self._receive(time.monotonic() + quiet_seconds):
+            pass
+        return self.text
+
+    def _shake_hands(self, host: str) -> None:
+        key = base64.b64encode(os.urandom(16)).decode()
+        asked = (
+            f"GET / HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n"
+        )
+        self._socket.sendall(asked.encode())
+        while b"\r\n\r\n" not in self._rest:
+            assert self._read(time.monotonic() + 10), f"no handshake: {self._rest!r}"
+        head, self._rest = self._rest.split(b"\r\n\r\n", 1)
+        accepted = base64.b64encode(sha1(f"{key}{_ACCEPTED}".encode()).digest())
+        assert b" 101 " in head and accepted in head, head
+
+    def _send(self, opcode: int, payload: bytes) -> None:
+        """Send one whole frame, masked as a client has to."""
+        length = len(payload)
+        if length < 126:
+            size = bytes([0x80 | length])
+        elif length < 1 << 16:
+            size = bytes([0x80 | 126]) + struct.pack(">H", length)
+        else:
+            size = bytes([0x80 | 127]) + struct.pack(">Q", length)
+        mask = os.urandom(4)
+        masked = bytes(byte ^ mask[at % 4] for at, byte in enumerate(payload))
+        self._socket.sendall(bytes([0x80 | opcode]) + size + mask + masked)
+
+    def _receive(self, until: float) -> bool:
+        """Whether a frame came before `until`."""
+        while (frame := self._frame()) is None:
+            if not self._read(until):
+                return False
+        opcode, payload = frame
+        if opcode == _TEXT:
+            self.frames.append(json.loads(payload))
+        elif opcode == _PING:
+            self._send(_PONG, payload)
+        return opcode != _CLOSE
+
+    def _frame(self) -> tuple[int, bytes] | None:
+        """The next whole frame of what was read; the game sends neither parts nor masks."""
+        data = self._rest
+        if len(data) < 2:
+            return None
+        length, at = data[1] & 0x7F, 2
+        if length >= 126:
+            wide = 2 if length == 126 else 8
+            length, at = int.from_bytes(data[2 : 2 + wide]), 2 + wide
+        if len(data) < at + length:
+            return None
+        self._rest = data[at + length :]
+        return data[0] & 0x0F, data[at : at + length]
+
+    def _read(self, until: float) -> bool:
+        """Whether any bytes came before `until`."""
+        self._socket.settimeout(max(0.05, until - time.monotonic()))
+        try:
+            data = self._socket.recv(65536)
+        except TimeoutError:
+            return False
+        self._rest += data
+        return bool(data)
+
+
+@contextmanager
+def at_the_web_client(game: Evennia, name: str, password: str) -> Iterator[WebClient]:
+    """Somebody at the web client, once the character is there."""
+    with WebClient(HOST, game.ports.websocket) as client:
+        client.wait_for("connect <name> <password>")
+        client.send(f"connect {name} {password}")
+        client.wait_for("You become|Exits", seconds=30)
+        client.wait_for_quiet()
+        yield client
