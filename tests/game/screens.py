@@ -67,6 +67,7 @@ def session_at(
     session.load_sync_data(_synced(protocol))
     session.protocol_flags["SCREENREADER"] = screenreader
     session.cmd_last = typed_at
+    session.data_out = lambda **_: None  # nobody looks, unless a test puts a screen here
     return session
 
 
