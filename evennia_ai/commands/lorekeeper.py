@@ -10,7 +10,7 @@ from typing import Any, Final
 from twisted.internet.defer import CancelledError
 from twisted.python.failure import Failure
 
-from evennia_ai.commands.lorekeeper_context import context_panel, in_short
+from evennia_ai.commands.lorekeeper_context import context_panel, why_no_package
 from evennia_ai.commands.numbered import counted_number
 from evennia_ai.commands.setup import knowledge_named as named
 from evennia_ai.commands.setup.card_work import CardWork, Steps, waits
@@ -59,6 +59,7 @@ class CmdLorekeeper(CardWork):
     The lorekeeper reads what the wiki has on the task, its world bible and its
     instructions first, and gives a model exactly that. A page that the model
     writes is a draft: kb/draft shows what it would change, kb/approve writes it.
+    Below each answer stands what the model was shown for it, and why.
     Pages whose lock hides them from you are not read.
     """
 
@@ -210,4 +211,7 @@ def _answer_lines(answer: LorekeeperAnswer) -> list[str]:
             f"The lorekeeper has written {pages}. {which} {', '.join(drafts)}: kb/draft {drafts[0]}"
             f" shows what would change, kb/approve {drafts[0]} writes it."
         )
-    return [*lines, in_short(answer.context_meta)]
+    meta = answer.context_meta
+    if meta["bypassed"]:
+        return [*lines, why_no_package(meta)]
+    return [*lines, *context_panel("this task", answer.task, meta)]

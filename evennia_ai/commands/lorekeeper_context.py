@@ -37,14 +37,9 @@ def context_panel(title: str, task: str, meta: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def in_short(meta: Mapping[str, Any]) -> str:
-    """The same in a line, for below an answer."""
-    if meta["bypassed"]:
-        return f"Task type {meta['task_type']}, no package: {meta['reason']}."
-    pages, left_out = len(meta["pages"]), len(meta["dropped"])
-    told = f"{pages} page{'' if pages == 1 else 's'}, {meta['tokens']['total']} tokens"
-    more = f", {left_out} left out" if left_out else ""
-    return f"Task type {meta['task_type']}, {told}{more}; lorekeeper/context shows them."
+def why_no_package(meta: Mapping[str, Any]) -> str:
+    """A line for below an answer that was made without a package."""
+    return f"Task type {meta['task_type']}, no package: {meta['reason']}."
 
 
 def _tokens(meta: Mapping[str, Any]) -> str:

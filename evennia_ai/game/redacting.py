@@ -1,14 +1,18 @@
 """Redacting: what watchers are told of a call whose words nobody is to be told.
 
 That it was made, how long its texts were, what it cost and how it ended; no word of a request, of a
-reply or of an error, which may quote either.
+reply or of an error, which may quote either. What a mediator decided is told in our words for it,
+and of its texts how long each is.
 """
 
+import json
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
+from evennia_ai.knowledge.mediation import told_of_answer
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest
 from evennia_ai.llm.errors import ModelError
+from evennia_ai.llm.json_answers import written
 
 REDACTED: Final = "[redacted]"
 
@@ -30,8 +34,16 @@ def redacted_request(request: ChatRequest) -> ChatRequest:
 
 
 def redacted_reply(reply: ChatReply) -> ChatReply:
-    """The reply without a word of it."""
-    return replace(reply, text=_told(reply.text), tool_calls=())
+    """The reply without a word of it; of a mediator's answer what it decides, in our words."""
+    objects = written(reply.text).objects
+    text = _decision(objects[0]) if len(objects) == 1 else ""
+    return replace(reply, text=text or _told(reply.text), tool_calls=())
+
+
+def _decision(answer: dict[str, Any]) -> str:
+    """A mediator's answer as JSON without its texts, "" where it is no such answer."""
+    told = told_of_answer(answer, hidden=_told)
+    return json.dumps(told, separators=(",", ":")) if told else ""
 
 
 def redacted_error(error: BaseException, *, endpoint: str) -> ProtectedCallError:

@@ -7,9 +7,9 @@ one of a closed list, and a summary that gives away some of the passages is with
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
@@ -54,6 +54,12 @@ _BY_MODELS: Final[dict[str, Reason]] = {
     "policy_extraction": "policy_extraction",
     "policy_meta": "policy_meta",
     UNCLASSIFIED: UNCLASSIFIED,
+}
+
+_CHOICES: Final[Mapping[str, Collection[str]]] = {
+    "decision": get_args(Decision),
+    "reason": _BY_MODELS,
+    "confidence": get_args(Confidence),
 }
 
 TASK: Final = (
@@ -162,6 +168,32 @@ class MediatorAnswer(BaseModel):
     recommended_actions: _Lines = []
     answer_guidance: _Text = ""
     confidence: Confidence = "low"
+
+
+def told_of_answer(answer: Mapping[str, Any], *, hidden: Callable[[str], str]) -> dict[str, Any]:
+    """What may be told of whatever a mediator wrote: choices of closed lists, and no text of it.
+
+    `hidden` makes of a text what is told instead. Fields that a mediator has no business with are
+    counted alone; {} where it decided nothing.
+    """
+    if "decision" not in answer:
+        return {}
+    known = MediatorAnswer.model_fields
+    told = {
+        name: _closed(name, answer[name])
+        if name in _CHOICES
+        else hidden(json.dumps(answer[name], ensure_ascii=False))
+        for name in known
+        if name in answer
+    }
+    others = sum(name not in known for name in answer)
+    return {**told, **({"other_fields": others} if others else {})}
+
+
+def _closed(name: str, value: Any) -> str:
+    """A choice of a closed list; "other" for what is not in it."""
+    word = value.strip().casefold() if isinstance(value, str) else ""
+    return word if word in _CHOICES[name] else "other"
 
 
 def sendable(chunks: Iterable[Chunk], *, most_characters: int = MOST_IN_ALL) -> tuple[Chunk, ...]:

@@ -86,16 +86,23 @@ def test_a_page_is_a_draft_and_the_builder_reads_what_to_do_with_it(wiki):
     with desk_with(wiki, Writer()) as desk:
         told = desk.asks(f"lorekeeper {TASK}")
     (draft,) = page_drafts.waiting()
-    assert told.splitlines() == [
-        (
-            f"The lorekeeper has written a page. Draft {draft.number}: kb/draft {draft.number}"
-            f" shows what would change, kb/approve {draft.number} writes it."
-        ),
-        (
-            f"Task type unknown, 7 pages, {draft.context_meta['tokens']['total']} tokens;"
-            " lorekeeper/context shows them."
-        ),
-    ]
+    assert told.splitlines()[0] == (
+        f"The lorekeeper has written a page. Draft {draft.number}: kb/draft {draft.number}"
+        f" shows what would change, kb/approve {draft.number} writes it."
+    )
+
+
+@pytest.mark.req("S4-49")
+def test_the_panel_stands_below_each_answer_that_was_made_with_a_package(wiki):
+    write("harbour", "The Ferry", "The ferry sails. " * 200)
+    with desk_with(wiki, Writer(), budget_tokens=1000) as desk:
+        first, second = (desk.asks(f"lorekeeper {TASK}") for _ in range(2))
+        query = desk.asks("lorekeeper List the boats")
+    panel = GOLDEN.read_text("utf-8").splitlines()[1:]
+    for told in (first, second):
+        assert told.splitlines()[1] == "CONTEXT of this task"
+        assert told.splitlines()[2:] == panel
+    assert "CONTEXT" not in query
 
 
 def test_an_answer_that_is_no_page_is_read_whole(wiki):

@@ -169,6 +169,58 @@ def test_the_request_log_shows_the_mediators_call_by_its_name_and_no_word_of_it(
     assert not [line for line in lines if any(canary in line for canary in CANARIES)]
 
 
+def returned(logged: list[str]) -> dict:
+    """What the log says a mediator returned at first."""
+    lines = [line for line in logged if line.startswith("LLM_RESPONSE")]
+    line = next(line for line in lines if "restricted_kb_safe_summary" in line)
+    values: dict = json.loads(line.partition(" ")[2])
+    return values
+
+
+@pytest.mark.req("S0-53")
+@pytest.mark.parametrize(
+    ("fields", "decided"),
+    [
+        ({}, ("answer", "answerable", "high")),
+        ({"decision": "refuse", "reason": "policy_meta"}, ("refuse", "policy_meta", "high")),
+        ({"reason": PASSAGE, "confidence": PASSAGE}, ("answer", "other", "other")),
+        ({"decision": PASSAGE}, ("other", "answerable", "high")),
+    ],
+)
+def test_the_log_says_what_the_mediator_decided_and_no_word_of_its_texts(
+    cellar, told, logged, fields, decided
+):
+    cellar.install(cellar.minds, log_llm_requests="full")
+    texts = {"summary": PASSAGE, "observations": [PASSAGE], PASSAGE: PASSAGE}
+    cellar.minds.mediates = answering(**texts, **fields)
+    told()
+    text = json.loads(returned(logged)["text"])
+    assert (text["decision"], text["reason"], text["confidence"]) == decided
+    assert text["summary"].startswith("[redacted] ")
+    assert text["other_fields"] == 1
+    assert not [line for line in logged if any(canary in line for canary in CANARIES)]
+
+
+@pytest.mark.req("S0-53")
+def test_the_short_log_has_the_decision_and_the_reason(cellar, told, logged):
+    cellar.install(cellar.minds, log_llm_requests="preview")
+    cellar.minds.mediates = answering(decision="refuse", reason="safe_summary_unclassified")
+    told()
+    assert returned(logged)["text"].startswith(
+        '{"decision":"refuse","reason":"safe_summary_unclassified"'
+    )
+
+
+@pytest.mark.req("S0-53")
+def test_the_log_has_of_a_reply_that_is_no_answer_how_long_it_is(cellar, told, logged):
+    cellar.install(cellar.minds, log_llm_requests="full")
+    cellar.minds.mediates = lambda request: f"I would rather say: {PASSAGE}"
+    told()
+    lines = [one for one in logged if one.startswith("LLM_RESPONSE") and "restricted_kb" in one]
+    assert all("[redacted]" in line for line in lines)
+    assert not [line for line in lines if any(canary in line for canary in CANARIES)]
+
+
 def test_the_record_has_hashes_instead_of_passages(cellar, told):
     told()
     (search,) = knowledge_searches.newest(cellar.npc.ai.ref)
