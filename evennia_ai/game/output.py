@@ -8,11 +8,12 @@ everything that is sent.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from django.conf import settings
 
+from evennia_ai.game.delivery import JOINED, Act, acts_of
 from evennia_ai.game.text import LINE_BREAK, one_line, plain_name
 from evennia_ai.game.utterance import uttered
 
@@ -22,10 +23,16 @@ MAX_LINES: Final = 40
 SAY: Final = '{npc} says, "{speech}"'
 WHISPER: Final = '{npc} whispers to you, "{speech}"'
 POSE: Final = "{npc} {action}"
+POSE_JOINED: Final = "{npc}{action}"
 GIVE: Final = "{npc} gives you {item}."
 TALK: Final = '{object} says to {npc}, "{speech}"'
 TALK_SELF: Final = '{self} say to {npc}, "{speech}"'
 
+ITEM_INDENT: Final = "  "
+"""Before each further line of what is said: no line of a list passes for the line of somebody."""
+
+_ITEM: Final = re.compile(r"\s*(?:[-*•+–]|\d{1,3}[.)]|[A-Za-z]\))\s+\S")
+_DOUBLE_QUOTES: Final = str.maketrans(dict.fromkeys('"“”„', "'"))
 _LINK_MARK: Final = re.compile(r"\|(?=l)")
 _ADDRESS: Final = re.compile(r"(?i)(?:https?|ftp):(?=//)|\b(?:www|ftp)\.(?=\S)")
 
@@ -44,6 +51,24 @@ def safe_text(
     if len(lines) > max_lines or len(kept) > max_characters:
         kept = kept[:max_characters].rstrip() + "…"
     return escaped(kept)
+
+
+def safe_speech(text: str) -> str:
+    """The same for what stands between quotation marks: a list keeps its lines, indented.
+
+    All other lines are joined. Marks at its edges become single ones, so that none stands twice.
+    """
+    bare = text.strip()
+    if bare[:1] in '"“”„' or bare[-1:] in '"“”„':
+        bare = bare.translate(_DOUBLE_QUOTES)
+    first, *more = LINE_BREAK.split(bare)
+    shown = first
+    in_list = _ITEM.match(first) is not None
+    for line in more:
+        is_item = _ITEM.match(line) is not None
+        shown += f"\n{line}" if is_item or in_list else f" {line}"
+        in_list = is_item
+    return safe_text(shown).replace("\n", f"\n{ITEM_INDENT}")
 
 
 def escaped(text: str) -> str:
@@ -76,20 +101,51 @@ class SafeName:
 def speak(npc: Any, text: str, *, hops: int = 0) -> None:
     """Say `text` aloud where `npc` is."""
     with uttered(npc, text, kind="say", hops=hops):
-        _to_room(npc, SAY, "say", {"speech": safe_text(text, max_lines=1)})
+        _to_room(npc, SAY, "say", {"speech": safe_speech(text)})
 
 
-def pose(npc: Any, text: str, *, hops: int = 0) -> None:
-    """Show everybody there what `npc` does, as in "looks up."."""
-    action = safe_text(text, max_lines=1).rstrip("|")  # the portal misreads a last pipe
-    with uttered(npc, text, kind="pose", hops=hops):
-        _to_room(npc, POSE, "pose", {"action": action})
+def pose(npc: Any, text: str, *, told: str = "", hops: int = 0) -> None:
+    """Show everybody there what `npc` does, as in "looks up.".
+
+    `told` is how NPCs take it in, where that is not `text`.
+    """
+    with uttered(npc, told or text, kind="pose", hops=hops):
+        _to_room(npc, _pose_template(text), "pose", {"action": _action(text)})
+
+
+def deliver(
+    npc: Any,
+    text: str,
+    *,
+    own_names: Iterable[str],
+    after: int = 0,
+    hops: int = 0,
+    to: Any = None,
+) -> None:
+    """Have `npc` say and do what a reply holds, for `to` alone where that is somebody.
+
+    `own_names` are those the NPC goes by, `after` is how much was delivered already. Other NPCs
+    take it in once, as it is written: several lines of one reply are not answered several times.
+    """
+    acts = acts_of(text, own_names=own_names, after=after)
+    is_done = all(act.kind == "pose" for act in acts)
+    is_mixed = len({act.kind for act in acts}) > 1
+    heard = text[after:] if is_mixed else " ".join(act.told or act.text for act in acts)
+    kind = "whisper" if to is not None else "pose" if is_done else "say"
+    with uttered(npc, heard, kind=kind, hops=hops):
+        for act in acts:
+            if to is not None:
+                _to_one(npc, to, act, hops=hops)
+            elif act.kind == "say":
+                speak(npc, act.text, hops=hops)
+            else:
+                pose(npc, act.text, hops=hops)
 
 
 def whisper(npc: Any, target: Any, text: str, *, hops: int = 0) -> None:
     """Say `text` to `target` alone."""
     name = SafeName(npc).get_display_name(target)
-    line = WHISPER.format_map({"npc": name, "speech": safe_text(text, max_lines=1)})
+    line = WHISPER.format_map({"npc": name, "speech": safe_speech(text)})
     with uttered(npc, text, kind="whisper", hops=hops):
         target.msg(text=(line, {"type": "whisper"}), from_obj=npc)
 
@@ -108,12 +164,30 @@ def talk(speaker: Any, npc: Any, text: str) -> bool:
         return False
     with uttered(speaker, text, kind="talk", to_ref=str(npc.id)):
         speaker.at_say(
-            safe_text(text, max_lines=1),
+            safe_speech(text),
             msg_self=TALK_SELF,
             msg_location=TALK,
             mapping={"object": SafeName(speaker), "npc": SafeName(npc)},
         )
     return True
+
+
+def _to_one(npc: Any, target: Any, act: Act, *, hops: int) -> None:
+    """Say it to `target`, or show it to nobody else."""
+    if act.kind == "say":
+        whisper(npc, target, act.text, hops=hops)
+        return
+    name = SafeName(npc).get_display_name(target)
+    line = _pose_template(act.text).format_map({"npc": name, "action": _action(act.text)})
+    target.msg(text=(line, {"type": "whisper"}), from_obj=npc)
+
+
+def _pose_template(text: str) -> str:
+    return POSE_JOINED if text.startswith(JOINED) else POSE
+
+
+def _action(text: str) -> str:
+    return safe_text(text, max_lines=1).rstrip("|")  # the portal misreads a last pipe
 
 
 def _to_room(npc: Any, template: str, kind: str, values: Mapping[str, str]) -> None:

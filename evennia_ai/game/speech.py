@@ -9,6 +9,9 @@ from typing import Final
 
 from evennia_ai.llm.clean import spoken_text
 
+MOST_LINES: Final = 12
+"""How many lines of a reply are said: those of a list among them."""
+
 _MARKS: Final = re.compile(r"[\s.…\-–—]+")
 _NOTHING: Final = re.compile(
     r"[(\[*<]+\s*(?:silence|silent|(?:is|stays?|remains?) silent|says? nothing)[.\s]*[)\]*>]+",
@@ -22,7 +25,12 @@ def speech(text: str, *, own_names: Iterable[str], other_names: Collection[str] 
 
     `other_names` are those of bystanders, for whom nobody else speaks.
     """
-    return spoken_text(text, own_names=tuple(dict.fromkeys(own_names)), other_names=other_names)
+    return spoken_text(
+        text,
+        own_names=tuple(dict.fromkeys(own_names)),
+        other_names=other_names,
+        max_lines=MOST_LINES,
+    )
 
 
 def is_silence(text: str) -> bool:

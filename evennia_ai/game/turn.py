@@ -316,9 +316,10 @@ class Turn:
 
     def _say_rest(self, text: str) -> None:
         """Say what of the reply was not said while it came."""
-        rest = self._start.rest(text) if self._start is not None else text
-        if rest:
-            self._voice.say(rest)
+        if self._start is not None:
+            self._start.say_rest(text)
+        elif text:
+            self._voice.say(text)
 
     @property
     def _has_begun(self) -> bool:

@@ -5,24 +5,22 @@ first whole sentences: they are committed on their own, and the end of the turn 
 itself, or, where the turn is cut short, that this much of it was said.
 """
 
-import re
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from evennia.utils import logger
 
+from evennia_ai.game.delivery import is_open
 from evennia_ai.game.events import Event
-from evennia_ai.game.output import pose, speak, whisper
+from evennia_ai.game.output import deliver
 from evennia_ai.game.perception import bystanders
 from evennia_ai.game.retrying import DATABASE_ERRORS
-from evennia_ai.game.speech import speech
+from evennia_ai.game.speech import MOST_LINES, speech
 from evennia_ai.game.text import plain_name
 from evennia_ai.game.view import NPCView
 from evennia_ai.llm.sentences import SpokenStart
 from evennia_ai.store import turns
 from evennia_ai.store.turns import StoredTurn
-
-_ACTION: Final = re.compile(r"\*([^*\n]+)\*")
 
 
 class Speaker(Protocol):
@@ -52,31 +50,32 @@ class Voice:
 
     def speech(self, raw: str) -> str:
         """What of a model's text is said aloud, "" where that is nothing."""
-        return speech(raw, own_names=self._own_names(), other_names=self._others())
+        return speech(raw, own_names=self.own_names(), other_names=self._others())
 
-    def say(self, text: str) -> None:
-        """Say it where the event was: aloud, as an action, or to the one who whispered."""
-        npc, hops = self._npc, self._event.hops + 1
+    def say(self, text: str, *, after: int = 0) -> None:
+        """Say and do it where the event was: for all to see, or for the one who whispered.
+
+        `after` is how much of the text was said already.
+        """
         if self._said is not None:
             self._said()
-        action = _ACTION.fullmatch(text)
-        if self._event.private:
-            if self.partner is not None:
-                whisper(npc, self.partner, text, hops=hops)
-        elif action:
-            pose(npc, action[1].strip(), hops=hops)
-        else:
-            speak(npc, text, hops=hops)
+        partner = self.partner if self._event.private else None
+        if self._event.private and partner is None:
+            return
+        hops = self._event.hops + 1
+        names = self.own_names()
+        deliver(self._npc, text, own_names=names, after=after, hops=hops, to=partner)
 
     def start(self, stored: StoredTurn, *, early: bool, is_wanted: Callable[[], bool]) -> "Start":
         """What listens to the reply of a turn, and says the start of it where it may be `early`.
 
         `is_wanted` tells whether somebody still waits for it.
         """
-        spoken = SpokenStart(self._own_names(), self._others(), early=early)
+        spoken = SpokenStart(self.own_names(), self._others(), early=early, max_lines=MOST_LINES)
         return Start(self, stored, spoken, is_wanted=is_wanted)
 
-    def _own_names(self) -> tuple[str, str]:
+    def own_names(self) -> tuple[str, str]:
+        """By what a model may call the one it speaks for."""
         return self._mind.view().char_name, plain_name(self._npc.key)
 
     def _others(self) -> list[str]:
@@ -86,7 +85,8 @@ class Voice:
 class Start:
     """Is given a reply piece by piece, and says its first sentences once there are some.
 
-    What comes after them is said in one with the rest: a reply is two lines at most.
+    What comes after them is said with the rest. A start that may turn out to tell of the speaker
+    (`delivery.is_open`) is not said before that is known.
     """
 
     def __init__(
@@ -102,17 +102,19 @@ class Start:
         self._voice: Final = voice
         self._stored: Final = stored
         self._spoken: Final = spoken
+        self._given_out = ""
         self._is_over = False
 
     def __call__(self, piece: str) -> None:
         """Hear a piece of the reply."""
         if self._is_over:
             return
-        sentences = "".join(self._spoken.feed(piece))
-        if sentences.strip():
+        self._given_out += "".join(self._spoken.feed(piece))
+        names = self._voice.own_names()
+        if self._given_out.strip() and not is_open(self._given_out, own_names=names):
             self._is_over = True
             if self._is_wanted():
-                self._begin(sentences)
+                self._begin(self._given_out)
 
     def stop(self) -> None:
         """Say nothing any more: the reply is there, or nobody waits for it."""
@@ -122,9 +124,11 @@ class Start:
         """What of the reply is said, now that all of it is there; "" where that is nothing."""
         return self._spoken.whole(reply) if self.said else self._voice.speech(reply)
 
-    def rest(self, text: str) -> str:
-        """What is left to say of the whole reply."""
-        return text.removeprefix(self.said).strip()
+    def say_rest(self, text: str) -> None:
+        """Say what is left to say of the whole reply."""
+        after = len(self.said) if text.startswith(self.said) else 0
+        if text[after:].strip():
+            self._voice.say(text, after=after)
 
     def _begin(self, sentences: str) -> None:
         try:

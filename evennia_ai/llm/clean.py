@@ -30,7 +30,7 @@ _HEAD_CHARACTERS: Final = 4
 _ESCAPE: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 _LINE_BREAK: Final = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _BLANKS: Final = re.compile(r"[^\S\n]+")
-SENTENCE_END: Final = re.compile(r"[.!?…][\"'”’»)\]*]*(?=\s|$)|[。！？][」』”’）]*")
+SENTENCE_END: Final = re.compile(r"[.!?…][\"'”’»)\]*_]*(?=\s|$)|[。！？][」』”’）]*")
 
 _QUOTES: Final = {'"': '"', "'": "'", "“": "”", "‘": "’", "„": "“", "«": "»", "»": "«", "「": "」"}
 _APOSTROPHE: Final = re.compile(r"(?<=\w)['’](?=\w)")

@@ -38,7 +38,7 @@ _ABBREVIATIONS: Final = frozenset(
     ]
 )
 _JSON: Final = ("{", "[{")  # an answer of a form is for no ears
-_SAME: Final = '"*'  # marks that open and close alike
+_SAME: Final = '"*_'  # marks that open and close alike
 _PAIRS: Final = ("()", "[]", "“”", "«»", "「」")
 
 

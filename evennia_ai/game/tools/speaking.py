@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from pydantic import Field
 
+from evennia_ai.game.delivery import behind_name
 from evennia_ai.game.events import Event
 from evennia_ai.game.gather import Talk
-from evennia_ai.game.output import pose, speak, whisper
+from evennia_ai.game.output import deliver, pose
 from evennia_ai.game.text import plain_name
 from evennia_ai.game.tools.asides import noted_aside, room_talk
 from evennia_ai.game.tools.sight import person, shown_name
@@ -37,7 +38,7 @@ class Say(Tool):
         """Say it where the NPC is."""
         text = allowed(use, cleaned(use, arguments.text))
         noted_aside(use, room_talk(use.npc), text)
-        speak(use.npc, text, hops=use.hops)
+        deliver(use.npc, text, own_names=own_names(use), hops=use.hops)
         return f'You say: "{text}"'
 
 
@@ -62,7 +63,7 @@ class Whisper(Tool):
         words = cleaned(use, arguments.text)
         text = allowed(use, words, whisper=True, receivers=[hearer])
         noted_aside(use, Talk(kind="private", partner_ref=str(hearer.id)), text)
-        whisper(use.npc, hearer, text, hops=use.hops)
+        deliver(use.npc, text, own_names=own_names(use), hops=use.hops, to=hearer)
         told = f': "{text}"' if _is_with(use.event, hearer) else ", and nobody else hears it."
         return f"You whisper to {shown_name(use.npc, hearer)}{told}"
 
@@ -97,7 +98,7 @@ class Pose(Tool):
         if not action:
             raise Refused("Not done: nothing of it can be seen.")
         noted_aside(use, room_talk(use.npc), f"*{action}*")
-        pose(use.npc, action, hops=use.hops)
+        pose(use.npc, behind_name(action, own_names=own_names(use)), told=action, hops=use.hops)
         return f"You did it: {plain_name(use.npc.key)} {action}"
 
 
@@ -119,7 +120,7 @@ def allowed(use: Use, text: str, **options: Any) -> str:
 
 def own_names(use: Use) -> tuple[str, str]:
     """By what a model may call the one it speaks for."""
-    return use.mind.view().char_name, plain_name(use.npc.key)
+    return Voice(use.mind, use.event).own_names()
 
 
 def _is_with(event: Event, partner: Any) -> bool:
