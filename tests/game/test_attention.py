@@ -244,7 +244,7 @@ class TestLimits:
         stage.talks_with(own_name, limits=self.limits(calls_per_minute=1), limit_line="Enough.")
         stage.says(stage.anna, "Oren?")
         stage.says(stage.anna, "Oren?")
-        assert ("assistant", "", "Enough.") in stage.records()
+        assert ("fallback", "", "Enough.") in stage.records()
 
 
 class TestHalts:
