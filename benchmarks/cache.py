@@ -17,10 +17,11 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
-from evennia_ai.compose import ComposeRules, DynamicBlock, Inputs, compose
+from evennia_ai.compose import ComposeRules, Inputs, compose
 from evennia_ai.history.compaction import CompactionPlan, CompactionRules, is_due, plan
 from evennia_ai.history.extract import extract
 from evennia_ai.lorebook.books import read_book
+from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.prompt.expansion import ComponentSet

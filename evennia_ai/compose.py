@@ -43,6 +43,7 @@ from evennia_ai.memory.recalling import (
     words_said,
 )
 from evennia_ai.prompt.anchoring import NO_ANCHORS, Anchors, anchored
+from evennia_ai.prompt.blocks import FILLED, DynamicBlock, Filling, blocks_alone, with_filled
 from evennia_ai.prompt.budget import BudgetRules, Fitted
 from evennia_ai.prompt.components import EVENT_ID, TOOL_ID
 from evennia_ai.prompt.dice import Dice
@@ -52,7 +53,7 @@ from evennia_ai.prompt.history import History
 from evennia_ai.prompt.hot import hot_value
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.notes import Notes, not_due
-from evennia_ai.prompt.pieces import DYNAMIC, Claim, Piece, make_piece
+from evennia_ai.prompt.pieces import DYNAMIC, Piece
 from evennia_ai.prompt.placement import NO_SLOTS, Slots, Stand, place
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.prompt.staying import (
@@ -69,14 +70,6 @@ NO_NOTES: Final = Notes()
 NO_LORE: Final = Activation()
 START: Final = Clock()
 NOW: Final = Moment()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DynamicBlock:
-    """Facts of this request, as plain text: never a template, never a policy."""
-
-    key: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,6 +277,11 @@ def _expand(
         made = memory_pieces.with_memories(
             made, reminded.kept, components=components, rules=inputs.rules, values=values
         )
+    if inputs.blocks or any(components.reads(name) for name in FILLED.values()):
+        filling = Filling(
+            dice=inputs.rules.dice, counter=counter, layout=inputs.rules.layout, values=values
+        )
+        made = with_filled(made, inputs.blocks, components=components, filling=filling)
     if entries:
         made += _with_lore(inputs, notes, entries)
         made += lore_pieces(
@@ -292,7 +290,7 @@ def _expand(
         made += outlet_verdicts(entries, components=components) if outlets else ()
     else:
         made += notes
-    made += [_block_piece(block, i, counter) for i, block in enumerate(inputs.blocks)]
+    made += blocks_alone(inputs.blocks, counter=counter)
     if not inputs.components.is_on(DYNAMIC.key):
         made = [_without_dynamic(result) for result in made]
     pieces = [result for result in made if isinstance(result, Piece)]
@@ -342,16 +340,6 @@ def _all(
     components: CompiledComponents, rules: ComposeRules, values: Mapping[str, str]
 ) -> Sequence[Piece | Verdict]:
     return components.expand(values, dice=rules.dice, counter=rules.counter, layout=rules.layout)
-
-
-def _block_piece(block: DynamicBlock, index: int, counter: TokenCounter) -> Piece | Verdict:
-    origin = f"block:{block.key}"
-    if not block.text.strip():
-        return Verdict(stage="expand", item=origin, kept=False, reason="empty")
-    claim = Claim(
-        origin=origin, id=DYNAMIC.id, key=block.key, role="user", order=index, joint=DYNAMIC
-    )
-    return make_piece(block.text, claim, counter=counter, content_tokens=counter.recall(block.text))
 
 
 def _without_dynamic(made: Piece | Verdict) -> Piece | Verdict:

@@ -127,6 +127,7 @@ class Conf:
     knowledge_vault: bool
     knowledge_budget: SearchBudget
     context_providers: tuple[str, ...]
+    elsewhere_tokens: int
     time_suffix: TimeSuffix
     knowledge_wikis: Mapping[str, Site]
     knowledge_wikipedia: str

@@ -403,9 +403,19 @@ SETTINGS: Final = (
     Setting(
         id="E063",
         field="context_providers",
-        default=["kb_meta_prompt", "speaker", "relation", "acquaintance", "place", "goals"],
+        default=[
+            *("kb_meta_prompt", "speaker", "relation", "acquaintance", "shown"),
+            *("place", "goals", "elsewhere"),
+        ],
         wanted='a list of names and dotted paths, such as ["speaker", "world.context.weather"]',
         accepts=are_names_or_paths,
+    ),
+    Setting(
+        id="E069",
+        field="elsewhere_tokens",
+        default=200,
+        wanted="a whole number of tokens, 0 for nothing",
+        accepts=whole_number(0),
     ),
     Setting(
         id="E064",

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from evennia_ai.compose import DynamicBlock, compose, compose_with_lore
+from evennia_ai.compose import compose, compose_with_lore
 from evennia_ai.lorebook.books import Lorebook, read_book
 from evennia_ai.lorebook.timers import NO_STATE, Clock, LoreState, Spell
+from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.components import STATIC_IDS
 from evennia_ai.prompt.messages import said
 from evennia_ai.prompt.notes import AuthorsNote

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import evennia_ai
-from evennia_ai.compose import DynamicBlock, compose
+from evennia_ai.compose import compose
+from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.messages import said
 from evennia_ai.scenario import run_scenario
 from tests.prompt.builders import a_component, a_history, the_inputs, verdicts_of

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from evennia_ai.compose import Composition, DynamicBlock, Inputs, compose_with_lore
+from evennia_ai.compose import Composition, Inputs, compose_with_lore
 from evennia_ai.execution.errors import ExecutionRequestError
 from evennia_ai.execution.plain_values import PlainReader, plain
 from evennia_ai.prompt.messages import Message
@@ -179,7 +179,7 @@ def _with_kb_meta_prompt(inputs: Inputs, text: str) -> Inputs:
     if not _has_place(inputs):
         return inputs
     blocks = tuple(
-        DynamicBlock(key=block.key, text=text) if block.key == KB_META_PROMPT else block
+        replace(block, text=text) if block.key == KB_META_PROMPT else block
         for block in inputs.blocks
     )
     return replace(inputs, blocks=blocks)

@@ -16,6 +16,7 @@ from evennia_ai.game.deciding import decided
 from evennia_ai.game.events import TICK, Event
 from evennia_ai.game.gather import Heard
 from evennia_ai.game.limits import Refusal
+from evennia_ai.game.lived_through import Lately
 from evennia_ai.game.npc_settings import NPCSettings
 from evennia_ai.game.presence import why_gone
 from evennia_ai.game.retrying import DATABASE_ERRORS
@@ -34,6 +35,9 @@ class Asked(Mind, Protocol):
 
     @property
     def settings(self) -> NPCSettings: ...
+
+    @property
+    def lately(self) -> Lately: ...
 
 
 class Watching(Protocol):

@@ -191,6 +191,7 @@ class Attention:
             answering.speak(ended=_nobody_waits)
 
     def _heard(self, heard: Heard) -> None:
+        self._mind.lately.heard(heard.conversation)
         self.consider(heard)
 
     def offer(self, answering: Answering) -> None:

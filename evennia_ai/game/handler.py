@@ -14,6 +14,7 @@ from evennia_ai.game.attention import Attention
 from evennia_ai.game.events import Event
 from evennia_ai.game.facts import standing_facts
 from evennia_ai.game.gather import Talk
+from evennia_ai.game.lived_through import Lately
 from evennia_ai.game.npc_settings import KeptSettings, NPCSettings
 from evennia_ai.game.perception import heard_text, perceived, rank_of
 from evennia_ai.game.runtime import runtime
@@ -88,6 +89,7 @@ class AIHandler:
         self._settings: Final = KeptSettings(npc)
         self._view: NPCView | None = None
         self.attention: Final = Attention(self)
+        self.lately: Final = Lately(self.ref)
         self._sent: OrderedDict[int, Sent] = OrderedDict()
         self._last: _Prompted | None = None
 

@@ -10,7 +10,7 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, Final, TypeVar
 
-from evennia_ai.compose import ComposeRules, DynamicBlock, Inputs
+from evennia_ai.compose import ComposeRules, Inputs
 from evennia_ai.conf import Conf, conf
 from evennia_ai.game.made_of import policy_sha256
 from evennia_ai.game.view import NPCView, Sources, attached_book, own_book, view_of
@@ -26,6 +26,7 @@ from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.timers import Clock, state_from
 from evennia_ai.memory.recalling import Moment, RecallRules
 from evennia_ai.prompt.anchoring import Anchor
+from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.components import GAME, STATIC_COMPONENTS, PromptComponent, Scope
 from evennia_ai.prompt.contexts import CONVERSATION
 from evennia_ai.prompt.dice import Dice
@@ -132,7 +133,7 @@ class PastReader:
             tools=tuple(self._tool_message(where, told, one) for one in told.get("tools", ())),
             notes=view.notes,
             books=tuple(self._hung(made_of, view.sources.card)),
-            blocks=tuple(DynamicBlock(key=key, text=text) for key, text in told["blocks"]),
+            blocks=tuple(_blocks(told)),
             values=told["values"],
             cut=told["cut"],
             anchors={origin: Anchor(*anchor) for origin, anchor in told["anchors"].items()},
@@ -187,6 +188,13 @@ def _remembered(told: Mapping[str, Any] | None) -> dict[str, Any]:
         return {}
     wanted = {memory: (revision, recalled_at) for memory, revision, recalled_at in told["held"]}
     return {"memories": memories_then(wanted), "moment": Moment(**told["moment"])}
+
+
+def _blocks(told: Mapping[str, Any]) -> Iterator[DynamicBlock]:
+    """The facts of the request; before components were filled, all stood for themselves."""
+    filled = told.get("filled", {})
+    for key, text in told["blocks"]:
+        yield DynamicBlock(key=key, text=text, component=filled.get(key, ""))
 
 
 def _fact(told: Any) -> Fact:

@@ -20,6 +20,14 @@ def can_see(npc: Any, other: Any) -> bool:
     return seen and bool(str(other.get_display_name(npc)).strip())
 
 
+def seen_here(npc: Any) -> list[Any]:
+    """The other characters where `npc` is that it can see, in the order in which they came."""
+    if npc.location is None:
+        return []
+    there = npc.location.contents_get(content_type="character")
+    return [other for other in there if other != npc and can_see(npc, other)]
+
+
 def is_npc(character: Any) -> bool:
     """Whether this is one of ours, and not a player whose character has a mind as well."""
     return hasattr(type(character), "ai") and not character.has_account

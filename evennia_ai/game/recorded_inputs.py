@@ -42,6 +42,7 @@ def recorded_inputs(
         "reply_tokens": reply_tokens,
         "lore": _changed(rules.lore),
         "blocks": [[block.key, block.text] for block in inputs.blocks],
+        "filled": {block.key: block.component for block in inputs.blocks if block.component},
         "sources": _sources(inputs.sources),
         "history": _range(inputs.history, now, event),
         "event": event.id,

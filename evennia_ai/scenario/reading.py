@@ -13,12 +13,12 @@ from typing import Any, Final
 
 from evennia_ai.cards.card import Card
 from evennia_ai.cards.components import DEFAULT_DEPTH
-from evennia_ai.compose import DynamicBlock
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.conditions import Fact, Facts
 from evennia_ai.lorebook.decorators import NO_ICONS
 from evennia_ai.lorebook.foreign import check_plain
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
+from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.prompt.errors import FormatError, NotYetError
 from evennia_ai.prompt.expansion import LAYOUTS, Layout

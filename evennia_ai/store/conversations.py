@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from django.db import IntegrityError, transaction
+from django.db.models import OuterRef, Subquery
 
 from evennia_ai import models
 from evennia_ai.history.records import NewRecord, Record
@@ -67,6 +68,15 @@ def conversations_of(npc_ref: str) -> tuple[ConversationRef, ...]:
     """All conversations of an NPC, in the order in which they were opened."""
     rows = models.Conversation.objects.filter(npc_ref=npc_ref).order_by("pk")
     return tuple(ref_of(row) for row in rows)
+
+
+def newest_rooms(npc_ref: str, *, most: int) -> tuple[ConversationRef, ...]:
+    """The NPC's conversations in rooms that something was recorded in last, the newest first."""
+    newest = models.Record.objects.filter(conversation_id=OuterRef("pk"))
+    newest = newest.order_by("-segment", "-seq").values("pk")[:1]
+    rows = models.Conversation.objects.filter(npc_ref=npc_ref, kind="room")
+    written = rows.annotate(newest=Subquery(newest)).exclude(newest=None)
+    return tuple(ref_of(row) for row in written.order_by("-newest")[:most])
 
 
 def is_conversation(number: int) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from evennia_ai.compose import ComposeRules, DynamicBlock, Inputs, compose
+from evennia_ai.compose import ComposeRules, Inputs, compose
 from evennia_ai.history.drafts import draft_of
 from evennia_ai.history.projection import project
 from evennia_ai.history.records import (
@@ -15,6 +15,7 @@ from evennia_ai.history.records import (
 )
 from evennia_ai.history.sending import Handle, key_of
 from evennia_ai.history.turns import TurnManifest
+from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.prompt.expansion import ComponentSet

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.compose import DynamicBlock, compose, compose_with_lore
+from evennia_ai.compose import compose, compose_with_lore
 from evennia_ai.memory.memories import Memory
 from evennia_ai.memory.recalling import Moment, RecallRules
+from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.components import STATIC_IDS, PromptComponent
 from evennia_ai.prompt.prompt import Prompt
 from tests.memory.builders import a_memory

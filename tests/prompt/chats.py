@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from evennia_ai.compose import DynamicBlock, Inputs, compose
+from evennia_ai.compose import Inputs, compose
+from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, pending, said
 from evennia_ai.prompt.prompt import Prompt

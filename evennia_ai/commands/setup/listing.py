@@ -6,6 +6,7 @@ from typing import Final
 
 from evennia_ai.game.gather import NAMES
 from evennia_ai.memory import pieces as memory_pieces
+from evennia_ai.prompt.blocks import FILLED
 from evennia_ai.prompt.columns import WIDTH, clipped, padded, visible
 from evennia_ai.prompt.components import GAME, HISTORY_ID, PromptComponent
 from evennia_ai.prompt.expansion import CompiledComponent
@@ -14,6 +15,11 @@ from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store.revisions import VALUE_FIELDS, ComponentRevision
 
 _KEY_COLUMNS: Final = 30
+# What the texts of components may name that stand for a place.
+_NAMES_OF_PLACES: Final = {
+    memory_pieces.KEY: (memory_pieces.NAME,),
+    **{key: (name,) for key, name in FILLED.items()},
+}
 _HEADINGS: Final = f"{'role':9} {'depth':>10} {'order':>7} {'on':3} tokens"
 HEAD: Final = f"{'ID':>5}  {padded('key', _KEY_COLUMNS)} {_HEADINGS}"
 
@@ -69,7 +75,7 @@ def unsettled_in_words(component: PromptComponent) -> str:
 def names_in_words(component: PromptComponent) -> str:
     """A sentence about names in the text that no value will ever have; "" where all are known."""
     template = compile_template(component.content, trust=component.trust)
-    names = {*NAMES, memory_pieces.NAME} if component.key == memory_pieces.KEY else NAMES
+    names = {*NAMES, *_NAMES_OF_PLACES.get(component.key, ())}
     unknown = [name for name in template.names if name not in names]
     if not unknown:
         return ""

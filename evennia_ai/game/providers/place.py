@@ -3,8 +3,7 @@
 from typing import Any, Final
 
 from evennia_ai.game.events import Event
-from evennia_ai.game.perception import bystanders
-from evennia_ai.game.presence import can_see
+from evennia_ai.game.presence import seen_here
 from evennia_ai.game.text import in_sentence, plain_name
 from evennia_ai.store.conversations import ConversationRef
 
@@ -16,7 +15,7 @@ def place(npc: Any, event: Event | None, conversation: ConversationRef | None) -
     if npc.location is None:
         return ""
     text = f"Place: {_called(npc, npc.location)}."
-    seen = [other for other in bystanders(npc) if can_see(npc, other)]
+    seen = seen_here(npc)
     if not seen:
         return text
     names = ", ".join(_called(npc, other) for other in seen[:MOST_COMPANY])

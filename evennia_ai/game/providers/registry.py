@@ -6,16 +6,17 @@ conversation) -> str. `event` is what the NPC answers, None in a preview of noth
 that fails is left out of that prompt and told in the log once.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from django.utils.module_loading import import_string
 from evennia.utils import logger
 
-from evennia_ai.compose import DynamicBlock
 from evennia_ai.game.events import Event
+from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.store.conversations import ConversationRef
 
@@ -26,11 +27,21 @@ SHIPPED: Final = (
     "speaker",
     "relation",
     "acquaintance",
+    "shown",
     "place",
     "goals",
+    "elsewhere",
     "game_time",
 )
 """Each is a module of this package with a function of its name."""
+
+FILLS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **dict.fromkeys(("speaker", "relation", "acquaintance", "shown"), "entity_context"),
+        "elsewhere": "context_buffer",
+    }
+)
+"""Those of ours that tell what a component stands for: they fill it."""
 
 _PACKAGE: Final = "evennia_ai.game.providers"
 
@@ -103,7 +114,8 @@ def _blocks(
             kind = type(text).__name__
             _tell_once(provider, f"gave {kind} and no text", of=kind)
         elif text.strip():
-            yield DynamicBlock(key=provider.key, text=text)
+            fills = FILLS.get(provider.path, "")
+            yield DynamicBlock(key=provider.key, text=text, component=fills)
 
 
 def _function_at(path: str) -> Tell:

@@ -26,6 +26,7 @@ def test_the_safe_block_is_in_the_facts_of_the_request_before_any_search(cellar)
     assert facts.role == "user"
     assert first.messages.index(facts) == len(first.messages) - 2
     assert facts.content.startswith(
+        "Who speaks: Anna (Player).\n\n"
         f"{HEADING}\n"
         "- Name: The smugglers' cellar\n"
         "  ID: vault\n"

@@ -120,7 +120,9 @@ def test_the_block_goes_with_the_request_as_a_user_message_before_the_current_on
     ((index, facts),) = facts_of(request)
     assert facts.role == "user"
     assert index == len(request.messages) - 2
-    assert facts.content.startswith(f"{HEADING}\n- Name: The world\n")
+    known, _, block = facts.content.partition("\n\n")
+    assert known == "Who speaks: Anna (Player)."
+    assert block.startswith(f"{HEADING}\n- Name: The world\n")
 
 
 @pytest.mark.req("S0-14", "S1-03")

@@ -122,8 +122,8 @@ def test_a_game_adds_facts_and_orders_them(stage) -> None:
     stage.says(stage.anna, "Oren?")
     facts = next(m.content for m in model.requests[0].messages if "It rains" in m.content)
     assert facts == (
-        "Place: Ferry Landing. Present: Anna, Ben.\n\nIt rains on Oren.\n\n"
-        "Who speaks: Anna (Player)."
+        "Who speaks: Anna (Player).\n\nPlace: Ferry Landing. Present: Anna, Ben.\n\n"
+        "It rains on Oren."
     )
 
 

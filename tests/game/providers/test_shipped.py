@@ -11,6 +11,7 @@ from evennia_ai.game.providers.acquaintance import acquaintance
 from evennia_ai.game.providers.game_time import game_time
 from evennia_ai.game.providers.goals import goals
 from evennia_ai.game.providers.place import place
+from evennia_ai.game.providers.registry import SHIPPED, providers_of
 from evennia_ai.game.providers.relation import relation
 from evennia_ai.game.providers.speaker import speaker
 from evennia_ai.memory.memories import Memory
@@ -63,8 +64,24 @@ def test_a_name_with_a_sentence_in_it_ends_where_it_ends(stage) -> None:
 def test_what_the_speaker_is_to_the_npc_is_told_in_its_builders_words(stage, key) -> None:
     stage.npc.attributes.add("ai_relations", {key.format(id=stage.anna.id): "an old\nfriend."})
     assert relation(stage.npc, said_by(stage.anna), None) == ("What Anna is to you: an old friend.")
+    stage.anna.location = None
     assert relation(stage.npc, said_by(stage.ben), None) == ""
     assert relation(stage.npc, TICK, None) == ""
+
+
+@pytest.mark.req("S3-35")
+def test_what_those_present_are_to_the_npc_is_told_of_the_speaker_first(stage) -> None:
+    known = {str(stage.anna.id): "a friend", str(stage.ben.id): "a thief"}
+    stage.npc.attributes.add("ai_relations", known)
+    of_ben, of_anna = "What Ben is to you: a thief.", "What Anna is to you: a friend."
+    assert relation(stage.npc, said_by(stage.ben), None) == f"{of_ben}\n{of_anna}"
+    assert relation(stage.npc, TICK, None) == f"{of_anna}\n{of_ben}"
+
+
+def test_what_somebody_the_npc_cannot_see_is_to_it_is_not_told(stage) -> None:
+    stage.npc.attributes.add("ai_relations", {str(stage.ben.id): "a thief"})
+    stage.ben.locks.add("view:false()")
+    assert relation(stage.npc, said_by(stage.anna), None) == ""
 
 
 def test_relations_that_are_no_dictionary_are_an_error_that_names_the_attribute(stage) -> None:
@@ -154,7 +171,7 @@ def test_a_date_that_no_calendar_has_is_left_out(stage, monkeypatch) -> None:
 
 def test_no_shipped_provider_asks_the_database_once_it_is_warm(stage, no_queries) -> None:
     event = said_by(stage.anna)
-    shipped = (speaker, relation, acquaintance, place, goals, game_time)
+    shipped = [provider.tell for provider in providers_of(SHIPPED).members]
     for one in shipped:
         one(stage.npc, event, None)
     with no_queries():

@@ -1,0 +1,129 @@
+"""Blocks: the facts of a request, and where they stand in its prompt.
+
+Most are texts of the dynamic message. Some fill a component that stands for a place, with what is
+known of those present or what was lived through elsewhere: they take its place, its role and its
+origin. A builder's text for such a component frames them, where it names their value; else it
+stands above them. They are put in as they are: nothing in a fact is ever expanded.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.expansion import CompiledComponent, ComponentSet, Layout
+from evennia_ai.prompt.pieces import DYNAMIC, Claim, Piece, make_piece
+from evennia_ai.prompt.tokens import TokenCounter
+from evennia_ai.prompt.trace import Verdict
+
+# The components that facts may fill -> the value that a builder's text for them names.
+FILLED: Final[Mapping[str, str]] = MappingProxyType(
+    {"entity_context": "present", "context_buffer": "elsewhere"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DynamicBlock:
+    """Facts of this request, as plain text: never a template, never a policy.
+
+    `component` is the key of the component that they fill, "" where they stand for themselves.
+    """
+
+    key: str
+    text: str
+    component: str = ""
+
+    @property
+    def origin(self) -> str:
+        """What the trace calls it."""
+        return f"block:{self.key}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filling:
+    """What filling a component goes by."""
+
+    dice: Dice
+    counter: TokenCounter
+    layout: Layout
+    values: Mapping[str, str]
+
+
+def blocks_alone(blocks: Sequence[DynamicBlock], *, counter: TokenCounter) -> list[Piece | Verdict]:
+    """The blocks that stand for themselves, each in the dynamic message, in their order."""
+    return [
+        _alone(block, index, counter) for index, block in enumerate(blocks) if not block.component
+    ]
+
+
+def with_filled(
+    made: Sequence[Piece | Verdict],
+    blocks: Sequence[DynamicBlock],
+    *,
+    components: ComponentSet,
+    filling: Filling,
+) -> list[Piece | Verdict]:
+    """What the components gave, with the blocks that fill one of them in its place."""
+    result = [*made]
+    for key, name in FILLED.items():
+        told = [block for block in blocks if block.component == key and block.text.strip()]
+        if told or _names(components, key, name):
+            result = _with_one(result, told, place=components.place_of(key), filling=filling)
+    return result
+
+
+def _with_one(
+    made: list[Piece | Verdict],
+    told: Sequence[DynamicBlock],
+    *,
+    place: CompiledComponent,
+    filling: Filling,
+) -> list[Piece | Verdict]:
+    """The same with one component filled; where it cannot be, each block says why."""
+    key = place.component.key
+    if not place.component.enabled or place.template is None:
+        problem = "has a template error" if place.component.enabled else "is disabled"
+        return [*made, *(_left_out(block, f"component {key} {problem}") for block in told)]
+    others = [one for one in made if _origin(one) != place.origin]
+    if not told:
+        empty = Verdict(stage="expand", item=place.origin, kept=False, reason="nothing to tell")
+        return [*others, empty]
+    facts = "\n".join(block.text for block in told)
+    return [*others, _filled(place, facts, filling=filling)]
+
+
+def _filled(place: CompiledComponent, facts: str, *, filling: Filling) -> Piece | Verdict:
+    counter, layout = filling.counter, filling.layout
+    name = FILLED[place.component.key]
+    if not place.component.content.strip():
+        tokens = counter.recall(facts)
+        return make_piece(facts, place.claim(layout), counter=counter, content_tokens=tokens)
+    values = {**filling.values, name: facts}
+    own = place.expand(values, dice=filling.dice, counter=counter, layout=layout)
+    if isinstance(own, Verdict) or (place.template and name in place.template.names):
+        return own
+    text = f"{own.message.content}\n{facts}"
+    return make_piece(text, place.claim(layout), counter=counter, note=own.note)
+
+
+def _names(components: ComponentSet, key: str, name: str) -> bool:
+    """Whether the component's text stands or falls with there being facts."""
+    return components.reads(name) and key in components.reading(name)
+
+
+def _alone(block: DynamicBlock, index: int, counter: TokenCounter) -> Piece | Verdict:
+    if not block.text.strip():
+        return _left_out(block, "empty")
+    claim = Claim(
+        origin=block.origin, id=DYNAMIC.id, key=block.key, role="user", order=index, joint=DYNAMIC
+    )
+    return make_piece(block.text, claim, counter=counter, content_tokens=counter.recall(block.text))
+
+
+def _left_out(block: DynamicBlock, reason: str) -> Verdict:
+    return Verdict(stage="expand", item=block.origin, kept=False, reason=reason)
+
+
+def _origin(made: Piece | Verdict) -> str:
+    return made.item if isinstance(made, Verdict) else made.claim.origin
