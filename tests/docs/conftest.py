@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
-IN_GAME = ("test_followed.py", "test_own_game.py", "test_printed.py", "test_help_examples.py")
+IN_GAME = (
+    "test_files.py",
+    "test_followed.py",
+    "test_own_game.py",
+    "test_printed.py",
+    "test_help_examples.py",
+)
 """Modules here whose examples need a started Evennia; it must not be imported at their top."""
 
 

@@ -5,6 +5,7 @@ started before this is imported.
 """
 
 import ast
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -17,10 +18,12 @@ from evennia.objects.objects import DefaultCharacter, DefaultObject, DefaultRoom
 
 from commands.default_cmdsets import CharacterCmdSet
 from evennia_ai.checks import check_context_providers, check_settings, check_tools
+from evennia_ai.execution.request import execution_request
 from evennia_ai.store.conversations import conversation
 from tests.docs.fences import Block
 from tests.docs.village import Place
 from tests.game.lorekeeping.wikis import Writer
+from tests.prompt.builders import the_inputs
 
 _FILE: Final = re.compile(r"^# ([\w/]+\.py)\b.*$", re.MULTILINE)
 _SETTINGS_FILE: Final = "server/conf/settings.py"
@@ -39,6 +42,15 @@ SET_UP: Final[Mapping[str, Callable[[Place], None]]] = {
     "history.md": _a_conversation,
 }
 """What the examples of a page take for granted beside the demo village."""
+
+
+def _a_request(place: Place) -> dict[str, Any]:
+    request = execution_request(the_inputs([]), npc_ref="7", conversation=3, event="41")
+    return {"line": json.dumps(request.to_dict())}
+
+
+NAMES: Final[Mapping[str, Callable[[Place], dict[str, Any]]]] = {"dynamic-context.md": _a_request}
+"""What names mean in the code of a page, where it is not what they mean on other pages."""
 
 
 def names(place: Place) -> dict[str, Any]:
@@ -81,8 +93,11 @@ class Follower:
                 path = self.place.folder / block.name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(block.text, encoding="utf-8")
-        if listed and listed[0].page in SET_UP:
-            SET_UP[listed[0].page](self.place)
+        for page in {block.page for block in listed}:
+            if page in SET_UP:
+                SET_UP[page](self.place)
+            if page in NAMES:
+                self._names |= NAMES[page](self.place)
         wrong = []
         for block in listed:
             try:

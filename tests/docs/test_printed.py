@@ -1,0 +1,96 @@
+"""What a page shows as output is what the real thing prints, where `...` stands for anything."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from evennia.utils import logger
+
+from evennia_ai.cli import run
+from evennia_ai.scenario import run_scenario
+from tests.docs.fences import ROOT, Block, blocks
+
+
+def _a_trace(village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> str:
+    """The trace that the README names above it."""
+    monkeypatch.chdir(ROOT)
+    capsys.readouterr()
+    assert run(["compose", "world/demo/scenarios/oren.yaml"]) == 0
+    return str(capsys.readouterr().out)
+
+
+def _reasons_of_lore(village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> str:
+    """The verdicts of a book in the turn the page tells of; the one before was about the lamp."""
+    entries = [
+        _entry(7, "ferry"),
+        _entry(8, "night", secondary_keys=["wreck"], selective=True),
+        _entry(9, "fog", extensions={"probability": 40, "useProbability": True}),
+        _entry(10, "rain", extensions={"group": "weather", "group_weight": 30}),
+        _entry(11, "lamp", extensions={"cooldown": 3}),
+        _entry(12, "rain", extensions={"group": "weather", "group_weight": 70}),
+    ]
+    said = ("Is the lamp lit?", "Rain, night and fog: where is the ferry, and who has the lamp?")
+    result = run_scenario(
+        {
+            "lorebooks": [{"name": "harbour", "book": {"entries": entries}}],
+            "turns": [{"event": {"name": "Anna", "content": text}} for text in said],
+        }
+    )
+    verdicts = [one for one in result["turns"][1]["verdicts"] if one["stage"] == "activate"]
+    return "".join(f"{one['item']}: {one['reason']}\n" for one in verdicts[:5])
+
+
+def _entry(uid: int, key: str, **fields: Any) -> dict[str, Any]:
+    text = f"About {key}, what everybody here knows of it."
+    usual = {"id": uid, "keys": [key], "content": text, "enabled": True, "insertion_order": uid}
+    return {**usual, "use_regex": False, "extensions": {}, **fields}
+
+
+def _request_log(village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> str:
+    """Both lines of a call, with its number, that of the NPC and the time as on the page."""
+    logged: list[str] = []
+    monkeypatch.setattr(logger, "log_msg", logged.append)
+    village.install(model=["It leaves at the slack."], EVENNIA_AI_LOG_LLM_REQUESTS=True)
+    village.types("say Oren, when does the ferry leave?")
+    log = "".join(f"{line}\n" for line in logged if line.startswith("LLM_"))
+    log = re.sub(r'("id": ")\w+', r"\g<1>5f0c", log).replace(f'"{village.npc.id}"', '"12"')
+    return re.sub(r'("seconds": )[\d.]+', r"\g<1>1.2", log).replace('"turn": 1', '"turn": 3')
+
+
+PRINTED: Mapping[tuple[str, str], Callable[..., str]] = {
+    ("README.md", "What a trace looks like"): _a_trace,
+    ("lorebook.md", "Why, and why not"): _reasons_of_lore,
+    ("watching.md", "The request log"): _request_log,
+}
+"""What prints the outputs that stand under a heading."""
+
+
+@pytest.mark.parametrize("block", blocks("output"), ids=lambda block: block.place)
+def test_what_a_page_shows_is_what_is_printed(
+    block: Block, village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    prints = PRINTED.get((block.page, block.heading))
+    assert prints, f"{block.place}: nothing prints it; write what does into PRINTED"
+    printed = prints(village, monkeypatch, capsys)
+    assert _pattern(block).fullmatch(_without_blanks(printed)), printed
+
+
+def test_every_output_that_is_known_is_on_a_page() -> None:
+    assert {(one.page, one.heading) for one in blocks("output")} == set(PRINTED)
+
+
+def _without_blanks(text: str) -> str:
+    return "".join(f"{line}\n" for line in text.splitlines() if line.strip())
+
+
+def _pattern(block: Block) -> re.Pattern[str]:
+    """What the block stands for: a line `...` for any lines, `...` within JSON for anything."""
+    lines = []
+    for line in block.lines:
+        exact = re.escape(f"{line}\n")
+        if line.strip() == "...":
+            lines.append("(?:.*\n)*?")
+        else:
+            lines.append(exact.replace(r"\.\.\.", ".*") if line.startswith("LLM_") else exact)
+    return re.compile("".join(lines))
