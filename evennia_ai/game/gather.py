@@ -167,7 +167,8 @@ def pending_message(heard: Heard) -> Message:
     if at is not None:
         return replace(now[at], block="event", origin="event")
     text = with_time_line(record.body, minute_in(record))
-    return pending(text, name=record.name or None, record=record.id)
+    kind = heard.event.kind
+    return pending(text, name=record.name or None, record=record.id, kind=kind)
 
 
 def _index_of(record: Record, history: History) -> int | None:
@@ -252,7 +253,8 @@ def foreseen_inputs(npc: Any, view: NPCView, talk: Talk, *, event: Event | None)
 def _foreseen(event: Event, view: NPCView) -> Message:
     """The event as the message that would be answered."""
     minute = minute_of(view.sources.conf.time_suffix)
-    return pending(with_time_line(event.text, minute), name=event.speaker_name)
+    text = with_time_line(event.text, minute)
+    return pending(text, name=event.speaker_name, kind=event.kind)
 
 
 def inputs(

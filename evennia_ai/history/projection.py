@@ -15,7 +15,7 @@ from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.history.time_lines import minute_in, with_time_line
 from evennia_ai.history.tool_results import shown_body
 from evennia_ai.prompt.history import History
-from evennia_ai.prompt.messages import Message, Part, ToolCall
+from evennia_ai.prompt.messages import MOVEMENT, Message, Part, ToolCall
 
 # What was said and done: the messages of the history.
 CONVERSATION: Final = frozenset(
@@ -205,6 +205,7 @@ def _message(record: Record) -> Message:
         counted=not is_text,
         stays=is_staying(record),
         of=str(meta.get("of", "")) if is_text else "",
+        is_movement=record.kind is RecordKind.EVENT and meta.get("event") in MOVEMENT,
         origin=f"history:{record.id}",
         joined=parts_from(meta.get("parts", ())) if is_text else (),
         record=record.id,

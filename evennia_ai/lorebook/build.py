@@ -115,6 +115,7 @@ class Build:
             shelf.window,
             self._setting.scan.history,
             depth=shelf.seen if entry.scan_depth is None else entry.scan_depth,
+            movement=entry.hears_movement,
         )
 
     def _open(self) -> None:

@@ -147,8 +147,9 @@ class LoreEntry:
     position is "depth"; `outlet` and `anchor` belong to the positions of those names, an anchor
     also to "before" and "after" where it is the description alone that is meant, and `mention` to
     "at_mention". `order` is the place among its neighbours; `priority` the survival under the
-    budget, high survives, and `first_to_go` comes before any priority. `chance` is in percent. None
-    for a flag or a depth means that the book or the rules decide.
+    budget, high survives, and `first_to_go` comes before any priority. One that `hears_movement`
+    has its keys looked for in what the game tells of who comes and goes as well. `chance` is in
+    percent. None for a flag or a depth means that the book or the rules decide.
     """
 
     uid: str
@@ -178,6 +179,7 @@ class LoreEntry:
     match_whole_words: bool | None = None
     scan_depth: int | None = None
     sources: frozenset[SourceName] = frozenset()
+    hears_movement: bool = False
     gates: Gates = NO_GATES
     recursion: Recursion = NO_RECURSION
     timing: Timing = NO_TIMING

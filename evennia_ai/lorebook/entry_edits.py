@@ -190,6 +190,10 @@ def _position(value: Any, is_world: bool) -> Writes:
         yield Write("entry", "position", None)
 
 
+def _movement(value: Any, is_world: bool) -> Writes:
+    yield Write("own", "movement", value)
+
+
 def _mention(value: Any, is_world: bool) -> Writes:
     yield Write("own", "mention", value or None)
     if value is None:
@@ -251,6 +255,7 @@ FIELDS: Final[Mapping[str, Field]] = {
     "cooldown": Field(_count, _app("cooldown"), lambda e: e.timing.cooldown),
     "delay": Field(_count, _app("delay"), lambda e: e.timing.delay),
     "clock": Field(_own_check, _own("clock")),
+    "movement": Field(_flag, _movement, lambda e: e.hears_movement),
     "groups": Field(_group_names, _groups, lambda e: list(e.grouping.names)),
     "group_weight": Field(_number, _app("group_weight")),
     "group_preferred": Field(_flag, _app("group_override")),

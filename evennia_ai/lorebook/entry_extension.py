@@ -50,7 +50,7 @@ _PATTERNS: Final[tuple[str, ...]] = get_args(Patterns)
 _QUESTION: Final = ("fact", "test", "values", "kept_unknown")
 _MEMBERS: Final = (
     *("clock", "when", "anchor", "group_cooldown", "outlet", "patterns", "priority", "sources"),
-    *("place", "mention"),
+    *("place", "mention", "movement"),
     *FILTERS,
 )
 
@@ -99,14 +99,11 @@ def _question(item: Any, where: str) -> Condition:
         raise _wrong(f"{where}.values", "one value or more (texts, numbers, flags)", values)
     if test in ("at_least", "at_most") and not all(map(_is_number, values)):
         raise _wrong(f"{where}.values", f"numbers for the test {test}", values)
-    known = given.get("kept_unknown", False)
-    if not isinstance(known, bool):
-        raise _wrong(f"{where}.kept_unknown", "true or false", known)
     return Condition(
         fact=_text(given.get("fact"), f"{where}.fact"),
         test=test,
         values=tuple(_list(values, f"{where}.values")),
-        kept_unknown=known,
+        kept_unknown=_flag(given.get("kept_unknown", False), f"{where}.kept_unknown"),
     )
 
 
@@ -160,6 +157,12 @@ def _one_of(choices: tuple[str, ...]) -> Callable[[Any, str], Any]:
     return read
 
 
+def _flag(value: Any, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong(where, "true or false", value)
+    return value
+
+
 def _sources(value: Any, where: str) -> frozenset[Any]:
     return frozenset(_one_of(_SOURCES)(name, where) for name in _list(value, where))
 
@@ -201,4 +204,5 @@ _READERS: Final[Mapping[str, Callable[[Any, str], Any]]] = {
     "patterns": _one_of(_PATTERNS),
     "priority": _number,
     "sources": _sources,
+    "movement": _flag,
 }

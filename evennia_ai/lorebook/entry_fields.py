@@ -38,6 +38,7 @@ class OwnFields:
     patterns: Patterns | None = None
     priority: float | None = None
     sources: frozenset[SourceName] = frozenset()
+    movement: bool | None = None
 
 
 NO_OWN: Final = OwnFields()

@@ -10,6 +10,7 @@ from typing import Any, Final, Required, TypedDict
 
 from pydantic import ValidationError
 
+from evennia_ai.lorebook.conditions import EVENT_KIND
 from evennia_ai.lorebook.decorators import (
     MAX_KEYS,
     NO_ICONS,
@@ -37,7 +38,7 @@ from evennia_ai.lorebook.entry_world import from_world
 from evennia_ai.lorebook.foreign import as_format_error
 from evennia_ai.prompt.components import MAX_DEPTH
 from evennia_ai.prompt.errors import FormatError
-from evennia_ai.prompt.messages import Role
+from evennia_ai.prompt.messages import MOVEMENT, Role
 from evennia_ai.prompt.template import compile_template
 
 MAX_KEY: Final = 1000
@@ -103,6 +104,7 @@ def _entry(
         match_whole_words=fields.match_whole_words,
         scan_depth=fields.scan_depth if scan_depth is None else whole_number(scan_depth),
         sources=fields.sources | fields.own.sources,
+        hears_movement=_hears_movement(fields),
         gates=_gates(head, patterns_only=fields.patterns == "all"),
         recursion=fields.recursion,
         timing=_timing(fields),
@@ -176,6 +178,15 @@ def _usual_place(fields: EntryFields) -> _Place:
         "position": "depth",
         "depth": _clamped(DEFAULT_DEPTH if fields.depth is None else fields.depth),
     }
+
+
+def _hears_movement(fields: EntryFields) -> bool:
+    """Whether it says so, or is for events of who comes and goes and so asks for them."""
+    own = fields.own
+    if own.movement is not None:
+        return own.movement
+    asked = (c for c in own.conditions if c.fact == EVENT_KIND and c.test == "is_any")
+    return any(not MOVEMENT.isdisjoint(condition.values) for condition in asked)
 
 
 def _role(fields: EntryFields, head: Decorated) -> Role:

@@ -179,6 +179,9 @@ def _woken_by_keys(entry: LoreEntry, wanted: Wanted, sight: Sight) -> Judgement:
     else:
         first = _first_unseen(entry, wanted, sight)
     if first is None:
+        unheard = sight.window.unheard(wanted.keys, entry, depth)
+        if unheard is not None:
+            return Judgement(False, Reason(reasons.only_in_movement, (unheard,)))
         no_key = Reason(reasons.no_key, (depth, wanted.refused, wanted.patterns))
         return Judgement(False, no_key) if depth > 0 else _BLIND
     at, found = first

@@ -5,7 +5,7 @@ kept history clamps it, order decides at one place, and a tool's result stays wi
 moves with the message, and one whose message was cut away stands at the top of the history.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.entries import Mention
@@ -32,13 +32,16 @@ def spot_of(
     history: History,
     *,
     depth: int,
+    movement: bool,
 ) -> Spot:
     """Where an entry of these keys stands that sees the newest `depth` messages.
 
     An entry with a key in the event stands before that, after the newest message; so does one that
-    no message has a key of, because something else woke it.
+    no message has a key of, because something else woke it. `movement` says whether the entry hears
+    who comes and goes.
     """
-    place = _place_of(mention, keys, window, depth=depth)
+    mentions = window.mentions(keys, movement=movement)
+    place = _place_of(mention, mentions, depth=depth)
     if place is None:
         return Spot(0, _BY_NOTHING)
     if place == EVENT:
@@ -53,10 +56,10 @@ def mention_in_words(mention: Mention) -> str:
     return f"right {mention.side} the {mention.message} message with its key"
 
 
-def _place_of(mention: Mention, keys: Collection[int], window: Window, *, depth: int) -> int | None:
+def _place_of(mention: Mention, mentions: Iterable[tuple[int, int]], *, depth: int) -> int | None:
     """The newest message with one of the keys, or the oldest of those that the entry sees."""
     found: int | None = None
-    for age, place in window.mentions(keys):
+    for age, place in mentions:
         if found is not None and age >= depth:
             break
         found = place

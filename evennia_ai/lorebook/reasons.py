@@ -62,6 +62,12 @@ def no_key(depth: int, refused: str, patterns: Sequence[Pattern]) -> str:
     return "; ".join(filter(None, (told, refused, *troubles)))
 
 
+def only_in_movement(found: Found) -> str:
+    """A key was found where the entry does not hear it."""
+    told = "that tells who comes and goes, which wakes only entries that ask for movement"
+    return f"a key {place_of(found)}, but {told}"
+
+
 def too_early(count: float, needed: int, clock: str) -> str:
     """The delay of an entry is not over."""
     return f"delay: sleeps until {needed} {clock}, {count:g} so far"

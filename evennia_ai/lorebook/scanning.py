@@ -77,7 +77,9 @@ class Window:
         "_fed_texts",
         "_found",
         "_heard",
+        "_heard_moving",
         "_joined",
+        "_moved",
         "_reached",
         "_scan",
         "_scanner",
@@ -95,9 +97,11 @@ class Window:
         self.awake = self._heard.awake
         self._reached = 0
         self._found: dict[int, tuple[int, Found]] = {}  # with its age in messages
+        self._moved: dict[int, tuple[int, Found]] = {}  # the same in what tells who comes and goes
+        self._heard_moving: dict[int, tuple[int, Found]] = {}  # the newer of both
         self._fed: dict[int, Found] = {}
         self._sources: dict[SourceName, Hits] = {}
-        self._texts: list[str] = []
+        self._texts: list[tuple[str, bool]] = []  # with whether it tells who comes and goes
         self._fed_texts: list[str] = []
         self._joined: dict[object, SearchedText] = {}
 
@@ -114,12 +118,15 @@ class Window:
         stop = history.newest_from(max(0, self._reached - with_event))
         for index, places in self._heard.newest(history, first=first, stop=stop):
             age = history.stop - index if is_plain else history.counted(index)
-            self._add(places, age - 1 + with_event, fresh)
+            found = self._moved if history[index].is_movement else self._found
+            self._add(found, places, age - 1 + with_event, fresh)
         self._reached = depth
         if self._scanner.patterns:
             newest = islice(scan.newest(), depth)
             # The application trims each message before it joins them.
-            self._texts = [self._heard.text_of(message).strip() for _, message in newest]
+            self._texts = [
+                (self._heard.text_of(message).strip(), message.is_movement) for _, message in newest
+            ]
         return fresh
 
     def _add_newest(self, fresh: list[int]) -> None:
@@ -129,10 +136,12 @@ class Window:
             return  # the messages of the history come by themselves
         for index, message in islice(scan.newest(), 1):
             hits = self._heard.of(message)
-            self._add({n: Found(index, span) for n, span in hits.items()}, 0, fresh)
+            found = self._moved if message.is_movement else self._found
+            self._add(found, {n: Found(index, span) for n, span in hits.items()}, 0, fresh)
         for text in scan.texts:
             hits = self._scanner.table.hits_in(text)
-            self._add({n: Found(NOTE, span) for n, span in hits.items()}, 0, fresh)
+            places = {n: Found(NOTE, span) for n, span in hits.items()}
+            self._add(self._found, places, 0, fresh)
 
     def sources(self) -> list[int]:
         """Search the sources that entries of the book ask for; the keys that stand in them."""
@@ -142,11 +151,16 @@ class Window:
                 self._sources[name] = self._scanner.table.hits_in(text)
         return [number for hits in self._sources.values() for number in hits]
 
-    def mentions(self, numbers: Collection[int]) -> Iterator[tuple[int, int]]:
-        """Age and place of the messages that have one of these keys, newest first."""
+    def mentions(self, numbers: Collection[int], *, movement: bool) -> Iterator[tuple[int, int]]:
+        """Age and place of the messages that have one of these keys, newest first.
+
+        What tells who comes and goes counts only where `movement` says so.
+        """
         patterns = [p for number, p in self._scanner.patterns.items() if number in numbers]
         newest = islice(self._scan.newest(), MOST_LOOKED_BACK)
         for age, (place, message) in enumerate(newest):
+            if message.is_movement and not movement:
+                continue
             if not self._heard.of(message).keys().isdisjoint(numbers):
                 yield age, place
             elif patterns:
@@ -174,7 +188,7 @@ class Window:
         self, numbers: Sequence[int], entry: LoreEntry, depth: int, *, sees_fed: bool
     ) -> tuple[int, Found] | None:
         """The first of these keys that stands where `entry` sees it: its index, and where."""
-        in_messages = self._found
+        in_messages = self._in_messages(entry)
         only_messages = not (self._fed or self._sources or self._scanner.patterns)
         for at, number in enumerate(numbers):
             newest = in_messages.get(number)
@@ -190,7 +204,7 @@ class Window:
         """Where the key of this number stands for `entry`, which sees `depth` messages."""
         if number == ALWAYS:
             return ANYWHERE
-        newest = self._found.get(number)
+        newest = self._in_messages(entry).get(number)
         if newest is not None and newest[0] < depth:
             return newest[1]
         if number in self._scanner.patterns:
@@ -198,6 +212,25 @@ class Window:
         if sees_fed and number in self._fed:
             return self._fed[number]
         return self._in_sources(number, entry) if entry.sources else None
+
+    def unheard(self, numbers: Iterable[int], entry: LoreEntry, depth: int) -> Found | None:
+        """Where a key stands in what tells who comes and goes, for an entry that is deaf to it."""
+        if not self._moved or entry.hears_movement:
+            return None
+        stands = (self._moved[number] for number in numbers if number in self._moved)
+        return next((found for age, found in stands if age < depth), None)
+
+    def _in_messages(self, entry: LoreEntry) -> Mapping[int, tuple[int, Found]]:
+        """The keys in the messages that an entry hears, each where it stands last."""
+        if not self._moved or not entry.hears_movement:
+            return self._found
+        if not self._heard_moving:
+            self._heard_moving = self._found | {
+                number: newest
+                for number, newest in self._moved.items()
+                if number not in self._found or newest[0] < self._found[number][0]
+            }
+        return self._heard_moving
 
     def _in_sources(self, number: int, entry: LoreEntry) -> Found | None:
         for name in sorted(entry.sources & self._sources.keys()):
@@ -216,9 +249,10 @@ class Window:
 
     def _as_one(self, entry: LoreEntry, depth: int, sees_fed: bool) -> SearchedText:
         """All that an entry sees as one text, newest first (SillyTavern `WorldInfoBuffer.get`)."""
-        slot = (min(depth, self._reached), sees_fed, entry.sources)
+        slot = (min(depth, self._reached), sees_fed, entry.sources, entry.hears_movement)
         if slot not in self._joined:
-            texts = self._texts[:depth]
+            hears = entry.hears_movement
+            texts = [text for text, moves in self._texts[:depth] if hears or not moves]
             texts += [
                 self._scan.sources[name] for name in sorted(entry.sources & self._sources.keys())
             ]
@@ -228,9 +262,11 @@ class Window:
             self._joined[slot] = SearchedText(joined, self._scanner.patience)
         return self._joined[slot]
 
-    def _add(self, places: Places, age: int, fresh: list[int]) -> None:
-        known = self._found
+    def _add(
+        self, known: dict[int, tuple[int, Found]], places: Places, age: int, fresh: list[int]
+    ) -> None:
         for number, found in places.items():
             if number not in known:
                 known[number] = (age, found)
                 fresh.append(number)
+        self._heard_moving = {}

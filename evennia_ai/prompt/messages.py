@@ -17,6 +17,9 @@ ROLES: Final[tuple[Role, ...]] = ("system", "user", "assistant", "tool")
 # What a text can be given as; a tool's message belongs to the call it answers.
 TEXT_ROLES: Final[tuple[Role, ...]] = ("system", "user", "assistant")
 
+# Kinds of events that the game tells of in its own words, with the names of places in them.
+MOVEMENT: Final = frozenset({"arrive", "leave", "moved"})
+
 Block = Literal["ordered", "history", "dynamic", "event", "tool"]
 
 
@@ -51,8 +54,9 @@ class Message:
     history by depth. `counted` is false for bookkeeping records (context blocks, note anchors)
     that injection depth does not count. `stays` marks a text that was made for one prompt and
     remains in the history at that place; `of` says what it is of: `dynamic`, `lore:<mark>` or
-    `note:<number>`. `record` is the id of the durable record behind it. `origin` and `revision`
-    say where the whole content comes from, `joined` where its stretches do; `parts` tells both.
+    `note:<number>`. `is_movement` marks what the game told of who came or went. `record` is the id
+    of the durable record behind it. `origin` and `revision` say where the whole content comes from,
+    `joined` where its stretches do; `parts` tells both.
     """
 
     role: Role
@@ -63,6 +67,7 @@ class Message:
     counted: bool = True
     stays: bool = False
     of: str = ""
+    is_movement: bool = False
     origin: str = ""
     revision: int = 0
     joined: tuple[Part, ...] = ()
@@ -137,8 +142,16 @@ def said(
     return Message(role=role, content=content, name=name, record=record, origin=origin)
 
 
-def pending(content: str, *, name: str | None = None, record: str | None = None) -> Message:
-    """The event being answered, as a message of its own after the history."""
+def pending(
+    content: str, *, name: str | None = None, record: str | None = None, kind: str = ""
+) -> Message:
+    """The event being answered, of this kind, as a message of its own after the history."""
     return Message(
-        role="user", content=content, name=name, block="event", record=record, origin="event"
+        role="user",
+        content=content,
+        name=name,
+        block="event",
+        is_movement=kind in MOVEMENT,
+        record=record,
+        origin="event",
     )

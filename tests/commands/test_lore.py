@@ -328,6 +328,7 @@ CHANGES = {
         "after",
         "right after the newest message with its key",
     ),
+    "lore/set harbour/the ferry = movement on": ("movement", "off", "on"),
     "lore/set harbour/the ferry = name the boat": ("name", "the ferry", "the boat"),
     "lore/set harbour/the ferry = chance 50": ("chance", "100", "50"),
     "lore/set harbour/the ferry = sticky 3": ("sticky", "0", "3"),

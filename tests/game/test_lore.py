@@ -181,6 +181,44 @@ class TestWhatConditionsKnow:
         stage.whispers(stage.anna, "The cove?")
         assert tells(model, "hides a boat")
 
+    def test_an_arrival_and_the_name_of_its_room_wake_only_an_entry_that_asks(self, stage):
+        a_book(
+            "harbour",
+            an_entry("ferry", FERRY),
+            an_entry("ferry", BELL, extensions={"evennia_ai": {"movement": True}}),
+        )
+        landing = stage.make("Ferry Landing", "evennia.objects.objects.DefaultRoom", place=None)
+        model = stage.talks_with("Aye.", "Aye.")
+        stage.anna.location = landing
+        stage.anna.move_to(stage.room)
+        stage.passes()
+        assert any("Ferry Landing" in body for _, _, body in stage.records())
+        stage.says(stage.anna, "Oren, good day.")
+        assert (tells(model, FERRY), tells(model, BELL)) == (False, True)
+        stage.says(stage.anna, "Oren, the ferry?")
+        assert (tells(model, FERRY), tells(model, BELL)) == (True, True)
+
+    def test_the_place_an_npc_comes_to_wakes_nothing_by_itself(self, stage):
+        a_book("harbour", an_entry("ferry", FERRY), an_entry("waves", BELL))
+        landing = stage.make("Ferry Landing", "evennia.objects.objects.DefaultRoom", place=None)
+        landing.db.desc = "Waves lap at the stones."
+        model = stage.talks_with("Aye.")
+        for someone in (stage.npc, stage.anna):
+            someone.move_to(landing)
+        stage.passes()
+        stage.says(stage.anna, "Oren, good day.")
+        assert (tells(model, FERRY), tells(model, BELL)) == (False, False)
+        assert tells(model, "Waves lap")
+
+    def test_a_pose_wakes_an_entry(self, stage):
+        a_book("harbour", an_entry("ferry", FERRY))
+        model = stage.talks_with("Aye.")
+        stage.anna.location.msg_contents(
+            text=("Anna points at the ferry.", {"type": "pose"}), from_obj=stage.anna
+        )
+        stage.says(stage.anna, "Oren, good day.")
+        assert tells(model, FERRY)
+
     def test_the_room_s_description_wakes_an_entry_that_asks_for_it(self, stage):
         own = {"evennia_ai": {"sources": ["room"]}}
         a_book("nets", an_entry("nets", "The nets are torn.", extensions=own))

@@ -169,6 +169,7 @@ FIELDS = {
     "depth": 9,
     "outlet": "moods",
     "mention": {"side": "after", "message": "oldest"},
+    "movement": True,
 }
 
 

@@ -121,6 +121,7 @@ def test_filters_may_stand_among_the_questions():
             {"when": [{"fact": "x", "test": "at_most", "values": ["many"]}]},
             ".when[0].values: must be numbers for the test at_most",
         ),
+        ({"movement": "yes"}, ".movement: must be true or false, not 'yes'"),
         ({"npcs": "oren"}, ".npcs: must be a list of at most 100, not 'oren'"),
         ({"npcs": ["!"]}, ".npcs: must be a text of 1 to 100 characters, not '!'"),
         ({"sources": ["moon"]}, ".sources: must be one of persona, "),

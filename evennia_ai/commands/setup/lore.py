@@ -93,8 +93,9 @@ class CmdLore(LoreEdits, LoreShelf):
     priority, chance, sticky, cooldown, delay, clock, group, group_weight,
     group_preferred, group_scored, group_cooldown, recursion_excluded,
     recursion_prevented, recursion_level, scan_depth, sources, patterns,
-    case_sensitive, match_whole_words, ignore_budget, npcs, tags, zones,
-    events, speakers, when. The value 'default' takes a field back.
+    case_sensitive, match_whole_words, ignore_budget, movement, npcs,
+    tags, zones, events, speakers, when. The value 'default' takes a field
+    back.
 
     A book counts only where it is attached. The lock of an entry counts beside
     the lock of its book; what a lock does not mention is as for this command.

@@ -156,6 +156,7 @@ FIELDS: Final[Mapping[str, Field]] = {
         name="match_whole_words", read=typed.flag, told=lambda e: e.match_whole_words
     ),
     "ignore_budget": Field(name="ignore_budget", read=typed.flag, told=lambda e: e.ignore_budget),
+    "movement": Field(name="movement", read=typed.flag, told=lambda e: e.hears_movement),
     "npcs": Field(name="npcs", read=typed.keys_in, told=_about(NPC_KEY)),
     "tags": Field(name="tags", read=typed.keys_in, told=_about(NPC_TAGS)),
     "zones": Field(name="zones", read=typed.keys_in, told=_about(ZONES)),
