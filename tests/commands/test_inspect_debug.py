@@ -89,6 +89,7 @@ def test_a_restricted_search_is_told_with_its_decision_and_its_reason(stage, ans
     assert f"search {number}: decision refuse, reason policy_extraction" in told
 
 
+@pytest.mark.req("S0-58")
 def test_neither_query_nor_passage_of_a_restricted_search_is_told(stage, answered):
     searched(answered, restricted=True, decision="answer", reason="answerable")
     told = stage.builds("ai/debug oren")
@@ -96,6 +97,7 @@ def test_neither_query_nor_passage_of_a_restricted_search_is_told(stage, answere
     assert "hangs below" not in told
 
 
+@pytest.mark.req("S0-58")
 def test_an_open_search_is_told_with_its_query_and_starts_no_summary(stage, answered):
     number = searched(answered)
     told = stage.builds("ai/debug oren")

@@ -225,6 +225,19 @@ def test_a_bad_summary_is_never_taken_and_an_extract_gives_room(stage, bad):
     assert len(replies_to(stage, stage.anna)) == FULL
 
 
+@pytest.mark.req("S2-20", "S2-23")
+@pytest.mark.parametrize("summary", [GOOD, BAD["too long"]], ids=["good", "bad"])
+def test_the_newest_messages_stay_word_for_word_behind_a_summary_or_an_extract(stage, summary):
+    stage.talks_with(Talker(summary), compaction=rules(), **SMALL)
+    talks(stage, FULL)
+    (committed,) = of_kind(stage, RecordKind.SUMMARY)
+    kept = len(committed.meta["tail"])
+    old = [message.content for message in history_in(room_of(stage), 1)]
+
+    assert kept == 7  # six, and the line that is being answered
+    assert history_of(stage)[1 : kept + 1] == old[-kept:]
+
+
 @pytest.mark.req("S2-23")
 def test_a_refused_summary_is_recorded_with_the_reason(stage):
     stage.talks_with(Talker(BAD["role markup"]), compaction=rules(), **SMALL)

@@ -68,6 +68,7 @@ def test_rules_that_contradict_themselves_are_refused(wrong):
         CompactionRules(**wrong)
 
 
+@pytest.mark.req("S2-20", "S2-23")
 def test_the_newest_messages_are_kept_up_to_their_number():
     made = plan_of(
         a_history(*lines(100)),
@@ -78,6 +79,7 @@ def test_the_newest_messages_are_kept_up_to_their_number():
     assert [m.record for m in made.tail] == [f"r{number}" for number in range(80, 100)]
 
 
+@pytest.mark.req("S2-20")
 def test_the_newest_messages_are_kept_up_to_their_tokens():
     rules = CompactionRules(keep_tokens=60, summary_tokens=100)
     made = plan_of(a_history(*lines(80)), rules=rules)

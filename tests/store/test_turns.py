@@ -189,6 +189,7 @@ class TestBegin:
 
         assert [s for s in statements if s not in ("SAVEPOINT", "RELEASE")] == ["INSERT", "INSERT"]
 
+    @pytest.mark.req("S2-01", "S2-09", "S2-16")
     def test_a_prompt_that_is_not_what_the_records_say_is_refused(self, quay):
         heard(quay)
         draft = a_draft(quay)

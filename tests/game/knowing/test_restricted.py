@@ -15,10 +15,13 @@ from evennia_ai.store import knowledge_bases, knowledge_bindings, knowledge_sear
 from evennia_ai.store.errors import StoreError
 from tests.game.knowing.cellars import (
     CANARIES,
+    CODE,
     HARBOUR,
     PASSAGE,
     SUMMARY,
+    TITLE,
     VAULT,
+    WATCHWORD,
     a_page,
     answering,
     echoing,
@@ -283,6 +286,27 @@ def test_the_lock_of_a_base_says_who_must_guard_it(cellar, told):
     assert PASSAGE in told()
     cellar.npc.tags.add("outsider")
     assert json.loads(told())["mode"] == "restricted_safe_summary"
+
+
+@pytest.mark.req("S0-40", "S0-46", "S0-48")
+@pytest.mark.parametrize(
+    ("summary", "secret"),
+    [
+        (f"One would turn it to {CODE}.", CODE),
+        ("It wants four seven one one zero eight one five.", "four seven one one"),
+        (f"Others read of {TITLE}.", TITLE),
+        ("Ask in the Old Cellar.", "Old Cellar"),
+        (f"A friend says {WATCHWORD}.", WATCHWORD),
+    ],
+    ids=["a number", "a number in words", "a title", "an alias", "a term"],
+)
+def test_a_summary_that_lets_one_thing_slip_is_withheld_in_the_tool(cellar, told, summary, secret):
+    cellar.minds.mediates = answering(summary=summary)
+    kept = summary_in(told())
+    sent = [message.content for one in cellar.minds.requests for message in one.messages]
+
+    assert (kept["decision"], kept["reason"]) == ("refuse", "safe_summary_withheld")
+    assert [text for text in sent if secret in text] == []
 
 
 @pytest.mark.req("S0-40")

@@ -30,6 +30,7 @@ from tests.game.lorekeeping.wikis import (
 
 FIRST = "[INSTRUCTIONS]\n--- Instructions:World Bible ---\nA harbour, and no magic.\n"
 QUERY = "List the boats"
+FOR_ADMINS = "---\nlocks: view:perm(Admin)\n---\n"
 
 
 @pytest.mark.req("S4-01", "S4-24")
@@ -130,11 +131,25 @@ def test_a_page_that_is_hidden_from_who_asks_is_not_read(stage, mara):
     assert "seventeen" not in str(told.context_meta)
 
 
+@pytest.mark.req("S4-55")
+def test_a_source_that_is_hidden_from_who_asks_is_not_found(stage, mara):
+    write("harbour", "Sources:The Safe", f"{FOR_ADMINS}The ferry carries the seal of the vault.")
+    writer = keeps(stage)
+    told = answer(mara).context_meta
+    assert "--- Sources:The Log ---" in writer.sent[0][1]
+    assert "seal" not in str(writer.sent)
+    assert "Safe" not in str(told)
+    assert "1 of the sources for The Ferry may not be read here" in told["warnings"]
+
+
+@pytest.mark.req("S4-55")
 def test_whoever_may_read_it_is_shown_it(stage, mara):
+    write("harbour", "Sources:The Safe", f"{FOR_ADMINS}The ferry carries the seal of the vault.")
     mara.permissions.add("Admin")
-    writer = keeps(stage, Writer(plan=("unknown", ["The Vault"])))
+    writer = keeps(stage, Writer(plan=("unknown", ["The Vault", "The Ferry"])))
     answer(mara)
     assert "seventeen" in writer.sent[0][1]
+    assert "seal of the vault" in writer.sent[0][1]
 
 
 def test_a_player_is_told_of_no_base(stage, mara):

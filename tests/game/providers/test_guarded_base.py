@@ -66,6 +66,7 @@ def test_debugging_tells_nothing_that_the_base_protects(cellar):
     cellar.says(cellar.anna, "Oren, what of the watchword?")
     told = "\n".join(steps(cellar))
     assert [secret for secret in CANARIES if secret in told] == []
+    assert "what of the watchword" not in told
 
 
 @pytest.mark.req("S0-58")

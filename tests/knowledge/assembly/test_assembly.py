@@ -99,7 +99,15 @@ def test_a_report_that_writes_no_page_is_bypassed():
 
 
 @pytest.mark.req("S4-43")
-@pytest.mark.parametrize("plan", ["rubbish", Failed("no model answers"), a_plan("unknown")])
+@pytest.mark.parametrize(
+    "plan",
+    [
+        "rubbish",
+        Failed("no model answers"),
+        a_plan("unknown", writes_page=False),
+        a_plan("write_opera", writes_page=False),
+    ],
+)
 def test_an_unknown_task_has_its_package(plan):
     package = assembled(TASK, answers(plan=plan))
 

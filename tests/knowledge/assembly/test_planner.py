@@ -73,11 +73,15 @@ def test_a_failure_is_told_in_its_own_words():
     assert found.warnings == ("the planner's answer is not used: no model is configured",)
 
 
-def test_a_type_nobody_knows_is_unknown_and_its_entities_stay():
-    found = planned(TASK, a_plan("write_opera", "Agda Rook"), RULES)
+@pytest.mark.req("S4-43")
+@pytest.mark.parametrize("writes_page", [True, False])
+def test_a_type_nobody_knows_is_unknown_and_its_entities_stay(writes_page):
+    answer = a_plan("write_opera", "Agda Rook", writes_page=writes_page)
+    found = planned(TASK, answer, RULES)
 
     assert found.task_type.key == "unknown"
     assert found.entities == named("Agda Rook")
+    assert found.bypass_reason == ""
     assert found.warnings == ("the planner named no known task type: 'write_opera'",)
 
 

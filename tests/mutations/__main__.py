@@ -1,0 +1,122 @@
+"""The command line: one line a mutation as it is judged, and how many passed at the end."""
+
+import argparse
+import gc
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from tests.mutations import evennia_start, judging
+from tests.mutations.children import ChildError, each
+from tests.mutations.table import ROOT, Mutation, TableError, mutations
+
+AT_ONCE = 2
+COLLECTING_SECONDS = 180
+LIMIT_SECONDS = 90
+"""How long a mutation may take: one that never ends is not killed by what a test asserts."""
+
+
+def main(words: list[str]) -> int:
+    """Judge the rows that were asked for; 1 when one of them was not killed."""
+    options = _options(words)
+    rows = [row for row in mutations() if not options.only or row.req in options.only]
+    if options.list:
+        for row in rows:
+            print(f"{row.req}  {row.file}  {row.title}")
+        return 0
+    if not rows:
+        print(f"no mutation breaks {', '.join(options.only)}")
+        return 1
+    began = time.monotonic()
+    failed = _judge(rows)
+    print(f"{len(rows) - failed} passed, {failed} failed in {time.monotonic() - began:.0f} s")
+    return 1 if failed else 0
+
+
+def _options(words: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutations")
+    parser.add_argument("--only", action="append", default=[], metavar="ID", help="a requirement")
+    parser.add_argument("--list", action="store_true", help="show the rows and do nothing")
+    return parser.parse_args(words)
+
+
+def _judge(rows: list[Mutation]) -> int:
+    """Print what becomes of each row; how many were not killed."""
+    known = _known(rows)
+    gc.freeze()
+    killers: dict[int, str] = {}
+    works = [partial(_verdict, row, known) for row in rows]
+    for number, answer in each(works, at_once=AT_ONCE, limit_seconds=LIMIT_SECONDS):
+        killer, line = _said(answer)
+        if killer:
+            killers[number] = killer
+        _print(rows[number], line)
+    unfair = _unfair(sorted(set(killers.values())), known["database"])
+    for number, killer in sorted(killers.items()):
+        if killer in unfair:
+            _print(rows[number], f"NOT JUDGED: {killer} fails without it too")
+    return len(rows) - sum(killer not in unfair for killer in killers.values())
+
+
+def _known(rows: list[Mutation]) -> dict[str, Any]:
+    """What `judging.citing` finds in a child; and Evennia is started here."""
+    evennia_start.start_without_ours()
+    files = [
+        str(path.relative_to(ROOT))
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        if "mark.req(" in path.read_text(encoding="utf-8")
+    ]
+    ((_, known),) = each(
+        [partial(judging.citing, files)], at_once=1, limit_seconds=COLLECTING_SECONDS
+    )
+    if isinstance(known, ChildError):
+        raise SystemExit(f"the tests cannot be collected: {known}")
+    evennia_start.import_again(known["modules"])
+    return known
+
+
+def _verdict(row: Mutation, known: dict[str, Any]) -> dict[str, Any]:
+    tests = known["tests"].get(row.req, [])
+    if not tests:
+        return {"problem": "no test cites it"}
+    try:
+        return judging.verdict(row, tests, database=known["database"])
+    except TableError as error:
+        return {"problem": str(error)}
+
+
+def _said(answer: dict[str, Any] | ChildError) -> tuple[str | None, str]:
+    """The test that killed it, or None, and what is printed of it."""
+    if isinstance(answer, ChildError):
+        return None, f"NOT JUDGED: {answer}"
+    if problem := answer.get("problem"):
+        return None, f"NOT JUDGED: {problem}"
+    if answer["failed"]:
+        return answer["failed"][0], f"killed by {answer['failed'][0]}"
+    if answer["accidents"]:
+        return None, f"NOT JUDGED: it is no program any more: {answer['accidents'][0]}"
+    if not answer["imported"]:
+        return None, "SURVIVED: no test that cites it imports the file"
+    return None, "SURVIVED"
+
+
+def _unfair(tests: list[str], database: str) -> set[str]:
+    """Those of the tests that fail on the code as it is, or cannot be tried on it."""
+    halves = [half for half in (tests[::2], tests[1::2]) if half]
+    works: list[Callable[[], Any]] = [
+        partial(judging.failing, half, database=database) for half in halves
+    ]
+    unfair: set[str] = set()
+    for number, answer in each(works, at_once=AT_ONCE, limit_seconds=COLLECTING_SECONDS):
+        unfair.update(halves[number] if isinstance(answer, ChildError) else answer)
+    return unfair
+
+
+def _print(row: Mutation, line: str) -> None:
+    print(f"{row.req}  {row.file}  {row.title}: {line}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

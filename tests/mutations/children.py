@@ -1,0 +1,75 @@
+"""Work done in forked processes, a few at a time: each begins as its parent is now."""
+
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+Work = Callable[[], Any]
+"""What a child does; what it returns must be what JSON can say."""
+
+
+class ChildError(Exception):
+    """A child that did not end well; the text holds what it wrote."""
+
+
+def each(works: list[Work], *, at_once: int, limit_seconds: int) -> Iterator[tuple[int, Any]]:
+    """The number of each work and what it returned, or the `ChildError`, as they are done."""
+    with tempfile.TemporaryDirectory() as folder:
+        waiting = list(enumerate(works))[::-1]
+        running: dict[int, int] = {}
+        while waiting or running:
+            while waiting and len(running) < at_once:
+                number, work = waiting.pop()
+                running[_started(work, Path(folder) / str(number), limit_seconds)] = number
+            process, status = _ended(running)
+            number = running.pop(process)
+            yield number, _returned(Path(folder) / str(number), status, limit_seconds)
+
+
+def _ended(processes: Iterable[int]) -> tuple[int, int]:
+    """The first of these that ends, and its status; other children are not ours to wait for."""
+    while True:
+        for process in processes:
+            ended, status = os.waitpid(process, os.WNOHANG)
+            if ended:
+                return ended, status
+        time.sleep(0.01)
+
+
+def _started(work: Work, path: Path, limit_seconds: int) -> int:
+    """The process that does `work`."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if process := os.fork():
+        return process
+    code = 1
+    try:
+        # Python's own handler would wait until a C function returns; this ends it at once.
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(limit_seconds)
+        with path.with_suffix(".log").open("w") as log:
+            os.dup2(log.fileno(), 1)
+            os.dup2(log.fileno(), 2)
+        path.write_text(json.dumps(work()), encoding="utf-8")
+        code = 0
+    except BaseException:
+        os.write(2, traceback.format_exc().encode())
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _returned(path: Path, status: int, limit_seconds: int) -> Any:
+    if status == 0:
+        return json.loads(path.read_text(encoding="utf-8"))
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM:
+        return ChildError(f"it took more than {limit_seconds} seconds")
+    return ChildError(path.with_suffix(".log").read_text(encoding="utf-8", errors="replace"))

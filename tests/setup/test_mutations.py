@@ -1,0 +1,150 @@
+"""The table of mutations can be applied, and what its runner says of a row is so."""
+
+import ast
+import os
+import re
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.mutations import __main__ as runner
+from tests.mutations.breaking import break_by
+from tests.mutations.children import ChildError, each
+from tests.mutations.table import ROOT, Mutation, TableError, mutations
+
+ROWS = mutations()
+LEDGER = (ROOT / "docs" / "requirements.md").read_text(encoding="utf-8")
+
+
+def a_mutation(**fields) -> Mutation:
+    usual = {"req": "S0-01", "title": "a test", "file": "x.py", "text": "2", "becomes": "3"}
+    return Mutation(**{**usual, **fields})
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_a_row_stands_once_in_its_file_and_leaves_a_program(row):
+    changed = row.source()
+
+    assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(row.path.read_text("utf-8")))
+
+
+def test_every_row_breaks_a_requirement_that_is_met():
+    met = set(re.findall(r"^\| (S\d-\d\d) \|.*\| met \|$", LEDGER, flags=re.MULTILINE))
+
+    assert [str(row) for row in ROWS if row.req not in met] == []
+
+
+def test_no_row_is_there_twice():
+    counts = Counter((row.req, row.file, row.text, row.becomes) for row in ROWS)
+
+    assert [row for row, count in counts.items() if count > 1] == []
+
+
+def test_sixty_rows_and_more_break_all_five_documents():
+    assert len(ROWS) >= 60
+    assert {row.req[:2] for row in ROWS} == {"S0", "S1", "S2", "S3", "S4"}
+
+
+@pytest.fixture
+def in_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in the place of the package."""
+    monkeypatch.setattr("tests.mutations.table.PACKAGE", tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("source", "times"), [("x = 1\n", 0), ("x = 2 + 2\n", 2)])
+def test_a_text_that_is_not_there_once_is_an_error_that_names_it(in_package, source, times):
+    (in_package / "x.py").write_text(source)
+
+    with pytest.raises(TableError, match=rf"S0-01 a test: '2' .* evennia_ai/x.py {times} times"):
+        a_mutation().source()
+
+
+def test_a_file_that_is_not_there_is_an_error_that_names_it(in_package):
+    with pytest.raises(TableError, match=r"S0-01 a test: there is no file evennia_ai/x\.py"):
+        a_mutation().source()
+
+
+def test_the_changed_module_is_imported_and_its_file_stays_as_it_is(in_package, monkeypatch):
+    (in_package / "x.py").write_text("value = 2\n")
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    monkeypatch.delitem(sys.modules, "evennia_ai.x", raising=False)
+    break_by(a_mutation())
+    import evennia_ai.x as changed
+
+    monkeypatch.delitem(sys.modules, "evennia_ai.x")
+    assert changed.value == 3
+    assert (in_package / "x.py").read_text() == "value = 2\n"
+    assert [one.name for one in in_package.iterdir()] == ["x.py"]
+
+
+def test_a_module_that_is_imported_already_is_not_changed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "evennia_ai.x", sys)
+
+    with pytest.raises(RuntimeError, match="before it can be changed"):
+        break_by(a_mutation())
+
+
+def test_a_package_is_imported_by_its_folder():
+    assert a_mutation(file="store/__init__.py").module == "evennia_ai.store"
+    assert a_mutation(file="store/turns.py").module == "evennia_ai.store.turns"
+
+
+def test_children_answer_and_what_fails_in_one_is_told():
+    works = [lambda: 6 * 7, lambda: 1 // 0, lambda: os.getpid()]
+    answers = dict(each(works, at_once=2, limit_seconds=20))
+
+    assert answers[0] == 42
+    assert isinstance(answers[1], ChildError)
+    assert "ZeroDivisionError" in str(answers[1])
+    assert answers[2] != os.getpid()
+
+
+def test_a_child_that_does_not_end_is_ended():
+    def never() -> None:
+        while True:
+            pass
+
+    ((_, answer),) = each([never], at_once=1, limit_seconds=1)
+    assert str(answer) == "it took more than 1 seconds"
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ({"failed": ["a.py::b"], "accidents": ["c"], "imported": True}, "killed by a.py::b"),
+        ({"failed": [], "accidents": [], "imported": True}, "SURVIVED"),
+        ({"failed": [], "accidents": [], "imported": False}, "SURVIVED: no test that cites it"),
+        ({"failed": [], "accidents": ["no name x"], "imported": True}, "NOT JUDGED: it is no"),
+        ({"problem": "no test cites it"}, "NOT JUDGED: no test cites it"),
+        (ChildError("it took more than 9 seconds"), "NOT JUDGED: it took more"),
+    ],
+)
+def test_only_a_failing_test_kills(answer, said):
+    killer, line = runner._said(answer)
+
+    assert line.startswith(said)
+    assert (killer == "a.py::b") is said.startswith("killed")
+
+
+def test_the_rows_can_be_listed_by_their_requirement(capsys):
+    row = ROWS[0]
+    assert runner.main(["--list", "--only", row.req]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert f"{row.req}  {row.file}  {row.title}" in lines
+    assert {line.split()[0] for line in lines} == {row.req}
+
+
+def test_a_requirement_without_a_row_is_an_error(capsys):
+    assert runner.main(["--only", "S9-99"]) == 1
+    assert capsys.readouterr().out == "no mutation breaks S9-99\n"
+
+
+def test_a_requirement_that_no_test_cites_is_told():
+    row = replace(ROWS[0], req="S9-99")
+
+    assert runner._verdict(row, {"tests": {}}) == {"problem": "no test cites it"}
