@@ -58,6 +58,22 @@ def test_the_same_list_of_tools_is_in_every_request(acting):
 
 
 @pytest.mark.req("S2-28")
+def test_the_committed_call_says_which_tool_and_with_what_before_it_runs(acting):
+    seen = []
+
+    def look(looker=None, **_):
+        (room,) = conversations.conversations_of(acting.npc.ai.ref)
+        seen.extend(record.meta.get("tool_calls") for record in conversations.records_of(room))
+
+    acting.room.at_desc = look
+    acting.talks_with(calls(("look", {})), "Water.")
+    acting.says(acting.anna, "Oren?")
+
+    (call,) = seen[-1]
+    assert (call["name"], call["arguments"]) == ("look", "{}")
+
+
+@pytest.mark.req("S2-28")
 def test_a_call_is_committed_before_it_runs_and_its_result_after_it(acting):
     seen = []
     acting.room.at_desc = lambda looker=None, **_: seen.append(said_and_done(acting))
