@@ -56,6 +56,20 @@ def test_other_facts_leave_every_byte_before_them_as_it_was() -> None:
     assert first[6] == other[6]
 
 
+@pytest.mark.req("S0-01", "S1-08")
+def test_what_a_volatile_component_tells_is_among_the_facts_and_not_before_the_history() -> None:
+    def with_mood(text: str):
+        mood = a_component(text, id=1200, key="mood", volatile=True)
+        return told(the_prompt(KB, components=(RULES, mood)))
+
+    calm, cross = with_mood("Oren is calm."), with_mood("Oren is cross.")
+    assert [one for one in calm if one[1] != "dynamic"] == [
+        one for one in cross if one[1] != "dynamic"
+    ]
+    (facts,) = [one for one in cross if one[1] == "dynamic"]
+    assert "Oren is cross." in facts[2]
+
+
 @pytest.mark.req("S0-03")
 @pytest.mark.parametrize(
     "more",

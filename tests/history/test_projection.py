@@ -120,6 +120,7 @@ class TestToolResults:
         said = [message.content for message in project(records)]
         assert said == ["Well?", "", "Taken.", "The sea.", "Hello!", "Anybody?"]
 
+    @pytest.mark.req("S2-05")
     def test_one_whose_call_is_not_there_comes_first_to_be_left_behind(self):
         records = stored([a_new_record("Well?"), self.result("c9", "A boat.")])
 

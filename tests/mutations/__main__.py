@@ -3,7 +3,6 @@
 import argparse
 import gc
 import sys
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -29,9 +28,8 @@ def main(words: list[str]) -> int:
     if not rows:
         print(f"no mutation breaks {', '.join(options.only)}")
         return 1
-    began = time.monotonic()
     failed = _judge(rows)
-    print(f"{len(rows) - failed} passed, {failed} failed in {time.monotonic() - began:.0f} s")
+    print(f"{len(rows) - failed} passed, {failed} failed")
     return 1 if failed else 0
 
 

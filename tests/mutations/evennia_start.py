@@ -7,6 +7,7 @@ a mutation would take.
 import base64
 import contextlib
 import importlib
+import io
 import os
 import sqlite3
 import sys
@@ -33,10 +34,11 @@ def start_without_ours() -> None:
 
     _all_apps[:] = settings.INSTALLED_APPS
     settings.INSTALLED_APPS = [app for app in _all_apps if app != "evennia_ai"]
-    django.setup()
-    import evennia
+    with contextlib.redirect_stdout(io.StringIO()):  # what a start says is no news here
+        django.setup()
+        import evennia
 
-    evennia._init()
+        evennia._init()
     if known := [name for name in sys.modules if name.startswith("evennia_ai")]:
         raise RuntimeError(f"imported before anything could be changed: {known}")
 

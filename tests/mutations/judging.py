@@ -19,8 +19,10 @@ ELSEWHERE = {"server", "service", "packaging"}
 """The marks of tests that start another process, where the code is as it was."""
 ACCIDENTS = (AttributeError, ImportError, NameError, SyntaxError)
 """What says that a mutation is no program any more, rather than that it does wrong."""
-STAGES = ((0, 1), (2, 3))
+STAGES = ((0, 1), (2, 3), (4, 5, 6, 7))
 """The ranks of tests that are collected together."""
+SLOW = ("tests/cli/",)
+"""Folders most of whose tests start other processes."""
 
 
 def citing(files: list[str]) -> dict[str, Any]:
@@ -45,7 +47,8 @@ def citing(files: list[str]) -> dict[str, Any]:
 def _rank(item: pytest.Item) -> int:
     """Tests without a database come first, those that try many examples later."""
     many = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
-    return ("db" in getattr(item, "fixturenames", ())) * 2 + many
+    stored = "db" in getattr(item, "fixturenames", ())
+    return item.nodeid.startswith(SLOW) * 4 + stored * 2 + many
 
 
 def verdict(mutation: Mutation, tests: list[list[Any]], *, database: str) -> dict[str, Any]:

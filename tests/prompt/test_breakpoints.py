@@ -1,22 +1,27 @@
 """The cache account: what stays the same from prompt to prompt, and what broke it."""
 
+import pytest
+
 from evennia_ai.prompt.tokens import ESTIMATE
 from tests.prompt.builders import a_component, a_history, injected, the_prompt
 
 RULES = a_component("Rules.", id=1, key="rules")
 
 
+@pytest.mark.req("S2-06")
 def test_the_head_ends_at_the_last_message_before_the_history() -> None:
     mood = a_component("Mood.", id=1201, key="mood")
     assert the_prompt([RULES, mood], history=a_history(3)).breakpoints == (1, 4)
 
 
+@pytest.mark.req("S2-06")
 def test_a_moving_injection_ends_what_can_be_cached() -> None:
     prompt = the_prompt([RULES, injected("note", 1)], history=a_history(3))
     assert [m.injected for m in prompt.messages] == [False, False, False, True, False]
     assert prompt.breakpoints == (0, 2)
 
 
+@pytest.mark.req("S2-06")
 def test_the_event_and_the_dynamic_block_are_never_cached() -> None:
     weather = a_component("Rain.", key="weather", volatile=True)
     prompt = the_prompt([RULES, weather], history=a_history(2), event="now")

@@ -365,6 +365,7 @@ class TestInterrupted:
         assert (end.kind, end.meta) == (RecordKind.RUN_END, {"turn": 1, "state": "interrupted"})
         assert [m.content for m in history(quay)] == ["Good evening, Oren."]
 
+    @pytest.mark.req("S2-29")
     def test_an_interrupted_turn_is_not_ended_again(self, quay):
         heard(quay)
         turn, _ = begun(quay)

@@ -59,6 +59,7 @@ def test_who_has_nothing_to_say_makes_no_block() -> None:
     assert told("nothing") == []
 
 
+@pytest.mark.req("S0-27")
 def test_one_that_fails_is_left_out_and_told_once(logged) -> None:
     for _ in range(3):
         assert told("broken", "weather") == [("weather", "It rains on Oren.")]

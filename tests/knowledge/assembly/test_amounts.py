@@ -25,6 +25,18 @@ def test_eight_entities_of_a_plan_count():
     assert "at most 8." in asked.messages[0].content
 
 
+@pytest.mark.req("S4-46")
+def test_requires_are_followed_over_two_hops():
+    pages = [
+        a_page(f"Instructions:{one}", f"---\nrequires: [{to}]\n---\n")
+        for one, to in (("World Bible", "A"), *zip("ABC", "BCD", strict=True))
+    ]
+    package = assembled(TASK, answers(pages))
+    followed = [one.heading for one in package.pages if one.why.startswith("required")]
+
+    assert followed == ["Instructions:A", "Instructions:B"]
+
+
 @pytest.mark.req("S4-13")
 def test_eight_entities_have_their_pages_in_a_package():
     package = assembled(TASK, answers([a_page(one) for one in PLACES], *PLACES))

@@ -171,7 +171,7 @@ def test_more_instruction_pages_than_are_looked_through_is_a_warning():
     assert any("there are 230 instruction pages" in one for one in package.warnings)
 
 
-@pytest.mark.req("S4-12", "S4-46")
+@pytest.mark.req("S4-07", "S4-12", "S4-46", "S4-47")
 @pytest.mark.parametrize(
     ("config", "last"), [("max_depth: 1", "B"), ("max_depth: 2", "C"), ("fully_resolve: true", "D")]
 )

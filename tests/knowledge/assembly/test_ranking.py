@@ -52,6 +52,7 @@ def test_pages_of_one_score_keep_their_order():
     assert ranked(pages, task="weir", stop_words=STOP) == tuple(pages)
 
 
+@pytest.mark.req("S4-19")
 def test_buckets_stand_in_their_order_and_the_best_page_first_in_each():
     pages = [
         a_packed("Talk:Sources:L", "Text.", "talk"),
