@@ -13,8 +13,10 @@ from evennia_ai.cards.card import Card
 from evennia_ai.lorebook.books import Lorebook, read_book
 from evennia_ai.lorebook.containment import CONTAINED_PRIORITY
 from evennia_ai.prompt.components import MAX_DEPTH, PLUGGABLE_IDS, PromptComponent
+from evennia_ai.prompt.errors import ComponentValueError, FormatError
 from evennia_ai.prompt.grants import ALL_GRANTS, Grants
 from evennia_ai.prompt.messages import TEXT_ROLES
+from evennia_ai.prompt.settled import check_settled
 
 DEPTH_PROMPT_ID: Final = 5020
 CONTAINED_POST_HISTORY_ID: Final = 5030
@@ -50,6 +52,22 @@ def card_components(
         *_post_history(card, grants, default_post_history, depth=post_history_depth),
     ]
     return tuple(sorted((c for c in made if c.content.strip()), key=lambda c: c.id))
+
+
+def refuse_unsettled(card: Card) -> None:
+    """Refuse a card whose text is about who speaks now, before the history it may be granted.
+
+    FormatError: it names the component, and what is to be written instead.
+    """
+    for component in card_components(card):
+        try:
+            check_settled(component)
+        except ComponentValueError as error:
+            raise FormatError(
+                "card",
+                f"card: '{component.key}' names {{{{speaker}}}}, who is another with every"
+                " message, where the text stays; write {{user}}",
+            ) from error
 
 
 def containment_notices(

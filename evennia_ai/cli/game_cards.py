@@ -6,6 +6,7 @@ Imported after `evennia_ai.cli.game_folder.opened_game` alone, because the store
 from dataclasses import dataclass
 from typing import Literal
 
+from evennia_ai.cards.components import refuse_unsettled
 from evennia_ai.cards.loading import CardImport
 from evennia_ai.prompt.errors import ComponentValueError, FormatError
 from evennia_ai.prompt.grants import NO_GRANTS, Grants, in_order
@@ -30,7 +31,11 @@ class Taken:
 def take_in(
     name: str, *, content: bytes, found: CardImport, grants: Grants | None, by: str
 ) -> Taken:
-    """Store a card's file: waiting, or in force with `grants` where they are not None."""
+    """Store a card's file: waiting, or in force with `grants` where they are not None.
+
+    FormatError: its text may not stand where it would.
+    """
+    refuse_unsettled(found.card)
     name = _name_for(name)
     file = card_files.file_of(content, found)
     if grants is not None:

@@ -30,6 +30,7 @@ from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.prompt.expansion import ComponentSet, Layout
 from evennia_ai.prompt.grants import NO_GRANTS, Grants
 from evennia_ai.prompt.notes import Notes
+from evennia_ai.prompt.settled import check_settled
 from evennia_ai.prompt.staying import BlocksMode
 
 Made = TypeVar("Made")
@@ -96,8 +97,13 @@ class ProposedEdit:
     def _edited(self, past: PastInputs) -> list[PromptComponent]:
         known = self._known(past)
         keys = {component.key for component in known}
-        changed = [one.changed(**self.fields.get(one.key, {})) for one in known]
-        return [*changed, *(one for one in self.components if one.key not in keys)]
+        changed = {
+            one.key: one.changed(**self.fields[one.key]) for one in known if one.key in self.fields
+        }
+        new = [one for one in self.components if one.key not in keys]
+        for component in (*changed.values(), *new):
+            check_settled(component)
+        return [*(changed.get(one.key, one) for one in known), *new]
 
     def _known(self, past: PastInputs) -> list[PromptComponent]:
         """The components there were, those of the card in the edit among them."""
@@ -111,7 +117,10 @@ class ProposedEdit:
             grants=self._grants(past),
             post_history_depth=sources.conf.post_history_depth,
         )
-        return [*own, *(component for component in of_card if component.key not in taken)]
+        plugged = [component for component in of_card if component.key not in taken]
+        for component in plugged:
+            check_settled(component)
+        return [*own, *plugged]
 
     def _grants(self, past: PastInputs) -> Grants:
         if self.grants is not None:

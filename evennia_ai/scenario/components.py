@@ -19,6 +19,7 @@ from evennia_ai.prompt.components import (
 )
 from evennia_ai.prompt.errors import ComponentValueError, FormatError, NotYetError
 from evennia_ai.prompt.registry import with_statics
+from evennia_ai.prompt.settled import check_settled
 from evennia_ai.scenario.tables import KIND, Table, wrong
 
 FIELDS: Final = (
@@ -54,8 +55,9 @@ def component_set(
 ) -> tuple[PromptComponent, ...]:
     """All components of a scenario: the listed ones, those of its settings, its card, the game.
 
-    A listed component stands for the card's one of the same key. FormatError: two want one ID, or
-    one key comes from the list and from the settings.
+    A listed component stands for the card's one of the same key. FormatError: two want one ID, one
+    key comes from the list and from the settings, or a text is about who speaks where every prompt
+    begins with it.
     """
     keys = {component.key for component in listed}
     for component in settings:
@@ -66,7 +68,17 @@ def component_set(
     keys |= {component.key for component in settings}
     plugged = [component for component in card if component.key not in keys]
     _check_ids(listed, plugged)
-    return tuple(with_statics([*listed, *settings, *plugged]))
+    made = [*listed, *settings, *plugged]
+    _check_settled(made)
+    return tuple(with_statics(made))
+
+
+def _check_settled(components: Sequence[PromptComponent]) -> None:
+    for component in components:
+        try:
+            check_settled(component)
+        except ComponentValueError as error:
+            raise FormatError(KIND, f"component '{component.key}': {error}") from error
 
 
 def _check_ids(listed: Sequence[PromptComponent], plugged: Sequence[PromptComponent]) -> None:

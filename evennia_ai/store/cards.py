@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from evennia_ai import models
-from evennia_ai.prompt.errors import ComponentValueError
+from evennia_ai.cards.components import refuse_unsettled
+from evennia_ai.cards.reading import card_from_text
+from evennia_ai.prompt.errors import ComponentValueError, FormatError
 from evennia_ai.prompt.grants import ALL_GRANTS, NO_GRANTS, Grants
 from evennia_ai.store import card_revisions as log
 from evennia_ai.store.card_files import CardFile, json_file, kept_file
@@ -128,9 +130,11 @@ def save_card(
     """Import a card and approve it at once, for the code of a game, which vouches for its cards.
 
     `source` is a JSON text or a whole file. The same file with the same grants again changes
-    nothing. FormatError: the card's text is no strict JSON object.
+    nothing. FormatError: the card's text is no strict JSON object, or is about who speaks now where
+    every prompt begins with it.
     """
     file = json_file(source) if isinstance(source, str) else source
+    _refuse_unsettled(file)
     with changing(CARDS, f"saving card '{name}'"):
         number = _waiting_import(checked_name(name, what="card"), file, by=by)
         if number is not None:
@@ -161,6 +165,14 @@ def checked_name(name: str, *, what: str) -> str:
     if not name.strip() or len(name) > MAX_NAME or not name.isprintable():
         raise ComponentValueError(f"name of the {what}", name, "1 to 200 printable characters")
     return name
+
+
+def _refuse_unsettled(file: CardFile) -> None:
+    try:
+        card = card_from_text(file.source)
+    except FormatError:
+        return  # whoever would play it is told why it cannot be read
+    refuse_unsettled(card)
 
 
 def _waiting_import(name: str, file: CardFile, *, by: str) -> int | None:

@@ -18,6 +18,7 @@ from evennia_ai.prompt.errors import (
     UnknownComponentError,
 )
 from evennia_ai.prompt.registry import ComponentRegistry, with_statics
+from evennia_ai.prompt.settled import check_settled
 from evennia_ai.prompt.template import compile_template
 from evennia_ai.store import revisions as log
 from evennia_ai.store.errors import NotStoredError, StoreError
@@ -132,11 +133,12 @@ def _update(
 
 
 def _check(component: PromptComponent) -> None:
-    """Refuse what could be stored and never be shown as it was written."""
+    """Refuse what could be stored and never be shown as it was written, or not where it stands."""
     for name in _TEXTS:
         if storable(text := getattr(component, name)) != text:
             raise ComponentValueError(name, text, "text without null characters or half pairs")
     compile_template(component.content, trust=component.trust)
+    check_settled(component)
 
 
 def _save(

@@ -8,9 +8,11 @@ from evennia_ai.cards.components import (
     card_components,
     character_book,
     containment_notices,
+    refuse_unsettled,
     with_original,
 )
 from evennia_ai.prompt.components import MAX_DEPTH, PLUGGABLE_IDS, STATIC_IDS
+from evennia_ai.prompt.errors import FormatError
 from evennia_ai.prompt.grants import ALL_GRANTS, NO_GRANTS
 from tests.cards.builders import a_card, lore, prompt_of, shown, with_lore
 
@@ -47,6 +49,25 @@ def test_no_logic_of_a_card_ever_runs_whoever_vouches():
         prompt = prompt_of(a_card(description=text), grants=grants)
         assert shown(prompt)[0].endswith(text)
         assert all(c.trust == "imported" for c in card_components(a_card(**FULL), grants=grants))
+
+
+@pytest.mark.req("S0-03")
+@pytest.mark.parametrize("field", ["description", "personality", "scenario", "system_prompt"])
+def test_a_text_that_is_about_who_speaks_now_is_refused_before_the_history(field):
+    with pytest.raises(FormatError, match=r"names {{speaker}}.*write {{user}}"):
+        refuse_unsettled(a_card(**{field: "Answers {{ SPEAKER }}."}))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"description": "Answers {{user}} in {{random:rain,fog}}, it is {{time}}."},
+        {"post_history_instructions": "Answer {{speaker}}."},
+        {"first_mes": "Hail, {{speaker}}."},
+    ],
+)
+def test_other_texts_of_a_card_are_not_refused(fields):
+    refuse_unsettled(a_card(**fields))
 
 
 @pytest.mark.req("S3-10")

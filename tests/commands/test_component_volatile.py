@@ -1,15 +1,52 @@
-"""Texts that differ from turn to turn: builders are told what they cost, and can move them."""
+"""Texts that differ from turn to turn: about the request they are refused, others are told of."""
 
 import pytest
 
+from evennia_ai.store.components import registry
 from tests.commands.stage import component, one_line
 
 TOLD = "It differs from turn to turn and stands before the history"
+REFUSED = "stands before the history, which begins alike in every turn"
 
 
 @pytest.mark.req("S0-03", "S0-28")
-@pytest.mark.parametrize("text", ["{{speaker}} is here.", "{{random:fog,rain}}", "{{roll:6}}"])
-def test_a_text_about_the_request_before_the_history_is_told(stage, text):
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{speaker}} is here.",
+        "{% if speaker == 'Pim' %}Pim!{% endif %}",
+        "It is {{time}}, {{date}}.",
+    ],
+)
+@pytest.mark.parametrize("named", ["sky = 1301", "sky = 0999"])
+def test_a_text_about_the_request_before_the_history_is_refused(stage, text, named):
+    told = one_line(stage.builds(f"component/create {named}: {text}"))
+    assert REFUSED in told
+    assert "volatile first" in told
+    assert not any(one.key == "sky" for one in registry())
+
+
+@pytest.mark.req("S0-03", "S0-28")
+def test_the_games_own_rules_may_not_name_who_speaks(stage):
+    told = stage.builds("component/edit system_prompt", "Answer {{speaker}}.", ":w", ":q!")
+    assert REFUSED in " ".join(told.split())
+    assert "{{speaker}}" not in component("system_prompt").content
+
+
+@pytest.mark.req("S0-28")
+def test_no_other_change_brings_such_a_text_before_the_history(stage):
+    stage.builds("component/create sky = 5200: {{speaker}} is here.")
+    assert REFUSED in one_line(stage.builds("component/move sky = 1301"))
+    stage.builds("component/off sky", "component/move sky = 1301")
+    assert REFUSED in one_line(stage.builds("component/enable sky"))
+    stage.builds("component/volatile sky = yes", "component/enable sky")
+    assert REFUSED in one_line(stage.builds("component/volatile sky = no"))
+    assert (component("sky").id, component("sky").volatile) == (1301, True)
+
+
+@pytest.mark.req("S0-28")
+@pytest.mark.parametrize("text", ["{{random:fog,rain}}", "{{roll:6}}"])
+def test_dice_before_the_history_are_told_of(stage, text):
     told = stage.builds(f"component/create sky = 1301: {text}")
     assert f"{TOLD}, so from there on nothing is cached: component/volatile sky = yes" in told
 
@@ -27,8 +64,8 @@ def test_a_text_that_stays_as_it_is_or_stands_behind_the_history_is_not_told(sta
     assert TOLD not in stage.builds(typed)
 
 
-def test_moving_such_a_text_before_the_history_is_told_as_well(stage):
-    stage.builds("component/create sky = 5200: {{speaker}} is here.")
+def test_moving_dice_before_the_history_is_told_as_well(stage):
+    stage.builds("component/create sky = 5200: {{roll:6}}")
     assert TOLD in stage.builds("component/move sky = 1301")
     assert TOLD not in stage.builds("component/volatile sky = yes")
 
@@ -36,7 +73,9 @@ def test_moving_such_a_text_before_the_history_is_told_as_well(stage):
 @pytest.mark.req("S0-28")
 def test_a_volatile_text_leaves_the_system_texts_for_the_facts(stage):
     stage.builds(
-        "component/create sky = 1301: {{speaker}} is here.", "component/volatile sky = yes"
+        "component/create sky = 5200: {{speaker}} is here.",
+        "component/volatile sky = yes",
+        "component/move sky = 1301",
     )
     messages = stage.npc.ai.preview("Oren?", stage.player).messages
     (facts,) = [m for m in messages if m.block == "dynamic"]

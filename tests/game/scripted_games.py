@@ -72,7 +72,7 @@ def furnish(stage: Any, *, card: dict[str, Any] = CARD) -> None:
     a_book("landing", (an_entry("damp", "So damp."),), Scope(kind="room", ref=str(stage.room.id)))
     rule("mood", "{{char}} is {{random:tired,merry}}, {{roll:d6}}.", id=1201, injection_depth=1)
     rule("mood", "{{char}} waits.", id=1201, scope=Scope(kind="room", ref=str(stage.room.id)))
-    rule("spare", "Speak as to {{speaker}}.", id=1203)
+    rule("spare", "Speak as to {{speaker}}.", id=1203, volatile=True)
     rule("asleep", "Never said.", id=1204, enabled=False)
     notes.set_note(stage.npc.ai.ref, by="builder", content="Be brief.", every=2, depth=1)
     notes.set_note(stage.npc.ai.ref, 1, by="builder", content="{{roll:d8}} gulls.")

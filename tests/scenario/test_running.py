@@ -130,7 +130,7 @@ def test_user_is_the_setting_then_the_persona_then_who_spoke_last(
 def test_char_is_the_nickname_and_speaker_the_one_who_speaks_now() -> None:
     scenario = {
         "card": a_card(nickname="Tilly", description=""),
-        "components": [{"content": "{{char}} answers {{speaker}}, not {{user}}."}],
+        "components": [{"content": "{{char}} answers {{speaker}}, not {{user}}.", "id": 5200}],
         "event": {"name": "Ben", "content": "hi"},
         "settings": {"user": "Anna"},
     }
@@ -298,9 +298,7 @@ def test_a_name_in_a_note_that_nobody_knows_is_a_notice() -> None:
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
-        ({"content": "You answer {{speaker}}."}, True),
         ({"content": "The tide is {{random:in,out}}."}, True),
-        ({"content": "{% if speaker == 'Ann' %}Ann!{% endif %}."}, True),
         ({"content": "You answer {{speaker}}.", "volatile": True}, False),
         ({"content": "You answer {{speaker}}.", "injection_depth": 2}, False),
         ({"content": "You know {{user}} as {{pick:a,b}}."}, False),
@@ -315,6 +313,31 @@ def test_what_changes_before_the_history_each_turn_is_a_notice(
         True
     ] * told
     assert run_scenario({**given, "settings": {"layout": "classic"}})["notices"] == []
+
+
+@pytest.mark.req("S0-03", "S0-28")
+@pytest.mark.parametrize(
+    ("scenario", "key"),
+    [
+        ({"components": [{"key": "mood", "content": "You answer {{speaker}}."}]}, "mood"),
+        (
+            {"components": [{"key": "mood", "content": "{% if speaker == 'A' %}A{% endif %}."}]},
+            "mood",
+        ),
+        ({"components": [{"key": "mood", "content": "It is {{time}}."}]}, "mood"),
+        ({"settings": {"system_prompt": "You answer {{speaker}}."}}, "system_prompt"),
+        ({"settings": {"card_system_prompt": "You answer {{Speaker}}."}}, "card_system_prompt"),
+        ({"card": a_card(description="Sees {{speaker}}.")}, "char_description"),
+        ({"persona": {"name": "A", "description": "{{speaker}}!"}}, "persona_description"),
+    ],
+)
+def test_what_is_about_the_request_before_the_history_is_refused(
+    scenario: dict[str, Any], key: str
+) -> None:
+    for layout in ("cache", "classic"):
+        settings = {**scenario.get("settings", {}), "layout": layout}
+        with pytest.raises(FormatError, match=f"component '{key}': .*before the history"):
+            run_scenario({**scenario, "settings": settings, "event": {"content": "Hm."}})
 
 
 def test_entries_of_one_id_have_their_own_place_and_decorators() -> None:

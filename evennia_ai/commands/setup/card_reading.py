@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from evennia_ai.cards.components import refuse_unsettled
 from evennia_ai.cards.limits import CardLimits
 from evennia_ai.cards.loading import CardImport, load_card
 from evennia_ai.cards.progress import Progress
@@ -51,6 +52,7 @@ class Reader:
         content = bytes_of(path, most=self.limits.file_bytes)
         try:
             found = load_card(content, limits=self.limits, progress=progress)
+            refuse_unsettled(found.card)
         except FormatError as error:
             problem = f"{path.name} is refused: {error.message}. Nothing was imported."
             raise CommandError(problem) from error

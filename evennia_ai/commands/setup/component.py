@@ -53,7 +53,8 @@ class CmdComponent(StrictCommand):
       role      - <system | user | assistant | tool>
       move      - <id>: give it another ID, its place in the prompt
       volatile  - <yes | no>: whether it changes from turn to turn; then it
-                  stands behind the history, among the facts of the moment
+                  stands behind the history, among the facts of the moment.
+                  Before the history {{speaker}} and {{time}} are refused
       enable    - let it take part
       off       - keep it and leave it out of every prompt
       remove    - remove it, after a question
