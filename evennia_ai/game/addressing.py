@@ -2,7 +2,8 @@
 
 Pure. A person is answered when they name the NPC, speak to it alone, or go on with a conversation,
 and otherwise as the NPC's mode has it; another NPC only when it names ours or speaks to it
-directly, and not endlessly. Who of several answers is decided by `turn_taking`.
+directly, and not endlessly, and never what it says for want of a model. Who of several answers is
+decided by `turn_taking`.
 """
 
 import re
@@ -81,17 +82,25 @@ def address_of(event: Event, listener: Listener) -> Address:
 
 def _why_never(event: Event, listener: Listener) -> str:
     """Why no words of the event make the NPC answer it, "" where they may."""
-    if event.hops > listener.hop_limit:
-        return f"{event.hops} NPC replies in a row, {listener.hop_limit} are allowed"
-    if event.hops and listener.is_chain_over:
-        return "NPCs have talked long enough without a person"
-    if event.is_happening or event.private:
-        return ""
+    why_no_npc = _why_no_npc(event, listener)
+    if why_no_npc or event.is_happening or event.private:
+        return why_no_npc
     if event.to_ref and event.to_ref != listener.ref:
         return "said to somebody else"
     if listener.mode == "whisper_only":
         return "answers whispers only"
     return "a pose" if event.kind == "pose" else ""
+
+
+def _why_no_npc(event: Event, listener: Listener) -> str:
+    """Why an NPC whose words or deeds the event is gets no answer, "" where it may."""
+    if event.hops > listener.hop_limit:
+        return f"{event.hops} NPC replies in a row, {listener.hop_limit} are allowed"
+    if event.by_rote:
+        return "said by an NPC that no model spoke for"
+    if event.hops and listener.is_chain_over:
+        return "NPCs have talked long enough without a person"
+    return ""
 
 
 def _of_happening(event: Event, listener: Listener) -> Address:

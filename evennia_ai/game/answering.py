@@ -173,7 +173,7 @@ class Answering:
         except StoreError as error:
             logger.log_err(f"evennia_ai: NPC {self._mind.ref}: a refusal is not said: {error}")
             return
-        Voice(self._mind, self.event).say(refusal.in_character)
+        Voice(self._mind, self.event).say(refusal.in_character, by_rote=True)
 
     def _show_thinking(self) -> None:
         line = self._mind.settings.thinking or runtime().conf.thinking_line

@@ -38,7 +38,7 @@ class Event:
     the name of the thing it is about, `data` holds facts of the game's own as JSON values.
     `wants_answer`: what happened is addressed to the NPC. `client` is the sort of client
     that who says or poses it types at ("telnet", "websocket"), "" where nobody types and for what
-    happened.
+    happened. `by_rote` is what an NPC said that no model chose.
     """
 
     kind: Kind
@@ -56,6 +56,7 @@ class Event:
     item: str = ""
     data: Mapping[str, Any] = field(default_factory=dict, hash=False)
     wants_answer: bool = False
+    by_rote: bool = False
     client: str = field(default="", compare=False)
 
     @property

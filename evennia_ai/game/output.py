@@ -121,18 +121,20 @@ def deliver(
     after: int = 0,
     hops: int = 0,
     to: Any = None,
+    by_rote: bool = False,
 ) -> None:
     """Have `npc` say and do what a reply holds, for `to` alone where that is somebody.
 
     `own_names` are those the NPC goes by, `after` is how much was delivered already. Other NPCs
-    take it in once, as it is written: several lines of one reply are not answered several times.
+    take it in once, as it is written: several lines of one reply are not answered several times,
+    and what is said `by_rote` is answered by none of them.
     """
     acts = acts_of(text, own_names=own_names, after=after)
     is_done = all(act.kind == "pose" for act in acts)
     is_mixed = len({act.kind for act in acts}) > 1
     heard = text[after:] if is_mixed else " ".join(act.told or act.text for act in acts)
     kind = "whisper" if to is not None else "pose" if is_done else "say"
-    with uttered(npc, heard, kind=kind, hops=hops):
+    with uttered(npc, heard, kind=kind, hops=hops, by_rote=by_rote):
         for act in acts:
             if to is not None:
                 _to_one(npc, to, act, hops=hops)

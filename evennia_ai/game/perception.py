@@ -66,6 +66,7 @@ class _Heard(NamedTuple):
     hops: int = 0
     language: str = ""
     volume: str = ""
+    by_rote: bool = False
 
 
 def perceived(npc: Any, text: Any, from_obj: Any) -> Event | None:
@@ -94,6 +95,7 @@ def perceived(npc: Any, text: Any, from_obj: Any) -> Event | None:
         hops=heard.hops,
         language=heard.language or payload.language or emoted_in,
         volume=heard.volume or payload.volume,
+        by_rote=heard.by_rote,
         client=client_of(speaker),
     )
 
@@ -165,7 +167,13 @@ def _uttered(npc: Any, speaker: Any, payload: Payload) -> _Heard | None:
     if language and not npc.understands(language):
         text = garbled(text, _words(npc, speaker, payload), language=language)
     return _Heard(
-        utterance.kind, text, utterance.to_ref, utterance.hops, language, utterance.volume
+        utterance.kind,
+        text,
+        utterance.to_ref,
+        utterance.hops,
+        language,
+        utterance.volume,
+        utterance.by_rote,
     )
 
 

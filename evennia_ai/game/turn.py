@@ -273,7 +273,7 @@ class Turn:
         acts = Acts(self._mind, self.heard, self._toolbox, speaker=self._voice.partner)
         this = self._open_round
         called = self._commits.written(lambda: acts.called(this, reply.tool_calls, text=reply.text))
-        self._say_rest(reply.text)
+        self._say_rest(reply)
         self._acting = acts
         acted: Acted = yield from acts.done(called)
         self._acting = None
@@ -312,14 +312,14 @@ class Turn:
         self._commits.finish(stored, said, outcome=outcome)
         self._outcome = "answered"
         self._mind.answered(self)
-        self._say_rest(text)
+        self._say_rest(reply)
 
-    def _say_rest(self, text: str) -> None:
+    def _say_rest(self, reply: ChatReply) -> None:
         """Say what of the reply was not said while it came."""
         if self._start is not None:
-            self._start.say_rest(text)
-        elif text:
-            self._voice.say(text)
+            self._start.say_rest(reply.text, by_rote=reply.offline)
+        elif reply.text:
+            self._voice.say(reply.text, by_rote=reply.offline)
 
     @property
     def _has_begun(self) -> bool:
@@ -342,7 +342,7 @@ class Turn:
             return
         line = self._mind.fallback_line
         self._commits.fail(stored, told(error), new=[fallback_record(line)])
-        self._voice.say(line)
+        self._voice.say(line, by_rote=True)
 
     def _drop(self, why: str) -> None:
         """Commit that nobody waits for the turn any more, or that nobody may speak."""
@@ -367,7 +367,7 @@ class Turn:
         except StoreError as error:
             self._log(f"the fallback line was not written, nothing is said: {error}")
             return
-        self._voice.say(line)
+        self._voice.say(line, by_rote=True)
 
     def _again(self, error: Exception) -> None:
         """Try later: the event is committed, the model was not asked."""

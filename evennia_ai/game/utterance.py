@@ -20,7 +20,8 @@ from evennia_ai.game.presence import is_npc
 class Utterance:
     """One thing being said or done; `hops` counts the NPC replies in a row, itself among them.
 
-    `language` and `volume` are words of the game, "" where it tells none.
+    `language` and `volume` are words of the game, "" where it tells none. `by_rote` is what an NPC
+    says that no model chose: a line for want of a reply, or a quotation.
     """
 
     speaker: Any
@@ -30,6 +31,7 @@ class Utterance:
     hops: int = 0
     language: str = ""
     volume: str = ""
+    by_rote: bool = False
     heard_by: set[str] = field(default_factory=set)
 
 
@@ -47,6 +49,7 @@ def uttered(
     hops: int = 0,
     language: str = "",
     volume: str = "",
+    by_rote: bool = False,
 ) -> Iterator[Utterance]:
     """While it lasts, listeners of `speaker` hear `text`; an outer one of this speaker stays."""
     utterance = utterance_of(speaker)
@@ -61,6 +64,7 @@ def uttered(
         hops=hops,
         language=language,
         volume=volume,
+        by_rote=by_rote,
     )
     token = _now.set(made)
     try:

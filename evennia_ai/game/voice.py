@@ -52,19 +52,25 @@ class Voice:
         """What of a model's text is said aloud, "" where that is nothing."""
         return speech(raw, own_names=self.own_names(), other_names=self._others())
 
-    def say(self, text: str, *, after: int = 0) -> None:
+    def say(self, text: str, *, after: int = 0, by_rote: bool = False) -> None:
         """Say and do it where the event was: for all to see, or for the one who whispered.
 
-        `after` is how much of the text was said already.
+        `after` is how much of the text was said already, `by_rote` is what no model chose.
         """
         if self._said is not None:
             self._said()
         partner = self.partner if self._event.private else None
         if self._event.private and partner is None:
             return
-        hops = self._event.hops + 1
-        names = self.own_names()
-        deliver(self._npc, text, own_names=names, after=after, hops=hops, to=partner)
+        deliver(
+            self._npc,
+            text,
+            own_names=self.own_names(),
+            after=after,
+            hops=self._event.hops + 1,
+            to=partner,
+            by_rote=by_rote,
+        )
 
     def start(self, stored: StoredTurn, *, early: bool, is_wanted: Callable[[], bool]) -> "Start":
         """What listens to the reply of a turn, and says the start of it where it may be `early`.
@@ -124,11 +130,11 @@ class Start:
         """What of the reply is said, now that all of it is there; "" where that is nothing."""
         return self._spoken.whole(reply) if self.said else self._voice.speech(reply)
 
-    def say_rest(self, text: str) -> None:
+    def say_rest(self, text: str, *, by_rote: bool = False) -> None:
         """Say what is left to say of the whole reply."""
         after = len(self.said) if text.startswith(self.said) else 0
         if text[after:].strip():
-            self._voice.say(text, after=after)
+            self._voice.say(text, after=after, by_rote=by_rote)
 
     def _begin(self, sentences: str) -> None:
         try:

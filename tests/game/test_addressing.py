@@ -41,6 +41,16 @@ def said(text="Good evening.", **fields):
         (said("Oren, come", hops=3), Claim.MEANT, "called by name"),
         (said("Oren, come", hops=4), Claim.NONE, "4 NPC replies in a row, 3 are allowed"),
         (said(hops=1, alone=True), Claim.NONE, "said by an NPC that names it not"),
+        (
+            said("Oren, come", hops=1, by_rote=True),
+            Claim.NONE,
+            "said by an NPC that no model spoke for",
+        ),
+        (
+            said("Oren, come", hops=1, by_rote=True, kind="whisper", private=True),
+            Claim.NONE,
+            "said by an NPC that no model spoke for",
+        ),
         (said(kind="give", to_ref="7", wants_answer=True), Claim.MEANT, "meant for it: give"),
         (said(kind="alarm", wants_answer=True), Claim.WILLING, "meant for it: alarm"),
         (said(kind="tick", speaker_ref="", wants_answer=True), Claim.MEANT, "meant for it: tick"),
