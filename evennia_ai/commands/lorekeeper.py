@@ -10,7 +10,11 @@ from typing import Any, Final
 from twisted.internet.defer import CancelledError
 from twisted.python.failure import Failure
 
-from evennia_ai.commands.lorekeeper_context import context_panel, why_no_package
+from evennia_ai.commands.lorekeeper_context import (
+    context_panel,
+    why_no_package,
+    without_answer,
+)
 from evennia_ai.commands.numbered import counted_number
 from evennia_ai.commands.setup import knowledge_named as named
 from evennia_ai.commands.setup.card_work import CardWork, Steps, waits
@@ -23,11 +27,11 @@ from evennia_ai.game.runtime import runtime
 from evennia_ai.knowledge.markup import write_page
 from evennia_ai.knowledge.titles import PageName, page_name
 from evennia_ai.prompt.messages import Message
+from evennia_ai.store import lorekeeper_tasks as tasks
 from evennia_ai.store import page_drafts as store
 from evennia_ai.store.page_drafts import StoredDraft
 
 AT_WORK: Final = "The lorekeeper is at work on it; you are told when it has written."
-_LAST: Final = "lorekeeper_answer"
 
 
 class CmdLorekeeper(CardWork):
@@ -125,13 +129,14 @@ class CmdLorekeeper(CardWork):
             title = f"draft {found.number}, {found.base}/{found.draft.page.name}"
             self.show("\n".join(context_panel(title, found.task, found.context_meta)))
             return
-        last: LorekeeperAnswer | None = getattr(self.caller.ndb, _LAST, None)
-        if last is None:
+        last = tasks.newest(str(self.caller.id))
+        if last is None or last.base not in self._seen_bases():
             raise CommandError(
-                "You have asked the lorekeeper nothing since the last reload;"
-                " lorekeeper/context = <number> shows that of a draft."
+                "You have asked the lorekeeper nothing yet, or of a base that is there for you no"
+                " more; lorekeeper/context = <number> shows that of a draft."
             )
-        self._send(context_panel("your last task", last.task, last.context_meta), last.context_meta)
+        panel = context_panel("your last task", last.task, last.context_meta)
+        self._send([*panel, *without_answer(last)], last.context_meta)
 
     def failed(self, failure: Failure) -> None:
         """Tell the builder why nothing came of it, unless the server stops."""
@@ -158,7 +163,6 @@ class CmdLorekeeper(CardWork):
         if not asked.called:
             self.say(AT_WORK)
         answer: LorekeeperAnswer = yield asked
-        setattr(self.caller.ndb, _LAST, answer)
         self._send(_answer_lines(answer), answer.context_meta)
 
     def _send(self, lines: Sequence[str], meta: Any) -> None:
@@ -176,14 +180,16 @@ class CmdLorekeeper(CardWork):
         there = f"there are {', '.join(free[:12])}" if free else "there is none yet; see help kb"
         raise CommandError(f"Say for which knowledge base: lorekeeper/in <base> = <task>; {there}.")
 
+    def _seen_bases(self) -> list[str]:
+        return [one.key for one in named.visible_bases(self.caller)]
+
     def _draft(self, text: str) -> StoredDraft:
         """The draft of this number, whose base and page the caller may see."""
         number = counted_number(text.strip(), what="number of a draft")
         found = store.draft(number)
-        seen = [one.key for one in named.visible_bases(self.caller)]
         if (
             found is None
-            or found.base not in seen
+            or found.base not in self._seen_bases()
             or not named.may_see(self.caller, found.draft.page)
         ):
             raise CommandError(f"There is no draft {number}; kb/drafts lists those that wait.")

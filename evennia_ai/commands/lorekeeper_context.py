@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evennia_ai.prompt.columns import WIDTH, clipped, hanging, padded, visible
+from evennia_ai.store.lorekeeper_tasks import StoredTask
 
 _TITLE: Final = 11
 _TITLES: Final = {
@@ -40,6 +41,15 @@ def context_panel(title: str, task: str, meta: Mapping[str, Any]) -> list[str]:
 def why_no_package(meta: Mapping[str, Any]) -> str:
     """A line for below an answer that was made without a package."""
     return f"Task type {meta['task_type']}, no package: {meta['reason']}."
+
+
+def without_answer(task: StoredTask) -> list[str]:
+    """The lines that say why a task has no answer; none where it has one."""
+    if task.error:
+        return _titled("no answer", task.error)
+    if task.ended_at is None:
+        return _titled("no answer", "none yet, or the server stopped before it came")
+    return []
 
 
 def _tokens(meta: Mapping[str, Any]) -> str:

@@ -29,6 +29,7 @@ from evennia_ai.models.knowledge import (
 )
 from evennia_ai.models.knowledge_searches import KnowledgeSearch, VaultedChunk, VaultReading
 from evennia_ai.models.lorebooks import Lorebook, LorebookAttachment, LorebookRevision
+from evennia_ai.models.lorekeeper_tasks import LorekeeperTask
 from evennia_ai.models.memories import Memory, MemoryRevision
 from evennia_ai.models.notes import Note, NoteRevision
 from evennia_ai.models.page_vectors import KnowledgePageVector
@@ -61,6 +62,7 @@ __all__ = [
     "Lorebook",
     "LorebookAttachment",
     "LorebookRevision",
+    "LorekeeperTask",
     "Memory",
     "MemoryRevision",
     "ModelCall",

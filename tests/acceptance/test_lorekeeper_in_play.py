@@ -24,6 +24,10 @@ CLERK = '''
 """The models of a lorekeeper, for a test."""
 
 import json
+import sqlite3
+from contextlib import closing
+
+from django.conf import settings
 
 
 def told(request):
@@ -33,9 +37,20 @@ def told(request):
 
 
 def written(request):
-    """A page that tells how the request began."""
+    """A page that tells how the request began, and what of it another program finds stored."""
+    if request.messages[-1].content.startswith("List"):
+        return "Two boats."
     first = request.messages[0].content.splitlines()[:2]
-    return "=== PAGE: Leek Show ===\\nJudged by [[Pell Anstey]]. " + " ".join(first)
+    told = "=== PAGE: Leek Show ===\\nJudged by [[Pell Anstey]]. " + " ".join(first)
+    return f"{told}\\n{stored(request)} of 1 committed."
+
+
+def stored(request):
+    """How many tasks with this very request another connection to the database sees."""
+    sent = [[message.role, message.content] for message in request.messages]
+    with closing(sqlite3.connect(settings.DATABASES["default"]["NAME"])) as database:
+        rows = database.execute("select request from evennia_ai_lorekeepertask").fetchall()
+    return sum(json.loads(row) == sent for row, in rows)
 '''
 TASK = "lorekeeper Create the page Leek Show"
 
@@ -51,6 +66,8 @@ class Story:
     page: str
     panel: str
     panel_later: str
+    last_task: str
+    last_task_later: str
 
 
 @pytest.fixture(scope="module")
@@ -66,15 +83,19 @@ def story(game: Evennia) -> Story:
     """A task, its draft, the approval, and a reload after it."""
     with builder_beside_npc(game) as builder:
         builder.send(TASK)
-        begun = builder.wait_for("lorekeeper/context shows them", seconds=30)
+        begun = builder.wait_for("15. ", seconds=30)
         before = shown(builder, "kb/show harbour/Leek Show")
         draft = shown(builder, "kb/draft 1")
         approved = shown(builder, "kb/approve 1")
         page = shown(builder, "kb/show harbour/Leek Show")
         panel = shown(builder, "lorekeeper/context = 1")
+        builder.send("lorekeeper List the boats")
+        builder.wait_for("no package", seconds=30)
+        last_task = shown(builder, "lorekeeper/context")
         reload(game)
         builder.wait_for_quiet()
         later = shown(builder, "lorekeeper/context = 1")
+        last_task_later = shown(builder, "lorekeeper/context")
     return Story(
         begun=begun,
         before=before,
@@ -83,6 +104,8 @@ def story(game: Evennia) -> Story:
         page=page,
         panel=panel,
         panel_later=later,
+        last_task=last_task,
+        last_task_later=last_task_later,
     )
 
 
@@ -109,6 +132,23 @@ def test_the_panel_names_the_pages_and_is_the_same_after_a_reload(story: Story) 
     assert "red_link_generation, by planner" in story.panel
     assert "Pell Anstey revision 1" in story.panel
     assert story.panel_later.strip() == story.panel.strip()
+
+
+@pytest.mark.req("S2-01", "S4-01")
+def test_what_the_model_is_sent_is_committed_before_it_is_asked(story: Story) -> None:
+    assert "1 of 1 committed." in story.page
+
+
+@pytest.mark.req("S4-49")
+def test_the_panel_stands_below_the_answer(story: Story) -> None:
+    assert "CONTEXT of this task" in story.begun
+    assert "Pell Anstey revision 1" in story.begun
+
+
+@pytest.mark.req("S4-01")
+def test_a_task_without_a_page_is_shown_after_a_reload(story: Story) -> None:
+    assert "List the boats" in story.last_task
+    assert story.last_task_later.strip() == story.last_task.strip()
 
 
 def test_nothing_went_wrong(game: Evennia, story: Story) -> None:

@@ -13,7 +13,7 @@ from evennia_ai.conf import conf
 from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings
 from evennia_ai.llm.errors import ModelUnavailable
 from evennia_ai.llm.scripted import ScriptedModel
-from evennia_ai.store import page_drafts
+from evennia_ai.store import knowledge_bases, page_drafts
 from tests.commands.stage import on_screen, one_line
 from tests.game.lorekeeping.wikis import PAGES, TASK, Writer, a_wiki, restricted, stored, write
 
@@ -218,6 +218,37 @@ def test_the_developer_tools_of_the_builder_who_asked_show_the_whole_of_it(wiki)
     assert "context_meta" not in str(heard)
 
 
+@pytest.mark.req("S4-01")
+def test_the_panel_is_there_after_a_reload_also_without_a_page(wiki):
+    with desk_with(wiki, Writer("Two.")) as desk:
+        desk.asks("lorekeeper List the boats")
+        before = desk.types("lorekeeper/context")
+    wiki.builder.nattributes.clear()
+    with desk_with(wiki, Writer()) as desk:
+        assert desk.types("lorekeeper/context") == before
+    assert "List the boats" in before
+
+
+def test_the_panel_says_why_there_is_no_answer(wiki):
+    with desk_with(wiki, Writer(ModelUnavailable("stub", "is broken"))) as desk:
+        desk.types(f"lorekeeper {TASK}")
+        desk.clock.pump([1.0] * 6)
+        assert "no answer  none yet" in desk.types("lorekeeper/context")
+        desk.waits()
+        told = desk.types("lorekeeper/context")
+    assert "is broken" in told
+    assert "Oren revision 1" in told
+
+
+def test_a_base_that_is_hidden_meanwhile_has_no_panel(wiki):
+    with desk_with(wiki, Writer()) as desk:
+        desk.asks(f"lorekeeper {TASK}")
+        knowledge_bases.save_base(
+            replace(knowledge_bases.get_base("harbour"), locks="view:perm(Admin)"), by="Ada"
+        )
+        assert "nothing yet, or of a base" in one_line(desk.types("lorekeeper/context"))
+
+
 def test_a_builder_does_not_see_a_draft_of_what_is_hidden(wiki):
     wiki.builder.permissions.add("Admin")
     with desk_with(wiki, Writer("=== PAGE: The Vault ===\nThe code is eighteen.")) as desk:
@@ -236,7 +267,7 @@ def test_a_builder_does_not_see_a_draft_of_what_is_hidden(wiki):
         ("lorekeeper/in nowhere = x", "There is no knowledge base 'nowhere'; there are harbour."),
         ("lorekeeper/context = 99", "There is no draft 99"),
         ("lorekeeper/context = x", "The number of a draft must be a whole number from 1 on"),
-        ("lorekeeper/context", "You have asked the lorekeeper nothing since the last reload"),
+        ("lorekeeper/context", "You have asked the lorekeeper nothing yet"),
         ("lorekeeper/pages <b> = x", "the title '<b>' has '<' in it"),
         ("lorekeeper/revise 99 = x", "There is no draft 99"),
     ],

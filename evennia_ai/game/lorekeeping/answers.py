@@ -14,7 +14,7 @@ class LorekeeperAnswer:
     `text` is what the generator wrote, `drafts` are the numbers of the pages in it, which wait for
     a builder. `context_meta` tells, as JSON, what the generator was shown and why; it is there
     whatever way the task went, also where no package was assembled. `notes` say what of the answer
-    was of no use.
+    was of no use. `number` is that of the stored task.
     """
 
     base: str
@@ -22,6 +22,7 @@ class LorekeeperAnswer:
     text: str
     context_meta: Mapping[str, Any]
     package: Package
+    number: int
     drafts: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
 

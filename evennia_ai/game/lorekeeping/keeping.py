@@ -1,15 +1,16 @@
 """Keeping: a task for the lorekeeper, from its words to an answer and the drafts in it.
 
-The package is assembled first, from what may be read by who asks; then the generator is asked once.
-A task that only reads goes to the generator as well, without a package. Everything that may take
-time is a Deferred: the game goes on.
+The package is assembled first, from what may be read by who asks. It is stored with the request
+that is made of it, and only then the generator is asked, once. A task that only reads goes to the
+generator as well, without a package. Everything that may take time is a Deferred: the game goes on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from evennia.utils import logger
 from twisted.internet.defer import Deferred, inlineCallbacks
 
 from evennia_ai.game.guarding import is_held
@@ -21,6 +22,7 @@ from evennia_ai.game.lorekeeping.grounding import introduction, wikipedia_is_on
 from evennia_ai.game.lorekeeping.reading import Reader, may_read
 from evennia_ai.game.lorekeeping.writing import stored_request, text_of_answer, writing_request
 from evennia_ai.game.npc import AIMixin
+from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import runtime
 from evennia_ai.knowledge.assembly.package import Package
 from evennia_ai.knowledge.assembly.rules import AssemblyRules
@@ -35,8 +37,9 @@ from evennia_ai.llm.roles import adapt
 from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
-from evennia_ai.store import knowledge_bases
+from evennia_ai.store import knowledge_bases, lorekeeper_tasks
 from evennia_ai.store.errors import NotStoredError
+from evennia_ai.store.lorekeeper_tasks import NewTask
 
 SWITCHED_OFF: Final = "the assembly is switched off in the settings"
 MOST_OF_A_TASK: Final = 20_000
@@ -76,7 +79,7 @@ def lorekeeper(
     `by` is the object of the game that asks: what its locks hide from it is not read.
     `type_override` is the key of a task type, where the planner is not to decide it; `custom_pages`
     are shown in any case. `earlier` is what was said before in the same conversation. The Deferred
-    fails with an EvenniaAIError, and nothing is stored then.
+    fails with an EvenniaAIError; no draft is stored then.
     """
     answer: Deferred[LorekeeperAnswer] = _kept(
         Task(text=task.strip(), type_override=type_override, custom_pages=tuple(custom_pages)),
@@ -93,14 +96,16 @@ def _kept(task: Task, *, base: str, by: Any, earlier: Sequence[Message]) -> Any:
     package: Package = yield _package(work)
     request = writing_request(package, placement=_settings().package_placement, earlier=earlier)
     _refuse_too_long(request)
-    reply: ChatReply = yield work.asker.written(partial(_chat_request, request))
+    new = _new_task(work, package, request)
+    number = lorekeeper_tasks.begin(new)
+    try:
+        reply: ChatReply = yield work.asker.written(partial(_chat_request, request))
+    except EvenniaAIError as error:
+        _write(number, partial(lorekeeper_tasks.fail, number, _told_of(error, work)))
+        raise
     text = text_of_answer(reply.text)
-    told = package.context_meta() | {
-        "base": work.info.key,
-        "model": reply.model,
-        "placement": "split" if earlier else _settings().package_placement,
-        "sent_sha256": sent_sha256(chat_messages(request)),
-    }
+    told = {**new.context_meta, "model": reply.model}
+    _write(number, partial(lorekeeper_tasks.end, number, text=text, context_meta=told))
     made: Drafted = yield drafted(
         Written(
             base=work.info.key,
@@ -109,18 +114,53 @@ def _kept(task: Task, *, base: str, by: Any, earlier: Sequence[Message]) -> Any:
             task=task.text,
             text=text,
             context_meta=told,
-            request=stored_request(request),
+            request=new.request,
         )
     )
+    _write(number, partial(lorekeeper_tasks.keep_drafts, number, made.numbers))
     return LorekeeperAnswer(
         base=work.info.key,
         task=task.text,
         text=text,
         context_meta=told,
         package=package,
+        number=number,
         drafts=made.numbers,
         notes=made.notes,
     )
+
+
+def _new_task(work: _Work, package: Package, request: Sequence[Message]) -> NewTask:
+    """The task as it is stored before the model is asked; which model answers is known later."""
+    sha256 = sent_sha256(chat_messages(request))
+    meta = package.context_meta() | {
+        "base": work.info.key,
+        "model": "",
+        "placement": "split" if work.earlier else _settings().package_placement,
+        "sent_sha256": sha256,
+    }
+    return NewTask(
+        asked_by=str(work.by.id),
+        base=work.info.key,
+        task=work.task.text,
+        context_meta=meta,
+        request=stored_request(request),
+        sha256=sha256,
+    )
+
+
+def _told_of(error: EvenniaAIError, work: _Work) -> str:
+    """What is written down of an error; of a restricted base it may quote what was sent."""
+    return type(error).__name__ if work.asker.is_protected else str(error)
+
+
+def _write(number: int, write: Callable[[], None]) -> None:
+    """Write down the end of a task; an answer that was paid for is there without it."""
+    try:
+        write()
+    except DATABASE_ERRORS as error:
+        what = f"the end of task {number} of the lorekeeper is not written down"
+        logger.log_err(f"evennia_ai: {what} ({type(error).__name__})")
 
 
 def _begun(task: Task, *, base: str, by: Any, earlier: Sequence[Message]) -> _Work:
