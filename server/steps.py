@@ -1,13 +1,21 @@
-"""Running commands so that somebody at a terminal sees how far they are.
+"""Running commands so that somebody at a terminal sees how far they are: one line a step.
 
 Standard library only: this runs before anything is installed.
 """
 
+import re
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+
+Shown = Callable[[str], str | None]
+"""What is shown of a line that a command says: a text, or nothing of it."""
+
+_PERCENT = re.compile(r"\[ *(\d+%)\]$")
+"""How far pytest is, at the end of its lines."""
 
 
 class StepError(Exception):
@@ -35,7 +43,7 @@ def run(
     *,
     cwd: Path,
     environment: Mapping[str, str],
-    shown: Callable[[str], str | None] = everything,
+    shown: Shown = everything,
     limit_seconds: float = 1800,
 ) -> str:
     """Run `command` under a title, showing what `shown` makes of its lines; returns all of them.
@@ -43,7 +51,7 @@ def run(
     Raises:
         StepError: the command failed or took too long; everything it said has been printed.
     """
-    say(f"== {title}")
+    line = _Line(title)
     began = time.monotonic()
     with subprocess.Popen(
         [str(word) for word in command],
@@ -58,18 +66,42 @@ def run(
         assert process.stdout is not None
         limit = threading.Timer(limit_seconds, process.kill)
         limit.start()
-        lines = [_show(line.rstrip("\n"), shown) for line in process.stdout]
+        lines = [line.show(each.rstrip("\n"), shown) for each in process.stdout]
         limit.cancel()
     output = "\n".join(lines)
     if process.returncode:
+        line.end("failed")
         if shown is not everything:
             say(output)
         raise StepError(f"{title}: failed with status {process.returncode}")
-    say(f"   done in {time.monotonic() - began:.0f} s")
+    line.end(f"done in {time.monotonic() - began:.0f} s")
     return output
 
 
-def _show(line: str, shown: Callable[[str], str | None]) -> str:
-    if (text := shown(line)) is not None:
-        say(f"   {text}".rstrip())
-    return line
+class _Line:
+    """The line of a step: its title, how far it is, how it ended; and what it shows, below it."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._open = True
+        print(f"== {title}", end="", flush=True)
+
+    def show(self, line: str, shown: Shown) -> str:
+        """Show of `line` what is to be shown; returns the line."""
+        if (text := shown(line)) is not None:
+            if self._open:
+                say("")
+                self._open = False
+            say(f"   {text}".rstrip())
+        elif self._open and sys.stdout.isatty() and (percent := _PERCENT.search(line)):
+            print(f"\r== {self._title}: {percent[1]} ", end="", flush=True)
+        return line
+
+    def end(self, how: str) -> None:
+        """Say how it ended, on the same line where nothing was shown."""
+        if not self._open:
+            say(f"   {how}")
+        elif sys.stdout.isatty():
+            say(f"\r== {self._title}: {how}")
+        else:
+            say(f": {how}")

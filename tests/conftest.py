@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 
@@ -103,18 +102,42 @@ def _short_collections() -> None:
         gc.freeze()
 
 
-@pytest.fixture
-def db() -> Iterator[None]:
-    """A database that forgets everything the test wrote, Evennia's caches included."""
+@contextmanager
+def _rolled_back() -> Iterator[None]:
+    """A block after which the database is as before, and Evennia's caches are empty."""
     from django.db import transaction
-    from evennia.utils.idmapper import models
 
     with transaction.atomic():
         yield
         transaction.set_rollback(True)
-    # It collects garbage each time, which takes longer than many a test; Python does it in time.
-    with patch.object(models, "gc"):
-        models.flush_cache()
+    _forget_objects()
+
+
+def _forget_objects() -> None:
+    """Empty Evennia's caches, also of what it would keep because something is on its `ndb`."""
+    from django.apps import apps
+    from evennia.utils.idmapper.models import SharedMemoryModel
+
+    for model in apps.get_models():
+        if issubclass(model, SharedMemoryModel):
+            model.flush_instance_cache(force=True)
+
+
+@pytest.fixture
+def db() -> Iterator[None]:
+    """A database that forgets everything the test wrote, Evennia's caches included."""
+    with _rolled_back():
+        yield
+
+
+@pytest.fixture(scope="session")
+def world() -> Callable[[], AbstractContextManager[None]]:
+    """A block around tests that share what is made at its beginning: `with world(): ...`.
+
+    What one of them changes is forgotten by its `db`. Objects must be fetched anew in each, for
+    the caches do not outlive a test.
+    """
+    return _rolled_back
 
 
 @pytest.fixture

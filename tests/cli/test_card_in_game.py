@@ -4,11 +4,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Called
+from tests.cli.forked_games import ForkedGame
 from tests.scenario.builders import a_card, an_entry
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,6 +49,7 @@ class Game:
 
     def __init__(self, folder: Path, settings: str = SETTINGS) -> None:
         self.folder = folder / "game"
+        self._forked: ForkedGame | None = None
         conf = self.folder / "server" / "conf"
         conf.mkdir(parents=True)
         for package in (conf.parent, conf):
@@ -54,38 +57,55 @@ class Game:
         (conf / "settings.py").write_text(settings)
 
     def migrate(self) -> None:
-        done = self._run("-c", MIGRATE, cwd=self.folder)
+        done = self.run("-c", MIGRATE, cwd=self.folder)
         assert done.status == 0, done.err
 
     def call(self, *words: str) -> Called:
-        """What `evennia-ai card WORDS` says beside the game's folder."""
-        return self._run("-m", "evennia_ai.cli", "card", *words, cwd=self.folder.parent)
+        """What `evennia-ai WORDS` says beside the game's folder, in a process as users start it."""
+        return self.run("-m", "evennia_ai.cli", *words, cwd=self.folder.parent)
+
+    def calls(self, *words: str) -> Called:
+        """The same from a process that did not have to start Django."""
+        if self._forked is None:
+            self._forked = ForkedGame(self.folder, environment=self._environment(self.folder))
+        return self._forked.call(*words, cwd=self.folder.parent)
+
+    def close(self) -> None:
+        if self._forked is not None:
+            self._forked.close()
 
     def write(self, name: str, card: object) -> str:
         (self.folder.parent / name).write_text(json.dumps(card), encoding="utf-8")
         return name
 
-    def _run(self, *words: str, cwd: Path) -> Called:
-        path = os.pathsep.join((str(cwd), str(ROOT)))
-        environment = {**os.environ, "PYTHONPATH": path}
-        environment["DJANGO_SETTINGS_MODULE"] = "server.conf.settings"
+    def run(self, *words: str, cwd: Path) -> Called:
+        """What Python says with these words behind its name."""
         done = subprocess.run(
             [sys.executable, *words],
             cwd=cwd,
-            env=environment,
+            env=self._environment(cwd),
             capture_output=True,
             text=True,
             check=False,
         )
         return Called(status=done.returncode, out=done.stdout, err=done.stderr)
 
+    def _environment(self, cwd: Path) -> dict[str, str]:
+        path = os.pathsep.join((str(cwd), str(ROOT)))
+        return {
+            **os.environ,
+            "PYTHONPATH": path,
+            "DJANGO_SETTINGS_MODULE": "server.conf.settings",
+        }
+
 
 @pytest.fixture(scope="module")
-def game(tmp_path_factory) -> Game:
+def game(tmp_path_factory) -> Iterator[Game]:
     """A game whose database is ready; each test uses names of its own."""
     made = Game(tmp_path_factory.mktemp("cards"))
     made.migrate()
-    return made
+    yield made
+    made.close()
 
 
 def stored(called: Called) -> dict:
@@ -97,29 +117,34 @@ def test_an_import_waits_once_and_is_approved_with_the_grants_named(game: Game) 
     name = game.write("tilda.json", a_card(an_entry("Oil is dear.", "oil")))
     into = ("import", name, "--game", "game", "--json")
     waiting = {"card": "Tilda", "number": 1, "state": "waiting", "grants": []}
-    assert stored(game.call(*into)) == waiting
-    assert stored(game.call(*into)) == waiting
-    approved = stored(game.call(*into, "--approve", "--grant", "roles", "--grant", "fields"))
+    assert stored(game.calls("card", *into)) == waiting
+    assert stored(game.calls("card", *into)) == waiting
+    approved = stored(
+        game.calls("card", *into, "--approve", "--grant", "roles", "--grant", "fields")
+    )
     assert approved == {
         "card": "Tilda",
         "number": 2,
         "state": "in force",
         "grants": ["fields", "roles"],
     }
-    assert stored(game.call(*into)) == approved
+    assert stored(game.calls("card", *into)) == approved
 
 
 def test_a_card_goes_out_as_it_came_in(game: Game) -> None:
     card = a_card(an_entry("Oil is dear.", "oil"), odd={"kept": [1, None]})
     name = game.write("lamp.json", card)
-    assert game.call("import", name, "--game", "game", "--name", "Lamp", "--approve").status == 0
+    assert (
+        game.calls("card", "import", name, "--game", "game", "--name", "Lamp", "--approve").status
+        == 0
+    )
     for out in ("lamp.png", "lamp.charx", "lamp-2.json"):
-        called = game.call("export", "lamp", out, "--game", "game")
+        called = game.calls("card", "export", "lamp", out, "--game", "game")
         assert (called.status, called.out) == (
             0,
             f"{out}: Lamp as {out.rpartition('.')[2]}\n",
         )
-        assert game.call("convert", out, f"{out}.json", "--to", "json").status == 0
+        assert game.calls("card", "convert", out, f"{out}.json", "--to", "json").status == 0
         data = json.loads((game.folder.parent / f"{out}.json").read_text())["data"]
         data.pop("modification_date")
         assert data == card["data"]
@@ -130,18 +155,18 @@ def test_an_export_can_be_of_any_revision_and_writes_over_nothing(game: Game) ->
     second = game.write("second.json", a_card(description="Second."))
     named = ("--game", "game", "--name", "Both", "--approve")
     for file in (first, second):
-        assert game.call("import", file, *named).status == 0
+        assert game.calls("card", "import", file, *named).status == 0
     export = ("export", "Both", "both.json", "--game", "game")
-    assert game.call(*export, "--revision", "1").status == 0
+    assert game.calls("card", *export, "--revision", "1").status == 0
     written = json.loads((game.folder.parent / "both.json").read_text())
     assert written["data"]["description"] == "First."
-    again = game.call(*export)
+    again = game.calls("card", *export)
     assert (again.status, again.out) == (2, "")
     assert "--force writes over it" in again.err
 
 
 def test_a_card_that_is_not_there_is_one_line(game: Game) -> None:
-    called = game.call("export", "Nobody", "nobody.json", "--game", "game")
+    called = game.call("card", "export", "Nobody", "nobody.json", "--game", "game")
     assert (called.status, called.out) == (2, "")
     assert "there is no card 'Nobody'" in called.err
     assert not (game.folder.parent / "nobody.json").exists()
@@ -150,11 +175,11 @@ def test_a_card_that_is_not_there_is_one_line(game: Game) -> None:
 def test_the_limits_of_the_game_count_and_nothing_is_stored(game: Game) -> None:
     entries = [an_entry(f"Lamp {n}.", f"lamp {n}") for n in range(6)]
     name = game.write("many.json", a_card(*entries, name="Many"))
-    called = game.call("import", name, "--game", "game")
+    called = game.calls("card", "import", name, "--game", "game")
     assert (called.status, called.out) == (2, "")
     assert "many.json" in called.err
     assert "the limit is 5 (entries)" in called.err
-    assert "Many" not in game.call("export", "Nobody", "x.json", "--game", "game").err
+    assert "Many" not in game.calls("card", "export", "Nobody", "x.json", "--game", "game").err
 
 
 @pytest.mark.req("S0-03")
@@ -168,7 +193,7 @@ def test_a_card_that_is_about_who_speaks_now_is_refused_and_not_stored(game: Gam
 
 def test_a_name_that_nobody_could_type_is_refused(game: Game) -> None:
     name = game.write("odd.json", a_card(name="a = b"))
-    called = game.call("import", name, "--game", "game")
+    called = game.calls("card", "import", name, "--game", "game")
     assert (called.status, called.out) == (2, "")
     assert "give it another with --name" in called.err
 
@@ -183,7 +208,7 @@ def test_a_name_that_nobody_could_type_is_refused(game: Game) -> None:
 )
 def test_a_game_that_is_not_ready_is_told_what_to_do(tmp_path, settings: str, told: str) -> None:
     game = Game(tmp_path, settings)
-    called = game.call("import", game.write("tilda.json", a_card()), "--game", "game")
+    called = game.call("card", "import", game.write("tilda.json", a_card()), "--game", "game")
     assert (called.status, called.out) == (2, "")
     assert told in called.err
     assert "Traceback" not in called.err
@@ -193,6 +218,6 @@ def test_a_game_that_is_not_ready_is_told_what_to_do(tmp_path, settings: str, to
 def test_a_database_without_our_tables_is_told_what_to_do(tmp_path) -> None:
     game = Game(tmp_path)
     (game.folder / "server" / "evennia.db3").touch()
-    called = game.call("import", game.write("tilda.json", a_card()), "--game", "game")
+    called = game.call("card", "import", game.write("tilda.json", a_card()), "--game", "game")
     assert (called.status, called.out) == (2, "")
     assert "the database lacks tables of evennia_ai; run `evennia migrate`" in called.err

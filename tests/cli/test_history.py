@@ -143,5 +143,5 @@ def test_bad_input_is_one_line(call, harbour, write, words: list[str], told: str
 def test_a_game_s_folder_is_opened(tmp_path) -> None:
     game = Game(tmp_path)
     game.migrate()
-    told = game._run("-m", "evennia_ai.cli", "history", "verify", "--game", "game", cwd=tmp_path)
+    told = game.run("-m", "evennia_ai.cli", "history", "verify", "--game", "game", cwd=tmp_path)
     assert (told.status, told.out) == (0, "")

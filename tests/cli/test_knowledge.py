@@ -149,6 +149,6 @@ def test_a_game_s_folder_is_opened(tmp_path) -> None:
     (tmp_path / "moor").mkdir()
     (tmp_path / "moor" / "Fog.md").write_text(FOG)
     words = ("-m", "evennia_ai.cli", "knowledge", "import", "moor", "--game", "game")
-    told = game._run(*words, cwd=tmp_path)
+    told = game.run(*words, cwd=tmp_path)
     assert (told.status, told.err) == (0, "settings may print\n")
     assert "1 new" in told.out

@@ -1,14 +1,24 @@
 """Evennia starts when the first test module here is imported: nothing of it at the top."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 
+@pytest.fixture(scope="module")
+def _cast(world: Callable[[], AbstractContextManager[None]]) -> Iterator[tuple[int, ...]]:
+    """The cast, made once for all tests of a file: making it takes longer than most of them."""
+    from tests.commands.stage import a_cast
+
+    with world():
+        yield a_cast()
+
+
 @pytest.fixture
-def stage(db: None, monkeypatch: pytest.MonkeyPatch) -> Any:
+def stage(_cast: tuple[int, ...], db: None, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The harbour with a builder, a player and an NPC; work in other threads is done at once."""
     from twisted.internet.defer import maybeDeferred
 
@@ -16,7 +26,7 @@ def stage(db: None, monkeypatch: pytest.MonkeyPatch) -> Any:
     from tests.commands.stage import Stage
 
     monkeypatch.setattr(card_work, "in_thread", maybeDeferred)
-    return Stage()
+    return Stage(_cast)
 
 
 @pytest.fixture

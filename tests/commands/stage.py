@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
+from evennia.objects.models import ObjectDB
 from evennia.objects.objects import DefaultCharacter, DefaultRoom
 from evennia.utils.ansi import parse_ansi
 from evennia.utils.create import create_object
@@ -27,17 +28,17 @@ from evennia_ai.store import components as store
 class Stage:
     """The harbour with Mara the builder, Pim the player and Oren the NPC."""
 
-    def __init__(self) -> None:
-        self.room = create_object(DefaultRoom, key="Harbour")
-        self.builder = self.person("Mara", permission="Builder")
-        self.player = self.person("Pim", permission="Player")
-        self.npc = create_object(AINPC, key="Oren", location=self.room, home=self.room)
+    def __init__(self, cast: tuple[int, ...] = ()) -> None:
+        """With `cast`, the ids of what `a_cast` made; without it everything is made anew."""
+        self.room, self.builder, self.player, self.npc = (
+            ObjectDB.objects.get(id=known) for known in cast or a_cast()
+        )
+        for person in (self.builder, self.player):
+            person.cmdset.add(AICmdSet)
 
     def person(self, name: str, *, permission: str) -> Any:
         """A character who has the commands, as a player's would."""
-        person = create_object(DefaultCharacter, key=name, location=self.room, home=self.room)
-        person.permissions.clear()
-        person.permissions.add(permission)
+        person = _person(name, self.room, permission=permission)
         person.cmdset.add(AICmdSet)
         return person
 
@@ -73,6 +74,22 @@ class Stage:
     def waited(self) -> None:
         """Some seconds go by, as the turns see it."""
         self.clock.pump([0.5] * 8)
+
+
+def a_cast() -> tuple[int, ...]:
+    """The room, Mara, Pim and Oren, in the database: their ids in this order."""
+    room = create_object(DefaultRoom, key="Harbour")
+    builder = _person("Mara", room, permission="Builder")
+    player = _person("Pim", room, permission="Player")
+    npc = create_object(AINPC, key="Oren", location=room, home=room)
+    return room.id, builder.id, player.id, npc.id
+
+
+def _person(name: str, room: Any, *, permission: str) -> Any:
+    person = create_object(DefaultCharacter, key=name, location=room, home=room)
+    person.permissions.clear()
+    person.permissions.add(permission)
+    return person
 
 
 @contextmanager

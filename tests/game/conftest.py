@@ -1,6 +1,7 @@
 """A small stage: a room, an NPC, two players whose screens can be read, a model with a script."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -64,30 +65,26 @@ class _Sessions:
 class Stage:
     """The room, who is in it, the clock and the model."""
 
-    def __init__(self, clock: Any) -> None:
+    def __init__(self, clock: Any, cast: tuple[int, ...] = ()) -> None:
+        """On `cast`, the ids of what `a_cast` made; without it everything is made anew."""
+        from evennia.objects.models import ObjectDB
+
         from evennia_ai.game import runtime as running
 
         self.clock = clock
-        self.room = self.make("Ferry Landing", "evennia.objects.objects.DefaultRoom", place=None)
-        self.npc = self.make("Oren", "evennia_ai.game.npc.AINPC")
-        self.npc.aliases.add("ferryman")
-        self.anna = self.player("Anna")
-        self.ben = self.player("Ben")
         self.model: Any = None
         self.running = running
+        self.room, self.npc, self.anna, self.ben = (
+            ObjectDB.objects.get(id=known) for known in cast or a_cast()
+        )
+        for player in (self.anna, self.ben):
+            _watched(player)
 
     def make(self, key: str, typeclass: str, place: Any = "here") -> Any:
-        from evennia.utils.create import create_object
-
-        return create_object(
-            typeclass, key=key, location=self.room if place == "here" else place, nohome=True
-        )
+        return _made(key, typeclass, self.room if place == "here" else place)
 
     def player(self, key: str) -> Any:
-        character = self.make(key, "evennia.objects.objects.DefaultCharacter")
-        character.screen = Screen()
-        character.__dict__["sessions"] = _Sessions(character.screen)
-        return character
+        return _watched(self.make(key, "evennia.objects.objects.DefaultCharacter"))
 
     def talks_with(self, *script: Any, delay_seconds: float = 0.0, **conf: Any) -> Any:
         """Install a model that says `script`; or a callable that makes each line."""
@@ -151,15 +148,46 @@ class Stage:
         ]
 
 
+def a_cast() -> tuple[int, ...]:
+    """A room, an NPC in it and two players, in the database: their ids in this order."""
+    room = _made("Ferry Landing", "evennia.objects.objects.DefaultRoom", None)
+    npc = _made("Oren", "evennia_ai.game.npc.AINPC", room)
+    npc.aliases.add("ferryman")
+    anna, ben = (
+        _made(key, "evennia.objects.objects.DefaultCharacter", room) for key in ("Anna", "Ben")
+    )
+    return room.id, npc.id, anna.id, ben.id
+
+
+def _made(key: str, typeclass: str, location: Any) -> Any:
+    from evennia.utils.create import create_object
+
+    return create_object(typeclass, key=key, location=location, nohome=True)
+
+
+def _watched(character: Any) -> Any:
+    """The character, with a screen of which a test reads what a client is sent."""
+    character.screen = Screen()
+    character.__dict__["sessions"] = _Sessions(character.screen)
+    return character
+
+
+@pytest.fixture(scope="module")
+def _cast(world: Callable[[], AbstractContextManager[None]]) -> Iterator[tuple[int, ...]]:
+    """The cast, made once for all tests of a file: making it takes longer than most of them."""
+    with world():
+        yield a_cast()
+
+
 @pytest.fixture
-def stage(db: None) -> Iterator[Stage]:
+def stage(_cast: tuple[int, ...], db: None) -> Iterator[Stage]:
     from twisted.internet.task import Clock
 
     from evennia_ai.game import runtime as running
     from evennia_ai.store.snapshots import forget_everything
 
     forget_everything()
-    made = Stage(Clock())
+    made = Stage(Clock(), _cast)
     made.talks_with()
     yield made
     running.install(None)

@@ -1,0 +1,87 @@
+"""Calls of `evennia-ai` on one game: each in a process of its own, which need not start Django.
+
+To start Django with Evennia's apps takes longer than the calls themselves. So one program starts
+it in the game's folder, before the database is touched, and forks for each call.
+
+As a program it reads one call a line, as JSON, and writes one exit status a line.
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.cli.conftest import Called
+
+
+class ForkedGame:
+    """The program of one game's folder, for as long as it is not closed."""
+
+    def __init__(self, folder: Path, *, environment: Mapping[str, str]) -> None:
+        self._folder = folder
+        self._program = subprocess.Popen(
+            [sys.executable, "-m", __name__],
+            cwd=folder,
+            env=dict(environment),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def call(self, *words: str, cwd: Path) -> Called:
+        """What `evennia-ai WORDS` says in the folder `cwd`."""
+        assert self._program.stdin is not None
+        assert self._program.stdout is not None
+        outputs = {name: self._folder / f"called.{name}" for name in ("out", "err")}
+        asked = {"words": words, "cwd": str(cwd), **{n: str(p) for n, p in outputs.items()}}
+        self._program.stdin.write(json.dumps(asked) + "\n")
+        self._program.stdin.flush()
+        status = int(self._program.stdout.readline())
+        said = {name: path.read_text(encoding="utf-8") for name, path in outputs.items()}
+        return Called(status=status, **said)
+
+    def close(self) -> None:
+        """End the program."""
+        self._program.communicate()
+
+
+def main() -> None:
+    """Start Django, and fork for each call."""
+    import django
+
+    with contextlib.redirect_stdout(sys.stderr):
+        django.setup()
+    # What every call would import; none of it asks the database at import.
+    from evennia_ai.cli import commands, game_cards, game_turns  # noqa: F401
+
+    for line in sys.stdin:
+        child = os.fork()
+        if not child:
+            _call(**json.loads(line))
+        _, ended = os.waitpid(child, 0)
+        print(os.waitstatus_to_exitcode(ended), flush=True)
+
+
+def _call(*, words: Sequence[str], cwd: str, out: str, err: str) -> Any:
+    """Be `evennia-ai WORDS`; this does not return."""
+    for descriptor, path in ((1, out), (2, err)):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), descriptor)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.chdir(cwd)
+    status = 70  # what a traceback ends with
+    try:
+        from evennia_ai.cli import run
+
+        status = run(words)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+if __name__ == "__main__":
+    main()
