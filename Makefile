@@ -1,12 +1,13 @@
-# make play - install, start the demo game, play one exchange in it, say how to get in
-# make stop - end it; nothing in it is lost
-# make test - everything that .ci/run runs
+# make play  - install, start the demo game, play one exchange in it, say how to get in
+# make stop  - end it; nothing in it is lost
+# make test  - what to run while working: a few minutes
+# make check - everything, as .ci/run does: whole games, real services, another Python, fuzzing
 # Choose the interpreter with PYTHON=... (3.11 or newer) and the ports with
 # EVENNIA_AI_TELNET_PORT=... and the others of server/ports.py, here or in the environment.
 
 PYTHON ?= python3
 
-.PHONY: play stop test
+.PHONY: play stop test check
 
-play stop test:
+play stop test check:
 	@$(PYTHON) -m server $@

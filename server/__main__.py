@@ -1,4 +1,4 @@
-"""What `make play`, `make stop` and `make test` run: `python3 -m server play`.
+"""What `make play`, `make stop`, `make test` and `make check` run: `python3 -m server play`.
 
 This file must also be readable by an old Python, or nobody would see the message about its age.
 """

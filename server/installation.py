@@ -8,13 +8,11 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from server.steps import StepError, nothing, run, say
-
-_PIP_PROGRESS = ("Collecting", "Building wheel", "Installing collected", "Successfully installed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,19 +36,12 @@ class Installation:
         return {**os.environ, **(more or {}), "PATH": path, "PYTHONUNBUFFERED": "1"}
 
 
-def pip_progress(line: str) -> str | None:
-    """The lines of pip that tell how far it is, cut short."""
-    words = line.strip().split(" (from", 1)[0]
-    return f"{words[:90]}..." if words.startswith(_PIP_PROGRESS) else None
-
-
 def installed(
     root: Path,
     *,
     folder: str = ".venv",
     python: str = sys.executable,
     extras: str = "",
-    shown: Callable[[str], str | None] = pip_progress,
 ) -> Installation:
     """The installation in `folder`, made or brought up to date first, with `name[extras]`.
 
@@ -72,7 +63,7 @@ def installed(
         [installation.python, "-m", "pip", "install", "--no-compile", "-e", what],
         cwd=root,
         environment=installation.environment({"PIP_DISABLE_PIP_VERSION_CHECK": "1"}),
-        shown=shown,
+        shown=nothing,
     )
     stamp.write_text(json.dumps({"fingerprint": wanted, "extras": extras}), encoding="utf-8")
     return installation

@@ -29,13 +29,13 @@ class Meanwhile:
         environment: Mapping[str, str],
         shown: Shown = nothing,
     ) -> None:
-        self._title = title
+        self.title = title
         self._shown = shown
         self._began = time.monotonic()
         self._log = root / LOGS / f"{title.lower().replace(' ', '-')}.log"
         self._log.parent.mkdir(exist_ok=True)
         with self._log.open("w", encoding="utf-8") as output:
-            self._process = subprocess.Popen(
+            self.process = subprocess.Popen(
                 command,
                 cwd=root,
                 env=dict(environment),
@@ -49,9 +49,9 @@ class Meanwhile:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGTERM)
-        self._process.wait()
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGTERM)
+        self.process.wait()
 
     def wait(self) -> None:
         """Wait until it is done, and show what it said.
@@ -59,12 +59,12 @@ class Meanwhile:
         Raises:
             StepError: it failed; everything it said has been printed.
         """
-        status = self._process.wait()
+        status = self.process.wait()
         took = f"{time.monotonic() - self._began:.0f} s, beside the steps above"
-        say(f"== {self._title}: {'failed' if status else 'done'} in {took}")
+        say(f"== {self.title}: {'failed' if status else 'done'} in {took}")
         output = self._log.read_text(encoding="utf-8", errors="replace")
         if status:
             say(output)
-            raise StepError(f"{self._title}: failed with status {status}")
+            raise StepError(f"{self.title}: failed with status {status}")
         for text in filter(None, map(self._shown, output.splitlines())):
             say(f"   {text}")

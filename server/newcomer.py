@@ -1,4 +1,4 @@
-"""`make play`, `make stop`, `make test`: from a fresh clone to a conversation, and back.
+"""What each `make` does: from a fresh clone to a conversation, and back.
 
 Standard library only: this runs in the machine's Python, before anything is installed.
 """
@@ -50,7 +50,7 @@ class Exchange:
 
 def main(words: list[str]) -> int:
     """Do what was asked for; returns the exit status."""
-    actions = {"play": _play, "stop": _stop, "test": _test}
+    actions = {"play": _play, "stop": _stop, "test": _test, "check": _check}
     if len(words) != 1 or words[0] not in actions:
         say(f"usage: python3 -m server {'|'.join(actions)}")
         return 2
@@ -83,6 +83,12 @@ def _stop() -> None:
 
 
 def _test() -> None:
+    from server.checks import test
+
+    test(ROOT)
+
+
+def _check() -> None:
     from server.checks import check
 
     check(ROOT)

@@ -5,7 +5,6 @@ continuous integration they fail with it.
 """
 
 import json
-import os
 import subprocess
 import sys
 import urllib.request
@@ -15,9 +14,7 @@ from pathlib import Path
 from threading import Timer
 from typing import Any, Literal
 
-import pytest
-
-from server.checks import NOTHING_SKIPPED
+from tests.absent import absent
 from tests.acceptance.games import ROOT
 
 Template = Literal["open", "strict"]
@@ -88,6 +85,4 @@ def _require_model() -> None:
     if not MISSING:
         return
     why = f"{' and '.join(MISSING)} cannot be imported; type: pip install 'evennia-ai[local]'"
-    if os.environ.get(NOTHING_SKIPPED):
-        pytest.fail(f"no real model was asked: {why}")
-    pytest.skip(f"no real model is asked: {why}")
+    absent("no real model is asked", why=why)

@@ -1,18 +1,20 @@
 """The model that turns texts into vectors; skipped where it is not installed."""
 
 import os
-from importlib.util import find_spec
 
 import pytest
 
 from evennia_ai.llm import sentence_model as module
 from evennia_ai.llm.sentence_model import SentenceModelError, missing_packages, sentence_model
+from tests.absent import absent, need
+
+pytestmark = pytest.mark.extra
 
 
 @pytest.fixture(scope="module")
 def model():
     if missing := missing_packages():
-        pytest.skip(f"no sentence is turned into a vector: {', '.join(missing)} is not installed")
+        absent("no sentence is turned into a vector", why=f"{', '.join(missing)} is not installed")
     return sentence_model()
 
 
@@ -66,8 +68,7 @@ def test_what_is_not_installed_is_told_with_what_to_type(monkeypatch):
 
 
 def test_a_folder_without_a_model_is_told(tmp_path):
-    if find_spec("tokenizers") is None or find_spec("safetensors") is None:
-        pytest.skip("nothing reads a model: tokenizers or safetensors is not installed")
+    need("tokenizers", "safetensors", undone="nothing reads a model")
 
     with pytest.raises(SentenceModelError, match=str(tmp_path)):
         module.SentenceModel(tmp_path)

@@ -92,7 +92,7 @@ def test_the_demo_is_read_without_importing_it(tmp_path):
 
 def test_an_unknown_word_is_refused_with_the_usage(capsys):
     assert main(["fly"]) == 2
-    assert "play|stop|test" in capsys.readouterr().out
+    assert "play|stop|test|check" in capsys.readouterr().out
 
 
 def test_a_failing_step_shows_what_it_said_even_when_its_lines_are_hidden(capsys, tmp_path):

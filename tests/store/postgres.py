@@ -11,13 +11,10 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Self
 
-import pytest
-
-from server.checks import NOTHING_SKIPPED
+from tests.absent import absent, need
 
 PROGRAMS = Path("/usr/lib/postgresql")
 USER = "evennia_ai"
@@ -70,13 +67,12 @@ class Postgres:
 def _require_postgres() -> Path:
     """The folder of the newest PostgreSQL's programs; skips or fails where there is none."""
     found = sorted(PROGRAMS.glob("*/bin/initdb"), key=lambda path: float(path.parts[-3]))
-    if found and find_spec("psycopg"):
-        return found[-1].parent
-    missing = "PostgreSQL (Debian's package is postgresql)" if not found else "psycopg"
-    why = f"{missing} is not installed"
-    if os.environ.get(NOTHING_SKIPPED):
-        pytest.fail(f"no PostgreSQL was asked: {why}")
-    pytest.skip(f"no PostgreSQL is asked: {why}")
+    if not found:
+        absent(
+            "no PostgreSQL is asked", why="it is not installed; type: apt-get install postgresql"
+        )
+    need("psycopg", undone="no PostgreSQL is asked")
+    return found[-1].parent
 
 
 def _runner() -> tuple[list[str], int | None]:

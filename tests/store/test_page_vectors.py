@@ -11,8 +11,15 @@ from evennia_ai.knowledge.titles import page_name
 from evennia_ai.store import page_vectors
 from evennia_ai.store.knowledge_bases import save_base
 from evennia_ai.store.pages import remove_page, save_page
+from tests.absent import need
 
-pytest.importorskip("numpy", reason="no vectors are compared: numpy is not installed")
+pytestmark = pytest.mark.extra
+
+
+@pytest.fixture(autouse=True)
+def _needs_numpy() -> None:
+    need("numpy", undone="no vectors are compared")
+
 
 MODEL = "made-up"
 TIDE, ROOF, BETWEEN, OPPOSITE = (1, 0), (0, 1), (0.8, 0.6), (-1, 0)

@@ -10,9 +10,15 @@ from evennia_ai.knowledge.backends import BackendError, Draft
 from evennia_ai.knowledge.pages import BaseInfo
 from evennia_ai.llm.sentence_model import SentenceModelError
 from evennia_ai.store.knowledge_bases import save_base
+from tests.absent import need
 from tests.knowledge.backend_suite import PAGES, BackendSuite, a_draft, a_page
 
-pytest.importorskip("numpy", reason="no vectors are compared: numpy is not installed")
+pytestmark = pytest.mark.extra
+
+
+@pytest.fixture(autouse=True)
+def _needs_numpy() -> None:
+    need("numpy", undone="no vectors are compared")
 
 
 class BoatModel:

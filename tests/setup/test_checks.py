@@ -1,0 +1,113 @@
+"""`make test` and `make check`: the steps they have, and what a person sees of them."""
+
+import ast
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from server import checks
+from server.checks import ALONE, GAMES, PLAYED, TESTS, results
+from server.meanwhile import Meanwhile
+from server.steps import StepError, nothing, run
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_each_test_is_in_one_of_the_two_lists_and_in_no_other():
+    assert TESTS.command[-2:] == ("-m", ALONE)
+    assert GAMES.command[GAMES.command.index("-m") + 1] == f"not ({ALONE})"
+
+
+def test_what_was_played_already_is_there_and_not_played_again():
+    for test in PLAYED:
+        path, name = test.split("::")
+        functions = ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+        assert name in {node.name for node in functions if isinstance(node, ast.FunctionDef)}
+        assert f"--deselect={test}" in GAMES.command
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("........................ [ 42%]", None),
+        ("==== 3 passed, 1 skipped in 2.00s ====", "3 passed, 1 skipped in 2.00s"),
+        (
+            "SKIPPED [1] tests/x.py:1: no wiki is asked",
+            "SKIPPED [1] tests/x.py:1: no wiki is asked",
+        ),
+        ("FAILED tests/x.py::test_y", "FAILED tests/x.py::test_y"),
+    ],
+)
+def test_of_the_tests_the_skipped_the_failed_and_the_count_are_shown(line, shown):
+    assert results(line) == shown
+
+
+def test_a_step_that_says_nothing_is_one_line(capsys, tmp_path):
+    run(
+        "Looking", [sys.executable, "-c", "print('x')"], cwd=tmp_path, environment={}, shown=nothing
+    )
+
+    assert capsys.readouterr().out == "== Looking: done in 0 s\n"
+
+
+def test_a_step_that_runs_beside_others_tells_its_output_when_it_is_waited_for(capsys, tmp_path):
+    command = [sys.executable, "-c", "print('said')"]
+    with Meanwhile("Aside", command, root=tmp_path, environment={}, shown=str) as aside:
+        assert capsys.readouterr().out == ""
+        aside.wait()
+
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("== Aside: done in ")
+    assert second == "   said"
+
+
+def test_a_step_that_failed_beside_others_shows_everything_and_is_an_error(capsys, tmp_path):
+    command = [sys.executable, "-c", "print('why'); raise SystemExit(3)"]
+    with (
+        Meanwhile("Aside", command, root=tmp_path, environment={}) as aside,
+        pytest.raises(StepError, match="Aside: failed with status 3"),
+    ):
+        aside.wait()
+
+    assert "why" in capsys.readouterr().out
+
+
+def test_a_step_beside_others_ends_with_the_block(tmp_path):
+    with Meanwhile(
+        "Aside",
+        [sys.executable, "-c", "import time; time.sleep(99)"],
+        root=tmp_path,
+        environment={},
+    ) as aside:
+        process = aside.process
+
+    assert process.returncode != 0
+
+
+def test_a_failing_step_does_not_hide_the_next(monkeypatch, capsys):
+    ran = []
+
+    def fails(title, *_, **__):
+        ran.append(title)
+        raise StepError(title)
+
+    monkeypatch.setattr(checks, "run", fails)
+    installation = checks.Installation(root=ROOT, programs=ROOT)
+
+    failed = checks._failing(installation, checks.STATIC)
+
+    assert failed == ran == [step.title for step in checks.STATIC]
+
+
+def test_what_is_missing_fails_where_nothing_may_be_skipped(monkeypatch, capsys):
+    monkeypatch.setattr(checks, "ensure", lambda *_, **__: ("postgresql",))
+    monkeypatch.setattr(checks, "_failing", lambda *_: [])
+    installation = checks.Installation(root=ROOT, programs=ROOT)
+
+    monkeypatch.delenv(checks.NOTHING_SKIPPED, raising=False)
+    assert checks._prepared(installation) == []
+    monkeypatch.setitem(os.environ, checks.NOTHING_SKIPPED, "1")
+    assert checks._prepared(installation) == ["Debian's postgresql"]
+    assert "!! SKIPPED: no Debian's postgresql here" in capsys.readouterr().out
