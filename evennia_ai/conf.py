@@ -55,9 +55,11 @@ from evennia_ai.setting_values import (
     model_profiles,
     model_roles,
     tracing,
+    writing_limits,
 )
 from evennia_ai.settings_table import SETTINGS, Setting
 from evennia_ai.wiki.site import Site, site_of
+from evennia_ai.writing_limits import WritingLimits
 
 _ADDRESSES = ("base_url", "knowledge_wikipedia")
 
@@ -123,6 +125,7 @@ class Conf:
     tick_alone: bool
     tools: tuple[str, ...]
     use_item: str
+    writings: WritingLimits
     knowledge_embeddings: bool
     knowledge_vault: bool
     knowledge_budget: SearchBudget
@@ -276,6 +279,7 @@ def _made() -> Conf:
         log_llm_requests=log_mode(values.pop("log_llm_requests")),
         traces=tracing(values.pop("traces")),
         tools=tuple(values.pop("tools")),
+        writings=writing_limits(values.pop("writings")),
         knowledge_budget=read_budget(values.pop("knowledge_budget"))[0],
         context_providers=tuple(values.pop("context_providers")),
         knowledge_wikis=_sites(values.pop("knowledge_wikis")),

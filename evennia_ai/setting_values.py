@@ -20,6 +20,7 @@ from evennia_ai.memory.settings import MemorySettings, read_memory
 from evennia_ai.prompt.components import is_plain_int
 from evennia_ai.prompt.errors import FormatError
 from evennia_ai.wiki.site import Wikis, read_wikis
+from evennia_ai.writing_limits import WritingLimits, read_writing_limits
 
 PREFIX: Final = "EVENNIA_AI_"
 # One player's shouted keywords shall not crowd out what others wake.
@@ -153,6 +154,11 @@ def log_mode(value: Any) -> LogMode:
 def lorekeeper(given: Any) -> LorekeeperSettings:
     """How the lorekeeper writes; FormatError names what cannot be set."""
     return read_lorekeeper(given, where=f"{PREFIX}LOREKEEPER")
+
+
+def writing_limits(given: Any) -> WritingLimits:
+    """How much NPCs may write; FormatError names what cannot be set."""
+    return read_writing_limits(given, where=f"{PREFIX}WRITINGS")
 
 
 def tracing(given: Any) -> Tracing:

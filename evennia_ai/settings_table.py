@@ -36,6 +36,7 @@ from evennia_ai.setting_values import (
     reads,
     tracing,
     whole_number,
+    writing_limits,
 )
 
 
@@ -356,6 +357,14 @@ SETTINGS: Final = (
         default="",
         wanted='the dotted path of a function, such as "world.tools.use", or ""',
         accepts=lambda value: value == "" or are_paths([value]),
+    ),
+    Setting(
+        id="E070",
+        field="writings",
+        default={},
+        wanted='a dictionary, such as {"characters": 1000, "most": 10, "a_day": 3}',
+        accepts=reads(writing_limits),
+        problem=problem_of(writing_limits),
     ),
     Setting(
         id="E055",

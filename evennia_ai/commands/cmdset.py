@@ -4,6 +4,7 @@ from evennia.commands.cmdset import CmdSet
 
 from evennia_ai.commands.inspect import CmdAI
 from evennia_ai.commands.lorekeeper import CmdLorekeeper
+from evennia_ai.commands.read import CmdRead
 from evennia_ai.commands.setup.card import CmdCard
 from evennia_ai.commands.setup.component import CmdComponent
 from evennia_ai.commands.setup.knowledge import CmdKnowledge
@@ -30,5 +31,6 @@ class AICmdSet(CmdSet):
             CmdAI,
             CmdTalk,
             CmdShow,
+            CmdRead,
         ):
             self.add(command())

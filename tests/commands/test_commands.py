@@ -9,6 +9,7 @@ from evennia.commands.default.help import CmdHelp
 
 from evennia_ai.commands.cmdset import AICmdSet
 from evennia_ai.commands.inspect import CmdAI
+from evennia_ai.commands.read import CmdRead
 from evennia_ai.commands.setup.card import CmdCard
 from evennia_ai.commands.setup.component import CmdComponent
 from evennia_ai.commands.setup.knowledge import CmdKnowledge
@@ -18,7 +19,7 @@ from evennia_ai.commands.talk import CmdTalk
 from tests.commands.stage import on_screen
 
 FOR_BUILDERS = (CmdComponent, CmdCard, CmdKnowledge, CmdNote, CmdAI)
-FOR_ALL = (CmdTalk, CmdShow)
+FOR_ALL = (CmdTalk, CmdShow, CmdRead)
 ALL = (*FOR_BUILDERS, *FOR_ALL)
 
 

@@ -53,15 +53,10 @@ class Drop(Tool):
 
     def run(self, use: Use, arguments: Arguments) -> str:
         """Drop it, if its hooks let the NPC."""
-        npc, place = use.npc, use.npc.location
+        npc = use.npc
         item = thing(npc, arguments.item, carried(npc), none="You do not carry {}.")
         name = one_of(npc, item)
-        if place is None or not item.at_pre_drop(npc):
-            raise Refused(f"You cannot drop {name} here.")
-        item.move_to(place, quiet=True, move_type="drop")
-        if item.location == npc:
-            raise Refused(f"You cannot drop {name} here.")
-        item.at_drop(npc)
+        put_down(npc, item)
         pose(npc, f"drops {name}.", hops=use.hops)
         return f"You dropped {name}."
 
@@ -83,14 +78,31 @@ class Give(Tool):
         item = thing(npc, arguments.item, carried(npc), none="You do not carry {}.")
         to = person(npc, arguments.to, answered=use.event.speaker_ref)
         name, whom = one_of(npc, item), shown_name(npc, to)
-        if not item.at_pre_give(npc, to):
-            raise Refused(f"You cannot give {name} to {whom}.")
-        item.move_to(to, quiet=True, move_type="give")
-        if item.location == npc:
-            raise Refused(f"You cannot give {name} to {whom}.")
-        item.at_give(npc, to)
-        gave(npc, to, item)
+        hand_over(npc, item, to)
         return f"You gave {name} to {whom}."
+
+
+def put_down(npc: Any, item: Any) -> None:
+    """Put down what the NPC holds, where it is; `Refused`: the hooks do not let it."""
+    place, refused = npc.location, f"You cannot drop {one_of(npc, item)} here."
+    if place is None or not item.at_pre_drop(npc):
+        raise Refused(refused)
+    item.move_to(place, quiet=True, move_type="drop")
+    if item.location == npc:
+        raise Refused(refused)
+    item.at_drop(npc)
+
+
+def hand_over(npc: Any, item: Any, to: Any) -> None:
+    """Give somebody what the NPC holds; `Refused`: the hooks of thing or receiver do not let it."""
+    refused = f"You cannot give {one_of(npc, item)} to {shown_name(npc, to)}."
+    if not item.at_pre_give(npc, to):
+        raise Refused(refused)
+    item.move_to(to, quiet=True, move_type="give")
+    if item.location == npc:
+        raise Refused(refused)
+    item.at_give(npc, to)
+    gave(npc, to, item)
 
 
 def one_of(npc: Any, item: Any) -> str:

@@ -26,6 +26,7 @@ from evennia_ai.game.tools.schemas import schema_of
 from evennia_ai.game.tools.speaking import Pose, Say, Whisper
 from evennia_ai.game.tools.tool import Tool, ToolArguments
 from evennia_ai.game.tools.using import UseItem
+from evennia_ai.game.tools.writing import Write
 from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.prompt.tool_specs import ToolSpec
 
@@ -39,6 +40,7 @@ SHIPPED: Final[tuple[type[Tool], ...]] = (
     Take,
     Drop,
     UseItem,
+    Write,
     Remember,
     Recall,
     EndConversation,

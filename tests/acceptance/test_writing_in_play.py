@@ -1,0 +1,134 @@
+"""A real server: an NPC writes a letter, and players read it, carry it and give it on.
+
+One evening is held over telnet with a scripted model and written down; the tests read what was
+written.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from server.evennia_process import Evennia
+from server.newcomer import read_demo
+from tests.acceptance.games import (
+    builder_beside_npc,
+    copied_game,
+    logged_in,
+    logs_of,
+    reload,
+    rows_of,
+    shown,
+    started,
+)
+
+pytestmark = pytest.mark.server
+
+SETTINGS = """
+EVENNIA_AI_COOLDOWN_SECONDS = 0.0
+EVENNIA_AI_PROFILES = {"default": {"client": "scripted", "script": "world/writer.yaml"}}
+EVENNIA_AI_WRITINGS = {"a_day": 1}
+"""
+SCRIPT = r"""
+replies:
+  - when: write me a letter
+    tool_calls:
+      - tool: write
+        arguments:
+          form: letter
+          title: "Low water |lcquit|lthere|le"
+          text: "Dear friend,\n\nthe ferry leaves at |rdawn|n. $eval(1) {x} http://evil.example"
+          to: Tamsin
+  - when: you wrote
+    reply: There you are.
+  - when: enough for today
+    reply: My hand is tired.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evening:
+    """What the builder's client showed, and the player's to whom the letter was given."""
+
+    asked: str
+    looked: str
+    read: str
+    asked_again: str
+    read_after_reload: str
+    read_by_player: str
+
+
+@pytest.fixture(scope="module")
+def game(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
+    evennia = copied_game(tmp_path_factory.mktemp("game"), settings=SETTINGS)
+    (evennia.root / "world" / "writer.yaml").write_text(SCRIPT, encoding="utf-8")
+    with started(evennia):
+        yield evennia
+
+
+@pytest.fixture(scope="module")
+def evening(game: Evennia) -> Evening:
+    player = read_demo(game.root / "world" / "build_demo.py").player
+    with builder_beside_npc(game) as builder, logged_in(game, *player) as other:
+        shown(builder, "ai/tools oren = write")
+        builder.send("say Oren, write me a letter about the ferry.")
+        asked = builder.wait_for("There you are", seconds=30)
+        builder.wait_for_quiet()
+        looked, read = shown(builder, "look letter"), shown(builder, "read letter")
+        builder.send("say Oren, write me a letter about the bell.")
+        again = builder.wait_for("My hand is tired", seconds=30)
+        reload(game)
+        builder.wait_for_quiet()
+        after = shown(builder, "read low water")
+        shown(builder, f"@teleport/loc {player[0]}")
+        shown(builder, f"give letter to {player[0]}")
+        return Evening(
+            asked=asked,
+            looked=looked,
+            read=read,
+            asked_again=again,
+            read_after_reload=after,
+            read_by_player=shown(other, "read letter"),
+        )
+
+
+@pytest.mark.req("S0-31")
+def test_the_letter_is_handed_over_before_all_eyes(evening: Evening) -> None:
+    assert 'gives you a letter "Low water here".' in evening.asked
+
+
+@pytest.mark.req("S0-31")
+def test_look_tells_how_it_is_opened_and_reading_shows_its_words(evening: Evening) -> None:
+    assert 'It can be read: read letter "Low water here"' in evening.looked
+    assert "ferry" not in evening.looked
+    lines = [line.strip() for line in evening.read.splitlines()]
+    assert 'letter "Low water here", by Oren' in lines
+    assert "the ferry leaves at dawn. $eval(1) {x} http: //evil.example" in lines
+
+
+def test_the_limit_of_a_day_is_kept(evening: Evening) -> None:
+    assert "gives you" not in evening.asked_again
+
+
+@pytest.mark.req("S0-31")
+def test_the_letter_outlasts_a_reload_and_can_be_given_on(evening: Evening) -> None:
+    assert "the ferry leaves at dawn" in evening.read_after_reload
+    assert "the ferry leaves at dawn" in evening.read_by_player
+
+
+def test_the_call_is_recorded_before_the_letter_is_there_and_its_result_after(
+    evening: Evening, game: Evennia
+) -> None:
+    wanted = "SELECT kind, created_at FROM evennia_ai_record WHERE kind IN"
+    rows = rows_of(game, f"{wanted} ('tool_call', 'tool_result') ORDER BY id")
+    assert [kind for kind, _ in rows] == ["tool_call", "tool_result"] * 2
+    ((made,),) = rows_of(
+        game,
+        "SELECT strftime('%s', db_date_created) FROM objects_objectdb"
+        " WHERE db_typeclass_path = 'evennia_ai.game.writings.Writing'",
+    )
+    assert int(rows[0][1]) <= int(made) <= rows[1][1]
+
+
+def test_nothing_went_wrong(evening: Evening, game: Evennia) -> None:
+    assert "Traceback" not in logs_of(game)
