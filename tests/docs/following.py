@@ -15,10 +15,12 @@ from typing import Any, Final
 import pytest
 from django.conf import settings
 from evennia.objects.objects import DefaultCharacter, DefaultObject, DefaultRoom
+from evennia.utils.create import create_object
 
 from commands.default_cmdsets import CharacterCmdSet
 from evennia_ai.checks import check_context_providers, check_settings, check_tools
 from evennia_ai.execution.request import execution_request
+from evennia_ai.game.writings import Writing
 from evennia_ai.store.conversations import conversation
 from tests.docs.fences import Block
 from tests.docs.village import Place
@@ -37,9 +39,14 @@ def _a_conversation(place: Place) -> None:
     conversation("12", kind="room", place_ref="2")
 
 
+def _a_letter(place: Place) -> None:
+    create_object(Writing, key='letter "Low water at dawn"', location=place.builder)
+
+
 SET_UP: Final[Mapping[str, Callable[[Place], None]]] = {
     "lorekeeper.md": _a_model,
     "history.md": _a_conversation,
+    "tools.md": _a_letter,
 }
 """What the examples of a page take for granted beside the demo village."""
 

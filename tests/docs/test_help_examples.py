@@ -9,6 +9,7 @@ import pytest
 from evennia.utils.create import create_object
 
 from evennia_ai.commands.cmdset import AICmdSet
+from evennia_ai.game.writings import Writing
 from tests.game.lorekeeping.wikis import Writer
 from world.help_entries import HELP_ENTRY_DICTS
 
@@ -32,6 +33,11 @@ def _things_to_show(village: Any) -> None:
         create_object(key=thing, location=village.builder)
 
 
+def _things_to_read(village: Any) -> None:
+    create_object(Writing, key='letter "Low water at dawn"', location=village.builder)
+    create_object(key="sign", location=village.builder)
+
+
 def _a_turn(village: Any) -> None:
     village.types("say Oren, when does the ferry leave?")
 
@@ -40,6 +46,7 @@ SET_UP: Mapping[str, Callable[[Any], None]] = {
     "ai": _two_turns_and_an_admin,
     "lorekeeper": _a_model,
     "prompts": _a_turn,
+    "read": _things_to_read,
     "show": _things_to_show,
     "wiki": _a_model,
 }
