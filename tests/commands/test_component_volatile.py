@@ -92,6 +92,28 @@ def test_volatile_shows_sets_and_clears(stage, mood):
     assert not component("mood").volatile
 
 
+def test_volatile_says_what_it_changed(stage, mood):
+    assert one_line(stage.builds("component/volatile mood = yes")) == (
+        "mood (1200, system, on) stands at ID 1200, in the layout cache behind the history among"
+        " the facts of the moment. Volatile before: no; now: yes. Revision 2."
+    )
+    assert one_line(stage.builds("component/volatile mood = no")) == (
+        "mood (1200, system, on) stands at ID 1200. Volatile before: yes; now: no. Revision 3."
+    )
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("component/order mood = 5", "Order before: 100; now: 5."),
+        ("component/role mood = user", "Role before: system; now: user."),
+        ("component/off mood", "State before: on; now: off."),
+    ],
+)
+def test_a_change_says_what_was_and_what_is(stage, mood, typed, told):
+    assert told in one_line(stage.builds(typed))
+
+
 def test_anything_but_yes_and_no_changes_nothing(stage, mood):
     told = one_line(stage.builds("component/volatile mood = perhaps"))
     assert told == "It is 'yes' or 'no'; 'perhaps' is neither. Nothing was changed."

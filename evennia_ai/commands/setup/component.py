@@ -279,7 +279,8 @@ class CmdComponent(StrictCommand):
         state = "on" if changed.enabled else "off"
         self.say(
             f"{listing.labelled(changed)} ({changed.id}, {changed.role}, {state})"
-            f" {listing.place_in_words(changed)}. Revision {changed.revision}."
+            f" {listing.place_in_words(changed)}. {listing.changes_in_words(component, changed)}"
+            f" Revision {changed.revision}."
             f"{listing.unsettled_in_words(changed)}"
         )
 

@@ -1,6 +1,6 @@
 """How components look to a builder: the list that reads as the prompt does, and one in full."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -21,6 +21,13 @@ _NAMES_OF_PLACES: Final = {
     **{key: (name,) for key, name in FILLED.items()},
 }
 _HEADINGS: Final = f"{'role':9} {'depth':>10} {'order':>7} {'on':3} tokens"
+# What a switch sets, in its words.
+_SET: Final[Mapping[str, Callable[[PromptComponent], object]]] = {
+    "role": lambda c: c.role,
+    "order": lambda c: c.injection_order,
+    "volatile": lambda c: "yes" if c.volatile else "no",
+    "state": lambda c: "on" if c.enabled else "off",
+}
 HEAD: Final = f"{'ID':>5}  {padded('key', _KEY_COLUMNS)} {_HEADINGS}"
 
 
@@ -87,12 +94,22 @@ def names_in_words(component: PromptComponent) -> str:
 def place_in_words(component: PromptComponent) -> str:
     """Where a component stands in the prompt."""
     if component.placement == "ordered":
-        return f"stands at ID {component.id}"
+        behind = ", in the layout cache behind the history among the facts of the moment"
+        moves = component.volatile and component.id < HISTORY_ID
+        return f"stands at ID {component.id}{behind if moves else ''}"
     depth, order = component.injection_depth, component.injection_order
     if depth == 0:
         return f"stands in the history after the newest message (depth 0), order {order}"
     follow = f"{depth} message follows" if depth == 1 else f"{depth} messages follow"
     return f"stands in the history, depth {depth}: {follow} it; order {order}"
+
+
+def changes_in_words(before: PromptComponent, after: PromptComponent) -> str:
+    """A sentence for each field that can be set and has another value now."""
+    told = ((what, tell(before), tell(after)) for what, tell in _SET.items())
+    return " ".join(
+        f"{what.capitalize()} before: {was}; now: {now}." for what, was, now in told if was != now
+    )
 
 
 def history_of(component_key: str, revisions: Sequence[ComponentRevision]) -> list[str]:
