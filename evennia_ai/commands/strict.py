@@ -80,6 +80,11 @@ class StrictCommand(COMMAND_CLASS):
         if self.rhs is not None:
             raise CommandError("This takes no '='. Nothing was changed.")
 
+    def agreed(self, question: str) -> Generator[str, Any, bool]:
+        """Ask the caller; whether the answer is yes."""
+        answer = yield shown_line(f"{question} yes/[no]")
+        return str(answer).strip().lower() in ("y", "yes")
+
     @property
     def typed_by(self) -> str:
         """Who typed it, as revisions name them."""

@@ -320,13 +320,29 @@ def test_a_base_is_removed_after_a_yes_alone(stage, harbour):
 
 
 def test_a_base_with_pages_that_are_hidden_is_not_removed(stage, harbour):
-    stage.builds("kb/lock harbour/Oren = view:perm(Admin)")
+    stage.builds("kb/lock harbour/Oren = view:perm(Admin)", "yes")
     assert "pages that you may not see" in one_line(stage.builds("kb/remove harbour"))
     assert bases.base("harbour") is not None
 
 
+@pytest.mark.parametrize(
+    ("typed", "what"),
+    [
+        ("kb/lock harbour/Oren = view:perm(Admin)", "harbour/Oren"),
+        ("kb/set harbour/locks = view:perm(Admin)", "knowledge base harbour"),
+    ],
+)
+def test_who_would_hide_it_from_himself_is_asked_first(stage, harbour, typed, what):
+    before = (page("Oren"), bases.base("harbour"))
+    told = " ".join(stage.builds(typed, "no").split())
+    assert f"With the lock view:perm(Admin) you could not see {what} any more" in told
+    assert f"The lock of {what} stays; nothing was changed." in told
+    assert (page("Oren"), bases.base("harbour")) == before
+    assert "You may not see it any more." in stage.builds(typed, "yes")
+
+
 def test_a_base_whose_lock_hides_it_is_not_there(stage, harbour):
-    stage.builds("kb/bind harbour = here", "kb/set harbour/locks = view:perm(Admin)")
+    stage.builds("kb/bind harbour = here", "kb/set harbour/locks = view:perm(Admin)", "yes")
     for typed in (
         "kb harbour",
         "kb/pages harbour",
@@ -338,7 +354,7 @@ def test_a_base_whose_lock_hides_it_is_not_there(stage, harbour):
 
 
 def test_a_page_whose_lock_hides_it_is_not_there(stage, harbour):
-    stage.builds("kb/lock harbour/Oren = view:perm(Admin)")
+    stage.builds("kb/lock harbour/Oren = view:perm(Admin)", "yes")
     assert page("Oren").locks == "view:perm(Admin)"
     assert "no page 'Oren'" in stage.builds("kb/show harbour/Oren")
     assert "no text of" in stage.builds("kb/show harbour/Oren/1")

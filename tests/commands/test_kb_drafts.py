@@ -142,7 +142,7 @@ def test_a_backend_that_answers_later_is_waited_for(stage, harbour, monkeypatch)
 
 def test_drafts_of_a_hidden_base_are_not_there(stage, harbour):
     number = draft("Fog", "It is thick.")
-    stage.builds("kb/set harbour/locks = view:perm(Admin)")
+    stage.builds("kb/set harbour/locks = view:perm(Admin)", "yes")
     assert "No draft waits." in stage.builds("kb/drafts")
     for switch in ("draft", "approve", "refuse"):
         assert f"no draft {number}" in one_line(stage.builds(f"kb/{switch} {number}"))

@@ -193,6 +193,38 @@ def test_a_key_between_slashes_is_a_pattern_whoever_wrote_the_book(stage, harbou
     assert entry().patterns == "by_form"
 
 
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "lore/keys harbour/the ferry = boat, /fer(ry/",
+        "lore/secondary harbour/the ferry = all /fer(ry/",
+        "lore/create harbour/other = boat, /fer(ry/: It sails.",
+        "lore/create moor/other = /fer(ry/: It sails.",
+    ],
+)
+def test_a_pattern_that_cannot_be_read_is_refused_and_says_where(stage, harbour, typed):
+    before = everything()
+    assert one_line(stage.builds(typed)) == (
+        "The key /fer(ry/ is no regular expression: a ( that is never closed at character 7."
+        " Nothing was changed."
+    )
+    assert everything() == before
+
+
+def test_keys_become_patterns_only_where_all_can_be_read(stage, harbour):
+    stage.builds("lore/keys harbour/the ferry = ferry, (boat")
+    before = everything()
+    told = one_line(stage.builds("lore/set harbour/the ferry = patterns all"))
+    assert "The key (boat is no regular expression" in told
+    assert everything() == before
+    assert "now: by_form" in stage.builds("lore/set harbour/the ferry = patterns by_form")
+
+
+def test_a_pattern_that_only_may_take_long_is_kept(stage, harbour):
+    stage.builds("lore/keys harbour/the ferry = /(a+)+$/")
+    assert entry().keys == ("/(a+)+$/",)
+
+
 def test_create_makes_an_entry_with_its_keys_and_content(stage, harbour):
     told = stage.builds("lore/create harbour/the toll = toll, /co:in,s/i: Two = coppers: a head.")
     made = entry("the toll")

@@ -45,6 +45,10 @@ def everything():
     ]
 
 
+def all_locks():
+    return store.get_book("harbour").locks, store.entry_locks("harbour")
+
+
 @pytest.fixture
 def harbour(stage):
     """A book that counts in the game; the builder is Mara, the admin is Ada."""
@@ -122,7 +126,7 @@ def test_a_lock_that_says_nothing_of_viewing_hides_nothing(stage, harbour):
 
 
 def test_a_superuser_passes_every_lock(stage, harbour):
-    locked(stage, "lore/lock harbour = view:false();edit:false()")
+    stage.sent(stage.admin, "lore/lock harbour = view:false();edit:false()", "yes")
     assert "no lorebook" in stage.sent(stage.admin, "lore harbour")
     stage.admin.locks.lock_bypass = True
     assert "Lorebook harbour" in stage.sent(stage.admin, "lore harbour")
@@ -137,9 +141,38 @@ def test_a_lock_is_shown_set_and_taken_away(stage, harbour):
     assert store.get_book("harbour").locks == ""
 
 
-def test_who_locks_himself_out_is_told_so(stage, harbour):
-    told = one_line(stage.builds("lore/lock harbour = edit:perm(Admin)"))
-    assert "You may not change it any more" in told
+@pytest.mark.parametrize("what", ["Lorebook harbour", "harbour#0 (the wreck)"])
+@pytest.mark.parametrize(
+    ("lock", "lost"),
+    [
+        ("edit:perm(Admin)", "change"),
+        ("view:perm(Admin)", "see"),
+        ("view:perm(Admin);edit:perm(Admin)", "see nor change"),
+    ],
+)
+def test_who_would_lock_himself_out_is_asked_first(stage, harbour, what, lock, lost):
+    typed = f"lore/lock {'harbour' if 'Lore' in what else 'harbour/the wreck'} = {lock}"
+    told = " ".join(stage.builds(typed, "no").split())
+    assert f"With the lock {lock} you could not {lost} {what} any more" in told
+    assert "nor take that back. Set it? yes/[no]" in told
+    assert f"The lock of {what} stays; nothing was changed." in told
+    assert all_locks() == ("", {})
+    told = " ".join(stage.builds(typed, "yes").split())
+    assert f"now: {lock}. You may not {lost} it any more." in told
+    assert all_locks() == ((lock, {}) if "Lore" in what else ("", {"0": lock}))
+
+
+def test_who_is_not_shut_out_is_not_asked(stage, harbour):
+    assert "[no]" not in stage.builds("lore/lock harbour = edit:perm(Builder);view:all()")
+    assert "[no]" not in locked(stage, "lore/lock harbour = edit:perm(Admin)")
+
+
+def test_a_lock_that_was_changed_meanwhile_is_left_alone(stage, harbour):
+    questions = stage.builds("lore/lock harbour = view:perm(Admin)")
+    assert "[no]" in questions
+    store.set_book_locks("harbour", "view:all()", by="Ada")
+    assert "was changed while you were asked" in one_line(stage.builds("yes"))
+    assert store.get_book("harbour").locks == "view:all()"
 
 
 def test_a_lock_function_that_fails_lets_nobody_in(stage, harbour):

@@ -12,7 +12,7 @@ from evennia_ai.commands.setup import knowledge_shown as shown
 from evennia_ai.commands.setup.card_work import CardWork
 from evennia_ai.commands.setup.lore_locks import allows, checked_locks
 from evennia_ai.commands.shown import shown_line
-from evennia_ai.commands.strict import CommandError
+from evennia_ai.commands.strict import CommandError, Run
 from evennia_ai.game.knowing.opening import BACKENDS
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.knowledge.pages import BaseInfo
@@ -52,8 +52,8 @@ class KnowledgeBases(CardWork):
             f" kb/bind {made.key} = npc:<name>."
         )
 
-    def set_field(self) -> None:
-        """Set what is said of a base."""
+    def set_field(self) -> Run:
+        """Set what is said of a base; what hides it from who types it after a question."""
         usage = f"kb/set <base>/<{' | '.join(_FIELDS)}> = <value>"
         text, value = self.both(usage)
         base, word = named.split(text)
@@ -66,13 +66,32 @@ class KnowledgeBases(CardWork):
         given = field.read(self.caller, value)
         if all(getattr(info, name) == new for name, new in given.items()):
             self.say(f"Knowledge base {info.key} has this {word} already; nothing was changed.")
-            return
+            return None
         if "backend" in given and info.pages:
             raise CommandError(
                 f"Knowledge base '{info.key}' has {info.pages} pages in '{info.backend}'; make"
                 " another base for those that are elsewhere. Nothing was changed."
             )
-        after = bases.save_base(replace(info, **given), by=self.typed_by)
+        if not allows(self.caller, given.get("locks", ""), "view"):
+            return self._set_after_yes(info, word, given)
+        self._set(info, word, given)
+        return None
+
+    def _set_after_yes(
+        self, info: BaseInfo, word: str, given: Mapping[str, Any]
+    ) -> Generator[str, Any, None]:
+        label = f"knowledge base {info.key}"
+        lock = f"With the lock {given['locks']} you could not see {label} any more"
+        if (yield from self.agreed(f"{lock}, nor take that back. Set it?")):
+            self._set(named.base_named(self.caller, info.key), word, given)
+        else:
+            self.say(f"The lock of {label} stays; nothing was changed.")
+
+    def _set(self, info: BaseInfo, word: str, given: Mapping[str, Any]) -> None:
+        field, after = (
+            _FIELDS[word.lower()],
+            bases.save_base(replace(info, **given), by=self.typed_by),
+        )
         out = "" if allows(self.caller, after.locks, "view") else " You may not see it any more."
         before, now = field.told(info) or "none", field.told(after) or "none"
         self.say(f"{info.key}: {word} before: {before}; now: {_ended(now)}{out}")

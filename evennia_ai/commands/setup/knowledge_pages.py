@@ -4,9 +4,9 @@ Each change knows the revision it was made from. What somebody else changed mean
 nothing is overwritten.
 """
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from evennia_ai.commands.numbered import counted_number
 from evennia_ai.commands.setup import knowledge_named as named
@@ -43,20 +43,19 @@ class KnowledgePages(KnowledgeBases):
         after = store.rename_page(info.key, page.name, new, by=self.typed_by)
         self.say(f"{info.key}/{page.name} is {info.key}/{after.name} now; a redirect leads there.")
 
-    def lock(self) -> None:
-        """Show or set the lock of a page."""
+    def lock(self) -> Run:
+        """Show or set the lock of a page; one that hides it from who types it after a question."""
         usage = f"kb/lock {PAGE} [= <lock string> | off]"
         info, page = self._page(self.wanted(usage), usage)
         before = page.locks or "none"
         if self.rhs is None:
             self.say(f"{info.key}/{page.name}: lock: {before}.")
-            return
+            return None
         locks = self._new_locks(usage)
-        after = self._save(info, replace(page, locks=locks), was=page.revision, note="lock")
-        out = "" if allows(self.caller, locks, "view") else " You may not see it any more."
-        self.say(
-            f"{info.key}/{page.name}: lock before: {before}; now: {after.locks or 'none'}.{out}"
-        )
+        if not allows(self.caller, locks, "view"):
+            return self._lock_after_yes(info, page, locks)
+        self._lock(info, page, locks)
+        return None
 
     def remove(self) -> Run:
         """Remove a page, or a whole base after a question."""
@@ -134,6 +133,20 @@ class KnowledgePages(KnowledgeBases):
                 " those there are. Nothing was changed."
             )
         return info, page
+
+    def _lock_after_yes(self, info: BaseInfo, page: Page, locks: str) -> Generator[str, Any, None]:
+        label = f"{info.key}/{page.name}"
+        question = f"With the lock {locks} you could not see {label} any more, nor take that back."
+        if (yield from self.agreed(f"{question} Set it?")):
+            self._lock(info, page, locks)
+        else:
+            self.say(f"The lock of {label} stays; nothing was changed.")
+
+    def _lock(self, info: BaseInfo, page: Page, locks: str) -> None:
+        after = self._save(info, replace(page, locks=locks), was=page.revision, note="lock")
+        out = "" if allows(self.caller, locks, "view") else " You may not see it any more."
+        before, now = page.locks or "none", after.locks or "none"
+        self.say(f"{info.key}/{page.name}: lock before: {before}; now: {now}.{out}")
 
     def _new_locks(self, usage: str) -> str:
         if not self.rhs:

@@ -1,7 +1,8 @@
 """The switches of `lore` that make, change, lock and remove books and entries."""
 
 from collections.abc import Callable, Generator, Mapping
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, NamedTuple, get_args
 
 from evennia_ai.commands.naming import any_whole_number, whole_number
 from evennia_ai.commands.setup import lore_change
@@ -9,17 +10,26 @@ from evennia_ai.commands.setup import lore_named as named
 from evennia_ai.commands.setup import lore_typed as typed
 from evennia_ai.commands.setup.lore_editor import open_editor
 from evennia_ai.commands.setup.lore_fields import field_named, place_in_words, told
-from evennia_ai.commands.setup.lore_locks import allows, checked_locks
+from evennia_ai.commands.setup.lore_locks import checked_locks, lost_by
 from evennia_ai.commands.setup.lore_named import OpenEntry
 from evennia_ai.commands.shown import shown_line
-from evennia_ai.commands.strict import CommandError, StrictCommand
-from evennia_ai.lorebook.entries import IN_HISTORY, LoreEntry
+from evennia_ai.commands.strict import CommandError, Run, StrictCommand
+from evennia_ai.lorebook.entries import IN_HISTORY, LoreEntry, Patterns
 from evennia_ai.lorebook.naming import entries_called
 from evennia_ai.store import lorebooks as store
 from evennia_ai.store.lorebooks import StoredBook
 
 ENTRY: Final = "<book>/<entry>"
 _CREATE: Final = "lore/create <book>[/<entry name>] [= <key>, <key>: <content>]"
+_LOCK: Final = "lore/lock <book>[/<entry>] [= <lock string | off>]"
+
+
+class _Lockable(NamedTuple):
+    """What has a lock: what it is called, the lock it has, and what gives it another."""
+
+    label: str
+    locks: str
+    set: Callable[..., None]
 
 
 class LoreEdits(StrictCommand):
@@ -97,7 +107,10 @@ class LoreEdits(StrictCommand):
                 f"{found.label}: {word} is {told(field.told(found.entry))}. To change it:"
                 f" lore/set {self.lhs} = {word} <value>."
             )
-        self._change(found, {field.name: field.value(value.strip())}, word, field.told)
+        given = field.value(value.strip())
+        if field.name == "patterns" and given in get_args(Patterns):
+            typed.check_patterns([*found.entry.keys, *found.entry.secondary_keys], given)
+        self._change(found, {field.name: given}, word, field.told)
 
     def enable(self) -> None:
         """Let an entry take part."""
@@ -124,16 +137,20 @@ class LoreEdits(StrictCommand):
         )
         return None
 
-    def lock(self) -> None:
-        """Show, set or take away the lock of a book or of an entry."""
-        text = self.wanted("lore/lock <book>[/<entry>] [= <lock string | off>]")
-        book, entry = named.split(text)
+    def lock(self) -> Run:
+        """Show, set or take away the lock; one that shuts out who types it after a question."""
         if self.rhs is not None and not self.rhs:
-            raise CommandError("Usage: lore/lock <book>[/<entry>] = <lock string | off>")
-        if entry:
-            self._lock_entry(text)
-        else:
-            self._lock_book(book)
+            raise CommandError(f"Usage: {_LOCK}")
+        thing = self._lockable()
+        if self.rhs is None:
+            self.say(f"{thing.label} has {_lock_told(thing.locks)}.")
+            return None
+        off = self.rhs.lower() == typed.NOTHING
+        locks = "" if off else checked_locks(self.caller, self.rhs)
+        if lost := lost_by(self.caller, locks):
+            return self._lock_after_yes(thing, locks, lost)
+        self._set_lock(thing, locks)
+        return None
 
     def _create_book(self, name: str) -> None:
         if self.rhs is not None:
@@ -192,33 +209,43 @@ class LoreEdits(StrictCommand):
             " back."
         )
 
-    def _lock_book(self, name: str) -> None:
-        if self.rhs is None:
-            book = named.book_named(self.caller, name)
-            self.say(f"Lorebook {book.name} has {_lock_told(book.locks)}.")
+    def _lockable(self) -> _Lockable:
+        """The book or the entry that was named, where the caller may do with its lock as typed."""
+        text = self.wanted(_LOCK)
+        book, entry = named.split(text)
+        if not entry:
+            find = named.book_named if self.rhs is None else named.book_to_change
+            held = find(self.caller, book)
+            return _Lockable(f"Lorebook {held.name}", held.locks, partial(_lock_book, held))
+        look = named.entry_named if self.rhs is None else named.entry_to_change
+        found = look(self.caller, text)
+        kept = found.of.entry_locks.get(found.entry.uid, "")
+        return _Lockable(found.label, kept, partial(_lock_entry, found))
+
+    def _lock_after_yes(self, thing: _Lockable, locks: str, lost: str) -> Generator[str, Any, None]:
+        shut_out = f"With the lock {locks} you could not {lost} {thing.label} any more"
+        if not (yield from self.agreed(f"{shut_out}, nor take that back. Set it?")):
+            self.say(f"The lock of {thing.label} stays; nothing was changed.")
             return
-        book = named.book_to_change(self.caller, name)
-        locks = self._new_locks()
-        store.set_book_locks(book.name, locks, by=self.typed_by)
-        self._tell_lock(f"Lorebook {book.name}", book.locks, locks)
+        now = self._lockable()
+        if now.locks != thing.locks:
+            raise CommandError(f"The lock of {now.label} was changed while you were asked.")
+        self._set_lock(now, locks)
 
-    def _lock_entry(self, text: str) -> None:
-        if self.rhs is None:
-            found = named.entry_named(self.caller, text)
-            kept = found.of.entry_locks.get(found.entry.uid, "")
-            self.say(f"{found.label} has {_lock_told(kept)}.")
-            return
-        found = named.entry_to_change(self.caller, text)
-        kept, locks = found.of.entry_locks.get(found.entry.uid, ""), self._new_locks()
-        store.set_entry_locks(found.of.name, found.entry.uid, locks, by=self.typed_by)
-        self._tell_lock(found.label, kept, locks)
+    def _set_lock(self, thing: _Lockable, locks: str) -> None:
+        thing.set(locks, by=self.typed_by)
+        lost = lost_by(self.caller, locks)
+        out = f" You may not {lost} it any more." if lost else ""
+        before, after = thing.locks or "none", locks or "none"
+        self.say(f"{thing.label}: lock before: {before}; now: {after}.{out}")
 
-    def _new_locks(self) -> str:
-        return "" if self.rhs.lower() == typed.NOTHING else checked_locks(self.caller, self.rhs)
 
-    def _tell_lock(self, what: str, before: str, after: str) -> None:
-        out = "" if allows(self.caller, after, "edit") else " You may not change it any more."
-        self.say(f"{what}: lock before: {before or 'none'}; now: {after or 'none'}.{out}")
+def _lock_book(book: StoredBook, locks: str, *, by: str) -> None:
+    store.set_book_locks(book.name, locks, by=by)
+
+
+def _lock_entry(found: OpenEntry, locks: str, *, by: str) -> None:
+    store.set_entry_locks(found.of.name, found.entry.uid, locks, by=by)
 
 
 def _secondary_told(entry: LoreEntry) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from evennia.utils import logger
 from evennia_ai.commands.strict import CommandError
 
 ACCESS: Final = ("view", "edit")
+_TO_DO: Final = {"view": "see", "edit": "change"}
 
 
 def allows(caller: Any, locks: str, access: str) -> bool:
@@ -26,6 +27,12 @@ def allows(caller: Any, locks: str, access: str) -> bool:
     except Exception:  # lock functions are the game's own code: what fails lets nobody in
         logger.log_trace(f"evennia_ai: the lock {locks!r} cannot be asked; it lets nobody in")
         return False
+
+
+def lost_by(caller: Any, locks: str, access: Sequence[str] = ACCESS) -> str:
+    """What `caller` could do no longer under this lock, in words; "" where it shuts nobody out."""
+    lost = [_TO_DO[kind] for kind in access if not allows(caller, locks, kind)]
+    return " nor ".join(lost)
 
 
 def checked_locks(

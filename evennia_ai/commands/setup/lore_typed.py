@@ -5,14 +5,16 @@ line. What a value may be beyond its kind is for the editing to judge.
 """
 
 import re
+from collections.abc import Iterable
 from typing import Any, Final, get_args
 
 from evennia_ai.commands.naming import whole_number
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.lorebook.conditions import TESTS
-from evennia_ai.lorebook.entries import MENTIONINGS, SIDES, LoreEntry, Position
+from evennia_ai.lorebook.entries import MENTIONINGS, SIDES, LoreEntry, Patterns, Position
 from evennia_ai.lorebook.entry_extension import AT_MENTION
-from evennia_ai.lorebook.patterns import is_delimited
+from evennia_ai.lorebook.patterns import Refused, is_delimited, read_pattern
+from evennia_ai.prompt.columns import clipped
 
 NOTHING: Final = "off"
 LOGICS: Final = {"any": "any", "all": "all", "not any": "not_any", "not all": "not_all"}
@@ -48,12 +50,26 @@ def keys_and_content(text: str) -> tuple[list[str], str]:
 
 
 def with_patterns(fields: dict[str, Any], *, of: LoreEntry | None = None) -> dict[str, Any]:
-    """The fields, and that keys of the form /.../ are patterns, where one is and `of` says not."""
+    """The fields, and that keys of the form /.../ are patterns, where one is and `of` says not.
+
+    CommandError: a key that is to be a pattern cannot be read as one.
+    """
     keys = [*fields.get("keys", ()), *fields.get("secondary_keys", ())]
-    takes_none = of is None or of.patterns == "none"
-    if takes_none and any(map(is_delimited, keys)):
-        return {**fields, "patterns": "by_form"}
+    patterns: Patterns = "none" if of is None else of.patterns
+    if patterns == "none" and any(map(is_delimited, keys)):
+        fields, patterns = {**fields, "patterns": "by_form"}, "by_form"
+    check_patterns(keys, patterns)
     return fields
+
+
+def check_patterns(keys: Iterable[str], patterns: Patterns) -> None:
+    """CommandError names the first key that is to be a pattern and cannot be read as one."""
+    for key in keys:
+        if patterns == "none" or (patterns == "by_form" and not is_delimited(key)):
+            continue
+        read = read_pattern(key, trusted=True)
+        if isinstance(read, Refused) and read.is_broken:
+            raise CommandError(f"The key {clipped(key, 80)} {read.reason}. Nothing was changed.")
 
 
 def _keys(text: str, key: re.Pattern[str]) -> tuple[list[str], int]:
