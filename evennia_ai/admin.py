@@ -48,6 +48,13 @@ class ComponentRevisionAdmin(ReadOnlyAdmin):
     ordering = ("-changed_at",)
 
 
+@admin.register(models.ContextRevision)
+class ContextRevisionAdmin(ReadOnlyAdmin):
+    list_display = ("context", "number", "off", "changed_by")
+    search_fields = ("context", "changed_by")
+    ordering = ("-changed_at",)
+
+
 @admin.register(models.Card)
 class CardAdmin(ReadOnlyAdmin):
     list_display = ("name", "revision", "grants", "file")

@@ -79,8 +79,25 @@ def _history(window: _Window) -> History:
     )
 
 
-def _components(components: ComponentSet) -> tuple[PromptComponent, ...]:
-    return tuple(member.component for member in components.compiled.members)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Components:
+    """A set of components, and what the context it was made for switches off."""
+
+    listed: tuple[PromptComponent, ...] = ()
+    context: str = ""
+    off: tuple[str, ...] = ()
+
+
+def _components(components: ComponentSet) -> _Components:
+    return _Components(
+        listed=tuple(member.component for member in components.compiled.members),
+        context=components.context,
+        off=tuple(sorted(components.off)),
+    )
+
+
+def _component_set(told: _Components) -> ComponentSet:
+    return ComponentSet(told.listed, context=told.context, off=frozenset(told.off))
 
 
 def _imported(source: str) -> Template:
@@ -89,7 +106,7 @@ def _imported(source: str) -> Template:
 
 
 _FORMS: Final[Mapping[type, _Form]] = {
-    ComponentSet: _Form(tuple[PromptComponent, ...], _components, ComponentSet),
+    ComponentSet: _Form(_Components, _components, _component_set),
     Notes: _Form(tuple[AuthorsNote, ...], lambda notes: notes.notes, Notes),
     History: _Form(_Window, _window, _history),
     Template: _Form(str, lambda template: template.source, _imported),

@@ -5,7 +5,7 @@ and a list of notes stand in for the ones there were.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
@@ -27,6 +27,7 @@ from evennia_ai.game.view import (
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.entries import SourceName
 from evennia_ai.prompt.components import PromptComponent
+from evennia_ai.prompt.contexts import PromptContext
 from evennia_ai.prompt.expansion import ComponentSet, Layout
 from evennia_ai.prompt.grants import NO_GRANTS, Grants
 from evennia_ai.prompt.notes import Notes
@@ -40,15 +41,16 @@ class PerView(Generic[Made]):
     """What was made for each of the last views; turns in a row share a view."""
 
     def __init__(self) -> None:
-        self._made: OrderedDict[int, tuple[NPCView, Made]] = OrderedDict()
+        self._made: OrderedDict[tuple[int, Hashable], tuple[NPCView, Made]] = OrderedDict()
 
-    def get(self, view: NPCView, make: Callable[[], Made]) -> Made:
-        """What `make` gave for this very view."""
-        if id(view) not in self._made:
-            self._made[id(view)] = (view, make())  # with the view, whose id stays taken so
+    def get(self, view: NPCView, make: Callable[[], Made], *, key: Hashable = None) -> Made:
+        """What `make` gave for this very view, and for `key` where that matters."""
+        wanted = (id(view), key)
+        if wanted not in self._made:
+            self._made[wanted] = (view, make())  # with the view, whose id stays taken so
             while len(self._made) > MOST_KEPT:
                 self._made.popitem(last=False)
-        return self._made[id(view)][1]
+        return self._made[wanted][1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -92,7 +94,16 @@ class ProposedEdit:
     def _components(self, past: PastInputs) -> ComponentSet:
         if not self.components and self.card is None:
             return past.inputs.components
-        return self._sets.get(past.view, lambda: ComponentSet(self._edited(past)))
+        before = past.inputs.components
+        context = PromptContext(name=before.context, off=before.off)
+        key = (context.name, context.off)
+        return self._sets.get(
+            past.view,
+            lambda: ComponentSet(
+                context.applied(self._edited(past)), context=context.name, off=context.off
+            ),
+            key=key,
+        )
 
     def _edited(self, past: PastInputs) -> list[PromptComponent]:
         known = self._known(past)

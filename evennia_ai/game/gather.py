@@ -26,12 +26,13 @@ from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.history.time_lines import MINUTE, minute_in, with_time_line
 from evennia_ai.lorebook.timers import NO_STATE, Clock
 from evennia_ai.prompt.anchoring import NO_ANCHORS
+from evennia_ai.prompt.contexts import PromptContext, context_for
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.guidance import guidance_for
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, pending
 from evennia_ai.prompt.tool_specs import ToolSpec
-from evennia_ai.store import conversations, lore_state, turns
+from evennia_ai.store import contexts, conversations, lore_state, turns
 from evennia_ai.store.conversations import ConversationKind, ConversationRef
 
 VISITOR: Final = "the visitor"
@@ -75,6 +76,13 @@ def talk_of(event: Event) -> Talk:
     if event.private:
         return Talk(kind="private", partner_ref=event.speaker_ref)
     return Talk(kind="room", place_ref=event.room_ref or "nowhere")
+
+
+def context_of(event: Event | None) -> PromptContext:
+    """The context of a turn that answers `event`, with what builders switched off in it."""
+    if event is None:
+        return context_for("", contexts.contexts())
+    return context_for(event.kind, contexts.contexts(), private=event.private)
 
 
 def opened(npc_ref: str, talk: Talk) -> ConversationRef:
@@ -280,7 +288,7 @@ def inputs(
     values = {"char": view.char_name, "user": _partner(npc, talk, event)}
     conf = view.sources.conf
     return Inputs(
-        components=view.components,
+        components=view.components_in(context_of(event)),
         rules=_rules(view.rules, dice=dice, greeting=greeting),
         history=history,
         event=said,

@@ -10,11 +10,10 @@ from typing import Any
 from evennia_ai.compose import Inputs
 from evennia_ai.game.view import KNOWLEDGE_POLICY, NPCView
 from evennia_ai.knowledge.templates import TOOL as KNOWLEDGE_TOOL
-from evennia_ai.prompt.contexts import CONVERSATION
 
 
-def made_of(view: NPCView, inputs: Inputs, *, newest_record: int) -> dict[str, Any]:
-    """The sources of `inputs`, which were made from `view`, by name and revision.
+def made_of(view: NPCView, inputs: Inputs, *, context: str, newest_record: int) -> dict[str, Any]:
+    """The sources of `inputs`, made from `view` for `context`, by name and revision.
 
     `newest_record` is the number of the newest record of the segment.
     """
@@ -25,7 +24,8 @@ def made_of(view: NPCView, inputs: Inputs, *, newest_record: int) -> dict[str, A
         "card": [sources.card.name, sources.card.revision] if sources.card else None,
         "books": [[book.label, book.attach, book.revision] for book in inputs.books],
         "notes": [[note.position, note.revision] for note in sources.notes],
-        "context": CONVERSATION.name,
+        "context": context,
+        "off": sorted(inputs.components.off),
         "newest_record": newest_record,
         "post_history_depth": sources.conf.post_history_depth,
         **_policy(view),

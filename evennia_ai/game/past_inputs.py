@@ -28,7 +28,7 @@ from evennia_ai.memory.recalling import Moment, RecallRules
 from evennia_ai.prompt.anchoring import Anchor
 from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.components import GAME, STATIC_COMPONENTS, PromptComponent, Scope
-from evennia_ai.prompt.contexts import CONVERSATION
+from evennia_ai.prompt.contexts import CONVERSATION, PromptContext
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.registry import ComponentRegistry
@@ -117,7 +117,7 @@ class PastReader:
         made_of, where = told["made_of"], turn.conversation.id
         dice = Dice(**told["dice"])
         return Inputs(
-            components=view.components,
+            components=view.components_in(_context(made_of)),
             rules=_rules(told, dice),
             history=self._histories.history(
                 where,
@@ -188,6 +188,11 @@ def _remembered(told: Mapping[str, Any] | None) -> dict[str, Any]:
         return {}
     wanted = {memory: (revision, recalled_at) for memory, revision, recalled_at in told["held"]}
     return {"memories": memories_then(wanted), "moment": Moment(**told["moment"])}
+
+
+def _context(made_of: Mapping[str, Any]) -> PromptContext:
+    """The context of the turn, with what was switched off in it then."""
+    return PromptContext(name=made_of["context"], off=frozenset(made_of.get("off", ())))
 
 
 def _blocks(told: Mapping[str, Any]) -> Iterator[DynamicBlock]:

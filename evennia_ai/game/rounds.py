@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 from evennia_ai.compose import Composition, Inputs
 from evennia_ai.execution.request import ExecutionRequest
 from evennia_ai.game.endpoints import Access
-from evennia_ai.game.gather import Heard
+from evennia_ai.game.gather import Heard, context_of
 from evennia_ai.game.made_of import made_of
 from evennia_ai.game.recorded_inputs import recorded_inputs
 from evennia_ai.game.view import NPCView, revisions_with
@@ -169,7 +169,12 @@ class Rounds:
             reply_tokens=access.profile.reply_tokens,
         )
         newest_record = conversations.newest_record(where)
-        sources = made_of(self._mind.view(), inputs, newest_record=newest_record)
+        sources = made_of(
+            self._mind.view(),
+            inputs,
+            context=context_of(self._heard.event).name,
+            newest_record=newest_record,
+        )
         return {**values, "made_of": sources}
 
     def _asked(

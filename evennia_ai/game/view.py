@@ -7,7 +7,7 @@ and counted for it stays with it.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -27,7 +27,7 @@ from evennia_ai.knowledge.templates import TOOL as KNOWLEDGE_TOOL
 from evennia_ai.lorebook.books import Lorebook, read_book
 from evennia_ai.lorebook.conditions import Facts
 from evennia_ai.prompt.components import GAME, PromptComponent, Scope
-from evennia_ai.prompt.contexts import CONVERSATION
+from evennia_ai.prompt.contexts import CONVERSATION, PromptContext
 from evennia_ai.prompt.errors import FormatError
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.notes import AuthorsNote, Notes
@@ -109,6 +109,22 @@ class NPCView:
     texts: CardSources
     greetings: Chosen = NOT_CHOSEN
     problems: tuple[str, ...] = ()
+    _in_context: dict[tuple[str, frozenset[str]], ComponentSet] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    def components_in(self, context: PromptContext) -> ComponentSet:
+        """The components as this context wants them; without switches the same for all contexts."""
+        if not context.off:
+            return self.components
+        key = (context.name, context.off)
+        if key not in self._in_context:
+            members = (one.component for one in self.components.compiled.members)
+            made = ComponentSet(context.applied(members), context=context.name, off=context.off)
+            kept = {k: v for k, v in self._in_context.items() if k[0] != context.name}
+            self._in_context.clear()
+            self._in_context.update(kept | {key: made})
+        return self._in_context[key]
 
 
 def scopes_of(npc: Any) -> tuple[Scope, ...]:
@@ -193,7 +209,7 @@ def revisions_with(view: NPCView, *, player_ref: str) -> dict[str, str]:
 
 def components_of(sources: Sources, card: Card | None) -> list[PromptComponent]:
     """The components of the scopes and of the card; a builder's own wins over the card's key."""
-    own = [*CONVERSATION.applied(sources.registry.resolved(sources.scopes))]
+    own = [*sources.registry.resolved(sources.scopes)]
     if KNOWLEDGE_TOOL in sources.tools and all(one.key != KNOWLEDGE_POLICY.key for one in own):
         own.append(KNOWLEDGE_POLICY)
     if card is None or sources.card is None:

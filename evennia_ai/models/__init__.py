@@ -8,6 +8,7 @@ in them, because a database may rewrite a JSON column.
 from evennia_ai.models.calls import ModelCall, ModelCallDay
 from evennia_ai.models.cards import Card, CardAssignment, CardFile, CardRevision
 from evennia_ai.models.components import Component, ComponentRevision
+from evennia_ai.models.contexts import ContextRevision
 from evennia_ai.models.errands import Errand
 from evennia_ai.models.halts import Halt
 from evennia_ai.models.history import (
@@ -45,6 +46,7 @@ __all__ = [
     "CardRevision",
     "Component",
     "ComponentRevision",
+    "ContextRevision",
     "Conversation",
     "Errand",
     "Halt",

@@ -1,18 +1,19 @@
 """Contexts: profiles that say which components take part in which kind of event.
 
-A context names component IDs, overrides and a token budget. Layers stand on each other (game, NPC,
-moment) and may only restrict: switch components off, lower the budget, narrow the tools. How the
-depth of a component is injected is the same in every context (`evennia_ai.prompt.placement`).
+Which one an event has is told by its kind and by whether it is private (`context_for`). A context
+names components that are off in it, component IDs, overrides and a token budget. Layers stand on
+each other (game, NPC, moment) and may only restrict: switch components off, lower the budget,
+narrow the tools. How the depth of a component is injected is the same in every context
+(`evennia_ai.prompt.placement`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
 from evennia_ai.prompt.budget import BudgetRules, Reserve
-from evennia_ai.prompt.components import STATIC_IDS, PromptComponent
+from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.prompt.errors import ContextError
-from evennia_ai.prompt.registry import ComponentRegistry
 
 T = TypeVar("T")
 
@@ -28,13 +29,17 @@ _RESTRICTING: Final = frozenset({"content"})
 class PromptContext:
     """One profile.
 
-    `enabled_ids` None means every component; `events` are the kinds of event it serves, empty for
-    all; `limit_tokens` None leaves the budget as it is; `tools` None offers every tool.
+    `events` are the kinds of event it serves, empty for all; where `is_private` it serves those of
+    conversations in private alone. `off` are keys of components that are left out; `enabled_ids`
+    None means every component; `limit_tokens` None leaves the budget as it is; `tools` None offers
+    every tool.
     """
 
     name: str
     description: str = ""
     events: frozenset[str] = frozenset()
+    is_private: bool = False
+    off: frozenset[str] = frozenset()
     enabled_ids: frozenset[int] | None = None
     overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     reserves: Mapping[str, Reserve] = field(default_factory=dict)
@@ -71,15 +76,20 @@ class PromptContext:
         return replace(
             self,
             name=f"{self.name}+{layer.name}",
+            off=self.off | layer.off,
             enabled_ids=_both(self.enabled_ids, layer.enabled_ids),
             overrides=_overlaid(self.overrides, layer.overrides),
             limit_tokens=_lower(self.limit_tokens, layer.limit_tokens),
             tools=_both(self.tools, layer.tools),
         )
 
-    def applied(self, registry: ComponentRegistry) -> tuple[PromptComponent, ...]:
-        """The registry's components as this context wants them; those left out are disabled."""
-        return tuple(self._applied(component) for component in registry)
+    def serves(self, event: str, *, private: bool) -> bool:
+        """Whether it is the one for an event of this kind, in private or not."""
+        return (private or not self.is_private) and (not self.events or event in self.events)
+
+    def applied(self, components: Iterable[PromptComponent]) -> tuple[PromptComponent, ...]:
+        """The components as this context wants them; those left out are disabled."""
+        return tuple(self._applied(component) for component in components)
 
     def budget(self, limit_tokens: int) -> BudgetRules:
         """The rules of a prompt of at most `limit_tokens`; the context may ask for fewer."""
@@ -89,29 +99,36 @@ class PromptContext:
 
     def _applied(self, component: PromptComponent) -> PromptComponent:
         fields = dict(self.overrides.get(component.key, {}))
-        if self.enabled_ids is not None and component.id not in self.enabled_ids:
+        is_out = self.enabled_ids is not None and component.id not in self.enabled_ids
+        if is_out or component.key in self.off:
             fields["enabled"] = False
         return component.changed(**fields) if fields else component
 
 
-CONVERSATION: Final = PromptContext(
-    name="conversation",
-    description="Somebody speaks to the NPC: every component takes part.",
-    events=frozenset({"say", "whisper", "talk", "pose"}),
-)
 AUTONOMOUS: Final = PromptContext(
     name="autonomous",
-    description="The NPC acts by itself: no pending event.",
+    description="Time passes and the NPC may act by itself.",
     events=frozenset({"tick"}),
-    enabled_ids=frozenset(range(10_000)) - {STATIC_IDS["pending_event"]},
 )
-BUILT_IN: Final = (CONVERSATION, AUTONOMOUS)
+WHISPER: Final = PromptContext(
+    name="whisper",
+    description="Somebody speaks to the NPC in private.",
+    is_private=True,
+)
+CONVERSATION: Final = PromptContext(
+    name="conversation",
+    description="Somebody speaks or does something before everybody.",
+)
+BUILT_IN: Final = (AUTONOMOUS, WHISPER, CONVERSATION)
+"""In the order in which they are asked: the last one serves what none before it does."""
 
 
-def context_for(event: str, contexts: Sequence[PromptContext] = BUILT_IN) -> PromptContext:
+def context_for(
+    event: str, contexts: Sequence[PromptContext] = BUILT_IN, *, private: bool = False
+) -> PromptContext:
     """The first context that serves this kind of event; ContextError if none does."""
     for context in contexts:
-        if not context.events or event in context.events:
+        if context.serves(event, private=private):
             return context
     names = ", ".join(context.name for context in contexts)
     raise ContextError(f"no context serves events of kind '{event}'; there are {names}")

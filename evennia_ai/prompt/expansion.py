@@ -30,22 +30,36 @@ _YIELDING = frozenset({"dialogue_examples"})
 # Components that stand for a place: several texts share their message.
 _LORE_JOINTS = ("world_info_before", "world_info_after")
 Side = Literal["before", "after"]
+DISABLED: Final = "disabled"
+"""Why a component is left out that its author switched off."""
+
 _BESIDE: Final[Mapping[Side, str]] = {"before": "!", "after": "~"}
 
 
 class ComponentSet:
     """All components of one view, compiled: what a turn is composed from.
 
-    Made once for each registry snapshot and NPC, shared by its turns.
+    Made once for each registry snapshot, NPC and context, shared by its turns. `off` are the keys
+    that the context called `context` switches off.
     """
 
-    __slots__ = ("_listed", "_next_to", "_off", "compiled", "joints")
+    __slots__ = ("_listed", "_next_to", "_off", "compiled", "context", "joints", "off")
 
-    def __init__(self, components: Iterable[PromptComponent]) -> None:
+    def __init__(
+        self,
+        components: Iterable[PromptComponent],
+        *,
+        context: str = "",
+        off: frozenset[str] = frozenset(),
+    ) -> None:
+        self.context, self.off = context, off
         listed = sorted(components, key=lambda c: (c.id, c.key))
-        self._off = frozenset(c.key for c in listed if not c.enabled)
+        self._off = off.union(c.key for c in listed if not c.enabled)
         self.joints = {key: _lore_joint(key, listed) for key in _LORE_JOINTS}
-        self.compiled = CompiledComponents(CompiledComponent(component) for component in listed)
+        self.compiled = CompiledComponents(
+            CompiledComponent(component, disabled=self.why_off(component.key))
+            for component in listed
+        )
         self._listed = {component.key: component for component in listed}
         self._next_to: dict[tuple[str, Side], Joint | None] = {}
 
@@ -89,6 +103,10 @@ class ComponentSet:
     def place_of(self, key: str) -> "CompiledComponent":
         """The component of this static key, as it is by default where there is none."""
         return self.find(key) or _static(key)
+
+    def why_off(self, key: str) -> str:
+        """Why a component of this key is left out, where it is."""
+        return f"off in the context {self.context}" if key in self.off else DISABLED
 
     def is_on(self, key: str) -> bool:
         """Whether the place named `key` takes part; a component that is not there does."""
@@ -168,10 +186,18 @@ def _readers(members: Iterable["CompiledComponent"]) -> dict[str, list[int]]:
 class CompiledComponent:
     """A component with its template compiled."""
 
-    __slots__ = ("_claims", "_problem", "component", "origin", "template")
+    __slots__ = ("_claims", "_disabled", "_problem", "component", "origin", "template")
 
-    def __init__(self, component: PromptComponent, *, origin: str = "", stays: str = "") -> None:
+    def __init__(
+        self,
+        component: PromptComponent,
+        *,
+        origin: str = "",
+        stays: str = "",
+        disabled: str = DISABLED,
+    ) -> None:
         self.component = component
+        self._disabled = disabled
         self.origin = origin or f"component:{component.key}"
         self._claims = {
             layout: _claim(component, self.origin, layout, stays=stays) for layout in LAYOUTS
@@ -189,7 +215,7 @@ class CompiledComponent:
         """The piece for these values, or the verdict that says why there is none."""
         component, template = self.component, self.template
         if not component.enabled:
-            return self._no("disabled")
+            return self._no(self._disabled)
         if template is None:
             return self._no(f"template error: {self._problem}")
         try:

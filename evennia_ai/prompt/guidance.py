@@ -77,7 +77,10 @@ def with_guidance(
     counts.
     """
     if not components.is_on(KEY):
-        return [*made]  # the verdict of the component says that it is disabled
+        if components.find(KEY) is not None:
+            return [*made]  # the verdict of the component says that it is off
+        reason = components.why_off(KEY)
+        return [*made, Verdict(stage="expand", item=ORIGIN, kept=False, reason=reason)]
     if components.find(KEY) is not None or any(map(_has_mark, made)):
         reason = f"a component has {MARK} or its key already"
         return [*made, Verdict(stage="expand", item=ORIGIN, kept=False, reason=reason)]

@@ -196,6 +196,9 @@ def test_what_is_missing_is_named():
     assert refused(data) == "execution request, metadata: npc_ref, event is missing"
 
 
+LISTED = ("inputs", "components", "listed")
+
+
 @pytest.mark.parametrize(
     ("path", "value", "problem"),
     [
@@ -206,7 +209,7 @@ def test_what_is_missing_is_named():
         (("inputs", "values"), [], "inputs.values: must be an object, not list"),
         (("inputs", "facts"), {"tide": None}, "inputs.facts.tide: must be str or int or float"),
         (("inputs", "anchors"), {"note:0": [1]}, "inputs.anchors.note:0: must have 2 values"),
-        (("inputs", "components", 0, "id"), -1, "inputs.components[0]: id -1 is not allowed"),
+        ((*LISTED, 0, "id"), -1, "inputs.components.listed[0]: id -1 is not allowed"),
     ],
 )
 def test_a_value_of_another_kind_is_named_with_its_place(path, value, problem):

@@ -15,7 +15,7 @@ from evennia_ai.commands.naming import (
     scope_named,
     whole_number,
 )
-from evennia_ai.commands.setup import listing
+from evennia_ai.commands.setup import component_contexts, listing
 from evennia_ai.commands.setup.editing import open_editor
 from evennia_ai.commands.setup.lore_hidden import seen_by
 from evennia_ai.commands.shown import shown_line
@@ -42,6 +42,7 @@ class CmdComponent(StrictCommand):
       component/create <key>[@<scope>] = <id>[, <role>][: <text>]
       component/<switch> <key or id>[@<scope>] [= <value>]
       component/preview <npc> [= <what you would say>]
+      component/context [<context> [= <off <key> | on <key> | reset>]]
 
     Switches:
       create    - make a component; without a text the editor opens
@@ -62,6 +63,8 @@ class CmdComponent(StrictCommand):
       revert    - <revision>: make it what it was then
       preview   - the prompt an NPC would send now, or if you said something
                   to it; looking changes nothing
+      context   - leave a component out of one kind of prompt alone: of the
+                  contexts conversation, whisper and autonomous (ticks)
 
     Examples:
       component
@@ -74,6 +77,9 @@ class CmdComponent(StrictCommand):
       component/revert mood = 1
       component/preview oren
       component/preview oren = When does the ferry sail?
+      component/context
+      component/context whisper = off mood
+      component/context whisper = reset
 
     A component is one text of the prompt and its ID is its place: 0 to 4999
     stand before the conversation, 5001 to 5499 between it and the facts of the
@@ -106,6 +112,7 @@ class CmdComponent(StrictCommand):
         "revisions": "revisions",
         "revert": "revert",
         "preview": "preview",
+        "context": "context",
     }
 
     def look(self) -> None:
@@ -115,7 +122,8 @@ class CmdComponent(StrictCommand):
         if self.lhs and not self.lhs.startswith("@"):
             found = self._found(self.lhs)
             changes = store.revisions(found.key, scope=found.scope)
-            self.show("\n".join(listing.shown(found, changes)))
+            off_in = component_contexts.off_in(found.key)
+            self.show("\n".join(listing.shown(found, changes, off_in=off_in)))
             return
         components = list(registry)
         if self.lhs:
@@ -249,6 +257,20 @@ class CmdComponent(StrictCommand):
             name = f", {message.name}" if message.name else ""
             lines += ["", f"== {number}: {message.role}{name} ==", message.content]
         self.show("\n".join(lines))
+
+    def context(self) -> None:
+        """Show the contexts or one of them, or change what is off in one."""
+        if not self.lhs:
+            if self.rhs is not None:
+                raise CommandError(f"Usage: {component_contexts.USAGE}. Nothing was changed.")
+            self.show("\n".join(component_contexts.listed()))
+        elif self.rhs is None:
+            self.show("\n".join(component_contexts.shown(self.lhs)))
+        else:
+            registry = store.registry()
+            self.say(
+                component_contexts.changed(self.lhs, self.rhs, registry=registry, by=self.typed_by)
+            )
 
     def _remove_after_yes(
         self, component: PromptComponent, named: str

@@ -45,8 +45,13 @@ def listed(components: Iterable[PromptComponent]) -> list[str]:
     return lines + [_row(c) for c in ordered if c.id > HISTORY_ID]
 
 
-def shown(component: PromptComponent, revisions: Sequence[ComponentRevision]) -> list[str]:
-    """One component in full, and who changed it last."""
+def shown(
+    component: PromptComponent,
+    revisions: Sequence[ComponentRevision],
+    *,
+    off_in: Sequence[str] = (),
+) -> list[str]:
+    """One component in full, the contexts it is off in, and who changed it last."""
     c = component
     static = ", static" if c.is_static else ""
     marks = f"{', required' if c.required else ''}{', volatile' if c.volatile else ''}"
@@ -54,6 +59,7 @@ def shown(component: PromptComponent, revisions: Sequence[ComponentRevision]) ->
         f"{labelled(c)} ({c.id}){static}: {c.name or 'no name'}",
         *([f"  {c.description}"] if c.description else []),
         f"  scope {c.scope}, role {c.role}, {'on' if c.enabled else 'off'}",
+        *([f"  off in the contexts {', '.join(off_in)}"] if off_in else []),
         f"  {place_in_words(c)}",
         f"  priority {c.priority}, trust {c.trust}{marks}",
         f"  revision {c.revision}, {_last_change(revisions)}",
