@@ -136,17 +136,18 @@ class Compactor:
     def look_again(self, prompt: Prompt, wanted: Wanted) -> None:
         """The check that every prompt meets, on the one that was made after a compaction.
 
-        A history that is due again at once is left alone for some turns, and the log says so.
+        ThrashError: the history is due again at once, so no model may be asked. It is committed
+        that the compaction was no use, and for some turns none is tried.
         """
         where, rules = wanted.conversation, self._settings.rules
         try:
             fullness_of(prompt, cut=conversations.cut(where)).refuse_thrash(rules)
         except ThrashError as error:
-            _log(wanted, str(error))
             newest = attempts.newest_attempt(where)
             breaker = newest.breaker.after_thrash(turns.next_number(where.npc_ref), rules=rules)
             thrash = replace(newest, result="thrash", reason=str(error), breaker=breaker)
             attempts.tell(where, attempt_record(thrash))
+            raise
 
     @inlineCallbacks
     def _compacted(self, wanted: Wanted) -> Steps:

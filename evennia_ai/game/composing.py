@@ -39,7 +39,8 @@ class Composer(Protocol):
 def with_room(mind: Composer, heard: Heard, *, tools: Sequence[ToolSpec]) -> Steps:
     """The request that answers `heard`, and its prompt; None: the server stops.
 
-    BudgetError: what is required does not fit. StoreError: something cannot be read.
+    BudgetError: what is required does not fit. ThrashError: a compaction was no use. StoreError:
+    something cannot be read.
     """
     request, composed = _composed(mind, heard, tools)
     fullness = fullness_of(composed.prompt, cut=request.inputs.cut)

@@ -32,6 +32,7 @@ from evennia_ai.game.text import plain_name
 from evennia_ai.game.tools.toolbox import Toolbox, toolbox_of
 from evennia_ai.game.voice import Start, Voice
 from evennia_ai.game.watching import TurnOutcome
+from evennia_ai.history.errors import ThrashError
 from evennia_ai.history.records import fallback_record, reply_record
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.llm.errors import ModelRubbish, ModelTimeout, ModelUnavailable, told
@@ -139,6 +140,9 @@ class Turn:
                 self._round = yield from self._first_round()
         except BudgetError as error:
             self._log(f"the prompt does not fit: {error}")
+            self._unanswered()
+        except ThrashError as error:
+            self._log(f"no model is asked: {error}")
             self._unanswered()
         except DATABASE_ERRORS as error:
             self._again(error)

@@ -52,6 +52,7 @@ class Slow:
 
     def __init__(self):
         self.asked = []
+        self.spoke = []
         self.pending = None
 
     def complete(self, request, *, listener=None):
@@ -60,6 +61,7 @@ class Slow:
             self.asked.append(request)
             self.pending = answer
         else:
+            self.spoke.append(request)
             text = "The fog lies on the water, and nobody rows today, nor will tomorrow."
             answer.callback(ChatReply(text=text, model="slow"))
         return answer

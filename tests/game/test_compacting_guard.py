@@ -77,17 +77,32 @@ def test_the_prompt_after_it_is_refused_if_it_does_not_fit(stage, waiting, logge
     assert "lost in thought" in stage.screen_of(stage.anna)[-1]
 
 
-@pytest.mark.req("S2-22")
-def test_a_history_that_is_due_again_at_once_is_told_and_left_alone(stage, waiting, logged):
+@pytest.mark.req("S2-21", "S2-22")
+def test_a_compaction_that_is_no_use_makes_no_call(stage, waiting, logged):
     update("system_prompt", by="builder", content="word " * 650)
-    before = replied(stage)
+    spoke = len(waiting.spoke)
     after(stage, waiting)
     attempt = newest_attempt(room_of(stage))
 
-    assert "due again at once" in " ".join(logged)
+    assert segment_of(stage) == 2
+    assert "no model is asked: the history was compacted" in " ".join(logged)
     assert (attempt.result, attempt.breaker.opened_at is not None) == ("thrash", True)
-    assert replied(stage) > before
     assert len(waiting.asked) == 1
+    questions = [request.question for request in waiting.spoke]
+    assert f"Oren, line {spoke}: was the weather grey on day {spoke}?" not in questions
+    assert len(questions) == FULL - 1  # those that waited behind it are asked again
+    assert sum("lost in thought" in line for line in stage.screen_of(stage.anna)) == 1
+
+
+@pytest.mark.req("S2-22")
+def test_after_a_compaction_that_was_no_use_none_is_tried_for_some_turns(stage, waiting):
+    update("system_prompt", by="builder", content="word " * 650)
+    after(stage, waiting)
+    before = replied(stage)
+    stage.says(stage.anna, "Oren, and now?")
+
+    assert (len(waiting.asked), segment_of(stage)) == (1, 2)
+    assert replied(stage) == before + 1
 
 
 def test_what_another_process_said_meanwhile_is_kept(stage, waiting):
