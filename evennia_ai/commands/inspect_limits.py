@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from evennia_ai.commands.inspect_history import name_of
 from evennia_ai.commands.inspect_overview import counted
+from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.game.limits import Limits, LimitScope
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.game.runtime import runtime
@@ -24,10 +25,11 @@ def limit_lines(npc: Any = None) -> list[str]:
     if npc is None:
         lines += _usual(limits)
         lines += _at_limit(limits)
+        lines += _refused_today("")
     else:
         own = settings_of(npc).limits
         lines += _used(limits, "npc", npc.ai.ref, visible(npc.key), own)
-        lines += _refused(limits, npc.ai.ref)
+        lines += _refused_today(npc.ai.ref)
     return [clipped(line, WIDTH) for line in lines]
 
 
@@ -92,7 +94,27 @@ def _at_limit(limits: Limits) -> Iterator[str]:
         yield f"  and {len(found) - MOST_AT_LIMIT} more are at a limit"
 
 
-def _refused(limits: Limits, ref: str) -> Iterator[str]:
-    refused = limits.refused(ref)
-    if refused:
-        yield f"  {refused} answers were refused today"
+def _refused_today(npc_ref: str) -> Iterator[str]:
+    """Who was refused today, by which limit, how often and when the last time."""
+    since = runtime().limits.midnight
+    found = model_calls.refused_times(since, npc_ref=npc_ref, limit=MOST_AT_LIMIT + 1)
+    if found:
+        yield "Refused today, the last first:"
+    for one in found[:MOST_AT_LIMIT]:
+        who = visible(name_of(one.player_ref)) if one.player_ref else "nobody's words"
+        by = "" if npc_ref else f" by {visible(name_of(one.npc_ref))}"
+        yield f"  {day_and_time(one.last_at)}  {who}{by}, {_times(one.times)}"
+        yield f"      {limit_in_words(one.limit)}"
+    if len(found) > MOST_AT_LIMIT:
+        yield "  and others before that; ai/log <npc> has each of them"
+
+
+def limit_in_words(limit: str) -> str:
+    """A limit by its scope and name, as builders read it: "player.calls_per_minute"."""
+    scope, _, name = limit.partition(".")
+    whose = {"player": "the player's", "npc": "the NPC's", "game": "the game's"}.get(scope, scope)
+    return visible(f"{whose} {name.replace('_', ' ')}")
+
+
+def _times(times: int) -> str:
+    return "once" if times == 1 else f"{times} times"

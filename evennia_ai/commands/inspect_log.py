@@ -4,18 +4,27 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from evennia_ai.commands.inspect_limits import limit_in_words
 from evennia_ai.commands.inspect_set import change_in_words
 from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.npc_settings import Change, changes_of
 from evennia_ai.prompt.columns import first_line, hanging, visible
 from evennia_ai.store import model_calls
-from evennia_ai.store.model_calls import ANSWERED, NewCall
+from evennia_ai.store.model_calls import ANSWERED, OFFLINE, UNSENT, NewCall, RefusedSaying
 from evennia_ai.store.turn_lines import TurnLine, TurnPage, turn_page
 
 PAGE_TURNS: Final = 10
 MOST_OTHER_CALLS: Final = 50
 """Calls outside of turns that one page shows."""
+MOST_REFUSED: Final = 200
+"""Refused utterances that one page shows; of more it says that there are."""
+
+_WHY_UNSENT: Final = {
+    OFFLINE: "answered offline, no model was asked",
+    f"{UNSENT}unavailable": "not asked, it rests, is too busy or cannot be asked",
+    f"{UNSENT}timeout": "not asked, it was busy too long",
+}
 
 
 def log_lines(npc: Any, number: int) -> list[str]:
@@ -40,9 +49,14 @@ def _others(npc: Any, page: TurnPage) -> list[tuple[float, list[str]]]:
     calls = model_calls.outside_of_turns(
         npc.ai.ref, since=page.since, until=page.until, limit_calls=MOST_OTHER_CALLS
     )
+    refused = model_calls.refused_sayings(
+        npc.ai.ref, since=page.since, until=page.until, limit=MOST_REFUSED + 1
+    )
     changes = [one for one in changes_of(npc) if page.since <= one.at < page.until]
     return [
         *((call.started_at, list(_other_call(call))) for call in calls),
+        *((one.at, list(_refused(one))) for one in refused[:MOST_REFUSED]),
+        *((one.at, ["    and more was refused before that"]) for one in refused[MOST_REFUSED:]),
         *((change.at, [_change(change)]) for change in changes),
     ]
 
@@ -72,9 +86,19 @@ def _other_call(call: NewCall) -> Iterator[str]:
     yield f"    {_call(call)}"
 
 
+def _refused(one: RefusedSaying) -> Iterator[str]:
+    of_whom = f" by {visible(one.speaker)}" if one.speaker else ""
+    what = f"{visible(one.event) or 'something'}{of_whom}"
+    yield f"    {day_and_time(one.at)}  refused: {what}, record #{one.record}"
+    yield f"    {limit_in_words(one.limit)}"
+
+
 def _call(call: NewCall) -> str:
     """One call of a model in a line."""
     role = "" if call.role == "speaker" else f"{visible(call.role)}, "
+    if call.outcome.startswith(UNSENT):
+        why = _WHY_UNSENT.get(call.outcome, visible(call.outcome))
+        return f"{role}{visible(_model(call))}: {why}; it does not count"
     about = "about " if call.is_estimated else ""
     cached = f" ({call.cached_tokens} cached)" if call.cached_tokens else ""
     first = f", begun after {call.first_piece_seconds:.1f}" if call.first_piece_seconds else ""

@@ -5,6 +5,7 @@ whether the NPC may speak at all: it may be paused, or a limit reached.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final, Protocol
 
 from evennia.utils import logger
@@ -19,14 +20,14 @@ from evennia_ai.game.limits import Refusal
 from evennia_ai.game.lived_through import Lately
 from evennia_ai.game.npc_settings import NPCSettings
 from evennia_ai.game.presence import why_gone
-from evennia_ai.game.retrying import DATABASE_ERRORS
+from evennia_ai.game.retrying import DATABASE_ERRORS, until_written
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.stopping import why_halted
 from evennia_ai.game.thinking import show_thinking
 from evennia_ai.game.turn import Mind, Turn
 from evennia_ai.game.voice import Voice
 from evennia_ai.history.records import fallback_record
-from evennia_ai.store import conversations
+from evennia_ai.store import conversations, model_calls
 from evennia_ai.store.errors import StoreError
 
 
@@ -164,7 +165,12 @@ class Answering:
 
     def _refuse(self, refusal: Refusal) -> None:
         """Tell builders, and the speaker in character, which is in the history before."""
-        runtime().watch.refused(self._mind.ref, refusal)
+        ref = self._mind.ref
+        runtime().watch.refused(ref, refusal)
+        heard = self.heard.record.id
+        row = refusal.row(npc_ref=ref, player_ref=player_of(self.event), event_record=heard)
+        doing = f"NPC {ref}: a refusal is not written down"
+        until_written(partial(model_calls.add_alone, row), doing, clock=runtime().clock)
         if not refusal.in_character or self.is_chatter:
             return
         said = fallback_record(refusal.in_character, refused=refusal.told)
@@ -191,7 +197,12 @@ class Answering:
 
 
 def refusal_of(mind: Asked, event: Event) -> Refusal | None:
-    """The limit that keeps the NPC from asking a model because of this event, if one does."""
+    """The limit that keeps the NPC from asking a model because of this event, if one does.
+
+    The offline responder costs nothing and is asked however often.
+    """
+    if runtime().models.of_role("speaker", settings=mind.settings)[0].model.offline:
+        return None
     return runtime().limits.refusal(
         npc_ref=mind.ref,
         player_ref=player_of(event),

@@ -43,11 +43,11 @@ class NotReady:
         self, request: ChatRequest, *, listener: Listener | None = None
     ) -> Deferred[ChatReply]:
         """Nothing: the call fails at once."""
-        return fail(ModelUnavailable(self._name, self.reason))
+        return fail(ModelUnavailable(self._name, self.reason, was_sent=False))
 
     def prepare(self) -> Deferred[None]:
         """Fails with the reason."""
-        return fail(ModelUnavailable(self._name, self.reason))
+        return fail(ModelUnavailable(self._name, self.reason, was_sent=False))
 
     def close(self) -> None:
         """Nothing is open."""

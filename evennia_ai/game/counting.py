@@ -25,7 +25,7 @@ from evennia_ai.llm.resilience import Clock
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store import model_calls
-from evennia_ai.store.model_calls import ANSWERED, CANCELLED, NewCall
+from evennia_ai.store.model_calls import ANSWERED, CANCELLED, OFFLINE, UNSENT, NewCall
 
 # The first that fits says what kind of failure it was.
 _KINDS: Final[tuple[tuple[type[BaseException], str], ...]] = (
@@ -83,7 +83,7 @@ class CountedCall:
         """`key` may leave out what the access and the request say; no prompt tokens: estimated."""
         self._counting: Final = counting
         self._access: Final = access
-        self._key = replace(key, profile=access.profile.name)
+        self._key = replace(key, profile=access.profile.name, is_offline=access.model.offline)
         self._first_piece_seconds: float | None = None
         self._asking: Deferred[ChatReply] | None = None
         self._given_up = ""
@@ -182,11 +182,12 @@ def _filled(key: CallKey, request: ChatRequest) -> CallKey:
 def _word(outcome: ChatReply | Failure) -> str:
     """How a call ended, as its row says it."""
     if not isinstance(outcome, Failure):
-        return ANSWERED
+        return OFFLINE if outcome.offline else ANSWERED
     if outcome.check(CancelledError):
         return CANCELLED
     kind = next((word for known, word in _KINDS if outcome.check(known)), "error")
-    return f"failed:{kind}"
+    is_unsent = outcome.check(ModelUnavailable, ModelTimeout) and not outcome.value.was_sent
+    return f"{UNSENT}{kind}" if is_unsent else f"failed:{kind}"
 
 
 def _usage(outcome: ChatReply | Failure) -> Usage | None:

@@ -11,15 +11,15 @@ from typing import Final, Literal
 
 from evennia_ai.llm.allowances import DAY_SECONDS, Allowance, Allowances, Meter, Reached, Reading
 from evennia_ai.llm.chat import Usage
-from evennia_ai.store.model_calls import ANSWERED, NewCall, Used
+from evennia_ai.store.model_calls import ANSWERED, UNSENT, NewCall, Used, is_counted
 
 LimitScope = Literal["player", "npc", "game"]
 
 TELLING_SECONDS: Final = 60.0
 """How long an NPC says nothing of a limit to a player it has just told of it."""
 
-# What certainly never reached a model costs nothing.
-_UNSENT: Final = frozenset({"failed:unavailable", "failed:refused", "failed:stopped"})
+# What certainly never was answered costs nothing.
+_FREE: Final = frozenset({"failed:unavailable", "failed:refused"})
 _NO_LIMITS: Final[Mapping[str, int]] = {}
 
 DayUsed = tuple[Mapping[str, Used], Mapping[str, Used]]
@@ -46,6 +46,8 @@ class CallKey:
     prompt_tokens: int = 0
     reply_tokens: int = 0
     is_protected: bool = False
+    is_offline: bool = False
+    """Whether no model is asked at all: then nothing is used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,20 @@ class Refusal:
     in_character: str
     told: str
     retry_in_seconds: float
+    at: float = 0.0
+    """When, in seconds since 1970."""
+
+    def row(self, *, npc_ref: str, player_ref: str, event_record: str) -> NewCall:
+        """What is written down of it: the call that was not made, for which words."""
+        return NewCall(
+            npc_ref=npc_ref,
+            player_ref=player_ref,
+            role="speaker",
+            started_at=self.at,
+            seconds=0.0,
+            outcome=f"{UNSENT}{self.scope}.{self.limit}",
+            event_record_id=int(event_record),
+        )
 
 
 class Limits:
@@ -119,7 +135,7 @@ class Limits:
     def begun(self, key: CallKey) -> StartedCall:
         """A call begins: it counts from now on, its tokens are reserved."""
         now = self._today()
-        for scope in _scopes(key.npc_ref, key.player_ref):
+        for scope in _metered(key):
             meter = self._meters.setdefault(scope, Meter())
             meter.begun(now, reserved_tokens=_reserved(key))
         return StartedCall(key=key, started_at=now)
@@ -135,6 +151,7 @@ class Limits:
     ) -> NewCall:
         """A call ended: what it took, as the row to write down.
 
+        One that no model was asked does not count any more.
         Where the provider told no usage, the prompt and `reply_tokens` are counted by us. To be
         called once a call.
         """
@@ -147,9 +164,11 @@ class Limits:
             first_piece_seconds=first_piece_seconds,
             outcome=outcome,
         )
-        for scope in _scopes(key.npc_ref, key.player_ref):
+        for scope in _metered(key):
             meter = self._meters.setdefault(scope, Meter())
             meter.ended(now, reserved_tokens=_reserved(key), tokens=row.tokens)
+            if not is_counted(outcome):
+                meter.taken_back(call.started_at)
         return row
 
     def allowance(self, scope: LimitScope, npc_limits: Mapping[str, int] = _NO_LIMITS) -> Allowance:
@@ -167,6 +186,12 @@ class Limits:
         """How often today something was refused to this NPC, as far as this process knows."""
         self._today()
         return self._refused.get(npc_ref, 0)
+
+    @property
+    def midnight(self) -> float:
+        """When this day began, in seconds since 1970."""
+        now = self._now()
+        return now - now % DAY_SECONDS
 
     def at_limit(self) -> tuple[tuple[LimitScope, str, Reached], ...]:
         """The players and NPCs that are at a limit of the game now, and which it is."""
@@ -218,6 +243,7 @@ class Limits:
             in_character=self._line_for(told_to),
             told=_told(scope, ref, reached),
             retry_in_seconds=reached.retry_in_seconds,
+            at=self._now(),
         )
 
     def _line_for(self, told_to: tuple[str, str]) -> str:
@@ -237,12 +263,18 @@ def _scopes(npc_ref: str, player_ref: str) -> tuple[tuple[LimitScope, str], ...]
     return (*player, ("npc", npc_ref), ("game", ""))
 
 
+def _metered(key: CallKey) -> tuple[tuple[LimitScope, str], ...]:
+    return () if key.is_offline else _scopes(key.npc_ref, key.player_ref)
+
+
 def _reserved(key: CallKey) -> int:
     return key.prompt_tokens + key.reply_tokens
 
 
 def _estimated(key: CallKey, outcome: str, reply_tokens: int) -> Usage:
-    sent = 0 if outcome in _UNSENT else key.prompt_tokens
+    if not is_counted(outcome):
+        return Usage(input_tokens=0, output_tokens=0)
+    sent = 0 if outcome in _FREE else key.prompt_tokens
     return Usage(input_tokens=sent, output_tokens=reply_tokens)
 
 

@@ -96,6 +96,14 @@ class Meter:
         self._reserved -= reserved_tokens
         self._count(now, calls=0, tokens=tokens)
 
+    def taken_back(self, began_at: float) -> None:
+        """A call that began then was none: no model was asked."""
+        if int(began_at // DAY_SECONDS) == self._day:
+            self._day_calls -= 1
+        for index, (second, calls, tokens) in enumerate(self._minute):
+            if second == int(began_at):
+                self._minute[index] = (second, calls - 1, tokens)
+
     def restored(self, now: float, *, calls: int, tokens: int) -> None:
         """So much was used today before there was this meter."""
         self._turn_to(now)

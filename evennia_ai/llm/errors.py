@@ -33,22 +33,34 @@ class EndpointError(EvenniaAIError):
 
 
 class ModelError(EvenniaAIError):
-    """A model gave no usable reply; `endpoint` is the name of the one that was asked."""
+    """A model gave no usable reply; `endpoint` is the name of the one that was asked.
 
-    def __init__(self, endpoint: str, message: str) -> None:
+    `was_sent` is false where nothing left this process: it was refused here.
+    """
+
+    def __init__(self, endpoint: str, message: str, *, was_sent: bool = True) -> None:
         self.endpoint = endpoint
+        self.was_sent = was_sent
         super().__init__(_on_a_line(f"model '{endpoint}' {message}"))
 
 
 class ModelTimeout(ModelError):  # noqa: N818 - reads as what happened, like TimeoutError's peers
     """No complete reply came in time."""
 
-    def __init__(self, endpoint: str, timeout_seconds: float, doing: str = "answering") -> None:
+    def __init__(
+        self,
+        endpoint: str,
+        timeout_seconds: float,
+        doing: str = "answering",
+        *,
+        was_sent: bool = True,
+    ) -> None:
         self.timeout_seconds = timeout_seconds
         super().__init__(
             endpoint,
             f"was still {doing} after {timeout_seconds:g} seconds; see whether the server is"
             " overloaded, or raise the time limit",
+            was_sent=was_sent,
         )
 
 
@@ -66,10 +78,11 @@ class ModelUnavailable(ModelError):  # noqa: N818
         *,
         status: int | None = None,
         retry_in_seconds: float | None = None,
+        was_sent: bool = True,
     ) -> None:
         self.status = status
         self.retry_in_seconds = retry_in_seconds
-        super().__init__(endpoint, f"is not available: {reason}")
+        super().__init__(endpoint, f"is not available: {reason}", was_sent=was_sent)
 
 
 class ModelRefused(ModelError):  # noqa: N818

@@ -181,7 +181,8 @@ class Guarded:
         if not self.breaker.admits:
             return fail(self._resting())
         if self.out >= self._slots.limit and self.waiting >= self._max_waiting:
-            return fail(ModelUnavailable(self.name, f"{self.waiting} requests wait already"))
+            why = f"{self.waiting} requests wait already"
+            return fail(ModelUnavailable(self.name, why, was_sent=False))
         slot = self._slots.acquire()
         slot.addTimeout(request.timeout_seconds, self._clock, self._queued_too_long)
         deadline = self._clock.seconds() + request.timeout_seconds
@@ -233,7 +234,8 @@ class Guarded:
         return outcome
 
     def _queued_too_long(self, _: object, timeout_seconds: float) -> Failure:
-        return Failure(ModelTimeout(self.name, timeout_seconds, "busy with other requests"))
+        why = "busy with other requests"
+        return Failure(ModelTimeout(self.name, timeout_seconds, why, was_sent=False))
 
     def _answers_too_slowly(self, timeout_seconds: float) -> Callable[[object, float], Failure]:
         return lambda _outcome, _left: Failure(ModelTimeout(self.name, timeout_seconds))
@@ -246,7 +248,10 @@ class Guarded:
         seconds = self.breaker.retry_in_seconds
         when = f"in {seconds:.0f} seconds" if seconds else "as soon as the request under way ends"
         return ModelUnavailable(
-            self.name, f"it failed repeatedly; trying again {when}", retry_in_seconds=seconds
+            self.name,
+            f"it failed repeatedly; trying again {when}",
+            retry_in_seconds=seconds,
+            was_sent=False,
         )
 
 

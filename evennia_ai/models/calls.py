@@ -3,6 +3,7 @@
 from django.db import models
 
 from evennia_ai.models.columns import KINDS, NAME, REF
+from evennia_ai.models.history import Record
 
 
 class ModelCall(models.Model):
@@ -12,7 +13,8 @@ class ModelCall(models.Model):
     `turn` is the number of the NPC's turn it belongs to. `input_tokens` include those read from the
     provider's cache and those written to it, which are null where it did not tell. `is_estimated`
     marks tokens that we counted because the provider told none. `outcome` is `answered`,
-    `cancelled` or `failed:<kind>`.
+    `cancelled`, `failed:<kind>`, or `unsent:<why>` where no model was asked. `event_record` is what
+    was said, where a limit forbade to answer it.
     """
 
     npc_ref = models.CharField(max_length=REF)
@@ -30,6 +32,9 @@ class ModelCall(models.Model):
     output_tokens = models.PositiveIntegerField()
     is_estimated = models.BooleanField(default=False)
     outcome = models.CharField(max_length=64)
+    event_record = models.ForeignKey(
+        Record, on_delete=models.PROTECT, null=True, blank=True, db_index=False, related_name="+"
+    )
 
     class Meta:
         indexes = [

@@ -5,11 +5,12 @@ that does. Days are those of UTC. After a while the calls of a day are summed up
 answered is forgotten then, or when the player asks for it.
 """
 
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.db.models import Count, F, Q, QuerySet, Sum
+from django.db.models import Count, F, Max, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
 from evennia_ai import models
@@ -19,6 +20,11 @@ from evennia_ai.store.state import one_transaction
 DAY_SECONDS: Final = 24 * 60 * 60
 ANSWERED: Final = "answered"
 CANCELLED: Final = "cancelled"
+STOPPED: Final = "failed:stopped"
+UNSENT: Final = "unsent:"
+"""Begins the outcome of a call that no model was asked: a breaker, a full queue or a limit forbade
+it, or there is none."""
+OFFLINE: Final = f"{UNSENT}offline"
 SLICE_CALLS: Final = 500
 _MOST_TOKENS: Final = 2**31 - 1
 # SQLite takes no infinity.
@@ -44,11 +50,41 @@ class NewCall:
     output_tokens: int = 0
     is_estimated: bool = False
     outcome: str = ANSWERED
+    event_record_id: int | None = None
+    """The record of what was said, where a limit forbade to answer it."""
 
     @property
     def tokens(self) -> int:
         """What counts against a limit."""
         return self.input_tokens + self.output_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedSaying:
+    """What was said to an NPC and not answered because of a limit.
+
+    `limit` is its scope and name ("player.calls_per_minute"), `event` and `speaker` say what it was
+    and whose, "" where that was forgotten; `record` is its number in `ai/history`.
+    """
+
+    npc_ref: str
+    player_ref: str
+    limit: str
+    at: float
+    record: int
+    event: str = ""
+    speaker: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedTimes:
+    """How often one limit kept an NPC from answering somebody, and when the last time."""
+
+    npc_ref: str
+    player_ref: str
+    limit: str
+    times: int
+    last_at: float
 
 
 _FIELDS: Final = tuple(NewCall.__dataclass_fields__)
@@ -81,6 +117,11 @@ def add(new: NewCall) -> None:
     """
     values = {name: _fitting(name, getattr(new, name)) for name in _FIELDS}
     models.ModelCall.objects.create(**values)
+
+
+def is_counted(outcome: str) -> bool:
+    """Whether a call that ended so counts: a model was asked."""
+    return not outcome.startswith(UNSENT) and outcome != STOPPED
 
 
 def add_alone(new: NewCall) -> None:
@@ -125,9 +166,54 @@ def outside_of_turns(
     npc_ref: str, *, since: float, until: float, limit_calls: int
 ) -> tuple[NewCall, ...]:
     """The newest calls for an NPC between two moments that belong to no turn, the newest first."""
-    rows = models.ModelCall.objects.filter(npc_ref=npc_ref, turn=None, started_at__gte=since)
+    rows = models.ModelCall.objects.filter(npc_ref=npc_ref, turn=None, event_record=None)
+    rows = rows.filter(started_at__gte=since)
     rows = rows.filter(started_at__lt=min(until, _END_OF_TIME))
     return _calls(rows.order_by("-started_at", "-pk")[:limit_calls])
+
+
+def refused_sayings(
+    npc_ref: str, *, since: float, until: float, limit: int
+) -> tuple[RefusedSaying, ...]:
+    """What a limit kept the NPC from answering between two moments, the newest first."""
+    rows = _refused(since).filter(npc_ref=npc_ref, started_at__lt=min(until, _END_OF_TIME))
+    newest = rows.select_related("event_record").order_by("-started_at", "-pk")
+    return tuple(_saying(row) for row in newest[:limit])
+
+
+def refused_times(since: float, *, npc_ref: str = "", limit: int) -> tuple[RefusedTimes, ...]:
+    """Who was refused since a moment, by which limit and how often, whoever was last first."""
+    rows = _refused(since).filter(**({"npc_ref": npc_ref} if npc_ref else {}))
+    by_whom = rows.values("npc_ref", "player_ref", "outcome")
+    found = by_whom.annotate(times=Count("pk"), last_at=Max("started_at")).order_by("-last_at")
+    return tuple(
+        RefusedTimes(
+            npc_ref=row["npc_ref"],
+            player_ref=row["player_ref"],
+            limit=row["outcome"].removeprefix(UNSENT),
+            times=row["times"],
+            last_at=row["last_at"],
+        )
+        for row in found[:limit]
+    )
+
+
+def _refused(since: float) -> QuerySet:
+    return models.ModelCall.objects.filter(started_at__gte=since, event_record__isnull=False)
+
+
+def _saying(row: models.ModelCall) -> RefusedSaying:
+    record = row.event_record
+    meta = {} if record.meta == models.ERASED_META else json.loads(record.meta)
+    return RefusedSaying(
+        npc_ref=row.npc_ref,
+        player_ref=row.player_ref,
+        limit=row.outcome.removeprefix(UNSENT),
+        at=row.started_at,
+        record=record.pk,
+        event=str(meta.get("event", "")),
+        speaker=record.name,
+    )
 
 
 def spend(npc_ref: str) -> Used:
@@ -211,8 +297,9 @@ _SUMMED: Final = tuple(Used.__dataclass_fields__)
 _SUMS_OF_DAYS: Final[Mapping[str, Any]] = {
     f"all_{name}": Coalesce(Sum(name), 0) for name in _SUMMED
 }
+_COUNTED: Final = ~(Q(outcome__startswith=UNSENT) | Q(outcome=STOPPED))
 _SUMS: Final[Mapping[str, Any]] = {
     **_SUMS_OF_DAYS,
-    "all_calls": Count("pk"),
-    "all_failures": Count("pk", filter=~Q(outcome=ANSWERED)),
+    "all_calls": Count("pk", filter=_COUNTED),
+    "all_failures": Count("pk", filter=_COUNTED & ~Q(outcome=ANSWERED)),
 }

@@ -1,6 +1,8 @@
 """The switches of `ai` that operate NPCs: the list, the log, limits, pauses and the stop."""
 
+import re
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -302,6 +304,53 @@ def test_no_line_of_the_log_is_too_long(stage: Any) -> None:
 
 
 # Limits
+
+
+@pytest.fixture
+def refused(stage: Any) -> Iterator[Any]:
+    """Oren answered Pim once, refused twice, and Pim may ask no more."""
+    with stage.model(*["Aye."] * 9):
+        changed(stage.npc, by="Mara", limits={"calls_per_day": 1})
+        for said in ("Oren, are you there?", "Oren, hello?", "Oren!"):
+            stage.player.at_say(said)
+            stage.waited()
+        yield stage
+
+
+def test_the_log_has_every_refused_utterance(refused: Any) -> None:
+    told = refused.builds("ai/log oren")
+    shown = [line for line in told.splitlines() if "refused:" in line]
+    assert len(shown) == 2
+    assert all("refused: say by Pim, record #" in line for line in shown)
+    assert told.count("the NPC's calls per day") == 2
+
+
+def test_limits_tell_who_was_refused_and_when(refused: Any) -> None:
+    told = refused.builds("ai/limits")
+    heading, who, limit = told.splitlines()[-3:]
+    assert heading == "Refused today, the last first:"
+    assert re.match(r"  \d{4}-\d\d-\d\d \d\d:\d\d", who)
+    assert f"Pim (#{refused.player.id}) by Oren (#{refused.npc.id}), 2 times" in who
+    assert limit.strip() == "the NPC's calls per day"
+
+
+def test_limits_of_an_npc_tell_whom_it_refused(refused: Any) -> None:
+    told = refused.builds("ai/limits oren")
+    assert f"Pim (#{refused.player.id}), 2 times" in told
+
+
+def test_the_log_says_of_a_call_that_no_model_was_asked(stage: Any) -> None:
+    model_calls.add(
+        NewCall(
+            npc_ref=stage.npc.ai.ref,
+            role="decider",
+            model="small",
+            started_at=time.time(),
+            seconds=0.0,
+            outcome="unsent:unavailable",
+        )
+    )
+    assert "decider, small: not asked, it rests" in stage.builds("ai/log oren")
 
 
 def test_limits_tell_what_was_used_of_what(stage: Any) -> None:

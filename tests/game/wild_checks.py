@@ -147,7 +147,7 @@ def was_answered(npc: Any, verdict: Any, by_event: dict[Any, list[str]]) -> bool
 
 def check_calls(game: Game) -> None:
     """Every call of the model is a row."""
-    rows = models.ModelCall.objects.filter(role="speaker")
+    rows = models.ModelCall.objects.filter(role="speaker").exclude(outcome__startswith="unsent:")
     asked = rows.exclude(outcome="failed:stopped").count()
     stopped = rows.filter(outcome="failed:stopped").count()
     made = len(game.model.asked) - game.lost_calls

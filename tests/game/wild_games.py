@@ -313,7 +313,8 @@ class Game:
 
     def _loses_calls(self) -> None:
         """What is not written down now never will be."""
-        rows = models.ModelCall.objects.filter(role="speaker").exclude(outcome="failed:stopped")
+        asked = models.ModelCall.objects.filter(role="speaker").exclude(outcome="failed:stopped")
+        rows = asked.exclude(outcome__startswith="unsent:")
         with self.looking():
             self.lost_calls = len(self.model.asked) - rows.count()
 
