@@ -144,12 +144,13 @@ class LoreEntry:
     `index` is its position in the book, `origin` its name in verdicts. Keys are as written: with
     macros, blanks, repetitions. Secondary keys count for the logic where `selective`. `depth`
     counts from the newest message, or from the oldest where `from_oldest`, and is None unless the
-    position is "depth"; `outlet` and `anchor` belong to the positions of those names, an anchor
-    also to "before" and "after" where it is the description alone that is meant, and `mention` to
-    "at_mention". `order` is the place among its neighbours; `priority` the survival under the
-    budget, high survives, and `first_to_go` comes before any priority. One that `hears_movement`
-    has its keys looked for in what the game tells of who comes and goes as well. `chance` is in
-    percent. None for a flag or a depth means that the book or the rules decide.
+    position is "depth"; `asked_depth` is what was written where no history has it. `outlet` and
+    `anchor` belong to the positions of those names, an anchor also to "before" and "after" where it
+    is the description alone that is meant, and `mention` to "at_mention". `order` is the place
+    among its neighbours; `priority` the survival under the budget, high survives, and `first_to_go`
+    comes before any priority. One that `hears_movement` has its keys looked for in what the game
+    tells of who comes and goes as well. `chance` is in percent. None for a flag or a depth means
+    that the book or the rules decide.
     """
 
     uid: str
@@ -166,6 +167,7 @@ class LoreEntry:
     template: Template
     position: Position = "after"
     depth: int | None = None
+    asked_depth: int | None = None
     from_oldest: bool = False
     outlet: str = ""
     anchor: Anchor | None = None

@@ -141,6 +141,7 @@ class _Place(TypedDict, total=False):
 
     position: Required[Position]
     depth: int
+    asked_depth: int
     from_oldest: bool
     outlet: str
     anchor: Anchor | None
@@ -154,8 +155,7 @@ def _place(fields: EntryFields, head: Decorated) -> _Place:
         return {"position": position, "anchor": anchor}
     for name in ("depth", "reverse_depth"):
         if depth := head.value(name):
-            clamped = _clamped(whole_number(depth))
-            return {"position": "depth", "depth": clamped, "from_oldest": name != "depth"}
+            return _at_depth(whole_number(depth), from_oldest=name != "depth")
     return _own_place(fields) or _usual_place(fields)
 
 
@@ -174,10 +174,14 @@ def _usual_place(fields: EntryFields) -> _Place:
         return {"position": "outlet", "outlet": fields.outlet}
     if fields.position != "depth":
         return {"position": fields.position}
-    return {
-        "position": "depth",
-        "depth": _clamped(DEFAULT_DEPTH if fields.depth is None else fields.depth),
-    }
+    return _at_depth(DEFAULT_DEPTH if fields.depth is None else fields.depth, from_oldest=False)
+
+
+def _at_depth(asked: int, *, from_oldest: bool) -> _Place:
+    """The place at a depth, with the one that was asked for where no history has it."""
+    depth = _clamped(asked)
+    place: _Place = {"position": "depth", "depth": depth, "from_oldest": from_oldest}
+    return place if depth == asked else {**place, "asked_depth": asked}
 
 
 def _hears_movement(fields: EntryFields) -> bool:

@@ -3,6 +3,7 @@
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -205,6 +206,31 @@ def test_a_depth_that_no_history_has_is_told(depth: object, told: str) -> None:
     note = {"prompt": "Be kind.", "depth": depth}
     report = report_of(a_card(extensions={"depth_prompt": note}))
     assert report.clamped == (f"extensions.depth_prompt: {told}",)
+
+
+@pytest.mark.req("S3-28")
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ({"content": "@@depth -3\nFog."}, "a depth below 0 is the end of the history"),
+        ({"content": "@@depth -99999999999999999999\nFog."}, "a depth below 0 is the end of the"),
+        ({"content": "@@reverse_depth -1\nFog."}, "a reverse depth below 0 is the top of the"),
+        (
+            {"content": "Fog.", "extensions": {"position": 4, "depth": -3}},
+            "a depth below 0 is the end of the history",
+        ),
+        ({"content": "@@depth 99999\nFog."}, "a depth of 1000 or more is deeper than a history is"),
+    ],
+)
+def test_a_lore_entry_whose_depth_is_clamped_is_told(entry: dict[str, Any], told: str) -> None:
+    content = entry.pop("content")
+    report = report_of(with_lore(lore(content, **entry)))
+    assert [one.startswith(f"1 lore entry: {told}") for one in report.clamped] == [True]
+
+
+@pytest.mark.parametrize("content", ["@@depth 0\nFog.", "@@depth 7\nFog.", "@@reverse_depth 0\nF."])
+def test_a_lore_entry_at_a_depth_that_there_is_is_not_told(content: str) -> None:
+    assert report_of(with_lore(lore(content))).clamped == ()
 
 
 @pytest.mark.parametrize("depth", [0, 4, "4", None, "", True, 999, "--5", "99999999999", [], {}])

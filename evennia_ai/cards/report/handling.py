@@ -13,6 +13,7 @@ from evennia_ai.cards.report.texts import TOP_FROM, card_texts, note_role
 from evennia_ai.lorebook.books import Lorebook, in_order, unwrapped
 from evennia_ai.lorebook.containment import missing
 from evennia_ai.lorebook.decorators import head_lines, read_decorators
+from evennia_ai.lorebook.entries import LoreEntry
 from evennia_ai.prompt.components import MAX_DEPTH
 from evennia_ai.prompt.grants import Grants
 
@@ -56,7 +57,7 @@ def clamped(card: Card, book: Lorebook | None) -> Iterator[str]:
         depth = int(depth)
     if isinstance(depth, int) and not isinstance(depth, bool) and (told := _depth_told(depth)):
         yield f"extensions.depth_prompt: {told}"
-    deep = Counter(told for depth in _depths(book) if (told := _depth_told(depth, exact=False)))
+    deep = Counter(told for entry in _at_depths(book) if (told := _entry_told(entry)))
     for told, entries in deep.most_common():
         yield f"{_count(entries, 'lore entry', 'lore entries')}: {told}"
 
@@ -110,10 +111,20 @@ def _decorators(card: Card) -> Iterator[str]:
         yield f"lore: {more} more decorators that are ignored"
 
 
-def _depths(book: Lorebook | None) -> Iterator[int]:
+def _at_depths(book: Lorebook | None) -> Iterator[LoreEntry]:
     for entry in book.entries if book is not None else ():
-        if entry.depth is not None and is_usable(entry) and not entry.from_oldest:
-            yield entry.depth
+        if entry.depth is not None and is_usable(entry):
+            yield entry
+
+
+def _entry_told(entry: LoreEntry) -> str:
+    """What becomes of an entry's depth that no history has, "" for others."""
+    asked = entry.depth if entry.asked_depth is None else entry.asked_depth
+    if asked is None or (entry.from_oldest and asked >= 0):
+        return ""
+    if entry.from_oldest:
+        return "a reverse depth below 0 is the top of the history"
+    return _depth_told(asked, exact=False)
 
 
 def _depth_told(depth: int, *, exact: bool = True) -> str:
