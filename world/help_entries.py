@@ -56,6 +56,9 @@ They do so with a model that can call tools; without one they speak from memory.
     |wai/tools oren|n                what Oren may do: he looks things up
     |wai/tools oren = -knowledge_base_search|n
                                  from now on he does not, and is told of no wiki
+    |wkb/hints secret|n              what may be told of the secret, word for word
+    |wkb/set secret/mediation = hints|n
+                                 from now on nothing else of it is told
     |wlorekeeper Write an article about the leek show.|n
                                  a model, once one is set, drafts a page from the wiki
     |wlorekeeper/context|n           what it was shown, page by page

@@ -39,6 +39,7 @@ Reason = Literal[
     "safe_summary_generation_failed",
     "safe_summary_withheld",
     "no_summary_chunks",
+    "no_hint_fits",
 ]
 
 UNCLASSIFIED: Final[Reason] = "safe_summary_unclassified"
@@ -46,6 +47,7 @@ UNAVAILABLE: Final[Reason] = "safe_summary_model_unavailable"
 FAILED: Final[Reason] = "safe_summary_generation_failed"
 WITHHELD: Final[Reason] = "safe_summary_withheld"
 NO_CHUNKS: Final[Reason] = "no_summary_chunks"
+NO_HINT: Final[Reason] = "no_hint_fits"
 
 # What a model may say of itself; the other reasons are ours to find.
 _BY_MODELS: Final[dict[str, Reason]] = {
@@ -176,6 +178,9 @@ def told_of_answer(answer: Mapping[str, Any], *, hidden: Callable[[str], str]) -
     `hidden` makes of a text what is told instead. Fields that a mediator has no business with are
     counted alone; {} where it decided nothing.
     """
+    numbers = answer.get("hints")
+    if isinstance(numbers, list) and all(type(one) is int for one in numbers):
+        return {"hints": numbers}
     if "decision" not in answer:
         return {}
     known = MediatorAnswer.model_fields

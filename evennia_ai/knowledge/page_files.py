@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from evennia_ai.knowledge.markup import MAX_TEXT, MarkupError, page_of_values, read_page
 from evennia_ai.knowledge.page_meta import MetaError
-from evennia_ai.knowledge.pages import BaseInfo, Page
+from evennia_ai.knowledge.pages import MEDIATIONS, BaseInfo, Page
 from evennia_ai.knowledge.titles import NAMESPACES, Namespace, PageName, TitleError, page_name
 from evennia_ai.lorebook.foreign_yaml import yaml_values
 from evennia_ai.prompt.errors import EvenniaAIError, FormatError
@@ -41,6 +41,7 @@ _BASE_FIELDS: Final[Mapping[str, tuple[type, str]]] = {
     "restricted": (bool, "true or false"),
     "keeps_chunks": (bool, "true or false"),
     "direct_characters": (int, "a whole number"),
+    "mediation": (str, "summary or hints"),
     "locks": (str, "text"),
 }
 
@@ -235,7 +236,8 @@ def _base(info: BaseInfo, path: Path, *, keeps_key: bool) -> BaseInfo:
     for field, value in values.items():
         wanted, words = _BASE_FIELDS[field]
         texts = not isinstance(value, list) or all(isinstance(one, str) for one in value)
-        if type(value) is not wanted or not texts:
+        is_kind = field != "mediation" or value in MEDIATIONS
+        if type(value) is not wanted or not texts or not is_kind:
             raise _FileError(f"{field} must be {words}")
     if keeps_key:
         values.pop("key", None)

@@ -9,9 +9,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
 from evennia_ai.knowledge.titles import PageName
+
+MediationKind = Literal["summary", "hints"]
+MEDIATIONS: Final[tuple[MediationKind, ...]] = get_args(MediationKind)
+"""What a search of a restricted base may come to."""
 
 NOTHING: Final[Mapping[str, Any]] = {}
 
@@ -71,8 +75,10 @@ class BaseInfo:
 
     `key` is the id that tools and commands take. `summary` and `topics` are written for everybody
     who may search the base; of a `restricted` one only `hint` and `keywords` are told, which its
-    author wrote to be told. `direct_characters` is the most the whole base may have to be shown
-    whole, 0 for never. `locks` may have `view`, `search` and `restricted`.
+    author wrote to be told. `mediation` says what a search of it comes to: a "summary" that a
+    mediator makes, or "hints" that the authors of pages wrote. `direct_characters` is the most the
+    whole base may have to be shown whole, 0 for never. `locks` may have `view`, `search` and
+    `restricted`.
     """
 
     key: str
@@ -89,3 +95,4 @@ class BaseInfo:
     revision: int = 0
     locks: str = ""
     backend: str = "database"
+    mediation: MediationKind = "summary"

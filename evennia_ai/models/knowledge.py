@@ -35,6 +35,7 @@ class KnowledgeBase(models.Model):
     revision = models.PositiveIntegerField(default=1)
     locks = models.TextField(default="", blank=True)
     backend = models.CharField(max_length=KINDS, default="database")
+    mediation = models.CharField(max_length=KINDS, default="summary")
     changed_by = models.CharField(max_length=NAME)
     changed_at = models.FloatField()
 

@@ -25,6 +25,7 @@ TOLD: Final = (
     "restricted",
     "keeps_chunks",
     "direct_characters",
+    "mediation",
     "locks",
 )
 """What a folder may say of its base."""

@@ -16,7 +16,7 @@ from django.db.models import F
 
 from evennia_ai import models
 from evennia_ai.history.records import canonical_json, storable
-from evennia_ai.knowledge.pages import BaseInfo
+from evennia_ai.knowledge.pages import MEDIATIONS, BaseInfo
 from evennia_ai.prompt.errors import ComponentValueError
 from evennia_ai.store import page_revisions, snapshots
 from evennia_ai.store.errors import NotStoredError
@@ -138,6 +138,9 @@ def check_base(info: BaseInfo) -> None:
         value = getattr(info, field)
         if not accepts(value):
             raise ComponentValueError(f"{field} of the knowledge base", value, wanted)
+    if info.mediation == "hints" and info.backend != "database":
+        wanted = f"summary, because its pages are in '{info.backend}' and hints are not there"
+        raise ComponentValueError("mediation of the knowledge base", info.mediation, wanted)
     check_locks(info.locks)
 
 
@@ -177,6 +180,7 @@ _CHECKS: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = MappingProxyTy
             "a whole number from 0 to 1000000",
             lambda value: type(value) is int and 0 <= value <= 1_000_000,
         ),
+        "mediation": (" or ".join(MEDIATIONS), MEDIATIONS.__contains__),
         "backend": (
             "a slug of at most 16 small letters",
             lambda value: bool(re.fullmatch(r"[a-z_]{1,16}", value)),
@@ -189,7 +193,7 @@ def _columns(info: BaseInfo) -> dict[str, Any]:
     """What an author says of a base, as columns."""
     same = ("name", "summary", "hint", "restricted", "keeps_chunks", "direct_characters")
     return {
-        **{field: getattr(info, field) for field in (*same, "locks", "backend")},
+        **{field: getattr(info, field) for field in (*same, "locks", "backend", "mediation")},
         "topics": canonical_json(list(info.topics)),
         "keywords": canonical_json(list(info.keywords)),
     }
@@ -211,6 +215,7 @@ def _value(row: models.KnowledgeBase) -> BaseInfo:
         revision=row.revision,
         locks=row.locks,
         backend=row.backend,
+        mediation=row.mediation,
     )
 
 

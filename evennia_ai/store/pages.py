@@ -4,6 +4,7 @@ Two builders who edit one page: the second is told, nothing is overwritten in si
 kept as it is given; whom it lets in is for who asks.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -82,6 +83,13 @@ def all_pages(base: str, *, most_characters: int) -> tuple[Page, ...] | None:
         return None
     rows = Row.objects.filter(base_id=base_id(base))
     return tuple(sorted((_value(base, row) for row in rows), key=lambda one: one.name))
+
+
+def with_field(base: str, field: str) -> tuple[Page, ...]:
+    """The pages of a base whose metadata have a field that is kept as it is, by their names."""
+    rows = Row.objects.filter(base_id=base_id(base), meta__contains=f"{json.dumps(field)}:")
+    found = [page for row in rows if field in (page := _value(base, row)).meta.fields]
+    return tuple(sorted(found, key=lambda page: page.name))
 
 
 def locks_in(base: str) -> tuple[str, ...]:

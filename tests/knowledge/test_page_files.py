@@ -177,6 +177,7 @@ def test_bytes_that_are_no_text_are_told_with_their_line(folder):
         ("topics: tides\n", "topics must be a list of texts"),
         ("topics: [1]\n", "topics must be a list of texts"),
         ("direct_characters: true\n", "direct_characters must be a whole number"),
+        ("mediation: poems\n", "mediation must be summary or hints"),
         ("- a\n", "must hold fields with values"),
     ],
 )

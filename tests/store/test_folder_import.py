@@ -43,6 +43,13 @@ def test_a_new_base_has_its_pages_and_what_is_said_of_it():
     assert (made.name, made.summary, made.keywords, made.pages) == ("moor", "Peat.", ("peat",), 1)
 
 
+def test_a_folder_says_what_searches_of_its_base_come_to():
+    texts = {"Fog": "---\nhints: [Wait for it.]\n---\nIt is thick."}
+    assert imported(a_folder(texts, restricted=True, mediation="hints")).mediation == "hints"
+    (page,) = pages.with_field("moor", "hints")
+    assert page.meta.fields["hints"] == ["Wait for it."]
+
+
 def test_what_the_folder_does_not_say_stays():
     knowledge_bases.save_base(
         BaseInfo(key="moor", name="The Moor", hint="Wet.", restricted=True), by="Tam"

@@ -52,6 +52,7 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgeVault):
       import     - <folder> [= <base>]: what a folder of pages would change;
                    without a folder: list those there are
       import/run - <folder> [= <base>]: import it
+      hints      - what may be told of its pages where it tells hints alone
       vault      - [= readings | empty]: what restricted searches found, for
                    staff; each reading is written down
       remove     - remove it after a question
@@ -61,6 +62,8 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgeVault):
       edit       - open the editor on it, or on a new one
       links      - where it leads, and what leads to it
       requires   - what must be read with it, as a tree
+      hints      - [= <hint>]: its hints, or one more
+      hints/remove - <number>: take a hint away
       rename     - <new title>: a redirect stays
       lock       - <lock string> or off: who may view and search it
       revisions  - who changed it, and when
@@ -86,7 +89,9 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgeVault):
     A page is in a namespace: Main, which is not written, Instructions, Sources
     or Talk. Fields for /set: name, summary, topics, hint, keywords, locks,
     direct (a whole base of so many characters is shown at once), vault (keep
-    what restricted searches found), backend (where the pages are). The value
+    what restricted searches found), backend (where the pages are), mediation
+    (what searches of a restricted base come to: 'summary', which a model
+    makes, or 'hints', which kb/hints writes and nothing else). The value
     'off' empties a field. Locks: view says which builders may see a base or a
     page, search which characters may search it, restricted who is told of a
     restricted one as of a restricted one.
@@ -121,6 +126,8 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgeVault):
         "approve": "approve",
         "refuse": "refuse",
         "vault": "vault",
+        "hints": "hints",
+        "hints/remove": "remove_hint",
     }
 
     def look(self) -> None:

@@ -15,7 +15,7 @@ from evennia_ai.commands.shown import shown_line
 from evennia_ai.commands.strict import CommandError, Run
 from evennia_ai.game.knowing.opening import BACKENDS
 from evennia_ai.game.npc_settings import settings_of
-from evennia_ai.knowledge.pages import BaseInfo
+from evennia_ai.knowledge.pages import MEDIATIONS, BaseInfo
 from evennia_ai.knowledge.templates import TOOL
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store import knowledge_bases as bases
@@ -94,6 +94,7 @@ class KnowledgeBases(CardWork):
         )
         out = "" if allows(self.caller, after.locks, "view") else " You may not see it any more."
         before, now = field.told(info) or "none", field.told(after) or "none"
+        out += _unheld(given, after)
         self.say(f"{info.key}: {word} before: {before}; now: {_ended(now)}{out}")
 
     def restricted(self) -> None:
@@ -161,6 +162,13 @@ class KnowledgeBases(CardWork):
         return info, knowledge_place_named(self.caller, where, known=known)
 
 
+def _unheld(given: Mapping[str, Any], info: BaseInfo) -> str:
+    """The end of what is said where hints were chosen for a base that everybody may read."""
+    if given.get("mediation") != "hints" or info.restricted:
+        return ""
+    return f" It counts once the base is restricted: kb/restricted {info.key} = on"
+
+
 def _told(scope: Scope) -> str:
     return shown.scope_in_words(scope)
 
@@ -217,6 +225,12 @@ def _read_chunks(_caller: Any, value: str) -> Mapping[str, Any]:
     return {"keeps_chunks": _STATES[value.lower()]}
 
 
+def _read_mediation(_caller: Any, value: str) -> Mapping[str, Any]:
+    if value.lower() not in MEDIATIONS:
+        raise CommandError(f"'{value}' is neither {' nor '.join(MEDIATIONS)}. Nothing was changed.")
+    return {"mediation": value.lower()}
+
+
 def _read_backend(_caller: Any, value: str) -> Mapping[str, Any]:
     if value.lower() not in BACKENDS:
         raise CommandError(
@@ -235,5 +249,6 @@ _FIELDS: Final[Mapping[str, BaseField]] = {
     "locks": BaseField(read=_read_locks, told=lambda info: info.locks),
     "direct": BaseField(read=_read_direct, told=lambda info: str(info.direct_characters or "off")),
     "vault": BaseField(read=_read_chunks, told=lambda info: "on" if info.keeps_chunks else "off"),
+    "mediation": BaseField(read=_read_mediation, told=lambda info: info.mediation),
     "backend": BaseField(read=_read_backend, told=lambda info: info.backend),
 }

@@ -15,7 +15,7 @@ from twisted.internet.defer import Deferred
 from evennia_ai.commands.numbered import counted_number
 from evennia_ai.commands.setup import knowledge_named as named
 from evennia_ai.commands.setup.card_work import Steps, waits
-from evennia_ai.commands.setup.knowledge_pages import KnowledgePages
+from evennia_ai.commands.setup.knowledge_hints import KnowledgeHints
 from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.knowing.opening import backend_of, later
@@ -32,7 +32,7 @@ _MOST_LINES: Final = 200
 _being_written: Final[set[int]] = set()
 
 
-class KnowledgeDrafts(KnowledgePages):
+class KnowledgeDrafts(KnowledgeHints):
     """Everything between a draft and a page."""
 
     @waits

@@ -160,6 +160,8 @@ def _direct_in_words(info: BaseInfo) -> str:
 def _restricted_in_words(info: BaseInfo) -> str:
     if not info.restricted:
         return "no: whoever may search it is told what its pages say"
+    if info.mediation == "hints":
+        return "yes: of its pages only their hints are told, beside the hint and the keywords"
     return "yes: of its pages only safe summaries are told, beside the hint and the keywords"
 
 

@@ -5,7 +5,7 @@ refusal with a fixed reason. What it is sent and what it writes is in no log, no
 watchers are told of the call without its words, and of errors the kind alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -19,7 +19,8 @@ from evennia_ai.game.limits import CallKey
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import runtime
-from evennia_ai.knowledge.leaks import Protected
+from evennia_ai.knowledge.hinting import HintChoice, by_words, chosen, hint_messages
+from evennia_ai.knowledge.leaks import Protected, protected
 from evennia_ai.knowledge.mediation import (
     FAILED,
     MOST_IN_ALL,
@@ -48,12 +49,15 @@ _FRAME_TOKENS: Final = 900
 _CHARACTERS_OF_TOKEN: Final = 3
 
 
+NOTHING_PROTECTED: Final = protected(())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mediation:
     """What is to be summed up, for whom.
 
     `player_ref` is whose words the NPC answers, in the turn of this number. The `chunks` are those
-    that are sent; `secret` is what must not be given away.
+    that are sent, or hints to choose from; `secret` is what must not be given away.
     """
 
     npc: Any
@@ -62,7 +66,7 @@ class Mediation:
     turn: int
     query: str
     chunks: tuple[Chunk, ...]
-    secret: Protected
+    secret: Protected = NOTHING_PROTECTED
 
 
 def most_characters() -> int:
@@ -76,6 +80,20 @@ def most_characters() -> int:
 
 def mediated(wanted: Mediation) -> "Deferred[SafeSummary]":
     """A Deferred of what may be told; it never fails but by being cancelled."""
+    return _made(wanted, _asked)
+
+
+def hinted(wanted: Mediation) -> "Deferred[SafeSummary]":
+    """The same of hints: those that a mediator chooses, or, where there is none, their words.
+
+    Nothing of what the mediator writes goes on but which hints it means.
+    """
+    return _made(wanted, _asked_to_choose)
+
+
+def _made(
+    wanted: Mediation, ask: "Callable[[Mediation], Deferred[SafeSummary] | SafeSummary]"
+) -> "Deferred[SafeSummary]":
     logger.log_msg(
         f"{STARTING}: NPC {wanted.npc_ref}, turn {wanted.turn}, bases"
         f" {','.join(sorted({chunk.base for chunk in wanted.chunks})) or '-'},"
@@ -83,7 +101,7 @@ def mediated(wanted: Mediation) -> "Deferred[SafeSummary]":
     )
     if not wanted.chunks:
         return succeed(_completed(wanted, refused(NO_CHUNKS)))
-    made: Deferred[SafeSummary] = maybeDeferred(_asked, wanted)
+    made: Deferred[SafeSummary] = maybeDeferred(ask, wanted)
     made.addErrback(_closed)
     return made.addCallback(partial(_completed, wanted))
 
@@ -97,6 +115,19 @@ def _asked(wanted: Mediation) -> "Deferred[SafeSummary] | SafeSummary":
     messages, schema = asking(chat_messages(task), MediatorAnswer, native=native)
     answer = answered(partial(_ask, wanted, access, schema), messages, MediatorAnswer)
     return answer.addCallback(lambda told: summary_of(told, wanted.secret))
+
+
+def _asked_to_choose(wanted: Mediation) -> "Deferred[SafeSummary] | SafeSummary":
+    if not _has_model():
+        return by_words(wanted.query, wanted.chunks)
+    access = _access()
+    if access is None or _is_refused(wanted):
+        return refused(UNAVAILABLE)
+    native = access.profile.schema == "native"
+    task = hint_messages(wanted.query, wanted.chunks)
+    messages, schema = asking(chat_messages(task), HintChoice, native=native)
+    answer = answered(partial(_ask, wanted, access, schema), messages, HintChoice)
+    return answer.addCallback(lambda choice: chosen(choice, wanted.chunks))
 
 
 def _ask(
@@ -125,6 +156,11 @@ def _access() -> Access | None:
     """The first model that can be asked now; the offline responder sums nothing up."""
     found = (one for one in runtime().models.of_role(ROLE) if not one.model.offline)
     return next((one for one in found if one.breaker is None or one.breaker.admits), None)
+
+
+def _has_model() -> bool:
+    """Whether the game has a model for it at all, asked or not."""
+    return any(not one.model.offline for one in runtime().models.of_role(ROLE))
 
 
 def _is_refused(wanted: Mediation) -> bool:

@@ -17,22 +17,27 @@ from twisted.internet.defer import Deferred, inlineCallbacks
 from evennia_ai.conf import Conf
 from evennia_ai.game.guarding import held_keys, searchable
 from evennia_ai.game.knowing import keeping, mediating, searching
-from evennia_ai.game.knowing.mediating import Mediation
+from evennia_ai.game.knowing.hinting import offered
+from evennia_ai.game.knowing.mediating import NOTHING_PROTECTED, Mediation
 from evennia_ai.game.knowing.searching import Findings
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.tools.results import result_text
 from evennia_ai.game.tools.tool import Refused, Tool, ToolArguments, Use
+from evennia_ai.knowledge.hinting import together
+from evennia_ai.knowledge.leaks import Protected
 from evennia_ai.knowledge.markup import without_links
 from evennia_ai.knowledge.mediation import (
     MOST_CHUNKS,
     MOST_IN_ALL,
+    NO_CHUNKS,
     Chunk,
     SafeSummary,
     envelope,
     protected_by,
+    refused,
     sendable,
 )
-from evennia_ai.knowledge.pages import BaseInfo
+from evennia_ai.knowledge.pages import BaseInfo, MediationKind
 from evennia_ai.knowledge.search_budget import judged
 from evennia_ai.knowledge.templates import TOOL
 from evennia_ai.store import knowledge_searches, turns
@@ -74,6 +79,10 @@ class Asked:
     def held_bases(self) -> tuple[BaseInfo, ...]:
         """Those of which a summary is told, and no passage."""
         return tuple(info for info in self.bases if info.key in self.held)
+
+    def of_mediation(self, kind: MediationKind) -> tuple[BaseInfo, ...]:
+        """Those guarded ones of which a search comes to this."""
+        return tuple(info for info in self.held_bases if info.mediation == kind)
 
 
 class KnowledgeBaseSearch(Tool):
@@ -160,7 +169,7 @@ def _searched(asked: Asked) -> Steps:
         return _told_openly(asked, found, shown)
     guarded = yield searching.found(
         asked.use.npc,
-        asked.held_bases,
+        asked.of_mediation("summary"),
         asked.query,
         limit=min(MOST_CHUNKS, MOST_HITS),
         most_whole=MOST_IN_ALL,
@@ -187,20 +196,18 @@ def _told_safely(
     secret = protected_by(
         sent, names=guarded.names, terms=guarded.terms, told=_told_anyway(asked.held_bases)
     )
+    hints = offered(asked.use.npc, asked.of_mediation("hints"), asked.query)
     number = keeping.begun(
-        _new(asked, guarded, sent, restricted=True), sent, vaulted=_for_vault(asked, sent)
+        _new(asked, guarded, (*sent, *hints.chunks), restricted=True),
+        (*sent, *hints.chunks),
+        vaulted=_for_vault(asked, sent),
     )
-    summary: SafeSummary = yield mediating.mediated(
-        Mediation(
-            npc=asked.use.npc,
-            npc_ref=asked.use.mind.ref,
-            player_ref=asked.use.event.speaker_ref,
-            turn=asked.use.turn,
-            query=asked.query,
-            chunks=sent,
-            secret=secret,
-        )
-    )
+    summary: SafeSummary = refused(NO_CHUNKS)
+    if asked.of_mediation("summary"):
+        summary = yield mediating.mediated(_mediation(asked, sent, secret))
+    if asked.of_mediation("hints"):
+        choice = yield mediating.hinted(_mediation(asked, hints.chunks, NOTHING_PROTECTED))
+        summary = together(summary, choice) if asked.of_mediation("summary") else choice
     external = [
         {"knowledge_base_id": chunk.base, "title": chunk.title, "content": _words(chunk)}
         for chunk in shown
@@ -208,14 +215,26 @@ def _told_safely(
     told = envelope(
         summary,
         mode=guarded.mode,
-        total=len(guarded.chunks),
+        total=len(guarded.chunks) + len(hints.chunks),
         external=external if asked.open_bases else None,
     )
-    unread = (*guarded.unread, *found.unread)
+    unread = (*guarded.unread, *hints.unread, *found.unread)
     extra = {"warning": asked.warning, "unread": list(unread)}
     text = json.dumps({**told, **{k: v for k, v in extra.items() if v}}, ensure_ascii=False)
     keeping.ended(number, text, decision=summary.decision, reason=summary.reason)
     return text
+
+
+def _mediation(asked: Asked, chunks: tuple[Chunk, ...], secret: Protected) -> Mediation:
+    return Mediation(
+        npc=asked.use.npc,
+        npc_ref=asked.use.mind.ref,
+        player_ref=asked.use.event.speaker_ref,
+        turn=asked.use.turn,
+        query=asked.query,
+        chunks=chunks,
+        secret=secret,
+    )
 
 
 def _words(chunk: Chunk) -> str:

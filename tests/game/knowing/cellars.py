@@ -64,7 +64,8 @@ class Minds:
     def complete(self, request: ChatRequest, *, listener: Any = None) -> Any:
         from twisted.internet.defer import fail, maybeDeferred
 
-        if "stand between protected texts" in request.messages[0].content:
+        system = request.messages[0].content
+        if "stand between protected texts" in system or "numbered hints" in system:
             self.mediations.append(request)
             made = maybeDeferred(self.mediates, request)
             return made.addCallback(lambda text: ChatReply(text=text, model="mediator"))

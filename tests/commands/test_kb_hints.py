@@ -1,0 +1,104 @@
+"""`kb/hints`: what authors write to be told of a page, and a base that tells nothing else."""
+
+import pytest
+
+from evennia_ai.knowledge.hinting import hints_of
+from evennia_ai.knowledge.titles import page_name
+from evennia_ai.store import knowledge_bases, pages
+from tests.commands.knowledge_bases import make_base
+from tests.commands.stage import one_line
+
+PAGE = "secret/The Cellar Door"
+TEXT = "Behind barrel 3 in the cellar of the inn is a door of oak."
+
+
+@pytest.fixture
+def secret(stage):
+    """A restricted base of one page."""
+    make_base("secret", {"The Cellar Door": TEXT}, restricted=True)
+    return stage
+
+
+def hints():
+    return hints_of(pages.page("secret", page_name("The Cellar Door")))
+
+
+def test_a_hint_is_written_and_listed_with_its_number(secret):
+    told = secret.builds(f"kb/hints {PAGE} = Ask  for the ale.")
+    assert "hint 1: Ask for the ale." in told
+    assert "kb/set secret/mediation = hints" in told
+    secret.builds(f"kb/hints {PAGE} = Help the cook.")
+    assert hints() == ("Ask for the ale.", "Help the cook.")
+    for line in (f"kb/hints {PAGE}", "kb/hints secret"):
+        assert "  2  Help the cook." in secret.builds(line)
+
+
+def test_a_hint_is_a_revision_of_its_page_and_is_taken_away(secret):
+    secret.builds(f"kb/hints {PAGE} = Ask for the ale.")
+    told = secret.builds(f"kb/hints/remove {PAGE} = 1")
+    assert "took away the hint 'Ask for the ale.'" in told
+    assert hints() == ()
+    assert pages.page("secret", page_name("The Cellar Door")).body.strip() == TEXT
+    secret.builds(f"kb/revert {PAGE} = 2")
+    assert hints() == ("Ask for the ale.",)
+
+
+@pytest.mark.parametrize(
+    ("hint", "what"),
+    [
+        ("Look behind the third barrel.", "number"),
+        ("In the cellar of the inn is a door of oak.", "passage"),
+        ("See The Cellar Door.", "title"),
+        ("Ask for the ale.", ""),
+    ],
+)
+def test_an_author_is_told_what_a_hint_gives_away(secret, hint, what):
+    told = secret.builds(f"kb/hints {PAGE} = {hint}")
+    assert (f"this tells a {what}" in told) == bool(what)
+    assert hints() == (hint,)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("kb/hints", "Usage: kb/hints"),
+        ("kb/hints nowhere", "no knowledge base 'nowhere'"),
+        ("kb/hints secret = x", "This takes no"),
+        (f"kb/hints {PAGE} = {'x' * 401}", "1 to 400 characters"),
+        ("kb/hints secret/Nothing = x", "has no page"),
+        (f"kb/hints/remove {PAGE} = 1", "has 0 hints"),
+        (f"kb/hints/remove {PAGE} = x", "whole number"),
+        ("kb/hints secret", "There are no hints"),
+        ("kb/set secret/mediation = poems", "neither summary nor hints"),
+    ],
+)
+def test_what_cannot_be_done_is_said(secret, line, told):
+    assert told.lower() in " ".join(secret.builds(line).split()).lower()
+
+
+def test_a_base_tells_hints_alone_from_then_on(secret):
+    assert "before: summary; now: hints." in one_line(
+        secret.builds("kb/set secret/mediation = hints")
+    )
+    assert knowledge_bases.get_base("secret").mediation == "hints"
+    assert "only their hints are told" in " ".join(secret.builds("kb secret").split())
+
+
+def test_of_a_base_that_is_free_it_is_said_that_it_does_not_count_yet(stage):
+    make_base("harbour", {})
+    told = stage.builds("kb/set harbour/mediation = hints")
+    assert "It counts once the base is restricted" in " ".join(told.split())
+
+
+def test_a_base_elsewhere_has_no_hints(stage):
+    make_base("manual", {})
+    stage.builds("kb/set manual/backend = help")
+    told = " ".join(stage.builds("kb/set manual/mediation = hints").split())
+    assert "hints are not there" in told
+    assert knowledge_bases.get_base("manual").mediation == "summary"
+
+
+def test_a_page_that_is_hidden_from_a_builder_lists_no_hint(secret):
+    secret.builds(f"kb/hints {PAGE} = Ask for the ale.")
+    secret.builds(f"kb/lock {PAGE} = view:perm(Admin)")
+    assert "Ask for the ale." not in secret.builds("kb/hints secret")
