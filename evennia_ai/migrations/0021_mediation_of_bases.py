@@ -4,9 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [
-        ("evennia_ai", "0019_lorekeeper_tasks"),
-    ]
+    dependencies = [("evennia_ai", "0020_contexts"), ("evennia_ai", "0020_refused_sayings")]
 
     operations = [
         migrations.AddField(
