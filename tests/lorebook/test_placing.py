@@ -42,6 +42,7 @@ def test_an_outlet_and_an_anchor_come_with_their_names():
     assert third.anchor == Anchor(component="goals", side="before")
 
 
+@pytest.mark.req("S3-08")
 @pytest.mark.parametrize(
     "entry",
     [

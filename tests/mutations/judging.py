@@ -23,6 +23,8 @@ STAGES = ((0, 1), (2, 3), (4, 5, 6, 7))
 """The ranks of tests that are collected together."""
 SLOW = ("tests/cli/",)
 """Folders most of whose tests start other processes."""
+IN_EVENNIA = ("tests/acceptance/", "tests/commands/", "tests/game/", "tests/store/")
+"""Folders for whose tests Evennia is started."""
 
 
 def citing(files: list[str]) -> dict[str, Any]:
@@ -45,10 +47,9 @@ def citing(files: list[str]) -> dict[str, Any]:
 
 
 def _rank(item: pytest.Item) -> int:
-    """Tests without a database come first, those that try many examples later."""
+    """Tests without Evennia come first, those that try many examples later."""
     many = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
-    stored = "db" in getattr(item, "fixturenames", ())
-    return item.nodeid.startswith(SLOW) * 4 + stored * 2 + many
+    return item.nodeid.startswith(SLOW) * 4 + item.nodeid.startswith(IN_EVENNIA) * 2 + many
 
 
 def verdict(mutation: Mutation, tests: list[list[Any]], *, database: str) -> dict[str, Any]:

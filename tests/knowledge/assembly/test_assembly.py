@@ -144,7 +144,7 @@ def test_core_instructions_follow_it_then_pages_for_all_then_those_of_the_type()
     ]
 
 
-@pytest.mark.req("S4-44")
+@pytest.mark.req("S4-11", "S4-44")
 def test_a_type_of_the_config_page_brings_its_instructions():
     package = assembled("Invent a rumour", answers(task_type="create_rumour"))
 
