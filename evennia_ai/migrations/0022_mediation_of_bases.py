@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("evennia_ai", "0020_contexts"), ("evennia_ai", "0020_refused_sayings")]
+    dependencies = [("evennia_ai", "0021_refused_sayings")]
 
     operations = [
         migrations.AddField(
