@@ -30,6 +30,12 @@ FIELDS: Final = {
     "dialogue_examples": "mes_example",
 }
 
+CARD_KEYS: Final = frozenset(
+    {*FIELDS, "card_system_prompt", "post_history_instructions", "card_post_history"}
+    | {"card_depth_prompt"}
+)
+"""The keys of the components that a card gives."""
+
 
 def card_components(
     card: Card,

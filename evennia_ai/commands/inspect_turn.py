@@ -1,6 +1,6 @@
 """`ai/why <npc>/<turn>`: what an NPC knew in a past turn, since when, and where it is recorded."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evennia_ai.commands.inspect_history import in_words
@@ -13,9 +13,10 @@ from evennia_ai.history.turns import RecordedMessage, TurnManifest, report_of_tu
 from evennia_ai.lorebook.naming import names_of
 from evennia_ai.prompt.columns import WIDTH, clipped, first_line, visible, wrapped
 from evennia_ai.prompt.explaining import explain_lines, is_message, origins_meant
+from evennia_ai.prompt.messages import Part
 from evennia_ai.prompt.report import Report, ReportMessage
 from evennia_ai.store import conversations
-from evennia_ai.store.origins import source_of
+from evennia_ai.store.origins import source_of, told_by
 from evennia_ai.store.turns import StoredTurn
 
 
@@ -38,12 +39,16 @@ def item_lines(caller: Any, npc: Any, turn: StoredTurn, text: str) -> list[str]:
     lines = [*_head(npc, turn, records), *explain_lines(report, item, names=names)]
     if is_message(report, item):
         index = int(item.removeprefix("#"))
-        return [*lines, *_recorded(turn, index, records), *_sources(report.messages[index], turn)]
+        sources = _sources(report.messages[index], turn, _record(turn.manifest, index, records))
+        return [*lines, *_recorded(turn, index, records), *sources]
     for origin in origins_meant(report, item, names=names)[:1]:
-        lines += _source(origin, turn)
+        lines += _stored(origin, turn)
         for index, message in enumerate(report.messages):
-            if origin in [part.origin for part in message.parts]:
+            parts = [part for part in message.parts if part.origin == origin]
+            if parts:
                 lines += _recorded(turn, index, records)
+                record = _record(turn.manifest, index, records)
+                lines += _told(origin, _text(message, parts), turn, record)
     return lines
 
 
@@ -69,7 +74,7 @@ def _about_message(
     who = f" {visible(message.name)}:" if message.name else ""
     yield clipped(f"{index:4} {message.role}{who} {first_line(message.content)}", WIDTH)
     yield from _recorded(turn, index, records)
-    yield from _sources(message, turn)
+    yield from _sources(message, turn, _record(turn.manifest, index, records))
 
 
 def _recorded(turn: StoredTurn, index: int, records: Mapping[str, Record]) -> list[str]:
@@ -87,17 +92,41 @@ def _record(manifest: TurnManifest, index: int, records: Mapping[str, Record]) -
     return records.get(message.record) if isinstance(message, RecordedMessage) else None
 
 
-def _sources(message: ReportMessage, turn: StoredTurn) -> Iterator[str]:
+def _sources(message: ReportMessage, turn: StoredTurn, record: Record | None) -> Iterator[str]:
     """What each piece of a message came from; what was said has its record alone."""
-    if not (message.block == "history" and not message.injected):
-        for origin in dict.fromkeys(part.origin for part in message.parts):
-            yield from _source(origin, turn)
+    if message.block == "history" and not message.injected:
+        return
+    for origin in dict.fromkeys(part.origin for part in message.parts):
+        parts = [part for part in message.parts if part.origin == origin]
+        told = _told(origin, _text(message, parts), turn, record)
+        stored = source_of(origin, turn.manifest, npc_ref=turn.npc_ref) is not None
+        yield from _stored(origin, turn) if stored or not told else ()
+        yield from told
 
 
-def _source(origin: str, turn: StoredTurn) -> list[str]:
+def _text(message: ReportMessage, parts: Sequence[Part]) -> str:
+    return "".join(message.content[part.start : part.end] for part in parts)
+
+
+def _stored(origin: str, turn: StoredTurn) -> list[str]:
+    """Which revision of what somebody stored a piece is."""
     found = source_of(origin, turn.manifest, npc_ref=turn.npc_ref)
     if found is None:
-        return wrapped(f"       {origin}", WIDTH)
+        return _indented(origin)
     made = f"by {found.changed_by}, {day_and_time(found.changed_at)}"
-    lines = wrapped(f"{origin}: {found.what}, revision {found.number} {made}", WIDTH - 7)
-    return [f"       {line}" for line in lines]
+    return _indented(f"{origin}: {found.what}, revision {found.number} {made}")
+
+
+def _told(origin: str, text: str, turn: StoredTurn, record: Record | None) -> list[str]:
+    """What told a piece that nobody stored, when, and where that is recorded."""
+    when = day_and_time(record.created_at if record is not None else turn.created_at)
+    where = f"record #{record.id}" if record is not None else "no record"
+    return [
+        line
+        for told in told_by(origin, text, turn.manifest)
+        for line in _indented(f"{origin}: {told.by}, revision {told.revision}, {where}, {when}")
+    ]
+
+
+def _indented(text: str) -> list[str]:
+    return [f"       {line}" for line in wrapped(text, WIDTH - 7)]

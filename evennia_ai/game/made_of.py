@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 from evennia_ai.compose import Inputs
+from evennia_ai.game.providers.registry import providers_of
 from evennia_ai.game.view import KNOWLEDGE_POLICY, NPCView
 from evennia_ai.knowledge.templates import TOOL as KNOWLEDGE_TOOL
 
@@ -28,8 +29,17 @@ def made_of(view: NPCView, inputs: Inputs, *, context: str, newest_record: int) 
         "off": sorted(inputs.components.off),
         "newest_record": newest_record,
         "post_history_depth": sources.conf.post_history_depth,
+        **_providers(view, inputs),
         **_policy(view),
     }
+
+
+def _providers(view: NPCView, inputs: Inputs) -> dict[str, dict[str, str]]:
+    """Which of the game's own functions told each block; one of ours is called like its block."""
+    told = {block.key for block in inputs.blocks}
+    members = providers_of(view.sources.conf.context_providers).members
+    own = {one.key: one.path for one in members if one.key in told and one.key != one.path}
+    return {"providers": own} if own else {}
 
 
 def policy_sha256() -> str:

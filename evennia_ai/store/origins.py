@@ -1,9 +1,15 @@
-"""Origins: which revision of what a text of a past prompt came from, who made it, and when."""
+"""Origins: which revision of what a text of a past prompt came from, who made it, and when.
 
-from collections.abc import Callable, Mapping
+Facts of a moment have no author and no table of revisions: what tells them apart is the function
+that told them and the hash of their words, which is the same as long as they say the same.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Final
 
+from evennia_ai.cards.components import CARD_KEYS
 from evennia_ai.history.turns import TurnManifest
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store import book_revisions, card_revisions, revisions
@@ -25,10 +31,46 @@ class Source:
     changed_at: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """Where words that nobody stored came from: `by` a provider of facts, or this program.
+
+    `revision` is the start of the hash of the words.
+    """
+
+    by: str
+    revision: str
+
+
+def told_by(origin: str, text: str, manifest: TurnManifest) -> Iterator[Told]:
+    """What told a text of this origin: a block, blocks that fill a component, a text of ours.
+
+    Nothing for what somebody stored or said.
+    """
+    kind, _, key = origin.partition(":")
+    made_of = manifest.inputs.get("made_of") or {}
+    providers = made_of.get("providers", {})
+    if kind == "block":
+        yield Told(by=f"provider {providers.get(key, key)}", revision=_revision(text))
+    if kind != "component" or not made_of:
+        return
+    filled = manifest.inputs.get("filled", {})
+    for block, words in manifest.inputs.get("blocks", ()):
+        if filled.get(block) == key:
+            by = f"block:{block}, provider {providers.get(block, block)}"
+            yield Told(by=by, revision=_revision(words))
+    if key not in CARD_KEYS and not any(key in keys for keys in made_of["components"].values()):
+        yield Told(by="evennia_ai itself", revision=_revision(text))
+
+
+def _revision(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
 def source_of(origin: str, manifest: TurnManifest, *, npc_ref: str) -> Source | None:
     """Where the text of this origin came from when the turn was; None where it is not kept.
 
-    Facts of the moment, the framing and what was said have no source but their record.
+    Facts of the moment, this program's own texts, the framing and what was said have none.
     """
     kind, _, key = origin.partition(":")
     made_of = manifest.inputs.get("made_of")
@@ -47,7 +89,7 @@ def _component(key: str, made_of: Mapping[str, Any], _: str) -> Source | None:
             scope = Scope(kind=kind, ref=ref)
             change = revisions.revision(key, keys[key], scope=scope)
             return _source(f"component {key} of {scope}", change)
-    return _card(made_of)
+    return _card(made_of) if key in CARD_KEYS else None
 
 
 def _card(made_of: Mapping[str, Any]) -> Source | None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from hashlib import sha256
 
 import pytest
 from django.db import connection
@@ -145,6 +146,27 @@ def test_why_of_a_turn_names_the_record_the_time_and_the_source_of_each_line(sta
     assert "answers record #" in told and "when does the ferry" in told
     assert "Nothing is as it was." not in told
     assert max(len(line) for line in told.splitlines()) <= 78
+
+
+@pytest.mark.req("S2-26")
+@pytest.mark.parametrize("asked", ["ai/why oren/2", "ai/why oren/2 = place"])
+def test_why_of_a_turn_tells_of_each_block_who_told_it_when_and_where_it_is_recorded(
+    stage, talked, asked
+):
+    manifest = turns.turn(stage.npc.ai.ref, 2).manifest
+    texts = dict(manifest.inputs["blocks"])
+    filled = manifest.inputs.get("filled", {})
+    flat = " ".join(stage.builds(asked).split())
+    (facts,) = [
+        one for one in conversations.records(manifest.record_ids) if texts["place"] in one.body
+    ]
+    keys = [key for key in texts if "=" not in asked or key == "place"]
+    assert "place" in keys
+    for key in keys:
+        revision = sha256(texts[key].encode()).hexdigest()[:12]
+        of = f"component:{filled[key]}: block:{key}" if key in filled else f"block:{key}:"
+        told = "," if key in filled else ""
+        assert f"{of}{told} provider {key}, revision {revision}, record #{facts.id}, 20" in flat
 
 
 @pytest.mark.req("S2-26")

@@ -8,7 +8,7 @@ from evennia_ai.prompt.components import PromptComponent, Scope
 from evennia_ai.store import components, notes
 from evennia_ai.store.cards import save_card
 from evennia_ai.store.lorebooks import save_book
-from evennia_ai.store.origins import source_of
+from evennia_ai.store.origins import source_of, told_by
 from tests.history.builders import a_conversation, a_prompt, manifest_of
 
 ROOM = Scope(kind="room", ref="3")
@@ -53,6 +53,47 @@ def test_the_source_of_a_text_is_named_with_its_author(manifest, origin, what, b
 @pytest.mark.parametrize("origin", ["block:place", "history:7", "event", "lore:new#1", "note:9"])
 def test_what_has_no_source_but_its_record_has_none(manifest, origin):
     assert source_of(origin, manifest, npc_ref="12") is None
+
+
+@pytest.mark.req("S2-26")
+def test_a_block_is_of_the_provider_that_told_it(manifest):
+    (told,) = told_by("block:place", "Place: the quay.", manifest)
+    (other,) = told_by("block:place", "Place: the inn.", manifest)
+    assert told.by == "provider place"
+    assert len(told.revision) == 12 and told.revision != other.revision
+
+
+@pytest.mark.req("S2-26")
+def test_a_block_of_the_games_own_is_of_its_function(manifest):
+    made_of = {**manifest.inputs["made_of"], "providers": {"weather": "world.sky.weather"}}
+    own = replace(manifest, inputs={"made_of": made_of})
+    assert [told.by for told in told_by("block:weather", "Rain.", own)] == [
+        "provider world.sky.weather"
+    ]
+
+
+@pytest.mark.req("S2-26")
+def test_a_component_that_blocks_fill_names_each_of_them(manifest):
+    inputs = {
+        **manifest.inputs,
+        "made_of": {**manifest.inputs["made_of"], "components": {"game:": {"entity_context": 0}}},
+        "blocks": [["speaker", "Who speaks: Ann."], ["place", "Here."]],
+        "filled": {"speaker": "entity_context"},
+    }
+    told = [*told_by("component:entity_context", "text", replace(manifest, inputs=inputs))]
+    assert [one.by for one in told] == ["block:speaker, provider speaker"]
+
+
+@pytest.mark.req("S2-26")
+def test_a_text_of_this_program_is_of_no_card(manifest):
+    assert source_of("component:runtime_guidance", manifest, npc_ref="12") is None
+    told = [one.by for one in told_by("component:runtime_guidance", "text", manifest)]
+    assert told == ["evennia_ai itself"]
+
+
+@pytest.mark.parametrize("origin", ["component:mood", "component:scenario", "note:0", "history:7"])
+def test_what_somebody_stored_or_said_was_told_by_nothing_else(manifest, origin):
+    assert [*told_by(origin, "text", manifest)] == []
 
 
 def test_a_turn_that_did_not_keep_its_sources_has_none(manifest):
