@@ -6,7 +6,13 @@ import pytest
 
 from server.evennia_process import is_running, recorded_ports
 from server.newcomer import play
-from tests.acceptance.games import untouched_game
+from tests.acceptance.games import builder_beside_npc, shown, untouched_game
+from tests.docs.fences import REFUSED, blocks, typed_lines
+
+FIRST_STEPS = {
+    ("README.md", "Try it: two commands"),
+    ("knowledge.md", "The first base"),
+}
 
 pytestmark = pytest.mark.server
 
@@ -49,6 +55,22 @@ def test_playing_again_uses_the_running_game_and_says_how_to_get_in(game, first,
     assert "anna / harbour-player-1" in printed
 
 
+def test_what_the_pages_say_to_type_first_works_over_telnet(game, first):
+    found = [one for one in blocks("typed") if (one.page, one.heading) in FIRST_STEPS]
+    lines = typed_lines("".join(one.text for one in found), editing=lambda: _in_the_editor(told))
+    told = []
+    with builder_beside_npc(game) as builder:
+        for line in lines:
+            answer = shown(builder, line)
+            assert answer.strip(), line
+            assert not REFUSED.search(answer), f"{line}: {answer}"
+            told.append(answer)
+
+    assert {one.page for one in found} == {page for page, _ in FIRST_STEPS}
+    assert "".join(told).count("Left the editor.") == 1
+    assert 'Oren says, "' in "".join(told)
+
+
 def test_stopping_ends_every_process_and_a_new_start_loses_nothing(game, first):
     game.stop()
     assert not is_running(game.root)
@@ -59,3 +81,9 @@ def test_stopping_ends_every_process_and_a_new_start_loses_nothing(game, first):
     assert "ferry" in again.prompt
     game.stop()
     assert not is_running(game.root)
+
+
+def _in_the_editor(told):
+    """Whether the line editor was opened, and not left since."""
+    text = "".join(told)
+    return text.rfind("Line Editor [") > text.rfind("Left the editor.")

@@ -15,7 +15,7 @@ one that its player does not know: a page cannot show what nobody has tried.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -35,6 +35,15 @@ KINDS: Final = {
     "markdown": "file",
     "php": "wiki",
 }
+REFUSED: Final = re.compile(
+    r"Command '.*' is not available|^Usage: .|^Could not find|More than one match|untrapped error"
+    r"|Traceback|^Not saved|^You may not see it any more|^There is no |has no attribute"
+    r"|^No .* matches",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""What Evennia says, or one of our commands, where it did not do what was typed."""
+_GAP: Final = re.compile(r" {2,}(?=\S)")
+"""What stands between a line that is typed and the remark beside it."""
 _FENCE: Final = re.compile(r"^( *)(`{3,}|~{3,})[ \t]*([^\n`]*)$")
 _TYPED: Final = re.compile(
     r"(?:ai|card|component|create|kb|look|lore|lorekeeper|note|reload|say|set|show|talk|whisper)"
@@ -106,6 +115,18 @@ def blocks_of(page: Path) -> Iterator[Block]:
         else:
             inside.append(line.removeprefix(opened[1][1]))
     assert opened is None, f"{page.name}:{opened[0]}: the example is not closed"
+
+
+def typed_lines(text: str, *, editing: Callable[[], bool]) -> Iterator[str]:
+    """The lines of an example as they are typed, without the remarks beside them.
+
+    `editing` says whether the line editor is open: then a line is typed as it stands.
+    """
+    for line in text.splitlines():
+        if editing():
+            yield line
+        elif line.strip() and not line.startswith(" "):
+            yield _GAP.split(line, maxsplit=1)[0].rstrip()
 
 
 def _block(page: str, heading: str, line: int, fence: re.Match[str], inside: list[str]) -> Block:

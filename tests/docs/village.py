@@ -5,9 +5,7 @@ clock of the NPCs' turns is one that the test moves. Evennia must be started bef
 imported.
 """
 
-import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
@@ -30,18 +28,9 @@ from evennia_ai.game import runtime as running
 from evennia_ai.game.endpoints import Access
 from evennia_ai.llm.scripted import ScriptedModel
 from tests.commands.stage import hearing, on_screen
-from tests.docs.fences import ROOT
+from tests.docs.fences import REFUSED, ROOT, typed_lines
 from world import build_demo
 
-REFUSED: Final = re.compile(
-    r"Command '.*' is not available|^Usage: .|^Could not find|More than one match|untrapped error"
-    r"|Traceback|^Not saved|^You may not see it any more|^There is no |has no attribute"
-    r"|^No .* matches",
-    re.IGNORECASE | re.MULTILINE,
-)
-"""What Evennia says, or one of our commands, where it did not do what was typed."""
-GAP: Final = re.compile(r" {2,}(?=\S)")
-"""What stands between a line that is typed and the remark beside it."""
 DEMO: Final = ROOT / "world" / "demo"
 
 
@@ -95,7 +84,7 @@ class Place:
             RefusedError: lines were refused; the error tells which and in which words.
         """
         told, refused = [], []
-        for line in self._lines(text):
+        for line in typed_lines(text, editing=lambda: bool(self.builder.ndb._eveditor)):
             try:
                 told.append(self._typed(line))
             except RefusedError as error:
@@ -106,13 +95,6 @@ class Place:
         if refused:
             raise RefusedError("\n".join(refused))
         return "\n".join(told)
-
-    def _lines(self, text: str) -> Iterator[str]:
-        for line in text.splitlines():
-            if self.builder.ndb._eveditor:
-                yield line
-            elif line.strip() and not line.startswith(" "):
-                yield GAP.split(line, maxsplit=1)[0].rstrip()
 
     def _typed(self, line: str) -> str:
         self._errors.clear()
