@@ -37,7 +37,7 @@ KINDS: Final = {
 }
 REFUSED: Final = re.compile(
     r"Command '.*' is not available|^Usage: .|^Could not find|More than one match|untrapped error"
-    r"|Traceback|^Not saved|^You may not see it any more|^There is no |has no attribute"
+    r"|Traceback|^Not saved|You may not see it any more|^There is no |has no attribute"
     r"|^No .* matches",
     re.IGNORECASE | re.MULTILINE,
 )

@@ -15,6 +15,8 @@ from world.help_entries import HELP_ENTRY_DICTS
 
 EXAMPLES = re.compile(r"^ *Examples:\n(.*?)(?=^\s*$)", re.DOTALL | re.MULTILINE)
 COMMANDS = {str(command.key): str(command.__doc__) for command in AICmdSet().commands}
+CONFIRMED = re.compile(r"^ai/forget = anna$", re.MULTILINE)
+"""Examples that ask whether it is meant; whoever types them says yes."""
 TYPED = re.compile(r"^ {4}\|w(.+?)\|n", re.MULTILINE)
 DEMO = {str(entry["key"]): str(entry["text"]) for entry in HELP_ENTRY_DICTS}
 
@@ -58,7 +60,7 @@ def test_the_examples_in_the_help_of_a_command_work(key: str, village: Any) -> N
     found = EXAMPLES.search(COMMANDS[key])
     assert found
     SET_UP.get(key, id)(village)
-    village.types(textwrap.dedent(found[1]))
+    village.types(CONFIRMED.sub(r"\g<0>\nyes", textwrap.dedent(found[1])))
 
 
 @pytest.mark.parametrize("key", DEMO)

@@ -34,6 +34,9 @@ from world import build_demo
 DEMO: Final = ROOT / "world" / "demo"
 
 
+ANSWERS: Final = ("yes", "y", "no", "n")
+
+
 class RefusedError(AssertionError):
     """A line of a page did not do what it was typed for."""
 
@@ -83,15 +86,22 @@ class Place:
         Raises:
             RefusedError: lines were refused; the error tells which and in which words.
         """
-        told, refused = [], []
+        told: list[str] = []
+        refused: list[str] = []
+        question = ""
         for line in typed_lines(text, editing=lambda: bool(self.builder.ndb._eveditor)):
+            if question and line not in ANSWERS:
+                refused.append(f"nobody answers {question!r}")
             try:
                 told.append(self._typed(line))
+                question = told[-1] if told[-1].rstrip().endswith("[no]") else ""
             except RefusedError as error:
                 refused.append(str(error))
         if self.builder.ndb._eveditor:
             refused.append("the line editor is still open at the end")
             self._typed(":q!")
+        if question:
+            refused.append(f"nobody answers {question!r}")
         if refused:
             raise RefusedError("\n".join(refused))
         return "\n".join(told)

@@ -86,7 +86,7 @@ class CmdLore(LoreEdits, LoreShelf):
       lore/set harbour/the ferry = when time.part is_any night, evening
       lore/attach harbour = zone:coast
       lore/test Oren = When does the ferry sail?
-      lore/lock harbour = edit:perm(Admin);view:all()
+      lore/lock harbour = edit:perm(Builder);view:all()
 
     An entry wakes when one of its keys is spoken of, and then its content
     stands in the prompt. Fields for /set: place, name, constant, role,
