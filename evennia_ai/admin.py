@@ -1,13 +1,16 @@
 """The tables in Django's admin, to look at.
 
 Nothing is changed here: the store writes revisions and tells other processes, a form would not.
+How a value is shown stands in `admin_values`.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin
 
 from evennia_ai import models
+from evennia_ai.admin_values import Shown, column, entry
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):
@@ -21,6 +24,19 @@ class ReadOnlyAdmin(admin.ModelAdmin):
 
     def has_delete_permission(self, *_: Any, **__: Any) -> bool:
         return False
+
+    def get_list_display(self, request: Any) -> Sequence[Shown]:
+        """Django's hook: the columns of the list, with names and dates."""
+        return [column(self.model, name) for name in self.list_display]
+
+    def get_fields(self, request: Any, obj: Any = None) -> Sequence[Shown]:
+        """Django's hook: everything about one row but what is left out."""
+        hidden = {"id", *(self.exclude or ())}
+        return [entry(self.model, f.name) for f in self.model._meta.fields if f.name not in hidden]
+
+    def get_readonly_fields(self, request: Any, obj: Any = None) -> Sequence[Shown]:
+        """Django's hook: all of them."""
+        return self.get_fields(request, obj)
 
 
 @admin.register(models.Component)
@@ -43,15 +59,16 @@ class ComponentAdmin(ReadOnlyAdmin):
 
 @admin.register(models.ComponentRevision)
 class ComponentRevisionAdmin(ReadOnlyAdmin):
-    list_display = ("key", "scope_kind", "scope_ref", "number", "action", "changed_by")
+    list_display = (
+        "key",
+        "scope_kind",
+        "scope_ref",
+        "number",
+        "action",
+        "changed_by",
+        "changed_at",
+    )
     search_fields = ("key", "changed_by")
-    ordering = ("-changed_at",)
-
-
-@admin.register(models.ContextRevision)
-class ContextRevisionAdmin(ReadOnlyAdmin):
-    list_display = ("context", "number", "off", "changed_by")
-    search_fields = ("context", "changed_by")
     ordering = ("-changed_at",)
 
 
@@ -69,51 +86,68 @@ class CardFileAdmin(ReadOnlyAdmin):
 
 @admin.register(models.CardRevision)
 class CardRevisionAdmin(ReadOnlyAdmin):
-    list_display = ("name", "number", "action", "grants", "changed_by")
+    list_display = ("name", "number", "action", "grants", "changed_by", "changed_at")
     search_fields = ("name", "changed_by")
     ordering = ("-changed_at",)
 
 
 @admin.register(models.Lorebook)
 class LorebookAdmin(ReadOnlyAdmin):
-    list_display = ("name", "revision", "added_by", "sha256")
+    list_display = ("name", "revision", "added_by", "added_at")
     search_fields = ("name",)
 
 
 @admin.register(models.CardAssignment)
 class CardAssignmentAdmin(ReadOnlyAdmin):
-    list_display = ("npc_ref", "card", "assigned_by")
+    list_display = ("npc_ref", "card", "assigned_by", "assigned_at")
 
 
 @admin.register(models.LorebookRevision)
 class LorebookRevisionAdmin(ReadOnlyAdmin):
-    list_display = ("name", "number", "action", "changed_by")
+    list_display = ("name", "number", "action", "changed_by", "changed_at")
     search_fields = ("name", "changed_by")
     ordering = ("-changed_at",)
 
 
 @admin.register(models.LorebookAttachment)
 class LorebookAttachmentAdmin(ReadOnlyAdmin):
-    list_display = ("lorebook", "scope_kind", "scope_ref", "attached_by")
+    list_display = ("lorebook", "scope_kind", "scope_ref", "attached_by", "attached_at")
 
 
 @admin.register(models.KnowledgeBase)
 class KnowledgeBaseAdmin(ReadOnlyAdmin):
-    list_display = ("key", "name", "backend", "restricted", "page_count", "revision", "changed_by")
+    list_display = (
+        "key",
+        "name",
+        "backend",
+        "restricted",
+        "page_count",
+        "revision",
+        "changed_by",
+        "changed_at",
+    )
     list_filter = ("restricted", "backend")
     search_fields = ("key", "name")
 
 
 @admin.register(models.KnowledgeBinding)
 class KnowledgeBindingAdmin(ReadOnlyAdmin):
-    list_display = ("base", "scope_kind", "scope_ref", "bound_by")
+    list_display = ("base", "scope_kind", "scope_ref", "bound_by", "bound_at")
 
 
 @admin.register(models.KnowledgePageRevision)
 class KnowledgePageRevisionAdmin(ReadOnlyAdmin):
     """Who changed which page; what it says is for those whom its locks let in."""
 
-    list_display = ("base_key", "namespace", "title", "number", "action", "changed_by")
+    list_display = (
+        "base_key",
+        "namespace",
+        "title",
+        "number",
+        "action",
+        "changed_by",
+        "changed_at",
+    )
     search_fields = ("base_key", "title", "changed_by")
     ordering = ("-changed_at",)
     exclude = ("body", "meta")
@@ -126,40 +160,44 @@ class NoteAdmin(ReadOnlyAdmin):
 
 @admin.register(models.NoteRevision)
 class NoteRevisionAdmin(ReadOnlyAdmin):
-    list_display = ("npc_ref", "position", "number", "action", "changed_by")
+    list_display = ("npc_ref", "position", "number", "action", "changed_by", "changed_at")
 
 
 @admin.register(models.Memory)
 class MemoryAdmin(ReadOnlyAdmin):
-    list_display = ("npc_ref", "about", "importance", "learnt", "author", "revision")
+    list_display = ("npc_ref", "about", "text", "importance", "learnt", "author", "created_at")
     list_filter = ("learnt",)
+    search_fields = ("text",)
+    ordering = ("-created_at",)
 
 
 @admin.register(models.MemoryRevision)
 class MemoryRevisionAdmin(ReadOnlyAdmin):
-    list_display = ("npc_ref", "memory_id", "number", "action", "changed_by")
+    list_display = ("npc_ref", "memory_id", "number", "action", "changed_by", "changed_at")
     ordering = ("-changed_at",)
 
 
 @admin.register(models.Conversation)
 class ConversationAdmin(ReadOnlyAdmin):
-    list_display = ("npc_ref", "kind", "partner_ref", "place_ref", "origin")
+    list_display = ("npc_ref", "kind", "partner_ref", "place_ref", "origin", "opened_at")
 
 
 @admin.register(models.LoreState)
 class LoreStateAdmin(ReadOnlyAdmin):
-    list_display = ("conversation", "turn")
+    list_display = ("conversation", "turn", "updated_at")
+    list_select_related = ("conversation",)
 
 
 @admin.register(models.Record)
 class RecordAdmin(ReadOnlyAdmin):
-    list_display = ("conversation", "segment", "seq", "kind", "role", "name")
+    list_display = ("conversation", "segment", "seq", "kind", "role", "name", "created_at")
     list_filter = ("kind",)
+    list_select_related = ("conversation",)
     ordering = ("-id",)
 
 
 @admin.register(models.Turn)
 class TurnAdmin(ReadOnlyAdmin):
-    list_display = ("npc_ref", "number", "state", "tokens", "cut", "model", "outcome")
+    list_display = ("npc_ref", "number", "state", "tokens", "model", "outcome", "created_at")
     list_filter = ("state",)
     ordering = ("-id",)

@@ -1,11 +1,14 @@
 """The Django app: `INSTALLED_APPS += ["evennia_ai"]` is the one line a game needs."""
 
+from pathlib import Path
 from typing import Final
 
 from django.apps import AppConfig
 from django.conf import settings
+from evennia.settings_default import EVENNIA_DIR
 
 SERVICE: Final = "evennia_ai.game.service"
+TEMPLATES: Final = Path(__file__).parent / "templates"
 
 
 class EvenniaAIConfig(AppConfig):
@@ -19,6 +22,7 @@ class EvenniaAIConfig(AppConfig):
         from evennia_ai import checks  # noqa: F401 - importing registers them
 
         _add_service()
+        _add_templates()
 
 
 def _add_service() -> None:
@@ -27,3 +31,16 @@ def _add_service() -> None:
     modules = [own] if isinstance(own, str) else list(own)
     if SERVICE not in modules:
         settings.AT_SERVER_STARTSTOP_MODULE = [*modules, SERVICE]
+
+
+def _add_templates() -> None:
+    """Have our first page of the admin found before Evennia's own, which names its tables alone.
+
+    Folders are searched in their order, those of apps last; the game's own stay before ours.
+    """
+    for engine in settings.TEMPLATES:
+        folders = [str(folder) for folder in engine.get("DIRS", ())]
+        own = [index for index, folder in enumerate(folders) if folder.startswith(EVENNIA_DIR)]
+        if str(TEMPLATES) not in folders:
+            folders.insert(own[0] if own else len(folders), str(TEMPLATES))
+            engine["DIRS"] = folders

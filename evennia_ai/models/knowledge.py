@@ -78,6 +78,7 @@ class KnowledgeAlias(models.Model):
     folded = models.CharField(max_length=FOLDED)
 
     class Meta:
+        verbose_name_plural = "knowledge aliases"
         indexes = [
             models.Index(fields=["base", "namespace", "folded"], name="evennia_ai_page_alias")
         ]

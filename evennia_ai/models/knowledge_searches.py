@@ -39,6 +39,7 @@ class KnowledgeSearch(models.Model):
     ended_at = models.FloatField(null=True, blank=True)
 
     class Meta:
+        verbose_name_plural = "knowledge searches"
         indexes = [
             models.Index(fields=["conversation", "began_at"], name="evennia_ai_search_when"),
             models.Index(fields=["npc_ref", "turn"], name="evennia_ai_search_turn"),

@@ -24,6 +24,7 @@ class Memory(models.Model):
     revision = models.PositiveIntegerField(default=1)
 
     class Meta:
+        verbose_name_plural = "memories"
         indexes = [
             models.Index(fields=["npc_ref"], name="evennia_ai_memory_npc"),
             models.Index(fields=["about"], name="evennia_ai_memory_about"),

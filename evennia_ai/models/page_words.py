@@ -15,5 +15,8 @@ class KnowledgePageWords(models.Model):
     title = models.TextField(blank=True)
     body = models.TextField(blank=True)
 
+    class Meta:
+        verbose_name_plural = "knowledge page words"
+
     def __str__(self) -> str:
         return f"words of page {self.page_id}"

@@ -1,0 +1,1 @@
+"""What the templates of evennia_ai are given."""
