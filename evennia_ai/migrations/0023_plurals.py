@@ -4,7 +4,7 @@ from django.db import migrations
 class Migration(migrations.Migration):
     """What Django's admin calls several rows; no table changes."""
 
-    dependencies = [("evennia_ai", "0020_contexts")]
+    dependencies = [("evennia_ai", "0022_mediation_of_bases")]
 
     operations = [
         migrations.AlterModelOptions(
