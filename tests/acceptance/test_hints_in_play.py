@@ -1,0 +1,139 @@
+"""A real server: an NPC whose secret base tells hints alone, asked for the secret over telnet.
+
+No model is sent a word of a page. One that chooses may repeat all that it was given: only numbers
+of hints are heard.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from server.evennia_process import Evennia
+from server.newcomer import read_demo
+from tests.acceptance.games import (
+    builder_beside_npc,
+    copied_game,
+    logged_in,
+    logs_of,
+    shown,
+    started,
+)
+from tests.llm.stub_server import StubServer, answers, calls
+
+pytestmark = pytest.mark.server
+
+NPC = "brida"
+CANARIES = ("ship's oak", "Wagtail", "hoop of the barrel", "ninepence", "Eleven sacks")
+HINT = "Help the cook, and the cellar is no secret."
+
+
+@dataclass(slots=True)
+class Models:
+    """All models behind one address; `sent` is what they got, `choice` what is chosen."""
+
+    choice: str = '{"hints": [1]}'
+    sent: list[str] = field(default_factory=list)
+    offered: list[dict[str, str]] = field(default_factory=list)
+
+    def __call__(self, handler: Any) -> None:
+        body = handler.stub.requests[-1].body
+        messages = body["messages"]
+        self.sent.append(json.dumps(body, ensure_ascii=False))
+        if "numbered hints" in messages[0]["content"]:
+            payload = next(one for one in messages if one["role"] == "user")["content"]
+            self.offered.append(json.loads(payload)["hints"])
+            answers(self.choice)(handler)
+        elif "tools" not in body:
+            answers("Nothing.")(handler)
+        elif messages[-1]["role"] == "tool":
+            told = json.loads(messages[-1]["content"])
+            answers(_safe(told)["summary"] or "I cannot speak of it.")(handler)
+        else:
+            calls(
+                "knowledge_base_search", json.dumps({"query": "cellar cook", "bases": ["secret"]})
+            )(handler)
+
+
+def _safe(told: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = told["restricted_safe_summary"]
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """What the player heard where a hint was chosen, and where the model wrote something else."""
+
+    game: Evennia
+    models: Models
+    chosen: str
+    disguised: str
+    listed: str
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
+    stub, models = StubServer(), Models()
+    stub.behaves(models)
+    settings = f"""
+EVENNIA_AI_PROFILES = {{
+    "default": {{"base_url": {stub.base_url!r}, "model": "tiny", "stream": False}}
+}}
+EVENNIA_AI_COOLDOWN_SECONDS = 0.0
+EVENNIA_AI_LOG_LLM_REQUESTS = "full"
+EVENNIA_AI_CONTEXT_TOKENS = 32768
+"""
+    with ExitStack() as stack:
+        stack.callback(stub.close)
+        game = copied_game(tmp_path_factory.mktemp("game"), settings=settings)
+        stack.enter_context(started(game))
+        builder = stack.enter_context(builder_beside_npc(game))
+        shown(builder, f"@teleport/loc {NPC}")
+        shown(builder, "kb/set secret/mediation = hints")
+        shown(builder, f"kb/hints secret/The Cellar Door = {HINT}")
+        listed = shown(builder, "kb/hints secret")
+        player = stack.enter_context(
+            logged_in(game, *read_demo(game.root / "world" / "build_demo.py").player)
+        )
+        shown(builder, "@teleport anna = here")
+        chosen = _asked(player, "What is behind the barrel?")
+        models.choice = json.dumps({"hints": [1], "note": "ninepence, Wagtail"})
+        disguised = _asked(player, "And what does a sack cost?")
+        yield Played(game=game, models=models, chosen=chosen, disguised=disguised, listed=listed)
+
+
+def _asked(player: Any, question: str) -> str:
+    player.send(f"talk {NPC} = {question}")
+    heard: str = player.wait_for(r'(?i)Brida[^\n]* says?, "', seconds=60)
+    return heard + str(player.wait_for_quiet(quiet_seconds=0.3))
+
+
+@pytest.mark.req("S0-40", "S0-46")
+def test_no_model_is_sent_a_word_of_a_page(played: Played) -> None:
+    sent = "\n".join(played.models.sent).replace("ninepence, Wagtail", "")
+    assert len(played.models.offered) == 3  # the second choice is asked for twice
+    assert [canary for canary in CANARIES if canary.casefold() in sent.casefold()] == []
+
+
+@pytest.mark.req("S0-46")
+def test_the_player_hears_the_hint_that_was_chosen(played: Played) -> None:
+    assert HINT in " ".join(played.chosen.split())
+    assert played.models.offered[0]["1"] == HINT
+
+
+@pytest.mark.req("S0-46", "S0-48")
+def test_anything_but_numbers_is_a_refusal(played: Played) -> None:
+    assert "I cannot speak of it." in " ".join(played.disguised.split())
+
+
+def test_a_builder_sees_the_hints(played: Played) -> None:
+    assert HINT in " ".join(played.listed.split())
+
+
+def test_nothing_went_wrong_and_no_log_has_the_secret(played: Played) -> None:
+    logs = logs_of(played.game)
+    assert "Traceback" not in logs
+    assert [canary for canary in CANARIES if canary.casefold() in logs.casefold()] == []
