@@ -15,6 +15,7 @@ from evennia_ai.lorebook.formats import as_v3, as_world
 from evennia_ai.lorebook.lints import Lint, lints
 from evennia_ai.lorebook.mentions import mention_in_words
 from evennia_ai.prompt.columns import WIDTH, clipped, first_line, visible
+from evennia_ai.prompt.components import MAX_DEPTH
 from evennia_ai.prompt.errors import FormatError
 from evennia_ai.scenario.files import book_file
 
@@ -104,6 +105,8 @@ def _lines(book: Lorebook) -> Iterator[str]:
 def _place(entry: LoreEntry) -> str:
     if entry.mention is not None:
         return mention_in_words(entry.mention)
+    if entry.depth == MAX_DEPTH and not entry.from_oldest:
+        return "the top of the history"
     return entry.position if entry.depth is None else f"depth {entry.depth}"
 
 

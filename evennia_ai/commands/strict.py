@@ -17,13 +17,19 @@ from evennia.utils.utils import class_from_module
 
 from evennia_ai.commands.shown import shown_block, shown_line
 from evennia_ai.history.records import storable
-from evennia_ai.prompt.errors import EvenniaAIError
+from evennia_ai.prompt.errors import (
+    ComponentValueError,
+    DuplicateComponentError,
+    EvenniaAIError,
+)
 
 _GAMES_OWN: Any = class_from_module(settings.COMMAND_DEFAULT_CLASS)
 # The game's own class, with its hooks, where it splits switches and "=" as Evennia's does.
 COMMAND_CLASS: Any = _GAMES_OWN if issubclass(_GAMES_OWN, MuxCommand) else MuxCommand
 BUILDER_LOCK: Final = "cmd:perm({key}) or perm(Builder)"
 
+# Fields of components by the words of their switches.
+_FIELD_WORDS: Final = {"id": "ID", "injection_depth": "depth", "injection_order": "order"}
 _WORD: Final = re.compile(r"[a-z]+ ")
 
 # What `func` may give back to Evennia: nothing, or a generator that asks questions.
@@ -96,7 +102,7 @@ class StrictCommand(COMMAND_CLASS):
 
     def say_error(self, error: EvenniaAIError) -> None:
         """Tell the caller in one line why something was not done."""
-        self.say(_sentence(str(error)))
+        self.say(_sentence(_told(error)))
 
     def show(self, text: str) -> None:
         """Show the caller several lines; nothing in them is interpreted."""
@@ -126,6 +132,13 @@ class StrictCommand(COMMAND_CLASS):
             yield from questions
         except EvenniaAIError as error:
             self.say_error(error)
+
+
+def _told(error: EvenniaAIError) -> str:
+    """What an error says, a component's field in it by the word that was typed."""
+    if isinstance(error, ComponentValueError | DuplicateComponentError):
+        return error.in_words(_FIELD_WORDS.get(error.field, error.field))
+    return str(error)
 
 
 def _sentence(text: str) -> str:

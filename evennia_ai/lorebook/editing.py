@@ -25,6 +25,7 @@ from evennia_ai.lorebook.entry_values import identifier
 from evennia_ai.lorebook.foreign import check_plain, one_line
 from evennia_ai.lorebook.foreign_books import is_of_another_program
 from evennia_ai.lorebook.formats import as_v3
+from evennia_ai.lorebook.where import Where
 from evennia_ai.prompt.errors import FormatError
 
 # New entries, with what each standard requires.
@@ -274,8 +275,7 @@ def _known(given: Mapping[str, Any]) -> dict[str, Any]:
                 "book", f"entry: unknown field '{shown}'; it may be {', '.join(near)}"
             )
         if problem := wanted(name, value):
-            shown = one_line(repr(value))[:60]
-            raise FormatError("book", f"entry.{name}: must be {problem}, not {shown}")
+            raise (Where("entry") / name).wrong(problem, value)
     return deepcopy(dict(given))
 
 
@@ -363,8 +363,7 @@ def _confirm(fields: Mapping[str, Any], entry: LoreEntry) -> None:
         if told is None or value is None or told(entry) == value:
             continue
         says = one_line(repr(told(entry)))[:60]
-        raise FormatError(
-            "book",
-            f"entry.{name}: would still be {says}: something else in the entry overrules it"
-            " (a decorator of its content, its position, or its regex keys); change that too",
+        raise (Where("entry") / name).refused(
+            f"would still be {says}: something else in the entry overrules it"
+            " (a decorator of its content, its position, or its regex keys); change that too"
         )

@@ -51,8 +51,9 @@ def _flag(value: Any) -> str:
 
 
 def _number(value: Any) -> str:
-    plain = isinstance(value, int | float) and not isinstance(value, bool)
-    return "" if plain and abs(value) <= MAX_COUNT else "a number"
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return "a number"
+    return "" if abs(value) <= MAX_COUNT else f"a number from {-MAX_COUNT} to {MAX_COUNT}"
 
 
 def _percent(value: Any) -> str:
@@ -60,13 +61,17 @@ def _percent(value: Any) -> str:
 
 
 def _count(value: Any) -> str:
-    fits = is_plain_int(value) and 0 <= value <= MAX_COUNT
-    return "" if fits else "a whole number, 0 or more"
+    return _whole(value, most=MAX_COUNT)
 
 
 def _depth(value: Any) -> str:
-    fits = is_plain_int(value) and 0 <= value <= MAX_DEPTH
-    return "" if fits else "a whole number, 0 or more"
+    return _whole(value, most=MAX_DEPTH)
+
+
+def _whole(value: Any, *, most: int) -> str:
+    if not is_plain_int(value) or value < 0:
+        return "a whole number, 0 or more"
+    return "" if value <= most else f"a whole number, 0 or more, at most {most}"
 
 
 def _line(value: Any) -> str:

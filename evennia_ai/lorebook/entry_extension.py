@@ -31,8 +31,8 @@ from evennia_ai.lorebook.entries import (
 )
 from evennia_ai.lorebook.entry_fields import NO_OWN, OwnFields
 from evennia_ai.lorebook.foreign import one_line
+from evennia_ai.lorebook.where import Where
 from evennia_ai.prompt.components import is_plain_int
-from evennia_ai.prompt.errors import FormatError
 
 # Filter -> the fact it asks about, the test for its values, the test for those with a "!".
 FILTERS: Final[Mapping[str, tuple[str, Test, Test]]] = {
@@ -59,28 +59,30 @@ def read_own(value: Any, *, where: str) -> OwnFields:
     """What our extension data says; FormatError names the member that is wrong."""
     if value is None:
         return NO_OWN
+    return _read(value, Where(where))
+
+
+def _read(value: Any, where: Where) -> OwnFields:
     given = _object(value, _MEMBERS, where)
     given = {name: member for name, member in given.items() if member is not None}
-    read = {
-        name: _READERS[name](given[name], f"{where}.{name}") for name in given.keys() & _READERS
-    }
+    read = {name: _READERS[name](given[name], where / name) for name in given.keys() & _READERS}
     mention = _mention(given, where)
     return OwnFields(**read, mention=mention, conditions=tuple(_conditions(given, where)))
 
 
-def _conditions(given: Mapping[str, Any], where: str) -> Iterator[Condition]:
+def _conditions(given: Mapping[str, Any], where: Where) -> Iterator[Condition]:
     yield from _filtered(given, where)
-    for index, item in enumerate(_list(given.get("when", []), f"{where}.when")):
-        at = f"{where}.when[{index}]"
+    for index, item in enumerate(_list(given.get("when", []), where / "when")):
+        at = where / "when" / index
         if isinstance(item, dict) and item and item.keys() <= FILTERS.keys():
             yield from _filtered(item, at)
         else:
             yield _question(item, at)
 
 
-def _filtered(given: Mapping[str, Any], where: str) -> Iterator[Condition]:
+def _filtered(given: Mapping[str, Any], where: Where) -> Iterator[Condition]:
     for name, (fact, with_these, without) in FILTERS.items():
-        at = f"{where}.{name}"
+        at = where / name
         values = [_text(value, at) for value in _list(given.get(name, []), at)]
         wanted = tuple(value for value in values if not value.startswith("!"))
         unwanted = tuple(value[1:] for value in values if value.startswith("!"))
@@ -90,100 +92,98 @@ def _filtered(given: Mapping[str, Any], where: str) -> Iterator[Condition]:
             yield Condition(fact=fact, test=without, values=unwanted, kept_unknown=True)
 
 
-def _question(item: Any, where: str) -> Condition:
+def _question(item: Any, where: Where) -> Condition:
     given = _object(item, _QUESTION, where)
-    test = _one_of(TESTS)(given.get("test"), f"{where}.test")
+    test = _one_of(TESTS)(given.get("test"), where / "test")
     values = given.get("values")
     values = values if isinstance(values, list) else [values]
     if not values or not all(isinstance(value, str | int | float | bool) for value in values):
-        raise _wrong(f"{where}.values", "one value or more (texts, numbers, flags)", values)
+        raise (where / "values").wrong("one value or more (texts, numbers, flags)", values)
     if test in ("at_least", "at_most") and not all(map(_is_number, values)):
-        raise _wrong(f"{where}.values", f"numbers for the test {test}", values)
+        raise (where / "values").wrong(f"numbers for the test {test}", values)
     return Condition(
-        fact=_text(given.get("fact"), f"{where}.fact"),
+        fact=_text(given.get("fact"), where / "fact"),
         test=test,
-        values=tuple(_list(values, f"{where}.values")),
-        kept_unknown=_flag(given.get("kept_unknown", False), f"{where}.kept_unknown"),
+        values=tuple(_list(values, where / "values")),
+        kept_unknown=_flag(given.get("kept_unknown", False), where / "kept_unknown"),
     )
 
 
-def _anchor(value: Any, where: str) -> Anchor:
+def _anchor(value: Any, where: Where) -> Anchor:
     given = _object(value, ("component", "side"), where)
     side = given.get("side", "after")
     return Anchor(
-        component=_text(given.get("component"), f"{where}.component"),
-        side=_one_of(SIDES)(side, f"{where}.side"),
+        component=_text(given.get("component"), where / "component"),
+        side=_one_of(SIDES)(side, where / "side"),
     )
 
 
-def _mention(given: Mapping[str, Any], where: str) -> Mention | None:
+def _mention(given: Mapping[str, Any], where: Where) -> Mention | None:
     """The place beside a message, which `place` asks for and `mention` too, saying more of it."""
     place, more = given.get("place"), given.get("mention")
     if place is None and more is None:
         return None
     if place not in (None, AT_MENTION):
-        raise _wrong(f"{where}.place", f"{AT_MENTION}, the one place that it can name", place)
-    said = _object({} if more is None else more, ("side", "message"), f"{where}.mention")
+        raise (where / "place").wrong(f"{AT_MENTION}, the one place that it can name", place)
+    said = _object({} if more is None else more, ("side", "message"), where / "mention")
     return Mention(
-        side=_one_of(SIDES)(said.get("side", "before"), f"{where}.mention.side"),
-        message=_one_of(MENTIONINGS)(said.get("message", "newest"), f"{where}.mention.message"),
+        side=_one_of(SIDES)(said.get("side", "before"), where / "mention" / "side"),
+        message=_one_of(MENTIONINGS)(said.get("message", "newest"), where / "mention" / "message"),
     )
 
 
-def _count(value: Any, where: str) -> int:
+def _count(value: Any, where: Where) -> int:
     if not is_plain_int(value) or value < 0:
-        raise _wrong(where, "a whole number, 0 or more", value)
+        raise where.wrong("a whole number, 0 or more", value)
     return int(value)
 
 
-def _number(value: Any, where: str) -> float:
+def _number(value: Any, where: Where) -> float:
     if not _is_number(value):
-        raise _wrong(where, "a number", value)
+        raise where.wrong("a number", value)
     return value  # type: ignore[no-any-return]
 
 
-def _text(value: Any, where: str) -> str:
+def _text(value: Any, where: Where) -> str:
     if not isinstance(value, str) or not value.strip("! ") or len(value) > MAX_NAME:
-        raise _wrong(where, f"a text of 1 to {MAX_NAME} characters", value)
+        raise where.wrong(f"a text of 1 to {MAX_NAME} characters", value)
     return value
 
 
-def _one_of(choices: tuple[str, ...]) -> Callable[[Any, str], Any]:
-    def read(value: Any, where: str) -> Any:
+def _one_of(choices: tuple[str, ...]) -> Callable[[Any, Where], Any]:
+    def read(value: Any, where: Where) -> Any:
         if value not in choices:
-            raise _wrong(where, "one of " + ", ".join(choices), value)
+            raise where.wrong("one of " + ", ".join(choices), value)
         return value
 
     return read
 
 
-def _flag(value: Any, where: str) -> bool:
+def _flag(value: Any, where: Where) -> bool:
     if not isinstance(value, bool):
-        raise _wrong(where, "true or false", value)
+        raise where.wrong("true or false", value)
     return value
 
 
-def _sources(value: Any, where: str) -> frozenset[Any]:
+def _sources(value: Any, where: Where) -> frozenset[Any]:
     return frozenset(_one_of(_SOURCES)(name, where) for name in _list(value, where))
 
 
-def _list(value: Any, where: str) -> list[Any]:
+def _list(value: Any, where: Where) -> list[Any]:
     if not isinstance(value, list) or len(value) > MAX_VALUES:
-        raise _wrong(where, f"a list of at most {MAX_VALUES}", value)
+        raise where.wrong(f"a list of at most {MAX_VALUES}", value)
     return value
 
 
-def _object(value: Any, known: tuple[str, ...], where: str) -> dict[str, Any]:
+def _object(value: Any, known: tuple[str, ...], where: Where) -> dict[str, Any]:
     """`value` as an object of known members; FormatError names the near ones."""
     if not isinstance(value, dict):
-        raise _wrong(where, "an object of " + ", ".join(known), value)
+        raise where.wrong("an object of " + ", ".join(known), value)
     for name in value:
         if name not in known:
             near = get_close_matches(name[:60], known, n=3) or known
             shown = one_line(name)[:60]
-            raise FormatError(
-                "book", f"{where}: unknown member '{shown}'; it may be {', '.join(near)}"
-            )
+            raise where.refused(f"unknown member '{shown}'; it may be {', '.join(near)}")
     return value
 
 
@@ -191,12 +191,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _wrong(where: str, wanted: str, value: Any) -> FormatError:
-    shown = one_line(repr(value))[:60]
-    return FormatError("book", f"{where}: must be {wanted}, not {shown}")
-
-
-_READERS: Final[Mapping[str, Callable[[Any, str], Any]]] = {
+_READERS: Final[Mapping[str, Callable[[Any, Where], Any]]] = {
     "clock": _one_of(CLOCKS),
     "anchor": _anchor,
     "outlet": _text,

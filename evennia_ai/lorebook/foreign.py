@@ -150,7 +150,8 @@ def as_format_error(error: ValidationError, *, kind: str, where: str) -> FormatE
     found = error.errors(include_url=False, include_input=False)[0]
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in found["loc"])
     wanted = _WANTED.get(found["type"], found["msg"])
-    return FormatError(kind, f"{where}{one_line(path)}: {wanted}")
+    message = f"{where}{one_line(path)}: {wanted}"
+    return FormatError(kind, message, path=found["loc"], problem=wanted)
 
 
 def one_line(text: str) -> str:

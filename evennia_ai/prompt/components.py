@@ -108,8 +108,11 @@ def is_plain_int(value: object) -> bool:
 
 def _whole(low: int, high: int, words: str) -> Any:
     def check(value: object) -> str:
-        fits = is_plain_int(value) and low <= value <= high  # type: ignore[operator]
-        return "" if fits else words
+        if not is_plain_int(value):
+            return words
+        if value > high and str(high) not in words:  # type: ignore[operator]
+            return f"{words}, at most {high}"
+        return "" if low <= value <= high else words  # type: ignore[operator]
 
     return check
 

@@ -19,7 +19,11 @@ class ComponentValueError(EvenniaAIError):
         self.field = field
         self.value = value
         self.wanted = wanted
-        super().__init__(f"{field} {_shown(value)} is not allowed: it must be {wanted}")
+        super().__init__(self.in_words(field))
+
+    def in_words(self, called: str) -> str:
+        """The message for those who know the field by this name."""
+        return f"{called} {_shown(self.value)} is not allowed: it must be {self.wanted}"
 
 
 class UnknownComponentError(EvenniaAIError):
@@ -40,9 +44,12 @@ class DuplicateComponentError(EvenniaAIError):
         self.field = field
         self.value = value
         self.taken_by = taken_by
-        super().__init__(
-            f"{field} {_shown(value)} is already taken by component '{taken_by}'; choose another"
-        )
+        super().__init__(self.in_words(field))
+
+    def in_words(self, called: str) -> str:
+        """The message for those who know the field by this name."""
+        taken = f"is already taken by component '{self.taken_by}'; choose another"
+        return f"{called} {_shown(self.value)} {taken}"
 
 
 class StaticComponentError(EvenniaAIError):
@@ -99,11 +106,19 @@ class ContextError(EvenniaAIError):
 
 
 class FormatError(EvenniaAIError):
-    """Foreign data (scenario, card, book) cannot be read; `kind` is one word, the text one line."""
+    """Foreign data (scenario, card, book) cannot be read; `kind` is one word, the text one line.
 
-    def __init__(self, kind: str, message: str) -> None:
+    Where a member of an entry is wrong, `path` are the steps from the entry down to it and
+    `problem` is what is wrong with it, for those who did not write the file.
+    """
+
+    def __init__(
+        self, kind: str, message: str, *, path: Sequence[str | int] = (), problem: str = ""
+    ) -> None:
         self.kind = kind
         self.message = message
+        self.path = tuple(path)
+        self.problem = problem
         super().__init__(message)
 
 

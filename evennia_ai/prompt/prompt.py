@@ -9,7 +9,7 @@ from evennia_ai.prompt.anchoring import Anchors
 from evennia_ai.prompt.breakpoints import CacheAccount, account, breakpoints
 from evennia_ai.prompt.breaks import Sent
 from evennia_ai.prompt.budget import Fitted
-from evennia_ai.prompt.components import HISTORY_ID
+from evennia_ai.prompt.components import HISTORY_ID, MAX_DEPTH
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import ComponentSet, Layout
 from evennia_ai.prompt.history import History
@@ -168,13 +168,19 @@ class Prompt:
         if claim.origin in self.anchors:
             followed = self._followed(self.anchors[claim.origin].at)
             return f"in the history, anchored: {followed}"
+        return self._at_depth(piece, claim.depth)
+
+    def _at_depth(self, piece: Piece, depth: int) -> str:
+        claim = piece.claim
         kept = self.history.counted(self.cut)
         follow = self.history.counted(slot_of(piece, self.history, first=self.cut))
         if claim.beside is not None:
             return f"in the history, {claim.beside.words}: {self._moved(claim, follow)}"
+        if depth >= MAX_DEPTH and not claim.from_oldest:
+            return f"at the top of the history: {_follow(follow)}"
         base = "from the oldest" if claim.from_oldest else "from the newest"
-        clamped = f"; the kept history has {kept}" if claim.depth > kept else ""
-        return f"in the history, depth {claim.depth} {base}: {_follow(follow)}{clamped}"
+        clamped = f"; the kept history has {kept}" if depth > kept else ""
+        return f"in the history, depth {depth} {base}: {_follow(follow)}{clamped}"
 
     def _moved(self, claim: Claim, follow: int) -> str:
         """How many messages follow what stands beside one, and why these are others than asked."""

@@ -18,6 +18,7 @@ from evennia_ai.store.snapshots import Snapshots
 from evennia_ai.store.state import NOTES, changing
 
 MAX_POSITION: Final = 99
+MAX_EVERY: Final = 10**6
 # What a revision has columns of its own for.
 _KEPT_APART: Final = ("position", "revision")
 
@@ -123,9 +124,9 @@ _CHECKS: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = MappingProxyTy
     {
         "position": (f"a whole number from 0 to {MAX_POSITION}", _whole(MAX_POSITION)),
         "content": (f"text of at most {MAX_CONTENT} characters", _text),
-        "depth": ("a whole number, 0 or more", _whole(MAX_DEPTH)),
+        "depth": (f"a whole number, 0 or more, at most {MAX_DEPTH}", _whole(MAX_DEPTH)),
         "role": ("one of " + ", ".join(ROLES), lambda value: value in ROLES),
-        "every": ("a whole number, 0 or more; 0 is never", _whole(10**6)),
+        "every": (f"a whole number, 0 or more, at most {MAX_EVERY}; 0 is never", _whole(MAX_EVERY)),
         "mode": ("one of " + ", ".join(NOTE_MODES), lambda value: value in NOTE_MODES),
     }
 )

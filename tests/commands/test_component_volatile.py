@@ -114,6 +114,26 @@ def test_a_change_says_what_was_and_what_is(stage, mood, typed, told):
     assert told in one_line(stage.builds(typed))
 
 
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("component/depth mood = 99999999999", "Depth 99999999999 is not allowed: it must be a"),
+        ("component/order mood = 99999999999", "Order 99999999999 is not allowed: it must be a"),
+        ("component/move mood = 12000", "ID 12000 is not allowed: it must be a whole number from"),
+        ("component/create fog = 1200: x", "ID 1200 is already taken by component 'mood'"),
+    ],
+)
+def test_err_a_field_is_called_as_its_switch_is(stage, mood, typed, told):
+    said = one_line(stage.builds(typed))
+    assert said.startswith(told)
+    assert "injection" not in said
+
+
+def test_a_text_at_the_top_of_the_history_is_told_so(stage, mood):
+    told = stage.builds("component/depth mood = 1000000000")
+    assert "stands at the top of the history, order 100." in told
+
+
 def test_anything_but_yes_and_no_changes_nothing(stage, mood):
     told = one_line(stage.builds("component/volatile mood = perhaps"))
     assert told == "It is 'yes' or 'no'; 'perhaps' is neither. Nothing was changed."

@@ -193,6 +193,53 @@ def test_a_key_between_slashes_is_a_pattern_whoever_wrote_the_book(stage, harbou
     assert entry().patterns == "by_form"
 
 
+WRONG = {
+    "when time.part resembles night": "the test of condition 1 must be one of is_any,",
+    "when a is_any b; time.hour at_least x": "the values of condition 2 must be numbers",
+    "clock sundial": "clock must be one of turns, messages, seconds, not 'sundial'.",
+    "npcs !": "npcs must be a text of 1 to 100 characters, not '!'.",
+    "chance 101": "chance must be a number from 0 to 100, not 101.",
+    "sticky 1.5": "sticky must be a whole number, 0 or more, not 1.5.",
+    "sticky 9999999999": "sticky must be a whole number, 0 or more, at most 1000000000, not",
+    "role wizard": "role must be one of system, user, assistant, not 'wizard'.",
+    "sources moon": "sources must be a list of persona,",
+}
+
+
+@pytest.mark.parametrize("given", WRONG)
+def test_err_a_field_is_told_of_the_entry_in_the_words_that_were_typed(stage, harbour, given):
+    told = one_line(stage.builds(f"lore/set harbour/the ferry = {given}"))
+    assert told.startswith(f"harbour#0 (the ferry): {WRONG[given]}")
+    assert told.endswith(" Nothing was changed.")
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("lore/position harbour/0 = after:" + "x" * 200, "the component of position must be a"),
+        ("lore/position harbour/0 = outlet:" + "x" * 400, "outlet must be one line of at most"),
+        ("lore/depth harbour/0 = 99999999999", "depth must be a whole number, 0 or more, at most"),
+        ("lore/order harbour/0 = 99999999999", "order must be a number from -1000000000 to"),
+        ("lore/keys harbour/0 = " + "x" * 1200, "keys must be a list of at most 1000 texts of"),
+        ("lore/create harbour/" + "y" * 400 + " = a: b", "name must be one line of at most 300"),
+        ("lore/create moor/" + "y" * 400 + " = a: b", "name must be one line of at most 300"),
+    ],
+)
+def test_err_no_path_of_the_file_is_shown_to_who_types(stage, harbour, typed, words):
+    before = everything()
+    told = one_line(stage.builds(typed))
+    assert f": {words}" in told
+    assert not re.search(r"entry[. ]|extensions|evennia_ai|\[[0-9]", told.replace("y" * 20, ""))
+    assert everything() == before
+
+
+def test_an_entry_at_the_top_of_the_history_is_told_so(stage, harbour):
+    told = stage.builds("lore/depth harbour/0 = 1000000000", "lore harbour/0")
+    assert "now: the top of the history, system" in told
+    assert "stands        the top of the history, system" in told
+    assert "1000000000" not in told
+
+
 @pytest.mark.parametrize(
     "typed",
     [

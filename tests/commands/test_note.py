@@ -26,7 +26,7 @@ BAD_INPUT = {
     "note/depth oren = -1": "whole number, 0 or more",
     "note/depth oren = 2.5": "whole number, 0 or more",
     "note/depth oren = deep": "whole number, 0 or more",
-    "note/depth oren = 4000000000": "whole number, 0 or more",
+    "note/depth oren = 4000000000": "whole number, 0 or more, at most 1000000000",
     "note/depth oren": "Usage",
     "note/depth oren =": "Usage",
     "note/depth nobody = 2": "no NPC called 'nobody'",
@@ -138,3 +138,10 @@ def test_a_player_cannot_set_a_note(stage, ref):
     with hearing(stage.player):
         stage.player.execute_cmd("note oren = Obey me.")
     assert not store.notes_for(ref)
+
+
+def test_a_note_at_the_top_of_the_history_is_told_so(stage):
+    stage.builds("note oren = Hush.")
+    told = stage.builds("note/depth oren = 1000000000")
+    assert "at the top of the history" in told
+    assert "1000000000" not in told

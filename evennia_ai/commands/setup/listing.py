@@ -8,7 +8,7 @@ from evennia_ai.game.gather import NAMES
 from evennia_ai.memory import pieces as memory_pieces
 from evennia_ai.prompt.blocks import FILLED
 from evennia_ai.prompt.columns import WIDTH, clipped, padded, visible
-from evennia_ai.prompt.components import GAME, HISTORY_ID, PromptComponent
+from evennia_ai.prompt.components import GAME, HISTORY_ID, MAX_DEPTH, PromptComponent
 from evennia_ai.prompt.expansion import CompiledComponent
 from evennia_ai.prompt.template import compile_template
 from evennia_ai.prompt.tokens import ESTIMATE
@@ -104,6 +104,8 @@ def place_in_words(component: PromptComponent) -> str:
         moves = component.volatile and component.id < HISTORY_ID
         return f"stands at ID {component.id}{behind if moves else ''}"
     depth, order = component.injection_depth, component.injection_order
+    if depth == MAX_DEPTH:
+        return f"stands at the top of the history, order {order}"
     if depth == 0:
         return f"stands in the history after the newest message (depth 0), order {order}"
     follow = f"{depth} message follows" if depth == 1 else f"{depth} messages follow"

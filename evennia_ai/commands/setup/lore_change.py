@@ -1,10 +1,13 @@
 """Changes of a book's own JSON, stored as a revision that knows which one it was made from."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
+from evennia_ai.commands.setup.lore_fields import member_in_words
 from evennia_ai.commands.setup.lore_named import OpenBook, OpenEntry, opened
+from evennia_ai.commands.strict import CommandError
 from evennia_ai.lorebook.book_extension import BookMode
 from evennia_ai.lorebook.books import in_order, unwrapped
 from evennia_ai.lorebook.editing import (
@@ -16,6 +19,8 @@ from evennia_ai.lorebook.editing import (
     with_mode,
 )
 from evennia_ai.lorebook.entries import LoreEntry
+from evennia_ai.prompt.columns import clipped
+from evennia_ai.prompt.errors import FormatError
 from evennia_ai.store import lorebooks as store
 from evennia_ai.store.lorebooks import StoredBook
 
@@ -29,7 +34,8 @@ def created(name: str, *, by: str) -> StoredBook:
 
 def created_with(name: str, fields: Mapping[str, Any], *, by: str) -> OpenEntry:
     """The first entry of a new book, which is made with it or not at all."""
-    book, uid = add_entry(new_book(name), fields)
+    with _in_words_of(_new_label(name, fields)):
+        book, uid = add_entry(new_book(name), fields)
     return _entry(store.save_book(name, written(book), by=by, expected_revision=0), uid)
 
 
@@ -37,7 +43,8 @@ def added(stored: StoredBook, fields: Mapping[str, Any], *, by: str) -> OpenEntr
     """The entry that was added to a book."""
     # An entry that was removed has its lock still, for when it comes back.
     locked = store.entry_locks(stored.name)
-    book, uid = add_entry(json.loads(stored.source), fields, taken=locked)
+    with _in_words_of(_new_label(stored.name, fields)):
+        book, uid = add_entry(json.loads(stored.source), fields, taken=locked)
     return _entry(_saved(stored, book, by=by), uid)
 
 
@@ -46,7 +53,8 @@ def changed(found: OpenEntry, fields: Mapping[str, Any], *, by: str) -> OpenEntr
     if _says(found.entry, fields):
         return found
     before = json.loads(found.of.stored.source)
-    after = change_entry(before, found.entry.uid, fields)
+    with _in_words_of(found.label):
+        after = change_entry(before, found.entry.uid, fields)
     if after == before:
         return found
     return _entry(_saved(found.of.stored, after, by=by), found.entry.uid)
@@ -76,6 +84,22 @@ def written(data: Mapping[str, Any], *, was: str = "") -> str:
     """JSON text, in lines for people unless the text before was long."""
     indent = 2 if len(was) < LONG else None  # lines make the writing several times slower
     return json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent)
+
+
+@contextmanager
+def _in_words_of(label: str) -> Iterator[None]:
+    """Have what is wrong with a field told of this entry, as its builder knows the field."""
+    try:
+        yield
+    except FormatError as error:
+        if not error.path:
+            raise
+        member = member_in_words(error.path)
+        raise CommandError(f"{label}: {member} {error.problem}. Nothing was changed.") from error
+
+
+def _new_label(book: str, fields: Mapping[str, Any]) -> str:
+    return clipped(f"{book}/{fields.get('name') or 'the new entry'}", 60)
 
 
 def _says(entry: LoreEntry, fields: Mapping[str, Any]) -> bool:

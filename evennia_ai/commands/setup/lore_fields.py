@@ -4,7 +4,7 @@ A table: the word behind `lore/set`, the field's name in `evennia_ai.lorebook.ed
 becomes its value, and how it is told. What a field may be is for the editing to judge.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final
@@ -22,7 +22,9 @@ from evennia_ai.lorebook.conditions import (
 from evennia_ai.lorebook.entries import LoreEntry
 from evennia_ai.lorebook.entry_extension import FILTERS
 from evennia_ai.lorebook.mentions import mention_in_words
+from evennia_ai.lorebook.where import Step
 from evennia_ai.prompt.columns import clipped, visible
+from evennia_ai.prompt.components import MAX_DEPTH
 
 DEFAULT: Final = "default"
 UNUSED: Final = "unused, for there is no sticky, cooldown or delay"
@@ -79,8 +81,25 @@ def told(value: Any) -> str:
     return clipped(visible(" ".join(str(value).split())), _SHOWN) or "none"
 
 
+def member_in_words(path: Sequence[Step]) -> str:
+    """A member of an entry that an error names by its steps, as builders call it.
+
+    `("when", 0, "test")` is the test of condition 1.
+    """
+    steps = [step for step in path if step not in _WRAPPINGS]
+    name, *inside = steps or [*path]
+    word = _WORDS.get(str(name), str(name))
+    if name == "when" and inside:
+        number, *inside = inside
+        word = f"condition {int(number) + 1}"
+    members = [step for step in inside if isinstance(step, str)]
+    return f"the {members[-1]} of {word}" if members else word
+
+
 def place_in_words(entry: LoreEntry) -> str:
     """Where an entry wants to stand."""
+    if entry.depth == MAX_DEPTH and not entry.from_oldest:
+        return f"the top of the history, {entry.role}"
     if entry.depth is not None:
         end = " from the oldest" if entry.from_oldest else ""
         return f"depth {entry.depth}{end}, {entry.role}"
@@ -164,3 +183,12 @@ FIELDS: Final[Mapping[str, Field]] = {
     "speakers": Field(name="speakers", read=typed.keys_in, told=_about(SPEAKER_KIND)),
     "when": Field(name="when", read=typed.questions, told=_about_others),
 }
+# What the editing calls a field that builders call otherwise.
+_WORDS: Final[Mapping[str, str]] = {
+    **{field.name: word for word, field in FIELDS.items()},
+    "secondary_keys": "secondary keys",
+    "anchor": "position",
+    "enabled": "state",
+}
+# Members of a file that only hold others.
+_WRAPPINGS: Final = frozenset({"extensions", "evennia_ai"})

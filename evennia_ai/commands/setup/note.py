@@ -4,6 +4,7 @@ from typing import Any
 
 from evennia_ai.commands.naming import npc_named, whole_number
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand
+from evennia_ai.prompt.components import MAX_DEPTH
 from evennia_ai.prompt.messages import TEXT_ROLES
 from evennia_ai.prompt.notes import NOTE_MODES
 from evennia_ai.prompt.tokens import ESTIMATE
@@ -150,8 +151,10 @@ def in_words(note: StoredNote) -> str:
 def _place(note: StoredNote) -> str:
     if note.mode == "tail":
         return "of the mode tail (it stays where it was said)"
-    follow = "1 message follows" if note.depth == 1 else f"{note.depth} messages follow"
     anchored = ", anchored" if note.mode == "anchored" else ""
+    if note.depth == MAX_DEPTH:
+        return f"at the top of the history{anchored}"
+    follow = "1 message follows" if note.depth == 1 else f"{note.depth} messages follow"
     return f"at depth {note.depth} ({follow} it){anchored}"
 
 
