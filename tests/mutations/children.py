@@ -13,10 +13,12 @@ from typing import Any
 
 Work = Callable[[], Any]
 """What a child does; what it returns must be what JSON can say."""
+MOST_TOLD = 3000
+"""Characters of what a child wrote that are told of it, the last ones."""
 
 
 class ChildError(Exception):
-    """A child that did not end well; the text holds what it wrote."""
+    """A child that did not end well; the text holds what it wrote last."""
 
 
 def each(works: list[Work], *, at_once: int, limit_seconds: int) -> Iterator[tuple[int, Any]]:
@@ -72,4 +74,5 @@ def _returned(path: Path, status: int, limit_seconds: int) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM:
         return ChildError(f"it took more than {limit_seconds} seconds")
-    return ChildError(path.with_suffix(".log").read_text(encoding="utf-8", errors="replace"))
+    log = path.with_suffix(".log").read_text(encoding="utf-8", errors="replace")
+    return ChildError(log[-MOST_TOLD:])
