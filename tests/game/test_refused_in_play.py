@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from evennia_ai.game.endpoints import Access
-from evennia_ai.game.limits import Limits
+from evennia_ai.game.limits import CallKey, Limits
 from evennia_ai.game.runtime import runtime
 from evennia_ai.llm.allowances import Allowance, Allowances
 from evennia_ai.llm.errors import ModelUnavailable
@@ -88,6 +88,13 @@ class TestNoModel:
     def test_what_it_answers_counts_for_nobody(self, offline: Any) -> None:
         assert used(offline) == (0, 0)
         assert model_calls.used(0.0) == Used()
+
+    def test_whoever_is_at_a_limit_is_still_answered_offline(self, offline: Any) -> None:
+        key = CallKey(npc_ref=offline.npc.ai.ref, player_ref=str(offline.anna.id))
+        for _ in range(2):
+            runtime().limits.begun(key)
+        asks(offline, 1)
+        assert offline.screen_of(offline.ben)[-1] == 'Oren says, "Hm."'
 
     def test_it_is_told_as_what_it_is(self, offline: Any) -> None:
         assert set(outcomes(offline)) == {"unsent:offline"}

@@ -1,0 +1,155 @@
+"""A real server: a builder's first evening with an NPC made by `create/drop`, read over telnet.
+
+Her model says what a script tells it to. Everything is played once; the tests read what was shown.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from server.evennia_process import Evennia
+from server.telnet import Connection
+from tests.acceptance.games import builder_beside_npc, copied_game, shown, started
+
+pytestmark = pytest.mark.server
+
+FALLBACK = "Ask Oren, the water is loud."
+SCRIPT = {
+    "replies": [
+        {"when": "good evening", "reply": '*She smiles.* "Good evening." *Her eyes narrow.*'},
+        {"when": "what do you sell", "reply": "Three things:\n- rope\n- tar\n1. |rbread"},
+        {"when": "storm", "fail": "unavailable"},
+        {"when": "still there", "reply": "Still here."},
+    ]
+}
+SETTINGS = """
+EVENNIA_AI_PROFILES = {
+    "default": {"client": "scripted", "script": "world/evening.json"},
+    "quiet": {"client": "offline"},
+}
+EVENNIA_AI_COOLDOWN_SECONDS = 0.0
+EVENNIA_AI_THINKING_SECONDS = 0.0
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evening:
+    """What the builder read after each line."""
+
+    made: str
+    greeted: str
+    sold: str
+    storm: str
+    after_storm: str
+    prompt: str
+    history: str
+    greeting: str
+    both: str
+    refused: str
+    log: str
+    limits: str
+
+
+@pytest.fixture(scope="module")
+def game(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
+    evennia = copied_game(tmp_path_factory.mktemp("game"), settings=SETTINGS)
+    (evennia.root / "world" / "evening.json").write_text(json.dumps(SCRIPT), encoding="utf-8")
+    with started(evennia):
+        yield evennia
+
+
+@pytest.fixture(scope="module")
+def evening(game: Evennia) -> Evening:
+    with builder_beside_npc(game) as builder:
+        return played(builder)
+
+
+def played(builder: Connection) -> Evening:
+    """The evening, in its order."""
+    shown(builder, "create/drop Hanna:evennia_ai.game.npc.AINPC")
+    made = shown(builder, "ai/history hanna")
+    shown(builder, f"@set hanna/fallback_line = {FALLBACK}")
+    shown(builder, "ai/profile oren = quiet")
+    greeted = shown(builder, "say Hanna, good evening.")
+    sold = shown(builder, "say Hanna, what do you sell?")
+    storm = shown(builder, "say Hanna, what of the storm?")
+    after_storm = shown(builder, "say Hanna, still there?")
+    prompt = shown(builder, "ai/context hanna")
+    history = shown(builder, "ai/history hanna")
+    shown(builder, "card/greeting oren = 0")
+    greeting = shown(builder, "whisper Oren = Good evening.")
+    shown(builder, "card/greeting oren = off")
+    shown(builder, "ai/profile hanna = quiet")
+    both = shown(builder, "say Oren, Hanna, what of the ferry?")
+    shown(builder, "ai/profile hanna = default")
+    shown(builder, "ai/set hanna = limits calls_per_day=1")
+    refused = shown(builder, "say Hanna, still there?")
+    return Evening(
+        made=made,
+        greeted=greeted,
+        sold=sold,
+        storm=storm,
+        after_storm=after_storm,
+        prompt=prompt,
+        history=history,
+        greeting=greeting,
+        both=both,
+        refused=refused,
+        log=shown(builder, "ai/log hanna"),
+        limits=shown(builder, "ai/limits hanna"),
+    )
+
+
+def lines_of(text: str, *names: str) -> list[str]:
+    """The lines that tell of these people."""
+    return [line for line in text.splitlines() if line.startswith(names)]
+
+
+def test_an_npc_that_was_just_made_remembers_nothing(evening: Evening) -> None:
+    assert "Nothing is recorded of Hanna yet." in evening.made
+
+
+def test_what_is_done_and_what_is_said_are_read_line_by_line(evening: Evening) -> None:
+    assert lines_of(evening.greeted, "Hanna") == [
+        "Hanna smiles.",
+        'Hanna says, "Good evening."',
+        "Hanna's eyes narrow.",
+    ]
+
+
+def test_a_list_is_read_in_its_lines(evening: Evening) -> None:
+    assert 'Hanna says, "Three things:\n  - rope\n  - tar\n  1. |rbread"' in evening.sold
+
+
+def test_a_greeting_of_the_demo_is_read_as_pose_and_speech(evening: Evening) -> None:
+    said = lines_of(evening.greeting, "Oren")
+    assert said[0] == 'Oren whispers to you, "Evening. Mind the third plank, it has opinions."'
+    assert said[1].startswith("Oren does not look up from his splice, but he moves")
+    assert said[2] == 'Oren whispers to you, "Crossing, or only looking?"'
+    assert '""' not in evening.greeting
+
+
+def test_who_is_named_in_a_fallback_line_does_not_answer_it(evening: Evening) -> None:
+    assert lines_of(evening.storm, "Hanna", "Oren") == [f'Hanna says, "{FALLBACK}"']
+
+
+def test_a_fallback_line_is_recorded_and_no_model_is_shown_it(evening: Evening) -> None:
+    assert "fallback" in evening.history
+    assert FALLBACK in evening.history
+    assert 'Hanna says, "Still here."' in evening.after_storm
+    assert "what of the storm" in evening.prompt
+    assert FALLBACK not in evening.prompt
+
+
+def test_two_npcs_without_a_model_answer_once_each(evening: Evening) -> None:
+    speakers = [line.split()[0] for line in lines_of(evening.both, "Hanna", "Oren")]
+    assert sorted(speakers) == ["Hanna", "Oren"]
+
+
+def test_who_was_refused_is_told_with_the_limit(evening: Evening) -> None:
+    assert "Hanna raises a hand" in evening.refused
+    assert "refused: say by " in evening.log
+    assert "Refused today" in evening.limits
+    assert "the NPC's calls per day" in evening.limits
