@@ -4,9 +4,9 @@ It is handed over by the game's own hooks, those of giving and of putting down. 
 it nothing was written.
 """
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
 from evennia_ai.conf import conf
 from evennia_ai.game.output import pose
@@ -18,6 +18,16 @@ from evennia_ai.writing_limits import MOST_CHARACTERS
 
 NOTHING: Final = "Not done: nothing of it can be read."
 
+FORMS: Final = ("letter", "book")
+
+
+def _known(form: str) -> str:
+    if form not in FORMS:
+        raise ValueError(f"it is {' or '.join(FORMS)}")
+    return form
+
+
+Form = Annotated[str, AfterValidator(_known), Field(json_schema_extra={"enum": list(FORMS)})]
 Text = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MOST_CHARACTERS)
 ]
@@ -34,7 +44,7 @@ class Write(Tool):
     dangerous = True
 
     class Arguments(ToolArguments):
-        form: Literal["letter", "book"] = Field(description="what it is")
+        form: Form = Field(description="what it is")
         text: Text = Field(description="all that stands in it, in plain text")
         title: Name | None = Field(default=None, description="a few words on its outside")
         to: Name | None = Field(

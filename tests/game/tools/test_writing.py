@@ -144,6 +144,15 @@ def test_more_than_any_game_allows_is_no_argument(stage: Any) -> None:
     assert isinstance(wrong, Wrong)
 
 
+def test_only_letters_and_books_are_written(stage: Any) -> None:
+    from evennia_ai.game.tools.registry import registry_of
+
+    wrong = a_toolbox(stage, "write").find(a_call("write", form="spell", text="Hm."))
+    assert "'form': Value error, it is letter or book" in wrong.text
+    form = registry_of(()).tools["write"].spec.parameters["properties"]["form"]
+    assert form == {"description": "what it is", "enum": ["letter", "book"], "type": "string"}
+
+
 def test_only_so_many_writings_are_about_at_one_time(stage: Any, limits: Any) -> None:
     limits(most=2, a_day=9)
     assert [does(stage, "write", form="letter", text="Hm.").ok for _ in range(3)] == [
