@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 
 from evennia_ai.game.npc_settings import changed
+from evennia_ai.game.providers.elsewhere import HEADING
 from evennia_ai.llm.allowances import Allowance, Allowances
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.store.snapshots import forget_everything
 
 LINE = re.compile(r"line (\d+)\.")
+REPLY = re.compile(r"Reply to number (\d+),")
 WHO = re.compile(r"Who (?:speaks|whispers to you): (\w+) \(")
 PLAYERS = ("Anna", "Ben", "Cara")
 NPCS = ("Oren", "Brida", "Ismay")
@@ -145,6 +147,9 @@ class Crowd:
             self.check_message(speaker, said, message.content)
 
     def check_message(self, speaker: str, answered: Said, content: str) -> None:
+        if HEADING in content:
+            self.check_elsewhere(speaker, content)
+            return
         found = LINE.search(content)
         if found is None:
             return
@@ -153,6 +158,17 @@ class Crowd:
         if answered.whispered_to or shown.whispered_to:
             assert shown.whispered_to == answered.whispered_to == speaker, "a whisper elsewhere"
             assert shown.by == answered.by, "a whisper of another"
+
+    def check_elsewhere(self, speaker: str, facts: str) -> None:
+        """What the NPC is told of other rooms was said aloud there, and it heard it."""
+        for line in facts.partition(HEADING)[2].partition("\n\n")[0].splitlines():
+            if found := LINE.search(line):
+                shown = self.said[int(found[1])]
+                assert line.startswith(f"- {shown.by}: "), "a line of another"
+                assert speaker in shown.heard_by, "it was not there"
+                assert not shown.whispered_to, "a whisper in another conversation"
+            elif found := REPLY.search(line):
+                assert not self.said[int(found[1])].whispered_to, "an answer to a whisper"
 
     def check_fate(self, npc: str, number: int, said: Said, asked: Counter[Any]) -> None:
         verdicts = [
