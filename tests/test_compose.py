@@ -1,5 +1,6 @@
 """The pipeline as a whole: what reaches the budget and what has no place to stand in."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -179,6 +180,34 @@ def test_what_was_active_and_had_no_room_in_the_prompt_says_so_in_the_budget() -
     prompt = the_prompt(history=[said("user", "a coin")], books=(book,), limit=30)
     told = verdicts_of(prompt, "lore:book#0")
     assert [(stage, kept) for stage, kept, _ in told] == [("activate", True), ("budget", False)]
+
+
+@pytest.mark.parametrize("limit", [2000, 110])
+def test_a_message_has_the_number_in_every_account_that_it_has_in_the_prompt(limit):
+    entries = [an_entry(f"@@depth {n}\nLore {n}.", id=n, keys=[f"key{n}"]) for n in (1, 3, 5)]
+    rules = a_component("Be brief.", id=0, key="system_prompt", is_static=True)
+    history = [said("user", f"word word word, key{n} word word word") for n in range(8)]
+    prompt = the_prompt(
+        [rules], history=history, books=(a_book(*entries, scan_depth=50),), limit=limit
+    )
+    found = [
+        re.search(r"key 'key(\d)' in (?:message (\d+)|a message that is cut away)", v.reason)
+        for v in prompt.told
+        if v.stage == "activate"
+    ]
+    numbers = {one[1]: one[2] for one in found if one is not None}
+    assert set(numbers) == {"1", "3", "5"}
+    in_prompt = {
+        key: next(
+            (str(at) for at, m in enumerate(prompt.messages) if f"key{key} " in m.content), None
+        )
+        for key in numbers
+    }
+    assert numbers == in_prompt
+    (cut,) = [v.reason for v in prompt.told if (v.stage, v.item) == ("budget", "history")]
+    oldest = next(at for at, m in enumerate(prompt.messages) if "word, key" in m.content)
+    assert cut == "all 8 messages fit" or cut.endswith(f"cut before message {oldest}")
+    assert ("all 8" in cut, None in numbers.values()) == (limit == 2000, limit != 2000)
 
 
 def test_the_speaker_is_the_one_of_the_event_then_the_newest_user() -> None:

@@ -17,6 +17,7 @@ from evennia_ai.lorebook.conditions import Facts
 from evennia_ai.lorebook.decorators import Decorator
 from evennia_ai.lorebook.places import ActiveEntry
 from evennia_ai.lorebook.placing import placed
+from evennia_ai.lorebook.reasons import Reason, message_called
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.scanning import Scan
 from evennia_ai.lorebook.shelves import Shelf, entry_finder, shelved
@@ -24,7 +25,7 @@ from evennia_ai.lorebook.silence import Silence, silences, silent_verdicts
 from evennia_ai.lorebook.timers import NO_STATE, Clock, LoreState, Timers
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.tokens import TokenCounter
-from evennia_ai.prompt.trace import Verdict
+from evennia_ai.prompt.trace import Called, Verdict
 
 __all__ = ["Activation", "ActiveEntry", "Scan", "Silence", "activate", "decorators_of"]
 
@@ -45,11 +46,23 @@ class Activation:
         after: LoreState = NO_STATE,
         shelves: Sequence[Shelf] = (),
         decisions: Mapping[Spot, Decision] | None = None,
+        called: Called = message_called,
     ) -> None:
         self.entries = entries
         self.after = after
         self._shelves = shelves
         self._decisions = decisions or {}
+        self._called = called
+
+    def calling(self, called: Called) -> "Activation":
+        """The same, whose verdicts call messages as `called` says."""
+        return Activation(
+            self.entries,
+            after=self.after,
+            shelves=self._shelves,
+            decisions=self._decisions,
+            called=called,
+        )
 
     @cached_property
     def touched(self) -> tuple[Verdict, ...]:
@@ -75,18 +88,29 @@ class Activation:
         first = decision.reasons[0]
         if not isinstance(first, Awake):
             return self._worded(spot, decision)
-        if first.told is None or first.told[0] != decision:
-            first.told = (decision, self._worded(spot, decision))
+        known = (decision, self._where(first))
+        if first.told is None or first.told[0] != known:
+            first.told = (known, self._worded(spot, decision))
         return first.told[1]
+
+    def _where(self, awake: Awake) -> str:
+        """What the message is called in which its key was found, "" where that was in none."""
+        found = awake.judgement.found
+        return "" if found is None or found.place < 0 else self._called(found.place)
+
+    def _said(self, reason: object) -> str:
+        if isinstance(reason, Awake):
+            reason = reason.judgement.reason
+        return str(reason.calling(self._called) if isinstance(reason, Reason) else reason)
 
     def _worded(self, spot: Spot, decision: Decision) -> Verdict:
         rank, index = spot
-        cause = str(decision.reasons[0])
+        cause = self._said(decision.reasons[0])
         return Verdict(
             stage="activate",
             item=self._shelves[rank].book.entries[index].origin,
             kept=decision.kept,
-            reason="; ".join([cause, *map(str, decision.reasons[1:])]),
+            reason="; ".join([cause, *map(self._said, decision.reasons[1:])]),
             tokens=decision.tokens,
             cause=cause if decision.kept else None,
         )

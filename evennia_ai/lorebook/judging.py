@@ -247,7 +247,7 @@ def _barred_by_keys(entry: LoreEntry, wanted: Wanted, sight: Sight) -> Reason | 
             return plain(f"@@additional_keys: none of {reasons.quoted(texts)} is there")
     for text, number in zip(entry.gates.excluded, wanted.excluded, strict=True):
         if found := _found(entry, number, sight):
-            return plain(f"@@exclude_keys: '{text[:60]}' {reasons.place_of(found)}")
+            return Reason(reasons.excluded, (text, found))
     return None
 
 

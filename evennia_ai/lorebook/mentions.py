@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.entries import Mention
-from evennia_ai.lorebook.reasons import message_called
 from evennia_ai.lorebook.scanning import EVENT, Window
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.pieces import Beside
@@ -47,7 +46,7 @@ def spot_of(
     if place == EVENT:
         return Spot(0, _BY_EVENT)
     first = place if mention.side == "before" else place + 1
-    told = f"right {mention.side} {message_called(place)}, which has a key of it"
+    told = f"right {mention.side} {{}}, which has a key of it"
     return Spot(history.counted(first), Beside(place, told))
 
 

@@ -11,6 +11,7 @@ from evennia_ai.lorebook.entries import Logic
 from evennia_ai.lorebook.hearing import Found
 from evennia_ai.lorebook.patterns import Pattern
 from evennia_ai.lorebook.scanning import EVENT, FED, NOTE, SOMEWHERE, SOURCE
+from evennia_ai.prompt.trace import Called
 
 _SHOWN: Final = 6
 _SHOWN_LENGTH: Final = 60
@@ -25,6 +26,16 @@ class Reason(NamedTuple):
 
     def __str__(self) -> str:
         return self.words(*self.facts)
+
+    def calling(self, called: Called) -> "Reason":
+        """The same with the messages called as `called` says."""
+        facts = (_called(fact, called) for fact in self.facts)
+        return Reason(self.words, tuple(facts))
+
+
+def _called(fact: object, called: Called) -> object:
+    in_message = isinstance(fact, Found) and fact.place >= 0
+    return fact._replace(of=called(fact.place)) if in_message else fact  # type: ignore[attr-defined]
 
 
 def plain(text: str) -> Reason:
@@ -60,6 +71,11 @@ def no_key(depth: int, refused: str, patterns: Sequence[Pattern]) -> str:
     told = f"no key in the newest {'message' if depth == 1 else f'{depth} messages'}"
     troubles = [pattern.trouble for pattern in patterns if pattern.trouble][:_SHOWN_TROUBLES]
     return "; ".join(filter(None, (told, refused, *troubles)))
+
+
+def excluded(text: str, found: Found) -> str:
+    """A key was found that keeps the entry silent."""
+    return f"@@exclude_keys: '{text[:60]}' {place_of(found)}"
 
 
 def only_in_movement(found: Found) -> str:
@@ -109,7 +125,7 @@ def place_of(found: Found) -> str:
         return f"in the text of {found.of} {span}"
     if found.place == SOURCE:
         return f"in {_SOURCES[found.of]} {span}"
-    where = message_called(found.place)
+    where = found.of or message_called(found.place)
     if found.span.start < 0:
         return f"in the name of {where}"
     return f"in {where} {span}"

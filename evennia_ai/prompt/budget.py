@@ -17,7 +17,7 @@ from evennia_ai.prompt.examples import block_tokens, leading_blocks
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.pieces import Piece, Tier, make_piece
 from evennia_ai.prompt.tokens import TokenCounter
-from evennia_ai.prompt.trace import Verdict
+from evennia_ai.prompt.trace import Called, Verdict
 
 HISTORY_KEY: Final = "conversation_history"
 
@@ -59,10 +59,10 @@ class Fitted(NamedTuple):
     history_tokens: int
     judged: Sequence[Verdict] | None
 
-    def verdicts(self, history: History) -> list[Verdict]:
-        """One verdict for each piece and one for the history as a range."""
+    def verdicts(self, history: History, *, called: Called) -> list[Verdict]:
+        """One verdict for each piece and one for the history as a range, cut before a message."""
         pieces = [p.fits() for p in self.pieces] if self.judged is None else [*self.judged]
-        return [*pieces, _history_verdict(history, self.first, self.history_tokens)]
+        return [*pieces, _history_verdict(history, self.first, self.history_tokens, called)]
 
 
 @dataclass(slots=True)
@@ -272,14 +272,15 @@ def _gave_way(
     return replace(kept.fits(), reason=f"{partly}: {stay + 1} need {short}{note}")
 
 
-def _history_verdict(history: History, first: int, tokens: int) -> Verdict:
+def _history_verdict(history: History, first: int, tokens: int, called: Called) -> Verdict:
     kept, whole = history.stop - first, history.stop
     if not whole:
         reason = "no messages"
     elif kept == whole:
         reason = f"all {whole} messages fit"
     else:
-        reason = f"kept the newest {kept} of {whole} messages; cut before message {first + 1}"
+        before = f"; cut before {called(first)}" if kept else ""
+        reason = f"kept the newest {kept} of {whole} messages{before}"
     return Verdict(
         stage="budget", item="history", kept=kept > 0 or not whole, reason=reason, tokens=tokens
     )

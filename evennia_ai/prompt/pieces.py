@@ -45,7 +45,10 @@ Rank = tuple[float, int, str, str]
 
 
 class Beside(NamedTuple):
-    """The message beside which a text stands, by its absolute index; None where there is none."""
+    """The message beside which a text stands, by its absolute index; None where there is none.
+
+    `words` have `{}` where that message is named.
+    """
 
     at: int | None
     words: str

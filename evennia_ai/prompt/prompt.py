@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from hashlib import sha256
-from typing import Protocol
+from typing import Any, Protocol
 
 from evennia_ai.prompt.anchoring import Anchors
 from evennia_ai.prompt.breakpoints import CacheAccount, account, breakpoints
@@ -19,7 +19,7 @@ from evennia_ai.prompt.pieces import Claim, Piece
 from evennia_ai.prompt.placement import slot_of
 from evennia_ai.prompt.staying import BlocksMode, Standing
 from evennia_ai.prompt.tokens import TokenCounter
-from evennia_ai.prompt.trace import ManyVerdicts, Verdict
+from evennia_ai.prompt.trace import ManyVerdicts, NamingVerdicts, Verdict
 
 
 @hot_value
@@ -45,12 +45,13 @@ class Prompt:
     history: History
     fitted: Fitted
     fixed: Sequence[tuple[str, int]]
-    lore: ManyVerdicts
+    lore: NamingVerdicts
     memories: ManyVerdicts
     earlier: tuple[Sequence[Verdict], ...]
     anchors: Anchors = field(default_factory=dict)
     standing: Sequence[Standing] = ()
-    _memo: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+    _memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    _numbers: dict[int, int] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def tokens(self) -> int:
@@ -72,21 +73,38 @@ class Prompt:
         """Hash of the messages as a model sees them, one canonical JSON line each."""
         if "sha256" not in self._memo:
             self._memo["sha256"] = digest(self.messages)
-        return self._memo["sha256"]
+        known: str = self._memo["sha256"]
+        return known
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """Every stage's verdicts, in the order of the stages."""
-        return self._verdicts(self.lore.verdicts, self.memories.verdicts)
+        return self._verdicts(self._lore.verdicts, self.memories.verdicts)
 
     @property
     def told(self) -> tuple[Verdict, ...]:
         """The same without lore and memories that nothing touched: what is kept of a past turn."""
-        return self._verdicts(self.lore.touched, self.memories.touched)
+        return self._verdicts(self._lore.touched, self.memories.touched)
+
+    @property
+    def _lore(self) -> ManyVerdicts:
+        """What lore tells, with the numbers that messages have in this prompt."""
+        if "lore" not in self._memo:
+            self._memo["lore"] = self.lore.calling(self.called)
+        told: ManyVerdicts = self._memo["lore"]
+        return told
+
+    def called(self, index: int) -> str:
+        """What a message of the history is called by its absolute index: its number here."""
+        if not self._numbers and index >= self.cut:
+            self._numbers.update(_numbers(self.messages, self.history, first=self.cut))
+        number = self._numbers.get(index)
+        return "a message that is cut away" if number is None else f"message {number}"
 
     def _verdicts(self, *many: Sequence[Verdict]) -> tuple[Verdict, ...]:
         before = [verdict for stage in (*many, *self.earlier) for verdict in stage]
-        budget = [*self.fitted.verdicts(self.history), *map(_always_kept, self.fixed)]
+        fitted = self.fitted.verdicts(self.history, called=self.called)
+        budget = [*fitted, *map(_always_kept, self.fixed)]
         return (*before, *budget, *self._places())
 
     @property
@@ -175,7 +193,9 @@ class Prompt:
         kept = self.history.counted(self.cut)
         follow = self.history.counted(slot_of(piece, self.history, first=self.cut))
         if claim.beside is not None:
-            return f"in the history, {claim.beside.words}: {self._moved(claim, follow)}"
+            called = "" if claim.beside.at is None else self.called(claim.beside.at)
+            beside = claim.beside.words.format(called)
+            return f"in the history, {beside}: {self._moved(claim, follow)}"
         if depth >= MAX_DEPTH and not claim.from_oldest:
             return f"at the top of the history: {_follow(follow)}"
         base = "from the oldest" if claim.from_oldest else "from the newest"
@@ -192,6 +212,18 @@ class Prompt:
 
     def _followed(self, index: int) -> str:
         return _follow(self.history.counted(index))
+
+
+def _numbers(
+    messages: Sequence[Message], history: History, *, first: int
+) -> Iterator[tuple[int, int]]:
+    """Where each message of the kept history stands in the prompt, by its absolute index."""
+    kept = history.between(first, history.stop)
+    at = 0
+    for number, message in enumerate(messages):
+        if at < len(kept) and message is kept[at]:
+            yield first + at, number
+            at += 1
 
 
 def _follow(count: int) -> str:

@@ -3,9 +3,9 @@
 The stages' results are the trace; nothing is logged apart from them.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, Self
 
 Stage = Literal["activate", "recall", "expand", "budget", "place"]
 
@@ -37,6 +37,17 @@ class ManyVerdicts(Protocol):
     @property
     def touched(self) -> tuple[Verdict, ...]:
         """The verdicts on those that something in the conversation concerned."""
+
+
+Called = Callable[[int], str]
+"""What a message is called, by its absolute index in the history."""
+
+
+class NamingVerdicts(ManyVerdicts, Protocol):
+    """The same where verdicts speak of messages."""
+
+    def calling(self, called: Called) -> Self:
+        """The same with each message called as `called` says."""
 
 
 def about(verdicts: Iterable[Verdict], item: str) -> Iterator[Verdict]:

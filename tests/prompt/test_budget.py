@@ -192,5 +192,5 @@ def test_injections_are_paid_before_the_history_is_filled() -> None:
 def test_the_history_has_one_verdict_for_the_range_that_was_kept() -> None:
     prompt = the_prompt(limit=103, history=messages(11))
     assert verdicts_of(prompt, "history") == [
-        ("budget", True, "kept the newest 6 of 11 messages; cut before message 6")
+        ("budget", True, "kept the newest 6 of 11 messages; cut before message 0")
     ]

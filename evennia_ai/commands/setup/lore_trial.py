@@ -39,7 +39,8 @@ def trial_lines(caller: Any, npc: Any, text: str) -> list[str]:
     made: Composition = npc.ai.preview_composition(text, caller)
     names = names_of(npc.ai.view().books)
     hidden = HiddenLore(caller)
-    seen = [verdict for verdict in made.lore.touched if not hidden.covers(verdict.item)]
+    touched = made.lore.calling(made.prompt.called).touched
+    seen = [verdict for verdict in touched if not hidden.covers(verdict.item)]
     awake = [verdict for verdict in _in_order(made.lore, seen) if verdict.kept]
     others = [verdict for verdict in seen if not verdict.kept]
     head = f"If {caller.key} said this to {npc.key} now; nothing was changed."
