@@ -22,7 +22,7 @@ SELECT count(*) FROM evennia_ai_record AS said WHERE said.kind = 'user' AND NOT 
             SELECT 1 FROM evennia_ai_record AS act
             WHERE act.conversation_id = turn.conversation_id AND act.created_at >= turn.created_at
             AND act.created_at <= coalesce(turn.ended_at, act.created_at)
-            AND act.kind IN ('assistant', 'spoken', 'tool_call')
+            AND act.kind IN ('assistant', 'fallback', 'spoken', 'tool_call')
         )
     )
 )
