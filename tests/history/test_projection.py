@@ -24,7 +24,10 @@ def test_every_kind_of_record_is_spoken_for():
 @pytest.mark.req("S2-17")
 @pytest.mark.parametrize("kind", SAID)
 def test_what_was_said_and_done_is_a_counted_message(kind):
-    assert message_of_kind(kind).counted
+    message = message_of_kind(kind)
+
+    assert message is not None
+    assert message.counted
 
 
 @pytest.mark.parametrize("kind", UNCOUNTED)
