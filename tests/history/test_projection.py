@@ -9,7 +9,7 @@ from tests.history.builders import a_conversation, a_new_record, stored
 
 SAID = ["user", "assistant", "tool_call", "tool_result", "event", "reminder", "summary"]
 UNCOUNTED = ["context_block", "note_anchor", "component_rev"]
-SILENT = ["spoken", "invoke", "run_end", "usage", "snapshot", "erasure"]
+SILENT = ["spoken", "fallback", "invoke", "run_end", "usage", "snapshot", "erasure"]
 
 
 def message_of_kind(kind):
