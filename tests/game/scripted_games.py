@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from unittest.mock import patch
 
 from evennia_ai.prompt.components import GAME, PromptComponent, Scope
 from evennia_ai.store import card_assignments, components, notes
@@ -72,7 +73,8 @@ def furnish(stage: Any, *, card: dict[str, Any] = CARD) -> None:
     a_book("landing", (an_entry("damp", "So damp."),), Scope(kind="room", ref=str(stage.room.id)))
     rule("mood", "{{char}} is {{random:tired,merry}}, {{roll:d6}}.", id=1201, injection_depth=1)
     rule("mood", "{{char}} waits.", id=1201, scope=Scope(kind="room", ref=str(stage.room.id)))
-    rule("spare", "Speak as to {{speaker}}.", id=1203, volatile=True)
+    with patch("evennia_ai.store.components.check_settled"):  # games may have one from before it
+        rule("spare", "Speak as to {{speaker}}.", id=1203)
     rule("asleep", "Never said.", id=1204, enabled=False)
     notes.set_note(stage.npc.ai.ref, by="builder", content="Be brief.", every=2, depth=1)
     notes.set_note(stage.npc.ai.ref, 1, by="builder", content="{{roll:d8}} gulls.")
