@@ -182,6 +182,17 @@ def test_what_was_active_and_had_no_room_in_the_prompt_says_so_in_the_budget() -
     assert [(stage, kept) for stage, kept, _ in told] == [("activate", True), ("budget", False)]
 
 
+def test_the_budget_gives_the_cause_that_activation_gave():
+    rules = a_component("Be brief.", id=0, key="system_prompt", is_static=True)
+    prompt = the_prompt(
+        [rules],
+        history=[said("user", "A coin.")],
+        books=(a_book(an_entry("Lore.", keys=["coin"])),),
+    )
+    causes = {v.stage: v.cause for v in prompt.told if v.item.startswith("lore:") and v.cause}
+    assert causes == dict.fromkeys(("activate", "budget"), "key 'coin' in message 1 at 2-6")
+
+
 @pytest.mark.parametrize("limit", [2000, 110])
 def test_a_message_has_the_number_in_every_account_that_it_has_in_the_prompt(limit):
     entries = [an_entry(f"@@depth {n}\nLore {n}.", id=n, keys=[f"key{n}"]) for n in (1, 3, 5)]

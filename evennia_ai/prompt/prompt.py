@@ -1,7 +1,7 @@
 """Prompt: the messages a model gets, and the account of every byte of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from hashlib import sha256
 from typing import Any, Protocol
 
@@ -105,7 +105,7 @@ class Prompt:
         before = [verdict for stage in (*many, *self.earlier) for verdict in stage]
         fitted = self.fitted.verdicts(self.history, called=self.called)
         budget = [*fitted, *map(_always_kept, self.fixed)]
-        return (*before, *budget, *self._places())
+        return (*before, *_with_causes_of(before, budget), *self._places())
 
     @property
     def by_origin(self) -> Mapping[str, int]:
@@ -212,6 +212,14 @@ class Prompt:
 
     def _followed(self, index: int) -> str:
         return _follow(self.history.counted(index))
+
+
+def _with_causes_of(before: Iterable[Verdict], later: Iterable[Verdict]) -> Iterator[Verdict]:
+    """The later verdicts with the causes told before: a piece is older than messages' numbers."""
+    causes = {verdict.item: verdict.cause for verdict in before if verdict.cause}
+    for verdict in later:
+        cause = causes.get(verdict.item, verdict.cause)
+        yield verdict if cause == verdict.cause else replace(verdict, cause=cause)
 
 
 def _numbers(
