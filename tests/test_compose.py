@@ -183,14 +183,11 @@ def test_what_was_active_and_had_no_room_in_the_prompt_says_so_in_the_budget() -
 
 
 def test_the_budget_gives_the_cause_that_activation_gave():
-    rules = a_component("Be brief.", id=0, key="system_prompt", is_static=True)
-    prompt = the_prompt(
-        [rules],
-        history=[said("user", "A coin.")],
-        books=(a_book(an_entry("Lore.", keys=["coin"])),),
-    )
+    rules = [a_component(f"Rule {n}.", id=n, key=f"rule{n}") for n in (10, 11, 12)]
+    book = a_book(an_entry("@@depth 0\nLore.", keys=["coin"]))
+    prompt = the_prompt(rules, history=[said("user", "A coin.")], books=(book,))
     causes = {v.stage: v.cause for v in prompt.told if v.item.startswith("lore:") and v.cause}
-    assert causes == dict.fromkeys(("activate", "budget"), "key 'coin' in message 1 at 2-6")
+    assert causes == dict.fromkeys(("activate", "budget"), "key 'coin' in message 3 at 2-6")
 
 
 @pytest.mark.parametrize("limit", [2000, 110])
