@@ -14,7 +14,10 @@ from tests.game.lorekeeping.wikis import Writer
 from world.help_entries import HELP_ENTRY_DICTS
 
 EXAMPLES = re.compile(r"^ *Examples:\n(.*?)(?=^\s*$)", re.DOTALL | re.MULTILINE)
-COMMANDS = {str(command.key): str(command.__doc__) for command in AICmdSet().commands}
+COMMANDS = {
+    str(command.key): str(command.__doc__)
+    for command in sorted(AICmdSet().commands, key=lambda command: str(command.key))
+}
 CONFIRMED = re.compile(r"^ai/forget = anna$", re.MULTILINE)
 """Examples that ask whether it is meant; whoever types them says yes."""
 TYPED = re.compile(r"^ {4}\|w(.+?)\|n", re.MULTILINE)
