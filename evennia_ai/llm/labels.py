@@ -15,7 +15,10 @@ SOMEONE: Final = "someone"
 """The label of a name that nothing is left of."""
 
 FACTS: Final = frozenset(
-    {"who speaks", "who acts", "who whispers to you", "place", "present", "what you remember"}
+    {
+        *("who speaks", "who acts", "who whispers to you", "place", "present"),
+        *("what you remember", "what you are after now", "what you lately lived through elsewhere"),
+    }
 )
 """Heads of the facts that the game itself tells; nobody's name reads like one of them."""
 

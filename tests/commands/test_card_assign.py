@@ -102,7 +102,8 @@ def test_a_cards_depth_of_99999_lands_at_the_top_of_the_history_and_nowhere_else
     [at] = [n for n, m in enumerate(prompt.messages) if "sails at dusk" in m.content]
     assert prompt.messages[at].injected
     assert prompt.messages[at - 1].block == "ordered"
-    assert [m.content for m in prompt.messages[at + 1 : at + 3]] == ["Oren, good morning.", "Aye."]
+    after = [m.content for m in prompt.messages[at + 1 : at + 4]]
+    assert after == ["Stay short.", "Oren, good morning.", "Aye."]
 
 
 def test_the_greetings_are_listed_by_number_with_the_one_that_is_on(stage, card):

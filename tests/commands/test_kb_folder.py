@@ -108,7 +108,7 @@ def test_a_lock_in_a_file_must_be_one(stage, folder):
 
 
 def test_what_a_lock_hides_is_not_written_over(stage, folder):
-    stage.builds("kb/import/run moor", "kb/lock moor/Fog = view:perm(Admin)")
+    stage.builds("kb/import/run moor", "kb/lock moor/Fog = view:perm(Admin)", "yes")
     before = everything()
     told = one_line(stage.builds("kb/import/run moor"))
     assert "pages that you may not see" in told

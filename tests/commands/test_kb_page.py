@@ -23,10 +23,10 @@ FIRST, FOLDERS, RESTRICTED = (
 
 def test_the_first_base_is_made_as_the_page_says(stage):
     make, edit, *others = FIRST
-    stage.builds(make, edit, "The ferry crosses at slack water.", ":wq", *others)
-    assert page("The Ferry").body == "The ferry crosses at slack water."
-    assert bases.base("harbour").topics == ("ferry", "lamp", "people")
-    assert f"npc:#{stage.npc.id} (Oren)" in stage.builds("kb harbour")
+    stage.builds(make, edit, "It was lit for nobody.", ":wq", *others)
+    assert page("The Dry Lamp", base="lamps").body == "It was lit for nobody."
+    assert bases.base("lamps").topics == ("lamps", "quay", "light")
+    assert f"npc:#{stage.npc.id} (Oren)" in stage.builds("kb lamps")
 
 
 def test_the_demo_s_wiki_is_imported_as_the_page_says(stage):

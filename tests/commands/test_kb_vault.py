@@ -48,7 +48,7 @@ def test_the_vault_is_read_and_the_reading_is_kept(stage, secret):
 
 
 def test_who_may_not_see_the_base_reads_no_vault(stage, secret):
-    stage.builds("kb/set secret/locks = view:perm(Admin)")
+    stage.builds("kb/set secret/locks = view:perm(Admin)", "yes")
     assert "no knowledge base 'secret'" in one_line(stage.builds("kb/vault secret"))
     assert searches.readings("secret") == ()
 

@@ -56,7 +56,7 @@ def after_the_tavern(stage: Any) -> None:
     to(stage, stage.room)
 
 
-ELSEWHERE = f"{HEADING}\nTavern:\n- Ben: Oren, the beer is sour.\n- you: Aye."
+ELSEWHERE = f"{HEADING}\n- in Tavern:\n  - Ben: Oren, the beer is sour.\n  - you: Aye."
 
 
 @pytest.mark.req("S3-35")
@@ -110,7 +110,8 @@ def test_whispers_are_never_in_another_s_prompt_nor_in_a_room(quay) -> None:
 def test_in_private_the_npc_is_told_what_was_said_aloud_in_the_same_room(quay) -> None:
     quay.says(quay.ben, "Oren, the tide turns.")
     quay.whispers(quay.anna, "What did he say?")
-    assert f"{HEADING}\nFerry Landing:\n- Ben: Oren, the tide turns.\n- you: Aye." in told(quay)
+    lines = "- in Ferry Landing:\n  - Ben: Oren, the tide turns.\n  - you: Aye."
+    assert f"{HEADING}\n{lines}" in told(quay)
 
 
 @pytest.mark.req("S3-35")
@@ -141,7 +142,7 @@ def test_only_the_newest_that_the_budget_has_room_for_is_told(quay, tokens) -> N
     if tokens < 40:
         assert text == ""
     else:
-        assert text.endswith("- Ben: Oren, this is beer number 11.\n- you: Aye.")
+        assert text.endswith("- Ben: Oren, this is beer number 11.\n  - you: Aye.")
         assert "number 0." not in text
 
 
@@ -168,7 +169,7 @@ def test_a_room_that_is_gone_has_no_name(quay) -> None:
     after_the_tavern(quay)
     quay.tavern.delete()
     quay.says(quay.anna, "Oren, what is new?")
-    assert f"{HEADING}\nSomewhere:\n- Ben:" in told(quay)
+    assert f"{HEADING}\n- somewhere:\n  - Ben:" in told(quay)
 
 
 def shows(stage: Any, who: Any, name: str) -> None:

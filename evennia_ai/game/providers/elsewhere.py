@@ -90,8 +90,11 @@ def _line(record: Record) -> tuple[str, int]:
 
 
 def _told(npc: Any, lines: list[_Line]) -> Iterator[str]:
-    """The lines under the names of their places, a name again where the place changes."""
+    """The lines under the names of their places, a name again where the place changes.
+
+    Each is an item of a list: what begins at the margin is a label, which a name must not become.
+    """
     for place, its in groupby(lines, key=_PLACE):
         name = npc.ai.lately.place_name(npc, place)
-        yield f"{in_sentence(name)}:" if name else "Somewhere:"
-        yield from (line.text for line in its)
+        yield f"- in {in_sentence(name)}:" if name else "- somewhere:"
+        yield from (f"  {line.text}" for line in its)
