@@ -15,11 +15,11 @@ from evennia_ai.llm.errors import ModelError, ModelRubbish
 from evennia_ai.llm.foreign_values import (
     count_of,
     object_of,
-    objects_of,
     read_object,
     text_of,
     words_of,
 )
+from evennia_ai.llm.reply_bounds import MOST_BLOCKS, MOST_CALLS, Pieces
 from evennia_ai.llm.setbacks import turned_down
 from evennia_ai.llm.tool_calls import WrittenCall, made_calls
 
@@ -31,6 +31,13 @@ _FINISH: Final = {
     "tool_use": "tool_calls",
     "refusal": "content_filter",
 }
+
+_COUNTS: Final = (
+    "input_tokens",
+    "output_tokens",
+    "cache_read_input_tokens",
+    "cache_creation_input_tokens",
+)
 
 _ERROR_STATUS: Final = {
     "invalid_request_error": 400,
@@ -61,10 +68,12 @@ class _Said:
 
     request: ChatRequest
     endpoint: Endpoint
+    pieces: Pieces
     model: str = ""
     blocks: dict[int, _Block] = field(default_factory=dict)
     stop: str = ""
     usage: dict[str, Any] = field(default_factory=dict)
+    calls: int = 0
 
 
 def whole_reply(body: bytes, *, request: ChatRequest, endpoint: Endpoint) -> ChatReply:
@@ -76,9 +85,10 @@ def whole_reply(body: bytes, *, request: ChatRequest, endpoint: Endpoint) -> Cha
         raise _own_error(answer, endpoint)
     if not isinstance(answer.get("content"), list):
         raise ModelRubbish(endpoint.name, "the reply has no content")
-    said = _Said(request=request, endpoint=endpoint)
+    said = _nothing_said(request, endpoint)
     _add_frame(said, answer)
-    for index, block in enumerate(objects_of(answer["content"])):
+    blocks = said.pieces.of(answer["content"], what="blocks")
+    for index, block in enumerate(blocks):
         _begin(said, index, block)
     return _made(said)
 
@@ -87,7 +97,7 @@ class StreamedReply:
     """Puts a reply together from the events of a stream."""
 
     def __init__(self, *, request: ChatRequest, endpoint: Endpoint) -> None:
-        self._said = _Said(request=request, endpoint=endpoint)
+        self._said = _nothing_said(request, endpoint)
         self._ended = False
 
     @property
@@ -122,6 +132,10 @@ class StreamedReply:
         return _made(self._said)
 
 
+def _nothing_said(request: ChatRequest, endpoint: Endpoint) -> _Said:
+    return _Said(request=request, endpoint=endpoint, pieces=Pieces(server=endpoint.name))
+
+
 def _own_error(answer: Mapping[str, Any], endpoint: Endpoint) -> ModelError:
     """An error that came with status 200, or in the middle of a stream."""
     words = words_of(answer)
@@ -141,7 +155,8 @@ def _add_frame(said: _Said, message: Mapping[str, Any]) -> None:
 
 def _add_usage(said: _Said, usage: object) -> None:
     """Counts as they are known so far: a later event repeats or raises those before it."""
-    said.usage |= {name: count for name, count in object_of(usage).items() if count is not None}
+    told = object_of(usage)
+    said.usage |= {name: told[name] for name in _COUNTS if told.get(name) is not None}
 
 
 def _begin(said: _Said, index: int, block: Mapping[str, Any]) -> str:
@@ -152,9 +167,22 @@ def _begin(said: _Said, index: int, block: Mapping[str, Any]) -> str:
         name=text_of(block.get("name")),
     )
     said.blocks[index] = made
-    begun = block.get("input") if made.kind == "tool_use" else block.get("text")
-    text = json.dumps(begun, ensure_ascii=False) if begun and made.kind == "tool_use" else begun
-    return _write(said, made, text_of(text))
+    said.pieces.checked(len(said.blocks), what="blocks", most=MOST_BLOCKS)
+    if _is_call(made, said.request):
+        said.calls += 1
+        said.pieces.checked(said.calls, what="tool calls", most=MOST_CALLS)
+    return _write(said, made, _begun_text(made, block))
+
+
+def _begun_text(made: _Block, block: Mapping[str, Any]) -> str:
+    """What a block holds at its beginning; some servers send a whole call there."""
+    if made.kind != "tool_use":
+        return text_of(block.get("text"))
+    begun = block.get("input")
+    try:
+        return json.dumps(begun, ensure_ascii=False) if begun else ""
+    except RecursionError:
+        return ""
 
 
 def _go_on(said: _Said, index: int, delta: Mapping[str, Any]) -> str:
@@ -166,8 +194,14 @@ def _go_on(said: _Said, index: int, delta: Mapping[str, Any]) -> str:
 
 
 def _write(said: _Said, block: _Block, text: str) -> str:
+    if _is_call(block, said.request):
+        said.pieces.take_arguments(text)
     block.written.append(text)
     return text if _is_answer(block, said.request) else ""
+
+
+def _is_call(block: _Block, request: ChatRequest) -> bool:
+    return block.kind == "tool_use" and not _is_answer(block, request)
 
 
 def _is_answer(block: _Block, request: ChatRequest) -> bool:
@@ -184,7 +218,7 @@ def _made(said: _Said) -> ChatReply:
     answers = [block for block in blocks if _is_answer(block, request)]
     told = answers or [block for block in blocks if block.kind == "text"]
     text = "".join(piece for block in told for piece in block.written)
-    done = (block for block in blocks if block.kind == "tool_use" and block not in answers)
+    done = (block for block in blocks if _is_call(block, request))
     calls = made_calls(map(_written_call, done), request)
     finish = _FINISH.get(said.stop, endpoint.quoted(said.stop, most=40)) or "stop"
     if finish == "tool_calls" and not calls:

@@ -14,8 +14,9 @@ from evennia_ai.llm.chat import ChatReply, ChatRequest, Listener
 from evennia_ai.llm.endpoint import Endpoint
 from evennia_ai.llm.errors import ModelError, ModelRubbish, ModelTimeout, ModelUnavailable
 from evennia_ai.llm.foreign_values import read_object, words_of
+from evennia_ai.llm.reply_bounds import with_believable_usage
 from evennia_ai.llm.setbacks import Setback, setback_of_status
-from evennia_ai.llm.sse import EventReader
+from evennia_ai.llm.sse import LARGEST_EVENT_BYTES, EventReader
 from evennia_ai.llm.transport import BrokenOff, TooLarge, TurnedDown, receive
 
 ENDING_SECONDS: Final = 2.0
@@ -77,10 +78,13 @@ class Attempt:
         self._request = request
         self._hear = hear
         self._idle = asyncio.timeout(self._endpoint.idle_seconds if hear else None)
-        self._events = EventReader()
+        self._events = EventReader(
+            limit_bytes=max(LARGEST_EVENT_BYTES, self._endpoint.max_reply_bytes)
+        )
         self._streamed: Streamed | None = None
         self._body = bytearray()
         self._left_bytes = self._endpoint.max_reply_bytes
+        self._received_bytes = 0
 
     async def outcome(self, client: Any) -> ChatReply | Setback:
         """The reply, or why there is none: as a value, to which nothing is chained."""
@@ -98,8 +102,11 @@ class Attempt:
 
     def _reply(self) -> ChatReply:
         if self._streamed is not None:
-            return self._streamed.reply()
-        return self._provider.whole(bytes(self._body), self._request)
+            reply = self._streamed.reply()
+        else:
+            reply = self._provider.whole(bytes(self._body), self._request)
+        received = self._received_bytes
+        return with_believable_usage(reply, self._request, received_bytes=received)
 
     async def _exchanged(self, client: Any) -> Setback | None:
         """Send and read within the limits of time; what went wrong."""
@@ -129,6 +136,7 @@ class Attempt:
             self._take_rest()
 
     def _take(self, chunk: bytes) -> None:
+        self._received_bytes += len(chunk)
         if self._streamed is None:
             self._body += chunk
         else:
@@ -139,7 +147,9 @@ class Attempt:
         """The last event may lack its blank line, or be cut in two."""
         try:
             self._take_events(self._events.ended())
-        except ModelRubbish:
+        except ModelRubbish as problem:
+            if problem.too_much:
+                raise
             raise BrokenOff("half an event") from None
         if not self._is_complete:
             raise BrokenOff("no end of the stream")
@@ -175,8 +185,8 @@ class Attempt:
         if isinstance(problem, BrokenOff):
             why = f"the connection broke off in the reply ({problem})"
             return Setback(error=ModelUnavailable(endpoint.name, why), again=True)
-        size = f"the reply is larger than {endpoint.max_reply_bytes} bytes"
-        return Setback(error=ModelRubbish(endpoint.name, size))
+        size = problem.problem or f"the reply is larger than {endpoint.max_reply_bytes} bytes"
+        return Setback(error=ModelRubbish(endpoint.name, size, too_much=True))
 
     def _library_setback(self, problem: Exception) -> Setback:
         """No connection, if it is not our hook's own exception that the library wrapped."""

@@ -13,6 +13,8 @@ from evennia_ai.llm.errors import EndpointError
 from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile
 
 QUOTED_CHARACTERS: Final = 200
+QUOTED_FROM: Final = 16
+"""Out of how many times as many characters they are taken; the rest is not looked at."""
 """How much of a server's own words an error quotes."""
 
 
@@ -107,7 +109,8 @@ class Endpoint:
 
     def quoted(self, words: str, *, most: int = QUOTED_CHARACTERS) -> str:
         """A server's own words on one short line, without the key; "" where it said nothing."""
-        line = " ".join(self.api_key.hidden_in(words).split())
+        shown = self.api_key.hidden_in(words)[: QUOTED_FROM * most]
+        line = " ".join(shown.split())
         return "".join(letter for letter in line if letter.isprintable())[:most]
 
 

@@ -98,8 +98,12 @@ class ModelRefused(ModelError):  # noqa: N818
 
 
 class ModelRubbish(ModelError):  # noqa: N818
-    """The server answered with something that is not a reply."""
+    """The server answered with something that is not a reply.
 
-    def __init__(self, endpoint: str, problem: str) -> None:
+    `too_much` says that the reply was given up because of its size.
+    """
+
+    def __init__(self, endpoint: str, problem: str, *, too_much: bool = False) -> None:
         self.problem = problem
+        self.too_much = too_much
         super().__init__(endpoint, f"gave no usable reply: {problem}")

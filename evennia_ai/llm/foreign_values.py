@@ -25,10 +25,6 @@ def object_of(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def objects_of(value: object) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-
-
 def words_of(body: object) -> str:
     """A server's own explanation, wherever in its error body it stands."""
     said = body

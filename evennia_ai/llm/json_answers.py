@@ -13,6 +13,9 @@ from typing import Any, Final, NoReturn
 from evennia_ai.llm.reasoning import without_reasoning
 
 MAX_CHARACTERS: Final = 100_000
+MAX_WRITTEN_CHARACTERS: Final = 4 * MAX_CHARACTERS
+"""With the hidden reasoning, which is looked for only within this."""
+
 MAX_NESTING: Final = 32
 MAX_NUMBER: Final = 10**15
 MAX_OBJECTS: Final = 16
@@ -38,6 +41,8 @@ class Written:
 
 def written(text: str) -> Written:
     """The objects side by side in `text`, its hidden reasoning apart."""
+    if len(text) > MAX_WRITTEN_CHARACTERS:
+        return Written(problem=f"it has more than {MAX_WRITTEN_CHARACTERS} characters")
     text = without_reasoning(text)
     if len(text) > MAX_CHARACTERS:
         return Written(problem=f"it has more than {MAX_CHARACTERS} characters")

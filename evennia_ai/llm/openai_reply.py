@@ -6,20 +6,20 @@ its own (`reasoning_content`, `reasoning`), which are never part of the text.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Usage
 from evennia_ai.llm.endpoint import Endpoint
-from evennia_ai.llm.errors import ModelError, ModelRubbish
+from evennia_ai.llm.errors import MAX_CHARACTERS, ModelError, ModelRubbish
 from evennia_ai.llm.foreign_values import (
     count_of,
     object_of,
-    objects_of,
     read_object,
     text_of,
     words_of,
 )
+from evennia_ai.llm.reply_bounds import MOST_CALLS, Pieces
 from evennia_ai.llm.setbacks import turned_down
 from evennia_ai.llm.tool_calls import WrittenCall, made_calls
 
@@ -30,12 +30,25 @@ _ERROR_STATUSES: Final = range(400, 600)
 
 
 @dataclass(slots=True, kw_only=True)
+class _Call:
+    """What of a call has come so far; the arguments come in pieces."""
+
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+
+    def made(self) -> WrittenCall:
+        return WrittenCall(id=self.id, name=self.name, arguments="".join(self.arguments))
+
+
+@dataclass(slots=True, kw_only=True)
 class _Said:
     """What of a reply has come so far; `call_at` says where in `calls` the one of an index is."""
 
+    pieces: Pieces
     model: str = ""
     text: list[str] = field(default_factory=list)
-    calls: list[WrittenCall] = field(default_factory=list)
+    calls: list[_Call] = field(default_factory=list)
     call_at: dict[int, int] = field(default_factory=dict)
     finish: str = ""
     usage: Usage | None = None
@@ -50,10 +63,10 @@ def whole_reply(body: bytes, *, request: ChatRequest, endpoint: Endpoint) -> Cha
         raise ModelRubbish(endpoint.name, "the reply is not a JSON object")
     if problem := _own_error(answer, endpoint):
         raise problem
-    choices = objects_of(answer.get("choices"))
+    said = _Said(pieces=Pieces(server=endpoint.name))
+    choices = said.pieces.of(answer.get("choices"), what="choices")
     if not choices:
         raise ModelRubbish(endpoint.name, "the reply has no choices")
-    said = _Said()
     _add_message(said, object_of(choices[0].get("message")))
     _add_frame(said, answer, choices[0])
     return _made(said, request, endpoint)
@@ -65,7 +78,7 @@ class StreamedReply:
     def __init__(self, *, request: ChatRequest, endpoint: Endpoint) -> None:
         self._request = request
         self._endpoint = endpoint
-        self._said = _Said()
+        self._said = _Said(pieces=Pieces(server=endpoint.name))
         self._ended = False
 
     @property
@@ -83,7 +96,7 @@ class StreamedReply:
             raise ModelRubbish(self._endpoint.name, "a piece of the stream is not a JSON object")
         if problem := _own_error(event, self._endpoint):
             raise problem
-        choice = next(iter(objects_of(event.get("choices"))), {})
+        choice = next(iter(self._said.pieces.of(event.get("choices"), what="choices")), {})
         _add_frame(self._said, event, choice)
         return _add_message(self._said, object_of(choice.get("delta")))
 
@@ -114,11 +127,13 @@ def _add_frame(said: _Said, answer: Mapping[str, Any], choice: Mapping[str, Any]
 
 def _add_message(said: _Said, message: Mapping[str, Any]) -> str:
     """A message, or what a stream adds to it; its text."""
-    text = _message_text(message.get("content"))
+    text = _message_text(message.get("content"), said.pieces)
     said.text.append(text)
-    said.refusal += text_of(message.get("refusal"))
+    if len(said.refusal) < MAX_CHARACTERS:
+        said.refusal += text_of(message.get("refusal"))
     said.reasoned = said.reasoned or any(message.get(name) for name in _REASONING)
-    for place, call in enumerate(objects_of(message.get("tool_calls"))):
+    calls = said.pieces.of(message.get("tool_calls"), what="tool calls", most=MOST_CALLS)
+    for place, call in enumerate(calls):
         index = call.get("index")
         _add_call(said, index if isinstance(index, int) else place, call)
     return text
@@ -129,28 +144,30 @@ def _add_call(said: _Said, index: int, piece: Mapping[str, Any]) -> None:
     call_id = text_of(piece.get("id"))
     at = said.call_at.get(index)
     if at is None or (call_id and said.calls[at].id not in ("", call_id)):
+        said.pieces.checked(len(said.calls) + 1, what="tool calls", most=MOST_CALLS)
         at = said.call_at[index] = len(said.calls)
-        said.calls.append(WrittenCall())
-    known, function = said.calls[at], object_of(piece.get("function"))
-    said.calls[at] = replace(
-        known,
-        id=known.id or call_id,
-        name=known.name or text_of(function.get("name")),
-        arguments=known.arguments + _argument_text(function.get("arguments")),
-    )
+        said.calls.append(_Call())
+    call, function = said.calls[at], object_of(piece.get("function"))
+    call.id = call.id or call_id
+    call.name = call.name or text_of(function.get("name"))
+    written = _argument_text(function.get("arguments"))
+    call.arguments.append(said.pieces.take_arguments(written))
 
 
 def _argument_text(arguments: object) -> str:
     """The arguments as text; some servers send the object itself."""
     if isinstance(arguments, dict):
-        return json.dumps(arguments, ensure_ascii=False)
+        try:
+            return json.dumps(arguments, ensure_ascii=False)
+        except RecursionError:
+            return ""
     return text_of(arguments)
 
 
 def _made(said: _Said, request: ChatRequest, endpoint: Endpoint) -> ChatReply:
     """The reply, if it says or does anything."""
     text = "".join(said.text)
-    calls = made_calls(said.calls, request)
+    calls = made_calls([call.made() for call in said.calls], request)
     finish = endpoint.quoted(said.finish, most=40) or "stop"
     if not calls and not text.strip():
         raise ModelRubbish(endpoint.name, _why_empty(said, finish, endpoint))
@@ -169,9 +186,10 @@ def _why_empty(said: _Said, finish: str, endpoint: Endpoint) -> str:
     return why
 
 
-def _message_text(content: object) -> str:
+def _message_text(content: object, pieces: Pieces) -> str:
     """The text of a message, which may be one string or a list of parts."""
-    texts = [part for part in objects_of(content) if part.get("type") == "text"]
+    parts = pieces.of(content, what="parts of a message")
+    texts = [part for part in parts if part.get("type") == "text"]
     return "".join(text_of(part.get("text")) for part in texts) or text_of(content)
 
 

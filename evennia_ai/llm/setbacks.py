@@ -14,6 +14,9 @@ from typing import Final
 from evennia_ai.llm.endpoint import Endpoint
 from evennia_ai.llm.errors import ModelError, ModelRefused, ModelUnavailable
 
+LONGEST_HEADER: Final = 64
+"""Characters of a header that are read; a date has 29."""
+
 _TRANSIENT: Final = frozenset({408, 409, 425, 429})
 
 
@@ -58,12 +61,12 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
     """
     for name, in_seconds in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
-            wait = float(headers.get(name, "")) * in_seconds
+            wait = float(headers.get(name, "")[:LONGEST_HEADER]) * in_seconds
         except ValueError:
             continue
         if isfinite(wait) and wait >= 0:
             return wait
-    return _until_date(headers.get("retry-after", ""))
+    return _until_date(headers.get("retry-after", "")[:LONGEST_HEADER])
 
 
 def _until_date(date: str) -> float | None:

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import sha256
 from typing import Any, Final
 
@@ -37,14 +38,16 @@ def made_calls(written: Iterable[WrittenCall], request: ChatRequest) -> tuple[To
     """The calls of a reply to `request`, in order, each with an id of its own.
 
     An id that is missing, malformed or used by an earlier call is replaced by one that depends on
-    the call and on all that was said before it: the same reply always has the same ids.
+    the call and on all that was said before it: the same reply always has the same ids. How many
+    there may be was checked where they were read.
     """
+    before = _Before(request)
     used = {call.id for message in request.messages for call in message.tool_calls}
     made: list[ToolCall] = []
     for place, call in enumerate(written):
         one = ToolCall(id=call.id, name=_name(call.name), arguments=call.arguments)
         if not _ID.fullmatch(one.id) or one.id in used:
-            one = replace(one, id=_stable_id(one, place, request))
+            one = replace(one, id=_stable_id(one, place, before))
         used.add(one.id)
         made.append(one)
     return tuple(made)
@@ -60,9 +63,20 @@ def argument_object(call: ToolCall) -> dict[str, Any]:
 
 
 def _name(written: str) -> str:
-    return _NOT_IN_NAME.sub("_", written.strip())[:NAME_CHARACTERS] or "unnamed"
+    return _NOT_IN_NAME.sub("_", written.strip()[:NAME_CHARACTERS]) or "unnamed"
 
 
-def _stable_id(call: ToolCall, place: int, request: ChatRequest) -> str:
-    said = json.dumps([sent_sha256(request.messages), place, call.id, call.name, call.arguments])
+class _Before:
+    """The hash of what was said before the calls of a reply, made once and only where needed."""
+
+    def __init__(self, request: ChatRequest) -> None:
+        self._request: Final = request
+
+    @cached_property
+    def sha256(self) -> str:
+        return sent_sha256(self._request.messages)
+
+
+def _stable_id(call: ToolCall, place: int, before: _Before) -> str:
+    said = json.dumps([before.sha256, place, call.id, call.name, call.arguments])
     return sha256(said.encode()).hexdigest()[:_ID_CHARACTERS]

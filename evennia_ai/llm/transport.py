@@ -4,11 +4,20 @@ The libraries read the whole body of an answer with a status of failure, however
 in their HTTP client comes before them: it reads the beginning and raises `TurnedDown`.
 """
 
+import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
+from evennia_ai.llm.reply_bounds import chunk_problem
+
 LONGEST_REASON_BYTES: Final = 65_536
 """How much of the body of a failure is read."""
+
+MOST_REASON_CHUNKS: Final = 1_024
+"""In how many chunks it may come."""
+
+CHUNKS_BETWEEN: Final = 32
+"""After so many chunks that were there at once, other replies have their turn."""
 
 
 class TurnedDown(Exception):  # noqa: N818 - says what the server did
@@ -26,7 +35,14 @@ class BrokenOff(Exception):  # noqa: N818
 
 
 class TooLarge(Exception):  # noqa: N818
-    """A body is over its limit; never leaves the model's own client."""
+    """A body is over a limit; never leaves the model's own client.
+
+    `problem` says over which, "" where it is the one of bytes.
+    """
+
+    def __init__(self, problem: str = "") -> None:
+        self.problem = problem
+        super().__init__(problem)
 
 
 def http_client(library: Any) -> Any:
@@ -47,15 +63,20 @@ async def receive(response: Any, take: Callable[[bytes], None], *, limit_bytes: 
 
     Raises:
         BrokenOff: the connection ended before the body did.
-        TooLarge: there is more than `limit_bytes`; it is read no further.
+        TooLarge: there is more than `limit_bytes`, or more chunks than a body may have; it is read
+            no further.
     """
-    left = limit_bytes
+    left, count = limit_bytes, 0
     chunks = response.iter_bytes()
     while (chunk := await _next(chunks)) is not None:
-        left -= len(chunk)
+        left, count = left - len(chunk), count + 1
         if left < 0:
             raise TooLarge
+        if problem := chunk_problem(count, received_bytes=limit_bytes - left):
+            raise TooLarge(problem)
         take(chunk)
+        if count % CHUNKS_BETWEEN == 0:
+            await asyncio.sleep(0)
 
 
 async def _next(chunks: Any) -> bytes | None:
@@ -71,7 +92,12 @@ async def _raise_for_status(response: Any) -> None:
         return
     body = bytearray()
     chunks = response.aiter_bytes()
-    while len(body) < LONGEST_REASON_BYTES and (chunk := await anext(chunks, None)) is not None:
+    for _ in range(MOST_REASON_CHUNKS):
+        chunk = await anext(chunks, None)
+        if chunk is None:
+            break
         body += chunk
+        if len(body) >= LONGEST_REASON_BYTES:
+            break
     headers = {name.lower(): value for name, value in response.headers.items()}
     raise TurnedDown(response.status_code, headers, bytes(body[:LONGEST_REASON_BYTES]))
