@@ -67,3 +67,14 @@ def check_context_providers(**_: Any) -> list[checks.CheckMessage]:
         checks.Error(f"{SETTING}: {problem}.", hint=f"{hint} conversation.", id="evennia_ai.E063")
         for problem in providers_of(conf().context_providers).problems
     ]
+
+
+@checks.register()
+def check_origins(**_: Any) -> list[checks.CheckMessage]:
+    """A warning for each way in which a stranger's web page can play the game of who visits it."""
+    from evennia_ai.web.doubts import origin_doubts
+
+    return [
+        checks.Warning(doubt.message, hint=doubt.hint, id=f"evennia_ai.{doubt.id}")
+        for doubt in origin_doubts()
+    ]

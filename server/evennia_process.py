@@ -11,15 +11,16 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from server.installation import Installation
+from server.logins import FILE, Logins, keep_logins, read_logins
 from server.ports import HOST, PORTS, Port, Ports
 from server.steps import StepError, nothing, run, say
 
-ADMIN = ("admin", "harbour-admin-1")
+_EMAIL = "EVENNIA_SUPERUSER_EMAIL"
 _SETUP_BEGUN = "Restarting Server once"
 _STARTED = "Evennia Server successfully"
 _DEMO = re.compile(r"demo world: (.*)")
@@ -45,19 +46,21 @@ class Evennia:
     @property
     def environment(self) -> dict[str, str]:
         """Evennia's variables; without a superuser's name it recurses until it dies."""
-        name, password = ADMIN
+        logins = read_logins(self.root) or Logins.made(os.environ)
+        name, password = logins.superuser
         superuser = {
             "EVENNIA_SUPERUSER_USERNAME": name,
-            "EVENNIA_SUPERUSER_EMAIL": f"{name}@localhost",
+            "EVENNIA_SUPERUSER_EMAIL": os.environ.get(_EMAIL) or f"{name}@localhost",
             "EVENNIA_SUPERUSER_PASSWORD": password,
         }
-        chosen = {name: os.environ[name] for name in superuser if os.environ.get(name)}
-        return self.installation.environment({**superuser, **chosen, **self.ports.as_environment()})
+        return self.installation.environment({**superuser, **self.ports.as_environment()})
 
     def prepare(self) -> None:
-        """Make what git does not hold: logs, the secret key, the database."""
+        """Make what git does not hold: logs, logins, the secret key, the database."""
         (self.root / "server" / "logs").mkdir(exist_ok=True)
+        keep_logins(self.root)
         self._evennia("Making the secret settings", "--initmissing")
+        _close_to_others(self.root)
         self._evennia("Bringing the database up to date", "migrate", shown=_migration)
 
     def start(self) -> None:
@@ -68,7 +71,8 @@ class Evennia:
         """
         _forget(self.root)
         logs = _log_ends(self.root)
-        _record(self.root, self.ports)
+        with _for_the_owner_alone():
+            _record(self.root, self.ports)
         said = self._evennia("Starting Evennia", "start")
         try:
             if _GAVE_UP in said:
@@ -113,14 +117,15 @@ class Evennia:
         shown: Callable[[str], str | None] = nothing,
         limit_seconds: float = 300,
     ) -> str:
-        return run(
-            title,
-            [self.installation.programs / "evennia", *words],
-            cwd=self.root,
-            environment=self.environment,
-            shown=shown,
-            limit_seconds=limit_seconds,
-        )
+        with _for_the_owner_alone():
+            return run(
+                title,
+                [self.installation.programs / "evennia", *words],
+                cwd=self.root,
+                environment=self.environment,
+                shown=shown,
+                limit_seconds=limit_seconds,
+            )
 
     def _wait_until_usable(self, logs: dict[Path, int], *, seconds: float) -> None:
         """The very first start makes the first objects and restarts the Server once."""
@@ -136,6 +141,27 @@ class Evennia:
         raise StepError(
             f"the server did not come up; server/logs ends with:\n{_since(logs)[-3000:]}"
         )
+
+
+@contextlib.contextmanager
+def _for_the_owner_alone() -> Iterator[None]:
+    """Let programs that are started meanwhile make files that nobody else can read."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def _close_to_others(root: Path) -> None:
+    """Take from everybody but the owner what an earlier start may have left open."""
+    server = root / "server"
+    logs = server / "logs"
+    logs.chmod(0o700)
+    secret = (FILE, Path("server", "conf", "secret_settings.py"))
+    for path in (*(root / one for one in secret), *server.glob("*.db3*"), *logs.iterdir()):
+        if path.is_file():
+            path.chmod(0o600)
 
 
 def is_running(root: Path) -> bool:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from server.evennia_process import (
-    ADMIN,
     Evennia,
     is_running,
     lost_its_server,
@@ -21,6 +20,7 @@ from server.evennia_process import (
     refuse_taken,
 )
 from server.installation import Installation, installed
+from server.logins import FILE, read_logins
 from server.ports import HOST, Ports
 from server.steps import StepError, say
 from server.telnet import Connection
@@ -31,8 +31,9 @@ RULE = "-" * 78
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demo:
-    """Who the demo world has made, and what is worth asking there."""
+    """Who may log in to the demo world, and what is worth asking there."""
 
+    superuser: tuple[str, str]
     builder: tuple[str, str]
     player: tuple[str, str]
     npc: str
@@ -127,12 +128,22 @@ def play(game: Evennia) -> Exchange:
 
 
 def read_demo(path: Path) -> Demo:
-    """The constants of the demo world's builder, which this Python could not import."""
+    """The logins of the game that `path` is in, and the constants of this builder of its world.
+
+    This Python could not import it.
+
+    Raises:
+        StepError: nobody has made the logins yet.
+    """
     constants = dict(_constants(ast.parse(path.read_text(encoding="utf-8"))))
     npc, question = constants["DEMO_QUESTION"]
+    logins = read_logins(path.parents[1])
+    if logins is None:
+        raise StepError("this game has no passwords yet; `make stop`, then `make play` makes them")
     return Demo(
-        builder=constants["DEMO_BUILDER"],
-        player=constants["DEMO_PLAYER"],
+        superuser=logins.superuser,
+        builder=logins.builder,
+        player=logins.player,
         npc=npc,
         question=question,
     )
@@ -165,7 +176,11 @@ def play_exchange(ports: Ports, demo: Demo, *, patience_seconds: float = 60) -> 
         connection.wait_for("You become|incorrect|Exits", seconds=30)
         arrived = connection.wait_for_quiet()
         if "incorrect" in arrived:
-            raise StepError(f"the game refused {name!r} and the demo's password: {arrived.strip()}")
+            raise StepError(
+                f"the game refused {name!r} and the password in {FILE}: {arrived.strip()}\n"
+                f"If the password was changed: `make stop`, delete {FILE}, and `make play` gives"
+                " the demo accounts new ones."
+            )
         connection.send(f"@teleport/loc {demo.npc}")  # the builder may have walked away since
         connection.wait_for_quiet()
         connection.send(said)
@@ -187,11 +202,7 @@ def _reply(heard: str, npc: str) -> str:
 def _directions(ports: Ports, demo: Demo) -> str:
     people = "\n".join(
         f"    {role:<11}{name} / {password}"
-        for role, (name, password) in (
-            ("player", demo.player),
-            ("builder", demo.builder),
-            ("superuser", ADMIN),
-        )
+        for role, (name, password) in (("player", demo.player), ("builder", demo.builder))
     )
     return f"""The game is running, for this machine alone.
 
@@ -199,5 +210,8 @@ def _directions(ports: Ports, demo: Demo) -> str:
     With telnet:  telnet localhost {ports.telnet}
 
 {people}
+
+These passwords are of this checkout alone, kept in {FILE}. The superuser may
+run any code as you, and is nobody to play with: {" / ".join(demo.superuser)}
 
 Stop it with: make stop"""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from typing import NamedTuple, Self
 
 HOST = "127.0.0.1"
-"""The demo game listens on this machine alone; it creates accounts whose passwords are public."""
+"""The demo game listens on this machine alone; nothing that it sends is encrypted."""
 
 
 class Port(NamedTuple):

@@ -23,6 +23,7 @@ from evennia.utils.utils import class_from_module
 from evennia_ai.prompt.components import STATIC_IDS, PromptComponent, Scope
 from evennia_ai.prompt.errors import EvenniaAIError, UnknownComponentError
 from evennia_ai.store import card_assignments, cards, components, lorebooks, notes
+from server.logins import Login, Logins
 from world.demo_content import (
     DEMO,
     Book,
@@ -44,14 +45,15 @@ from world.demo_knowledge import (
     wiki_folder,
 )
 
-DEMO_BUILDER: Final = ("builder", "harbour-builder-1")
-DEMO_PLAYER: Final = ("anna", "harbour-player-1")
 DEMO_QUESTION: Final = ("oren", "why did the night ferry to Saltholm stop running?")
-# Login, the name of the character, permission.
+# Which of the logins, the name of the character, permission.
 ACCOUNTS: Final = (
-    (DEMO_BUILDER, "Tamsin", "Builder"),
-    (DEMO_PLAYER, "Anna", "Player"),
+    ("builder", "Tamsin", "Builder"),
+    ("player", "Anna", "Player"),
 )
+ONCE_PUBLIC: Final = ("harbour-admin-1", "harbour-builder-1", "harbour-player-1")
+"""What older demos gave to everybody; no account keeps one of these."""
+OWN_ACCOUNT: Final = "account"
 NPC_TYPECLASS: Final = "evennia_ai.game.npc.AINPC"
 BY: Final = "the demo world"
 BUILT: Final = "demo_world_built"
@@ -112,9 +114,19 @@ def _parts(content: DemoContent) -> Iterator[tuple[str, Make]]:
         yield f"note:{note.npc}", partial(_make_note, note)
     for wiki in content.wikis:
         yield from _of_wiki(wiki)
-    for login, character, permission in ACCOUNTS:
-        make = partial(_make_account, login, character, permission, start=content.start)
+    yield from _accounts(settings.DEMO_PASSWORDS, start=content.start)
+
+
+def _accounts(logins: Logins | None, *, start: str) -> Iterator[tuple[str, Make]]:
+    """The accounts, and each edition of their passwords."""
+    if logins is None:
+        yield "accounts", _refuse_accounts
+        return
+    for role, character, permission in ACCOUNTS:
+        login: Login = getattr(logins, role)
+        make = partial(_make_account, login, character, permission, start=start)
         yield f"account:{login[0]}", make
+    yield f"passwords:{logins.edition}", partial(_renew_passwords, logins)
 
 
 def _authored(content: DemoContent) -> Iterator[tuple[str, Make]]:
@@ -284,6 +296,10 @@ def _make_note(note: Note) -> str:
     return f"author's note for {npc.key}"
 
 
+def _refuse_accounts() -> str:
+    raise DemoWorldError("nobody has made their passwords yet; start the game with `make play`")
+
+
 def _make_account(
     login: tuple[str, str], character_name: str, permission: str, *, start: str
 ) -> str:
@@ -300,6 +316,33 @@ def _make_account(
     character.home = room = _tagged(f"room:{start}")
     _send_away(character, room)
     return f"account {name} ({permission}), who plays {character_name}"
+
+
+def _renew_passwords(logins: Logins) -> str:
+    """Give the demo's own accounts the passwords of this edition.
+
+    Its own are those that once had a password of the demo: the tag says so, or a password that
+    everybody knows. Somebody else's account of the same name is left alone.
+    """
+    renewed = []
+    for name, password in (logins.superuser, logins.builder, logins.player):
+        account = AccountDB.objects.get_account_from_name(name)
+        if account is None:
+            continue
+        if not account.check_password(password):
+            if not _is_the_demos(account):
+                continue
+            account.set_password(password)
+            account.save()
+            renewed.append(name)
+        account.tags.add(OWN_ACCOUNT, category=TAG)
+    return f"new passwords for {', '.join(renewed)}" if renewed else ""
+
+
+def _is_the_demos(account: Any) -> bool:
+    return bool(account.tags.has(OWN_ACCOUNT, category=TAG)) or any(
+        account.check_password(one) for one in ONCE_PUBLIC
+    )
 
 
 def _send_away(character: Any, room: Any) -> None:

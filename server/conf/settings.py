@@ -6,9 +6,11 @@ git ignores.
 """
 
 import os
+from pathlib import Path
 
 from evennia.settings_default import *
 
+from server.logins import read_logins
 from server.ports import HOST, Ports
 
 SERVERNAME = "Ebbwick"
@@ -29,7 +31,16 @@ AMP_HOST = HOST
 AMP_PORT = _ports.amp
 AMP_INTERFACE = HOST
 ALLOWED_HOSTS = ["localhost", HOST]
+# A page of another origin, open in the browser of who plays here, is told nothing and does nothing.
+WEBSOCKET_PROTOCOL_CLASS = "evennia_ai.web.portal.OwnOriginsWebSocket"
+AJAX_CLIENT_CLASS = "evennia_ai.web.portal.OwnOriginsAjax"
+MIDDLEWARE = ["evennia_ai.web.origins.OwnOriginsMiddleware", *MIDDLEWARE]
 REST_API_ENABLED = True
+REST_FRAMEWORK = {
+    **REST_FRAMEWORK,
+    # No password with each request: nothing here counts how often one is guessed.
+    "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
+}
 # Evennia takes link markup out of a typed line in time that grows with the cube of its length:
 # its default of 6,000 characters lets one line hold everybody up for seconds.
 MAX_CHAR_LIMIT = 1500
@@ -63,6 +74,8 @@ EVENNIA_AI_KNOWLEDGE_FOLDER = "world/demo/knowledge"
 # Demo
 DEMO_WORLD = True
 """Build the harbour of `world/build_demo.py` when the server starts."""
+DEMO_PASSWORDS = read_logins(Path(__file__).parents[2])
+"""Of its accounts, None while nobody has made them."""
 
 try:
     from server.conf.secret_settings import *

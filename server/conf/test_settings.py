@@ -5,11 +5,13 @@ change nothing.
 """
 
 from server.conf.settings import *
+from server.logins import ONE_PASSWORD, Logins
 
 SECRET_KEY = "only-for-tests"  # noqa: S105 - signs nothing that outlives a test
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}
 DEMO_WORLD = False
+DEMO_PASSWORDS = Logins.made({ONE_PASSWORD: "only-for-tests"})
 
 
 class _OursAlone:

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from server.evennia_process import ADMIN, Evennia, is_running
+from server.evennia_process import Evennia, is_running
 from server.installation import Installation
 from server.newcomer import read_demo
 from server.ports import HOST, Ports
@@ -22,7 +22,14 @@ ROOT = Path(__file__).resolve().parents[2]
 DATABASE = Path("server", "evennia.db3")
 GAME = ("commands", "evennia_ai", "server", "world")
 MADE_BY_RUNNING = shutil.ignore_patterns(
-    "__pycache__", "logs", "*.db3*", "*.pid", ".static", ".media", "secret_settings.py"
+    "__pycache__",
+    "logs",
+    "*.db3*",
+    "*.pid",
+    ".static",
+    ".media",
+    "secret_settings.py",
+    "demo_logins.*",
 )
 
 
@@ -99,7 +106,8 @@ def builder_beside_npc(game: Evennia) -> Iterator[Connection]:
 
 def reload(game: Evennia) -> None:
     """Let the superuser reload the Server; who is connected stays connected."""
-    with logged_in(game, *ADMIN) as admin:
+    superuser = read_demo(game.root / "world" / "build_demo.py").superuser
+    with logged_in(game, *superuser) as admin:
         admin.send("@reload")
         admin.wait_for("Server restarted", seconds=60)
         admin.wait_for_quiet()

@@ -5,7 +5,7 @@ import urllib.request
 import pytest
 
 from server.evennia_process import is_running, recorded_ports
-from server.newcomer import play
+from server.newcomer import play, read_demo
 from tests.acceptance.games import builder_beside_npc, shown, untouched_game
 from tests.docs.fences import REFUSED, blocks, typed_lines
 
@@ -52,7 +52,10 @@ def test_playing_again_uses_the_running_game_and_says_how_to_get_in(game, first,
     assert "The game is running already" in printed
     assert f"telnet localhost {game.ports.telnet}" in printed
     assert f"http://localhost:{game.ports.web}/webclient/" in printed
-    assert "anna / harbour-player-1" in printed
+    demo = read_demo(game.root / "world" / "build_demo.py")
+    assert f"anna / {demo.player[1]}" in printed
+    assert f"builder / {demo.builder[1]}" in printed
+    assert printed.index(demo.builder[1]) < printed.index(demo.superuser[1])
 
 
 def test_what_the_pages_say_to_type_first_works_over_telnet(game, first):

@@ -27,14 +27,24 @@ _BREAK: Final = re.compile(r"<br\s*/?>")
 _TAG: Final = re.compile(r"<[^>]*>")
 
 
-class WebClient:
-    """A player's web client; `frames` is all that came since the last line was typed."""
+class RefusedError(Exception):
+    """The game let no websocket be opened; the text is what it answered."""
 
-    def __init__(self, host: str, port: int) -> None:
+
+class WebClient:
+    """A player's web client; `frames` is all that came since the last line was typed.
+
+    `origin` is of the page that opened it, as a browser would say.
+
+    Raises:
+        RefusedError: the game lets this page open no websocket.
+    """
+
+    def __init__(self, host: str, port: int, *, origin: str | None = None) -> None:
         self._socket = socket.create_connection((host, port), timeout=10)
         self._rest = b""
         self.frames: list[Any] = []
-        self._shake_hands(f"{host}:{port}")
+        self._shake_hands(f"{host}:{port}", origin)
 
     def __enter__(self) -> Self:
         return self
@@ -77,18 +87,23 @@ class WebClient:
             pass
         return self.text
 
-    def _shake_hands(self, host: str) -> None:
+    def _shake_hands(self, host: str, origin: str | None) -> None:
         key = base64.b64encode(os.urandom(16)).decode()
         asked = (
             f"GET / HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n"
+            f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n"
         )
-        self._socket.sendall(asked.encode())
+        if origin is not None:
+            asked += f"Origin: {origin}\r\n"
+        self._socket.sendall(f"{asked}\r\n".encode())
         while b"\r\n\r\n" not in self._rest:
             assert self._read(time.monotonic() + 10), f"no handshake: {self._rest!r}"
         head, self._rest = self._rest.split(b"\r\n\r\n", 1)
         accepted = base64.b64encode(sha1(f"{key}{_ACCEPTED}".encode()).digest())
-        assert b" 101 " in head and accepted in head, head
+        if b" 101 " not in head.split(b"\r\n", 1)[0]:
+            self._socket.close()
+            raise RefusedError(head.decode(errors="replace"))
+        assert accepted in head, head
 
     def _send(self, opcode: int, payload: bytes) -> None:
         """Send one whole frame, masked as a client has to."""

@@ -13,6 +13,7 @@ from evennia.objects.models import ObjectDB
 from evennia.server.initial_setup import LIMBO_DESC
 from evennia.server.models import ServerConfig
 from evennia.utils.create import create_channel, create_object
+from evennia.utils.utils import class_from_module
 
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.knowledge.backends import Draft
@@ -283,7 +284,8 @@ def test_a_first_room_that_somebody_changed_is_not_the_landing(new_game: Any) ->
 
 def test_the_demo_accounts_can_log_in_and_their_characters_arrive_at_the_landing() -> None:
     build_demo.build()
-    for (name, password), character_name, permission in build_demo.ACCOUNTS:
+    for role, character_name, permission in build_demo.ACCOUNTS:
+        name, password = getattr(settings.DEMO_PASSWORDS, role)
         account = AccountDB.objects.get_account_from_name(name)
         (character,) = account.characters.all()
         assert account.check_password(password)
@@ -294,11 +296,66 @@ def test_the_demo_accounts_can_log_in_and_their_characters_arrive_at_the_landing
         assert character.location == tagged("room:landing")
 
 
+def test_the_accounts_of_an_older_demo_get_the_passwords_that_are_no_longer_public() -> None:
+    build_demo.build()
+    ServerConfig.objects.conf(
+        build_demo.BUILT,
+        [
+            name
+            for name in ServerConfig.objects.conf(build_demo.BUILT)
+            if not name.startswith("passwords:")
+        ],
+    )
+    anna = AccountDB.objects.get_account_from_name("anna")
+    anna.set_password("harbour-player-1")
+    anna.save()
+
+    assert build_demo.build() == ["new passwords for anna"]
+    assert anna.check_password(settings.DEMO_PASSWORDS.player[1])
+
+
+def test_new_passwords_in_the_file_are_those_of_the_demos_own_accounts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    build_demo.build()
+    renewed = replace(settings.DEMO_PASSWORDS, player=("anna", "another-one"), edition="2")
+    monkeypatch.setattr(settings, "DEMO_PASSWORDS", renewed)
+
+    assert build_demo.build() == ["new passwords for anna"]
+    assert AccountDB.objects.get_account_from_name("anna").check_password("another-one")
+
+
+def test_an_account_that_only_has_the_name_keeps_its_password() -> None:
+    anna, _ = class_from_module(settings.BASE_ACCOUNT_TYPECLASS).create(
+        username="anna", password="of-annas-own"
+    )
+    build_demo.build()
+
+    assert anna.check_password("of-annas-own")
+
+
+def test_a_password_that_somebody_changed_stays_at_the_next_start() -> None:
+    build_demo.build()
+    anna = AccountDB.objects.get_account_from_name("anna")
+    anna.set_password("of-annas-own")
+    anna.save()
+
+    assert build_demo.build() == []
+    assert anna.check_password("of-annas-own")
+
+
+def test_without_passwords_there_are_no_accounts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "DEMO_PASSWORDS", None)
+
+    assert "accounts was left out" in " ".join(build_demo.build())
+    assert AccountDB.objects.count() == 0
+
+
 def test_a_builder_may_edit_everything_and_go_everywhere_and_a_player_may_not() -> None:
     build_demo.build()
     builder, player = (
         AccountDB.objects.get_account_from_name(name).characters.all()[0]
-        for (name, _), _, _ in build_demo.ACCOUNTS
+        for name, _ in (settings.DEMO_PASSWORDS.builder, settings.DEMO_PASSWORDS.player)
     )
     landing = tagged("room:landing")
     for one in (landing, *landing.contents, tagged("room:inn"), tagged("npc:oren")):

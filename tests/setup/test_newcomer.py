@@ -11,6 +11,7 @@ import pytest
 from server import evennia_process
 from server.evennia_process import Evennia, lost_its_server, refuse_taken
 from server.installation import Installation
+from server.logins import keep_logins
 from server.newcomer import main, read_demo
 from server.ports import PORTS, Ports
 from server.steps import StepError, run
@@ -75,19 +76,32 @@ def test_a_server_that_the_launcher_did_not_wait_for_is_started_by_a_second_call
     assert (tmp_path / "server" / "logs" / "server.log").exists()
 
 
-def test_the_demo_is_read_without_importing_it(tmp_path):
-    path = tmp_path / "build_demo.py"
+@pytest.fixture
+def demo_path(tmp_path):
+    """A builder of a demo world, in the folder of a game that was never started."""
+    path = tmp_path / "world" / "build_demo.py"
+    path.parent.mkdir()
+    (tmp_path / "server").mkdir()
     path.write_text(
         "import a_module_that_does_not_exist\n"
-        "DEMO_BUILDER = ('b', 'pw')\n"
-        "DEMO_PLAYER: tuple[str, str] = ('p', 'pw')\n"
+        "DEMO_NAMES: tuple[str, str] = ('b', 'p')\n"
         "DEMO_QUESTION = ('oren', 'why?')\n"
     )
+    return path
 
-    demo = read_demo(path)
 
-    assert (demo.builder, demo.player) == (("b", "pw"), ("p", "pw"))
+def test_the_demo_is_read_without_importing_it(demo_path, tmp_path):
+    logins = keep_logins(tmp_path, {})
+
+    demo = read_demo(demo_path)
+
+    assert (demo.builder, demo.player) == (logins.builder, logins.player)
     assert (demo.npc, demo.question) == ("oren", "why?")
+
+
+def test_a_demo_whose_passwords_nobody_made_is_refused_with_what_to_do(demo_path):
+    with pytest.raises(StepError, match=r"no passwords yet; `make stop`, then `make play`"):
+        read_demo(demo_path)
 
 
 def test_an_unknown_word_is_refused_with_the_usage(capsys):

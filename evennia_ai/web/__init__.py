@@ -1,0 +1,1 @@
+"""What the game tells browsers, and what it refuses from them."""

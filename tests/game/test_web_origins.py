@@ -1,0 +1,166 @@
+"""Which pages are the game's own, what others are told, and what the system checks say of it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core import checks
+from django.http import HttpRequest, HttpResponse
+from django.test import override_settings
+from evennia.server.portal.webclient import WebSocketClient
+
+from evennia_ai.web.origins import OwnOriginsMiddleware, is_own_origin
+
+EVENNIAS = {
+    "WEBSOCKET_PROTOCOL_CLASS": "evennia.server.portal.webclient.WebSocketClient",
+    "AJAX_CLIENT_CLASS": "evennia.server.portal.webclient_ajax.AjaxWebClient",
+}
+
+
+class LookingWebSocket(WebSocketClient):
+    """A game's own, which looks at pages in its own way."""
+
+    def onConnect(self, request: Any) -> Any:
+        return super().onConnect(request)
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "http://localhost:4001",
+        "http://LOCALHOST:4001",
+        "http://127.0.0.1:4001",
+        "http://harbour.example:4001",
+        "http://harbour.example",
+        "http://inn.ebbwick.example:80",
+        "https://play.example.org",
+        "https://play.example.org:443",
+        "https://eu.cdn.example.org",
+    ],
+)
+def test_a_page_of_the_games_hosts_and_ports_or_of_a_trusted_origin_is_its_own(origin: str) -> None:
+    assert own(origin)
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "",
+        "null",
+        "file://",
+        "http://",
+        "//localhost:4001",
+        "localhost:4001",
+        "https://localhost:4001",
+        "http://localhost:4002",
+        "http://localhost:8000",
+        "http://localhost:4001.evil.example",
+        "http://localhost.evil.example:4001",
+        "http://evil.example/http://localhost:4001",
+        "http://localhost:4001/",
+        "http://localhost:4001@evil.example",
+        "http://evil.example:4001",
+        "http://xharbour.example:4001",
+        "http://play.example.org",
+        "https://play.example.org:8443",
+        "https://play.example.org.evil.example",
+        "https://xcdn.example.org",
+        "http://localhost:4001 http://evil.example",
+        "chrome-extension://abcdefgh",
+    ],
+)
+def test_every_other_page_is_a_strangers(origin: str) -> None:
+    assert not own(origin)
+
+
+def own(origin: str) -> bool:
+    return is_own_origin(
+        origin,
+        hosts=["localhost", "127.0.0.1", "harbour.example", ".ebbwick.example"],
+        ports=[80, 4001],
+        trusted=["https://play.example.org", "https://*.cdn.example.org"],
+    )
+
+
+def test_a_host_that_stands_for_all_hosts_names_no_page() -> None:
+    assert not is_own_origin("http://evil.example", hosts=["*"], ports=[80], trusted=[])
+
+
+def asked(origin: str | None) -> HttpResponse:
+    """What the site answers to a page of this origin."""
+    request = HttpRequest()
+    request.META = {} if origin is None else {"HTTP_ORIGIN": origin}
+    return OwnOriginsMiddleware(lambda _: HttpResponse("served"))(request)
+
+
+def test_the_site_answers_its_own_pages_and_whoever_names_none() -> None:
+    own_page = f"http://localhost:{settings.WEBSERVER_PORTS[0][0]}"
+    assert [asked(one).status_code for one in (None, own_page)] == [200, 200]
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", ""])
+def test_the_site_refuses_a_strangers_page(origin: str) -> None:
+    refused = asked(origin)
+    assert (refused.status_code, b"not of this game" in refused.content) == (403, True)
+
+
+def ids(**changed: Any) -> list[str | None]:
+    """The checks that speak of a game with these settings."""
+    with override_settings(**changed):
+        found = checks.run_checks()
+    return [one.id for one in found if (one.id or "").startswith("evennia_ai.")]
+
+
+def test_nothing_is_said_of_the_demo() -> None:
+    assert ids() == []
+
+
+def test_a_game_with_evennias_web_client_is_told_that_it_lets_every_page_in() -> None:
+    assert ids(**EVENNIAS) == ["evennia_ai.W020"] * 2
+
+
+def test_the_hint_names_the_class_that_refuses_strangers(
+    settings_of_check: Callable[[], list[str]],
+) -> None:
+    assert 'WEBSOCKET_PROTOCOL_CLASS = "evennia_ai.web.portal.OwnOriginsWebSocket"' in str(
+        settings_of_check()
+    )
+
+
+@pytest.fixture
+def settings_of_check() -> Callable[[], list[str]]:
+    """The hints that a game with Evennia's own classes is given."""
+
+    def hints() -> list[str]:
+        with override_settings(**EVENNIAS):
+            return [one.hint or "" for one in checks.run_checks() if one.id == "evennia_ai.W020"]
+
+    return hints
+
+
+def test_a_game_that_looks_for_itself_is_trusted_to() -> None:
+    assert ids(WEBSOCKET_PROTOCOL_CLASS=f"{__name__}.LookingWebSocket") == []
+
+
+def test_a_game_without_a_web_client_has_nothing_to_refuse() -> None:
+    assert ids(**EVENNIAS, WEBCLIENT_ENABLED=False) == []
+    assert ids(**EVENNIAS, WEBSOCKET_CLIENT_ENABLED=False) == ["evennia_ai.W020"]
+
+
+def test_a_game_that_named_no_host_is_told_that_it_refuses_its_own_page() -> None:
+    assert ids(ALLOWED_HOSTS=["*"]) == ["evennia_ai.W021"]
+    assert ids(ALLOWED_HOSTS=["*"], CSRF_TRUSTED_ORIGINS=["https://play.example.org"]) == []
+
+
+def test_a_rest_api_that_takes_passwords_as_often_as_one_likes_is_warned_of() -> None:
+    basic = {
+        "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.BasicAuthentication"]
+    }
+    throttled = {
+        **basic,
+        "DEFAULT_THROTTLE_CLASSES": ["rest_framework.throttling.AnonRateThrottle"],
+    }
+    assert ids(REST_FRAMEWORK=basic) == ["evennia_ai.W022"]
+    assert ids(REST_FRAMEWORK=basic, REST_API_ENABLED=False) == []
+    assert ids(REST_FRAMEWORK=throttled) == []
