@@ -65,6 +65,8 @@ def names(place: Place) -> dict[str, Any]:
     character = getattr(place, "player", place.builder)
     return {
         "INSTALLED_APPS": settings.INSTALLED_APPS,
+        "MIDDLEWARE": settings.MIDDLEWARE,
+        "REST_FRAMEWORK": settings.REST_FRAMEWORK,
         "DefaultCharacter": DefaultCharacter,
         "DefaultRoom": DefaultRoom,
         "Object": DefaultObject,

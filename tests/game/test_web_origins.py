@@ -11,6 +11,9 @@ from django.test import override_settings
 from evennia.server.portal.webclient import WebSocketClient
 
 from evennia_ai.web.origins import OwnOriginsMiddleware, is_own_origin
+from tests.docs.fences import blocks
+
+PAGE = "security.md"
 
 EVENNIAS = {
     "WEBSOCKET_PROTOCOL_CLASS": "evennia.server.portal.webclient.WebSocketClient",
@@ -164,3 +167,12 @@ def test_a_rest_api_that_takes_passwords_as_often_as_one_likes_is_warned_of() ->
     assert ids(REST_FRAMEWORK=basic) == ["evennia_ai.W022"]
     assert ids(REST_FRAMEWORK=basic, REST_API_ENABLED=False) == []
     assert ids(REST_FRAMEWORK=throttled) == []
+
+
+def test_the_settings_that_the_page_shows_leave_nothing_to_say() -> None:
+    (example,) = [
+        one for one in blocks("python") if (one.page, one.heading) == (PAGE, "Web pages of others")
+    ]
+    shown: dict[str, Any] = {"MIDDLEWARE": [], "REST_FRAMEWORK": {}}
+    exec(example.text, shown)
+    assert ids(**{name: value for name, value in shown.items() if name.isupper()}) == []
