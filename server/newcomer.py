@@ -128,15 +128,12 @@ def play(game: Evennia) -> Exchange:
 
 
 def read_demo(path: Path) -> Demo:
-    """The logins of the game that `path` is in, and the constants of this builder of its world.
-
-    This Python could not import it.
+    """The logins of the game that `path` is in, and what this builder of its world says to ask.
 
     Raises:
         StepError: nobody has made the logins yet.
     """
-    constants = dict(_constants(ast.parse(path.read_text(encoding="utf-8"))))
-    npc, question = constants["DEMO_QUESTION"]
+    npc, question = first_question(path)
     logins = read_logins(path.parents[1])
     if logins is None:
         raise StepError("this game has no passwords yet; `make stop`, then `make play` makes them")
@@ -147,6 +144,13 @@ def read_demo(path: Path) -> Demo:
         npc=npc,
         question=question,
     )
+
+
+def first_question(path: Path) -> tuple[str, str]:
+    """An NPC and what to ask of it; this Python could not import the builder of the world."""
+    constants = dict(_constants(ast.parse(path.read_text(encoding="utf-8"))))
+    npc, question = constants["DEMO_QUESTION"]
+    return npc, question
 
 
 def _constants(module: ast.Module) -> Iterator[tuple[str, Any]]:

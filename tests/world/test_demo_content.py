@@ -14,7 +14,7 @@ from evennia_ai.lorebook.books import read_book
 from evennia_ai.lorebook.lints import lints
 from evennia_ai.prompt.components import STATIC_COMPONENTS
 from evennia_ai.prompt.template import compile_template
-from server.newcomer import read_demo
+from server.newcomer import first_question
 from world.demo_content import DEMO, DemoContent, read_content
 
 CARDS = sorted((DEMO / "cards").glob("*.json"))
@@ -200,13 +200,13 @@ def test_lore_is_written_as_sentences_that_can_be_said_aloud() -> None:
 
 
 def test_the_first_question_wakes_an_entry_that_answers_it(content: DemoContent) -> None:
-    demo = read_demo(DEMO.parent / "build_demo.py")
+    npc, question = first_question(DEMO.parent / "build_demo.py")
     entries = entries_of(shared("harbour")["data"])
-    woken = [e for e in entries if any(key in demo.question for key in e["keys"])]
+    woken = [e for e in entries if any(key in question for key in e["keys"])]
     (answer,) = (e for e in woken if "stopped running after" in e["content"])
     assert not answer["constant"]
     assert answer["priority"] == max(e["priority"] for e in woken)
-    assert demo.npc in {person.id for person in content.npcs}
+    assert npc in {person.id for person in content.npcs}
 
 
 def test_every_way_leads_to_a_room_and_there_is_a_way_back(content: DemoContent) -> None:
