@@ -6,7 +6,7 @@ Portal.
 
 from typing import Any
 
-from autobahn.websocket.types import ConnectionDeny
+from autobahn.websocket.types import ConnectionDeny  # type: ignore[import-untyped]
 from evennia.server.portal.webclient import WebSocketClient
 from evennia.server.portal.webclient_ajax import AjaxWebClient
 from evennia.utils import logger
