@@ -9,12 +9,15 @@ import gc
 import ipaddress
 import os
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.unchecked import UNCHECKED
 
 EVENNIA_PATHS = (
     "acceptance/test_real_model.py",
@@ -40,6 +43,7 @@ _started = False
 
 
 def pytest_configure() -> None:
+    gc.set_threshold(100_000, 50, 100)  # a test's objects mostly go without being searched for
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     for name in ("connect", "connect_ex"):
@@ -59,6 +63,7 @@ def _start_evennia_for(path: Path) -> None:
     global _started
     if _started or not _needs_evennia(path):
         return
+    sys.path.insert(0, str(UNCHECKED))
     import django
 
     django.setup()

@@ -5,15 +5,19 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from tests.cli.conftest import Called
 from tests.cli.forked_games import ForkedGame
 from tests.scenario.builders import a_card, an_entry
+from tests.unchecked import UNCHECKED
 
 ROOT = Path(__file__).resolve().parents[2]
+DATABASE = Path("server", "evennia.db3")
 # Evennia's own migrations take ten seconds and change nothing here.
 SETTINGS = """
 from evennia.settings_default import *
@@ -44,6 +48,16 @@ call_command("migrate", run_syncdb=True, verbosity=0)
 """
 
 
+@cache
+def _tables() -> bytes:
+    """The file of a database with all tables: to make them takes longer than most tests."""
+    with TemporaryDirectory() as folder:
+        game = Game(Path(folder))
+        done = game.run("-c", MIGRATE, cwd=game.folder)
+        assert done.status == 0, done.err
+        return (game.folder / DATABASE).read_bytes()
+
+
 class Game:
     """A game in a folder of its own, used by programs of their own."""
 
@@ -57,8 +71,8 @@ class Game:
         (conf / "settings.py").write_text(settings)
 
     def migrate(self) -> None:
-        done = self.run("-c", MIGRATE, cwd=self.folder)
-        assert done.status == 0, done.err
+        """Make the tables of the game."""
+        (self.folder / DATABASE).write_bytes(_tables())
 
     def call(self, *words: str) -> Called:
         """What `evennia-ai WORDS` says beside the game's folder, in a process as users start it."""
@@ -91,7 +105,7 @@ class Game:
         return Called(status=done.returncode, out=done.stdout, err=done.stderr)
 
     def _environment(self, cwd: Path) -> dict[str, str]:
-        path = os.pathsep.join((str(cwd), str(ROOT)))
+        path = os.pathsep.join((str(cwd), str(ROOT), str(UNCHECKED)))
         return {
             **os.environ,
             "PYTHONPATH": path,
@@ -212,12 +226,12 @@ def test_a_game_that_is_not_ready_is_told_what_to_do(tmp_path, settings: str, to
     assert (called.status, called.out) == (2, "")
     assert told in called.err
     assert "Traceback" not in called.err
-    assert not (game.folder / "server" / "evennia.db3").exists()
+    assert not (game.folder / DATABASE).exists()
 
 
 def test_a_database_without_our_tables_is_told_what_to_do(tmp_path) -> None:
     game = Game(tmp_path)
-    (game.folder / "server" / "evennia.db3").touch()
+    (game.folder / DATABASE).touch()
     called = game.call("card", "import", game.write("tilda.json", a_card()), "--game", "game")
     assert (called.status, called.out) == (2, "")
     assert "the database lacks tables of evennia_ai; run `evennia migrate`" in called.err

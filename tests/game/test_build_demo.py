@@ -1,7 +1,8 @@
 """The demo world in the game: made once, and never again over a builder's work."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -37,21 +38,29 @@ from world.demo_content import DEMO, DemoContent, read_content
 pytestmark = pytest.mark.usefixtures("new_game")
 
 
+@pytest.fixture(scope="module")
+def _limbo(world: Callable[[], AbstractContextManager[None]]) -> Iterator[int]:
+    """The id of the one room of a game as Evennia's first start leaves it, with its channels."""
+    with world():
+        for channel in settings.DEFAULT_CHANNELS:
+            if not ChannelDB.objects.get_channel(channel["key"]):
+                create_channel(**channel)
+        limbo = create_object(
+            settings.BASE_ROOM_TYPECLASS,
+            key="Limbo",
+            nohome=True,
+            attributes=[("desc", LIMBO_DESC.strip())],
+        )
+        yield limbo.id
+
+
 @pytest.fixture
-def new_game(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A game as Evennia's first start leaves it: one room, and the channels."""
-    for channel in settings.DEFAULT_CHANNELS:
-        if not ChannelDB.objects.get_channel(channel["key"]):
-            create_channel(**channel)
-    limbo = create_object(
-        settings.BASE_ROOM_TYPECLASS,
-        key="Limbo",
-        nohome=True,
-        attributes=[("desc", LIMBO_DESC.strip())],
-    )
+def new_game(_limbo: int, db: None, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The first room of a new game, where everybody starts."""
+    limbo = ObjectDB.objects.get(id=_limbo)
     monkeypatch.setattr(settings, "START_LOCATION", limbo.dbref)
     monkeypatch.setattr(settings, "DEFAULT_HOME", limbo.dbref)
-    yield limbo
+    return limbo
 
 
 @pytest.fixture

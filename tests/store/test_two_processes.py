@@ -1,6 +1,7 @@
 """Several processes on one database file, with real commits."""
 
 import json
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -39,12 +40,18 @@ class Worker:
         return self.process.wait(timeout=30)
 
 
-@pytest.fixture
-def database(tmp_path: Path) -> Path:
-    """A database file with our tables."""
-    path = tmp_path / "game.db3"
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database file with our tables and nothing in them."""
+    path = tmp_path_factory.mktemp("tables") / "game.db3"
     with workers(path, ("migrate", "")):
         return path
+
+
+@pytest.fixture
+def database(tables: Path, tmp_path: Path) -> Path:
+    """A file of the test's own with our tables."""
+    return Path(shutil.copy(tables, tmp_path))
 
 
 @contextmanager

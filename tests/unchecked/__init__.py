@@ -1,0 +1,5 @@
+"""The folder of what stands in, in tests, for packages that take long to import."""
+
+from pathlib import Path
+
+UNCHECKED = Path(__file__).parent
