@@ -92,6 +92,7 @@ class Conf:
     layout: Layout
     max_concurrent_calls: int
     queue_limit: int
+    speaker_limit: int
     hop_limit: int
     hop_seconds: float
     cooldown_seconds: float

@@ -131,6 +131,13 @@ SETTINGS: Final = (
         accepts=whole_number(1),
     ),
     Setting(
+        id="E081",
+        field="speaker_limit",
+        default=8,
+        wanted="a whole number from 1 on",
+        accepts=whole_number(1),
+    ),
+    Setting(
         id="E010",
         field="hop_limit",
         default=3,

@@ -77,17 +77,31 @@ class Answering:
         """Whether no person waits for it."""
         return self.event.hops > 0 or self.event.kind == TICK
 
+    @property
+    def owner(self) -> str:
+        """Whose share of the NPC's time it takes, "" where no person waits for it."""
+        return "" if self.is_chatter else self.event.speaker_ref
+
     # As a bidder
 
     def speak(self, *, ended: Callable[[], None]) -> None:
-        """Answer when the NPC has time for it."""
+        """Answer when the NPC has time for it; at a limit it takes no place among what waits."""
         if self._is_over:
             ended()
             return
         self._ended = ended
         self.is_waiting = True
         self._offered_at = runtime().clock.seconds()
-        self._watching.offer(self)
+        refusal = self._refusal()
+        if refusal is None:
+            self._watching.offer(self)
+        else:  # when everybody has read what was said
+            runtime().clock.callLater(0, self._refused, refusal)
+
+    def _refused(self, refusal: Refusal) -> None:
+        """A limit is reached: say so, unless it is answered by nobody meanwhile."""
+        if not self._is_over:
+            self._over(self._why_nobody() or self._limit_told(refusal))
 
     def keep_silent(self, why: str) -> None:
         """Do not answer; what was said stays heard."""
@@ -143,15 +157,20 @@ class Answering:
         return outcome
 
     def _why_not_now(self) -> str:
-        why_not = why_halted(self._mind.ref) or why_gone(self._mind.npc, self.event)
+        why_not = self._why_nobody()
         if why_not:
             return why_not
         waited_seconds = runtime().clock.seconds() - self._offered_at
         if self.is_chatter and waited_seconds > runtime().conf.hop_seconds:
             return f"no person waits for it, and it waited {waited_seconds:.0f} s"
         refusal = self._refusal()
-        if refusal is None:
-            return ""
+        return "" if refusal is None else self._limit_told(refusal)
+
+    def _why_nobody(self) -> str:
+        """Why the NPC may not speak, or nobody is there to hear it."""
+        return why_halted(self._mind.ref) or why_gone(self._mind.npc, self.event)
+
+    def _limit_told(self, refusal: Refusal) -> str:
         self._refuse(refusal)
         return refusal.told
 

@@ -31,6 +31,7 @@ from evennia_ai.prompt.columns import clipped
 from evennia_ai.store import card_assignments, conversations
 from evennia_ai.store.conversations import ConversationRef
 
+TOO_MUCH: Final = "too much waits already"
 MOST_VERDICTS: Final = 20
 SHOWN_CHARACTERS: Final = 80
 
@@ -161,6 +162,7 @@ class Attention:
             self._mind.ref,
             answering.run,
             delay_seconds=delay_seconds,
+            owner=answering.owner,
             chatter=answering.is_chatter,
             cooldown_seconds=self._mind.settings.cooldown_seconds,
         )
@@ -198,22 +200,42 @@ class Attention:
         """It may answer: its turn waits for its time."""
         self._dismissed.discard(answering.event.speaker_ref)
         self._engage(answering.event)
-        offered = runtime().scheduler.offer(
+        scheduler = runtime().scheduler
+        self._is_overflowing = self._is_overflowing and scheduler.waiting(self._mind.ref) > 0
+        older = self._older_than(answering)
+        offered = scheduler.offer(
             self._mind.ref,
             answering.run,
+            owner=answering.owner,
             chatter=answering.is_chatter,
             cooldown_seconds=self._mind.settings.cooldown_seconds,
         )
         if offered:
-            self._is_overflowing = False
             self._judged(answering.event, answers=True, why=answering.address.why)
-            return
+        if older is not None:
+            self._overflowed(older)
+        if not offered:
+            self._overflowed(answering)
+
+    def _older_than(self, answering: Answering) -> Answering | None:
+        """What is not answered any more so that this one can be, taken out of what waits."""
+        if answering.is_chatter:
+            return None
+        scheduler = runtime().scheduler
+        work = scheduler.room_for(self._mind.ref, owner=answering.owner)
+        older = next((one for one in self._open.values() if one.run == work), None)
+        if older is not None:
+            scheduler.withdraw(self._mind.ref, [older.run])
+        return older
+
+    def _overflowed(self, unanswered: Answering) -> None:
+        """One of what was said goes unanswered; once for many it is recorded."""
         self.overflows += 1
         if not self._is_overflowing:
             self._is_overflowing = True
-            record_overflow(self._mind.ref, answering.heard.conversation)
-        runtime().watch.dropped(self._mind.ref, count=1, why="too much waits already")
-        answering.keep_silent("too much waits already")
+            record_overflow(self._mind.ref, unanswered.heard.conversation)
+        runtime().watch.dropped(self._mind.ref, count=1, why=TOO_MUCH)
+        unanswered.keep_silent(TOO_MUCH)
 
     def over(self, answering: Answering, why_silent: str = "") -> None:
         """It was answered, or will not be."""

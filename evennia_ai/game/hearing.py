@@ -4,7 +4,7 @@ An event that cannot be committed is kept and tried again; what is more than may
 and that something was is itself recorded, once.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -51,9 +51,25 @@ class Hearing:
         """Have what was perceived committed, soon or when the database is back."""
         if len(self._unrecorded) >= runtime().conf.queue_limit:
             self._lost += 1
-            return
+            if not self._made_room(event):
+                return
         self._unrecorded.append(event)
         runtime().recorder.soon(self)
+
+    def _made_room(self, event: Event) -> bool:
+        """Whether somebody of whom much more is kept gave up their newest for this one.
+
+        Never the oldest of all, which may be about to be committed.
+        """
+        kept = Counter(known.speaker_ref for known in self._unrecorded)
+        ((speaker, most),) = kept.most_common(1)
+        if most <= kept[event.speaker_ref] + 1:
+            return False
+        newest = max(
+            at for at, known in enumerate(self._unrecorded) if known.speaker_ref == speaker
+        )
+        del self._unrecorded[newest]
+        return True
 
     # What the recorder asks for
 

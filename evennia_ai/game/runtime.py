@@ -116,6 +116,7 @@ def runtime_of(
         clock,
         max_running=conf.max_concurrent_calls,
         queue_limit=conf.queue_limit,
+        speaker_limit=min(conf.speaker_limit, conf.queue_limit),
         cooldown_seconds=conf.cooldown_seconds,
         on_error=_logged,
     )

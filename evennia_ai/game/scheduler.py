@@ -2,8 +2,9 @@
 
 At most one turn of an NPC is in flight, at most so many of the whole game; NPCs take turns in
 starting, and each rests a moment between two starts. Who answers a person goes before who chats
-with another NPC or acts by itself, but never for ever. What waits is bounded. No step looks at
-more than one NPC, however many there are and however much waits.
+with another NPC or acts by itself, but never for ever. What waits is bounded, for each NPC and for
+each speaker at it (`shares`). No step looks at more than one NPC, however many there are and
+however much waits.
 """
 
 from collections import OrderedDict, deque
@@ -14,6 +15,7 @@ from typing import Any, Final, NamedTuple
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.python.failure import Failure
 
+from evennia_ai.game.shares import Shares
 from evennia_ai.llm.resilience import Clock
 
 Work = Callable[[], "Deferred[None] | None"]
@@ -26,6 +28,7 @@ CHATTER_SHARE: Final = 5
 class _Waiting(NamedTuple):
     work: Work
     cooldown_seconds: float
+    owner: str = ""
 
 
 class _Line:
@@ -34,7 +37,7 @@ class _Line:
     __slots__ = ("chatter", "is_running", "people", "rests_until")
 
     def __init__(self) -> None:
-        self.people: deque[_Waiting] = deque()
+        self.people: Shares[_Waiting] = Shares()
         self.chatter: deque[_Waiting] = deque()
         self.is_running = False
         self.rests_until = 0.0
@@ -42,8 +45,8 @@ class _Line:
     def __len__(self) -> int:
         return len(self.people) + len(self.chatter)
 
-    def next(self) -> _Waiting:
-        return (self.people or self.chatter).popleft()
+    def next(self, *, now: float) -> _Waiting:
+        return self.people.next(now=now) if self.people else self.chatter.popleft()
 
 
 class Scheduler:
@@ -62,10 +65,13 @@ class Scheduler:
         queue_limit: int,
         cooldown_seconds: float,
         on_error: OnError,
+        speaker_limit: int | None = None,
     ) -> None:
+        """`speaker_limit` is how much of one owner waits for one key, None for the whole queue."""
         self._clock: Final = clock
         self._max_running: Final = max_running
         self._queue_limit: Final = queue_limit
+        self._speaker_limit: Final = queue_limit if speaker_limit is None else speaker_limit
         self._cooldown_seconds: Final = cooldown_seconds
         self._on_error: Final = on_error
         self._lines: dict[str, _Line] = {}
@@ -101,22 +107,55 @@ class Scheduler:
         return 0.0 if line is None else max(0.0, line.rests_until - self._clock.seconds())
 
     def offer(
-        self, key: str, work: Work, *, chatter: bool = False, cooldown_seconds: float | None = None
+        self,
+        key: str,
+        work: Work,
+        *,
+        owner: str = "",
+        chatter: bool = False,
+        cooldown_seconds: float | None = None,
     ) -> bool:
-        """Queue `work`; false where too much of this key waits already.
+        """Queue `work`; false where too much of this key, or of this owner at it, waits already.
 
-        Chatter fills at most half of what may wait, so that a person finds room. The cooldown is
-        the rest after this work has started, where it is not that of the game.
+        The owner is the person who waits for it. Chatter is nobody's, and fills at most half of
+        what may wait, so that a person finds room. The cooldown is the rest after this work has
+        started, where it is not that of the game.
         """
         line = self._line(key)
         is_full = len(line) >= self._queue_limit
         if is_full or (chatter and len(line.chatter) >= max(1, self._queue_limit // 2)):
             return False
-        self._queue(line, chatter).append(self._made(work, cooldown_seconds))
+        made = self._made(work, cooldown_seconds, owner)
+        if chatter:
+            line.chatter.append(made)
+        elif owner and line.people.of_owner(owner) >= self._speaker_limit:
+            return False
+        else:
+            line.people.add(made, now=self._clock.seconds())
         self._waiting += 1
         self._make_ready(key, line)
         self._plan()
         return True
+
+    def room_for(self, key: str, *, owner: str) -> Work | None:
+        """What would have to go so that one more of `owner` could wait; None: nothing need or can.
+
+        Where their share is full it is the owner's own oldest; where the queue is, it is the oldest
+        of whoever has more than they would have then, else their own.
+        """
+        line = self._lines.get(key)
+        if line is None or not owner:
+            return None
+        own = line.people.of_owner(owner)
+        greediest = owner
+        if own < self._speaker_limit:
+            if len(line) < self._queue_limit:
+                return None
+            greediest = line.people.greediest()
+            if line.people.of_owner(greediest) <= own + 1:
+                greediest = owner
+        oldest = line.people.oldest_of(greediest)
+        return None if oldest is None else oldest.work
 
     def put_back(
         self,
@@ -124,12 +163,17 @@ class Scheduler:
         work: Work,
         *,
         delay_seconds: float,
+        owner: str = "",
         chatter: bool = False,
         cooldown_seconds: float | None = None,
     ) -> None:
         """Queue `work` again before all other of its kind, to start not before the delay."""
         line = self._line(key)
-        self._queue(line, chatter).appendleft(self._made(work, cooldown_seconds))
+        made = self._made(work, cooldown_seconds, owner)
+        if chatter:
+            line.chatter.appendleft(made)
+        else:
+            line.people.put_back(made)
         self._waiting += 1
         self._rest(key, line, until=self._clock.seconds() + delay_seconds)
         self._plan()
@@ -147,7 +191,7 @@ class Scheduler:
         if line is None:
             return 0
         before = len(line)
-        line.people = deque(it for it in line.people if it.work not in works)
+        line.people.without(works)
         line.chatter = deque(it for it in line.chatter if it.work not in works)
         gone = before - len(line)
         self._waiting -= gone
@@ -174,15 +218,12 @@ class Scheduler:
         if self._wake is not None and self._wake.active():
             self._wake.cancel()
 
-    def _made(self, work: Work, cooldown_seconds: float | None) -> _Waiting:
+    def _made(self, work: Work, cooldown_seconds: float | None, owner: str) -> _Waiting:
         known = self._cooldown_seconds if cooldown_seconds is None else cooldown_seconds
-        return _Waiting(work, known)
+        return _Waiting(work, known, owner)
 
     def _line(self, key: str) -> _Line:
         return self._lines.setdefault(key, _Line())
-
-    def _queue(self, line: _Line, chatter: bool) -> deque[_Waiting]:
-        return line.chatter if chatter else line.people
 
     # Where a key stands
 
@@ -238,7 +279,7 @@ class Scheduler:
 
     def _start(self, key: str) -> None:
         line = self._lines[key]
-        waiting = line.next()
+        waiting = line.next(now=self._clock.seconds())
         self._waiting -= 1
         self._running += 1
         line.is_running = True
@@ -250,6 +291,7 @@ class Scheduler:
     def _ended(self, key: str, line: _Line) -> None:
         self._running -= 1
         line.is_running = False
+        line.people.ended()
         if not self._is_stopped:
             self._settle(key, line)
             self._plan()

@@ -110,6 +110,7 @@ def test_our_own_settings_pass_the_checks():
         ("LAYOUT", "fast", "E007"),
         ("MAX_CONCURRENT_CALLS", True, "E008"),
         ("QUEUE_LIMIT", -1, "E009"),
+        ("SPEAKER_LIMIT", 0, "E081"),
         ("HOP_LIMIT", None, "E010"),
         ("COOLDOWN_SECONDS", -1, "E011"),
         ("ENGAGEMENT_SECONDS", "soon", "E012"),
