@@ -28,6 +28,12 @@ _V1_NAMES: Final = {"user": "user", "bot": "char", "char": "char"}
 _ESCAPED_COMMA: Final = "\x00"
 HIDDEN_KEY: Final = "hidden_key"
 MAX_SIDES: Final = 10**9
+MAX_CHOICES: Final = 1_000
+"""Values that one `{{random}}` or `{{pick}}` chooses from; those behind them are never chosen."""
+MAX_FILLED: Final = 200_000
+"""Characters that a text may have when its names are filled in."""
+# With as many pieces no text needs to be counted: each value is shorter than what is allowed.
+_FEW: Final = 8
 
 # Name -> result for (argument, key of this place, dice); these read no value.
 Roller = Callable[[str, tuple[object, ...], Dice], str]
@@ -81,17 +87,43 @@ def split(text: str, *, v1_names: bool) -> Split:
 
 
 def fill(pieces: tuple[Piece, ...], *, values: Mapping[str, str], dice: Dice, source: str) -> str:
-    """The pieces as text; a name without a value stays as it was written."""
-    return "".join(
-        [
-            piece
-            if isinstance(piece, str)
-            else values.get(piece.name, piece.written)
-            if isinstance(piece, Value)
-            else ROLLERS[piece.name](piece.argument, (source, piece.place), dice)
-            for piece in pieces
-        ]
-    )
+    """The pieces as text; a name without a value stays as it was written.
+
+    TooLongError: names that stand in it many times make more than MAX_FILLED characters.
+    """
+    texts = [
+        piece
+        if isinstance(piece, str)
+        else values.get(piece.name, piece.written)
+        if isinstance(piece, Value)
+        else ROLLERS[piece.name](piece.argument, (source, piece.place), dice)
+        for piece in pieces
+    ]
+    if len(texts) > _FEW and sum(map(len, texts)) > MAX_FILLED:
+        raise TooLongError(_within(pieces, texts))
+    return "".join(texts)
+
+
+class TooLongError(Exception):
+    """Filled in, a text would have more than MAX_FILLED characters.
+
+    `shortened` is that text with the names left as they are written which find no room in it.
+    """
+
+    def __init__(self, shortened: str) -> None:
+        self.shortened = shortened
+        super().__init__(f"makes more than {MAX_FILLED} characters")
+
+
+def _within(pieces: tuple[Piece, ...], texts: list[str]) -> str:
+    written = [p.written if isinstance(p, Value) else t for p, t in zip(pieces, texts, strict=True)]
+    room = MAX_FILLED - sum(map(len, written))
+    for index, text in enumerate(texts):
+        grown = len(text) - len(written[index])
+        if grown <= room:
+            room -= grown
+            written[index] = text
+    return "".join(written)
 
 
 def _piece(found: re.Match[str]) -> Piece:
@@ -122,7 +154,10 @@ def _choices(argument: str) -> list[str]:
         argument = argument[1:]
     hidden = argument.replace("\\,", _ESCAPED_COMMA)
     separator = "::" if "::" in hidden else ","
-    return [choice.replace(_ESCAPED_COMMA, ",") for choice in hidden.split(separator)]
+    return [
+        choice.replace(_ESCAPED_COMMA, ",")
+        for choice in hidden.split(separator, MAX_CHOICES)[:MAX_CHOICES]
+    ]
 
 
 def _random(argument: str, place: tuple[object, ...], dice: Dice) -> str:

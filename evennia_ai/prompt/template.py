@@ -1,18 +1,23 @@
 """Templates: a component's or an entry's text, compiled once, rendered over plain values.
 
 Trust decides the language. Imported text (cards, lore) knows the card standard's macros alone.
-Builders' and authors' text may be Jinja2 as well, in an immutable sandbox and only after its
-syntax tree was checked, because the sandbox by itself does not stop nested loops, huge strings or
-method calls. Text without logic never reaches Jinja. Player text is never a template.
+Builders' and authors' text may have the syntax of Jinja2 as well: its tree is checked, and our own
+code renders it within limits of steps and characters. Text without logic never reaches Jinja.
+Player text is never a template.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from evennia_ai.prompt import macros
 from evennia_ai.prompt.components import Trust
 from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.errors import TemplateError
 from evennia_ai.prompt.logic import CheckedLogic, compile_logic
+
+MAX_SOURCE: Final = 50_000
+"""Characters that a builder's or an author's text may have: more than most models can read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +29,19 @@ class Template:
     rolls: bool
     pieces: tuple[macros.Piece, ...]
     logic: CheckedLogic | None = None
+    told: bool = False
+    """Whether its author is told what does not fit; in imported text it stays as it is written."""
 
     def render(self, values: Mapping[str, str], dice: Dice) -> str:
-        """The text for these values; TemplateError where builders' logic cannot be rendered."""
+        """The text for these values; TemplateError where a builder's text cannot be rendered."""
         if self.logic is not None:
             return self.logic.render(values)
-        return macros.fill(self.pieces, values=values, dice=dice, source=self.source)
+        try:
+            return macros.fill(self.pieces, values=values, dice=dice, source=self.source)
+        except macros.TooLongError as error:
+            if self.told:
+                raise TemplateError(f"{error}; name its values less often") from error
+            return error.shortened
 
     @property
     def reads(self) -> bool:
@@ -69,10 +81,14 @@ def compile_template(source: str, *, trust: Trust) -> Template:
     if trust == "player":
         return Template(source, (), False, (source,))
     imported = trust == "imported"
+    if not imported and len(source) > MAX_SOURCE:
+        raise TemplateError(
+            f"has {len(source)} characters, and {MAX_SOURCE} are the limit; split it into several"
+        )
     text = macros.split(source, v1_names=imported)
     if not imported and (text.foreign or "{%" in source or "{#" in source):
         compiled = compile_logic(source)
         return Template(source, compiled.names, False, (), compiled)
     names = dict.fromkeys(p.name for p in text.pieces if isinstance(p, macros.Value))
     rolls = any(isinstance(p, macros.Roll) and p.name in macros.ROLLED for p in text.pieces)
-    return Template(source, tuple(names), rolls, text.pieces)
+    return Template(source, tuple(names), rolls, text.pieces, told=not imported)

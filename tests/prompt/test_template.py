@@ -103,11 +103,137 @@ HOSTILE = {
     "long text in nested loops": "{% for a in range(100) %}{% for b in range(100) %}{% if ('"
     + "ab" * 5000
     + "' + user)|sort %}{% endif %}{% endfor %}{% endfor %}",
+    "a trusted name bound by a loop": "{% for range in [user] %}{{ range(9) }}{% endfor %}",
+    "a trusted name bound among others": "{% for a, (range, b) in [[1, [2, 3]]] %}x{% endfor %}",
+    "the name of the loop bound": "{% for loop in [user] %}{{ loop.index }}{% endfor %}",
+    "a method as an item": "{{ user['upper'] }}",
+    "the method format as an item": "{{ '{:>2000000000}'['format'](user) }}",
+    "a class as an item": "{% if user['__class__'] %}x{% endif %}",
+    "an item by a half number": "{{ user[1.5] }}",
+    "a trusted name as a text": "{{ range }}{{ user | upper }}",
+    "a loop as a text": "{% for a in user %}{{ loop }}{% endfor %}",
+    "a loop outside of one": "{% if loop.index %}x{% endif %}",
+    "an unknown word of a loop": "{% for a in user %}{{ loop.cycle }}{% endfor %}",
+    "a huge number": "{{ " + "9" * 5000 + " }}",
+    "a huge number in another notation": "{{ 0x" + "f" * 5000 + " }}",
+    "a huge name": "{{ " + "a" * 5000 + " | upper }}",
+    "3,000 conditions": "{% if user %}" + "{% elif user %}" * 3000 + "{% endif %}",
+    "a condition in a condition without end": "{{ " + "1 if 1 else " * 3000 + "1 }}",
+    "a chain of comparisons": "{{ 1" + " < 2" * 3000 + " }}",
+    "a chain of filters": "{{ user" + "|upper" * 3000 + " }}",
+    "a chain of items": "{{ user" + "[0]" * 3000 + " }}",
+    "a test that calls": "{% if user is callable %}x{% endif %}",
+    "a test for an object": "{% if user is sameas char %}x{% endif %}",
+    "a test with options": "{% if user is divisibleby(num=3) %}x{% endif %}",
+    "a test by a computed name": "{% if user is eq(*[user]) %}x{% endif %}",
+    "half a letter": "{{ '\\ud800' | upper }}",
+    "a null character": "{{ '\\0' | upper }}",
+    "range in steps of nothing": "{% for a in range(1, 9, 0) %}x{% endfor %}",
+    "range of a truth": "{% for a in range(true) %}x{% endfor %}",
+    "much text": "{# #}" + "x" * 50_000,
+    "much text without logic": "x" * 50_001,
+    "an item of a number": "{{ 1[0] }}{{ user['x'] }}",
+    "namespace": "{% set ns = namespace(a=user) %}{% set ns.a = ns.a + ns.a %}",
+    "a block of another": "{% block a %}{% for b in range(100) %}x{% endfor %}{% endblock %}",
+    "with": "{% with a = user + user %}{{ a }}{% endwith %}",
+    "call blocks": "{% call range(3) %}x{% endcall %}",
+    "tojson": "{{ user | tojson(indent=2000000000) }}",
+    "wordwrap": "{{ user | wordwrap(1, true, 'xxxxxxxx') }}",
+    "slice": "{{ user | slice(2000000000) | list }}",
+    "format": "{{ '%2000000000d' | format(1) }}",
+    "a dictionary": "{{ {'a': user}['a'] }}",
     "unclosed": "{% if user %}",
     "unknown tag": "{% autoescape %}",
     "debug": "{% debug %}",
     "trans": "{% trans %}x{% endtrans %}",
 }
+
+
+# What is found out only when the lengths of values are known, and what is said of it.
+STOPPED = {
+    "a method by a name that is a value": ("{{ user[char] }}", "takes a whole number"),
+    "printf of an odd number": ("{% if '%2000000000d' is odd %}x{% endif %}", "no number"),
+    "a text added to itself": ("{{ (big + big) | length }}", "40000 characters on the way"),
+    "a text in great letters": ("{{ big | upper | lower }}", "40000 characters on the way"),
+    "a text in letters": ("{% for a in big %}{% endfor %}", "40000 characters on the way"),
+    "a sorted text": ("{{ big | sort | first }}", "10000 steps"),
+    "a list in a list in a list": (
+        "{% for a in [["
+        + "user, " * 40
+        + "]] %}{% for b in [["
+        + "a, " * 40
+        + "]] %}"
+        + "{{ ["
+        + "b, " * 40
+        + "] }}{% endfor %}{% endfor %}",
+        "40000 characters on the way",
+    ),
+    "stripping by a long text": ("{{ big | trim(big) }}", "10000 steps"),
+    "looking for a long text": ("{% if long in big %}x{% endif %}", "10000 steps"),
+    "comparing long texts": ("{% if " + "big == same and " * 9 + "user %}x{% endif %}", "steps"),
+    "reading a text in loops": (
+        "{% for a in [big] %}{% for b in range(100) %}{{ a is lower }}{% endfor %}{% endfor %}",
+        "10000 steps",
+    ),
+    "two names for one thing": ("{% for a, b in [[1]] %}{% endfor %}", "2 names"),
+    "a text and a number": ("{{ user + 1 }}", "no number"),
+    "a text below a number": ("{{ user < 1 }}", "cannot compare a text with a number"),
+    "a rest of nothing": ("{{ 1 is divisibleby(0) }}", "cannot divide by 0"),
+    "a letter that is not there": ("{{ user[99] }}", "there is no item 99"),
+    "a loop over a number": ("{% for a in 5 %}x{% endfor %}", "a loop needs a text or a list"),
+    "lists sorted with texts": ("{{ [user, [user]] | sort }}", "sort cannot compare"),
+}
+
+
+@pytest.mark.parametrize(("source", "problem"), STOPPED.values(), ids=STOPPED.keys())
+def test_what_depends_on_the_values_is_stopped_when_it_is_rendered(
+    source: str, problem: str
+) -> None:
+    big, long = "so it is " * 3_000, "so it is " * 300
+    with pytest.raises(TemplateError, match=problem) as caught:
+        rendered("\n{# #}" + source, big=big, same=big[:-1] + " ", long=long + "!")
+    assert str(caught.value).startswith("line 2: cannot be rendered: ")
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("{{ range(3) | join }}{% for a in range(2) %}{{ a }}{% endfor %}", "01201"),
+        ("{{ [user, user, char] | unique }}", "['Anna', 'Oren']"),
+        ("{{ user[0] }}{{ user[-1] }}{{ [user, char][1] }}", "AaOren"),
+        ("{{ user[99] | default('none') }}", "none"),
+        ("{% if user is in [char, user] and user is not none %}x{% endif %}", "x"),
+        (
+            "{% for a in 'ab' %}{{ loop.index }}{{ a }}{{ '' if loop.last else ',' }}{% endfor %}",
+            "1a,2b",
+        ),
+        ("{% for a, b in [[1, 2], [3, 4]] %}{{ a + b }} {% endfor %}", "3 7 "),
+        ("{% for user in 'ab' if user != 'a' %}{{ user }}{% endfor %}{{ user }}", "bAnna"),
+        ("{% for a in '' %}x{% else %}nobody{% endfor %}", "nobody"),
+        ("{{ 'the old-man of (the) sea' | title }}", "The Old-Man Of (The) Sea"),
+        ("{% if 1 < 2 < 3 and 4 is even %}{{ -1 + 2.5 }}{% endif %}", "1.5"),
+        ("{% raw %}{{ x }}{% endraw %}{%- if 1 %} y{% endif %}", "{{ x }} y"),
+    ],
+)
+def test_logic_says_what_the_syntax_promises(source: str, text: str) -> None:
+    assert rendered("{# #}" + source) == text
+
+
+def test_names_that_stand_in_a_text_too_often_are_an_error_for_its_author() -> None:
+    with pytest.raises(TemplateError, match="makes more than 200000 characters; name its values"):
+        rendered("{{mood}} " * 300, mood="x" * 1_000)
+
+
+def test_names_that_stand_in_imported_text_too_often_stay_as_written() -> None:
+    text = rendered("{{mood}} " * 300, trust="imported", mood="x" * 1_000)
+    assert len(text) <= 200_000
+    assert text.startswith("x" * 1_000 + " ")
+    assert text.endswith("{{mood}} " * 90)
+
+
+def test_a_macro_chooses_from_a_thousand_values_at_most() -> None:
+    chosen = rendered("{{random:" + "," * 1_000 + "x" * 48_000 + "}}")
+    assert chosen == ""
 
 
 def test_conditions_may_be_nested_as_deep_as_anybody_writes() -> None:

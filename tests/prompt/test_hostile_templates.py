@@ -1,0 +1,41 @@
+"""Whatever a template is, it takes little time and memory, and fails in words for authors."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.prompt.hostile_templates import MIB
+
+SECONDS = 0.005
+COUNT = 1_000
+
+
+@pytest.fixture(scope="module", params=[14, 15])
+def told(request: pytest.FixtureRequest) -> Any:
+    """What a process found out that has little memory and tries templates of one seed."""
+    command = [sys.executable, "-m", "tests.prompt.hostile_templates", str(request.param)]
+    done = subprocess.run(
+        [*command, str(COUNT)], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-2_000:]
+    return json.loads(done.stdout)
+
+
+def test_no_template_fails_in_other_words_than_ours_and_none_tells_of_objects(told: Any) -> None:
+    assert told["wrong"] == []
+
+
+def test_a_template_takes_five_milliseconds_at_most_whatever_is_written(told: Any) -> None:
+    assert told["worst"]["render_seconds"][0] < SECONDS, told["worst"]
+
+
+def test_a_template_takes_a_megabyte_at_most_whatever_is_written(told: Any) -> None:
+    assert told["worst"]["render_bytes"][0] < MIB, told["worst"]
+
+
+def test_the_templates_that_are_tried_are_of_every_kind(told: Any) -> None:
+    assert set(told["outcomes"]) == {"refused", "stopped", "rendered"}
+    assert min(told["outcomes"].values()) > COUNT / 20
