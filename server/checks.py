@@ -154,11 +154,9 @@ def check(root: Path) -> None:
 
 
 def _tested(installation: Installation) -> list[str]:
-    """What failed of `make test`; the game mostly waits, so it is played beside the first steps."""
+    """What failed of `make test`; the game is played beside the rest, for it mostly waits."""
     with _meanwhile(installation, ONE_EXCHANGE) as exchange:
-        failed = _failing(installation, STATIC)
-        failed += _waited(exchange)
-    return failed + _failing(installation, (TESTS,))
+        return _failing(installation, (*STATIC, TESTS)) + _waited(exchange)
 
 
 def _prepared(installation: Installation) -> list[str]:

@@ -164,7 +164,7 @@ class Crowd:
         for line in facts.partition(HEADING)[2].partition("\n\n")[0].splitlines():
             if found := LINE.search(line):
                 shown = self.said[int(found[1])]
-                assert line.startswith(f"- {shown.by}: "), "a line of another"
+                assert line.startswith(f"  - {shown.by}: "), "a line of another"
                 assert speaker in shown.heard_by, "it was not there"
                 assert not shown.whispered_to, "a whisper in another conversation"
             elif found := REPLY.search(line):
