@@ -25,8 +25,8 @@ NOTHING_SKIPPED = "NOTHING_SKIPPED"
 WORKERS = str(min(os.cpu_count() or 1, 8))
 """How many processes share the tests."""
 
-ALONE = "not server and not service and not packaging and not extra"
-"""The tests that need nothing but the package and what is installed for tests."""
+ALONE = "not server and not service and not packaging and not extra and not long"
+"""The tests that need nothing but the package and what is installed for tests, and no patience."""
 
 _NEWCOMER = "tests/acceptance/test_newcomer_plays.py"
 PLAYED = (

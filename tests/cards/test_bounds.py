@@ -21,6 +21,7 @@ def measure():
         yield measured
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", WORST)
 def test_the_worst_file_is_read_or_refused_within_bounds(name, measure, tmp_path):
     make, refused_with = WORST[name]

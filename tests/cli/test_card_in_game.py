@@ -22,6 +22,8 @@ DATABASE = Path("server", "evennia.db3")
 SETTINGS = """
 from evennia.settings_default import *
 
+pytestmark = pytest.mark.long
+
 
 class OursAlone:
     def __contains__(self, label):

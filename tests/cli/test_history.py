@@ -140,6 +140,7 @@ def test_bad_input_is_one_line(call, harbour, write, words: list[str], told: str
     assert called.err.count("\n") == 1
 
 
+@pytest.mark.long
 def test_a_game_s_folder_is_opened(tmp_path) -> None:
     game = Game(tmp_path)
     game.migrate()

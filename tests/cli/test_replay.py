@@ -9,6 +9,8 @@ import pytest
 from tests.cli.conftest import Called
 from tests.cli.test_card_in_game import Game
 
+pytestmark = pytest.mark.long
+
 
 @dataclass
 class Played:

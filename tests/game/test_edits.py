@@ -188,6 +188,7 @@ def test_a_file_with_a_bad_edit_is_named(db, tmp_path):
         read_edit_file(path)
 
 
+@pytest.mark.long
 def test_many_turns_are_compared_in_bounded_memory(stage, tmp_path):
     furnish(stage)
     stage.talks_with(lambda request: "Aye.")

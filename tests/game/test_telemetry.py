@@ -53,6 +53,7 @@ def test_nobody_watches_a_game_that_does_not_ask_for_it() -> None:
     assert watchers() == []
 
 
+@pytest.mark.long
 def test_nothing_of_it_is_imported_where_nobody_asks_for_it() -> None:
     """In a process of its own: here everything is imported already."""
     program = (

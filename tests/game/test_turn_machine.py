@@ -100,6 +100,7 @@ def own_tools(db, logged):
         yield logged
 
 
+@pytest.mark.long
 @given(
     steps=st.lists(STEPS, min_size=10, max_size=40),
     habits=HABITS,

@@ -186,6 +186,7 @@ def mixed(count: int) -> Iterator[Fault]:
     return islice(cycle(FAULTS.values()), count)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("client", "batches"), [("openai", 10), ("anthropic", 3)])
 def test_a_thousand_faults_leave_nothing_behind(
     request: pytest.FixtureRequest,

@@ -47,6 +47,7 @@ def large_book():
         return read_book({"entries": entries}, label="book")
 
 
+@pytest.mark.long
 @PRESETS
 def test_fifty_thousand_entries_are_scanned(large_book, preset):
     with within(30):
@@ -57,6 +58,7 @@ def test_fifty_thousand_entries_are_scanned(large_book, preset):
         assert len(again.touched) == 1
 
 
+@pytest.mark.long
 def test_a_key_that_wakes_fifty_thousand_entries_is_looked_at_in_part(large_book):
     with within(30):
         result = awake(large_book, scan=a_scan("user: common"), limit_tokens=100)
@@ -64,6 +66,7 @@ def test_a_key_that_wakes_fifty_thousand_entries_is_looked_at_in_part(large_book
         assert any("not looked at" in verdict.reason for verdict in result.touched)
 
 
+@pytest.mark.long
 def test_fifty_thousand_entries_are_linted(large_book):
     with within(30):
         assert lints(large_book) == ()
@@ -88,6 +91,7 @@ def test_an_entry_of_a_megabyte_costs_no_more_than_it_is_long(preset):
         assert "over the lore budget" in reasons(result)["book#0"]
 
 
+@pytest.mark.long
 def test_a_million_keys_are_cut_or_refused_and_it_is_said():
     entries = [an_entry(f"Lore {n}.", keys=[f"k{n}x{k}" for k in range(1000)]) for n in range(1000)]
     with within(60):
@@ -155,6 +159,7 @@ def test_delay_levels_up_to_the_sky_end(preset):
     assert len(result.verdicts) == 500
 
 
+@pytest.mark.long
 @PRESETS
 def test_ten_thousand_delay_levels_end_soon_and_say_so(preset):
     entries = [
@@ -182,6 +187,7 @@ def test_an_empty_book_gives_nothing(preset):
         assert lints(book) == ()
 
 
+@pytest.mark.long
 def test_ten_thousand_entries_whose_keys_are_all_the_same_word_are_bounded():
     book = a_book(*(an_entry("the end of the road", keys=["the"]) for _ in range(10_000)))
     with within(20):
@@ -274,6 +280,7 @@ def test_a_file_of_twenty_megabytes_is_refused_before_it_is_read():
         parse_json(huge, kind="book", where="book")
 
 
+@pytest.mark.long
 def test_a_key_that_changes_every_turn_does_not_fill_the_memory():
     book = a_book(*(an_entry(keys=[f"k{n}", "{{user}}"]) for n in range(5000)))
     for number in range(24):

@@ -30,6 +30,7 @@ def test_pure_tests_do_not_start_evennia():
     assert _collected("tests/setup/test_telnet.py") == "STATUS 0 GAME False"
 
 
+@pytest.mark.long
 def test_tests_of_the_store_start_evennia_before_they_are_imported():
     assert _collected("tests/store/test_notes.py").endswith("GAME True")
 

@@ -23,9 +23,12 @@ from tests.store.builders import a_line, a_reply
 SHORT, LONG = 1_000, 30_000
 _STEPS = 100
 
-pytestmark = pytest.mark.skipif(
-    connection.vendor != "sqlite", reason="only SQLite lets its steps be counted"
-)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(
+        connection.vendor != "sqlite", reason="only SQLite lets its steps be counted"
+    ),
+]
 
 
 @contextmanager

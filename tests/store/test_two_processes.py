@@ -13,6 +13,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
+pytestmark = pytest.mark.long
+
 
 class Worker:
     """A process that is ready and waits to be told to go."""
