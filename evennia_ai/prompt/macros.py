@@ -32,8 +32,8 @@ MAX_CHOICES: Final = 1_000
 """Values that one `{{random}}` or `{{pick}}` chooses from; those behind them are never chosen."""
 MAX_FILLED: Final = 200_000
 """Characters that a text may have when its names are filled in."""
-# With as many pieces no text needs to be counted: each value is shorter than what is allowed.
-_FEW: Final = 8
+# As many pieces are joined first and counted then, which is quicker; more could make too much.
+_FEW: Final = 16
 
 # Name -> result for (argument, key of this place, dice); these read no value.
 Roller = Callable[[str, tuple[object, ...], Dice], str]
@@ -101,7 +101,10 @@ def fill(pieces: tuple[Piece, ...], *, values: Mapping[str, str], dice: Dice, so
     ]
     if len(texts) > _FEW and sum(map(len, texts)) > MAX_FILLED:
         raise TooLongError(_within(pieces, texts))
-    return "".join(texts)
+    text = "".join(texts)
+    if len(text) > MAX_FILLED:
+        raise TooLongError(_within(pieces, texts))
+    return text
 
 
 class TooLongError(Exception):
