@@ -94,6 +94,8 @@ class Conf:
     queue_limit: int
     speaker_limit: int
     hop_limit: int
+    line_npcs: int
+    line_calls: int
     hop_seconds: float
     cooldown_seconds: float
     engagement_seconds: float

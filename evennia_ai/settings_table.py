@@ -145,6 +145,20 @@ SETTINGS: Final = (
         accepts=whole_number(0),
     ),
     Setting(
+        id="E082",
+        field="line_npcs",
+        default=8,
+        wanted="a whole number from 1 on",
+        accepts=whole_number(1),
+    ),
+    Setting(
+        id="E083",
+        field="line_calls",
+        default=32,
+        wanted="a whole number from 1 on",
+        accepts=whole_number(1),
+    ),
+    Setting(
         id="E011",
         field="cooldown_seconds",
         default=1.0,

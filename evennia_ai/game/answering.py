@@ -14,7 +14,7 @@ from twisted.python.failure import Failure
 
 from evennia_ai.game.addressing import Address
 from evennia_ai.game.deciding import decided
-from evennia_ai.game.events import TICK, Event
+from evennia_ai.game.events import TICK, Event, payer_of
 from evennia_ai.game.gather import Heard
 from evennia_ai.game.limits import Refusal
 from evennia_ai.game.lived_through import Lately
@@ -92,6 +92,10 @@ class Answering:
         self._ended = ended
         self.is_waiting = True
         self._offered_at = runtime().clock.seconds()
+        why_silent = runtime().lines.why_silent(self.event, npc_ref=self._mind.ref)
+        if why_silent:
+            self._over(why_silent)
+            return
         refusal = self._refusal()
         if refusal is None:
             self._watching.offer(self)
@@ -168,7 +172,8 @@ class Answering:
 
     def _why_nobody(self) -> str:
         """Why the NPC may not speak, or nobody is there to hear it."""
-        return why_halted(self._mind.ref) or why_gone(self._mind.npc, self.event)
+        why_not = why_halted(self._mind.ref) or why_gone(self._mind.npc, self.event)
+        return why_not or runtime().lines.why_spent(self.event)
 
     def _limit_told(self, refusal: Refusal) -> str:
         self._refuse(refusal)
@@ -187,7 +192,7 @@ class Answering:
         ref = self._mind.ref
         runtime().watch.refused(ref, refusal)
         heard = self.heard.record.id
-        row = refusal.row(npc_ref=ref, player_ref=player_of(self.event), event_record=heard)
+        row = refusal.row(npc_ref=ref, player_ref=payer_of(self.event), event_record=heard)
         doing = f"NPC {ref}: a refusal is not written down"
         until_written(partial(model_calls.add_alone, row), doing, clock=runtime().clock)
         if not refusal.in_character or self.is_chatter:
@@ -224,11 +229,6 @@ def refusal_of(mind: Asked, event: Event) -> Refusal | None:
         return None
     return runtime().limits.refusal(
         npc_ref=mind.ref,
-        player_ref=player_of(event),
+        player_ref=payer_of(event),
         npc_limits=mind.settings.limits,
     )
-
-
-def player_of(event: Event) -> str:
-    """The person whose words or deeds an event is, "" where it is nobody's or an NPC's."""
-    return "" if event.hops or event.speaker_rank in ("", "NPC") else event.speaker_ref

@@ -86,7 +86,7 @@ class Attention:
         before.
         """
         runtime().floors.chains.heard(event)
-        self._hearing.hear(event)
+        self._hearing.hear(runtime().lines.traced(event, npc_ref=self._mind.ref))
 
     # What nobody waits for any more
 

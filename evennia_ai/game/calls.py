@@ -10,6 +10,7 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.game.counting import CountedCall
 from evennia_ai.game.endpoints import Access
+from evennia_ai.game.events import Line
 from evennia_ai.game.limits import CallKey
 from evennia_ai.game.runtime import runtime
 from evennia_ai.llm.chat import ChatReply, ChatRequest
@@ -29,6 +30,7 @@ class Call(CountedCall):
         player_ref: str = "",
         turn: int | None = None,
         prompt_tokens: int = 0,
+        line: Line | None = None,
     ) -> None:
         """`prompt_tokens` are estimated where they are 0; the rest is as in `CallKey`."""
         key = CallKey(
@@ -38,6 +40,7 @@ class Call(CountedCall):
             name=name,
             turn=turn,
             prompt_tokens=prompt_tokens,
+            line=line,
         )
         super().__init__(runtime().counting, access, key)
 
@@ -51,6 +54,7 @@ def asked(
     name: str = "",
     player_ref: str = "",
     prompt_tokens: int = 0,
+    line: Line | None = None,
     prompt: Sequence[Message] = (),
 ) -> Deferred[ChatReply]:
     """The model's reply to a request that belongs to no turn; its row is written at its end."""
@@ -60,5 +64,6 @@ def asked(
         role=role,
         name=name,
         prompt_tokens=prompt_tokens,
+        line=line,
     )
     return runtime().counting.asked(access, request, key, prompt=prompt)

@@ -16,6 +16,7 @@ from twisted.python.failure import Failure
 
 from evennia_ai.game import calls
 from evennia_ai.game.endpoints import Access
+from evennia_ai.game.events import payer_of
 from evennia_ai.game.gather import Heard
 from evennia_ai.game.npc_settings import NPCSettings
 from evennia_ai.game.retrying import DATABASE_ERRORS
@@ -71,7 +72,10 @@ def decided(mind: Deciding, heard: Heard) -> "Deferred[str]":
 
 def _asked_of(access: Access, mind: Deciding, heard: Heard) -> "Deferred[str]":
     live = runtime()
-    player = heard.event.speaker_ref
+    event = heard.event
+    player = payer_of(event) if event.hops else event.speaker_ref
+    if spent := live.lines.why_spent(event):
+        return succeed(spent)
     try:
         limits = mind.settings.limits
         refusal = live.limits.refusal(npc_ref=mind.ref, player_ref=player, npc_limits=limits)
@@ -90,7 +94,13 @@ def _asked_of(access: Access, mind: Deciding, heard: Heard) -> "Deferred[str]":
         schema=schema,
     )
     answer: Deferred[ChatReply] = maybeDeferred(
-        calls.asked, access, request, npc_ref=mind.ref, role="decider", player_ref=player
+        calls.asked,
+        access,
+        request,
+        npc_ref=mind.ref,
+        role="decider",
+        player_ref=player,
+        line=event.line,
     )
     answer.addTimeout(DECIDE_SECONDS, live.clock)
     return answer.addBoth(partial(_told, mind, heard, asked))

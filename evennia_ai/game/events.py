@@ -24,6 +24,19 @@ HAPPENINGS: Final = frozenset(
 )
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
+class Line:
+    """Something a person said or did, with all that it set off; counted while it goes on.
+
+    `player_ref` is who began it, "" where that was nobody; `calls` are the calls of models, `npcs`
+    the NPCs that answered.
+    """
+
+    player_ref: str = ""
+    calls: int = 0
+    npcs: set[str] = field(default_factory=set)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     """Something an NPC heard or saw.
@@ -38,7 +51,8 @@ class Event:
     the name of the thing it is about, `data` holds facts of the game's own as JSON values.
     `wants_answer`: what happened is addressed to the NPC. `client` is the sort of client
     that who says or poses it types at ("telnet", "websocket"), "" where nobody types and for what
-    happened. `by_rote` is what an NPC said that no model chose.
+    happened. `by_rote` is what an NPC said that no model chose. `line` is what led to it, however
+    many replies of NPCs ago; None where that is not known.
     """
 
     kind: Kind
@@ -58,11 +72,22 @@ class Event:
     wants_answer: bool = False
     by_rote: bool = False
     client: str = field(default="", compare=False)
+    line: Line | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_happening(self) -> bool:
         """Whether it happened, rather than being said or posed."""
         return self.kind not in HEARD
+
+
+def payer_of(event: Event) -> str:
+    """The person who is charged for an answer: who said or did it, or began what led to it.
+
+    "" where it was nobody or an NPC by itself.
+    """
+    if event.hops:
+        return event.line.player_ref if event.line is not None else ""
+    return "" if event.speaker_rank in ("", "NPC") else event.speaker_ref
 
 
 def asks_for_answer(event: Event, react_to: Collection[str]) -> str | None:

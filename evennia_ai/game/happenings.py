@@ -13,6 +13,7 @@ from django.db import DatabaseError
 from evennia.utils import logger
 
 from evennia_ai.game.events import ERRAND, HEARD, TICK, Event
+from evennia_ai.game.lines import line_of
 from evennia_ai.game.perception import heard_text, is_alone_with, rank_of
 from evennia_ai.game.presence import can_see
 from evennia_ai.game.text import in_sentence, one_line, person_name, plain_name, unmarked
@@ -145,7 +146,8 @@ def event_for(npc: Any, happening: Happening) -> Event | None:
         room_ref=str(npc.location.id) if npc.location else "",
         to_ref=str(to.id) if to is not None else "",
         alone=actor is not None and is_alone_with(npc, actor),
-        hops=hops_of(actor),
+        hops=(hops := hops_of(actor)),
+        line=line_of(hops),
         item=names["item"],
         data=happening.data,
         wants_answer=happening.wants_answer and (to is None or to == npc),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from evennia_ai.game.events import Line
 from evennia_ai.llm.allowances import DAY_SECONDS, Allowance, Allowances, Meter, Reached, Reading
 from evennia_ai.llm.chat import Usage
 from evennia_ai.store.model_calls import ANSWERED, UNSENT, NewCall, Used, is_counted
@@ -31,9 +32,10 @@ ReadUsed = Callable[[float], DayUsed]
 class CallKey:
     """Which call of a model it is.
 
-    `player_ref` is whose words it answers, "" where nobody's alone; `turn` the number of the turn
-    it belongs to; `name` what logs call it, "" for its role. `prompt_tokens` and `reply_tokens` are
-    what it may take, and are reserved. Of one that `is_protected` nobody is told the words.
+    `player_ref` is whose words it answers, or who began the chain of answers, "" where nobody's
+    alone; `turn` the number of the turn it belongs to; `name` what logs call it, "" for its role.
+    `prompt_tokens` and `reply_tokens` are what it may take, and are reserved. Of one that
+    `is_protected` nobody is told the words.
     """
 
     npc_ref: str
@@ -48,6 +50,8 @@ class CallKey:
     is_protected: bool = False
     is_offline: bool = False
     """Whether no model is asked at all: then nothing is used."""
+    line: Line | None = None
+    """The line that the call belongs to, where it is one's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +139,8 @@ class Limits:
     def begun(self, key: CallKey) -> StartedCall:
         """A call begins: it counts from now on, its tokens are reserved."""
         now = self._today()
+        if key.line is not None and not key.is_offline:
+            key.line.calls += 1
         for scope in _metered(key):
             meter = self._meters.setdefault(scope, Meter())
             meter.begun(now, reserved_tokens=_reserved(key))

@@ -16,6 +16,7 @@ from evennia.locks.lockhandler import LockHandler
 
 from evennia_ai.game.events import Event, Kind
 from evennia_ai.game.languages import game_word, garbled, languages_heard
+from evennia_ai.game.lines import line_of
 from evennia_ai.game.presence import is_npc
 from evennia_ai.game.text import one_line, person_name, unmarked
 from evennia_ai.game.typing_at import client_of
@@ -97,6 +98,7 @@ def perceived(npc: Any, text: Any, from_obj: Any) -> Event | None:
         volume=heard.volume or payload.volume,
         by_rote=heard.by_rote,
         client=client_of(speaker),
+        line=line_of(heard.hops),
     )
 
 

@@ -22,6 +22,7 @@ from evennia_ai.game.endpoints import Access, Models
 from evennia_ai.game.floors import Floors
 from evennia_ai.game.idle_time import IdleTime
 from evennia_ai.game.limits import Limits
+from evennia_ai.game.lines import Lines
 from evennia_ai.game.recorder import Recorder
 from evennia_ai.game.scheduler import Scheduler
 from evennia_ai.game.stopping import is_stopped
@@ -45,6 +46,7 @@ class Runtime:
     recorder: Recorder
     compactor: Compactor
     idle_time: IdleTime
+    lines: Lines
     floors: Floors
     gestures: Gestures
     ticker: Ticker
@@ -133,6 +135,7 @@ def runtime_of(
         recorder=recorder,
         compactor=compactor,
         idle_time=IdleTime(compactor, Consolidator(conf, models, counting=counting), clock),
+        lines=Lines(seconds=clock.seconds, most_npcs=conf.line_npcs, most_calls=conf.line_calls),
         floors=Floors(clock, recorder, hop_seconds=conf.hop_seconds),
         gestures=Gestures(clock, after_seconds=conf.thinking_seconds),
         ticker=Ticker(clock, ticks_alone=conf.tick_alone),

@@ -20,6 +20,7 @@ from evennia_ai.game.calls import Call
 from evennia_ai.game.committing import Commits
 from evennia_ai.game.composing import Composer, with_room
 from evennia_ai.game.endpoints import Access
+from evennia_ai.game.events import payer_of
 from evennia_ai.game.gather import Heard
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.game.presence import why_gone
@@ -229,7 +230,8 @@ class Turn:
             this.access,
             npc_ref=self._npc_ref,
             role="speaker",
-            player_ref="" if event.hops else event.speaker_ref,
+            player_ref=payer_of(event) if event.hops else event.speaker_ref,
+            line=event.line,
             turn=this.stored.number,
             prompt_tokens=this.prompt.tokens,
         )
@@ -263,7 +265,9 @@ class Turn:
 
     def _acts(self, reply: ChatReply) -> bool:
         """Whether the reply asks for something to be done that may still be done."""
-        return bool(reply.tool_calls and self._toolbox.names) and len(self._acted) < MOST_ROUNDS
+        if len(self._acted) >= MOST_ROUNDS or runtime().lines.why_spent(self.heard.event):
+            return False
+        return bool(reply.tool_calls and self._toolbox.names)
 
     @property
     def _has_spoken(self) -> bool:

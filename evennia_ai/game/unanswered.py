@@ -12,7 +12,7 @@ from django.core.exceptions import ObjectDoesNotExist
 from evennia.objects.models import ObjectDB
 from evennia.utils import logger
 
-from evennia_ai.game.events import SPOKEN, Event
+from evennia_ai.game.events import SPOKEN, Event, Line
 from evennia_ai.game.gather import Heard
 from evennia_ai.game.perception import is_alone_with, rank_of
 from evennia_ai.game.presence import why_gone
@@ -90,6 +90,7 @@ def _heard(npc: Any, where: ConversationRef, record: Record) -> Heard | None:
         language=str(meta.get("language") or ""),
         volume=str(meta.get("volume") or ""),
         client=client_of(speaker),
+        line=Line(player_ref=speaker_ref),
     )
     before = conversations.history(where)
     return Heard(event=event, conversation=where, record=record, before=before)

@@ -12,6 +12,7 @@ from evennia.utils import logger
 
 from evennia_ai.game.delivery import is_open
 from evennia_ai.game.events import Event
+from evennia_ai.game.lines import because_of
 from evennia_ai.game.output import deliver
 from evennia_ai.game.perception import bystanders
 from evennia_ai.game.retrying import DATABASE_ERRORS
@@ -62,15 +63,16 @@ class Voice:
         partner = self.partner if self._event.private else None
         if self._event.private and partner is None:
             return
-        deliver(
-            self._npc,
-            text,
-            own_names=self.own_names(),
-            after=after,
-            hops=self._event.hops + 1,
-            to=partner,
-            by_rote=by_rote,
-        )
+        with because_of(self._event):
+            deliver(
+                self._npc,
+                text,
+                own_names=self.own_names(),
+                after=after,
+                hops=self._event.hops + 1,
+                to=partner,
+                by_rote=by_rote,
+            )
 
     def start(self, stored: StoredTurn, *, early: bool, is_wanted: Callable[[], bool]) -> "Start":
         """What listens to the reply of a turn, and says the start of it where it may be `early`.

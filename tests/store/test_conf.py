@@ -112,6 +112,8 @@ def test_our_own_settings_pass_the_checks():
         ("QUEUE_LIMIT", -1, "E009"),
         ("SPEAKER_LIMIT", 0, "E081"),
         ("HOP_LIMIT", None, "E010"),
+        ("LINE_NPCS", 0, "E082"),
+        ("LINE_CALLS", True, "E083"),
         ("COOLDOWN_SECONDS", -1, "E011"),
         ("ENGAGEMENT_SECONDS", "soon", "E012"),
         ("REFRESH_SECONDS", 0, "E013"),

@@ -15,6 +15,7 @@ from twisted.internet.defer import CancelledError, Deferred, maybeDeferred, succ
 from twisted.python.failure import Failure
 
 from evennia_ai.game.endpoints import Access
+from evennia_ai.game.events import Line
 from evennia_ai.game.limits import CallKey
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.game.retrying import DATABASE_ERRORS
@@ -56,8 +57,9 @@ NOTHING_PROTECTED: Final = protected(())
 class Mediation:
     """What is to be summed up, for whom.
 
-    `player_ref` is whose words the NPC answers, in the turn of this number. The `chunks` are those
-    that are sent, or hints to choose from; `secret` is what must not be given away.
+    `player_ref` is who is charged for it, `line` what it counts against, in the turn of this
+    number. The `chunks` are those that are sent, or hints to choose from; `secret` is what must not
+    be given away.
     """
 
     npc: Any
@@ -67,6 +69,7 @@ class Mediation:
     query: str
     chunks: tuple[Chunk, ...]
     secret: Protected = NOTHING_PROTECTED
+    line: Line | None = None
 
 
 def most_characters() -> int:
@@ -147,6 +150,7 @@ def _ask(
         role=ROLE,
         name=CALL_NAME,
         turn=wanted.turn,
+        line=wanted.line,
         is_protected=True,
     )
     return runtime().counting.asked(access, request, key)

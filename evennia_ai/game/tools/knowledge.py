@@ -15,6 +15,7 @@ from pydantic import Field, StringConstraints
 from twisted.internet.defer import Deferred, inlineCallbacks
 
 from evennia_ai.conf import Conf
+from evennia_ai.game.events import payer_of
 from evennia_ai.game.guarding import held_keys, searchable
 from evennia_ai.game.knowing import keeping, mediating, searching
 from evennia_ai.game.knowing.hinting import offered
@@ -226,10 +227,12 @@ def _told_safely(
 
 
 def _mediation(asked: Asked, chunks: tuple[Chunk, ...], secret: Protected) -> Mediation:
+    event = asked.use.event
     return Mediation(
         npc=asked.use.npc,
         npc_ref=asked.use.mind.ref,
-        player_ref=asked.use.event.speaker_ref,
+        player_ref=payer_of(event) if event.hops else event.speaker_ref,
+        line=event.line,
         turn=asked.use.turn,
         query=asked.query,
         chunks=chunks,

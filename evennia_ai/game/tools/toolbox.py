@@ -14,6 +14,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
 from evennia_ai.game.events import Event
+from evennia_ai.game.lines import because_of
 from evennia_ai.game.text import one_line
 from evennia_ai.game.tools.calls import WrongArgumentsError, arguments_of, is_object
 from evennia_ai.game.tools.errand import ErrandResult
@@ -112,7 +113,7 @@ class Toolbox:
         if refused:
             return Ran(text=refused, ok=False)
         try:
-            with acting(use.npc, hops=use.hops):
+            with acting(use.npc, hops=use.hops), because_of(use.event):
                 return self._ran(found, use)
         except Refused as error:
             return Ran(text=result_text(error), ok=False)
