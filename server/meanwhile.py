@@ -6,7 +6,6 @@ Standard library only: this runs before anything is installed.
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
@@ -31,7 +30,6 @@ class Meanwhile:
     ) -> None:
         self.title = title
         self._shown = shown
-        self._began = time.monotonic()
         self._log = root / LOGS / f"{title.lower().replace(' ', '-')}.log"
         self._log.parent.mkdir(exist_ok=True)
         with self._log.open("w", encoding="utf-8") as output:
@@ -60,8 +58,7 @@ class Meanwhile:
             StepError: it failed; everything it said has been printed.
         """
         status = self.process.wait()
-        took = f"{time.monotonic() - self._began:.0f} s, beside the steps above"
-        say(f"== {self.title}: {'failed' if status else 'done'} in {took}")
+        say(f"== {self.title}: {'failed' if status else 'done'}, beside the steps above")
         output = self._log.read_text(encoding="utf-8", errors="replace")
         if status:
             say(output)

@@ -16,13 +16,13 @@ from tests.cli.forked_games import ForkedGame
 from tests.scenario.builders import a_card, an_entry
 from tests.unchecked import UNCHECKED
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 DATABASE = Path("server", "evennia.db3")
 # Evennia's own migrations take ten seconds and change nothing here.
 SETTINGS = """
 from evennia.settings_default import *
-
-pytestmark = pytest.mark.long
 
 
 class OursAlone:

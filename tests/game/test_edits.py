@@ -107,7 +107,7 @@ def test_a_note_and_the_facts_can_be_told_to_stay(played, tmp_path):
 
 
 def test_an_edit_that_does_not_fit_says_so_for_the_turn(played, tmp_path):
-    long = {"key": "system_prompt", "content": "word " * 20_000}
+    long = {"key": "system_prompt", "content": "word " * 9_000}
     for one in edited(played, tmp_path, components=[long]):
         assert one.outcome == "unknown"
         assert "system_prompt" in one.problem

@@ -59,7 +59,7 @@ def test_a_step_that_runs_beside_others_tells_its_output_when_it_is_waited_for(c
         aside.wait()
 
     first, second = capsys.readouterr().out.splitlines()
-    assert first.startswith("== Aside: done in ")
+    assert first == "== Aside: done, beside the steps above"
     assert second == "   said"
 
 
