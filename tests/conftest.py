@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck
+from hypothesis import settings as examples
 
 from tests.unchecked import UNCHECKED
 
@@ -43,6 +45,10 @@ _started = False
 
 
 def pytest_configure() -> None:
+    # How long an example takes says how busy the machine is; times are for the benchmarks.
+    untimed = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+    examples.register_profile("untimed", **untimed)
+    examples.load_profile("untimed")
     gc.set_threshold(100_000, 50, 100)  # a test's objects mostly go without being searched for
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
