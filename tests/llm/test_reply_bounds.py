@@ -21,6 +21,9 @@ from tests.llm.handover import Handover
 from tests.llm.stub_server import Behaviour, StubServer, answers, delta, event, sends, streams
 
 MANY = 300_000
+DRIPS = "100000 chunks"
+"""Why a stream in small chunks ends; on a busy machine its time limit may come first."""
+
 PROCESSOR_SECONDS = 8.0
 """What a flood may cost in all, server and test included; a good deal less is usual."""
 
@@ -105,7 +108,7 @@ OPENAI: dict[str, tuple[Behaviour, bool, str]] = {
     "a stream in small chunks": (
         in_chunks((b":" + b" " * 30 + b"\n\n") * 121_000, of=33),
         True,
-        "100000 chunks",
+        DRIPS,
     ),
 }
 ANTHROPIC: dict[str, tuple[Behaviour, bool, str]] = {
@@ -151,7 +154,7 @@ def assert_ends_soon(
     server.behaves(behaviour)
     before = process_time()
     outcome = reactor.outcome_of(asked(chat, A_LONG_PROMPT, heard=heard), within_seconds=30)
-    if not isinstance(outcome, ModelTimeout):  # on a busy machine the time limit may come first
+    if reason != DRIPS or not isinstance(outcome, ModelTimeout):
         assert isinstance(outcome, ModelRubbish), outcome
         assert reason in str(outcome)
     assert process_time() - before < PROCESSOR_SECONDS
@@ -177,7 +180,7 @@ def test_a_flood_of_blocks_is_no_reply_and_costs_little(
 def test_another_reply_does_not_wait_while_a_flood_is_read(
     server: StubServer, model: Making, reactor: Handover, bridge: AsyncBridge, name: str
 ) -> None:
-    behaviour, heard, _ = OPENAI[name]
+    behaviour, heard, reason = OPENAI[name]
     flooded, other = model(timeout_seconds=30, idle_seconds=20), StubServer()
     well = model(base_url=other.base_url, timeout_seconds=30)
     reactor.outcome_of(well.complete(a_request()))
@@ -190,7 +193,8 @@ def test_another_reply_does_not_wait_while_a_flood_is_read(
         slowest = max(slowest, monotonic() - began)
     other.close()
     print(f"slowest other reply: {slowest:.3f} s")
-    assert isinstance(reactor.outcome_of(ended), ModelRubbish | ModelTimeout)
+    outcome = reactor.outcome_of(ended)
+    assert isinstance(outcome, ModelRubbish) or (reason == DRIPS and type(outcome) is ModelTimeout)
     assert slowest < LATER_SECONDS
 
 
