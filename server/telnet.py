@@ -1,20 +1,16 @@
 """A telnet client of a few lines, to see what a player sees.
 
 Python's own telnetlib left in 3.13. Options are refused, but for the window's size: a tall window
-is not paged.
+is not paged; and for links, where they are wanted.
 """
 
 import codecs
 import re
-import socket
-import time
-from types import TracebackType
-from typing import Self
 
-from server.steps import StepError
+from server.client import Client
 
 IAC, DONT, DO, WONT, WILL, SB, SE = 255, 254, 253, 252, 251, 250, 240
-NAWS = 31
+NAWS, MXP = 31, 91
 _WINDOW = bytes([IAC, SB, NAWS, 0, 200, 0x27, 0x10, IAC, SE])
 """200 columns, 10,000 lines."""
 
@@ -26,74 +22,51 @@ def plain(text: str) -> str:
     return _MARKUP.sub("", text.replace("\r\n", "\n").replace("\n\r", "\n"))
 
 
-class Connection:
-    """A player's connection to the game."""
+class Connection(Client):
+    """A player's connection by telnet; with `links` the client takes MXP.
 
-    def __init__(self, host: str, port: int) -> None:
-        self._socket = socket.create_connection((host, port), timeout=10)
-        self._negotiation = Negotiation()
+    `raw` is every byte that came since the last line was typed.
+    """
+
+    def __init__(self, host: str, port: int, *, links: bool = False) -> None:
+        super().__init__(host, port)
+        self._negotiation = Negotiation(links=links)
         self._received = ""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._socket.close()
-
-    def send(self, line: str) -> None:
-        """Type `line`; what came before is forgotten."""
-        self._received = ""
-        self._socket.sendall(line.encode() + b"\r\n")
-
-    def wait_for(self, pattern: str, *, seconds: float) -> str:
-        """Everything received since the last line was sent, once `pattern` is found in it.
-
-        Raises:
-            StepError: it did not come in time; the text holds what came instead.
-        """
-        end = time.monotonic() + seconds
-        while not re.search(pattern, self.text, re.MULTILINE):
-            if time.monotonic() > end or not self._receive(end):
-                raise StepError(
-                    f"waited {seconds:.0f} s for {pattern!r}; the game said: {self.text[-2000:]!r}"
-                )
-        return self.text
-
-    def wait_for_quiet(self, *, quiet_seconds: float = 1.0, seconds: float = 20.0) -> str:
-        """Everything received since the last line was sent, once nothing more comes."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end and self._receive(time.monotonic() + quiet_seconds):
-            pass
-        return self.text
+        self.raw = b""
 
     @property
     def text(self) -> str:
         return plain(self._received)
 
+    def send(self, line: str) -> None:
+        self.send_bytes(line.encode("utf-8", "replace") + b"\r\n")
+
+    def send_bytes(self, data: bytes) -> None:
+        """Send what no client would; what came before is forgotten."""
+        self.forget()
+        self._socket.sendall(data)
+
+    def forget(self) -> None:
+        self._received, self.raw = "", b""
+
     def _receive(self, until: float) -> bool:
-        """Whether anything came before `until`."""
-        self._socket.settimeout(max(0.05, until - time.monotonic()))
-        try:
-            data = self._socket.recv(65536)
-        except TimeoutError:
-            return False
-        if data:
-            text, answer = self._negotiation.read(data)
-            self._received += text
-            if answer:
-                self._socket.sendall(answer)
+        data = self._read(until)
+        text, answer = self._negotiation.read(data)
+        self.raw += data
+        self._received += text
+        if answer:
+            self._socket.sendall(answer)
         return bool(data)
 
 
 class Negotiation:
-    """Separates text from telnet's options, and answers those; keeps what arrived in halves."""
+    """Separates text from telnet's options, and answers those; keeps what arrived in halves.
 
-    def __init__(self) -> None:
+    With `links` it takes MXP where that is offered.
+    """
+
+    def __init__(self, *, links: bool = False) -> None:
+        self._taken = frozenset({MXP} if links else ())
         self._rest = b""
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
@@ -110,7 +83,7 @@ class Negotiation:
             if not length:
                 self._rest = data[at:]
                 break
-            answer += _answer(data[at : at + length])
+            answer += _answer(data[at : at + length], taken=self._taken)
             text += b"\xff" if data[at + 1] == IAC else b""
             at += length
         return self._decoder.decode(bytes(text)), bytes(answer)
@@ -127,11 +100,11 @@ def _command_length(data: bytes, at: int) -> int:
     return needed if at + needed <= len(data) else 0
 
 
-def _answer(command: bytes) -> bytes:
+def _answer(command: bytes, *, taken: frozenset[int]) -> bytes:
     if command[1] == DO and command[2] == NAWS:
         return bytes([IAC, WILL, NAWS]) + _WINDOW
     if command[1] == DO:
         return bytes([IAC, WONT, command[2]])
     if command[1] == WILL:
-        return bytes([IAC, DONT, command[2]])
+        return bytes([IAC, DO if command[2] in taken else DONT, command[2]])
     return b""

@@ -16,7 +16,6 @@ from server.newcomer import read_demo
 from server.ports import HOST
 from server.telnet import IAC, Connection
 from tests.acceptance.games import builder_beside_npc, copied_game, shown, started
-from tests.acceptance.raw_client import RawClient
 from tests.game.hostile.corpus import MARK, corpus
 from tests.game.hostile.plain import assert_plain
 from tests.llm.stub_server import Seen, StubServer, answers
@@ -115,12 +114,12 @@ def played(
         yield play
 
 
-def newcomer(game: Evennia, name: str, *, links: bool = True) -> RawClient:
+def newcomer(game: Evennia, name: str, *, links: bool = True) -> Connection:
     """A player who comes for the first time."""
-    client = RawClient(HOST, game.ports.telnet, links=links)
+    client = Connection(HOST, game.ports.telnet, links=links)
     client.wait_for("come ashore")
     client.send(f"create {name} {PASSWORD}")
-    client.wait_for("[Y]/N")
+    client.wait_for(r"\[Y\]/N")
     client.send("y")
     client.wait_for("A new account")
     client.send(f"connect {name} {PASSWORD}")
@@ -128,9 +127,9 @@ def newcomer(game: Evennia, name: str, *, links: bool = True) -> RawClient:
     return client
 
 
-def attacking(game: Evennia) -> RawClient:
+def attacking(game: Evennia) -> Connection:
     demo = read_demo(game.root / "world" / "build_demo.py")
-    client = RawClient(HOST, game.ports.telnet)
+    client = Connection(HOST, game.ports.telnet, links=True)
     client.wait_for("come ashore")
     client.send("connect {} {}".format(*demo.player))
     client.wait_for("You become")
@@ -138,13 +137,16 @@ def attacking(game: Evennia) -> RawClient:
 
 
 def _play(
-    text: str, attacker: RawClient, listeners: Sequence[RawClient], stub: StubServer
+    text: str, attacker: Connection, listeners: Sequence[Connection], stub: StubServer
 ) -> Played:
     stub.behaves(answers(text))
     for one in listeners:
-        one.raw = b""
+        one.forget()
     attacker.send(f"talk oren = {text}")
-    with_links, without_links = (one.wait_for("Oren says") for one in listeners)
+    for one in listeners:
+        one.wait_for("Oren says")
+        one.wait_for_quiet(quiet_seconds=0.5)
+    with_links, without_links = (one.raw for one in listeners)
     return Played(with_links=with_links, without_links=without_links, request=stub.requests[-1])
 
 

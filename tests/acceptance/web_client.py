@@ -9,15 +9,14 @@ import html
 import json
 import os
 import re
-import socket
 import struct
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha1
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
+from server.client import Client
 from server.evennia_process import Evennia
 from server.ports import HOST
 
@@ -31,7 +30,7 @@ class RefusedError(Exception):
     """The game let no websocket be opened; the text is what it answered."""
 
 
-class WebClient:
+class WebClient(Client):
     """A player's web client; `frames` is all that came since the last line was typed.
 
     `origin` is of the page that opened it, as a browser would say.
@@ -41,51 +40,36 @@ class WebClient:
     """
 
     def __init__(self, host: str, port: int, *, origin: str | None = None) -> None:
-        self._socket = socket.create_connection((host, port), timeout=10)
+        super().__init__(host, port)
         self._rest = b""
         self.frames: list[Any] = []
         self._shake_hands(f"{host}:{port}", origin)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._send(_CLOSE, struct.pack(">H", 1000))
-        self._socket.close()
+    def close(self) -> None:
+        """Say goodbye, and end the connection."""
+        with suppress(OSError):  # the game may have hung up before
+            self._send(_CLOSE, struct.pack(">H", 1000))
+        super().close()
 
     def send(self, line: str) -> None:
-        """Type a line; what came before is forgotten."""
         self.tell("text", line)
 
     def tell(self, what: str, *arguments: Any, **options: Any) -> None:
         """Send one of Evennia's input functions, such as `client_options`."""
+        self.send_frame(json.dumps([what, arguments, options]).encode())
+
+    def send_frame(self, payload: bytes, *, opcode: int = _TEXT) -> None:
+        """Send a whole frame, of what no page would send; what came before is forgotten."""
+        self.forget()
+        self._send(opcode, payload)
+
+    def forget(self) -> None:
         self.frames = []
-        self._send(_TEXT, json.dumps([what, arguments, options]).encode())
 
     @property
     def text(self) -> str:
-        """What is shown since the last line was typed, without the page's markup."""
         shown = [frame[1][0] for frame in self.frames if frame[0] == "text" and frame[1]]
         return "\n".join(html.unescape(_TAG.sub("", _BREAK.sub("\n", one))) for one in shown)
-
-    def wait_for(self, pattern: str, *, seconds: float = 20.0) -> str:
-        """What is shown, once `pattern` is found in it."""
-        end = time.monotonic() + seconds
-        while not re.search(pattern, self.text, re.MULTILINE):
-            assert self._receive(end), f"waited for {pattern!r}: {self.text[-2000:]!r}"
-        return self.text
-
-    def wait_for_quiet(self, *, quiet_seconds: float = 1.0, seconds: float = 20.0) -> str:
-        """What is shown, once nothing more comes."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end and self._receive(time.monotonic() + quiet_seconds):
-            pass
-        return self.text
 
     def _shake_hands(self, host: str, origin: str | None) -> None:
         key = base64.b64encode(os.urandom(16)).decode()
@@ -97,7 +81,9 @@ class WebClient:
             asked += f"Origin: {origin}\r\n"
         self._socket.sendall(f"{asked}\r\n".encode())
         while b"\r\n\r\n" not in self._rest:
-            assert self._read(time.monotonic() + 10), f"no handshake: {self._rest!r}"
+            more = self._read(time.monotonic() + 10)
+            assert more, f"no handshake: {self._rest!r}"
+            self._rest += more
         head, self._rest = self._rest.split(b"\r\n\r\n", 1)
         accepted = base64.b64encode(sha1(f"{key}{_ACCEPTED}".encode()).digest())
         if b" 101 " not in head.split(b"\r\n", 1)[0]:
@@ -119,10 +105,10 @@ class WebClient:
         self._socket.sendall(bytes([0x80 | opcode]) + size + mask + masked)
 
     def _receive(self, until: float) -> bool:
-        """Whether a frame came before `until`."""
         while (frame := self._frame()) is None:
-            if not self._read(until):
+            if not (more := self._read(until)):
                 return False
+            self._rest += more
         opcode, payload = frame
         if opcode == _TEXT:
             self.frames.append(json.loads(payload))
@@ -143,16 +129,6 @@ class WebClient:
             return None
         self._rest = data[at + length :]
         return data[0] & 0x0F, data[at : at + length]
-
-    def _read(self, until: float) -> bool:
-        """Whether any bytes came before `until`."""
-        self._socket.settimeout(max(0.05, until - time.monotonic()))
-        try:
-            data = self._socket.recv(65536)
-        except TimeoutError:
-            return False
-        self._rest += data
-        return bool(data)
 
 
 @contextmanager

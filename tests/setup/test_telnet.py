@@ -1,6 +1,6 @@
 """The small telnet client: options are answered, text comes through whole."""
 
-from server.telnet import DO, IAC, NAWS, SB, SE, WILL, WONT, Negotiation, plain
+from server.telnet import DO, DONT, IAC, MXP, NAWS, SB, SE, WILL, WONT, Negotiation, plain
 
 
 def test_text_passes_unchanged():
@@ -37,3 +37,10 @@ def test_a_subnegotiation_is_not_text():
 
 def test_colours_and_control_characters_are_taken_out():
     assert plain("\x1b[1m\x1b[31mOren\x1b[0m says\x07\r\nyes\n\r") == "Oren says\nyes\n"
+
+
+def test_links_are_taken_where_they_are_wanted():
+    offer = bytes([IAC, WILL, MXP])
+
+    assert Negotiation(links=True).read(offer) == ("", bytes([IAC, DO, MXP]))
+    assert Negotiation().read(offer) == ("", bytes([IAC, DONT, MXP]))
