@@ -1,7 +1,7 @@
-"""`ai/why <npc>/<turn>`: what an NPC knew in a past turn, since when, and where it is recorded."""
+"""`ai/why`: what an NPC knew in a turn, since when, and where it is recorded."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from evennia_ai.commands.inspect_history import in_words
 from evennia_ai.commands.setup.listing import day_and_time
@@ -14,10 +14,12 @@ from evennia_ai.lorebook.naming import names_of
 from evennia_ai.prompt.columns import WIDTH, clipped, first_line, visible, wrapped
 from evennia_ai.prompt.explaining import explain_lines, is_message, origins_meant
 from evennia_ai.prompt.messages import Part
-from evennia_ai.prompt.report import Report, ReportMessage
-from evennia_ai.store import conversations
+from evennia_ai.prompt.report import Report, ReportMessage, report_of
+from evennia_ai.store import conversations, turns
 from evennia_ai.store.origins import source_of, told_by
 from evennia_ai.store.turns import StoredTurn
+
+_NOT_YET: Final = "{name} was not asked anything yet; this is what it would be told now."
 
 
 def turn_lines(caller: Any, npc: Any, turn: StoredTurn) -> list[str]:
@@ -34,9 +36,27 @@ def item_lines(caller: Any, npc: Any, turn: StoredTurn, text: str) -> list[str]:
     """Everything about one item of the turn's prompt, and where it is recorded."""
     item = item_to_explain(caller, npc, text)
     records = _records(turn)
+    return [*_head(npc, turn, records), *_item(caller, npc, item, turn, records)]
+
+
+def why_lines(caller: Any, npc: Any, text: str) -> list[str]:
+    """The same of the newest prompt, or of the one that would be sent now where there is none."""
+    item = item_to_explain(caller, npc, text)
+    newest = turns.last_turn(npc.ai.ref)
+    if newest is not None:
+        return _item(caller, npc, item, newest, _records(newest))
+    report = seen_by(caller, report_of(npc.ai.preview()))
+    told = wrapped(_NOT_YET.format(name=npc.key), WIDTH)
+    return [*told, *explain_lines(report, item, names=names_of(npc.ai.view().books))]
+
+
+def _item(
+    caller: Any, npc: Any, item: str, turn: StoredTurn, records: Mapping[str, Record]
+) -> list[str]:
+    """All about an item whose name is settled, and each place's record and revision."""
     report = seen_by(caller, report_of_turn(turn.manifest, records.values()))
     names = names_of(npc.ai.view().books)
-    lines = [*_head(npc, turn, records), *explain_lines(report, item, names=names)]
+    lines = explain_lines(report, item, names=names)
     if is_message(report, item):
         index = int(item.removeprefix("#"))
         sources = _sources(report.messages[index], turn, _record(turn.manifest, index, records))

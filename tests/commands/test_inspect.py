@@ -93,6 +93,14 @@ def test_why_tells_all_about_one_component(stage, model):
     assert "depth 2" in told
 
 
+def test_why_tells_which_revision_a_component_was_and_who_wrote_it(stage, model):
+    """S2-26: without a turn it is the newest prompt, as it was sent."""
+    stage.builds("component/depth mood = 3")
+    told = " ".join(stage.builds("ai/why oren = mood").split())
+    assert "component mood of game, revision 2 by Mara" in told
+    assert "revision 3" not in told
+
+
 def test_why_before_the_first_turn_says_that_nothing_was_asked_yet(stage, mood):
     told = stage.builds("ai/why oren = mood")
     assert told.startswith("Oren was not asked anything yet; this is what it would be told now.")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from evennia_ai.commands.setup.lore_hidden import HiddenLore, seen_by
+from evennia_ai.commands.setup.lore_hidden import HiddenLore
 from evennia_ai.commands.setup.lore_named import split, stored_book
 from evennia_ai.commands.setup.lore_shown import entries_in_words
 from evennia_ai.commands.strict import CommandError
@@ -13,12 +13,10 @@ from evennia_ai.lorebook.activation import Activation
 from evennia_ai.lorebook.naming import names_of
 from evennia_ai.lorebook.silence import packed
 from evennia_ai.prompt.columns import WIDTH, clipped, visible, wrapped
-from evennia_ai.prompt.explaining import explain_lines, origins_called
-from evennia_ai.prompt.report import report_of
+from evennia_ai.prompt.explaining import origins_called
 from evennia_ai.prompt.trace import Verdict
 
 _MOST_SHOWN: Final = 60
-_NOT_YET: Final = "{name} was not asked anything yet; this is what it would be told now."
 
 
 def npc_at_hand(caller: Any) -> Any:
@@ -54,15 +52,6 @@ def trial_lines(caller: Any, npc: Any, text: str) -> list[str]:
     if len(others) > _MOST_SHOWN:
         lines.append(f"  and {len(others) - _MOST_SHOWN} more")
     return [*lines, *_silent(made.lore, hidden)]
-
-
-def why_lines(caller: Any, npc: Any, text: str) -> list[str]:
-    """Everything about one item of the last prompt of `npc`, or of the next where there is none."""
-    item = item_to_explain(caller, npc, text)
-    last = npc.ai.last_report()
-    report = seen_by(caller, last or report_of(npc.ai.preview()))
-    lines = explain_lines(report, item, names=names_of(npc.ai.view().books))
-    return lines if last else [*wrapped(_NOT_YET.format(name=npc.key), WIDTH), *lines]
 
 
 def item_to_explain(caller: Any, npc: Any, text: str) -> str:
