@@ -22,11 +22,11 @@ from evennia_ai.commands.inspect_set import (
 )
 from evennia_ai.commands.inspect_status import status_lines
 from evennia_ai.commands.inspect_tools import tools_chosen, tools_lines
-from evennia_ai.commands.inspect_turn import item_lines, turn_lines, why_lines
 from evennia_ai.commands.naming import npc_named
 from evennia_ai.commands.numbered import counted_number, npc_and_number, turn_of, turn_or_newest
 from evennia_ai.commands.operating import OperatingSwitches
 from evennia_ai.commands.setup.lore_hidden import seen_by
+from evennia_ai.commands.setup.turn_shown import item_lines, turn_lines, why_lines
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, Run
 from evennia_ai.prompt.report import trace_lines
 

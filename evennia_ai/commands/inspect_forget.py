@@ -7,7 +7,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
-from evennia_ai.commands.inspect_history import name_of
+from evennia_ai.commands.called import name_of
 from evennia_ai.commands.naming import npc_named, place_named
 from evennia_ai.commands.shown import shown_line
 from evennia_ai.prompt.components import Scope

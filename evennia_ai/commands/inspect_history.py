@@ -3,14 +3,11 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from evennia.utils.search import search_object
-
+from evennia_ai.commands.called import in_words
 from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.commands.strict import CommandError
-from evennia_ai.game.text import plain_name
 from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.prompt.columns import WIDTH, clipped, first_line, visible, wrapped
-from evennia_ai.store.conversations import ConversationRef
 from evennia_ai.store.memory_erasing import OF_MEMORIES
 from evennia_ai.store.record_pages import RecordPage, record_page
 
@@ -74,17 +71,3 @@ def _asked(record: Record) -> str:
 def _more(npc: Any, page: RecordPage) -> Iterator[str]:
     if page.has_older:
         yield f"Older records: ai/history {npc.key}/{page.number + 1}"
-
-
-def in_words(conversation: ConversationRef) -> str:
-    """Which conversation it is; what was whispered is marked so."""
-    if conversation.kind == "private":
-        who = name_of(conversation.partner_ref)
-        return f"conversation {conversation.id}: WHISPERED, with {who} alone"
-    return f"conversation {conversation.id}: in the room {name_of(conversation.place_ref)}"
-
-
-def name_of(ref: str) -> str:
-    """What somebody or something is called now, its number where it is gone."""
-    found = search_object(f"#{ref}") if ref.isdecimal() else ()
-    return f"{plain_name(found[0].key)} (#{ref})" if found else f"#{ref}"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evennia_ai.commands.inspect_history import name_of
+from evennia_ai.commands.called import name_of
 from evennia_ai.commands.inspect_overview import counted
 from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.game.limits import Limits, LimitScope

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from evennia_ai.commands.inspect_history import name_of
+from evennia_ai.commands.called import name_of
 from evennia_ai.commands.naming import npc_named, place_named
 from evennia_ai.commands.numbered import npc_and_number
 from evennia_ai.commands.setup.listing import day_and_time

@@ -6,7 +6,7 @@ All of it is done while the game waits, so there are limits; `evennia-ai history
 from collections.abc import Sequence
 from typing import Any, Final
 
-from evennia_ai.commands.inspect_history import in_words
+from evennia_ai.commands.called import in_words
 from evennia_ai.commands.setup.folder import bytes_of, new_file, offered, path_in
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.conf import conf

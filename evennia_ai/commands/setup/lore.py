@@ -7,13 +7,13 @@ bare command reads; every change needs its own switch.
 
 from typing import Final
 
-from evennia_ai.commands.inspect_turn import why_lines
 from evennia_ai.commands.naming import npc_named, whole_number
 from evennia_ai.commands.setup import lore_named as named
 from evennia_ai.commands.setup import lore_shown
 from evennia_ai.commands.setup.lore_edits import LoreEdits
 from evennia_ai.commands.setup.lore_shelf import LoreShelf
 from evennia_ai.commands.setup.lore_trial import npc_at_hand, trial_lines
+from evennia_ai.commands.setup.turn_shown import why_lines
 from evennia_ai.commands.strict import BUILDER_LOCK
 from evennia_ai.conf import conf
 from evennia_ai.lorebook.lints import lints

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from evennia_ai.commands.inspect_history import in_words
+from evennia_ai.commands.called import in_words
 from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.commands.setup.lore_hidden import seen_by
 from evennia_ai.commands.setup.lore_trial import item_to_explain
