@@ -3,6 +3,7 @@
 What is appended is checked by the database, where a number is given out once.
 """
 
+import json
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import OuterRef, Subquery
 
 from evennia_ai import models
-from evennia_ai.history.records import NewRecord, Record
+from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.prompt.anchoring import NO_ANCHORS, Anchors
 from evennia_ai.prompt.history import History
 from evennia_ai.store.errors import HistoryConflictError, StoreError
@@ -25,6 +26,8 @@ ConversationKind = Literal["room", "private"]
 
 GREETING: Final = "greeting"
 """In the meta of a record: which greeting of its card the NPC said."""
+
+_OF_SOMEBODY: Final = (RecordKind.USER, RecordKind.EVENT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +80,17 @@ def newest_rooms(npc_ref: str, *, most: int) -> tuple[ConversationRef, ...]:
     rows = models.Conversation.objects.filter(npc_ref=npc_ref, kind="room")
     written = rows.annotate(newest=Subquery(newest)).exclude(newest=None)
     return tuple(ref_of(row) for row in written.order_by("-newest")[:most])
+
+
+def speakers(npc_ref: str, *, most_records: int) -> tuple[str, ...]:
+    """Who spoke or did something in the NPC's newest records, of all its conversations.
+
+    The newest first, each once. Records whose words were erased tell nothing any more.
+    """
+    rows = models.Record.objects.filter(conversation__npc_ref=npc_ref).order_by("-pk")
+    metas = rows.filter(kind__in=_OF_SOMEBODY).values_list("meta", flat=True)[:most_records]
+    found = (json.loads(meta).get("speaker") for meta in metas)
+    return tuple(dict.fromkeys(ref for ref in found if isinstance(ref, str) and ref))
 
 
 def is_conversation(number: int) -> bool:

@@ -4,15 +4,15 @@ What was whispered is found again with who whispered it alone, and nothing is le
 NPC is itself: those rules are not the tools' to bend.
 """
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from pydantic import Field, StringConstraints
 
 from evennia_ai.game import remembering
+from evennia_ai.game.tools.acquaintances import remembered_people
 from evennia_ai.game.tools.sight import person
 from evennia_ai.game.tools.tool import Name, Refused, Tool, ToolArguments, Use
 from evennia_ai.memory.memories import LEAST_IMPORTANT, MAX_TEXT, MOST_IMPORTANT, USUAL_IMPORTANCE
-from evennia_ai.store import memories
 
 NOTHING: Final = "You remember nothing of that."
 
@@ -84,13 +84,6 @@ def _reference(use: Use, name: str | None) -> str | None:
     if name is None:
         return None
     known = person(
-        use.npc, name, answered=use.event.speaker_ref, also=_remembered_people(use.mind.ref)
+        use.npc, name, answered=use.event.speaker_ref, also=remembered_people(use.mind.ref)
     )
     return str(known.id)
-
-
-def _remembered_people(npc_ref: str) -> list[Any]:
-    """Those the NPC has memories of, wherever they are."""
-    refs = dict.fromkeys(memory.about for memory in memories.held_by(npc_ref).memories)
-    people = (remembering.object_of(ref) for ref in refs if ref)
-    return [one for one in people if one is not None]

@@ -7,12 +7,14 @@ game hides from the NPC, by its locks or its `filter_visible`, does not exist fo
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from evennia.objects.models import ObjectDB
 
 from evennia_ai.game.addressing import mentions
 from evennia_ai.game.text import plain_name
+from evennia_ai.game.tools.acquaintances import acquaintances
+from evennia_ai.game.tools.guesses import guessed
 from evennia_ai.game.tools.tool import Refused
 
 MOST_LISTED: Final = 8
@@ -20,6 +22,13 @@ SHORTEST_START: Final = 3
 """Characters of a name from which on its start is enough."""
 
 _ARTICLE: Final = re.compile(r"(?:the|an?|my|your) (?=\S)")
+
+
+class _Named(NamedTuple):
+    """Those who are called exactly so, or else those whose name begins so."""
+
+    exact: Sequence[Any] = ()
+    began: Sequence[Any] = ()
 
 
 def people(npc: Any) -> list[Any]:
@@ -46,11 +55,19 @@ def person(npc: Any, name: str, *, answered: str = "", also: Iterable[Any] = ())
     """The person that `name` means; `Refused`: there is none, or there are several.
 
     Whoever is not seen, or is the NPC itself, is nobody; `also` are others that may be meant. Of
-    several of a name it is the one whose reference is `answered`.
+    several of a name it is the one whose reference is `answered`. The start of a name means nobody
+    where it is the whole name of the NPC, or of somebody it knows: they went, and what is for them
+    alone must not reach another.
     """
-    found = _named(npc, name, list(dict.fromkeys([*people(npc), *also])))
-    meant = [one for one in found if str(one.id) == answered] or found
-    return _only(npc, name, meant, none=f"There is no '{plain_name(name)}' here.")
+    among, none = list(dict.fromkeys([*people(npc), *also])), f"There is no '{plain_name(name)}'"
+    found = _named(npc, name, among)
+    if found.exact:
+        meant = [one for one in found.exact if str(one.id) == answered] or found.exact
+        return _only(npc, name, meant, none=none)
+    began = _only(npc, name, found.began, none=f"{none} here.")
+    if _named(npc, name, [npc, *acquaintances(npc.ai.ref)]).exact:
+        raise Refused(f"{none} here; {_shown(npc, began)} is somebody else.")
+    return _guessed(npc, name, began)
 
 
 def thing(npc: Any, name: str, among: Sequence[Any], *, none: str) -> Any:
@@ -58,10 +75,12 @@ def thing(npc: Any, name: str, among: Sequence[Any], *, none: str) -> Any:
 
     `Refused`: there is none, said as `none` with the name for "{}", or there are several.
     """
+    none = none.replace("{}", f"'{plain_name(name)}'")
     found = _named(npc, name, among)
-    if len({_shown(npc, one) for one in found}) == 1:
-        return found[0]
-    return _only(npc, name, found, none=none.replace("{}", f"'{plain_name(name)}'"))
+    if found.exact:
+        return _only(npc, name, _distinct(npc, found.exact), none=none)
+    began = _only(npc, name, _distinct(npc, found.began), none=none)
+    return _guessed(npc, name, began)
 
 
 def shown_name(npc: Any, seen: Any) -> str:
@@ -76,19 +95,34 @@ def _seen(npc: Any, place: Any, *, content_type: str | None) -> list[Any]:
     return [one for one in place.filter_visible(found, npc) if one != npc]
 
 
-def _named(npc: Any, name: str, among: Sequence[Any]) -> list[Any]:
-    """Those of this name; where there are none, of this alias, or whose name begins so."""
+def _named(npc: Any, name: str, among: Sequence[Any]) -> _Named:
+    """Those of exactly this name, or where there are none of this alias; else those it begins."""
     wanted = _plain(name)
     names = {one: _names(npc, one) for one in among}
     exact = [one for one in among if wanted in names[one]]
     if exact:
-        return exact
+        return _Named(exact=exact)
     for one, aliases in _aliases(names).items():
         names[one] |= aliases
     exact = [one for one in among if wanted in names[one]]
     if exact or len(wanted) < SHORTEST_START:
-        return exact
-    return [one for one in among if any(known.startswith(wanted) for known in names[one])]
+        return _Named(exact=exact)
+    began = [one for one in among if any(known.startswith(wanted) for known in names[one])]
+    return _Named(began=began)
+
+
+def _distinct(npc: Any, found: Sequence[Any]) -> list[Any]:
+    """Of those that look the same the first."""
+    first: dict[str, Any] = {}
+    for one in found:
+        first.setdefault(_shown(npc, one), one)
+    return list(first.values())
+
+
+def _guessed(npc: Any, name: str, meant: Any) -> Any:
+    """What was understood by the start of its name; the model is told."""
+    guessed(plain_name(name), meant=_shown(npc, meant))
+    return meant
 
 
 def _names(npc: Any, seen: Any) -> set[str]:

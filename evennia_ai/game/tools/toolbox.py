@@ -18,6 +18,7 @@ from evennia_ai.game.lines import because_of
 from evennia_ai.game.text import one_line
 from evennia_ai.game.tools.calls import WrongArgumentsError, arguments_of, is_object
 from evennia_ai.game.tools.errand import ErrandResult
+from evennia_ai.game.tools.guesses import guesses_of_tool
 from evennia_ai.game.tools.registry import Registered, registry
 from evennia_ai.game.tools.results import result_text
 from evennia_ai.game.tools.tool import Refused, Tool, ToolArguments, Use
@@ -108,10 +109,15 @@ class Toolbox:
 
     def run(self, found: Found, use: Use) -> Ran:
         """Do what was found, if the game and this turn let the NPC."""
-        tool = found.tool
-        refused = self._too_much(tool)
+        refused = self._too_much(found.tool)
         if refused:
             return Ran(text=refused, ok=False)
+        with guesses_of_tool() as guesses:
+            ran = self._tried(found, use)
+        return _with_guesses(ran, guesses)
+
+    def _tried(self, found: Found, use: Use) -> Ran:
+        tool = found.tool
         try:
             with acting(use.npc, hops=use.hops), because_of(use.event):
                 return self._ran(found, use)
@@ -193,6 +199,15 @@ def _wrong(call: ToolCall, text: str) -> Wrong:
 
 def _done(tool: Tool, told: object) -> Ran:
     return Ran(text=result_text(told), ok=True, ends_turn=tool.ends_turn, spoke=tool.speaks)
+
+
+def _with_guesses(ran: Ran, guesses: Sequence[str]) -> Ran:
+    """How a call ended, behind what names were understood as."""
+    if not guesses:
+        return ran
+    told = result_text("\n".join(guesses))
+    later = ran.later and ran.later.addCallback(lambda end: _with_guesses(end, guesses))
+    return replace(ran, text=f"{told}\n{ran.text}", later=later)
 
 
 def _failed(tool: Tool, failure: Failure) -> Ran:
