@@ -1,7 +1,6 @@
 """Reading cards: three versions, what is noticed, what is refused."""
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from evennia_ai.cards.reading import V1_FIELDS, card_from_text, read_card
 from evennia_ai.prompt.errors import FormatError
 from evennia_ai.prompt.grants import NO_GRANTS
 from tests.cards.builders import a_card, card_data
+from tests.effort import little_work
 
 
 def test_a_faultless_v3_card_is_read_without_a_notice():
@@ -230,10 +230,9 @@ def test_err_deep_nesting_is_refused_at_once():
     deep: Any = []
     for _ in range(100_000):
         deep = [deep]
-    started = time.perf_counter()
-    with pytest.raises(FormatError, match="nested more than 64 deep"):
-        a_card(extensions={"deep": deep})
-    assert time.perf_counter() - started < 2
+    with little_work():
+        with pytest.raises(FormatError, match="nested more than 64 deep"):
+            a_card(extensions={"deep": deep})
     while deep:  # let it go level by level
         deep = deep.pop()
 

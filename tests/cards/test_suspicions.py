@@ -1,10 +1,9 @@
 """Suspicions: which words, marks and characters of a text make a builder look twice."""
 
-import time
-
 import pytest
 
 from evennia_ai.cards.suspicions import MOST_SIGHTINGS, grouped, in_name, in_text
+from tests.effort import little_work
 
 
 def kinds(text: str) -> list[str]:
@@ -145,9 +144,8 @@ def test_of_each_kind_the_first_places_are_kept_and_all_are_counted() -> None:
 )
 def test_a_text_that_is_made_to_be_slow_is_looked_at_in_linear_time(piece: str) -> None:
     text = piece * (400_000 // len(piece))
-    start = time.process_time()
-    kinds(text)
-    assert time.process_time() - start < 1
+    with little_work():
+        kinds(text)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """What builders' texts mean in `lore`."""
 
-from time import perf_counter
-
 import pytest
+
+from tests.effort import little_work
 
 KEYS = {
     "a, b": ["a", "b"],
@@ -54,11 +54,10 @@ def test_a_logic_may_stand_before_secondary_keys(typed):
     "text", ["/" * 100_000, "/" + "a" * 100_000, " " * 100_000, "/\\" * 50_000]
 )
 def test_a_long_hostile_text_is_read_soon(typed, text):
-    before = perf_counter()
-    typed.keys_in(text)
-    typed.keys_and_content(text)
-    typed.secondary_in(text)
-    assert perf_counter() - before < 2
+    with little_work():
+        typed.keys_in(text)
+        typed.keys_and_content(text)
+        typed.secondary_in(text)
 
 
 def test_conditions_are_read_with_their_numbers_and_flags(typed):

@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from tests.effort import little_work
+
 HOSTILE = [
     "{x}",
     "a } b { c",
@@ -166,11 +168,8 @@ def test_lone_surrogates_and_other_scripts_are_sent_without_an_error(stage, outp
 
 
 def test_speaking_takes_no_time_whatever_is_said(stage, output):
-    import time
-
-    started = time.perf_counter()
-    output.speak(stage.npc, "$pad(x,3000000) $space(9999999)" * 50)
-    assert time.perf_counter() - started < 0.2
+    with little_work():
+        output.speak(stage.npc, "$pad(x,3000000) $space(9999999)" * 50)
     assert len(stage.anna.screen.sent[0]) < 5000
 
 

@@ -1,13 +1,12 @@
 """What an NPC hears, from speakers of every kind."""
 
-from time import perf_counter
-
 import pytest
 from evennia.objects.objects import DefaultCharacter
 from evennia.utils.create import create_object
 
 from evennia_ai.game.perception import AISpeakerMixin
 from evennia_ai.game.utterance import uttered
+from tests.effort import little_work
 
 
 class SpeakingCharacter(AISpeakerMixin, DefaultCharacter):
@@ -70,9 +69,8 @@ def test_colour_codes_links_and_control_characters_are_not_part_of_what_is_heard
 @pytest.mark.req("S3-08")
 @pytest.mark.parametrize("unit", ["|lc|lt", "|lca|ltb", "|luh|lt", "|lc", "|l|lcc|l|ltt", "|#fff"])
 def test_broken_links_without_end_do_not_hold_the_game(stage, heard, unit):
-    began = perf_counter()
-    stage.says(stage.anna, "Oren " + unit * (6000 // len(unit)))
-    assert perf_counter() - began < 0.5
+    with little_work():
+        stage.says(stage.anna, "Oren " + unit * (6000 // len(unit)))
     assert not {"|lc", "|lt", "|lu"} & {heard[0].text[n : n + 3] for n in range(2000)}
 
 

@@ -1,6 +1,5 @@
 """What a model wrote becomes something one can say aloud."""
 
-from time import perf_counter
 from typing import Any
 
 import pytest
@@ -8,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evennia_ai.llm.clean import spoken_text
+from tests.effort import little_work
 
 
 def spoken(text: str, **more: Any) -> str:
@@ -169,13 +169,11 @@ def test_limits_hold_for_any_text(text: str, max_characters: int, max_lines: int
     ["<think>", "</think>", '"', ".", '."', "Oren: ", "**", "<|", "<", "[", "\x1b]", "(", "```\n"],
 )
 def test_hostile_replies_cost_no_more_than_their_length(unit: str) -> None:
-    began = perf_counter()
-    spoken(unit * 50_000, other_names=["Anna", "Bo"])
-    assert perf_counter() - began < 0.5
+    with little_work():
+        spoken(unit * 50_000, other_names=["Anna", "Bo"])
 
 
 @pytest.mark.parametrize(("name", "unit"), [("___", "_"), ("'''", "'"), ("[ [", "[ ")])
 def test_a_name_made_of_the_marks_around_labels_costs_no_more(name: str, unit: str) -> None:
-    began = perf_counter()
-    spoken(unit * 8_000, other_names=[name, name + unit])
-    assert perf_counter() - began < 0.1
+    with little_work(0.5):
+        spoken(unit * 8_000, other_names=[name, name + unit])

@@ -1,6 +1,5 @@
 """Without a model an NPC quotes what was activated."""
 
-from time import perf_counter
 from typing import Any
 
 import pytest
@@ -9,6 +8,7 @@ from hypothesis import strategies as st
 
 from evennia_ai.llm.chat import ChatMessage, Passage
 from evennia_ai.llm.offline import ANSWER_CHARACTERS, OfflineResponder
+from tests.effort import little_work
 from tests.llm.builders import a_passage, a_request
 from tests.llm.test_resilience import outcome
 
@@ -136,6 +136,5 @@ def test_an_answer_is_never_empty_nor_too_long_and_always_the_same(
 
 @pytest.mark.parametrize("unit", ["[", "{{", "<a ", ". ", "ferry ", "ferry. ", "*", "船"])
 def test_hostile_passages_cost_no_more_than_their_length(unit: str) -> None:
-    began = perf_counter()
-    said("ferry 船船", a_passage(unit * 50_000))
-    assert perf_counter() - began < 0.5
+    with little_work():
+        said("ferry 船船", a_passage(unit * 50_000))

@@ -1,12 +1,11 @@
 """Nobody hears a model think, in whatever form it does so."""
 
-from time import perf_counter
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evennia_ai.llm.reasoning import LeadingReasoning, without_reasoning
+from tests.effort import little_work
 
 
 def left(text: str) -> str:
@@ -127,10 +126,9 @@ def test_a_late_end_hides_nothing_of_a_model_that_opens_what_it_closes() -> None
 )
 def test_hostile_texts_cost_no_more_than_their_length(unit: str) -> None:
     text = unit * (200_000 // len(unit))
-    began = perf_counter()
-    for hostile in (text, "Reasoning:" + text, "analysisX" + text):
-        without_reasoning(hostile)
-    assert perf_counter() - began < 1.5
+    with little_work():
+        for hostile in (text, "Reasoning:" + text, "analysisX" + text):
+            without_reasoning(hostile)
 
 
 # In a stream

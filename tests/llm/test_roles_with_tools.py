@@ -1,7 +1,6 @@
 """Calls and results go out as a provider takes them, and no text is lost or imitated."""
 
 import json
-from time import perf_counter
 from typing import get_args
 
 import pytest
@@ -12,6 +11,7 @@ from evennia_ai.llm.chat import ChatMessage
 from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile, adapt
 from evennia_ai.llm.tool_messages import NO_RESULT, paired
 from evennia_ai.prompt.messages import ToolCall
+from tests.effort import little_work
 from tests.llm.builders import a_call, a_message, a_tool
 from tests.llm.chat_templates import CHATML, GEMMA, LLAMA_3, MISTRAL, TemplateError, applied
 
@@ -165,9 +165,8 @@ def test_a_fake_frame_breaks_no_answer_that_is_shown() -> None:
 @pytest.mark.parametrize("unit", ["[", "[ ", "[tool ", "[/", "[tool result", "[tool result]\\n"])
 def test_hostile_texts_cost_no_more_than_their_length(unit: str) -> None:
     said = [a_message("user", unit * 10_000), a_message("user", "[" + unit[1:] * 50_000)]
-    began = perf_counter()
-    adapt(said, profile=STRICT_SCHEMA)
-    assert perf_counter() - began < 0.5
+    with little_work():
+        adapt(said, profile=STRICT_SCHEMA)
 
 
 # Any messages

@@ -1,7 +1,5 @@
 """Memory books of Agnai: what their fields become, wildcards, what is kept."""
 
-import time
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -13,6 +11,7 @@ from evennia_ai.lorebook.formats import as_v3, as_world
 from evennia_ai.lorebook.patterns import Refused, read_pattern
 from evennia_ai.lorebook.patterns.engines import RE
 from evennia_ai.prompt.errors import FormatError
+from tests.effort import little_work
 from tests.lorebook.builders import a_scan, awake, texts
 from tests.lorebook.test_books import JSON
 
@@ -138,9 +137,8 @@ def test_wildcards_run_without_the_extra_however_many_there_are(keyword):
         assert keyword.count("*") > 10
     else:
         text = "a" * 20_000
-        started = time.process_time()
-        assert found.search(text, text) is None
-        assert time.process_time() - started < 2
+        with little_work():
+            assert found.search(text, text) is None
 
 
 def test_a_keyword_beyond_the_limit_is_not_blown_up_and_told():
@@ -231,6 +229,5 @@ def test_no_keyword_makes_a_pattern_that_is_none(keywords, line):
 
 def test_ten_thousand_entries_are_translated_in_under_two_seconds():
     book = a_memory_book(*[a_memory(keywords=[f"key{n}*", "*"]) for n in range(10_000)])
-    started = time.process_time()
-    assert len(translated(book, limit_entries=MAX_ENTRIES).book["entries"]) == 10_000
-    assert time.process_time() - started < 2
+    with little_work():
+        assert len(translated(book, limit_entries=MAX_ENTRIES).book["entries"]) == 10_000

@@ -1,6 +1,5 @@
 """Books as files have them: V3, V2, `lorebook_v3`, SillyTavern's world files, and broken ones."""
 
-import time
 import tracemalloc
 
 import pytest
@@ -11,6 +10,7 @@ from evennia_ai.lorebook.books import MAX_BOOK_KEYS, MAX_ENTRIES, read_book
 from evennia_ai.lorebook.foreign import check_plain, parse_json
 from evennia_ai.lorebook.formats import as_v3
 from evennia_ai.prompt.errors import FormatError
+from tests.effort import little_work
 from tests.lorebook.builders import a_book, a_world_entry, an_entry
 
 
@@ -186,25 +186,22 @@ def test_aliases_that_multiply_cost_nothing():
     bomb: list[object] = []
     for _ in range(40):
         bomb = [bomb] * 10
-    started = time.perf_counter()
-    assert a_book(an_entry(extensions={"bomb": bomb})).entries
-    assert time.perf_counter() - started < 1
+    with little_work():
+        assert a_book(an_entry(extensions={"bomb": bomb})).entries
 
 
 def test_ten_thousand_entries_are_read_in_under_two_seconds():
     entries = [an_entry("Lore.", keys=[f"key{n}", f"other {n}", "x" * 500]) for n in range(10_000)]
-    started = time.process_time()
-    assert len(a_book(*entries).entries) == 10_000
-    assert time.process_time() - started < 2
+    with little_work():
+        assert len(a_book(*entries).entries) == 10_000
 
 
 @pytest.mark.long
 def test_fifty_thousand_hostile_entries_are_read_in_bounded_time():
     content = "@@additional_keys " + "a," * 50 + "\n" + "@@@depth x\n" * 5 + "{{user" * 20
     entry = a_world_entry(content, key=["", "   ", "/(a+)+$/", "k" * 2000], uid="same")
-    started = time.process_time()
-    book = read_book({"entries": dict.fromkeys(map(str, range(50_000)), entry)})
-    assert time.process_time() - started < 20
+    with little_work(20):
+        book = read_book({"entries": dict.fromkeys(map(str, range(50_000)), entry)})
     assert len({entry.uid for entry in book.entries}) == 50_000
     assert len(book.notices) < 30
 
@@ -260,10 +257,9 @@ def test_err_text_that_is_no_strict_json_is_refused(text, problem):
 @pytest.mark.req("S3-08")
 @pytest.mark.parametrize("unit", ["[],", "0,", '"a",', '{"a":[]},', "[[[]]],"])
 def test_a_million_values_are_looked_at_in_linear_time(unit):
-    started = time.process_time()
-    value, _ = parse_json(f"[{unit * 300_000}1]", kind="card", where="x.json")
-    assert len(value) == 300_001
-    assert time.process_time() - started < 3
+    with little_work(3):
+        value, _ = parse_json(f"[{unit * 300_000}1]", kind="card", where="x.json")
+        assert len(value) == 300_001
 
 
 def test_a_value_that_holds_itself_is_too_deep():

@@ -1,7 +1,6 @@
 """Lints: each says one true thing about a book, and a sound book has none."""
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from evennia_ai.lorebook.books import read_book
 from evennia_ai.lorebook.lints import lints
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
+from tests.effort import little_work
 from tests.lorebook.builders import WORDS, a_book, a_world_entry, an_entry
 
 DEMO = Path(__file__).parents[2] / "world" / "demo"
@@ -316,6 +316,5 @@ def test_ten_thousand_entries_are_linted_within_seconds():
         an_entry(" ".join(words[(n * 7 + k * 13) % 500] for k in range(60)), keys=[words[n % 500]])
         for n in range(10_000)
     ]
-    began = time.perf_counter()
-    assert {kind for _, kind in kinds(a_book(*entries))} <= {"double", "common_key"}
-    assert time.perf_counter() - began < 20
+    with little_work(20):
+        assert {kind for _, kind in kinds(a_book(*entries))} <= {"double", "common_key"}

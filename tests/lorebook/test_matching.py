@@ -1,13 +1,12 @@
 """Keys in texts: whole words, case, scripts without blanks, places."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evennia_ai.lorebook.matching import Key, KeyTable, searchable
 from evennia_ai.lorebook.words import first_bounded
+from tests.effort import little_work
 
 
 def make_key(text, *, sensitive=False, whole=True):
@@ -110,12 +109,11 @@ def test_bounded_by_ascii_words_a_key_wants_something_else_on_both_sides(key, te
 
 def test_hostile_keys_and_texts_are_found_out_quickly():
     table = a_table(*(make_key("a" * n) for n in range(1, 3000)))
-    started = time.perf_counter()
-    assert table.hits(searchable("a" * 50_000)) == {}
-    assert table.hits(searchable("aab " * 10_000)) == {}
-    huge = a_table(make_key("x" * 1_000_000))
-    assert huge.hits(searchable("x" * 10_000)) == {}
-    assert time.perf_counter() - started < 3
+    with little_work(3):
+        assert table.hits(searchable("a" * 50_000)) == {}
+        assert table.hits(searchable("aab " * 10_000)) == {}
+        huge = a_table(make_key("x" * 1_000_000))
+        assert huge.hits(searchable("x" * 10_000)) == {}
 
 
 TINY = "ab B_1é\u0301船か ẞ-"
@@ -152,9 +150,8 @@ def test_a_large_book_costs_a_message_what_it_says_and_not_what_the_book_holds()
     words = [f"word{n}" for n in range(30_000)]
     table = a_table(*(make_key(word) for word in words))
     texts = [searchable(" ".join(words[n * 70 : n * 70 + 250])) for n in range(400)]
-    started = time.perf_counter()
-    assert all(len(table.hits(text)) == 250 for text in texts)
-    assert time.perf_counter() - started < 3
+    with little_work(3):
+        assert all(len(table.hits(text)) == 250 for text in texts)
 
 
 @given(st.text(max_size=30), st.text(min_size=1, max_size=4), st.booleans())

@@ -1,7 +1,5 @@
 """Lorebooks of NovelAI: what their fields become, what is told, what is kept."""
 
-import time
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -10,6 +8,7 @@ from evennia_ai.lorebook.books import MAX_ENTRIES, read_book
 from evennia_ai.lorebook.foreign_books import translated
 from evennia_ai.lorebook.formats import as_v3, as_world
 from evennia_ai.prompt.errors import FormatError
+from tests.effort import little_work
 from tests.lorebook.builders import a_scan, awake, texts
 from tests.lorebook.test_books import JSON
 
@@ -203,7 +202,6 @@ def test_whatever_a_book_holds_it_is_translated_or_refused_in_one_line(fields, c
 
 def test_ten_thousand_entries_are_translated_in_under_two_seconds():
     book = a_novel_book(*[a_novel_entry(keys=[f"key{n}", "/a/"], id=n) for n in range(10_000)])
-    started = time.process_time()
-    found = translated(book, limit_entries=MAX_ENTRIES)
-    assert len(found.book["entries"]) == 10_000
-    assert time.process_time() - started < 2
+    with little_work():
+        found = translated(book, limit_entries=MAX_ENTRIES)
+        assert len(found.book["entries"]) == 10_000

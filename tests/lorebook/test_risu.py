@@ -1,7 +1,5 @@
 """Lore exports of RisuAI: what their fields and their own decorators become, what is kept."""
 
-import time
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -12,6 +10,7 @@ from evennia_ai.lorebook.foreign_books import translated
 from evennia_ai.lorebook.formats import as_v3, as_world
 from evennia_ai.lorebook.risu_decorators import read_own_decorators
 from evennia_ai.prompt.errors import FormatError
+from tests.effort import little_work
 from tests.lorebook.builders import a_scan, awake, texts
 from tests.lorebook.test_books import JSON
 
@@ -264,22 +263,19 @@ def test_whatever_a_book_holds_it_is_translated_or_refused_in_one_line(fields, h
 @pytest.mark.parametrize("unit", ["@@probability x\n", "@@a\n@@@b\n", "@@priority 1\n", "\n"])
 def test_a_long_head_is_read_in_linear_time(unit):
     content = "@@a\n" + unit * (150_000 // len(unit)) + "T."
-    started = time.process_time()
-    read_own_decorators(content)
-    assert time.process_time() - started < 2
+    with little_work():
+        read_own_decorators(content)
 
 
 @pytest.mark.parametrize("unit", ["/a,", "/,", "a,", "\\/,", "   ", "/a/"])
 def test_long_keys_are_parted_in_linear_time(unit):
     book = a_risu_book(a_risu_entry(key="/" + unit * 100_000, useRegex=True))
-    started = time.process_time()
-    assert translated(book, limit_entries=9) is not None
-    assert time.process_time() - started < 2
+    with little_work():
+        assert translated(book, limit_entries=9) is not None
 
 
 def test_ten_thousand_entries_are_translated_in_under_two_seconds():
     content = "@@probability 5\n@@depth 2\nT."
     book = a_risu_book(*[a_risu_entry(content, key=f"a{n}, b") for n in range(10_000)])
-    started = time.process_time()
-    assert len(translated(book, limit_entries=MAX_ENTRIES).book["entries"]) == 10_000
-    assert time.process_time() - started < 2
+    with little_work():
+        assert len(translated(book, limit_entries=MAX_ENTRIES).book["entries"]) == 10_000

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from time import perf_counter
 
 import pytest
 
@@ -18,6 +17,7 @@ from evennia_ai.prompt.report import (
     trace_lines,
 )
 from evennia_ai.prompt.trace import Verdict
+from tests.effort import little_work
 from tests.prompt.builders import a_component, a_history, injected, the_prompt
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07 \u202etfel \u2028 |r red"
@@ -146,10 +146,9 @@ def test_text_is_wrapped_at_words_and_long_words_are_broken() -> None:
 
 @pytest.mark.parametrize("unit", ["漢", "é", "\u200d", "漢 ", "a", "\x00"])
 def test_a_line_without_end_is_wrapped_in_linear_time(unit: str) -> None:
-    began = perf_counter()
-    lines = wrapped(unit * 100_000, 74)
-    assert max(map(columns, lines)) <= 74
-    assert perf_counter() - began < 1.0
+    with little_work():
+        lines = wrapped(unit * 100_000, 74)
+        assert max(map(columns, lines)) <= 74
 
 
 def test_visible_text_has_no_control_characters() -> None:

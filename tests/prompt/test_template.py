@@ -1,11 +1,10 @@
 """Templates: what is rendered, what is refused when saved, what hostile text cannot do."""
 
-import time
-
 import pytest
 
 from evennia_ai.prompt.errors import TemplateError
 from evennia_ai.prompt.template import compile_template
+from tests.effort import little_work
 from tests.prompt.builders import DICE, a_component, texts, the_prompt, verdicts_of
 
 VALUES = {"user": "Anna", "char": "Oren", "speaker": "Ben"}
@@ -243,11 +242,10 @@ def test_conditions_may_be_nested_as_deep_as_anybody_writes() -> None:
 
 @pytest.mark.parametrize("source", HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_hostile_template_is_refused_when_it_is_saved(source: str) -> None:
-    started = time.process_time()
-    with pytest.raises(TemplateError) as caught:
-        compile_template(source, trust="builder")
-    assert len(str(caught.value)) < 400
-    assert time.process_time() - started < 1.0
+    with little_work():
+        with pytest.raises(TemplateError) as caught:
+            compile_template(source, trust="builder")
+        assert len(str(caught.value)) < 400
 
 
 @pytest.mark.parametrize(
@@ -258,10 +256,9 @@ def test_a_hostile_template_is_refused_when_it_is_saved(source: str) -> None:
     ],
 )
 def test_a_template_that_makes_too_much_is_stopped(source: str) -> None:
-    started = time.process_time()
-    with pytest.raises(TemplateError, match="makes more than 200000 characters"):
-        rendered(source, user="A" * 100_000)
-    assert time.process_time() - started < 1.0
+    with little_work():
+        with pytest.raises(TemplateError, match="makes more than 200000 characters"):
+            rendered(source, user="A" * 100_000)
 
 
 @pytest.mark.parametrize("count", [10, 10_000])
@@ -278,9 +275,8 @@ def test_macros_are_split_in_linear_time(count: int) -> None:
         "{{//{{",
         "{{// }",
     ):
-        started = time.process_time()
-        rendered(hostile * count, trust="imported")
-        assert time.process_time() - started < 0.5
+        with little_work():
+            rendered(hostile * count, trust="imported")
 
 
 def test_a_range_without_numbers_is_an_error_when_rendered() -> None:
