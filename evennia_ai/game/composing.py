@@ -5,6 +5,7 @@ composed again from what is left.
 """
 
 from collections.abc import Collection, Generator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from twisted.internet.defer import Deferred
@@ -17,10 +18,29 @@ from evennia_ai.game.fullness import Fullness, fullness_of
 from evennia_ai.game.gather import Heard
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.view import NPCView
+from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tool_specs import ToolSpec
 from evennia_ai.store import turns
 
-Composed = tuple[ExecutionRequest, Composition]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Composed:
+    """A prompt and what it was made from, which may be another one by the time it is sent."""
+
+    view: NPCView
+    """What the NPC was made of when the turn was gathered; it counts until the turn has ended."""
+    request: ExecutionRequest
+    composition: Composition
+
+    def after(self, messages: Sequence[Message]) -> "Composed":
+        """The prompt that goes on after calls of tools and what came of them.
+
+        BudgetError: there is no room for it.
+        """
+        request = self.request.after(messages)
+        return replace(self, request=request, composition=request.composed())
+
+
 Steps = Generator["Deferred[Any]", Any, Composed | None]
 
 
@@ -37,38 +57,37 @@ class Composer(Protocol):
 
 
 def with_room(mind: Composer, heard: Heard, *, tools: Sequence[ToolSpec]) -> Steps:
-    """The request that answers `heard`, and its prompt; None: the server stops.
+    """The prompt that answers `heard`; None: the server stops.
 
     BudgetError: what is required does not fit. ThrashError: a compaction was no use. StoreError:
     something cannot be read.
     """
-    request, composed = _composed(mind, heard, tools)
-    fullness = fullness_of(composed.prompt, cut=request.inputs.cut)
+    composed = _composed(mind, heard, tools)
+    fullness = fullness_of(composed.composition.prompt, cut=composed.request.inputs.cut)
     compactor = runtime().compactor
     if not compactor.is_due(fullness, "turn"):
-        return request, composed
-    wanted = _wanted(mind, heard, fullness)
+        return composed
+    wanted = _wanted(mind, heard, fullness, npc_name=composed.view.char_name)
     outcome: Outcome = yield compactor.compact(wanted)
     if outcome.stopped:
         return None
-    request, composed = _composed(mind, heard, tools)
+    composed = _composed(mind, heard, tools)
     if outcome.record is not None:  # the prompt after it is looked at like any other
-        compactor.look_again(composed.prompt, wanted)
-    return request, composed
+        compactor.look_again(composed.composition.prompt, wanted)
+    return composed
 
 
 def _composed(mind: Composer, heard: Heard, tools: Sequence[ToolSpec]) -> Composed:
-    request = gather.request_for(
-        mind.npc, mind.view(), heard, tools=tools, waiting=mind.waiting_records
-    )
-    return request, request.composed()
+    view = mind.view()
+    request = gather.request_for(mind.npc, view, heard, tools=tools, waiting=mind.waiting_records)
+    return Composed(view=view, request=request, composition=request.composed())
 
 
-def _wanted(mind: Composer, heard: Heard, fullness: Fullness) -> Wanted:
+def _wanted(mind: Composer, heard: Heard, fullness: Fullness, *, npc_name: str) -> Wanted:
     """The compaction without which the turn would have too little room."""
     return Wanted(
         conversation=heard.conversation,
-        npc_name=mind.view().char_name,
+        npc_name=npc_name,
         asked_by=f"turn {turns.next_number(mind.ref)}",
         is_pressing=True,
         fullness=fullness,

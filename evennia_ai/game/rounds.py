@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
-from evennia_ai.compose import Composition, Inputs
-from evennia_ai.execution.request import ExecutionRequest
+from evennia_ai.compose import Composition
+from evennia_ai.game.composing import Composed
 from evennia_ai.game.endpoints import Access
 from evennia_ai.game.gather import Heard, context_of
 from evennia_ai.game.made_of import made_of
 from evennia_ai.game.recorded_inputs import recorded_inputs
-from evennia_ai.game.view import NPCView, revisions_with
+from evennia_ai.game.view import revisions_of
 from evennia_ai.history.drafts import Draft, draft_of
 from evennia_ai.history.sending import storable_messages
 from evennia_ai.history.tool_lists import tool_list
@@ -45,8 +45,6 @@ class Asking(Protocol):
 
     ref: str
 
-    def view(self) -> NPCView: ...
-
     def sent_before(self, conversation: ConversationRef) -> Sent | None: ...
 
     def prompted(self, stored: StoredTurn, prompt: Prompt, sent: Sent) -> None: ...
@@ -54,27 +52,23 @@ class Asking(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """A prompt that is committed, and how its model is asked.
+    """A prompt that is committed, and how its model is asked; `asked` is what it is asked."""
 
-    `request` is what it was composed from, `asked` what its model is asked.
-    """
-
-    request: ExecutionRequest
-    composed: Composition
+    composed: Composed
     access: Access
     stored: StoredTurn
     asked: ChatRequest
 
     @property
     def prompt(self) -> Prompt:
-        return self.composed.prompt
+        return self.composed.composition.prompt
 
     def read(self, reply: ChatReply) -> ChatReply:
         """The reply with the calls of tools that its text makes, where the server knows none.
 
         ModelRubbish: it is half an answer.
         """
-        tools = self.request.tools
+        tools = self.composed.request.tools
         if self.access.roles.tools != "schema" or not tools:
             return reply
         return reply_from(reply, tools, request=self.asked)
@@ -87,81 +81,74 @@ class Rounds:
         self._mind: Final = mind
         self._heard: Final = heard
 
-    def first(self, request: ExecutionRequest, composed: Composition, *, access: Access) -> Round:
+    def first(self, composed: Composed, *, access: Access) -> Round:
         """Commit the prompt: after this, and only after this, the model may be asked.
 
         What lore remembers is committed with it. StoreError: nothing was committed.
         """
-        return self._begun(request, composed, access, is_first=True)
+        return self._begun(composed, access, is_first=True)
 
     def instead(self, failed: Round, *, access: Access) -> Round:
         """The same prompt for another model, the one of `failed` having given no reply."""
-        return self._begun(failed.request, failed.composed, access, is_first=False)
+        return self._begun(failed.composed, access, is_first=False)
 
     def after(self, acted: Round, tools: Sequence[Message]) -> Round:
         """The prompt with what came of the tools that the reply to `acted` called.
 
         BudgetError: there is no room for it.
         """
-        request = acted.request.after(tools)
-        return self._begun(request, request.composed(), acted.access, is_first=False)
+        return self._begun(acted.composed.after(tools), acted.access, is_first=False)
 
-    def _begun(
-        self, request: ExecutionRequest, composed: Composition, access: Access, *, is_first: bool
-    ) -> Round:
-        heard, prompt = self._heard, composed.prompt
+    def _begun(self, composed: Composed, access: Access, *, is_first: bool) -> Round:
+        heard, made, tools = self._heard, composed.composition, composed.request.tools
         # All that may fail comes before: what is begun would stay open.
-        asked = self._asked(request, composed, access)
+        asked = self._asked(composed, access)
         begun = turns.begin(
             heard.conversation,
-            draft=self._draft(request, composed, access),
+            draft=self._draft(composed, access),
             event=heard.record,
-            lore=composed.lore.after if is_first else None,
-            recalled=composed.recalled.shown_ids if is_first else (),
-            at_hours=request.inputs.moment.hours,
+            lore=made.lore.after if is_first else None,
+            recalled=made.recalled.shown_ids if is_first else (),
+            at_hours=composed.request.inputs.moment.hours,
             client=heard.event.client,
         )
-        self._mind.prompted(begun.turn, prompt, self._sent(prompt))
-        outgoing = _outgoing(begun.messages, request.tools, access)
+        self._mind.prompted(begun.turn, made.prompt, _sent(composed))
+        outgoing = _outgoing(begun.messages, tools, access)
         return Round(
-            request=request,
             composed=composed,
             access=access,
             stored=begun.turn,
             asked=replace(asked, messages=outgoing),
         )
 
-    def _draft(self, request: ExecutionRequest, composed: Composition, access: Access) -> Draft:
-        prompt, heard = composed.prompt, self._heard
-        outgoing = _outgoing(storable_messages(prompt.messages), request.tools, access)
+    def _draft(self, composed: Composed, access: Access) -> Draft:
+        made, request = composed.composition, composed.request
+        outgoing = _outgoing(storable_messages(made.prompt.messages), request.tools, access)
         tools = request.tools if access.roles.tools != "none" else ()
         return draft_of(
-            prompt,
-            event=heard.record,
-            account=self._account(prompt),
+            made.prompt,
+            event=self._heard.record,
+            account=self._account(composed),
             model=access.model_id or access.name,
-            revisions=revisions_with(self._mind.view(), player_ref=heard.event.speaker_ref),
+            revisions=revisions_of(composed.view, request.inputs.books),
             sent_sha256=sent_sha256(outgoing, tools=_beside(request.tools, access)),
-            silent=composed.lore.silent,
-            inputs=self._recorded(request.inputs, access),
+            silent=made.lore.silent,
+            inputs=self._recorded(composed, access),
             tools=tool_list(tools) if tools else None,
         )
 
-    def _account(self, prompt: Prompt) -> CacheAccount | None:
+    def _account(self, composed: Composed) -> CacheAccount | None:
         """What the prompt shares with the one before it, None where that is not known."""
         older = self._mind.sent_before(self._heard.conversation)
         if older is None:
             return None
-        newer = self._sent(prompt)
+        prompt = composed.composition.prompt
+        newer = _sent(composed)
         return account(older, newer, counter=prompt.counter, components=prompt.components)
 
-    def _sent(self, prompt: Prompt) -> Sent:
-        """What is remembered of the prompt until the next one."""
-        return replace(prompt.sent, revisions=self._mind.view().revisions)
-
-    def _recorded(self, inputs: Inputs, access: Access) -> dict[str, Any]:
+    def _recorded(self, composed: Composed, access: Access) -> dict[str, Any]:
         """What the prompt is made from, for its manifest."""
-        where = self._heard.conversation
+        where, inputs = self._heard.conversation, composed.request.inputs
         values = recorded_inputs(
             inputs,
             event=self._heard.record,
@@ -170,31 +157,35 @@ class Rounds:
         )
         newest_record = conversations.newest_record(where)
         sources = made_of(
-            self._mind.view(),
+            composed.view,
             inputs,
             context=context_of(self._heard.event).name,
             newest_record=newest_record,
         )
         return {**values, "made_of": sources}
 
-    def _asked(
-        self, request: ExecutionRequest, composed: Composition, access: Access
-    ) -> ChatRequest:
-        profile, tools = access.profile, request.tools
+    def _asked(self, composed: Composed, access: Access) -> ChatRequest:
+        profile, tools = access.profile, composed.request.tools
+        prompt = composed.composition.prompt
         return ChatRequest(
-            messages=_outgoing(storable_messages(composed.prompt.messages), tools, access),
+            messages=_outgoing(storable_messages(prompt.messages), tools, access),
             model=access.model_id,
             max_tokens=profile.reply_tokens,
             timeout_seconds=profile.timeout_seconds,
             sampling=profile.sampling,
             tools=_beside(tools, access),
             schema=_form(tools, access),
-            breakpoints=composed.prompt.breakpoints,
-            passages=_passages(composed),
-            speaker=self._mind.view().char_name,
+            breakpoints=prompt.breakpoints,
+            passages=_passages(composed.composition),
+            speaker=composed.view.char_name,
             question=self._heard.event.text,
-            cache_key=f"npc-{request.npc_ref}",
+            cache_key=f"npc-{composed.request.npc_ref}",
         )
+
+
+def _sent(composed: Composed) -> Sent:
+    """What is remembered of the prompt until the next one."""
+    return replace(composed.composition.prompt.sent, revisions=composed.view.revisions)
 
 
 def _outgoing(
@@ -215,9 +206,9 @@ def _form(tools: tuple[ToolSpec, ...], access: Access) -> AnswerSchema | None:
     return schema_of(tools) if is_text and access.profile.schema == "native" else None
 
 
-def _passages(composed: Composition) -> tuple[Passage, ...]:
+def _passages(made: Composition) -> tuple[Passage, ...]:
     """The lore that was kept, for a responder that quotes."""
-    kept = {piece.claim.origin for piece in composed.prompt.pieces}
+    kept = {piece.claim.origin for piece in made.prompt.pieces}
     return tuple(
         Passage(
             label=entry.origin,
@@ -225,6 +216,6 @@ def _passages(composed: Composition) -> tuple[Passage, ...]:
             score=float(entry.priority),
             constant=entry.constant,
         )
-        for entry in composed.lore.entries
+        for entry in made.lore.entries
         if entry.origin in kept
     )

@@ -159,11 +159,10 @@ class Turn:
         """The prompt, committed; None: nobody waits for it any more."""
         npc, heard = self._mind.npc, self.heard
         self._toolbox = toolbox_of(npc, settings_of(npc), event=heard.event)
-        made = yield from with_room(self._mind, heard, tools=self._toolbox.specs)
-        if made is None or self._is_stale():
+        composed = yield from with_room(self._mind, heard, tools=self._toolbox.specs)
+        if composed is None or self._is_stale():
             return None
-        request, composed = made
-        return self._rounds.first(request, composed, access=self._accesses()[0])
+        return self._rounds.first(composed, access=self._accesses()[0])
 
     def _accesses(self) -> Sequence[Access]:
         """The models to ask, each instead of the one before it."""

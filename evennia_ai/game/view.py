@@ -6,7 +6,7 @@ and counted for it stays with it.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final
@@ -201,10 +201,13 @@ def books_with(view: NPCView, *, player_ref: str) -> tuple[Lorebook, ...]:
     return (*own, *(b for b in view.books if b.label not in taken or b.attach == "character"))
 
 
-def revisions_with(view: NPCView, *, player_ref: str) -> dict[str, str]:
-    """Which version of the card and of each book such a turn is made with, for its manifest."""
-    stored = books_for([Scope(kind="player", ref=player_ref)]) if player_ref else ()
-    return {**view.revisions, **_book_revisions(stored)}
+def revisions_of(view: NPCView, books: Sequence[Lorebook]) -> dict[str, str]:
+    """Which version of the card and of each book a turn is made with, for its manifest.
+
+    A card's own book has the card's.
+    """
+    attached = (book for book in books if book.attach != "character")
+    return {**view.revisions, **{f"book:{book.label}": str(book.revision) for book in attached}}
 
 
 def components_of(sources: Sources, card: Card | None) -> list[PromptComponent]:
