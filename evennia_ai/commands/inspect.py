@@ -25,9 +25,9 @@ from evennia_ai.commands.inspect_tools import tools_chosen, tools_lines
 from evennia_ai.commands.naming import npc_named
 from evennia_ai.commands.numbered import counted_number, npc_and_number, turn_of, turn_or_newest
 from evennia_ai.commands.operating import OperatingSwitches
-from evennia_ai.commands.setup.lore_hidden import seen_by
 from evennia_ai.commands.setup.turn_shown import item_lines, turn_lines, why_lines
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, Run
+from evennia_ai.game.seeing.seer import Seer
 from evennia_ai.prompt.report import trace_lines
 
 ADMIN_LOCK: Final = "perm(Admin)"
@@ -203,11 +203,8 @@ class CmdAI(OperatingSwitches):
                 " it would be told now."
             )
             return
-        self.show(
-            "\n".join(
-                [f"What {npc.key} was last told:", *trace_lines(seen_by(self.caller, report))]
-            )
-        )
+        seen = Seer(self.caller, npc.ai.ref).report(report)
+        self.show("\n".join([f"What {npc.key} was last told:", *trace_lines(seen)]))
 
     def why(self) -> None:
         """Everything about one item of the last prompt, or what was known in a past turn."""
@@ -227,7 +224,7 @@ class CmdAI(OperatingSwitches):
         usage = "ai/history <npc>[/<page>]"
         self._refuse_right_side(usage)
         npc, page = npc_and_number(self.caller, self.wanted(usage), what="page")
-        self.show("\n".join(history_lines(npc, page or 1)))
+        self.show("\n".join(history_lines(self.caller, npc, page or 1)))
 
     def replay(self) -> None:
         """A past prompt from its records."""
@@ -246,7 +243,7 @@ class CmdAI(OperatingSwitches):
         usage = "ai/debug <npc>[/<turn>]"
         self._refuse_right_side(usage)
         npc, number = npc_and_number(self.caller, self.wanted(usage), what="turn")
-        self.show("\n".join(debug_lines(npc, turn_or_newest(npc, number))))
+        self.show("\n".join(debug_lines(self.caller, npc, turn_or_newest(npc, number))))
 
     def compact(self) -> None:
         """Summarise what the NPC remembers of its room."""
@@ -317,7 +314,7 @@ class CmdAI(OperatingSwitches):
         usage = "ai/export <npc>[/<conversation>]"
         self._refuse_right_side(usage)
         npc, number = npc_and_number(self.caller, self.wanted(usage), what="conversation")
-        self.say(exported(npc, number))
+        self.say(exported(self.caller, npc, number))
 
     def import_file(self) -> None:
         """Take over a conversation from a file, or list the files."""

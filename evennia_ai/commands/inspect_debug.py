@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
 from evennia_ai.commands.setup.listing import day_and_time
+from evennia_ai.game.seeing.seer import Seer
 from evennia_ai.history.turns import RecordedMessage, RenderedMessage, TurnManifest
 from evennia_ai.knowledge.templates import TOOL
 from evennia_ai.prompt.columns import first_line, hanging
@@ -20,9 +21,15 @@ MEDIATOR: Final = "mediator"
 MOST_ROUNDS: Final = 20
 _INDENT: Final = "   "
 
+# What stands in place of what is told of searches that may not be seen, by their numbers.
+Marks = Mapping[int, str]
 
-def debug_lines(npc: Any, turn: StoredTurn) -> list[str]:
-    """The four steps of a turn: all its rounds, the one of this number among them."""
+
+def debug_lines(caller: Any, npc: Any, turn: StoredTurn) -> list[str]:
+    """The four steps of a turn, as `caller` may see them.
+
+    All its rounds, the one of this number among them.
+    """
     rounds = rounds_of(turn)
     first, last = rounds[0], rounds[-1]
     numbers = f"Turn {first.number}" if first is last else f"Turns {first.number} to {last.number}"
@@ -30,14 +37,16 @@ def debug_lines(npc: Any, turn: StoredTurn) -> list[str]:
     if any(one.manifest.erased for one in rounds):
         return [*hanging(head), "Its words were erased on request; nothing is left to see."]
     searches = knowledge_searches.of_turns(npc.ai.ref, first.number, last.number)
+    seer = Seer(caller, npc.ai.ref)
+    marks = {search.id: mark for search in searches if (mark := seer.search(search))}
     calls = model_calls.of_turns(npc.ai.ref, [one.number for one in rounds])
     mediated = [call for call in calls if call.role == MEDIATOR]
     lines = [
         head,
         *_facts(last.manifest),
-        *_searched(_calls_shown(last), searches),
-        *_summaries(searches, mediated),
-        *_outcome(searches, last),
+        *_searched(_calls_shown(last), searches, marks),
+        *_summaries(searches, mediated, marks),
+        *_outcome(searches, last, marks),
     ]
     return [shown for line in lines for shown in hanging(line)]
 
@@ -86,7 +95,7 @@ def _why_no_facts(manifest: TurnManifest) -> str:
 
 
 def _searched(
-    calls: Sequence[Mapping[str, Any]], searches: Sequence[StoredSearch]
+    calls: Sequence[Mapping[str, Any]], searches: Sequence[StoredSearch], marks: Marks
 ) -> Iterator[str]:
     """Step 2: whether the model called the tool, and what it asked."""
     if not calls and not searches:
@@ -95,6 +104,9 @@ def _searched(
     count = max(len(calls), len(searches))
     yield f"2. {TOOL}: called {_times(count)}, searched {_times(len(searches))}."
     for search in searches:
+        if search.id in marks:
+            yield f"{_INDENT}search {search.id}: {marks[search.id]}"
+            continue
         kind = "restricted" if search.restricted else "open"
         # What was asked of a guarded base may give away what is in it.
         query = "" if search.restricted else f": {first_line(search.query)}"
@@ -103,7 +115,9 @@ def _searched(
         yield f"{_INDENT}a call without a search was refused; ai/why tells what it was told"
 
 
-def _summaries(searches: Sequence[StoredSearch], mediated: Sequence[NewCall]) -> Iterator[str]:
+def _summaries(
+    searches: Sequence[StoredSearch], mediated: Sequence[NewCall], marks: Marks
+) -> Iterator[str]:
     """Step 3: whether a safe summary was begun, of how much, and whether a model was asked."""
     restricted = [search for search in searches if search.restricted]
     if not restricted:
@@ -111,6 +125,8 @@ def _summaries(searches: Sequence[StoredSearch], mediated: Sequence[NewCall]) ->
         return
     yield f"3. Safe summary: started {_times(len(restricted))}."
     for search in restricted:
+        if search.id in marks:
+            continue
         yield f"{_INDENT}search {search.id}: {search.sent} of {search.total} passages were sent"
     for call in mediated:
         yield f"{_INDENT}the {MEDIATOR} was asked: {call.model or call.profile}, {call.outcome}"
@@ -118,12 +134,14 @@ def _summaries(searches: Sequence[StoredSearch], mediated: Sequence[NewCall]) ->
         yield f"{_INDENT}no model of the role {MEDIATOR} was asked"
 
 
-def _outcome(searches: Sequence[StoredSearch], last: StoredTurn) -> Iterator[str]:
+def _outcome(searches: Sequence[StoredSearch], last: StoredTurn, marks: Marks) -> Iterator[str]:
     """Step 4: what was decided, and how the turn ended."""
     yield f"4. The turn ended: {last.outcome or last.state}."
     for search in searches:
         if search.ended_at is None:
             yield f"{_INDENT}search {search.id} has no end: the server stopped in it"
+        elif search.id in marks:
+            yield f"{_INDENT}search {search.id}: {marks[search.id]}"
         elif search.restricted:
             told = f"decision {search.decision}, reason {search.reason}"
             yield f"{_INDENT}search {search.id}: {told}"

@@ -6,6 +6,7 @@ from typing import Any, Final
 from evennia_ai.commands.called import in_words
 from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.commands.strict import CommandError
+from evennia_ai.game.seeing.seer import Seer
 from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.prompt.columns import WIDTH, clipped, first_line, visible, wrapped
 from evennia_ai.store.memory_erasing import OF_MEMORIES
@@ -15,13 +16,13 @@ PAGE_RECORDS: Final = 20
 _ERASED: Final = "(erased on request)"
 
 
-def history_lines(npc: Any, number: int) -> list[str]:
-    """One page of an NPC's records; page 1 is the newest."""
+def history_lines(caller: Any, npc: Any, number: int) -> list[str]:
+    """One page of an NPC's records, as `caller` may see them; page 1 is the newest."""
     page = record_page(npc.ai.ref, number, size=PAGE_RECORDS)
     if not page.records:
         raise CommandError(_nothing(npc, number))
     head = f"What is recorded of {npc.key}, page {number}, the newest record last:"
-    return [*wrapped(head, WIDTH), *_rows(page), *_more(npc, page)]
+    return [*wrapped(head, WIDTH), *_rows(page, Seer(caller, npc.ai.ref)), *_more(npc, page)]
 
 
 def _nothing(npc: Any, number: int) -> str:
@@ -30,14 +31,14 @@ def _nothing(npc: Any, number: int) -> str:
     return f"There is no page {number}: {npc.key} has fewer records. ai/history {npc.key} is page 1"
 
 
-def _rows(page: RecordPage) -> Iterator[str]:
+def _rows(page: RecordPage, seer: Seer) -> Iterator[str]:
     """The records; a line before each change of the conversation says which one it is."""
     where = 0
     for record in page.records:
         if record.conversation != where:
             where = record.conversation
             yield clipped(f"-- {in_words(page.conversations[where])}", WIDTH)
-        yield from _row(record)
+        yield from _row(seer.record(record, page.records))
 
 
 def _row(record: Record) -> Iterator[str]:

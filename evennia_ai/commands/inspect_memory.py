@@ -6,6 +6,7 @@ one is added, rewritten, made more or less important, or removed.
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from evennia_ai.commands.called import name_of
@@ -17,6 +18,7 @@ from evennia_ai.conf import conf
 from evennia_ai.game import gather
 from evennia_ai.game.remembering import kept, people_of, plain_text
 from evennia_ai.game.reminding import hours_now
+from evennia_ai.game.seeing.seer import Seer
 from evennia_ai.memory.memories import MAX_TEXT, USUAL_IMPORTANCE, Memory
 from evennia_ai.memory.persona import judged
 from evennia_ai.memory.recalling import Moment, is_open, words_said
@@ -42,9 +44,9 @@ def memory_lines(caller: Any, text: str) -> list[str]:
     """A page of what the NPC remembers, or one memory with its changes."""
     one = _ONE.fullmatch(text)
     if one is not None:
-        return _one_lines(npc_named(caller, one["npc"].strip()), int(one["id"]))
+        return _one_lines(caller, npc_named(caller, one["npc"].strip()), int(one["id"]))
     npc, page = npc_and_number(caller, text, what="page")
-    return _list_lines(npc, page or 1)
+    return _list_lines(caller, npc, page or 1)
 
 
 def memory_written(caller: Any, text: str, words: str, *, by: str) -> str:
@@ -54,7 +56,17 @@ def memory_written(caller: Any, text: str, words: str, *, by: str) -> str:
     one = _ONE.fullmatch(text)
     if one is None:
         return _added(caller, npc_named(caller, text), words, by=by)
-    return _changed(npc_named(caller, one["npc"].strip()), int(one["id"]), words, by=by)
+    npc, number = npc_named(caller, one["npc"].strip()), int(one["id"])
+    _refuse_hidden(caller, npc, number)
+    return _changed(npc, number, words, by=by)
+
+
+def _refuse_hidden(caller: Any, npc: Any, memory_id: int) -> None:
+    """Refuse to change a memory whose text is hidden: what was said of the change would tell it."""
+    memory = store.held_by(npc.ai.ref).find(memory_id)
+    mark = Seer(caller, npc.ai.ref).memory(memory) if memory is not None else ""
+    if mark:
+        raise CommandError(f"Memory #{memory_id} of {npc.key}: {mark} Nothing was changed.")
 
 
 def _added(caller: Any, npc: Any, words: str, *, by: str) -> str:
@@ -119,7 +131,7 @@ def _title(memory: Memory) -> str:
     return f"memory #{memory.id}{about}, importance {memory.importance}"
 
 
-def _list_lines(npc: Any, page: int) -> list[str]:
+def _list_lines(caller: Any, npc: Any, page: int) -> list[str]:
     """The memories with their scores against what is said in the NPC's room now, the best first."""
     ranked = _ranked(npc)
     if not ranked:
@@ -134,12 +146,18 @@ def _list_lines(npc: Any, page: int) -> list[str]:
         f"What {npc.key} remembers, {len(ranked)} of at most {most}, page {page} of {pages};"
         f" scores are against what was said in its room last.{switched}"
     )
-    lines = wrapped(head, WIDTH)
+    lines, seer = wrapped(head, WIDTH), Seer(caller, npc.ai.ref)
     for memory, score in ranked[(page - 1) * PAGE : page * PAGE]:
-        lines += _row(memory, score)
+        lines += _row(_seen(seer, memory), score)
     if page < pages:
         lines.append(clipped(f"More: ai/memory {npc.key}/{page + 1}", WIDTH))
     return lines
+
+
+def _seen(seer: Seer, memory: Memory) -> Memory:
+    """The memory as it may be seen."""
+    mark = seer.memory(memory)
+    return replace(memory, text=mark) if mark else memory
 
 
 def _ranked(npc: Any) -> list[tuple[Memory, Score]]:
@@ -163,17 +181,18 @@ def _row(memory: Memory, score: Score) -> Iterator[str]:
         yield clipped(visible(f"      (about {name_of(memory.about)}{told})"), WIDTH)
 
 
-def _one_lines(npc: Any, memory_id: int) -> list[str]:
+def _one_lines(caller: Any, npc: Any, memory_id: int) -> list[str]:
     """One memory as it is, and its changes, which are there when it is gone."""
     changes = changes_of(npc.ai.ref, memory_id)
     if not changes:
         raise CommandError(f"{npc.key} never had a memory #{memory_id}.")
-    memory = store.held_by(npc.ai.ref).find(memory_id)
+    memory, seer = store.held_by(npc.ai.ref).find(memory_id), Seer(caller, npc.ai.ref)
     lines = [clipped(f"{npc.key} does not remember #{memory_id} any more.", WIDTH)]
     if memory is not None:
         lines = [*wrapped(f"{npc.key}: {_title(memory)}, {_times(memory)}.", WIDTH)]
-        lines += [f"    {line}" for line in wrapped(visible(memory.text), WIDTH - 4)]
-    return [*lines, "Changes:", *_change_lines(changes)]
+        text = visible(_seen(seer, memory).text)
+        lines += [f"    {line}" for line in wrapped(text, WIDTH - 4)]
+    return [*lines, "Changes:", *_change_lines(changes, seer)]
 
 
 def _times(memory: Memory) -> str:
@@ -193,10 +212,11 @@ def _ago(hours: float) -> str:
     return f"{int(hours // _DAY_HOURS)} days of the game ago"
 
 
-def _change_lines(changes: Sequence[MemoryChange]) -> Iterator[str]:
+def _change_lines(changes: Sequence[MemoryChange], seer: Seer) -> Iterator[str]:
     for change in changes:
         row = f"{change.number:5}  {day_and_time(change.changed_at)}  {change.action}"
         yield clipped(visible(f"{row} by {change.changed_by}"), WIDTH)
         if change.value is not None:
-            text = f"importance {change.value['importance']}: {change.value['text']}"
+            then = _seen(seer, Memory(id=change.memory_id, **change.value))
+            text = f"importance {then.importance}: {then.text}"
             yield clipped(visible(f"         {text}"), WIDTH)

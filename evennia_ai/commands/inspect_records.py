@@ -10,9 +10,10 @@ from evennia_ai.commands.called import in_words
 from evennia_ai.commands.setup.folder import bytes_of, new_file, offered, path_in
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.conf import conf
+from evennia_ai.game.seeing.seer import Seer
 from evennia_ai.prompt.columns import WIDTH, wrapped
 from evennia_ai.store.chains import length, verify
-from evennia_ai.store.conversations import ConversationRef, conversations_of
+from evennia_ai.store.conversations import ConversationRef, conversations_of, records_of
 from evennia_ai.store.transcripts import export_lines, import_lines
 
 MOST_RECORDS: Final = 10_000
@@ -33,11 +34,19 @@ def verify_lines(npc: Any) -> list[str]:
     return [part for line in lines for part in wrapped(line, WIDTH)]
 
 
-def exported(npc: Any, number: int | None) -> str:
-    """Write a conversation of the NPC into a new file of the card folder; what was written."""
+def exported(caller: Any, npc: Any, number: int | None) -> str:
+    """Write a conversation of the NPC into a new file of the card folder; what was written.
+
+    A file has all of it or is none, so nothing of it may be hidden from `caller`.
+    """
     conversation = _conversation_of(npc, number)
     count = length(conversation)
     _refuse_too_many(count, what="export")
+    if Seer(caller, npc.ai.ref).hides_some(records_of(conversation)):
+        raise CommandError(
+            f"Conversation {conversation.id} of {npc.key} holds what view locks of knowledge bases"
+            " hide from you; nothing was written. Who may see them can export it."
+        )
     content = "".join(f"{line}\n" for line in export_lines(conversation)).encode()
     name = f"{npc.key}-{conversation.id}"
     path = new_file(conf().card_folder, name, content, suffix=SUFFIX)

@@ -5,6 +5,7 @@ metadata alone. What authors wrote stands on one line each, without marks of tem
 code, so nothing in it passes for another field. Pure: which bases those are is decided elsewhere.
 """
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -20,6 +21,7 @@ MAX_TOPIC: Final = 48
 
 HEADING: Final = "Knowledge bases at hand (this is about them, nothing out of them):"
 _CUT: Final = "..."
+_ID: Final = re.compile(r"^  ID: (.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,11 @@ def kb_meta_prompt(bases: Sequence[BaseInfo], *, restricted: Collection[str]) ->
     if len(bases) == 1:
         lines.append(f"Current target: {_name(bases[0])} (ID: {_id(bases[0])})")
     return "\n".join(lines)
+
+
+def bases_told(block: str) -> list[str]:
+    """The ids of the bases that such a block tells of, as it was written."""
+    return _ID.findall(block)
 
 
 def _search(base: BaseInfo, *, is_safe: bool) -> str:

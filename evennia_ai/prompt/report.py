@@ -52,7 +52,8 @@ _MOST_NAMES: Final = 12
 class ReportMessage:
     """One message of the prompt as it was sent, with where each stretch of it came from.
 
-    `calls` are the tools that the model called with it, each with its arguments.
+    `calls` are the tools that the model called with it, each with its arguments; `record` is the
+    id of the record behind it, None for a text that was made for this prompt and is in none yet.
     """
 
     role: Role
@@ -63,6 +64,7 @@ class ReportMessage:
     parts: tuple[Part, ...] = ()
     tokens: int = 0
     calls: tuple[str, ...] = ()
+    record: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +159,7 @@ def reported(message: Message, tokens: int) -> ReportMessage:
         parts=message.parts,
         tokens=tokens,
         calls=tuple(f"{call.name} {call.arguments}" for call in message.tool_calls),
+        record=message.record,
     )
 
 
@@ -318,10 +321,10 @@ def _message(plain: Mapping[str, Any]) -> ReportMessage:
 
 
 def _plain_message(message: ReportMessage) -> dict[str, Any]:
-    """A message for JSON; calls of tools only where there are some."""
+    """A message for JSON; calls of tools and the record only where there are some."""
     plain = {**_plain(message), "parts": [_plain(part) for part in message.parts]}
-    calls = plain.pop("calls")
-    return {**plain, "calls": list(calls)} if calls else plain
+    told = {"calls": list(plain.pop("calls")), "record": plain.pop("record")}
+    return {**plain, **{name: value for name, value in told.items() if value}}
 
 
 def _plain(value: Any) -> dict[str, Any]:

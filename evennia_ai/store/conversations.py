@@ -252,6 +252,18 @@ def records_of(
     return records_from(reversed(newest))
 
 
+def tool_called(conversation_id: int, call_id: str) -> str:
+    """The name of the tool of a call in a conversation, "" where there is no such call."""
+    rows = models.Record.objects.filter(
+        conversation_id=conversation_id, kind=RecordKind.TOOL_CALL, meta__contains=call_id
+    )
+    for meta in rows.values_list("meta", flat=True) if call_id else ():
+        for call in json.loads(meta).get("tool_calls", ()):
+            if call.get("id") == call_id:
+                return str(call.get("name", ""))
+    return ""
+
+
 def ref_of(row: models.Conversation) -> ConversationRef:
     """The value of a row that is already read."""
     return ConversationRef(

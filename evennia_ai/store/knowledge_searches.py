@@ -137,6 +137,11 @@ def newest(npc_ref: str, *, limit: int = NEWEST) -> tuple[StoredSearch, ...]:
     return tuple(map(_search_from, rows))
 
 
+def all_of(npc_ref: str) -> tuple[StoredSearch, ...]:
+    """All searches of an NPC, in their order."""
+    return tuple(map(_search_from, _rows().filter(npc_ref=npc_ref).order_by("pk")))
+
+
 def of_turns(npc_ref: str, first: int, last: int) -> tuple[StoredSearch, ...]:
     """The searches of an NPC in its turns of these numbers, in their order."""
     rows = _rows().filter(npc_ref=npc_ref, turn__gte=first, turn__lte=last).order_by("pk")

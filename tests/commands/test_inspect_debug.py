@@ -5,8 +5,15 @@ from django.test import override_settings
 
 from evennia_ai.commands.inspect_debug import rounds_of
 from evennia_ai.knowledge.mediation import Chunk
+from evennia_ai.knowledge.pages import BaseInfo
 from evennia_ai.prompt.components import GAME
-from evennia_ai.store import components, knowledge_searches, model_calls, turns
+from evennia_ai.store import (
+    components,
+    knowledge_bases,
+    knowledge_searches,
+    model_calls,
+    turns,
+)
 from evennia_ai.store.erasing import erase_private
 from evennia_ai.store.knowledge_searches import NewSearch
 from evennia_ai.store.model_calls import NewCall
@@ -24,6 +31,7 @@ def answered(stage):
 
 def searched(turn, *, restricted=False, ended=True, decision="", reason=""):
     """A search of this turn, as it is kept."""
+    knowledge_bases.save_base(BaseInfo(key="vault", name="The vault"), by="Tam")
     chunk = Chunk(
         base="vault",
         base_name="Vault",

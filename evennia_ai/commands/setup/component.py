@@ -17,9 +17,9 @@ from evennia_ai.commands.naming import (
 )
 from evennia_ai.commands.setup import component_contexts, listing
 from evennia_ai.commands.setup.editing import open_editor
-from evennia_ai.commands.setup.lore_hidden import seen_by
 from evennia_ai.commands.shown import shown_line
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand
+from evennia_ai.game.seeing.seer import Seer
 from evennia_ai.prompt.components import PromptComponent, Scope
 from evennia_ai.prompt.errors import StaticComponentError
 from evennia_ai.prompt.report import report_of, trace_lines
@@ -251,7 +251,8 @@ class CmdComponent(StrictCommand):
         npc = npc_named(
             self.caller, self.wanted("component/preview <npc> [= <what you would say>]")
         )
-        report = seen_by(self.caller, report_of(npc.ai.preview(self.rhs or None, self.caller)))
+        made = report_of(npc.ai.preview(self.rhs or None, self.caller))
+        report = Seer(self.caller, npc.ai.ref).report(made)
         lines = [f"What {npc.key} would send now; nothing was changed.", *trace_lines(report)]
         for number, message in enumerate(report.messages):
             name = f", {message.name}" if message.name else ""

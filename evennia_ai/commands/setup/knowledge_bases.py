@@ -10,11 +10,12 @@ from evennia_ai.commands.naming import knowledge_place_named, whole_number
 from evennia_ai.commands.setup import knowledge_named as named
 from evennia_ai.commands.setup import knowledge_shown as shown
 from evennia_ai.commands.setup.card_work import CardWork
-from evennia_ai.commands.setup.lore_locks import allows, checked_locks
+from evennia_ai.commands.setup.lore_locks import checked_locks
 from evennia_ai.commands.shown import shown_line
 from evennia_ai.commands.strict import CommandError, Run
 from evennia_ai.game.knowing.opening import BACKENDS
 from evennia_ai.game.npc_settings import settings_of
+from evennia_ai.game.seeing.locks import allows
 from evennia_ai.knowledge.pages import MEDIATIONS, BaseInfo
 from evennia_ai.knowledge.templates import TOOL
 from evennia_ai.prompt.components import Scope

@@ -19,6 +19,7 @@ from evennia_ai.commands.setup.knowledge_hints import KnowledgeHints
 from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.knowing.opening import backend_of, later
+from evennia_ai.game.seeing.seer import may_see_package
 from evennia_ai.knowledge.backends import Draft
 from evennia_ai.knowledge.markup import write_page
 from evennia_ai.knowledge.pages import BaseInfo, Page
@@ -144,9 +145,10 @@ class KnowledgeDrafts(KnowledgeHints):
         return page
 
     def _sees_draft(self, found: StoredDraft, now: Page | None) -> bool:
-        """Whether the caller may see both a draft and the page it would change."""
+        """Whether the caller may see a draft, the page as it is, and all it was made from."""
         pages = (found.draft.page, *([now] if now else []))
-        return all(named.may_see(self.caller, page) for page in pages)
+        is_open = all(named.may_see(self.caller, page) for page in pages)
+        return is_open and may_see_package(self.caller, found.context_meta)
 
     def _refuse_stale(self, found: StoredDraft, now: Page | None) -> None:
         if (now.revision if now else "") != found.draft.was:

@@ -13,9 +13,10 @@ from twisted.internet.defer import Deferred
 from evennia_ai.cards.progress import Progress
 from evennia_ai.commands.setup import knowledge_named as named
 from evennia_ai.commands.setup.card_work import CardWork, Steps, waits
-from evennia_ai.commands.setup.lore_locks import allows, checked_locks
+from evennia_ai.commands.setup.lore_locks import checked_locks
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.conf import conf
+from evennia_ai.game.seeing.locks import allows
 from evennia_ai.knowledge.page_files import ImportProblems, PageFolder, read_folder
 from evennia_ai.prompt.columns import WIDTH, clipped, visible
 from evennia_ai.store import folder_import, knowledge_bases, pages

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from twisted.internet.defer import Deferred
 
-from evennia_ai.commands.setup.lore_locks import allows
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.knowing.opening import backend_of, later
+from evennia_ai.game.seeing.locks import allows
 from evennia_ai.knowledge.pages import BaseInfo, Page
 from evennia_ai.knowledge.titles import PageName, page_name
 from evennia_ai.store import knowledge_bases as bases

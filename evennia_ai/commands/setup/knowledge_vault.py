@@ -1,15 +1,17 @@
 """The switch of `kb` that opens a vault: what searches of a restricted base really found.
 
 No NPC and no model is told this. It is for staff who want to see what a safe summary was made
-from: whoever the lock of the base lets view it, and each reading is written down first.
+from: whoever the locks of base and page let view it, and each reading is written down first.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 from evennia_ai.commands.setup import knowledge_named as named
 from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.commands.strict import CommandError, StrictCommand
+from evennia_ai.game.seeing.hidden_knowledge import withheld
+from evennia_ai.game.seeing.hidden_pages import HiddenPages
 from evennia_ai.knowledge.pages import BaseInfo
 from evennia_ai.prompt.columns import hanging
 from evennia_ai.store import knowledge_searches as store
@@ -26,22 +28,26 @@ class KnowledgeVault(StrictCommand):
         shown = _passages if self.rhs is None else _SHOWN.get(self.rhs.lower())
         if shown is None:
             raise CommandError(f"'{self.rhs}' opens no vault; write readings or empty.")
-        self.show("\n".join(shown(info, self.typed_by)))
+        self.show("\n".join(shown(self.caller, info, self.typed_by)))
 
 
-def _passages(info: BaseInfo, by: str) -> Iterator[str]:
-    found = store.open_vault(info.key, by=by)
+def _passages(viewer: Any, info: BaseInfo, by: str) -> Iterator[str]:
+    found, pages = store.open_vault(info.key, by=by), HiddenPages(viewer)
     if not found:
         yield f"The vault of knowledge base {info.key} is empty. That you looked is written down."
         return
     yield f"The vault of knowledge base {info.key}, newest first; that you read it is written down."
     for chunk in found:
         yield ""
+        if pages.covers(chunk.base, chunk.title):
+            mark = withheld(f"a page of knowledge base '{chunk.base}'")
+            yield from hanging(f"search {chunk.search}: {mark}")
+            continue
         yield from hanging(f"search {chunk.search}: {chunk.title}, revision {chunk.revision}")
         yield chunk.content
 
 
-def _readings(info: BaseInfo, _by: str) -> Iterator[str]:
+def _readings(_viewer: Any, info: BaseInfo, _by: str) -> Iterator[str]:
     readings = store.readings(info.key)
     if not readings:
         yield f"Nobody read the vault of knowledge base {info.key}."
@@ -51,12 +57,12 @@ def _readings(info: BaseInfo, _by: str) -> Iterator[str]:
         yield from hanging(f"  {day_and_time(one.at)}  {one.by}, passages: {one.chunks}")
 
 
-def _emptied(info: BaseInfo, _by: str) -> Iterator[str]:
+def _emptied(_viewer: Any, info: BaseInfo, _by: str) -> Iterator[str]:
     count = store.empty_vault(info.key)
     yield f"Threw away what was in the vault of knowledge base {info.key}, passages: {count}."
 
 
-_SHOWN: Final[Mapping[str, Callable[[BaseInfo, str], Iterator[str]]]] = {
+_SHOWN: Final[Mapping[str, Callable[[Any, BaseInfo, str], Iterator[str]]]] = {
     "readings": _readings,
     "empty": _emptied,
 }

@@ -10,23 +10,12 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from evennia.locks.lockhandler import LockException, check_lockstring, validate_lockstring
-from evennia.utils import logger
 
 from evennia_ai.commands.strict import CommandError
+from evennia_ai.game.seeing.locks import allows
 
 ACCESS: Final = ("view", "edit")
 _TO_DO: Final = {"view": "see", "edit": "change"}
-
-
-def allows(caller: Any, locks: str, access: str) -> bool:
-    """Whether a lock string lets `caller` do this."""
-    if not locks:
-        return True
-    try:
-        return bool(check_lockstring(caller, locks, default=True, access_type=access))
-    except Exception:  # lock functions are the game's own code: what fails lets nobody in
-        logger.log_trace(f"evennia_ai: the lock {locks!r} cannot be asked; it lets nobody in")
-        return False
 
 
 def lost_by(caller: Any, locks: str, access: Sequence[str] = ACCESS) -> str:

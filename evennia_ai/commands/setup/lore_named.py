@@ -10,8 +10,8 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, Final
 
-from evennia_ai.commands.setup.lore_locks import allows
 from evennia_ai.commands.strict import CommandError
+from evennia_ai.game.seeing.locks import allows
 from evennia_ai.lorebook.books import Lorebook, read_book
 from evennia_ai.lorebook.entries import LoreEntry
 from evennia_ai.lorebook.naming import entries_called

@@ -8,10 +8,11 @@ from evennia_ai.commands.naming import place_named, whole_number
 from evennia_ai.commands.setup import lore_change, lore_shown
 from evennia_ai.commands.setup import lore_named as named
 from evennia_ai.commands.setup.folder import file_in, new_file, offered
-from evennia_ai.commands.setup.lore_locks import ACCESS, allows
+from evennia_ai.commands.setup.lore_locks import ACCESS
 from evennia_ai.commands.setup.lore_revisions import history_of
 from evennia_ai.commands.strict import CommandError, StrictCommand
 from evennia_ai.conf import conf
+from evennia_ai.game.seeing.locks import allows
 from evennia_ai.lorebook.book_extension import BOOK_MODES
 from evennia_ai.lorebook.books import Lorebook, read_book
 from evennia_ai.lorebook.foreign import parse_json

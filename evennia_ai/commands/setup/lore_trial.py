@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from evennia_ai.commands.setup.lore_hidden import HiddenLore
 from evennia_ai.commands.setup.lore_named import split, stored_book
 from evennia_ai.commands.setup.lore_shown import entries_in_words
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.compose import Composition
 from evennia_ai.game.npc import AIMixin
+from evennia_ai.game.seeing.hidden_lore import HiddenLore
 from evennia_ai.lorebook.activation import Activation
 from evennia_ai.lorebook.naming import names_of
 from evennia_ai.lorebook.silence import packed

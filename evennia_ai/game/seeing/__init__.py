@@ -1,0 +1,1 @@
+"""Seeing: who may see what of prompts, records and memories; every screen of builders asks here."""

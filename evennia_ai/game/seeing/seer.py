@@ -1,0 +1,162 @@
+"""The one place that says what somebody may see of what an NPC was sent, said and learnt.
+
+What an NPC knows does not depend on who looks at it, so its prompts and records hold texts that a
+lock hides from some builders. Every screen of them goes through a `Seer`, which leaves those texts
+out and says so in their place; hashes stay those of what was sent.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from evennia_ai.game.seeing.hidden_knowledge import META_PROMPT, HiddenKnowledge
+from evennia_ai.game.seeing.hidden_lore import HiddenLore
+from evennia_ai.game.seeing.hidden_pages import HiddenPages
+from evennia_ai.history.records import Record, RecordKind
+from evennia_ai.memory.memories import Memory
+from evennia_ai.prompt.messages import Part
+from evennia_ai.prompt.report import Report, ReportMessage
+from evennia_ai.prompt.trace import Verdict
+from evennia_ai.store import conversations
+from evennia_ai.store.knowledge_searches import StoredSearch
+
+HIDDEN: Final = "(hidden by its lock)"
+_MEMORY: Final = "memory:"
+# Texts that lore or memories may have become a part of: an outlet in a component, a note.
+_MAY_HOLD: Final = ("component:", "note:")
+
+
+class Seer:
+    """What somebody may see of one NPC."""
+
+    def __init__(self, viewer: Any, npc_ref: str) -> None:
+        self._lore: Final = HiddenLore(viewer)
+        self._pages: Final = HiddenPages(viewer)
+        self._knowledge: Final = HiddenKnowledge(self._pages, npc_ref)
+
+    def report(self, report: Report) -> Report:
+        """The account of a prompt, without what may not be seen in its texts and reasons."""
+        marks = self._marks(report)
+        hides = self._knowledge.is_there
+        if not (marks or hides):
+            return report
+        placed = {part.origin for message in report.messages for part in message.parts}
+        kept = {verdict.item for verdict in report.verdicts if verdict.kept}
+        loose = bool((marks.keys() & kept) - placed)  # its text stands in that of something else
+        records = self._records(report) if hides else {}
+        messages = []
+        for message in report.messages:
+            record = records.get(message.record or "")
+            shown = self._without_record(message, record, records.values())
+            messages.append(self._without_parts(shown, record, marks, loose=loose))
+        return replace(
+            report,
+            messages=tuple(messages),
+            verdicts=tuple(_told(verdict, marks) for verdict in report.verdicts),
+            by_origin={o: cost for o, cost in report.by_origin.items() if o not in marks},
+        )
+
+    def record(self, record: Record, beside: Iterable[Record] = ()) -> Record:
+        """The record as it may be seen; `beside` are those that are shown with it."""
+        mark = self._knowledge.mark_of_record(record)
+        seen = self._knowledge.without_hidden_calls(record, beside)
+        return replace(seen, body=mark) if mark else seen
+
+    def memory(self, memory: Memory) -> str:
+        """What stands in place of a memory's text, "" where it may be seen."""
+        return self._knowledge.mark_of_memory(memory)
+
+    def search(self, search: StoredSearch) -> str:
+        """What stands in place of what is told of a search, "" where it may be seen."""
+        return self._knowledge.mark_of_search(search) if self._knowledge.is_there else ""
+
+    def hides_some(self, records: Iterable[Record]) -> bool:
+        """Whether something of these records may not be seen."""
+        known = tuple(records)
+        return any(self.record(record, known) != record for record in known)
+
+    def _marks(self, report: Report) -> Mapping[str, str]:
+        """What stands in place of the texts of these origins."""
+        items = dict.fromkeys(
+            [
+                *(verdict.item for verdict in report.verdicts),
+                *(part.origin for message in report.messages for part in message.parts),
+            ]
+        )
+        marks = {item: self._mark(item) for item in items}
+        return {item: mark for item, mark in marks.items() if mark}
+
+    def _mark(self, origin: str) -> str:
+        if origin.startswith("lore:"):
+            return HIDDEN if self._lore.covers(origin) else ""
+        if origin.startswith(_MEMORY):
+            return self._knowledge.mark_of_memory_id(origin.removeprefix(_MEMORY))
+        return ""
+
+    def _records(self, report: Report) -> Mapping[str, Record]:
+        ids = [message.record for message in report.messages if message.record]
+        return {record.id: record for record in conversations.records(ids)}
+
+    def _without_record(
+        self, message: ReportMessage, record: Record | None, beside: Iterable[Record]
+    ) -> ReportMessage:
+        """The message without what its record may not tell."""
+        if record is None or record.kind in _TEXTS:
+            return message
+        seen = self.record(record, beside)
+        calls = tuple(f"{c['name']} {c['arguments']}" for c in seen.meta.get("tool_calls", ()))
+        shown = replace(message, calls=calls)
+        if seen.body == record.body:
+            return shown
+        origin = message.parts[0].origin if message.parts else message.block
+        part = Part(origin=origin, start=0, end=len(seen.body))
+        return replace(shown, content=seen.body, parts=(part,), tokens=0)
+
+    def _without_parts(
+        self,
+        message: ReportMessage,
+        record: Record | None,
+        marks: Mapping[str, str],
+        *,
+        loose: bool,
+    ) -> ReportMessage:
+        """The message with a mark in place of each stretch that may not be seen."""
+        is_said = record is not None and record.kind not in _TEXTS
+        content, at = "", 0
+        parts: list[Part] = []
+        for part in message.parts:
+            text = message.content[part.start : part.end]
+            mark = marks.get(part.origin, "")
+            if not mark and loose and part.origin.startswith(_MAY_HOLD):
+                mark = HIDDEN
+            text = mark or ("" if is_said else self._mark_of_text(part.origin, text)) or text
+            content += message.content[at : part.start]
+            parts.append(replace(part, start=len(content), end=len(content) + len(text)))
+            content += text
+            at = part.end
+        return replace(message, content=content + message.content[at:], parts=tuple(parts))
+
+    def _mark_of_text(self, origin: str, text: str) -> str:
+        """The mark of a text that was made for the prompt; what was just said has none."""
+        if origin.partition(":")[0] in ("history", "event") or not self._knowledge.is_there:
+            return ""
+        of_block = self._knowledge.mark_of_block(text) if origin == META_PROMPT else ""
+        return of_block or self._knowledge.mark_of_text(text)
+
+
+# Texts of prompts: each stretch of them has an origin of its own.
+_TEXTS: Final = (RecordKind.CONTEXT_BLOCK, RecordKind.COMPONENT_REV, RecordKind.NOTE_ANCHOR)
+
+
+def may_see_package(viewer: Any, context_meta: Mapping[str, Any]) -> bool:
+    """Whether somebody may see every page that the lorekeeper's model was shown for a text."""
+    pages = HiddenPages(viewer)
+    told = (*context_meta.get("pages", ()), *context_meta.get("dropped", ()))
+    of_bases = [(one["base"], one["page"]) for one in told if one["base"]]
+    return not any(pages.covers(base, page) for base, page in of_bases)
+
+
+def _told(verdict: Verdict, marks: Mapping[str, str]) -> Verdict:
+    if verdict.item not in marks:
+        return verdict
+    return replace(verdict, reason=marks[verdict.item], cause=None, tokens=0)
