@@ -88,10 +88,15 @@ class Activation:
         first = decision.reasons[0]
         if not isinstance(first, Awake):
             return self._worded(spot, decision)
-        known = (decision, self._where(first))
+        known = (decision, self._where(first), self._given_up(spot))
         if first.told is None or first.told[0] != known:
             first.told = (known, self._worded(spot, decision))
         return first.told[1]
+
+    def _given_up(self, spot: Spot) -> tuple[Reason, ...]:
+        """Which of the entry's patterns were given up in which texts, the first few of them."""
+        shelf, index = self._shelves[spot[0]], spot[1]
+        return shelf.given_up(index) if shelf.window.given_up else ()
 
     def _where(self, awake: Awake) -> str:
         """What the message is called in which its key was found, "" where that was in none."""
@@ -110,7 +115,9 @@ class Activation:
             stage="activate",
             item=self._shelves[rank].book.entries[index].origin,
             kept=decision.kept,
-            reason="; ".join([cause, *map(self._said, decision.reasons[1:])]),
+            reason="; ".join(
+                [cause, *map(self._said, (*decision.reasons[1:], *self._given_up(spot)))]
+            ),
             tokens=decision.tokens,
             cause=cause if decision.kept else None,
         )

@@ -8,7 +8,16 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from evennia_ai.lorebook.matching import Fold, Hits, KeyTable, Searchable, Span, searchable
+from evennia_ai.lorebook.matching import (
+    Fold,
+    GivenUp,
+    KeyTable,
+    Scanned,
+    Searchable,
+    Span,
+    searchable,
+)
+from evennia_ai.lorebook.patterns import Patience
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message
 
@@ -38,6 +47,7 @@ class Heard:
 
     __slots__ = (
         "_first",
+        "_given_up",
         "_indexes",
         "_places",
         "_stop",
@@ -61,14 +71,17 @@ class Heard:
         self._stop = at
         self._indexes: list[int] = []
         self._places: list[Places] = []
+        self._given_up: dict[int, GivenUp] = {}
 
     def is_of(self, table: KeyTable, *, with_names: bool) -> bool:
         """Whether it was heard with this table."""
         return self._table is table and self._with_names is with_names
 
-    def newest(self, history: History, *, first: int, stop: int) -> Iterator[tuple[int, Places]]:
+    def newest(
+        self, history: History, *, first: int, stop: int, patience: Patience
+    ) -> Iterator[tuple[int, Places]]:
         """Index and hits of the messages from `first` up to `stop` that have any, newest first."""
-        self._search(history, first, stop)
+        self._search(history, first, stop, patience)
         at = len(self._indexes)
         if at and self._indexes[-1] >= stop:
             at = bisect_left(self._indexes, stop)
@@ -76,32 +89,46 @@ class Heard:
             at -= 1
             yield self._indexes[at], self._places[at]
 
-    def _search(self, history: History, first: int, stop: int) -> None:
+    def given_up(self, *, first: int, stop: int) -> Iterator[tuple[int, GivenUp]]:
+        """Index of those messages in which patterns were given up, newest first, with which."""
+        for index in sorted(self._given_up, reverse=True):
+            if first <= index < stop:
+                yield index, self._given_up[index]
+
+    def _search(self, history: History, first: int, stop: int, patience: Patience) -> None:
         """Search what is new; a stretch that does not touch what was searched begins anew."""
         if first > self._stop or stop < self._first:
             self._begin(first)
-        newer = self._hits(history, self._stop, stop)
+        newer = self._hits(history, self._stop, stop, patience)
         for index, places in newer:
             self._indexes.append(index)
             self._places.append(places)
         self._stop = max(self._stop, stop)
-        older = self._hits(history, first, self._first)
+        older = self._hits(history, first, self._first, patience)
         if older:
             self._indexes[:0] = [index for index, _ in older]
             self._places[:0] = [places for _, places in older]
         self._first = min(self._first, first)
 
-    def _hits(self, history: History, first: int, stop: int) -> list[tuple[int, Places]]:
+    def _hits(
+        self, history: History, first: int, stop: int, patience: Patience
+    ) -> list[tuple[int, Places]]:
         found: list[tuple[int, Places]] = []
         for index in range(first, stop):
             message = history[index]
-            if message.counted and (hits := self.of(message)):
+            if not message.counted:
+                continue
+            hits, given_up = self.of(message, age=history.stop - 1 - index, patience=patience)
+            if hits:
                 found.append((index, {n: Found(index, span) for n, span in hits.items()}))
+            if given_up:
+                self._given_up[index] = given_up
         return found
 
-    def of(self, message: Message) -> Hits:
-        """The hits in one message."""
-        return self._table.hits(searched(message, self._with_names, self._table.fold))
+    def of(self, message: Message, *, age: int, patience: Patience) -> Scanned:
+        """What stands in one message, and which patterns were given up there."""
+        text = searched(message, self._with_names, self._table.fold)
+        return self._table.scanned(text, seconds=patience.with_message(age))
 
     def text_of(self, message: Message) -> str:
         """A message as it is searched."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
-from evennia_ai.lorebook.patterns import Patience, Pattern, SearchedText
+from evennia_ai.lorebook.patterns import TEXT_SECONDS, Pattern, SearchedText
 from evennia_ai.lorebook.words import (
     Edges,
     ascii_words_of,
@@ -28,6 +28,7 @@ from evennia_ai.lorebook.words import (
 How = Literal["word", "ascii", "part"]
 _AROUND: Final = 2
 _MOST_KNOWN: Final = 8192
+_MOST_BEGUN: Final = 64
 
 
 class Key(NamedTuple):
@@ -50,7 +51,17 @@ class Span(NamedTuple):
 
 # Number of a key in its table -> its first place.
 Hits = Mapping[int, Span]
+# Number of a pattern that was not looked for to the end -> why.
+GivenUp = Mapping[int, str]
 _NO_HITS: Final[Hits] = {}
+_NONE_GIVEN_UP: Final[GivenUp] = {}
+
+
+class Scanned(NamedTuple):
+    """What was found in one text, and what was given up there."""
+
+    hits: Hits
+    given_up: GivenUp = _NONE_GIVEN_UP
 
 
 @dataclass(slots=True)
@@ -96,7 +107,7 @@ class KeyTable:
     expressions by number; `fold` is how the keys lost their case, and the texts must.
     """
 
-    __slots__ = ("_folded", "_known", "_patterns", "_written", "fold", "patience")
+    __slots__ = ("_begun", "_folded", "_known", "_written", "fold", "patterns")
 
     def __init__(
         self,
@@ -113,42 +124,59 @@ class KeyTable:
             needles.setdefault(key.text, []).append((number, key.how))
         self._folded = _Needles(folded)
         self._written = _Needles(written)
-        self._patterns = tuple((patterns or {}).items())
-        self.patience = Patience(pattern for _, pattern in self._patterns)
-        self._known: dict[tuple[str, int], Hits] = {}
+        self.patterns: Mapping[int, Pattern] = patterns or {}
+        self._known: dict[tuple[str, int], Scanned] = {}
+        self._begun: dict[tuple[str, int], SearchedText] = {}
 
     def hits(self, text: Searchable) -> Hits:
         """Each key that stands in `text`, with its first place."""
-        known = self._known.get((text.written, text.lead))
-        if known is None:
-            known, is_whole = self._search(text)
-            if is_whole:
-                self._remember(text, known)
-        return known
+        return self.scanned(text).hits
 
-    def hits_in(self, text: str) -> Hits:
+    def scanned(self, text: Searchable, *, seconds: float = TEXT_SECONDS) -> Scanned:
+        """The same with what was given up there; all patterns together have so many seconds."""
+        known = self._known.get((text.written, text.lead))
+        return self._search(text, seconds) if known is None else known
+
+    def scanned_in(self, text: str, *, seconds: float = TEXT_SECONDS) -> Scanned:
         """The same for a text that nobody speaks; it is made ready only if it is new."""
         known = self._known.get((text, 0))
-        return self.hits(searchable(text, fold=self.fold)) if known is None else known
+        if known is not None:
+            return known
+        return self.scanned(searchable(text, fold=self.fold), seconds=seconds)
 
-    def _remember(self, text: Searchable, hits: Hits) -> None:
-        if len(self._known) >= _MOST_KNOWN:
-            self._known = {}
-        self._known[text.written, text.lead] = hits
-
-    def _search(self, text: Searchable) -> tuple[Hits, bool]:
-        """The hits, and whether these are all: there may have been no time for every pattern."""
+    def _search(self, text: Searchable, seconds: float) -> Scanned:
+        """Look for everything; where there was no time for every pattern, the next call goes on."""
         found: dict[int, Span] = {}
         self._folded.search(text.folded, text, found)
         self._written.search(text.written, text, found)
-        if not self._patterns:
-            return found or _NO_HITS, True
-        searched = SearchedText(text.written, self.patience)
-        for number, pattern in self._patterns:
+        slot = (text.written, text.lead)
+        if not self.patterns:
+            return self._remembered(slot, Scanned(found or _NO_HITS))
+        searched = self._begun.pop(slot, None) or SearchedText(text.written)
+        searched.go_on(seconds=seconds)
+        for number, pattern in self.patterns.items():
             place = searched.place(pattern)
             if place is not None:
                 found[number] = Span(place[0] - text.lead, place[1] - text.lead)
-        return found or _NO_HITS, searched.is_whole
+        made = Scanned(found or _NO_HITS, self._given_up(searched))
+        if searched.is_whole:
+            return self._remembered(slot, made)
+        if len(self._begun) >= _MOST_BEGUN:
+            self._begun = {}
+        self._begun[slot] = searched
+        return made
+
+    def _given_up(self, searched: SearchedText) -> GivenUp:
+        why = searched.given_up
+        if not why:
+            return _NONE_GIVEN_UP
+        return {number: why[pattern] for number, pattern in self.patterns.items() if pattern in why}
+
+    def _remembered(self, slot: tuple[str, int], scanned: Scanned) -> Scanned:
+        if len(self._known) >= _MOST_KNOWN:
+            self._known = {}
+        self._known[slot] = scanned
+        return scanned
 
 
 # One text that is looked for, and under which numbers and how.

@@ -73,6 +73,11 @@ def no_key(depth: int, refused: str, patterns: Sequence[Pattern]) -> str:
     return "; ".join(filter(None, (told, refused, *troubles)))
 
 
+def given_up(pattern: str, where: Found, why: str) -> str:
+    """A pattern was not looked for to the end in one text; in the next one it is again."""
+    return f"pattern '{pattern[:40]}' was given up {_text_of(where)}: {why}"
+
+
 def excluded(text: str, found: Found) -> str:
     """A key was found that keeps the entry silent."""
     return f"@@exclude_keys: '{text[:60]}' {place_of(found)}"
@@ -116,19 +121,24 @@ def in_pass(number: int, kind: str) -> str:
 
 def place_of(found: Found) -> str:
     """Where a key was found."""
+    if found.place in (NOTE, SOMEWHERE):
+        return _text_of(found)
+    if found.span.start < 0 and found.place not in (FED, SOURCE):
+        return f"in the name of {found.of or message_called(found.place)}"
+    return f"{_text_of(found)} at {found.span.start}-{found.span.end}"
+
+
+def _text_of(found: Found) -> str:
+    """In which text something was found."""
     if found.place == NOTE:
         return "in a note"
     if found.place == SOMEWHERE:
         return "in the scanned text"
-    span = f"at {found.span.start}-{found.span.end}"
     if found.place == FED:
-        return f"in the text of {found.of} {span}"
+        return f"in the text of {found.of}"
     if found.place == SOURCE:
-        return f"in {_SOURCES[found.of]} {span}"
-    where = found.of or message_called(found.place)
-    if found.span.start < 0:
-        return f"in the name of {where}"
-    return f"in {where} {span}"
+        return f"in {_SOURCES[found.of]}"
+    return f"in {found.of or message_called(found.place)}"
 
 
 def message_called(place: int) -> str:

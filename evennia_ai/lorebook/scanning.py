@@ -12,8 +12,8 @@ from typing import Final
 
 from evennia_ai.lorebook.entries import LoreEntry, SourceName
 from evennia_ai.lorebook.hearing import Found, Places, heard
-from evennia_ai.lorebook.matching import Hits, Span
-from evennia_ai.lorebook.patterns import Pattern, SearchedText
+from evennia_ai.lorebook.matching import GivenUp, Hits, Scanned, Span
+from evennia_ai.lorebook.patterns import MOST_SEARCHED, Patience, Pattern, SearchedText
 from evennia_ai.lorebook.wanted import ALWAYS, Scanner
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message
@@ -28,6 +28,7 @@ SOMEWHERE: Final = -5
 MOST_LOOKED_BACK: Final = 1000
 # What stands before each text where all are searched as one.
 _MARK: Final = "\x01"
+_NOWHERE: Final = Span(0, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,9 +71,13 @@ ANYWHERE: Final = Found(SOMEWHERE, Span(0, 0))
 
 
 class Window:
-    """Where the keys of one book stand in what is scanned; it only ever grows."""
+    """Where the keys of one book stand in what is scanned; it only ever grows.
+
+    `given_up` says, by the number of a pattern, in which texts it was not looked for to the end.
+    """
 
     __slots__ = (
+        "_alone",
         "_fed",
         "_fed_texts",
         "_found",
@@ -80,18 +85,30 @@ class Window:
         "_heard_moving",
         "_joined",
         "_moved",
+        "_patience",
         "_reached",
         "_scan",
         "_scanner",
         "_sources",
         "_texts",
         "awake",
+        "given_up",
         "judged",
     )
 
-    def __init__(self, scan: Scan, scanner: Scanner, *, slot: object, include_names: bool) -> None:
+    def __init__(
+        self,
+        scan: Scan,
+        scanner: Scanner,
+        *,
+        slot: object,
+        include_names: bool,
+        patience: Patience | None = None,
+    ) -> None:
         self._scan = scan
         self._scanner = scanner
+        self._patience = patience or Patience()
+        self.given_up: dict[int, list[tuple[Found, str]]] = {}
         self._heard = heard(scan.history, scanner.table, slot=slot, with_names=include_names)
         self.judged = self._heard.judged
         self.awake = self._heard.awake
@@ -102,6 +119,7 @@ class Window:
         self._fed: dict[int, Found] = {}
         self._sources: dict[SourceName, Hits] = {}
         self._texts: list[tuple[str, bool]] = []  # with whether it tells who comes and goes
+        self._alone: dict[int, SearchedText] = {}  # the same texts, each by itself
         self._fed_texts: list[str] = []
         self._joined: dict[object, SearchedText] = {}
 
@@ -116,10 +134,13 @@ class Window:
             self._add_newest(fresh)
         first = history.newest_from(depth - with_event)
         stop = history.newest_from(max(0, self._reached - with_event))
-        for index, places in self._heard.newest(history, first=first, stop=stop):
+        newly_heard = self._heard.newest(history, first=first, stop=stop, patience=self._patience)
+        for index, places in newly_heard:
             age = history.stop - index if is_plain else history.counted(index)
             found = self._moved if history[index].is_movement else self._found
             self._add(found, places, age - 1 + with_event, fresh)
+        for index, given_up in self._heard.given_up(first=first, stop=stop):
+            self._give_up(given_up, Found(index, _NOWHERE), fresh)
         self._reached = depth
         if self._scanner.patterns:
             newest = islice(scan.newest(), depth)
@@ -135,21 +156,27 @@ class Window:
         if not scan.texts and scan.event is None:
             return  # the messages of the history come by themselves
         for index, message in islice(scan.newest(), 1):
-            hits = self._heard.of(message)
+            hits, given_up = self._heard.of(message, age=0, patience=self._patience)
             found = self._moved if message.is_movement else self._found
             self._add(found, {n: Found(index, span) for n, span in hits.items()}, 0, fresh)
+            if index == EVENT:  # of others it is told with the history
+                self._give_up(given_up, Found(EVENT, _NOWHERE), fresh)
         for text in scan.texts:
-            hits = self._scanner.table.hits_in(text)
+            hits, given_up = self._in_text(text)
             places = {n: Found(NOTE, span) for n, span in hits.items()}
             self._add(self._found, places, 0, fresh)
+            self._give_up(given_up, Found(NOTE, _NOWHERE), fresh)
 
     def sources(self) -> list[int]:
         """Search the sources that entries of the book ask for; the keys that stand in them."""
+        fresh: list[int] = []
         for name in self._scanner.sources:
             text = self._scan.sources.get(name)
             if text:
-                self._sources[name] = self._scanner.table.hits_in(text)
-        return [number for hits in self._sources.values() for number in hits]
+                self._sources[name], given_up = self._in_text(text)
+                fresh += self._sources[name]
+                self._give_up(given_up, Found(SOURCE, _NOWHERE, name), fresh)
+        return fresh
 
     def mentions(self, numbers: Collection[int], *, movement: bool) -> Iterator[tuple[int, int]]:
         """Age and place of the messages that have one of these keys, newest first.
@@ -161,23 +188,27 @@ class Window:
         for age, (place, message) in enumerate(newest):
             if message.is_movement and not movement:
                 continue
-            if not self._heard.of(message).keys().isdisjoint(numbers):
+            hits = self._heard.of(message, age=age, patience=self._patience).hits
+            if not hits.keys().isdisjoint(numbers):
                 yield age, place
             elif patterns:
-                text = SearchedText(self._heard.text_of(message), self._scanner.patience)
+                text = self._by_itself(age, self._heard.text_of(message).strip())
                 if any(text.place(pattern) for pattern in patterns):
                     yield age, place
 
     def feed(self, text: str, *, of: str) -> Iterable[int]:
         """Let the text of an active entry be searched; the keys that stand in it."""
         known = self._heard.fed.get(of)
+        given_up: list[int] = []
         if known is None or known[0] != text:
-            hits = self._scanner.table.hits_in(text)
+            hits, unfound = self._in_text(text)
             known = (text, {number: Found(FED, span, of) for number, span in hits.items()})
-            self._heard.fed[of] = known
+            self._give_up(unfound, Found(FED, _NOWHERE, of), given_up)
+            if not unfound:
+                self._heard.fed[of] = known
         for number, found in known[1].items():
             self._fed.setdefault(number, found)
-        return known[1]
+        return [*known[1], *given_up] if given_up else known[1]
 
     def feed_as_one(self, text: str) -> None:
         """The texts one pass fed, for patterns that reach over texts."""
@@ -208,7 +239,7 @@ class Window:
         if newest is not None and newest[0] < depth:
             return newest[1]
         if number in self._scanner.patterns:
-            return self._of_pattern(self._scanner.patterns[number], entry, depth, sees_fed)
+            return self._of_pattern(number, entry, depth, sees_fed)
         if sees_fed and number in self._fed:
             return self._fed[number]
         return self._in_sources(number, entry) if entry.sources else None
@@ -240,12 +271,63 @@ class Window:
         return None
 
     def _of_pattern(
-        self, pattern: Pattern, entry: LoreEntry, depth: int, sees_fed: bool
+        self, number: int, entry: LoreEntry, depth: int, sees_fed: bool
     ) -> Found | None:
+        """Where a pattern stands in all that an entry sees; a long text may hide it, no message.
+
+        Where the whole was not searched to its end each message is searched by itself, so that what
+        one says never keeps the pattern from being found in another.
+        """
         if depth <= 0:
             return None
-        place = self._as_one(entry, depth, sees_fed).place(pattern)
-        return Found(SOMEWHERE, Span(*place)) if place else None
+        pattern = self._scanner.patterns[number]
+        whole = self._as_one(entry, depth, sees_fed)
+        with self._patience.with_text() as seconds:
+            whole.go_on(seconds=seconds)
+            place = whole.place(pattern)
+        if place is not None:
+            return Found(SOMEWHERE, Span(*place))
+        if pattern in whole.given_up or len(whole.text) > MOST_SEARCHED:
+            return self._in_any(number, pattern, entry, depth)
+        return None
+
+    def _in_any(self, number: int, pattern: Pattern, entry: LoreEntry, depth: int) -> Found | None:
+        """Where a pattern stands in one of the messages that an entry sees, newest first."""
+        hears = entry.hears_movement
+        for age, (text, moves) in enumerate(self._texts[:depth]):
+            if moves and not hears:
+                continue
+            alone = self._by_itself(age, text)
+            if place := alone.place(pattern):
+                return Found(SOMEWHERE, Span(*place))
+            if pattern in alone.given_up:
+                place_of_it = next(islice(self._scan.newest(), age, None))[0]
+                why = {number: alone.given_up[pattern]}
+                self._give_up(why, Found(place_of_it, _NOWHERE), [])
+        return None
+
+    def _by_itself(self, age: int, text: str) -> SearchedText:
+        """The message of this age by itself, as patterns see it; its time is its own."""
+        if age not in self._alone:
+            seconds = self._patience.with_message(age)
+            self._alone[age] = SearchedText(_MARK + text, seconds=seconds)
+        return self._alone[age]
+
+    def _in_text(self, text: str) -> Scanned:
+        """What stands in a text that is no message, as far as there is time for patterns."""
+        table = self._scanner.table
+        if not table.patterns:
+            return table.scanned_in(text)
+        with self._patience.with_text() as seconds:
+            return table.scanned_in(text, seconds=seconds)
+
+    def _give_up(self, given_up: GivenUp, where: Found, fresh: list[int]) -> None:
+        """Keep which patterns were given up there; their entries are to be judged, and say so."""
+        for number, why in given_up.items():
+            places = self.given_up.setdefault(number, [])
+            if (where, why) not in places:
+                places.append((where, why))
+                fresh.append(number)
 
     def _as_one(self, entry: LoreEntry, depth: int, sees_fed: bool) -> SearchedText:
         """All that an entry sees as one text, newest first (SillyTavern `WorldInfoBuffer.get`)."""
@@ -259,7 +341,7 @@ class Window:
             texts += self._scan.texts
             texts += self._fed_texts if sees_fed else ()
             joined = _MARK + f"\n{_MARK}".join(texts)
-            self._joined[slot] = SearchedText(joined, self._scanner.patience)
+            self._joined[slot] = SearchedText(joined)
         return self._joined[slot]
 
     def _add(

@@ -5,15 +5,22 @@ its labels) is kept with the book and shared by all NPCs.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Final
 
+from evennia_ai.lorebook import reasons
 from evennia_ai.lorebook.books import ATTACH_RANK, Lorebook
 from evennia_ai.lorebook.entries import LoreEntry
 from evennia_ai.lorebook.marks import marked_name
+from evennia_ai.lorebook.patterns import Patience
+from evennia_ai.lorebook.reasons import Reason
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.scanning import Scan, Window
 from evennia_ai.lorebook.wanted import Scanner, scanner_of
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.tokens import TokenCounter
+
+_SHOWN_PLACES: Final = 4
 
 
 class Shelf:
@@ -48,6 +55,7 @@ class Shelf:
         scanner: Scanner,
         scan: Scan,
         rules: ActivationRules,
+        patience: Patience,
     ) -> None:
         self.book = book
         self.rank = rank
@@ -59,6 +67,7 @@ class Shelf:
             scanner,
             slot=("lore", book.label, book.attach, rules.strategy),
             include_names=rules.include_names,
+            patience=patience,
         )
         self.depth = rules.scan_depth if book.scan_depth is None else book.scan_depth
         self.seen = self.depth
@@ -83,6 +92,16 @@ class Shelf:
             index = _index_of(self.book, mark)
             if index is not None:
                 self.asked.add(index)
+
+    def given_up(self, index: int) -> tuple[Reason, ...]:
+        """Where patterns of an entry were not looked for to the end; the first few places."""
+        wanted, places = self.scanner.wanted[index], self.window.given_up
+        told = (
+            Reason(reasons.given_up, (self.scanner.pattern_of(number).written, where, why))
+            for number in dict.fromkeys(wanted.numbers)
+            for where, why in places.get(number, ())
+        )
+        return tuple(islice(told, _SHOWN_PLACES))
 
     @property
     def levels(self) -> tuple[int, ...]:
@@ -131,16 +150,19 @@ def shelved(
     Those that are equal to the strategy go by their attachment, then as they were given.
     """
     ordered = sorted(books, key=lambda book: _standing(book, rules))
+    scanners = [scanner_of(book, rules=rules, values=values, dice=dice) for book in ordered]
+    with_patterns = sum(scanner.has_patterns for scanner in scanners)
     return tuple(
         Shelf(
             book,
             rank=rank,
             standing=_standing(book, rules),
-            scanner=scanner_of(book, rules=rules, values=values, dice=dice),
+            scanner=scanner,
             scan=scan,
             rules=rules,
+            patience=Patience(books=with_patterns),
         )
-        for rank, book in enumerate(ordered)
+        for rank, (book, scanner) in enumerate(zip(ordered, scanners, strict=True))
     )
 
 

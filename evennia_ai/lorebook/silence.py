@@ -53,7 +53,7 @@ def _once(shelf: Shelf, make: Callable[[Shelf], _Made]) -> _Made:
     """What `make` gives, kept with the scanner for the scan depths that were asked for last."""
     known = shelf.scanner.memo.setdefault(make, {})
     assert isinstance(known, dict)
-    slot = (shelf.seen, shelf.recursive, shelf.scanner.patience.troubles)
+    slot = (shelf.seen, shelf.recursive, shelf.scanner.troubles)
     if slot not in known:
         if len(known) >= _MOST_KEPT:
             known.clear()

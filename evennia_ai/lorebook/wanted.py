@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.entries import NO_GATES, LoreEntry, Patterns, SourceName
 from evennia_ai.lorebook.matching import How, Key, KeyTable
-from evennia_ai.lorebook.patterns import Patience, Pattern, Refused, is_delimited, read_pattern
+from evennia_ai.lorebook.patterns import Pattern, Refused, is_delimited, read_pattern
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.template import Template, compile_template
@@ -57,6 +57,15 @@ class Wanted:
     barred: bool = False
     keys_decide: bool = False
 
+    @property
+    def numbers(self) -> Iterator[int]:
+        """The numbers of all its keys."""
+        yield from self.keys
+        yield from self.secondary
+        for line in self.additional:
+            yield from line
+        yield from self.excluded
+
 
 @dataclass(frozen=True, slots=True)
 class Scanner:
@@ -74,8 +83,22 @@ class Scanner:
     deepest: int
     sources: tuple[SourceName, ...]
     patterns: Mapping[int, Pattern]
-    patience: Patience
     memo: dict[object, object] = field(default_factory=dict, repr=False, compare=False)
+
+    def pattern_of(self, number: int) -> Pattern:
+        """The pattern of this number."""
+        return (self.patterns or self.table.patterns)[number]
+
+    @property
+    def has_patterns(self) -> bool:
+        """Whether any key is a regular expression."""
+        return bool(self.patterns or self.table.patterns)
+
+    @property
+    def troubles(self) -> int:
+        """How many of the patterns cannot run."""
+        running = self.patterns or self.table.patterns
+        return sum(bool(pattern.problem) for pattern in running.values())
 
 
 def scanner_of(
@@ -151,7 +174,6 @@ def _made(book: Lorebook, rules: ActivationRules, filled: Mapping[str, _Filled])
         deepest=max((entry.scan_depth or 0 for entry in book.entries), default=0),
         sources=tuple(sorted(set().union(*(entry.sources for entry in book.entries)))),
         patterns=reader.patterns if one_text else {},
-        patience=Patience(reader.patterns.values()) if one_text else table.patience,
     )
 
 

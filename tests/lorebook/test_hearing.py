@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from evennia_ai.lorebook.activation import Scan
 from evennia_ai.lorebook.hearing import Heard, heard
 from evennia_ai.lorebook.matching import Key, KeyTable
+from evennia_ai.lorebook.patterns import Patience
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, pending, said
@@ -20,13 +21,16 @@ TABLE = KeyTable([(COIN, Key("coin", False, "word")), (GATE, Key("gate", False, 
 
 
 def indexes(known, history, *, first=0):
-    return [index for index, _ in known.newest(history, first=first, stop=history.stop)]
+    return [
+        index
+        for index, _ in known.newest(history, first=first, stop=history.stop, patience=Patience())
+    ]
 
 
 def test_only_messages_with_hits_are_given_the_newest_first():
     history = a_history("user: coin", "user: -", "user: gate and coin", "user: -")
     known = Heard(TABLE, with_names=True, at=history.stop)
-    found = dict(known.newest(history, first=0, stop=history.stop))
+    found = dict(known.newest(history, first=0, stop=history.stop, patience=Patience()))
     assert list(found) == [2, 0]
     assert set(found[2]) == {COIN, GATE}
 

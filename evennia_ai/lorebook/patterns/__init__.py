@@ -4,7 +4,24 @@ No text of a stranger reaches an engine that may take for ever: what is written 
 anew, and searched by an engine that can be stopped, or not at all.
 """
 
-from evennia_ai.lorebook.patterns.pattern import Pattern, Refused, is_delimited, read_pattern
-from evennia_ai.lorebook.patterns.together import Patience, SearchedText
+from evennia_ai.lorebook.patterns.pattern import (
+    MOST_SEARCHED,
+    Pattern,
+    PatternGivenUpError,
+    Refused,
+    is_delimited,
+    read_pattern,
+)
+from evennia_ai.lorebook.patterns.together import TEXT_SECONDS, Patience, SearchedText
 
-__all__ = ["Patience", "Pattern", "Refused", "SearchedText", "is_delimited", "read_pattern"]
+__all__ = [
+    "MOST_SEARCHED",
+    "TEXT_SECONDS",
+    "Patience",
+    "Pattern",
+    "PatternGivenUpError",
+    "Refused",
+    "SearchedText",
+    "is_delimited",
+    "read_pattern",
+]

@@ -9,7 +9,7 @@ import importlib.util
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from evennia_ai.lorebook.patterns.charsets import CharSet, merged, others
 from evennia_ai.lorebook.patterns.costs import reach
@@ -30,9 +30,18 @@ from evennia_ai.lorebook.patterns.writing import write
 LIMIT_SECONDS: Final = 0.005
 EXTRA: Final = "needs the extra evennia-ai[regex]"
 
-# The span of the first match in a text; TimeoutError where that takes too long,
-# UnsupportedPatternError where it turns out only now that the engine does not take the pattern.
-Search = Callable[[str], tuple[int, int] | None]
+
+class Search(Protocol):
+    """Searches texts for one pattern.
+
+    `prepare` makes ready what is made once; UnsupportedPatternError where it turns out only now
+    that the engine does not take the pattern. A call gives the span of the first match in a text;
+    TimeoutError where that takes longer than so many seconds.
+    """
+
+    def prepare(self) -> None: ...
+
+    def __call__(self, text: str, seconds: float, /) -> tuple[int, int] | None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,25 +62,42 @@ class _Stoppable:
         self._written = written
         self._compiled: Any = None
 
-    def __call__(self, text: str) -> tuple[int, int] | None:
-        found = self.compiled().search(text, timeout=LIMIT_SECONDS)
+    def __call__(self, text: str, seconds: float, /) -> tuple[int, int] | None:
+        self.prepare()
+        found = self._compiled.search(text, timeout=seconds)
         return None if found is None else found.span()
 
-    def compiled(self) -> Any:
-        """The pattern of the engine; raises UnsupportedPatternError."""
+    def prepare(self) -> None:
+        """Make the pattern of the engine; raises UnsupportedPatternError."""
         if self._compiled is None:
             module: Any = importlib.import_module("regex")
             try:
                 self._compiled = module.compile(self._written, cache_pattern=False)
             except (module.error, ValueError, OverflowError, RecursionError) as error:
                 raise UnsupportedPatternError(f"the engine refuses it: {error}") from error
-        return self._compiled
+
+
+class _Bounded:
+    """A search by `re`, which nothing stops: it sees so many characters that it ends soon."""
+
+    __slots__ = ("_characters", "_compiled")
+
+    def __init__(self, compiled: re.Pattern[str], *, characters: int) -> None:
+        self._compiled = compiled
+        self._characters = characters
+
+    def __call__(self, text: str, seconds: float, /) -> tuple[int, int] | None:
+        found = self._compiled.search(text[: self._characters])
+        return None if found is None else found.span()
+
+    def prepare(self) -> None:
+        """It was compiled when it was read."""
 
 
 def _make_with_regex(tree: Node) -> Search:
     search = _Stoppable(write(tree))
     if any(isinstance(node, Chars) and node.chars.properties for node in walk(tree)):
-        search.compiled()  # it alone knows which scripts there are
+        search.prepare()  # it alone knows which scripts there are
     return search
 
 
@@ -84,11 +110,7 @@ def _make_with_re(tree: Node) -> Search:
     except (UnsupportedPatternError, re.error, ValueError, OverflowError, RecursionError) as error:
         raise UnsupportedPatternError(f"{error}; it {EXTRA}") from error
 
-    def search(text: str) -> tuple[int, int] | None:
-        found = compiled.search(text[:characters])
-        return None if found is None else found.span()
-
-    return search
+    return _Bounded(compiled, characters=characters)
 
 
 def _without_properties(node: Node) -> Node:

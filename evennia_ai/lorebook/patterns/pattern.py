@@ -22,7 +22,6 @@ from evennia_ai.lorebook.patterns.units import in_points, in_units
 
 _DELIMITED: Final = re.compile(r"/(.+)/([dgimsuvy]*)", re.DOTALL)
 _UNESCAPED_SLASH: Final = re.compile(r"(?:^|[^\\])/")
-_MOST_STRIKES: Final = 2
 # An engine looks at the time between steps, and one step may run over the whole text.
 MOST_SEARCHED: Final = 20_000
 # What is one character in Python and is, or has, a half of one in JavaScript.
@@ -41,32 +40,31 @@ class Refused:
     is_broken: bool
 
 
+class PatternGivenUpError(Exception):
+    """A search went beyond its limits; says nothing about other texts."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
 class Pattern:
     """A pattern that is ready to search.
 
     `literal` stands in every lower-cased text that matches, "" where nothing is known to.
-    `problem` says why the pattern was switched off, "" while it works; it `was_skipped` where
-    there was no time to search a text for it.
+    `problem` says why the pattern runs in no text at all, "" while it does: that depends on the
+    pattern alone, never on a text.
     """
 
-    __slots__ = (
-        "_search",
-        "_sees_halves",
-        "_strikes",
-        "literal",
-        "problem",
-        "was_skipped",
-        "written",
-    )
+    __slots__ = ("_is_prepared", "_search", "_sees_halves", "literal", "problem", "written")
 
     def __init__(self, written: str, *, literal: str, search: Search, sees_halves: bool) -> None:
         self.written = written
         self.literal = literal
         self.problem = ""
-        self.was_skipped = False
         self._search = search
         self._sees_halves = sees_halves
-        self._strikes = 0
+        self._is_prepared = False
 
     def __repr__(self) -> str:
         return f"Pattern({self.written!r})"
@@ -74,37 +72,34 @@ class Pattern:
     @property
     def trouble(self) -> str:
         """What is wrong with the pattern, "" where nothing is."""
-        skipped = "was left out of a text: its book's patterns took too long together"
-        said = self.problem or (skipped if self.was_skipped else "")
-        return f"pattern '{self.written[:40]}' {said}" if said else ""
+        return f"pattern '{self.written[:40]}' {self.problem}" if self.problem else ""
 
-    def search(self, text: str, folded: str) -> tuple[int, int] | None:
-        """The span of the first match in code points; `folded` is the text in lower case.
+    def prepared(self) -> bool:
+        """Make ready what is slow to make and made once; whether the pattern runs at all."""
+        if not self._is_prepared:
+            self._is_prepared = True
+            try:
+                self._search.prepare()
+            except UnsupportedPatternError as error:
+                self.problem = f"cannot run here: {error}"
+        return not self.problem
 
-        Of a long text only the beginning is searched. A search that takes too long finds nothing,
-        and after the second the pattern is off.
+    def search(self, text: str, *, seconds: float = LIMIT_SECONDS) -> tuple[int, int] | None:
+        """The span of the first match in code points; of a long text the beginning is searched.
+
+        Raises PatternGivenUpError where it takes longer than `seconds`, or too much memory.
         """
-        if self.literal not in folded or self.problem:
+        if not self.prepared():
             return None
         text = text[:MOST_SEARCHED]
         units = in_units(text) if self._sees_halves else text
         try:
-            span = self._search(units)
+            span = self._search(units, seconds)
         except TimeoutError:
-            self._strike(f"took longer than {LIMIT_SECONDS * 1000:g} ms twice")
-            return None
+            raise PatternGivenUpError(f"took longer than {seconds * 1000:g} ms") from None
         except (MemoryError, RecursionError):
-            self._strike("took too much memory twice")
-            return None
-        except UnsupportedPatternError as error:
-            self.problem = f"cannot run here: {error}"
-            return None
+            raise PatternGivenUpError("took too much memory") from None
         return span if span is None or units is text else in_points(units, *span)
-
-    def _strike(self, problem: str) -> None:
-        self._strikes += 1
-        if self._strikes >= _MOST_STRIKES:
-            self.problem = problem
 
 
 def is_delimited(written: str) -> bool:
