@@ -2,7 +2,7 @@
 
 `LLM_REQUEST` and `LLM_RESPONSE`, each with one JSON object of plain ASCII behind it; the `id` tells
 which belong together. Off by default. Texts are cut to their first words unless the game asks for
-all of them. Keys of models are never in a request, and taken out of whatever else holds them.
+all of them. Keys of models are never in a request, and hidden in whatever else holds them.
 """
 
 import json
@@ -15,13 +15,14 @@ from evennia.utils import logger
 
 from evennia_ai.game.watching import WatchedCall, Watcher
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest
+from evennia_ai.llm.endpoint import SecretText
 from evennia_ai.prompt.messages import Block, Message
 from evennia_ai.store.model_calls import NewCall
 
 REQUEST: Final = "LLM_REQUEST"
 RESPONSE: Final = "LLM_RESPONSE"
 PREVIEW_CHARACTERS: Final = 60
-HIDDEN: Final = "[key]"
+LOOKED_AT: Final = 1_000
 
 # What stands for what in a request; the words of the prompt's own blocks else.
 _KINDS: Final[dict[Block, str]] = {"dynamic": "dynamic_context"}
@@ -31,7 +32,7 @@ _SPACE: Final = re.compile(r"\s+")
 class RequestLog(Watcher):
     """Writes both lines of each call; `in_full` with whole texts, `secrets` are never written."""
 
-    def __init__(self, *, in_full: bool = False, secrets: Iterable[str] = ()) -> None:
+    def __init__(self, *, in_full: bool = False, secrets: Iterable[SecretText] = ()) -> None:
         self._in_full: Final = in_full
         self._secrets: Final = tuple(secret for secret in secrets if secret)
 
@@ -89,16 +90,17 @@ class RequestLog(Watcher):
     def _text(self, text: str) -> dict[str, Any]:
         """A text by its length, its hash and its first words."""
         cut = not self._in_full and len(text) > PREVIEW_CHARACTERS
-        shown = text[:PREVIEW_CHARACTERS] + "..." if cut else text
+        # Cleaned before it is cut: nobody finds half a key.
+        shown = self._clean(text[:LOOKED_AT] if cut else text)
         return {
             "characters": len(text),
             "sha256": sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
-            "text": self._clean(shown),
+            "text": shown[:PREVIEW_CHARACTERS] + "..." if cut else shown,
         }
 
     def _clean(self, text: str) -> str:
         for secret in self._secrets:
-            text = text.replace(secret, HIDDEN)
+            text = secret.hidden_in(text)
         return text
 
     def _write(self, tag: str, values: dict[str, Any]) -> None:

@@ -26,7 +26,7 @@ Gauging = Callable[[], Gauges]
 def watchers_of(conf: Conf, *, clock: Clock, gauges: Gauging) -> Iterator[Watcher]:
     """The watchers that the settings ask for; `gauges` tells metrics how things stand."""
     if conf.log_llm_requests:
-        secrets = [key.reveal() for key in conf.api_keys.values()]
+        secrets = tuple(conf.api_keys.values())
         yield RequestLog(in_full=conf.log_llm_requests == "full", secrets=secrets)
     for wanted, make in (
         (conf.metrics_port, lambda: _metrics(conf, clock, gauges)),

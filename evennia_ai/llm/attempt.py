@@ -8,16 +8,19 @@ import asyncio
 import os
 from collections.abc import Iterable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Listener
 from evennia_ai.llm.endpoint import Endpoint
 from evennia_ai.llm.errors import ModelError, ModelRubbish, ModelTimeout, ModelUnavailable
 from evennia_ai.llm.foreign_values import read_object, words_of
+from evennia_ai.llm.key_masks import KeyMask
 from evennia_ai.llm.reply_bounds import with_believable_usage
 from evennia_ai.llm.setbacks import Setback, setback_of_status
 from evennia_ai.llm.sse import LARGEST_EVENT_BYTES, EventReader
 from evennia_ai.llm.transport import BrokenOff, TooLarge, TurnedDown, receive
+from evennia_ai.prompt.messages import ToolCall
 
 ENDING_SECONDS: Final = 2.0
 """How long a stream may go on in silence after the whole text: the usage comes last."""
@@ -82,6 +85,7 @@ class Attempt:
             limit_bytes=max(LARGEST_EVENT_BYTES, self._endpoint.max_reply_bytes)
         )
         self._streamed: Streamed | None = None
+        self._unmasked = self._endpoint.api_key.mask.stream()
         self._body = bytearray()
         self._left_bytes = self._endpoint.max_reply_bytes
         self._received_bytes = 0
@@ -106,7 +110,8 @@ class Attempt:
         else:
             reply = self._provider.whole(bytes(self._body), self._request)
         received = self._received_bytes
-        return with_believable_usage(reply, self._request, received_bytes=received)
+        believable = with_believable_usage(reply, self._request, received_bytes=received)
+        return _without_key(believable, self._endpoint.api_key.mask)
 
     async def _exchanged(self, client: Any) -> Setback | None:
         """Send and read within the limits of time; what went wrong."""
@@ -153,6 +158,7 @@ class Attempt:
             raise BrokenOff("half an event") from None
         if not self._is_complete:
             raise BrokenOff("no end of the stream")
+        self._say(self._unmasked.ended())
 
     def _take_events(self, events: Iterable[str]) -> None:
         """Hand over the text of some events, as one piece."""
@@ -162,7 +168,10 @@ class Attempt:
         self._left_bytes -= len(piece.encode("utf-8", "replace"))
         if self._left_bytes < 0:
             raise TooLarge
-        if piece:
+        self._say(self._unmasked.fed(piece))
+
+    def _say(self, piece: str) -> None:
+        if piece and self._hear is not None:
             self._hear(piece)
 
     def _arrived(self) -> None:
@@ -198,6 +207,22 @@ class Attempt:
             return Setback(error=ModelUnavailable(endpoint.name, why), again=True)
         said = endpoint.quoted(str(problem)) or type(problem).__name__
         return Setback(error=ModelUnavailable(endpoint.name, said))
+
+
+def _without_key(reply: ChatReply, mask: KeyMask) -> ChatReply:
+    """The reply with the endpoint's own key hidden wherever the server sent it back."""
+    return replace(
+        reply,
+        text=mask.masked(reply.text),
+        tool_calls=tuple(
+            ToolCall(
+                id=mask.masked(call.id),
+                name=mask.masked(call.name),
+                arguments=mask.masked(call.arguments),
+            )
+            for call in reply.tool_calls
+        ),
+    )
 
 
 def _setback_of(error: ModelError) -> Setback:

@@ -10,21 +10,24 @@ from typing import Final, Literal, NoReturn
 from urllib.parse import urlsplit
 
 from evennia_ai.llm.errors import EndpointError
+from evennia_ai.llm.key_masks import MASK, KeyMask
 from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile
 
 QUOTED_CHARACTERS: Final = 200
+"""How much of a server's own words an error quotes."""
+
 QUOTED_FROM: Final = 16
 """Out of how many times as many characters they are taken; the rest is not looked at."""
-"""How much of a server's own words an error quotes."""
 
 
 class SecretText:
     """A text that is only shown to who asks for it by `reveal()`."""
 
-    __slots__ = ("_text",)
+    __slots__ = ("_text", "mask")
 
     def __init__(self, text: str = "") -> None:
         self._text = text
+        self.mask: Final = KeyMask(text)
 
     def reveal(self) -> str:
         """The text itself, for the one call that sends it."""
@@ -35,8 +38,9 @@ class SecretText:
         return all("!" <= letter <= "~" for letter in self._text)
 
     def hidden_in(self, text: str) -> str:
-        """`text` with every occurrence of the secret replaced."""
-        return text.replace(self._text, "***") if self._text else text
+        """`text` with the secret replaced, however short it is, and other forms of a long one."""
+        plain = text.replace(self._text, MASK) if self._text else text
+        return self.mask.masked(plain)
 
     def __bool__(self) -> bool:
         return bool(self._text)
@@ -109,7 +113,8 @@ class Endpoint:
 
     def quoted(self, words: str, *, most: int = QUOTED_CHARACTERS) -> str:
         """A server's own words on one short line, without the key; "" where it said nothing."""
-        shown = self.api_key.hidden_in(words)[: QUOTED_FROM * most]
+        looked_at = words[: 2 * QUOTED_FROM * most]  # a key that is cut off is not among the rest
+        shown = self.api_key.hidden_in(looked_at)[: QUOTED_FROM * most]
         line = " ".join(shown.split())
         return "".join(letter for letter in line if letter.isprintable())[:most]
 

@@ -11,6 +11,7 @@ from evennia_ai.game.calls import Call
 from evennia_ai.game.request_log import RequestLog, kinds_of
 from evennia_ai.game.runtime import runtime
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, Usage, chat_messages
+from evennia_ai.llm.endpoint import SecretText
 from evennia_ai.llm.errors import ModelRefused
 from evennia_ai.llm.roles import OPEN, STRICT, adapt
 from evennia_ai.prompt.messages import Message, ToolCall
@@ -193,7 +194,7 @@ def test_a_failure_is_logged(stage: Any, logged: list[str]) -> None:
 
 @pytest.mark.req("S0-53")
 def test_a_key_is_never_logged(stage: Any, logged: list[str]) -> None:
-    log = RequestLog(in_full=True, secrets=["sk-very-secret", ""])
+    log = RequestLog(in_full=True, secrets=[SecretText("sk-very-secret"), SecretText()])
     said = "my key is sk-very-secret"
     watched_by(
         stage, log, replace(REPLY, text=said), ModelRefused("small", 401, "sk-very-secret is wrong")
@@ -203,7 +204,7 @@ def test_a_key_is_never_logged(stage: Any, logged: list[str]) -> None:
     called(request_of(prompt), prompt)
     assert len(logged) == 4
     assert "sk-very-secret" not in "".join(logged)
-    assert "my key is [key]" in logged[0]
+    assert "my key is ***" in logged[0]
 
 
 def test_the_keys_of_the_settings_are_the_secrets(
