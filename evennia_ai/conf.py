@@ -31,6 +31,7 @@ from evennia_ai.llm.profiles import (
     Given,
     ModelProfile,
     ModelRole,
+    is_open,
     profiles_of,
 )
 from evennia_ai.lorebook.rules import ActivationRules
@@ -163,6 +164,10 @@ class Conf:
         """The key that goes with a profile, empty where there is none."""
         return self.api_keys.get(profile.api_key_env, SecretText())
 
+    def shows_key_of(self, profile: ModelProfile) -> bool:
+        """Whether the key of a profile is sent so that everybody on the way can read it."""
+        return bool(self.key_of(profile)) and is_open(profile.base_url)
+
     @property
     def limit_tokens(self) -> int:
         """What a prompt may have of the model that NPCs speak with unless they have another."""
@@ -218,6 +223,7 @@ def doubts() -> list[Problem]:
         roles=made.given_roles,
         missing_keys=_missing_keys(made),
         missing_passwords=_missing_passwords(made),
+        sent_openly=_sent_openly(made),
     )
     return list(found)
 
@@ -314,6 +320,20 @@ def _missing_keys(made: Conf) -> dict[str, str]:
         for name, profile in made.profiles.items()
         if profile.api_key_env and not made.key_of(profile) and _names_its_key(made, name)
     }
+
+
+def _sent_openly(made: Conf) -> list[str]:
+    """Whose keys and passwords go over plain http to another machine."""
+    profiles = made.profiles.values()
+    sites = made.knowledge_wikis.items()
+    return [
+        *(f"Profile '{one.name}' sends its key" for one in profiles if made.shows_key_of(one)),
+        *(
+            f"The wiki '{key}' is sent its password"
+            for key, site in sites
+            if site.password and is_open(site.api)
+        ),
+    ]
 
 
 def _names_its_key(made: Conf, name: str) -> bool:

@@ -4,7 +4,7 @@ Functions of values that were read already; each problem has the id of its syste
 documented and stays.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -69,10 +69,12 @@ def doubtful(
     roles: Mapping[ModelRole, tuple[str, ...]],
     missing_keys: Mapping[str, str],
     missing_passwords: Mapping[str, str],
+    sent_openly: Iterable[str],
 ) -> Iterator[Problem]:
     """What may be meant so and mostly is not.
 
-    `missing_keys` are variables by their profiles, `missing_passwords` by their wikis.
+    `missing_keys` are variables by their profiles, `missing_passwords` by their wikis;
+    `sent_openly` says whose key or password goes over plain http to another machine.
     """
     for name, variable in missing_keys.items():
         yield Problem(
@@ -99,6 +101,12 @@ def doubtful(
             id="W006",
             message=f"{PREFIX}KNOWLEDGE_BUDGET is not used: {problem}.",
             hint="NPCs search as often as without the setting; correct it.",
+        )
+    for told in sent_openly:
+        yield Problem(
+            id="W007",
+            message=f"{told} over plain http to another machine; whoever is on the way reads it.",
+            hint="Use https, a tunnel (ssh -L) to an address of this machine, or no key.",
         )
     yield from _missing_packages(value)
 

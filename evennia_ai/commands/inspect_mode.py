@@ -28,6 +28,7 @@ def mode_lines(npc: Any) -> list[str]:
     lines += [f"  {name} - {meaning}" for name, meaning in MEANINGS.items() if name != mode]
     if attention.overflows:
         lines.append(f"Not answered because too much waited: {attention.overflows}.")
+    attention.forget_erased()
     newest = list(attention.last_verdicts)[-SHOWN:]
     if newest:
         now = runtime().clock.seconds()

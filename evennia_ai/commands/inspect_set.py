@@ -91,6 +91,11 @@ def profile_lines() -> list[str]:
         for one in accesses
         if isinstance(one.client, NotReady)
     ]
+    whys += [
+        f"  problem: {one.profile.name} sends its key over plain http to another machine"
+        for one in accesses
+        if runtime().conf.shows_key_of(one.profile)
+    ]
     heads = ("profile", "client", "model", "breaker", "asked as")
     lines = ["Profiles of models:", *_table([heads, *rows]), *whys]
     return [shown for line in lines for shown in hanging(line)]
@@ -112,7 +117,9 @@ def profile_told(npc: Any, name: str, *, by: str) -> str:
     usual = models.of_role("speaker")[0].profile.name
     before = _origins(npc).profile.name
     changed(npc, by=by, profile=None if name == usual else name)
-    return f"{npc.key} speaks with {name} now; it was {before}."
+    open_key = runtime().conf.shows_key_of(_origins(npc).profile)
+    warned = f" {name} sends its key over plain http to another machine." if open_key else ""
+    return f"{npc.key} speaks with {name} now; it was {before}.{warned}"
 
 
 def _reset(npc: Any, row: Row, *, by: str) -> str:

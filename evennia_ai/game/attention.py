@@ -38,9 +38,13 @@ SHOWN_CHARACTERS: Final = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What was decided about one event, and why; `heard_at` is the clock's time."""
+    """What was decided about one event, and why; `heard_at` is the clock's time.
+
+    `record` is the id of the event's record.
+    """
 
     heard_at: float
+    record: str
     kind: str
     speaker: str
     text: str
@@ -177,7 +181,7 @@ class Attention:
         try:
             address = self._address(heard.event)
             if address.claim is Claim.NONE:
-                self._judged(heard.event, answers=False, why=address.why)
+                self._judged(heard, answers=False, why=address.why)
                 return
             rivals = self._has_rivals(heard.event)
             answering = Answering(self._mind, self, heard, address)
@@ -211,7 +215,7 @@ class Attention:
             cooldown_seconds=self._mind.settings.cooldown_seconds,
         )
         if offered:
-            self._judged(answering.event, answers=True, why=answering.address.why)
+            self._judged(answering.heard, answers=True, why=answering.address.why)
         if older is not None:
             self._overflowed(older)
         if not offered:
@@ -241,12 +245,22 @@ class Attention:
         """It was answered, or will not be."""
         self._open.pop(answering.heard.record.id, None)
         if why_silent:
-            self._judged(answering.event, answers=False, why=why_silent)
+            self._judged(answering.heard, answers=False, why=why_silent)
 
-    def _judged(self, event: Event, *, answers: bool, why: str) -> None:
+    def forget_erased(self) -> None:
+        """Drop the verdicts on what was erased since, whoever erased it and in which process."""
+        known = conversations.records(verdict.record for verdict in self.last_verdicts)
+        erased = {record.id for record in known if record.is_erased}
+        kept = [verdict for verdict in self.last_verdicts if verdict.record not in erased]
+        self.last_verdicts.clear()
+        self.last_verdicts.extend(kept)
+
+    def _judged(self, heard: Heard, *, answers: bool, why: str) -> None:
+        event = heard.event
         self.last_verdicts.append(
             Verdict(
                 heard_at=_now(),
+                record=heard.record.id,
                 kind=event.kind,
                 speaker=event.speaker_name,
                 text=clipped(event.text, SHOWN_CHARACTERS),

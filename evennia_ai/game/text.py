@@ -59,8 +59,12 @@ def unmarked(text: str) -> str:
     Links are taken out here, in one walk: Evennia's own way looks for the end of each `|lc` and
     each `|lt` through the whole text, and 6,000 characters of them would hold the game for seconds.
     """
-    bare = _LINK_MARK.sub(" ", _LINK.sub(r"\1", text[:MAX_RAW]))
-    return str(strip_ansi(bare.replace("{", "{{")))
+    return str(strip_ansi(without_links(text[:MAX_RAW]).replace("{", "{{")))
+
+
+def without_links(text: str) -> str:
+    """`text` with the words of each link in its place; of broken links no mark stays."""
+    return _LINK_MARK.sub(" ", _LINK.sub(r"\1", text))
 
 
 @lru_cache(maxsize=4096)

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from ipaddress import ip_address
 from typing import Annotated, Any, Final, Literal, get_args
 from urllib.parse import urlsplit
 
@@ -95,6 +96,18 @@ def is_address(value: str) -> bool:
         return known and parts.username is None and parts.password is None and not parts.query
     except ValueError:
         return False
+
+
+def is_open(address: str) -> bool:
+    """Whether everybody on the way to this address reads what is sent: http, to another machine."""
+    parts = urlsplit(address)
+    host = (parts.hostname or "").rstrip(".")
+    if parts.scheme != "http" or host == "localhost" or host.endswith(".localhost"):
+        return False
+    try:
+        return not ip_address(host).is_loopback
+    except ValueError:  # a name
+        return True
 
 
 class _Fields(BaseModel):

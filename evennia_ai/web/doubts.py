@@ -1,4 +1,4 @@
-"""What a game's settings let pages of other origins do; said by its system checks."""
+"""What a game's settings let pages of other origins do, and long lines; said by its checks."""
 
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
@@ -16,8 +16,14 @@ _OURS: Final = "evennia_ai.web.portal"
 _BASIC: Final = "rest_framework.authentication.BasicAuthentication"
 
 
+_SESSION: Final = "evennia_ai.game.typed_lines.SessionWithoutLinks"
+
+SAFE_LINE: Final = 1_000
+"""Characters of a typed line in which Evennia finds links in less than a tenth of a second."""
+
+
 class Client(NamedTuple):
-    """A setting that names a web client's class, what of it may refuse a page, our class for it."""
+    """A setting that names a client's class, what of it may refuse a page, our class for it."""
 
     setting: str
     method: str
@@ -36,16 +42,58 @@ class Client(NamedTuple):
 
     @property
     def is_ours(self) -> bool:
-        return any(one.__module__ == _OURS for one in self.used.__mro__)
+        """Whether it is made from ours."""
+        return any(f"{one.__module__}.{one.__qualname__}" == self.ours for one in self.used.__mro__)
 
 
-_WEBSOCKET: Final = Client("WEBSOCKET_PROTOCOL_CLASS", "onConnect", "OwnOriginsWebSocket")
-_AJAX: Final = Client("AJAX_CLIENT_CLASS", "render_POST", "OwnOriginsAjax")
+_WEBSOCKET: Final = Client("WEBSOCKET_PROTOCOL_CLASS", "onConnect", f"{_OURS}.OwnOriginsWebSocket")
+_AJAX: Final = Client("AJAX_CLIENT_CLASS", "render_POST", f"{_OURS}.OwnOriginsAjax")
+_TELNET: Final = Client(
+    "TELNET_PROTOCOL_CLASS",
+    "applicationDataReceived",
+    "evennia_ai.web.telnet.TelnetWithoutHttp",
+)
 
 
 def origin_doubts() -> list[Problem]:
     """What this game's settings allow to pages that are not its own."""
-    return [*_open_clients(), *_unnamed_hosts(), *_guessable_passwords()]
+    return [*_open_clients(), *_unnamed_hosts(), *_guessable_passwords(), *_open_telnet()]
+
+
+def line_doubts() -> list[Problem]:
+    """Whether somebody can hold this game up by the markup of a typed line."""
+    from evennia.server.serversession import ServerSession
+
+    used = import_string(settings.SERVER_SESSION_CLASS)
+    if used.data_in is not ServerSession.data_in and settings.MXP_OUTGOING_ONLY:
+        return []
+    if settings.MXP_OUTGOING_ONLY:
+        how = f'SERVER_SESSION_CLASS = "{_SESSION}" takes it out at once.'
+    else:
+        how = f'MXP_OUTGOING_ONLY = True and SERVER_SESSION_CLASS = "{_SESSION}" take it out.'
+    how = f"{how} At the least, MAX_CHAR_LIMIT = {SAFE_LINE}. {_PAGE}"
+    if 0 < settings.MAX_CHAR_LIMIT <= SAFE_LINE:
+        return []
+    return [
+        Problem(
+            id="W024",
+            message=f"MAX_CHAR_LIMIT is {settings.MAX_CHAR_LIMIT}: to find link markup in one typed"
+            " line Evennia may need seconds, in which nobody is answered; and the lines of web"
+            " clients it does not count.",
+            hint=how,
+        )
+    ]
+
+
+def _open_telnet() -> Iterator[Problem]:
+    if (settings.TELNET_ENABLED or settings.SSL_ENABLED) and not _TELNET.refuses_pages:
+        yield Problem(
+            id="W023",
+            message="TELNET_PROTOCOL_CLASS: a form on any page can have the browser of who visits"
+            " it type lines at the telnet port, from within your network.",
+            hint=f'{_TELNET.setting} = "{_TELNET.ours}" closes a connection that speaks HTTP.'
+            f" {_PAGE}",
+        )
 
 
 def _open_clients() -> Iterator[Problem]:
@@ -55,7 +103,7 @@ def _open_clients() -> Iterator[Problem]:
                 id="W020",
                 message=f"{client.setting}: the web client lets in every page of every site, which"
                 " can then type in the game as whoever has that page open.",
-                hint=f'{client.setting} = "{_OURS}.{client.ours}" refuses pages that are not'
+                hint=f'{client.setting} = "{client.ours}" refuses pages that are not'
                 f" this game's own: those of ALLOWED_HOSTS and CSRF_TRUSTED_ORIGINS. {_PAGE}",
             )
 

@@ -41,8 +41,11 @@ REST_FRAMEWORK = {
     # No password with each request: nothing here counts how often one is guessed.
     "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
 }
+# Nor can such a page's browser type at the telnet port, by a form that it sends there.
+TELNET_PROTOCOL_CLASS = "evennia_ai.web.telnet.TelnetWithoutHttp"
 # Evennia takes link markup out of a typed line in time that grows with the cube of its length:
 # its default of 6,000 characters lets one line hold everybody up for seconds.
+SERVER_SESSION_CLASS = "evennia_ai.game.typed_lines.SessionWithoutLinks"
 MAX_CHAR_LIMIT = 1500
 
 # Layout: there is no `typeclasses` and no `web` folder here

@@ -3,10 +3,12 @@
 import base64
 import json
 import os
+import socket
 import stat
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
@@ -17,6 +19,7 @@ from server.evennia_process import Evennia
 from server.logins import FILE, ONE_PASSWORD, SUPERUSER
 from server.newcomer import Demo, read_demo
 from server.ports import HOST
+from server.telnet import Connection
 from tests.acceptance.games import copied_game, logs_of, started
 from tests.acceptance.web_client import RefusedError, WebClient
 
@@ -159,6 +162,51 @@ def test_the_superuser_logs_in_with_the_password_of_the_file(game: Evennia, demo
         client.wait_for("connect <name> <password>")
         client.send("connect {} {}".format(*demo.superuser))
         client.wait_for("You become|Exits", seconds=30)
+
+
+def posted(game: Evennia, *lines: str, address: int, body: int) -> bytes:
+    """What the telnet port answers to a form of a page, which a browser sends in pieces.
+
+    Its address and what stands before the lines have so many letters.
+    """
+    sent = b"x" * body + b"\r\n" + "".join(f"{line}\r\n" for line in lines).encode()
+    head = (
+        f"POST /{'a' * address} HTTP/1.1\r\nHost: {HOST}:{game.ports.telnet}\r\nOrigin: http://evil.example\r\n"
+        f"Content-Type: text/plain\r\nContent-Length: {len(sent)}\r\n\r\n"
+    )
+    with socket.create_connection((HOST, game.ports.telnet), timeout=20) as browser:
+        answer = bytearray()
+        with suppress(ConnectionError):  # the game hangs up on it
+            browser.sendall(head.encode() + sent)
+            while more := browser.recv(65_536):
+                answer += more
+        return bytes(answer)
+
+
+@pytest.mark.parametrize(("address", "body"), [(0, 0), (0, 400_000), (70_000, 0), (140_000, 9)])
+def test_a_form_of_a_page_types_nothing_at_the_telnet_port(
+    game: Evennia, address: int, body: int
+) -> None:
+    before = logs_of(game).count("Authentication")
+    posted(game, f"connect page{address} wrong", address=address, body=body)
+
+    with Connection(HOST, game.ports.telnet) as player:
+        player.wait_for("connect <name> <password>")
+        player.send("connect somebody wrong")
+        player.wait_for("incorrect")
+    tried = logs_of(game)
+    assert tried.count("Authentication") - before == 1
+    assert f"page{address}" not in tried
+
+
+def test_a_line_at_the_web_client_is_not_searched_for_links(game: Evennia, demo: Demo) -> None:
+    with WebClient(HOST, game.ports.websocket) as client:
+        client.wait_for("connect <name> <password>")
+        client.send("say " + "|lc|lt" * 5_000)
+        client.wait_for("too long|longer")
+        client.tell("echo", "|lc|lt" * 5_000)
+        client.wait_for("Echo returns")
+        assert "|l" not in client.text
 
 
 def test_what_the_game_writes_can_be_read_by_its_owner_alone(game: Evennia) -> None:

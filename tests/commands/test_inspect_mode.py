@@ -58,6 +58,22 @@ def test_what_it_heard_is_shown_with_why_it_was_answered_or_not(stage):
     assert "silent: somebody else is named" in told
 
 
+def test_what_was_forgotten_is_not_shown(stage):
+    from evennia_ai.store.erasing import erase_private
+
+    with stage.model("Aye.", "Aye."):
+        stage.plays("whisper Oren = The gold is under the mill.", "say Oren?")
+        stage.waited()
+        before = stage.builds("ai/mode oren")
+        erase_private(str(stage.player.id), by="Mara")
+        after = stage.builds("ai/mode oren")
+    assert "under the mill" in before
+    assert "mill" not in after
+    assert "whisper" not in after.split("What it heard last:")[1]
+    assert '"Oren?"' in after
+    assert "mill" not in str(stage.npc.ai.attention.last_verdicts)
+
+
 def test_nothing_that_was_heard_is_live_on_a_builders_screen(stage):
     with stage.model("Aye."):
         stage.plays("say Mara, |lcquit|lthello|le")

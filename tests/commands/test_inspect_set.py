@@ -199,6 +199,22 @@ def test_a_profile_that_cannot_be_asked_says_why(stage, monkeypatch):
     assert KEY not in told
 
 
+def test_a_key_that_goes_to_another_machine_in_the_clear_is_told_of(stage, monkeypatch):
+    monkeypatch.setenv("CHEAP_KEY", KEY)
+    away = {**PROFILES, "cheap": {**PROFILES["cheap"], "base_url": "http://box.example/v1"}}
+    with override_settings(EVENNIA_AI_PROFILES=away, EVENNIA_AI_MODEL_ROLES=ROLES):
+        before = running.install(None)
+        listed = stage.builds("ai/profile")
+        dear = one_line(stage.builds("ai/profile oren = dear"))
+        cheap = one_line(stage.builds("ai/profile oren = cheap"))
+        running.install(before).close()
+
+    told = "cheap sends its key over plain http to another machine"
+    assert f"problem: {told}" in listed
+    assert told not in dear
+    assert cheap == f"Oren speaks with cheap now; it was dear. {told}."
+
+
 @pytest.mark.parametrize("typed", ["ai/profile", "ai/profile oren", "ai/set oren", "ai oren"])
 def test_no_key_and_no_address_is_shown(harbour, typed):
     told = harbour.builds(typed)

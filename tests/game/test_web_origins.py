@@ -169,6 +169,22 @@ def test_a_rest_api_that_takes_passwords_as_often_as_one_likes_is_warned_of() ->
     assert ids(REST_FRAMEWORK=throttled) == []
 
 
+def test_a_game_with_evennias_telnet_is_told_that_a_form_can_type_there() -> None:
+    evennias = "evennia.server.portal.telnet.TelnetProtocol"
+    assert ids(TELNET_PROTOCOL_CLASS=evennias) == ["evennia_ai.W023"]
+    assert ids(TELNET_PROTOCOL_CLASS=evennias, TELNET_ENABLED=False) == []
+    assert ids(TELNET_PROTOCOL_CLASS=evennias, TELNET_ENABLED=False, SSL_ENABLED=True) != []
+
+
+def test_a_game_whose_typed_lines_may_hold_it_up_is_told() -> None:
+    evennias = {"SERVER_SESSION_CLASS": "evennia.server.serversession.ServerSession"}
+    assert ids(**evennias, MAX_CHAR_LIMIT=1000) == []
+    assert ids(**evennias, MAX_CHAR_LIMIT=1001) == ["evennia_ai.W024"]
+    assert ids(**evennias, MAX_CHAR_LIMIT=0) == ["evennia_ai.W024"]
+    assert ids(MXP_OUTGOING_ONLY=False) == ["evennia_ai.W024"]
+    assert ids(MAX_CHAR_LIMIT=6000) == []
+
+
 def test_the_settings_that_the_page_shows_leave_nothing_to_say() -> None:
     (example,) = [
         one for one in blocks("python") if (one.page, one.heading) == (PAGE, "Web pages of others")

@@ -410,6 +410,43 @@ def test_a_key_under_another_name_that_is_missing_is_warned_of(settings_of_ai, m
     ]
 
 
+@pytest.mark.parametrize(
+    "address",
+    ["http://models.example/v1", "http://10.0.0.7:8080/v1", "http://[fe80::1]/v1", "http://box/v1"],
+)
+def test_a_key_that_others_can_read_on_its_way_is_warned_of(settings_of_ai, monkeypatch, address):
+    monkeypatch.setenv("HARBOUR_KEY", "sk-1")
+    settings_of_ai(BASE_URL=address, MODEL="large", API_KEY_ENV="HARBOUR_KEY")
+    (message,) = found()
+
+    assert message.id == "evennia_ai.W007"
+    assert message.msg.startswith("Profile 'default' sends its key over plain http to another")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://models.example/v1",
+        "http://localhost:8080/v1",
+        "http://model.localhost/v1",
+        "http://127.9.9.9/v1",
+        "http://[::1]:8080/v1",
+    ],
+)
+def test_a_key_that_nobody_can_read_on_its_way_is_not(settings_of_ai, monkeypatch, address):
+    monkeypatch.setenv("HARBOUR_KEY", "sk-1")
+    settings_of_ai(BASE_URL=address, MODEL="large", API_KEY_ENV="HARBOUR_KEY")
+
+    assert found() == []
+
+
+def test_a_server_without_a_key_may_be_anywhere(settings_of_ai, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    settings_of_ai(BASE_URL="http://models.example/v1", MODEL="large")
+
+    assert found() == []
+
+
 def test_a_server_that_needs_no_key_is_not_warned_of(settings_of_ai):
     settings_of_ai(BASE_URL="http://localhost:1/v1", MODEL="large")
 

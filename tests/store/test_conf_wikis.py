@@ -43,6 +43,16 @@ def test_the_password_comes_from_the_environment_and_is_never_shown(settings_of_
     assert "hunter2" not in repr(conf())
 
 
+def test_a_password_that_others_can_read_on_its_way_is_warned_of(settings_of_ai, monkeypatch):
+    monkeypatch.setenv("HARBOUR_WIKI_PASSWORD", "hunter2-of-the-wiki")
+    site = {**WITH_BOT, "api": "http://wiki.example/api.php"}
+    settings_of_ai(KNOWLEDGE_WIKIS={"harbour": site})
+    (message,) = found()
+
+    assert message.id == "evennia_ai.W007"
+    assert message.msg.startswith("The wiki 'harbour' is sent its password over plain http")
+
+
 def test_a_password_that_is_not_there_is_warned_of(settings_of_ai):
     settings_of_ai(KNOWLEDGE_WIKIS={"harbour": WITH_BOT})
     (message,) = found()

@@ -1,0 +1,51 @@
+"""What clients send: no link markup and no overlong line reaches what Evennia does with it.
+
+Evennia takes links out of a typed line, and looks for them again in every line that is shown, in
+time that grows with the cube of its length: 6,000 characters hold the game for ten seconds. What
+came through here has no mark of a link, whole or broken. `MAX_CHAR_LIMIT` is asked here too,
+because Evennia's Portal counts the characters of telnet's lines alone, not those of web clients.
+
+Named in a game's settings, `SERVER_SESSION_CLASS`.
+"""
+
+from typing import Any, Final
+
+from django.conf import settings
+from evennia.server.serversession import ServerSession
+
+from evennia_ai.game.text import without_links
+
+MOST_NESTED: Final = 20
+"""Lists in lists that a client may send; what is deeper is left out."""
+
+
+class SessionWithoutLinks(ServerSession):
+    """A session whose player types no links, unless the game lets players make them.
+
+    Those are games without MXP_OUTGOING_ONLY.
+    """
+
+    def data_in(self, **kwargs: Any) -> None:
+        if _is_too_long(kwargs.get("text")):
+            self.msg(settings.MAX_CHAR_LIMIT_WARNING)
+            return
+        super().data_in(**(_plain(kwargs) if settings.MXP_OUTGOING_ONLY else kwargs))
+
+
+def _is_too_long(typed: Any) -> bool:
+    """Whether the line of `((line, ...), options)` is longer than the game takes."""
+    line = typed[0][0] if typed and typed[0] else ""
+    return 0 < settings.MAX_CHAR_LIMIT < len(line or "")
+
+
+def _plain(value: Any, *, nested: int = 0) -> Any:
+    """What a client sent, with no links in any text of it."""
+    if isinstance(value, str):
+        return without_links(value)
+    if not isinstance(value, dict | list | tuple):
+        return value
+    if nested > MOST_NESTED:
+        return None
+    if isinstance(value, dict):
+        return {_plain(key): _plain(one, nested=nested + 1) for key, one in value.items()}
+    return [_plain(one, nested=nested + 1) for one in value]

@@ -1,0 +1,56 @@
+"""Evennia's telnet, in which no browser can be made to type.
+
+A page of a stranger can have its visitor's browser send a form to any port of the visitor's
+machine: the lines of an HTTP request, then lines that the page chose. Evennia closes such a
+connection where it reads the request's first line in one piece; of an address of 65,536 letters it
+plays what comes after. Here nothing of it is played.
+
+Named in a game's settings, `TELNET_PROTOCOL_CLASS`; telnet with TLS is made from it too.
+"""
+
+import re
+from typing import Any, Final
+
+from evennia.server.portal.telnet import TelnetProtocol
+from evennia.utils import logger
+
+REFUSED: Final = b"This port is for telnet; the web pages of this game are at another one.\r\n"
+
+_LINE_END: Final = re.compile(rb"[\r\n]")
+_BEGINS: Final = re.compile(rb"[A-Z]{1,20} ", re.IGNORECASE)
+_ENDS: Final = re.compile(rb" HTTP/\d(?:\.\d)?\s*\Z", re.IGNORECASE)
+
+
+class TelnetWithoutHttp(TelnetProtocol):
+    """Telnet that closes a connection whose first line is one of an HTTP request."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._is_refused = False
+        self._has_first_line = False
+
+    def dataReceived(self, data: bytes) -> None:  # noqa: N802 - Twisted's name
+        if not self._is_refused:  # Twisted goes on reading until what was written is sent
+            super().dataReceived(data)
+
+    def applicationDataReceived(self, data: bytes) -> None:  # noqa: N802 - Twisted's name
+        if self._is_refused:
+            return
+        if not self._has_first_line:
+            line, *rest = _LINE_END.split((self.line_buffer + data).lstrip(), maxsplit=1)
+            self._has_first_line = bool(rest)
+            if rest and is_http(line):
+                self._refuse()
+                return
+        super().applicationDataReceived(data)
+
+    def _refuse(self) -> None:
+        self._is_refused = True
+        self.transport.write(REFUSED)
+        self.transport.loseConnection()
+        logger.log_warn(f"Telnet closed a connection of {self.address}: it spoke HTTP.")
+
+
+def is_http(line: bytes) -> bool:
+    """Whether a line is the first one of an HTTP request: `POST /page HTTP/1.1`."""
+    return bool(_BEGINS.match(line) and _ENDS.search(line[-20:]))

@@ -1,0 +1,81 @@
+"""Telnet in which no browser can be made to type (issue 14).
+
+Evennia closes a connection that speaks HTTP where the request's first line came in one piece, and
+plays all of it where it did not. A real server is in `tests/acceptance/test_foreign_pages.py`.
+"""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from twisted.internet.testing import StringTransport
+
+HEAD = b"POST /a?b=c HTTP/1.1\r\nHost: localhost:4000\r\nOrigin: http://evil.example\r\n\r\n"
+BODY = b"connect anna secret\r\nsay I was here\r\n"
+
+
+class Line:
+    """A connection by telnet: Evennia's protocol with our class, and what of it is played."""
+
+    def __init__(self) -> None:
+        from evennia_ai.web.telnet import TelnetWithoutHttp
+
+        self.played: list[str] = []
+        self.protocol = TelnetWithoutHttp()
+        self.protocol.transport = StringTransport()
+        self.protocol.line_buffer = b""
+        self.protocol.address = "127.0.0.1"
+        self.protocol.sessionhandler = SimpleNamespace(data_in=self._play)
+
+    def comes(self, *pieces: bytes) -> list[str]:
+        """The lines that are played once these pieces came."""
+        for piece in pieces:
+            self.protocol.dataReceived(piece)
+        return self.played
+
+    @property
+    def is_closed(self) -> bool:
+        return bool(self.protocol.transport.disconnecting)
+
+    def _play(self, _: Any, *, text: bytes) -> None:
+        self.played.append(text.decode().strip())
+
+
+@pytest.fixture
+def line(db: None) -> Line:
+    return Line()
+
+
+@pytest.mark.parametrize("method", [b"POST", b"GET", b"put", b"PROPFIND", b"CONNECT"])
+def test_nothing_of_a_request_is_played(line: Line, method: bytes) -> None:
+    assert (line.comes(HEAD.replace(b"POST", method) + BODY), line.is_closed) == ([], True)
+
+
+@pytest.mark.parametrize("size", [1, 3, 22, 64])
+def test_nor_is_it_in_pieces(line: Line, size: int) -> None:
+    sent = HEAD + BODY
+    pieces = [sent[at : at + size] for at in range(0, len(sent), size)]
+    assert (line.comes(*pieces), line.is_closed) == ([], True)
+
+
+def test_nor_is_what_comes_after_it(line: Line) -> None:
+    assert line.comes(HEAD + b"x" * 65_000, BODY, b"\xff\xf1", BODY) == []
+
+
+def test_nor_is_a_request_for_a_long_page_that_ends_with_line_feeds_alone(line: Line) -> None:
+    sent = HEAD.replace(b"/a", b"/" + b"a" * 90_000).replace(b"\r\n", b"\n")
+    assert (line.comes(b"\r\n" + sent + BODY), line.is_closed) == ([], True)
+
+
+def test_what_a_player_types_is_played(line: Line) -> None:
+    assert line.comes(b"connect an", b"na secret\r\nlook\r\n") == ["connect anna secret", "look"]
+
+
+def test_who_plays_may_speak_of_http(line: Line) -> None:
+    played = line.comes(b"say hello\r\n", b"GET / HTTP/1.1\r\n")
+    assert (played, line.is_closed) == (["say hello", "GET / HTTP/1.1"], False)
+
+
+@pytest.mark.parametrize("typed", ["get lamp", "say GET / HTTP/1.1 x", "HTTP/1.1", ""])
+def test_a_first_line_that_is_no_request_is_played(line: Line, typed: str) -> None:
+    assert line.comes(typed.encode() + b"\r\nlook\r\n")[-2:] == [typed, "look"]
