@@ -10,13 +10,14 @@ from typing import Any, Final
 from evennia_ai.game.edits import ProposedEdit
 from evennia_ai.lorebook.foreign import check_plain
 from evennia_ai.lorebook.rules import PRESETS, ActivationRules, read_rules
-from evennia_ai.prompt.components import PromptComponent
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.prompt.components import PromptComponent, Trust
+from evennia_ai.prompt.errors import FormatError, TemplateError
 from evennia_ai.prompt.expansion import LAYOUTS
 from evennia_ai.prompt.grants import ALLOWS, NO_GRANTS, Grants
 from evennia_ai.prompt.messages import TEXT_ROLES
 from evennia_ai.prompt.notes import NOTE_MODES, AuthorsNote, Notes
 from evennia_ai.prompt.staying import BLOCKS_MODES, BlocksMode
+from evennia_ai.prompt.template import compile_template
 from evennia_ai.scenario.components import COPIED, read_components
 from evennia_ai.scenario.documents import read_document
 from evennia_ai.scenario.files import Files
@@ -49,6 +50,9 @@ def read_edit(data: object, *, folder: Path) -> ProposedEdit:
     settings = Table(table.data.get("settings") or {}, path="settings", known=SETTINGS)
     rows = table.rows("components")
     components = tuple(map(_of_a_builder, read_components(rows), (row for _, row in rows)))
+    for component, (path, _) in zip(components, rows, strict=True):
+        where = f"{path}: component '{component.key}'"
+        _check_text(component.content, trust=component.trust, where=where)
     files = Files(folder, card_grants=NO_GRANTS)
     return ProposedEdit(
         components=components,
@@ -72,6 +76,14 @@ def _of_a_builder(component: PromptComponent, row: Mapping[str, Any]) -> PromptC
     return component if "trust" in row else component.changed(trust="builder")
 
 
+def _check_text(text: str, *, trust: Trust, where: str) -> None:
+    """FormatError: the game would refuse this text of a component or a note when it is saved."""
+    try:
+        compile_template(text, trust=trust)
+    except TemplateError as error:
+        raise FormatError(KIND, f"{where}: {error}") from error
+
+
 def _grants(settings: Table) -> Grants | None:
     if not settings.has("card_grants"):
         return None
@@ -89,8 +101,10 @@ def _notes(table: Table) -> tuple[AuthorsNote, ...]:
 
 def _note(path: str, row: Any) -> AuthorsNote:
     note = Table(row, path=path, known=("content", "depth", "role", "every", "mode"))
+    content = note.text("content")
+    _check_text(content, trust="builder", where=f"{path}: the author's note")
     return AuthorsNote(
-        content=note.text("content"),
+        content=content,
         depth=note.depth("depth", 4),
         role=note.choice("role", TEXT_ROLES, "system"),
         every=note.whole("every", 1),

@@ -172,6 +172,12 @@ def test_today_shows_every_edit_since(played):
         ({"settings": {"lore": {"dept": 1}}}, "unknown setting dept"),
         ({"settings": {"user": "Ben"}}, "unknown key 'user'"),
         ({"lorebooks": ["nowhere.json"]}, "nowhere.json: cannot be read"),
+        (
+            {"components": [{"key": "x", "content": "y" * 50_001}]},
+            r"components\[0\]: component 'x': has 50001 characters, and 50000 are the limit; split",
+        ),
+        ({"components": [{"key": "x", "content": "{% if %}"}]}, "component 'x': line 1: "),
+        ({"notes": [{"content": "y" * 50_001}]}, r"notes\[0\]: the author's note: has 50001 chara"),
         ({"card": 7}, "a path or a card's object"),
         ({"notes": [{"content": "x", "role": "wizard"}]}, "one of system, user, assistant"),
     ],
