@@ -1,7 +1,9 @@
 """Guarding: which knowledge bases an NPC may search, and which of them it must guard.
 
 A lock is asked as the NPC itself, with its own permissions; nobody passes it by being a superuser.
-One that cannot be asked lets the NPC into nothing, and holds it to everything.
+One that cannot be asked lets the NPC into nothing, and holds it to everything. Whom a lock once
+held stays held, whatever becomes of its tags: a tag is changed by any builder, and a guard ends by
+the word of somebody who may change the base.
 """
 
 from collections.abc import Iterable
@@ -15,7 +17,10 @@ from evennia_ai.game.view import scopes_of
 from evennia_ai.knowledge.pages import BaseInfo
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store.conversations import ConversationRef
+from evennia_ai.store.errors import StoreError
+from evennia_ai.store.knowledge_bases import bases as all_bases
 from evennia_ai.store.knowledge_bindings import bound
+from evennia_ai.store.knowledge_holds import held_refs, hold
 from evennia_ai.store.safe_hints import safe_hint_of
 
 SEARCH: Final = "search"
@@ -36,8 +41,43 @@ def may_search(npc: Any, locks: str) -> bool:
 
 
 def is_held(npc: Any, info: BaseInfo) -> bool:
-    """Whether the NPC gets nothing but safe summaries of a base."""
-    return info.restricted and _allows(npc, info.locks, RESTRICTED, where_it_fails=True)
+    """Whether the NPC gets nothing but safe summaries of a base.
+
+    Whom a lock holds that names some and not others is written down the first time.
+    """
+    if not info.restricted:
+        return False
+    is_known = str(npc.id) in held_refs(info.key)
+    if is_known or not is_held_by_lock(npc, info):
+        return is_known
+    if names_some(info):
+        _keep(npc, info)
+    return True
+
+
+def is_held_by_lock(npc: Any, info: BaseInfo) -> bool:
+    """Whether the lock of a base says so now."""
+    return _allows(npc, info.locks, RESTRICTED, where_it_fails=True)
+
+
+def names_some(info: BaseInfo) -> bool:
+    """Whether the base is restricted for those whom its lock says, and not for everybody."""
+    parts = info.locks.split(";")
+    return info.restricted and any(part.strip().startswith(f"{RESTRICTED}:") for part in parts)
+
+
+def notice(npc: Any) -> None:
+    """Write down which bases the NPC must guard now; few games have one that names some."""
+    for info in all_bases():
+        if names_some(info):
+            is_held(npc, info)
+
+
+def _keep(npc: Any, info: BaseInfo) -> None:
+    try:
+        hold((info.key,), str(npc.id))
+    except StoreError as error:  # it is held now, and is looked at again the next time
+        logger.log_err(f"evennia_ai: that NPC {npc.id} guards '{info.key}' is not kept: {error}")
 
 
 def held_keys(npc: Any, bases: Iterable[BaseInfo]) -> frozenset[str]:

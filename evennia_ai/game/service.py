@@ -16,6 +16,7 @@ from twisted.python.failure import Failure
 from evennia_ai.game import errands, unanswered
 from evennia_ai.game import runtime as running
 from evennia_ai.game.garbage import EVERYTHING_SECONDS, NEW_SECONDS, Garbage
+from evennia_ai.game.holding import look_at_everybody
 from evennia_ai.game.logins import watch_logins
 from evennia_ai.game.retrying import DATABASE_ERRORS, until_written
 from evennia_ai.game.ticking import stored_ticks
@@ -51,6 +52,7 @@ def at_server_start() -> None:
     live.models.prepare().addErrback(_log_unprepared)
     live.watch.open()
     watch_logins()
+    _notice_guards()
     until_written(partial(_start_ticks, live), "no NPC ticks", clock=live.clock)
     _stop_timers()
     _calls.append(live.clock.callLater(_SETTLING_SECONDS, _answer_what_waited, started_at))
@@ -88,6 +90,14 @@ def _answer_what_waited(started_at: float) -> None:
         unanswered.take_up(started_at=started_at)
     except DATABASE_ERRORS as error:
         logger.log_err(f"evennia_ai: what was said before the stop is not answered: {error}")
+
+
+def _notice_guards() -> None:
+    """Write down who guards which restricted base, before anybody changes a tag."""
+    try:
+        look_at_everybody()
+    except (EvenniaAIError, *DATABASE_ERRORS) as error:
+        logger.log_err(f"evennia_ai: who guards which knowledge base was not looked at: {error}")
 
 
 def _start_ticks(live: running.Runtime) -> None:

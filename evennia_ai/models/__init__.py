@@ -28,6 +28,7 @@ from evennia_ai.models.knowledge import (
     KnowledgePage,
     KnowledgePageRevision,
 )
+from evennia_ai.models.knowledge_holds import KnowledgeHold
 from evennia_ai.models.knowledge_searches import KnowledgeSearch, VaultedChunk, VaultReading
 from evennia_ai.models.lorebooks import Lorebook, LorebookAttachment, LorebookRevision
 from evennia_ai.models.lorekeeper_tasks import LorekeeperTask
@@ -54,6 +55,7 @@ __all__ = [
     "KnowledgeBase",
     "KnowledgeBinding",
     "KnowledgeDraft",
+    "KnowledgeHold",
     "KnowledgeLink",
     "KnowledgePage",
     "KnowledgePageRevision",

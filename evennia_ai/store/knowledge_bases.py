@@ -18,7 +18,7 @@ from evennia_ai import models
 from evennia_ai.history.records import canonical_json, storable
 from evennia_ai.knowledge.pages import MEDIATIONS, BaseInfo
 from evennia_ai.prompt.errors import ComponentValueError
-from evennia_ai.store import page_revisions, snapshots
+from evennia_ai.store import knowledge_holds, page_revisions, snapshots
 from evennia_ai.store.errors import NotStoredError
 from evennia_ai.store.knowledge_locks import check_locks
 from evennia_ai.store.state import KNOWLEDGE, changing
@@ -91,6 +91,7 @@ def remove_base(key: str, *, by: str) -> None:
         )
         # Another base may get the key, and its lock would open this vault.
         models.VaultedChunk.objects.filter(base_key=key).delete()
+        knowledge_holds.base_removed(key, row.locks)
         row.delete()
         base_written()
 

@@ -16,6 +16,7 @@ from evennia_ai.commands.setup import knowledge_shown as shown
 from evennia_ai.commands.setup.card_work import Steps, waits
 from evennia_ai.commands.setup.knowledge_drafts import KnowledgeDrafts
 from evennia_ai.commands.setup.knowledge_folder import KnowledgeFolder
+from evennia_ai.commands.setup.knowledge_holds import KnowledgeHolds
 from evennia_ai.commands.setup.knowledge_pages import PAGE, revision_typed
 from evennia_ai.commands.setup.knowledge_requires import requires_tree, tree_lines
 from evennia_ai.commands.setup.knowledge_vault import KnowledgeVault
@@ -28,7 +29,7 @@ from evennia_ai.store import pages as store
 _MOST_HITS: Final = 10
 
 
-class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgeVault):
+class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgeVault, KnowledgeHolds):
     """
     List, read, write, bind and restrict knowledge bases
 
@@ -49,6 +50,7 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgeVault):
                    faction:<tag>, game or conversation:<n>: who may search it
       unbind     - the same: who may search it no longer
       restricted - on or off: NPCs are told safe summaries alone
+      release    - [= <npc>]: who guards it for good, or let one go
       import     - <folder> [= <base>]: what a folder of pages would change;
                    without a folder: list those there are
       import/run - <folder> [= <base>]: import it
@@ -94,7 +96,9 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgeVault):
     makes, or 'hints', which kb/hints writes and nothing else). The value
     'off' empties a field. Locks: view says which builders may see a base or a
     page, search which characters may search it, restricted who is told of a
-    restricted one as of a restricted one.
+    restricted one as of a restricted one, and edit who may change a base, its
+    pages, and who guards it. Whom the lock restricted held once guards the
+    base until kb/release, whatever becomes of its tags.
     """
 
     key = "kb"
@@ -114,6 +118,7 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgeVault):
         "bind": "bind",
         "unbind": "unbind",
         "restricted": "restricted",
+        "release": "release",
         "import": "import_plan",
         "import/run": "import_run",
         "rename": "rename",

@@ -10,9 +10,11 @@ from evennia_ai.commands.naming import knowledge_place_named, whole_number
 from evennia_ai.commands.setup import knowledge_named as named
 from evennia_ai.commands.setup import knowledge_shown as shown
 from evennia_ai.commands.setup.card_work import CardWork
-from evennia_ai.commands.setup.lore_locks import checked_locks
+from evennia_ai.commands.setup.knowledge_holds import still_held
+from evennia_ai.commands.setup.lore_locks import checked_locks, lost_by
 from evennia_ai.commands.shown import shown_line
 from evennia_ai.commands.strict import CommandError, Run
+from evennia_ai.game.holding import look_at_all
 from evennia_ai.game.knowing.opening import BACKENDS
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.game.seeing.locks import allows
@@ -63,7 +65,7 @@ class KnowledgeBases(CardWork):
         field = _FIELDS.get(word.lower())
         if field is None:
             raise CommandError(f"'{word}' is no field of a knowledge base; {usage}.")
-        info = named.base_named(self.caller, base)
+        info = named.base_to_change(self.caller, base)
         given = field.read(self.caller, value)
         if all(getattr(info, name) == new for name, new in given.items()):
             self.say(f"Knowledge base {info.key} has this {word} already; nothing was changed.")
@@ -73,7 +75,7 @@ class KnowledgeBases(CardWork):
                 f"Knowledge base '{info.key}' has {info.pages} pages in '{info.backend}'; make"
                 " another base for those that are elsewhere. Nothing was changed."
             )
-        if not allows(self.caller, given.get("locks", ""), "view"):
+        if lost_by(self.caller, given.get("locks", ""), named.LOSABLE):
             return self._set_after_yes(info, word, given)
         self._set(info, word, given)
         return None
@@ -82,9 +84,10 @@ class KnowledgeBases(CardWork):
         self, info: BaseInfo, word: str, given: Mapping[str, Any]
     ) -> Generator[str, Any, None]:
         label = f"knowledge base {info.key}"
-        lock = f"With the lock {given['locks']} you could not see {label} any more"
+        lost = lost_by(self.caller, given["locks"], named.LOSABLE)
+        lock = f"With the lock {given['locks']} you could not {lost} {label} any more"
         if (yield from self.agreed(f"{lock}, nor take that back. Set it?")):
-            self._set(named.base_named(self.caller, info.key), word, given)
+            self._set(named.base_to_change(self.caller, info.key), word, given)
         else:
             self.say(f"The lock of {label} stays; nothing was changed.")
 
@@ -95,19 +98,23 @@ class KnowledgeBases(CardWork):
         )
         out = "" if allows(self.caller, after.locks, "view") else " You may not see it any more."
         before, now = field.told(info) or "none", field.told(after) or "none"
+        if "locks" in given:
+            look_at_all(after)
+            out += still_held(after)
         out += _unheld(given, after)
         self.say(f"{info.key}: {word} before: {before}; now: {_ended(now)}{out}")
 
     def restricted(self) -> None:
         """Say whether the pages of a base are told as they are, or safe summaries of them alone."""
         base, value = self.both("kb/restricted <base> = on | off")
-        info, state = named.base_named(self.caller, base), _STATES.get(value.lower())
+        info, state = named.base_to_change(self.caller, base), _STATES.get(value.lower())
         if state is None:
             raise CommandError(f"'{value}' is neither on nor off. Nothing was changed.")
         if info.restricted == state:
             self.say(f"Knowledge base {info.key} is so already; nothing was changed.")
             return
-        bases.set_restricted(info.key, state, by=self.typed_by)
+        after = bases.set_restricted(info.key, state, by=self.typed_by)
+        look_at_all(after)
         if not state:
             self.say(
                 f"Knowledge base {info.key} is restricted no longer: what its pages say is told."
@@ -116,7 +123,7 @@ class KnowledgeBases(CardWork):
         told = "" if info.hint else f" It has no hint; write one: kb/set {info.key}/hint = <text>"
         self.say(
             f"Knowledge base {info.key} is restricted from now on: NPCs it is bound to read safe"
-            f" summaries and none of its pages.{told}"
+            f" summaries and none of its pages.{told}{still_held(after)}"
         )
 
     def bind(self) -> None:
@@ -138,6 +145,8 @@ class KnowledgeBases(CardWork):
 
     def remove_base(self, info: BaseInfo) -> Generator[Any, Any, None]:
         """Remove a base after a question."""
+        named.refuse_change(self.caller, info)
+        look_at_all(info)
         if not all(allows(self.caller, locks, "view") for locks in store.locks_in(info.key)):
             raise CommandError(
                 f"Knowledge base '{info.key}' has pages that you may not see, so it is not yours to"
@@ -152,13 +161,13 @@ class KnowledgeBases(CardWork):
         if str(answer).strip().lower() not in ("y", "yes"):
             self.say(f"Knowledge base {info.key} stays.")
             return
-        named.base_named(self.caller, info.key)
+        named.base_to_change(self.caller, info.key)
         bases.remove_base(info.key, by=self.typed_by)
         self.say(f"Removed knowledge base {info.key}.")
 
     def _place(self, switch: str) -> tuple[BaseInfo, Scope]:
         base, where = self.both(f"kb/{switch} <base> = <place>")
-        info = named.base_named(self.caller, base)
+        info = named.base_to_change(self.caller, base)
         known = bindings.bindings(info.key)
         return info, knowledge_place_named(self.caller, where, known=known)
 
@@ -211,7 +220,7 @@ def _list(field: str) -> BaseField:
 def _read_locks(caller: Any, value: str) -> Mapping[str, Any]:
     if value.lower() == _NOTHING:
         return {"locks": ""}
-    return {"locks": checked_locks(caller, value, access=named.ACCESS, thing="knowledge base")}
+    return {"locks": checked_locks(caller, value, access=named.BASE_ACCESS, thing="knowledge base")}
 
 
 def _read_direct(_caller: Any, value: str) -> Mapping[str, Any]:

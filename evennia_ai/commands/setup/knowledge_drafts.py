@@ -133,6 +133,7 @@ class KnowledgeDrafts(KnowledgeHints):
                 f"Draft {found.number} was {found.state} by {found.decided_by} already."
                 " Nothing was changed."
             )
+        named.refuse_change(self.caller, info)
         return found, info
 
     def _now(

@@ -10,7 +10,13 @@ from typing import Any, Final
 from evennia.utils.eveditor import EvEditor
 
 from evennia_ai.commands.setup.editing import CATEGORY, forget_edited
-from evennia_ai.commands.setup.knowledge_named import ACCESS, base_named, may_see, stored_base
+from evennia_ai.commands.setup.knowledge_named import (
+    ACCESS,
+    base_named,
+    base_to_change,
+    may_see,
+    stored_base,
+)
 from evennia_ai.commands.setup.lore_locks import checked_locks
 from evennia_ai.commands.shown import shown_line
 from evennia_ai.commands.strict import CommandError
@@ -83,7 +89,7 @@ def leave_editor(caller: Any) -> None:
 def _saved(caller: Any, edited: Any, text: str) -> Page:
     """The page with this text; it is asked again whether `caller` may write it."""
     name = page_name(edited["page"])
-    now = page_to_change(caller, base_named(caller, edited["base"]), name)
+    now = page_to_change(caller, base_to_change(caller, edited["base"]), name)
     page = read_page(name, text)
     if page.locks and page.locks != (now.locks if now else ""):
         checked_locks(caller, page.locks, access=ACCESS, thing="page")

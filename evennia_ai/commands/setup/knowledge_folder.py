@@ -16,6 +16,7 @@ from evennia_ai.commands.setup.card_work import CardWork, Steps, waits
 from evennia_ai.commands.setup.lore_locks import checked_locks
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.conf import conf
+from evennia_ai.game.holding import look_at_all
 from evennia_ai.game.seeing.locks import allows
 from evennia_ai.knowledge.page_files import ImportProblems, PageFolder, read_folder
 from evennia_ai.prompt.columns import WIDTH, clipped, visible
@@ -56,6 +57,7 @@ class KnowledgeFolder(CardWork):
                 f" {MOST_WRITTEN} are imported here. Nothing was imported."
             )
         folder_import.run(plan, by=self.typed_by)
+        look_at_all(plan.info)
         self.show("\n".join([*_plan_lines(plan), "Imported." if plan.changes else _NOTHING]))
 
     def _planned(self) -> Generator[Deferred[Any], Any, FolderPlan | None]:
@@ -77,7 +79,8 @@ class KnowledgeFolder(CardWork):
 
     def _refuse_hidden_base(self, key: str) -> None:
         known = knowledge_bases.base(key)
-        if known is not None and not allows(self.caller, known.locks, "view"):
+        locks = known.locks if known is not None else ""
+        if not all(allows(self.caller, locks, kind) for kind in named.LOSABLE):
             raise CommandError(
                 f"You may not import into '{key}'; give the base another key: {_USAGE}."
             )
@@ -92,7 +95,11 @@ class KnowledgeFolder(CardWork):
                 " is about them too. Nothing was imported."
             )
         written = (*plan.pages.new, *plan.pages.changed)
-        for locks in sorted({plan.info.locks, *(page.locks for page in written)} - {""}):
+        if plan.info.locks:
+            checked_locks(
+                self.caller, plan.info.locks, access=named.BASE_ACCESS, thing="knowledge base"
+            )
+        for locks in sorted({page.locks for page in written} - {""}):
             checked_locks(self.caller, locks, access=named.ACCESS, thing="page")
 
 

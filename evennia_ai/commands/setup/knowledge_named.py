@@ -18,6 +18,9 @@ from evennia_ai.store import knowledge_bases as bases
 
 STORED: Final = "database"
 ACCESS: Final = ("view", "search", "restricted")
+BASE_ACCESS: Final = (*ACCESS, "edit")
+LOSABLE: Final = ("view", "edit")
+"""What a builder may lose by setting the lock of a base."""
 _MOST_NAMES: Final = 12
 _MOST_NEAR: Final = 4
 
@@ -40,6 +43,22 @@ def base_named(caller: Any, text: str) -> BaseInfo:
         there = f"; there are {known}" if known else "; kb/new <base> makes one"
         raise CommandError(f"There is no knowledge base '{text}'{there}.")
     return info
+
+
+def base_to_change(caller: Any, text: str) -> BaseInfo:
+    """The same base, where `caller` may change it; CommandError where its lock `edit` says no."""
+    info = base_named(caller, text)
+    refuse_change(caller, info)
+    return info
+
+
+def refuse_change(caller: Any, info: BaseInfo) -> None:
+    """CommandError where the lock `edit` of a base lets `caller` not change it or its pages."""
+    if not allows(caller, info.locks, "edit"):
+        raise CommandError(
+            f"You may not change knowledge base '{info.key}': its lock edit says who may."
+            " Nothing was changed."
+        )
 
 
 def split(text: str) -> tuple[str, str]:

@@ -32,6 +32,7 @@ class KnowledgePages(KnowledgeBases):
         """Open the editor on a page."""
         self.refuse_value()
         info, name = self._typed("edit")
+        named.refuse_change(self.caller, info)
         open_editor(self.caller, info, name, by=self.typed_by)
 
     def rename(self) -> None:
@@ -40,6 +41,7 @@ class KnowledgePages(KnowledgeBases):
         text, title = self.both(usage)
         info, page = self._page(text, usage)
         new = page_name(title, default=page.name.namespace)
+        named.refuse_change(self.caller, info)
         page_to_change(self.caller, info, new)  # a page that is hidden there is not told of
         after = store.rename_page(info.key, page.name, new, by=self.typed_by)
         self.say(f"{info.key}/{page.name} is {info.key}/{after.name} now; a redirect leads there.")
@@ -65,6 +67,7 @@ class KnowledgePages(KnowledgeBases):
         if "/" not in text:
             return self.remove_base(named.base_named(self.caller, text))
         info, page = self._page(text, f"kb/remove {PAGE}")
+        named.refuse_change(self.caller, info)
         store.remove_page(info.key, page.name, was=page.revision, by=self.typed_by)
         self.say(
             f"Removed {info.key}/{page.name};"
@@ -88,6 +91,7 @@ class KnowledgePages(KnowledgeBases):
         text, value = self.both(usage)
         info, name = named.page_typed(self.caller, text, usage=usage)
         number = counted_number(value, what="revision")
+        named.refuse_change(self.caller, info)
         now = page_to_change(self.caller, info, name)
         then = self.then(info, name, number)
         if now is not None and now.sha256 == then.sha256:
@@ -157,6 +161,7 @@ class KnowledgePages(KnowledgeBases):
         return checked_locks(self.caller, self.rhs, access=named.ACCESS, thing="page")
 
     def _save(self, info: BaseInfo, page: Page, *, was: str, note: str) -> Page:
+        named.refuse_change(self.caller, info)
         draft = Draft(page=page, was=was, by=self.typed_by, note=note)
         return store.save_page(info.key, draft)
 

@@ -28,6 +28,8 @@ class KnowledgeVault(StrictCommand):
         shown = _passages if self.rhs is None else _SHOWN.get(self.rhs.lower())
         if shown is None:
             raise CommandError(f"'{self.rhs}' opens no vault; write readings or empty.")
+        if shown is _emptied:
+            named.refuse_change(self.caller, info)
         self.show("\n".join(shown(self.caller, info, self.typed_by)))
 
 

@@ -98,7 +98,7 @@ SHOWS_NOTHING = {
     *("component/role", "component/volatile"),
     *(f"kb/{verb}" for verb in ("approve", "bind", "edit", "hints/remove", "import", "lock")),
     *(f"kb/{verb}" for verb in ("import/run", "new", "refuse", "remove", "rename", "restricted")),
-    *("kb/revert", "kb/set", "kb/unbind"),
+    *("kb/release", "kb/revert", "kb/set", "kb/unbind"),
     *(f"lore/{verb}" for verb in ("", "attach", "create", "depth", "detach", "edit", "enable")),
     *(f"lore/{verb}" for verb in ("export", "import", "keys", "lint", "lock", "mode", "off")),
     *(f"lore/{verb}" for verb in ("order", "position", "remove", "revert", "revisions")),
