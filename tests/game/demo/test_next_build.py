@@ -1,20 +1,14 @@
-"""The demo world in the game: made once, and never again over a builder's work."""
+"""What the demo made in the game, and what a later start makes of what a builder did to it."""
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.conf import settings
 from evennia.accounts.models import AccountDB
-from evennia.comms.models import ChannelDB
 from evennia.objects.models import ObjectDB
-from evennia.server.initial_setup import LIMBO_DESC
 from evennia.server.models import ServerConfig
-from evennia.utils.create import create_channel, create_object
-from evennia.utils.utils import class_from_module
 
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.knowledge.backends import Draft
@@ -32,46 +26,16 @@ from evennia_ai.store import (
     notes,
     pages,
 )
+from tests.game.demo.finding import tagged
 from world import build_demo
 from world.demo_content import DEMO, DemoContent, read_content
 
-pytestmark = pytest.mark.usefixtures("new_game")
-
-
-@pytest.fixture(scope="module")
-def _limbo(world: Callable[[], AbstractContextManager[None]]) -> Iterator[int]:
-    """The id of the one room of a game as Evennia's first start leaves it, with its channels."""
-    with world():
-        for channel in settings.DEFAULT_CHANNELS:
-            if not ChannelDB.objects.get_channel(channel["key"]):
-                create_channel(**channel)
-        limbo = create_object(
-            settings.BASE_ROOM_TYPECLASS,
-            key="Limbo",
-            nohome=True,
-            attributes=[("desc", LIMBO_DESC.strip())],
-        )
-        yield limbo.id
-
-
-@pytest.fixture
-def new_game(_limbo: int, db: None, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The first room of a new game, where everybody starts."""
-    limbo = ObjectDB.objects.get(id=_limbo)
-    monkeypatch.setattr(settings, "START_LOCATION", limbo.dbref)
-    monkeypatch.setattr(settings, "DEFAULT_HOME", limbo.dbref)
-    return limbo
+pytestmark = pytest.mark.usefixtures("demo")
 
 
 @pytest.fixture
 def content() -> DemoContent:
     return read_content()
-
-
-def tagged(name: str) -> Any:
-    found = list(ObjectDB.objects.get_by_tag(name, category=build_demo.TAG))
-    assert len(found) == 1, name
-    return found[0]
 
 
 def counts() -> dict[str, int]:
@@ -87,7 +51,6 @@ def counts() -> dict[str, int]:
 
 
 def test_every_room_exit_person_and_thing_of_the_files_is_made(content: DemoContent) -> None:
-    build_demo.build()
     for room in content.rooms:
         made = tagged(f"room:{room.id}")
         assert (made.key, made.db.desc) == (room.key, room.desc)
@@ -103,7 +66,6 @@ def test_every_room_exit_person_and_thing_of_the_files_is_made(content: DemoCont
 def test_an_npc_plays_its_card_and_has_its_note_and_its_fallback_line(
     content: DemoContent,
 ) -> None:
-    build_demo.build()
     for person, note in zip(content.npcs, content.notes, strict=True):
         npc = tagged(f"npc:{person.id}")
         card = card_assignments.card_of(str(npc.id))
@@ -118,7 +80,6 @@ def test_an_npc_plays_its_card_and_has_its_note_and_its_fallback_line(
 
 
 def test_components_and_the_lorebook_count_in_the_whole_game(content: DemoContent) -> None:
-    build_demo.build()
     for component in content.components:
         stored = components.registry().get(component.key)
         assert (stored.id, stored.content) == (component.id, component.content)
@@ -129,7 +90,6 @@ def test_components_and_the_lorebook_count_in_the_whole_game(content: DemoConten
 
 
 def test_the_wikis_are_there_for_the_npcs_of_the_files(content: DemoContent) -> None:
-    build_demo.build()
     for wiki in content.wikis:
         base = knowledge_bases.get_base(wiki.key)
         assert base.pages == len(list((DEMO / "knowledge" / wiki.key).rglob("*.md")))
@@ -139,13 +99,11 @@ def test_the_wikis_are_there_for_the_npcs_of_the_files(content: DemoContent) -> 
 
 
 def test_who_has_a_wiki_can_search_it(content: DemoContent) -> None:
-    build_demo.build()
     for npc in {npc for wiki in content.wikis for npc in wiki.npcs}:
         assert TOOL in settings_of(tagged(f"npc:{npc}")).tools
 
 
 def test_pages_that_nobody_touched_follow_the_demo() -> None:
-    build_demo.build()
     edited, removed, older = (page_name(one) for one in ("Saltholm", "Grey Salt", "The Slee"))
     for name, by in ((edited, "Tamsin"), (older, build_demo.BY)):
         page = pages.page("harbour", name)
@@ -167,9 +125,6 @@ def test_pages_that_nobody_touched_follow_the_demo() -> None:
 
 
 def test_building_twice_makes_nothing_and_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    first = build_demo.build()
-    assert len(first) == len(capsys.readouterr().out.splitlines())
-    assert not [line for line in first if "left out" in line]
     before = counts()
     assert build_demo.build() == []
     assert capsys.readouterr().out == ""
@@ -177,7 +132,6 @@ def test_building_twice_makes_nothing_and_says_nothing(capsys: pytest.CaptureFix
 
 
 def test_what_a_builder_edited_survives_the_next_start() -> None:
-    build_demo.build()
     oren = tagged("npc:oren")
     landing = tagged("room:landing")
     landing.db.desc = "A new jetty, and nobody trusts it yet."
@@ -204,7 +158,6 @@ def test_what_a_builder_edited_survives_the_next_start() -> None:
 
 def an_older_demo() -> None:
     """The game as an older edition of the demo left it: one book, with another text."""
-    build_demo.build()
     lorebooks.remove_book("hearsay", by=build_demo.BY)
     lorebooks.save_book("harbour", '{"entries": []}', by=build_demo.BY)
     built = ServerConfig.objects.conf(build_demo.BUILT)
@@ -244,7 +197,6 @@ def test_a_lorebook_that_a_builder_detached_is_renewed_where_it_is() -> None:
 
 
 def test_what_a_builder_removed_stays_removed() -> None:
-    build_demo.build()
     components.remove("mood", by="Tamsin")
     tagged("npc:brida").delete()
     notes.clear_notes(str(tagged("npc:oren").id), by="Tamsin")
@@ -259,40 +211,20 @@ def test_what_a_builder_removed_stays_removed() -> None:
 
 
 def test_a_part_taken_off_the_list_is_made_again() -> None:
-    build_demo.build()
     components.remove("mood", by="Tamsin")
     built = ServerConfig.objects.conf(build_demo.BUILT)
     ServerConfig.objects.conf(build_demo.BUILT, [n for n in built if n != "component:mood"])
     assert build_demo.build() == ["component mood"]
 
 
-def test_what_was_there_before_the_first_build_is_left_alone() -> None:
-    components.update("system_prompt", by="Tamsin", content="Speak in verse.")
-    cards.save_card("oren", '{"name": "Orin"}', by="Tamsin")
-    AccountDB.objects.create_user("anna", "", "her own password")
-    build_demo.build()
-    assert components.registry().get("system_prompt").content == "Speak in verse."
-    assert cards.get_card("oren").source == '{"name": "Orin"}'
-    assert AccountDB.objects.get_account_from_name("anna").check_password("her own password")
-
-
 def test_evennias_first_room_becomes_the_landing_where_new_characters_start(
-    new_game: Any,
+    demo: Any,
 ) -> None:
-    build_demo.build()
-    assert tagged("room:landing") == new_game
-    assert new_game.key == "The Ferry Landing"
-
-
-def test_a_first_room_that_somebody_changed_is_not_the_landing(new_game: Any) -> None:
-    new_game.db.desc = "Our own lobby."
-    build_demo.build()
-    assert tagged("room:landing") != new_game
-    assert (new_game.key, new_game.db.desc) == ("Limbo", "Our own lobby.")
+    assert tagged("room:landing") == demo
+    assert demo.key == "The Ferry Landing"
 
 
 def test_the_demo_accounts_can_log_in_and_their_characters_arrive_at_the_landing() -> None:
-    build_demo.build()
     for role, character_name, permission in build_demo.ACCOUNTS:
         name, password = getattr(settings.DEMO_PASSWORDS, role)
         account = AccountDB.objects.get_account_from_name(name)
@@ -306,7 +238,6 @@ def test_the_demo_accounts_can_log_in_and_their_characters_arrive_at_the_landing
 
 
 def test_the_accounts_of_an_older_demo_get_the_passwords_that_are_no_longer_public() -> None:
-    build_demo.build()
     ServerConfig.objects.conf(
         build_demo.BUILT,
         [
@@ -326,7 +257,6 @@ def test_the_accounts_of_an_older_demo_get_the_passwords_that_are_no_longer_publ
 def test_new_passwords_in_the_file_are_those_of_the_demos_own_accounts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    build_demo.build()
     renewed = replace(settings.DEMO_PASSWORDS, player=("anna", "another-one"), edition="2")
     monkeypatch.setattr(settings, "DEMO_PASSWORDS", renewed)
 
@@ -334,17 +264,7 @@ def test_new_passwords_in_the_file_are_those_of_the_demos_own_accounts(
     assert AccountDB.objects.get_account_from_name("anna").check_password("another-one")
 
 
-def test_an_account_that_only_has_the_name_keeps_its_password() -> None:
-    anna, _ = class_from_module(settings.BASE_ACCOUNT_TYPECLASS).create(
-        username="anna", password="of-annas-own"
-    )
-    build_demo.build()
-
-    assert anna.check_password("of-annas-own")
-
-
 def test_a_password_that_somebody_changed_stays_at_the_next_start() -> None:
-    build_demo.build()
     anna = AccountDB.objects.get_account_from_name("anna")
     anna.set_password("of-annas-own")
     anna.save()
@@ -353,15 +273,7 @@ def test_a_password_that_somebody_changed_stays_at_the_next_start() -> None:
     assert anna.check_password("of-annas-own")
 
 
-def test_without_passwords_there_are_no_accounts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings, "DEMO_PASSWORDS", None)
-
-    assert "accounts was left out" in " ".join(build_demo.build())
-    assert AccountDB.objects.count() == 0
-
-
 def test_a_builder_may_edit_everything_and_go_everywhere_and_a_player_may_not() -> None:
-    build_demo.build()
     builder, player = (
         AccountDB.objects.get_account_from_name(name).characters.all()[0]
         for name, _ in (settings.DEMO_PASSWORDS.builder, settings.DEMO_PASSWORDS.player)
@@ -371,22 +283,3 @@ def test_a_builder_may_edit_everything_and_go_everywhere_and_a_player_may_not() 
         assert (one.access(builder, "edit"), one.access(player, "edit")) == (True, False), one.key
     assert builder.access(builder, "teleport")
     assert not player.access(player, "teleport")
-
-
-def test_nobody_but_oren_stands_at_the_landing_before_somebody_logs_in(new_game: Any) -> None:
-    superuser = create_object(
-        settings.BASE_CHARACTER_TYPECLASS, key="admin", location=new_game, home=new_game
-    )
-    build_demo.build()
-    assert [one.key for one in new_game.contents_get(content_type="character")] == ["Oren"]
-    assert (superuser.location, superuser.db.prelogout_location) == (None, new_game)
-
-
-def test_a_part_that_cannot_be_made_is_told_and_tried_again() -> None:
-    components.create(read_content().components[2].changed(key="weather"), by="Tamsin")
-    first = build_demo.build()
-    (line,) = (line for line in first if "left out" in line)
-    assert line.startswith("component:mood was left out: id 1200 is already taken")
-    assert "'weather'" in line
-    components.remove("weather", by="Tamsin")
-    assert build_demo.build() == ["component mood"]

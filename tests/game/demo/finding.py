@@ -1,0 +1,14 @@
+"""What is where in a game with the demo."""
+
+from typing import Any
+
+from evennia.objects.models import ObjectDB
+
+from world import build_demo
+
+
+def tagged(name: str) -> Any:
+    """The one object that the demo made under this name, as `room:landing`."""
+    found = list(ObjectDB.objects.get_by_tag(name, category=build_demo.TAG))
+    assert len(found) == 1, name
+    return found[0]
