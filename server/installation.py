@@ -30,10 +30,12 @@ class Installation:
         """This process's environment, with the installation's programs found first.
 
         Evennia looks for `twistd` on the path, so calling its launcher by its full name is not
-        enough.
+        enough. What was compiled is kept, also where the shell asks for the contrary: each step is
+        many processes, and Evennia's modules take longer to compile than to run.
         """
         path = os.pathsep.join([str(self.programs), os.environ.get("PATH", "")])
-        return {**os.environ, **(more or {}), "PATH": path, "PYTHONUNBUFFERED": "1"}
+        ours = {"PATH": path, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": ""}
+        return {**os.environ, **(more or {}), **ours}
 
 
 def installed(

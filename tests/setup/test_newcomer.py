@@ -19,6 +19,14 @@ from server.steps import StepError, run
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def test_what_is_compiled_is_kept_whatever_the_shell_says(monkeypatch):
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    environment = Installation(root=ROOT, programs=Path(sys.executable).parent).environment()
+    asked = [sys.executable, "-c", "import sys; print(sys.dont_write_bytecode)"]
+    said = subprocess.run(asked, env=environment, capture_output=True, text=True, check=True)
+    assert said.stdout == "False\n"
+
+
 def test_without_variables_the_ports_are_those_of_evennia():
     ports = Ports.from_environment({})
 
