@@ -86,11 +86,15 @@ STATIC = (
         *("-m", "django", "makemigrations", "evennia_ai", "--check", "--dry-run"),
     ),
 )
+EVERY_EXAMPLE = "--hypothesis-profile=every"
+"""Tries a property on all its examples (tests/properties.py); `make test` tries some."""
+
 TESTS = _pytest("Tests that need no server", *_parallel("-m", ALONE))
+ALL_TESTS = _pytest(TESTS.title, *_parallel(EVERY_EXAMPLE, "-m", ALONE))
 
 GAMES = _pytest(
     "Whole games and real services",
-    *_parallel("-m", f"not ({ALONE})", *(f"--deselect={test}" for test in PLAYED)),
+    *_parallel(EVERY_EXAMPLE, "-m", f"not ({ALONE})", *(f"--deselect={test}" for test in PLAYED)),
 )
 FLOORS = (
     _python("Prefix caches", "-m", "benchmarks.cache", "--check"),
@@ -129,18 +133,18 @@ def test(root: Path) -> None:
     Raises:
         StepError: one or more failed; the text names them.
     """
-    _raise_for(_tested(installed(root, extras="test,check")))
+    _raise_for(_tested(installed(root, extras="test,check"), tests=TESTS))
     say(f"All of `make test` passed on Python {this_version()}; `make check` runs the rest.")
 
 
 def check(root: Path) -> None:
-    """`make test`, and then everything else.
+    """`make test` with every example of its properties, and then everything else.
 
     Raises:
         StepError: one or more steps failed; the text names them.
     """
     installation = installed(root, extras="test,check")
-    failed = _tested(installation)
+    failed = _tested(installation, tests=ALL_TESTS)
     failed += _prepared(installation)
     other = other_python()
     with _meanwhile(installation, GAMES) as games:
@@ -153,10 +157,10 @@ def check(root: Path) -> None:
     say(f"All of `make check` passed on Python {' and '.join(versions)}.")
 
 
-def _tested(installation: Installation) -> list[str]:
+def _tested(installation: Installation, *, tests: Step) -> list[str]:
     """What failed of `make test`; the game is played beside the rest, for it mostly waits."""
     with _meanwhile(installation, ONE_EXCHANGE) as exchange:
-        return _failing(installation, (*STATIC, TESTS)) + _waited(exchange)
+        return _failing(installation, (*STATIC, tests)) + _waited(exchange)
 
 
 def _prepared(installation: Installation) -> list[str]:

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck
-from hypothesis import settings as examples
 
+from tests.properties import register_profiles
 from tests.unchecked import UNCHECKED
 
 EVENNIA_PATHS = (
@@ -44,11 +43,10 @@ ENVIRONMENT = {
 _started = False
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure() -> None:
-    # How long an example takes says how busy the machine is; times are for the benchmarks.
-    untimed = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-    examples.register_profile("untimed", **untimed)
-    examples.load_profile("untimed")
+    """Hypothesis's own plugin comes after it, with the profile that the command line names."""
+    register_profiles()
     gc.set_threshold(100_000, 50, 100)  # a test's objects mostly go without being searched for
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
@@ -97,6 +95,7 @@ def _evennia_database() -> Iterator[None]:
     from django.conf import settings
     from django.test import utils
 
+    gc.freeze()  # Evennia collects after the migrations of each app, through all that is imported
     settings.TEST_ENVIRONMENT = True
     utils.setup_test_environment()
     databases = utils.setup_databases(verbosity=0, interactive=False)

@@ -15,6 +15,7 @@ from evennia_ai.game.providers.elsewhere import HEADING
 from evennia_ai.llm.allowances import Allowance, Allowances
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.store.snapshots import forget_everything
+from tests.properties import up_to
 
 LINE = re.compile(r"line (\d+)\.")
 REPLY = re.compile(r"Reply to number (\d+),")
@@ -202,7 +203,7 @@ def crowd(stage):
     calls=st.sampled_from([None, 2]),
 )
 @settings(
-    max_examples=30,
+    max_examples=up_to(30),
     deadline=None,
     phases=[Phase.explicit, Phase.generate],  # shrinking plays too many games
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

@@ -13,6 +13,7 @@ from evennia_ai.store import components, conversations, turns
 from evennia_ai.store.conversations import conversations_of
 from evennia_ai.store.snapshots import forget_everything
 from tests.game.compacting_games import FULL, GOOD, SMALL, Talker, rules, segment_of, talks
+from tests.properties import up_to
 
 POISON = "Mandragora"
 NAMES = [
@@ -99,7 +100,7 @@ def test_what_a_prompt_says_of_the_moment_is_a_record_of_that_turn(stage):
     value=st.sampled_from([POISON, [POISON], {"text": POISON}, (POISON, 3)]),
 )
 @settings(
-    max_examples=25,
+    max_examples=up_to(25),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -15,6 +15,7 @@ from evennia_ai.llm.roles import OPEN, adapt
 from evennia_ai.store import components, conversations, notes, turns
 from evennia_ai.store.past_turns import turns_in_order
 from tests.game.scripted_games import furnish
+from tests.properties import up_to
 
 WORDS = st.sampled_from(
     [
@@ -59,7 +60,7 @@ def step(stage: Any, kind: str, first: bool, line: str) -> None:
 @pytest.mark.req("S2-01", "S2-16")
 @given(steps=st.lists(STEPS, min_size=2, max_size=14))
 @settings(
-    max_examples=12,
+    max_examples=up_to(12),
     deadline=None,
     phases=[Phase.explicit, Phase.generate],  # shrinking plays too many games
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

@@ -9,6 +9,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
 from evennia_ai.game.scheduler import CHATTER_SHARE, Scheduler
+from tests.properties import up_to
 
 KEYS = ("oren", "brida", "ismay", "tomas")
 LIMIT = 6
@@ -162,7 +163,7 @@ class Schedulings(RuleBasedStateMachine):
 
 
 TestSchedulings = Schedulings.TestCase
-TestSchedulings.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestSchedulings.settings = settings(max_examples=up_to(60), stateful_step_count=40, deadline=None)
 
 
 @given(

@@ -22,6 +22,7 @@ from evennia_ai.store.past_turns import turns_in_order
 from evennia_ai.store.segments import begin_segment
 from evennia_ai.store.snapshots import forget_everything
 from tests.game.scripted_games import an_entry
+from tests.properties import up_to
 
 WORDS = st.sampled_from(["ferry", "bell", "tide", "fare", "who", "{{user}}", "word " * 60])
 LINES = st.lists(WORDS, min_size=1, max_size=4).map(" ".join)
@@ -103,7 +104,7 @@ class Player:
 @pytest.mark.req("S2-03")
 @given(steps=st.lists(STEPS, min_size=4, max_size=24))
 @settings(
-    max_examples=15,
+    max_examples=up_to(15),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

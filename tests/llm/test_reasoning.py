@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from evennia_ai.llm.reasoning import LeadingReasoning, without_reasoning
 from tests.effort import little_work
+from tests.properties import up_to
 
 
 def left(text: str) -> str:
@@ -141,7 +142,7 @@ BLOCKS = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=up_to(300))
 @given(st.lists(BLOCKS, max_size=12).map("".join), st.integers(1, 9))
 def test_leading_reasoning_is_passed_over_whatever_the_pieces(text: str, size: int) -> None:
     leading = LeadingReasoning()

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from evennia_ai.llm.sentences import SpokenStart
 from tests.effort import little_work
+from tests.properties import up_to
 
 NAMES = ["Oren", "Old Oren"]
 OTHERS = ["Anna", "Bo"]
@@ -124,7 +125,7 @@ PARTS = st.sampled_from(
 TEXTS = st.lists(PARTS, max_size=25).map("".join)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=up_to(400))
 @given(
     TEXTS | st.text(max_size=60),
     st.lists(st.integers(0, 200), max_size=12),
@@ -144,7 +145,7 @@ def test_what_was_said_early_is_the_start_of_what_is_said(
     assert given_out + start.rest(text) == whole
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=up_to(200))
 @given(TEXTS, st.integers(0, 80))
 def test_what_was_said_early_is_no_matter_of_the_pieces(text: str, max_characters: int) -> None:
     by_one = "".join(said_early(text, size=1, max_characters=max_characters))

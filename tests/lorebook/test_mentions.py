@@ -15,8 +15,9 @@ from evennia_ai.prompt.prompt import Prompt
 from tests.lorebook.builders import a_book, a_history, a_scan, a_world_entry, an_entry, awake
 from tests.lorebook.turns import a_turn
 from tests.prompt.builders import a_record, a_tool_pair, texts, the_prompt
+from tests.properties import up_to
 
-quick = settings(max_examples=80, deadline=None)
+quick = settings(max_examples=up_to(80), deadline=None)
 WORDS = ("coin", "moon", "rope", "tide")
 
 

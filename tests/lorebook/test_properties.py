@@ -12,6 +12,7 @@ from evennia_ai.prompt.errors import EvenniaAIError
 from fuzz.lore_checks import HEADS, KEYS, LINES, TEXTS, case_of, check
 from fuzz.lore_seeds import seeds
 from tests.lorebook.builders import a_book, a_scan, an_entry, awake, texts
+from tests.properties import up_to
 
 PRESETS = st.sampled_from(["evennia_ai", "sillytavern"])
 WORDS = st.sampled_from(["coin", "gate", "tower", "red", "ferry"])
@@ -46,7 +47,7 @@ def test_any_book_and_conversation_keep_the_invariants(data):
     check(b"\x01" + data)
 
 
-@settings(max_examples=50)
+@settings(max_examples=up_to(50))
 @given(st.lists(st.dictionaries(FIELDS, JSON, max_size=5), max_size=3), st.booleans())
 def test_any_json_is_read_or_refused_in_one_line(entries, named):
     listed = {str(n): entry for n, entry in enumerate(entries)} if named else entries
@@ -58,7 +59,7 @@ def test_any_json_is_read_or_refused_in_one_line(entries, named):
         assert len(book.entries) == len(entries)
 
 
-@settings(max_examples=50)
+@settings(max_examples=up_to(50))
 @given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=6), PRESETS, st.data())
 def test_what_wakes_does_not_depend_on_the_order_of_the_entries(pairs, preset, data):
     entries = [
@@ -71,7 +72,7 @@ def test_what_wakes_does_not_depend_on_the_order_of_the_entries(pairs, preset, d
     assert texts(plain) == texts(mixed)
 
 
-@settings(max_examples=50)
+@settings(max_examples=up_to(50))
 @given(st.lists(st.sampled_from(KEYS), max_size=4), st.sampled_from(LINES), PRESETS)
 @example(["/(a+)+$/"], "a" * 40 + "!", "evennia_ai")
 def test_more_keys_never_silence_an_entry(keys, line, preset):

@@ -25,6 +25,8 @@ SLOW = ("tests/cli/",)
 """Folders most of whose tests start other processes."""
 IN_EVENNIA = ("tests/acceptance/", "tests/commands/", "tests/game/", "tests/store/")
 """Folders for whose tests Evennia is started."""
+PROFILE = "mutations"
+"""The profile of Hypothesis in which a mutation's examples are the same each time."""
 
 
 def citing(files: list[str]) -> dict[str, Any]:
@@ -88,13 +90,13 @@ def _set_out(database: str | None = None) -> None:
     if database is not None:
         utils.setup_databases = lambda **_: evennia_start.set_up(database)
     settings.register_profile(
-        "mutations",
+        PROFILE,
+        max_examples=100,
         phases=[Phase.explicit, Phase.generate],
         derandomize=True,
         database=None,
         deadline=None,
     )
-    settings.load_profile("mutations")
     gc.freeze()
 
 
@@ -105,6 +107,7 @@ def _files(tests: list[str]) -> list[str]:
 def _pytest(words: list[str], plugin: object) -> None:
     # Plugins that pytest would rewrite were imported by the parent.
     rest = ["-W", "ignore::pytest.PytestAssertRewriteWarning", "-p", "no:cacheprovider", "-q"]
+    rest.append(f"--hypothesis-profile={PROFILE}")
     pytest.main([f"--rootdir={ROOT}", *rest, *words], plugins=[plugin])
 
 

@@ -20,12 +20,13 @@ from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.prompt.registry import with_statics
 from evennia_ai.prompt.tokens import TokenCounter, ratio_counter
 from tests.prompt.builders import a_component, texts, verdicts_of
+from tests.properties import up_to
 
 # One token a character and four a message; every prompt costs 3.
 LETTERS = ratio_counter(1)
 ORIGIN = "component:dialogue_examples"
 THREE = "<START>\none\n<START>\ntwo\n<START>\nthree"  # 11, 23 and 37 characters
-quick = settings(max_examples=200, deadline=None)
+quick = settings(max_examples=up_to(200), deadline=None)
 
 
 def examples(text: str, **fields: Any) -> PromptComponent:

@@ -19,6 +19,7 @@ from evennia_ai.prompt.staying import BLOCKS_MODES
 from tests.lorebook.builders import a_book, an_entry
 from tests.prompt.builders import a_component, injected
 from tests.prompt.chats import Chat, shared
+from tests.properties import up_to
 
 WORDS = st.lists(st.sampled_from(["coin", "moon", "rope", "tide"]), min_size=1, max_size=8)
 FACTS = st.sampled_from(["", "It rains.", "The sun is out.", "Night falls on the quay."])
@@ -136,4 +137,4 @@ def _origins(message: Message) -> set[str]:
 
 
 TestTalk = pytest.mark.req("S2-15", "S2-18")(Talk.TestCase)
-TestTalk.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestTalk.settings = settings(max_examples=up_to(40), stateful_step_count=25, deadline=None)

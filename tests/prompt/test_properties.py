@@ -26,8 +26,9 @@ from tests.prompt.builders import (
     the_inputs,
     the_prompt,
 )
+from tests.properties import up_to
 
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=up_to(60), deadline=None)
 
 DEPTHS = st.one_of(st.integers(0, 12), st.sampled_from([10**3, 10**6, 10**9]))
 LENGTHS = st.integers(0, 10)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.scenario import run_scenario
+from tests.properties import up_to
 from tests.scenario.builders import a_rich_scenario
 
 JUNK = st.one_of(
@@ -48,7 +49,7 @@ def replaced(value: Any, path: tuple[Any, ...], junk: Any) -> Any:
     return changed
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=up_to(400), deadline=None)
 @given(path=st.sampled_from(PATHS), junk=JUNK)
 def test_junk_anywhere_gives_a_result_or_a_clear_error(path: tuple[Any, ...], junk: Any) -> None:
     scenario = replaced(a_rich_scenario(), path, junk)
@@ -60,7 +61,7 @@ def test_junk_anywhere_gives_a_result_or_a_clear_error(path: tuple[Any, ...], ju
         json.dumps(result, allow_nan=False).encode()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=up_to(100), deadline=None)
 @given(JUNK)
 def test_junk_as_a_whole_is_refused(junk: Any) -> None:
     if junk != {}:

@@ -2,13 +2,14 @@
 
 import ast
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from server import checks
-from server.checks import ALONE, GAMES, PLAYED, TESTS, results
+from server.checks import ALL_TESTS, ALONE, EVERY_EXAMPLE, GAMES, PLAYED, TESTS, results
 from server.meanwhile import Meanwhile
 from server.steps import StepError, nothing, run
 
@@ -17,7 +18,43 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_each_test_is_in_one_of_the_two_lists_and_in_no_other():
     assert TESTS.command[-2:] == ("-m", ALONE)
+    assert ALL_TESTS.command[-2:] == TESTS.command[-2:]
     assert GAMES.command[GAMES.command.index("-m") + 1] == f"not ({ALONE})"
+
+
+def test_make_check_tries_properties_on_every_example_and_make_test_on_some():
+    assert [EVERY_EXAMPLE in step.command for step in (TESTS, ALL_TESTS, GAMES)] == [
+        False,
+        True,
+        True,
+    ]
+
+
+PROPERTY = """
+from hypothesis import given, settings, strategies as st
+from tests.properties import up_to
+
+seen = []
+
+@settings(max_examples=up_to(60), database=None)
+@given(st.integers())
+def test_property(number):
+    seen.append(number)
+
+def test_how_often():
+    print("TRIED", len(seen), settings.default.max_examples)
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "tried"), [((), "TRIED 18 30"), ((EVERY_EXAMPLE,), "TRIED 60 100")]
+)
+def test_a_property_is_tried_on_as_many_examples_as_the_run_asks_for(words, tried, tmp_path):
+    (tmp_path / "test_it.py").write_text(PROPERTY, encoding="utf-8")
+    command = (sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", *words)
+    here = (f"--rootdir={ROOT}", "-c", ROOT / "pyproject.toml", "-p", "tests.conftest", tmp_path)
+    done = subprocess.run([*command, *here], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert tried in done.stdout
 
 
 def test_what_was_played_already_is_there_and_not_played_again():

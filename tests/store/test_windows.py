@@ -10,6 +10,7 @@ from evennia_ai.store.conversations import append, conversation, history
 from evennia_ai.store.segments import begin_segment
 from evennia_ai.store.snapshots import forget_everything
 from evennia_ai.store.windows import WINDOW_MESSAGES
+from tests.properties import up_to
 from tests.store.builders import a_line, a_reply, a_staying_text, said, talked
 
 SUMMARY = a_line("They spoke of the tide.", kind=RecordKind.SUMMARY, role="system", name="")
@@ -102,7 +103,7 @@ class TestResultsOfTools:
         assert shape(quay) == cold_shape(quay)
 
     @given(st.lists(st.sampled_from(["line", "call", "result"]), max_size=14))
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=up_to(40), deadline=None)
     def test_in_whatever_order_they_come_memory_shows_what_a_fresh_process_reads(self, steps):
         forget_everything()
         where = conversation(f"npc-{id(steps)}", kind="room", place_ref="3")
@@ -138,7 +139,7 @@ class TestOpening:
         assert history(quay).earlier <= 17
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=up_to(25), deadline=None)
 @given(
     steps=st.lists(
         st.sampled_from(["line", "reply", "stay_last", "stay_first", "silent", "segment"]),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.game.test_output import HOSTILE, INVISIBLE, has_markup, tags
 from tests.game.tools.acting import a_call, a_thing, a_toolbox, a_use, does
+from tests.properties import up_to
 
 SEARCHES = [
     "me",
@@ -204,7 +205,9 @@ def test_hostile_names_of_things_people_and_exits_stay_names(stage: Any, key: st
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=up_to(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(text=st.lists(st.sampled_from(FRAGMENTS), min_size=1, max_size=30).map("".join))
 def test_no_argument_is_ever_live_on_a_screen(furnished: Any, text: str) -> None:
@@ -217,7 +220,9 @@ def test_no_argument_is_ever_live_on_a_screen(furnished: Any, text: str) -> None
 
 
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=up_to(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     name=st.one_of(st.sampled_from(ALL), st.text(max_size=20)),

@@ -13,6 +13,7 @@ from evennia_ai.game.tools import writing
 from evennia_ai.writing_limits import WritingLimits
 from tests.game.test_output import HOSTILE, INVISIBLE, has_markup, tags
 from tests.game.tools.acting import a_call, a_toolbox, a_use, an_event, does
+from tests.properties import up_to
 
 TEXT = "Dear Anna,\n\nthe ferry leaves at dawn.\nBring a lamp."
 
@@ -212,7 +213,7 @@ def test_nothing_live_is_in_what_is_shown_of_a_writing(stage: Any, text: str) ->
 
 
 @settings(
-    max_examples=40,
+    max_examples=up_to(40),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
