@@ -1,7 +1,9 @@
 """The tables in Django's admin, to look at.
 
 Nothing is changed here: the store writes revisions and tells other processes, a form would not.
-How a value is shown stands in `admin_values`.
+How a value is shown stands in `admin_values`. Staff see a table with Django's permission to view
+it; one whose rows hold what locks of bases, pages and lorebooks hide, or what was whispered, is for
+superusers, because a table cannot be asked for whom each word in it is.
 """
 
 from collections.abc import Sequence
@@ -37,6 +39,14 @@ class ReadOnlyAdmin(admin.ModelAdmin):
     def get_readonly_fields(self, request: Any, obj: Any = None) -> Sequence[Shown]:
         """Django's hook: all of them."""
         return self.get_fields(request, obj)
+
+
+class GuardedAdmin(ReadOnlyAdmin):
+    """The same for superusers alone, whatever permissions staff have."""
+
+    def has_view_permission(self, request: Any, obj: Any = None) -> bool:
+        """Django's hook, asked before a list, a row, a search, a filter or a name is shown."""
+        return bool(request.user.is_active and request.user.is_superuser)
 
 
 @admin.register(models.Component)
@@ -92,7 +102,7 @@ class CardRevisionAdmin(ReadOnlyAdmin):
 
 
 @admin.register(models.Lorebook)
-class LorebookAdmin(ReadOnlyAdmin):
+class LorebookAdmin(GuardedAdmin):
     list_display = ("name", "revision", "added_by", "added_at")
     search_fields = ("name",)
 
@@ -103,19 +113,19 @@ class CardAssignmentAdmin(ReadOnlyAdmin):
 
 
 @admin.register(models.LorebookRevision)
-class LorebookRevisionAdmin(ReadOnlyAdmin):
+class LorebookRevisionAdmin(GuardedAdmin):
     list_display = ("name", "number", "action", "changed_by", "changed_at")
     search_fields = ("name", "changed_by")
     ordering = ("-changed_at",)
 
 
 @admin.register(models.LorebookAttachment)
-class LorebookAttachmentAdmin(ReadOnlyAdmin):
+class LorebookAttachmentAdmin(GuardedAdmin):
     list_display = ("lorebook", "scope_kind", "scope_ref", "attached_by", "attached_at")
 
 
 @admin.register(models.KnowledgeBase)
-class KnowledgeBaseAdmin(ReadOnlyAdmin):
+class KnowledgeBaseAdmin(GuardedAdmin):
     list_display = (
         "key",
         "name",
@@ -131,12 +141,12 @@ class KnowledgeBaseAdmin(ReadOnlyAdmin):
 
 
 @admin.register(models.KnowledgeBinding)
-class KnowledgeBindingAdmin(ReadOnlyAdmin):
+class KnowledgeBindingAdmin(GuardedAdmin):
     list_display = ("base", "scope_kind", "scope_ref", "bound_by", "bound_at")
 
 
 @admin.register(models.KnowledgePageRevision)
-class KnowledgePageRevisionAdmin(ReadOnlyAdmin):
+class KnowledgePageRevisionAdmin(GuardedAdmin):
     """Who changed which page; what it says is for those whom its locks let in."""
 
     list_display = (
@@ -164,7 +174,7 @@ class NoteRevisionAdmin(ReadOnlyAdmin):
 
 
 @admin.register(models.Memory)
-class MemoryAdmin(ReadOnlyAdmin):
+class MemoryAdmin(GuardedAdmin):
     list_display = ("npc_ref", "about", "text", "importance", "learnt", "author", "created_at")
     list_filter = ("learnt",)
     search_fields = ("text",)
@@ -172,7 +182,7 @@ class MemoryAdmin(ReadOnlyAdmin):
 
 
 @admin.register(models.MemoryRevision)
-class MemoryRevisionAdmin(ReadOnlyAdmin):
+class MemoryRevisionAdmin(GuardedAdmin):
     list_display = ("npc_ref", "memory_id", "number", "action", "changed_by", "changed_at")
     ordering = ("-changed_at",)
 
@@ -183,13 +193,13 @@ class ConversationAdmin(ReadOnlyAdmin):
 
 
 @admin.register(models.LoreState)
-class LoreStateAdmin(ReadOnlyAdmin):
+class LoreStateAdmin(GuardedAdmin):
     list_display = ("conversation", "turn", "updated_at")
     list_select_related = ("conversation",)
 
 
 @admin.register(models.Record)
-class RecordAdmin(ReadOnlyAdmin):
+class RecordAdmin(GuardedAdmin):
     list_display = ("conversation", "segment", "seq", "kind", "role", "name", "created_at")
     list_filter = ("kind",)
     list_select_related = ("conversation",)
@@ -197,7 +207,7 @@ class RecordAdmin(ReadOnlyAdmin):
 
 
 @admin.register(models.Turn)
-class TurnAdmin(ReadOnlyAdmin):
+class TurnAdmin(GuardedAdmin):
     list_display = ("npc_ref", "number", "state", "tokens", "model", "outcome", "created_at")
     list_filter = ("state",)
     ordering = ("-id",)

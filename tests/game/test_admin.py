@@ -204,3 +204,103 @@ def test_nothing_can_be_changed(played, browser):
     turn = models.Turn.objects.first()
     assert browser.post(f"/admin/evennia_ai/turn/{turn.pk}/change/", {}).status_code == 403
     assert browser.get("/admin/evennia_ai/turn/add/").status_code == 403
+
+
+# Tables whose rows no lock and no whisper is about; every other one is for superusers.
+FOR_STAFF = {
+    *("card", "cardassignment", "cardfile", "cardrevision", "component", "componentrevision"),
+    *("conversation", "note", "noterevision"),
+}
+
+
+def ours():
+    from django.contrib.admin.sites import site
+
+    return {m._meta.model_name for m in site._registry if m._meta.app_label == "evennia_ai"}
+
+
+@pytest.fixture
+def clerk(db):
+    """A browser of staff with these permissions for our tables, such as `view_record`."""
+    from django.contrib.auth.models import Permission
+
+    def logged_in(*codenames):
+        made = get_user_model().objects.create(username="clerk", is_staff=True, is_active=True)
+        known = Permission.objects.filter(content_type__app_label="evennia_ai")
+        made.user_permissions.set(known.filter(codename__in=codenames))
+        client = Client()
+        client.force_login(made)
+        return client
+
+    return logged_in
+
+
+def ways_to(name):
+    """Every address of a table's pages: list, search, filter, row, its history, forms, JSON."""
+    table, pk = f"/admin/evennia_ai/{name}/", "1"
+    first = ours_model(name).objects.first()
+    pk = first.pk if first else pk
+    return (
+        *(table, f"{table}?q=e", f"{table}?pk__gt=0", f"{table}{pk}/change/", f"{table}add/"),
+        *(f"{table}{pk}/history/", f"{table}{pk}/delete/", f"/admin/r/{content_type(name)}/{pk}/"),
+        f"/admin/autocomplete/?app_label=evennia_ai&model_name={name}&field_name=id&term=",
+    )
+
+
+def ours_model(name):
+    from django.apps import apps
+
+    return apps.get_model("evennia_ai", name)
+
+
+def content_type(name):
+    from django.contrib.contenttypes.models import ContentType
+
+    return ContentType.objects.get_for_model(ours_model(name)).pk
+
+
+def test_staff_without_a_permission_sees_and_changes_nothing_of_ours(played, clerk):
+    browser = clerk()
+    for name in ours():
+        for path in ways_to(name):
+            assert browser.get(path).status_code in (302, 403, 404), path
+            assert browser.post(path, {"action": "delete_selected"}).status_code in (
+                *(302, 403, 404, 405),
+            ), path
+
+
+def test_staff_sees_the_tables_it_has_the_permission_for_and_no_other(played, clerk):
+    browser = clerk("view_component", "view_conversation")
+    assert browser.get("/admin/evennia_ai/component/").status_code == 200
+    assert browser.get("/admin/evennia_ai/conversation/").status_code == 200
+    refused = ours() - {"component", "conversation"}
+    answers = {name: browser.get(f"/admin/evennia_ai/{name}/").status_code for name in refused}
+    assert answers == dict.fromkeys(refused, 403)
+    text = page(browser, "")
+    listed = set(re.findall(r'href="/admin/evennia_ai/(\w+)/"', text))
+    assert listed == {"component", "conversation"}
+
+
+def test_what_locks_or_whispers_are_about_is_for_superusers_whatever_staff_may(played, clerk):
+    """A staff member with every permission there is for our tables."""
+    every = [f"{may}_{name}" for name in ours() for may in ("view", "add", "change", "delete")]
+    browser = clerk(*every)
+    seen = {n for n in ours() if browser.get(f"/admin/evennia_ai/{n}/").status_code == 200}
+    assert seen == FOR_STAFF
+    for name in ours() - FOR_STAFF:
+        for path in ways_to(name):
+            answer = browser.get(path)
+            assert answer.status_code in (302, 403, 404), path
+            assert b"between us" not in answer.content, path
+
+
+def test_nobody_changes_a_row_whatever_staff_may(played, clerk):
+    every = [f"{may}_{name}" for name in ours() for may in ("view", "add", "change", "delete")]
+    browser = clerk(*every)
+    before = {name: ours_model(name).objects.count() for name in ours()}
+    for name in ours():
+        first = ours_model(name).objects.first()
+        for path in ("add/", *([f"{first.pk}/change/", f"{first.pk}/delete/"] if first else [])):
+            answer = browser.post(f"/admin/evennia_ai/{name}/{path}", {"post": "yes"})
+            assert answer.status_code == 403, (name, path)
+    assert before == {name: ours_model(name).objects.count() for name in ours()}
