@@ -1,21 +1,33 @@
 """Leaks: whether a text gives away some of what is protected.
 
-A text leaks with eight words in a row of a protected text, or a whole short sentence of it; with
-forty letters in a row, forwards or backwards, however they are parted into words, and moved along
-the alphabet; with one of its numbers, in whatever form; with a title or a term; and with a long
-piece nobody can read. Upper and lower case, accents, punctuation, invisible characters and
-look-alikes of other alphabets make no difference. Pure, and linear in the length of the texts.
+A text leaks with eight words in a row of a protected text, or a whole short sentence of it, also
+with other words between; with forty letters in a row, however they are parted into words, and moved
+along the alphabet; with one of its numbers, in whatever form; with a title or a term; and with a
+long piece nobody can read. It is compared in each of its `readings`, and of each of these its words
+are taken as they are, each reversed, in reverse order, and reversed altogether; titles and terms
+are looked for in first, last, second and third letters too. Pure, and linear in the length of the
+texts.
 """
 
+import codecs
 import re
-import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
-from string import ascii_lowercase
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
-from evennia_ai.knowledge.numbers import Numbers, all_numbers, digits_in, spelt_together
+from evennia_ai.knowledge.letter_forms import folded
+from evennia_ai.knowledge.number_words import number_word
+from evennia_ai.knowledge.numbers import (
+    COMMON,
+    Numbers,
+    all_numbers,
+    numbers_of,
+    places,
+    spelt_together,
+)
+from evennia_ai.knowledge.readings import readings, squeezed
 
 WORDS: Final = 8
 """How many words in a row are a passage."""
@@ -31,36 +43,27 @@ LETTERS_OF_NAME: Final = 7
 
 Leak = Literal["", "words", "letters", "number", "title", "term", "opaque"]
 
-# Small letters of the Cyrillic, Greek and phonetic alphabets that look like one of ours.
-_LATIN_FOR: Final = {
-    **dict(
-        zip(
-            "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0501\u04bb"
-            "\u043a\u043c\u0442\u0432\u043d\u04cf"
-            "\u03b1\u03bf\u03c1\u03bd\u03b9\u03ba\u03c4\u03c5\u03c7\u03b5\u03b7"
-            "\u0251\u0131\u0261",
-            "aeopcyxijsdhkmtbhlaopviktuxenaig",
-            strict=True,
-        )
-    ),
-    # Letters in boxes: of flags, in circles, in squares.
-    **{
-        chr(first + place): chr(ord("a") + place)
-        for first in (0x1F1E6, 0x1F150, 0x1F170)
-        for place in range(26)
-    },
-}
-_LOOK_ALIKES: Final = str.maketrans(_LATIN_FOR)
 _WORD: Final = re.compile(
     r"\d+|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"  # a script without blanks: each sign is a word
     r"|[^\W\d_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+"
 )
 _SENTENCE_END: Final = re.compile(r"[.!?;:\n\u3002]+")
-_APOSTROPHE: Final = re.compile(r"(?<=\w)['\u2019`](?=\w)")
 _OPAQUE: Final = re.compile(r"[A-Za-z0-9+/=_-]{40,}")
-_UNSEEN: Final = ("Mn", "Me", "Cf", "Cc", "Co", "Cn", "Cs")
-_KEPT: Final = "\n\t"
-_ALPHABET: Final = ascii_lowercase
+_ALPHABET: Final = 26
+
+TELLING_WORDS: Final = 5
+"""How many telling words of a protected text in their order are a passage, whatever is between."""
+
+_TELLING_OF_SENTENCE: Final = 4
+_TELLING_LETTERS: Final = 4
+_MOST_BETWEEN: Final = 8
+"""Words of an answer for each telling one, on the average."""
+
+_DISGUISED_NUMBER: Final = 5
+"""Letters from which on a number word is looked for backwards and moved: `net` is no ten."""
+
+_SCATTERED_DIGITS: Final = 4
+_HALF: Final = LETTERS // 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,10 +71,28 @@ class Protected:
     """What must not be given away, as texts are compared with it."""
 
     passages: frozenset[tuple[str, ...]]
+    telling: frozenset[tuple[str, ...]]
+    """Telling words in a row, common ones left out."""
     letters: frozenset[str]
+    """Steps between the letters of passages, and of their halves."""
     numbers: Numbers
     titles: frozenset[tuple[str, ...]]
     terms: frozenset[tuple[str, ...]]
+    vocabulary: frozenset[str]
+    """All words of the passages and of the telling ones."""
+
+
+class _Row(NamedTuple):
+    """The words of a text in one order, its letters, and the steps between these."""
+
+    words: list[str]
+    letters: str
+    steps: str
+    is_as_written: bool
+
+
+Find = tuple[Leak, object]
+"""What kind of thing a text gives away, and which."""
 
 
 def protected(
@@ -87,59 +108,78 @@ def protected(
     Terms are secrets of their own: a word, a name, a saying.
     """
     passages: set[tuple[str, ...]] = set()
+    telling: set[tuple[str, ...]] = set()
     letters: set[str] = set()
     numbers: list[Numbers] = []
     for text in texts:
         plain = folded(text)
-        passages.update(_passages(plain))
-        letters.update(_windows(_steps(_letters(_words(plain)))))
+        for way in (plain, squeezed(plain)):
+            passages.update(_passages(way))
+            telling.update(_telling_runs(way))
+            letters.update(_windows(_steps(_letters(_words(way)))))
         numbers.append(all_numbers(spelt_together(plain)))
     numbers += [all_numbers(spelt_together(folded(term))) for term in terms]
     known = set(_words(folded(told)))
     named = {tuple(_words(folded(title))) for title in titles}
     return Protected(
         passages=frozenset(passages),
+        telling=frozenset(telling),
         letters=frozenset(letters),
         numbers=_together(numbers),
         titles=frozenset(name for name in named if name and not known.issuperset(name)),
         terms=frozenset(name for term in terms if (name := tuple(_words(folded(term))))),
+        vocabulary=frozenset(word for run in (*passages, *telling) for word in run),
     )
 
 
-def leak(text: str, secret: Protected) -> Leak:
-    """What kind of thing `text` gives away, "" where it gives nothing away."""
-    plain = folded(text)
-    words = _words(plain)
-    letters = _letters(words)
-    if _any_in(words, secret.passages):
-        return "words"
-    ways = (_steps(letters), _steps(letters[::-1]))
-    if any(_has_window(way, secret.letters) for way in ways):
-        return "letters"
-    if _says_number(plain, secret.numbers):
-        return "number"
-    if _names(words, letters, secret.titles):
-        return "title"
-    if _names(words, letters, secret.terms) or _are_shifted(ways, secret.terms):
-        return "term"
-    return "opaque" if _OPAQUE.search(text) else ""
+def leak(text: str, secret: Protected, *, before: str = "") -> Leak:
+    """What kind of thing `text` gives away, "" where it gives nothing away.
+
+    `before` was told earlier to the same people: a secret may come in pieces, a few in each answer.
+    What stands in it already is no leak of `text`.
+    """
+    if not before:
+        return next((kind for kind, _ in finds(text, secret)), "")
+    known = set(finds(before, secret))
+    for told in (text, f"{before}\n{text}"):
+        for find in finds(told, secret):
+            if find not in known or told is text:
+                return find[0]
+    return ""
 
 
-def folded(text: str) -> str:
-    """`text` as it is compared: one case, no accents, nothing unseen, Latin for its look-alikes."""
-    apart = unicodedata.normalize("NFKD", text.casefold())
-    seen = "".join(
-        one
-        for one in apart
-        if one.isascii() or one in _KEPT or unicodedata.category(one) not in _UNSEEN
-    )
-    plain = unicodedata.normalize("NFC", seen).casefold().translate(_LOOK_ALIKES)
-    return _APOSTROPHE.sub("", "".join(map(_digit, plain)))
+def finds(text: str, secret: Protected) -> Iterator[Find]:
+    """All that `text` gives away, passages first."""
+    told = list(readings(text))
+    rows = [row for reading in told for row in _rows(_words(reading))]
+    moved = _words(codecs.encode(told[0], "rot13"))  # its letters have the same steps
+    for words in (*(row.words for row in rows), moved):
+        yield from _passages_in(words, secret)
+    for row in rows:
+        yield from _letters_in(row.steps, secret.letters)
+    for reading in told:
+        yield from _numbers_in(spelt_together(reading), secret.numbers)
+    for words in (moved, rows[1].words):
+        yield from _numbers_in(_long_words(words), secret.numbers)
+    for kind, names in _named(secret):
+        for row in rows:
+            yield from ((kind, name) for name in _names_in(row, names))
+    if _OPAQUE.search(text):
+        yield "opaque", ""
 
 
-def _digit(one: str) -> str:
-    """A digit of any script as one of ours; other characters as they are."""
-    return one if one.isascii() or not one.isdecimal() else str(unicodedata.decimal(one))
+def _named(secret: Protected) -> tuple[tuple[Leak, frozenset[tuple[str, ...]]], ...]:
+    return ("title", secret.titles), ("term", secret.terms)
+
+
+def _rows(words: list[str]) -> Iterator[_Row]:
+    """The words as they are, each reversed, in reverse order, and reversed altogether."""
+    reversed_each = [word[::-1] for word in words]
+    ways = (words, reversed_each, words[::-1], reversed_each[::-1])
+    for place, way in enumerate(ways):
+        letters = _letters(way)
+        steps = _steps(letters)
+        yield _Row(words=way, letters=letters, steps=steps, is_as_written=place == 0)
 
 
 def _words(plain: str) -> list[str]:
@@ -155,10 +195,11 @@ def _steps(letters: str) -> str:
 
     So a text is found as well where each letter stands for the one thirteen, or three, after it.
     """
-    return "".join(
-        _ALPHABET[(ord(after) - ord(before)) % len(_ALPHABET)]
-        for before, after in pairwise(letters)
-    )
+    codes = letters.encode() if letters.isascii() else [ord(one) for one in letters]
+    return bytes([(after - one) % _ALPHABET for one, after in pairwise(codes)]).decode("ascii")
+
+
+_steps_of_name = lru_cache(maxsize=1024)(_steps)
 
 
 def _passages(plain: str) -> Iterator[tuple[str, ...]]:
@@ -170,26 +211,63 @@ def _passages(plain: str) -> Iterator[tuple[str, ...]]:
             yield short
 
 
+def _telling_runs(plain: str) -> Iterator[tuple[str, ...]]:
+    """Runs of the words that tell something, and those of a whole short sentence."""
+    yield from _runs([word for word in _words(plain) if _tells(word)], TELLING_WORDS)
+    for sentence in _SENTENCE_END.split(plain):
+        short = tuple(word for word in _words(sentence) if _tells(word))
+        if len(short) == _TELLING_OF_SENTENCE:
+            yield short
+
+
+def _tells(word: str) -> bool:
+    return len(word) >= _TELLING_LETTERS and word not in COMMON
+
+
 def _runs(words: list[str], length: int) -> Iterator[tuple[str, ...]]:
     for start in range(len(words) - length + 1):
         yield tuple(words[start : start + length])
 
 
 def _windows(steps: str) -> Iterator[str]:
-    """The steps between `LETTERS` letters in a row, from each letter on."""
+    """The steps between `LETTERS` letters in a row, from each letter on, and the half of them."""
+    for length in (LETTERS - 1, _HALF):
+        for start in range(len(steps) - length + 1):
+            yield steps[start : start + length]
+
+
+def _passages_in(words: list[str], secret: Protected) -> Iterator[Find]:
+    """Passages that stand there as they are, and those with other words between."""
+    known = [(place, word) for place, word in enumerate(words) if word in secret.vocabulary]
+    if len(known) < SHORTEST_SENTENCE:
+        return
+    for run in _runs_in(words, secret.passages):
+        yield "words", run
+    telling = [(place, word) for place, word in known if _tells(word)]
+    for length in (TELLING_WORDS, _TELLING_OF_SENTENCE):
+        for start in range(len(telling) - length + 1):
+            places = telling[start : start + length]
+            run = tuple(word for _, word in places)
+            is_near = places[-1][0] - places[0][0] <= _MOST_BETWEEN * length
+            if is_near and run in secret.telling:
+                yield "words", run
+
+
+def _letters_in(steps: str, wanted: frozenset[str]) -> Iterator[Find]:
+    """Forty letters of a passage; a half of them would begin at a multiple of its length."""
+    halves = range(0, len(steps) - _HALF + 1, _HALF)
+    if not any(steps[at : at + _HALF] in wanted for at in halves):
+        return
     length = LETTERS - 1
-    for start in range(len(steps) - length + 1):
-        yield steps[start : start + length]
+    for at in range(len(steps) - length + 1):
+        if steps[at : at + length] in wanted:
+            yield "letters", steps[at : at + length]
 
 
-def _any_in(words: list[str], wanted: frozenset[tuple[str, ...]]) -> bool:
-    """Whether some of the runs of words stands in `words`."""
-    lengths = {len(one) for one in wanted}
-    return any(run in wanted for length in lengths for run in _runs(words, length))
-
-
-def _has_window(steps: str, wanted: frozenset[str]) -> bool:
-    return bool(wanted) and any(window in wanted for window in _windows(steps))
+def _runs_in(words: list[str], wanted: frozenset[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+    """The runs of words that stand in `words`."""
+    for length in {len(one) for one in wanted}:
+        yield from (run for run in _runs(words, length) if run in wanted)
 
 
 def _together(each: Iterable[Numbers]) -> Numbers:
@@ -202,29 +280,55 @@ def _together(each: Iterable[Numbers]) -> Numbers:
     )
 
 
-def _says_number(plain: str, wanted: Numbers) -> bool:
-    """Whether a number stands there in any form.
+def _numbers_in(plain: str, wanted: Numbers) -> Iterator[Find]:
+    """The numbers that stand there in any form.
 
-    One of several digits is found inside of others too. What may be no number, as "one", counts
-    beside a word beside which the number is protected.
+    One of several digits is found inside of others too, and where its digits are scattered. What
+    may be no number, as "one", counts beside a word beside which the number is protected.
     """
-    plain = spelt_together(plain)
-    said = all_numbers(plain)
-    if wanted.long & said.long or wanted.short & said.short or wanted.counted & said.counted:
-        return True
-    return any(number in digits for digits in digits_in(plain) for number in wanted.long)
+    if not any(one[0].isdigit() or number_word(one) for one in _words(plain)):
+        return
+    found = places(plain)
+    said = numbers_of(found)
+    for one in (*(wanted.long & said.long), *(wanted.short & said.short)):
+        yield "number", one
+    for pair in wanted.counted & said.counted:
+        yield "number", pair
+    groups = [place.joined for place in found if place.is_sure]
+    scattered = "".join(groups)
+    for number in wanted.long:
+        is_inside = any(number in digits for digits in groups)
+        if is_inside or (len(number) >= _SCATTERED_DIGITS and number in scattered):
+            yield "number", number
 
 
-def _names(words: Iterable[str], letters: str, wanted: frozenset[tuple[str, ...]]) -> bool:
-    """Whether a name stands there as words, or, where it is long enough, inside of words."""
-    if _any_in(list(words), wanted):
-        return True
-    joined = (_letters(name) for name in wanted)
-    return any(len(one) >= LETTERS_OF_NAME and one in letters for one in joined)
+def _long_words(words: list[str]) -> str:
+    """Words that may be numbers, anything short as what is none."""
+    return " ".join(
+        [word if len(word) >= _DISGUISED_NUMBER and word.isalpha() else "-" for word in words]
+    )
 
 
-def _are_shifted(ways: Iterable[str], wanted: frozenset[tuple[str, ...]]) -> bool:
-    """Whether a term stands there backwards, or with its letters moved along the alphabet."""
-    joined = (_letters(name) for name in wanted)
-    sought = [_steps(one) for one in joined if len(one) >= LETTERS_OF_NAME]
-    return any(one in way for way in ways for one in sought)
+def _names_in(row: _Row, wanted: frozenset[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+    """Names that stand there as words, or, where they are long enough, inside of words."""
+    long = {name: joined for name in wanted if len(joined := _letters(name)) >= LETTERS_OF_NAME}
+    yield from _runs_in(row.words, wanted if row.is_as_written else frozenset(long))
+    if not long:
+        return
+    picked = tuple(_picked(row.words, row.letters)) if row.is_as_written else (row.letters,)
+    for name, joined in long.items():
+        once = squeezed(joined)
+        is_doubled = row.is_as_written and len(once) >= LETTERS_OF_NAME and once in picked[-1]
+        is_moved = _steps_of_name(joined) in row.steps
+        if is_doubled or is_moved or any(joined in one for one in picked):
+            yield name
+
+
+def _picked(words: list[str], letters: str) -> Iterator[str]:
+    """First and last letters of words, every second and third letter, each once of several."""
+    yield "".join([word[0] for word in words])
+    yield "".join([word[-1] for word in words])
+    for step in (2, 3):
+        for start in range(step):
+            yield letters[start::step]
+    yield squeezed(letters)

@@ -260,8 +260,11 @@ def protected_by(
     )
 
 
-def summary_of(answer: MediatorAnswer, secret: Protected) -> SafeSummary:
-    """What goes on of the mediator's answer: all of it, cut, or a refusal."""
+def summary_of(answer: MediatorAnswer, secret: Protected, *, before: str = "") -> SafeSummary:
+    """What goes on of the mediator's answer: all of it, cut, or a refusal.
+
+    `before` is what was told earlier in the conversation: a secret may come in pieces.
+    """
     reason = _BY_MODELS.get(answer.reason.strip().casefold(), "other")
     if answer.decision == "refuse":
         return refused(reason if reason != "answerable" else "other")
@@ -275,7 +278,7 @@ def summary_of(answer: MediatorAnswer, secret: Protected) -> SafeSummary:
         answer_guidance=answer.answer_guidance.strip()[:MOST_LINE],
         confidence=answer.confidence,
     )
-    return refused(WITHHELD) if leak(_all_words(made), secret) else made
+    return refused(WITHHELD) if leak(_all_words(made), secret, before=before) else made
 
 
 def envelope(
@@ -309,6 +312,16 @@ def envelope(
         "results": list(external),
         "count": len(external),
     }
+
+
+def words_told(result: str) -> str:
+    """All words of a safe summary in an envelope, as it was told; "" of any other result."""
+    try:
+        told = json.loads(result)
+        inner = told.get("restricted_internal", told)["restricted_safe_summary"]
+        return _all_words(SafeSummary(**inner))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return ""  # what an ordinary search found, or a text that was cut
 
 
 def _kept(lines: Sequence[str]) -> tuple[str, ...]:

@@ -22,8 +22,8 @@ _LONGEST: Final = 400
 """Digits of one number that are looked at; a longer one is cut."""
 _BESIDE: Final = 3
 """Words before and after a number that tell what it counts."""
-# Words that stand beside anything.
-_ANYWHERE: Final = frozenset(
+# Words that stand beside anything and tell nothing.
+COMMON: Final = frozenset(
     {
         *("about", "above", "after", "again", "all", "also", "although", "always", "and"),
         *("another", "any", "are", "because", "been", "before", "behind", "being", "below"),
@@ -77,7 +77,11 @@ class Numbers:
 
 def all_numbers(text: str) -> Numbers:
     """The numbers of a folded text, by how sure they are."""
-    found = places(text)
+    return numbers_of(places(text))
+
+
+def numbers_of(found: Sequence[Place]) -> Numbers:
+    """The numbers at these places, by how sure they are."""
     sure = {value for place in found if place.is_sure for value in place.values}
     return Numbers(
         long=frozenset(one for one in sure if len(one) > 1),
@@ -218,7 +222,7 @@ def _telling(pieces: Sequence[_Piece]) -> list[str]:
     return [
         piece.text.removesuffix("s")
         for piece in pieces
-        if piece.said is None and len(piece.text) > 2 and piece.text not in _ANYWHERE
+        if piece.said is None and len(piece.text) > 2 and piece.text not in COMMON
     ]
 
 

@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from evennia_ai.knowledge.leaks import Protected, folded, leak, protected
+from evennia_ai.knowledge.leaks import Protected, leak, protected
+from evennia_ai.knowledge.letter_forms import folded
 from evennia_ai.knowledge.numbers import Place, places
 from evennia_ai.knowledge.pages import BaseInfo
 

@@ -13,11 +13,16 @@ from typing import Any, Final
 
 from evennia_ai import models
 from evennia_ai.history.records import storable
-from evennia_ai.knowledge.mediation import Chunk
+from evennia_ai.knowledge.mediation import Chunk, words_told
 from evennia_ai.store.conversations import ConversationRef, ref_of
 from evennia_ai.store.state import one_transaction
 
 NEWEST: Final = 20
+
+MOST_REMEMBERED: Final = 24
+"""Safe summaries of a conversation that a new one is compared with."""
+
+MOST_REMEMBERED_CHARACTERS: Final = 24_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +134,16 @@ def count_since(conversation: ConversationRef, speaker_ref: str, *, since: float
         conversation_id=conversation.id, speaker_ref=speaker_ref, began_at__gt=since
     )
     return int(rows.count())
+
+
+def told_safely(conversation: ConversationRef) -> str:
+    """What safe summaries told in a conversation, the newest ones, in their order."""
+    rows = models.KnowledgeSearch.objects.filter(
+        conversation_id=conversation.id, restricted=True, decision="answer"
+    )
+    results = rows.order_by("-pk").values_list("result", flat=True)[:MOST_REMEMBERED]
+    told = [words_told(result) for result in reversed(results)]
+    return "\n".join(told)[-MOST_REMEMBERED_CHARACTERS:]
 
 
 def newest(npc_ref: str, *, limit: int = NEWEST) -> tuple[StoredSearch, ...]:

@@ -59,7 +59,7 @@ class Mediation:
 
     `player_ref` is who is charged for it, `line` what it counts against, in the turn of this
     number. The `chunks` are those that are sent, or hints to choose from; `secret` is what must not
-    be given away.
+    be given away, neither at once nor together with what was told `before` in the conversation.
     """
 
     npc: Any
@@ -69,6 +69,7 @@ class Mediation:
     query: str
     chunks: tuple[Chunk, ...]
     secret: Protected = NOTHING_PROTECTED
+    before: str = ""
     line: Line | None = None
 
 
@@ -117,7 +118,7 @@ def _asked(wanted: Mediation) -> "Deferred[SafeSummary] | SafeSummary":
     task = mediator_messages(wanted.query, wanted.chunks)
     messages, schema = asking(chat_messages(task), MediatorAnswer, native=native)
     answer = answered(partial(_ask, wanted, access, schema), messages, MediatorAnswer)
-    return answer.addCallback(lambda told: summary_of(told, wanted.secret))
+    return answer.addCallback(lambda told: summary_of(told, wanted.secret, before=wanted.before))
 
 
 def _asked_to_choose(wanted: Mediation) -> "Deferred[SafeSummary] | SafeSummary":

@@ -8,7 +8,7 @@ gets what it could hand out.
 import json
 import time
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
 from pydantic import Field, StringConstraints
@@ -205,7 +205,9 @@ def _told_safely(
     )
     summary: SafeSummary = refused(NO_CHUNKS)
     if asked.of_mediation("summary"):
-        summary = yield mediating.mediated(_mediation(asked, sent, secret))
+        before = knowledge_searches.told_safely(asked.use.conversation)
+        wanted = replace(_mediation(asked, sent, secret), before=before)
+        summary = yield mediating.mediated(wanted)
     if asked.of_mediation("hints"):
         choice = yield mediating.hinted(_mediation(asked, hints.chunks, NOTHING_PROTECTED))
         summary = together(summary, choice) if asked.of_mediation("summary") else choice

@@ -5,8 +5,6 @@ see, models are sent, the database holds, logs, traces and metrics have and comm
 searched for the secret. The pages themselves and the vault alone have it.
 """
 
-import base64
-import codecs
 import json
 from pathlib import Path
 from typing import Any
@@ -25,9 +23,21 @@ from evennia_ai.game.tracing import Traces
 from evennia_ai.game.watching import Gauges
 from evennia_ai.knowledge.search_budget import SearchBudget
 from evennia_ai.store import knowledge_searches
-from tests.game.knowing.cellars import CANARIES, CODE, PASSAGE, WATCHWORD, answering, echoing
+from tests.game.knowing.cellars import (
+    CANARIES,
+    CODE,
+    PASSAGE,
+    WATCHWORD,
+    a_page,
+    answering,
+    echoing,
+    written,
+)
 from tests.game.knowing.hiding import found_in
+from tests.knowledge.disguises import DISGUISES, PIECES
 
+# Words of the passage without a term, a number or a title of it.
+SAYING = "whispered over the step of the cellar stairs while the lantern must stand apart"
 QUESTIONS = yaml.safe_load(Path(__file__).with_name("questions.yaml").read_text(encoding="utf-8"))
 # Where the secret is kept on purpose, for those whom locks let in.
 KEPT_IN = {
@@ -138,51 +148,42 @@ def test_the_search_for_the_secret_would_find_it(cellar, watched, logged):
     assert found_in(knowledge_searches.open_vault("vault", by="Ada")[0].content)
 
 
-def spaced(text: str) -> str:
-    return " ".join(text)
-
-
-def in_base64(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()
-
-
-def in_other_letters(text: str) -> str:
-    return text.translate(str.maketrans("aeopc", "\u0430\u0435\u043e\u0440\u0441"))
-
-
-def in_round_letters(text: str) -> str:
-    return "".join(chr(0x24D0 + ord(one) - 97) if one.islower() else one for one in text)
-
-
-def in_hidden_parts(text: str) -> str:
-    return "\u200b".join(text)
-
-
 @pytest.mark.parametrize(
     "secret", [PASSAGE, WATCHWORD, "four seven one one zero eight one five", *CANARIES]
 )
 @pytest.mark.parametrize(
     "disguise",
-    [str, str.upper, spaced, in_other_letters, in_round_letters, in_hidden_parts, "-".join],
+    [
+        *("as it stands", "in capitals", "letters set apart", "in Cyrillic look-alikes"),
+        *("in circles", "zero-width blanks", "letters with dashes"),
+    ],
 )
 def test_a_mediator_that_disguises_the_secret_is_not_heard(cellar, disguise, secret):
-    cellar.minds.mediates = answering(summary="I think.", risks=[disguise(secret)])
+    cellar.minds.mediates = answering(summary="I think.", risks=[DISGUISES[disguise](secret)])
     cellar.says(cellar.anna, "Oren, what of the watchword?")
     told = json.loads(cellar.minds.requests[-1].messages[-1].content)
     assert told["restricted_safe_summary"]["reason"] == "safe_summary_withheld"
 
 
-def backwards(text: str) -> str:
-    return text[::-1]
-
-
-def in_rot13(text: str) -> str:
-    return codecs.encode(text, "rot13")
-
-
-@pytest.mark.parametrize("disguise", [in_base64, backwards, in_rot13])
+@pytest.mark.parametrize("disguise", DISGUISES)
 def test_one_that_turns_a_passage_into_something_else_is_not_heard_either(cellar, disguise):
-    cellar.minds.mediates = answering(summary=disguise(PASSAGE))
+    cellar.minds.mediates = answering(summary=DISGUISES[disguise](PASSAGE)[:2000])
     cellar.says(cellar.anna, "Oren, what of the watchword?")
     told = json.loads(cellar.minds.requests[-1].messages[-1].content)
     assert told["restricted_safe_summary"]["reason"] == "safe_summary_withheld"
+
+
+@pytest.mark.req("S0-40")
+@pytest.mark.parametrize("pieces", PIECES)
+def test_pieces_in_several_answers_are_not_heard_to_the_end(cellar, pieces):
+    """Issue 14, Medium 9: what was told earlier in the conversation is looked at with it."""
+    cellar.install(cellar.minds, knowledge_budget=SearchBudget(calls=100, free=99))
+    written("vault", a_page("What They Whisper At Night", f"The watchword is {SAYING}."))
+    reasons = []
+    for piece in PIECES[pieces](SAYING):
+        cellar.minds.mediates = answering(summary=piece)
+        cellar.says(cellar.anna, "Oren, what of the watchword?")
+        told = json.loads(cellar.minds.requests[-1].messages[-1].content)
+        reasons.append(told["restricted_safe_summary"]["reason"])
+    assert reasons[0] == "answerable"
+    assert "safe_summary_withheld" in reasons
