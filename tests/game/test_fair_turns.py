@@ -6,7 +6,8 @@ from evennia_ai.game.hearing import OVERFLOW
 from evennia_ai.llm.allowances import Allowance, Allowances
 
 ATTACKERS = 20
-BURST = 60
+BURST = 20
+"""Lines of each; together three times what waits (128)."""
 
 
 def number_of(request):
@@ -130,7 +131,7 @@ def test_at_a_limit_words_take_no_place_among_what_waits(stage, attackers):
 def test_what_is_not_recorded_yet_is_kept_fairly(stage, model, attackers):
     """Sixty lines each in one moment, before anything of it is committed."""
     for attacker in attackers:
-        for line in range(BURST):
+        for line in range(60):
             attacker.at_say(f"Oren, {attacker.key} {line}", msg_self=True)
     stage.anna.at_say("Oren, what of me?", msg_self=True)
     for _ in range(30):

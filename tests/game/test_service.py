@@ -7,10 +7,18 @@ from django.conf import settings
 
 from evennia_ai.apps import SERVICE
 from evennia_ai.game import service
+from evennia_ai.game.garbage import Garbage
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.store import turns
 from evennia_ai.store.errors import StoreError
 from tests.game.test_turn import Pending
+
+
+@pytest.fixture(autouse=True)
+def _unsearched(monkeypatch):
+    """None of this is about garbage, and to search all that a run of tests holds takes seconds."""
+    for name in ("begin", "search_new", "search_everything", "end"):
+        monkeypatch.setattr(Garbage, name, lambda self: None)
 
 
 @pytest.fixture
