@@ -4,6 +4,7 @@ import json
 import tracemalloc
 
 import pytest
+from twisted.internet.task import Clock
 
 from evennia_ai import models
 from evennia_ai.game.edit_files import read_edit, read_edit_file
@@ -13,15 +14,27 @@ from evennia_ai.game.recomposing import compared
 from evennia_ai.prompt.errors import FormatError
 from evennia_ai.store import components, notes
 from evennia_ai.store.past_turns import turns_in_order
+from evennia_ai.store.snapshots import forget_everything
+from tests.game.conftest import Stage
 from tests.game.scripted_games import CARD, an_entry, edit_everything, furnish, play
 
 
+@pytest.fixture(scope="module")
+def _talk(world, _cast):
+    """What was said once for all tests of this file; none of them says more."""
+    with world():
+        stage = Stage(Clock(), _cast)
+        stage.room.db.desc = "Planks, ropes and fog."
+        furnish(stage)
+        stage.talks_with(lambda request: f"Aye, {len(request.messages)}.")
+        play(stage, rounds=1)
+        stage.running.install(None)
+        forget_everything()
+        yield
+
+
 @pytest.fixture
-def played(stage):
-    stage.room.db.desc = "Planks, ropes and fog."
-    furnish(stage)
-    stage.talks_with(lambda request: f"Aye, {len(request.messages)}.")
-    play(stage, rounds=1)
+def played(_talk, stage):
     return stage
 
 
@@ -195,10 +208,7 @@ def test_a_file_with_a_bad_edit_is_named(db, tmp_path):
 
 
 @pytest.mark.long
-def test_many_turns_are_compared_in_bounded_memory(stage, tmp_path):
-    furnish(stage)
-    stage.talks_with(lambda request: "Aye.")
-    play(stage, rounds=1)
+def test_many_turns_are_compared_in_bounded_memory(played, tmp_path):
     last = models.Turn.objects.order_by("-number").first()
     copies = [
         models.Turn(
@@ -217,7 +227,7 @@ def test_many_turns_are_compared_in_bounded_memory(stage, tmp_path):
     models.Turn.objects.bulk_create(copies, batch_size=500)
     edit = read_edit({"components": [{"key": "spare", "content": "Be gruff."}]}, folder=tmp_path)
     reader = PastReader()
-    stream = (compared(turn, edit, reader) for turn in turns_in_order(stage.npc.ai.ref))
+    stream = (compared(turn, edit, reader) for turn in turns_in_order(played.npc.ai.ref))
     for _ in range(250):  # everything that is kept is there
         next(stream)
     tracemalloc.start()

@@ -14,14 +14,19 @@ from evennia_ai.store.pages import remove_page, rename_page
 from tests.knowledge.backend_suite import PAGES, BackendSuite, a_draft, at_once
 
 
+@pytest.fixture(scope="module")
+def _harbour(world):
+    """The harbour, with its pages, for all tests of this file."""
+    with world():
+        save_base(BaseInfo(key="harbour", name="Harbour"), by="Mira")
+        for page in PAGES:
+            DatabaseBackend("harbour").write(Draft(page=page, was="", by="Mira"))
+        yield
+
+
 @pytest.fixture
-def backend():
-    """The harbour, with its pages."""
-    save_base(BaseInfo(key="harbour", name="Harbour"), by="Mira")
-    harbour = DatabaseBackend("harbour")
-    for page in PAGES:
-        harbour.write(Draft(page=page, was="", by="Mira"))
-    return harbour
+def backend(_harbour):
+    return DatabaseBackend("harbour")
 
 
 class TestDatabase(BackendSuite):
