@@ -152,6 +152,14 @@ def newest(npc_ref: str, *, limit: int = NEWEST) -> tuple[StoredSearch, ...]:
     return tuple(map(_search_from, rows))
 
 
+def bases_of(npc_ref: str) -> frozenset[str]:
+    """The keys of all bases that an NPC ever searched."""
+    rows = models.KnowledgeSearch.objects.filter(npc_ref=npc_ref).order_by()
+    return frozenset(
+        key for told in rows.values_list("bases", flat=True).distinct() for key in json.loads(told)
+    )
+
+
 def all_of(npc_ref: str) -> tuple[StoredSearch, ...]:
     """All searches of an NPC, in their order."""
     return tuple(map(_search_from, _rows().filter(npc_ref=npc_ref).order_by("pk")))

@@ -91,6 +91,12 @@ def batches(names: Iterable[Named]) -> Iterator[tuple[str, list[str]]]:
             yield namespace, titles[start : start + MOST_NAMES]
 
 
+def removed_with_locks() -> bool:
+    """Whether any page, or its base, had a lock when it was removed."""
+    rows = models.KnowledgePageRevision.objects.filter(action="removed")
+    return bool(rows.exclude(locks="").exists())
+
+
 def last_changed_by(base: str, name: PageName) -> str:
     """Who made the newest change of a page."""
     row = _rows(base, name).order_by("-number").values("changed_by").first()

@@ -39,6 +39,8 @@ class HiddenKnowledge:
     @cached_property
     def is_there(self) -> bool:
         """Whether anything at all has to be looked at; mostly nothing has."""
+        if not self._pages.may_cover(knowledge_searches.bases_of(self._npc_ref)):
+            return False
         return bool(self._hidden) or self._pages.are_some
 
     def mark_of_record(self, record: Record) -> str:

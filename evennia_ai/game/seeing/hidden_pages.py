@@ -4,7 +4,7 @@ Of a page that is gone the locks count with which it, or its base, was removed; 
 no word behind nobody but a superuser may see anything.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from evennia_ai.game.knowing.opening import backend_of
@@ -34,6 +34,13 @@ class HiddenPages:
             self.covers_base(info.key) or not self._sees_all_of(info.key)
             for info in knowledge_bases.bases()
         )
+
+    def may_cover(self, bases: Iterable[str]) -> bool:
+        """Whether a page of these bases may be hidden; false in most games, after a few queries."""
+        infos = [knowledge_bases.base(key) for key in bases]
+        if any(info is None or info.backend == "help" for info in infos):
+            return True
+        return self.are_some or page_revisions.removed_with_locks()
 
     def covers_base(self, key: str) -> bool:
         """Whether nothing of a base may be seen; so it is with one that there is not."""
