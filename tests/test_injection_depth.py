@@ -14,18 +14,24 @@ from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import pending, said
 from evennia_ai.store import components as store
 from evennia_ai.store.snapshots import forget_everything
-from tests.commands.stage import Stage, component, everything
+from tests.commands.stage import Stage, a_cast, component, everything
+
+
+@pytest.fixture(scope="module")
+def _cast(world):
+    """The harbour, with a system prompt, goals and the builder's own component `mood`."""
+    with world():
+        cast = a_cast()
+        store.update("system_prompt", by="Mara", content="RULES")
+        store.update("goals", by="Mara", content="GOALS")
+        store.update("dynamic_context", by="Mara", content="FACTS")
+        Stage(cast).builds("component/create mood = 1200: MOOD")
+        yield cast
 
 
 @pytest.fixture
-def stage(db):
-    """The harbour, with a system prompt, goals and the builder's own component `mood`."""
-    stage = Stage()
-    store.update("system_prompt", by="Mara", content="RULES")
-    store.update("goals", by="Mara", content="GOALS")
-    store.update("dynamic_context", by="Mara", content="FACTS")
-    stage.builds("component/create mood = 1200: MOOD")
-    return stage
+def stage(_cast, db):
+    return Stage(_cast)
 
 
 def prompt(length, *, scopes=(GAME,), layout="cache"):

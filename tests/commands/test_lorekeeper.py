@@ -1,7 +1,7 @@
 """The command `lorekeeper`: something is told at once, the rest later, and the CONTEXT panel."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -67,10 +67,17 @@ def desk_with(stage: Any, writer: Any, **settings: Any) -> Iterator[Desk]:
         running.install(before)
 
 
+@pytest.fixture(scope="module")
+def _wiki(world: Callable[[], AbstractContextManager[None]], _cast: object) -> Iterator[None]:
+    """The wiki of all tests of this file."""
+    with world():
+        a_wiki()
+        yield
+
+
 @pytest.fixture
-def wiki(stage: Any) -> Any:
+def wiki(_wiki: None, stage: Any) -> Any:
     """The stage with a wiki."""
-    a_wiki()
     return stage
 
 
