@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,7 @@ def _cited_by_cases(source: str) -> Iterator[str]:
         yield from case.get("req", ())
 
 
+@cache
 def _cited_in_tests() -> dict[str, list[str]]:
     """The ids cited anywhere in the tests, and in which files."""
     found: dict[str, list[str]] = {}
