@@ -7,21 +7,24 @@ import sqlite3
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from functools import cache
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from server.evennia_process import Evennia, is_running
 from server.installation import Installation
+from server.logins import FILE as LOGINS
 from server.newcomer import read_demo
 from server.ports import HOST, Ports
 from server.telnet import Connection
-from tests import quick_start
+from tests.once_a_run import made_once
 from tests.unchecked import UNCHECKED
 
 ROOT = Path(__file__).resolve().parents[2]
 DATABASE = Path("server", "evennia.db3")
+MADE_BEFORE_PLAYING = (DATABASE, LOGINS, Path("server", "conf", "secret_settings.py"))
+"""The files that a game makes before and at its first start, and keeps."""
 GAME = ("commands", "evennia_ai", "server", "world")
 MADE_BY_RUNNING = shutil.ignore_patterns(
     "__pycache__",
@@ -38,12 +41,26 @@ MADE_BY_RUNNING = shutil.ignore_patterns(
 def copied_game(root: Path, *, settings: str = "") -> Evennia:
     """The game in the empty folder `root`, with `settings` after its own; not started yet.
 
-    It has a database with empty tables already and starts in a fraction of the time.
+    It was started once already, with its own settings: the tables, the accounts and the demo are
+    there, and it starts in a fraction of the time.
     """
-    game = untouched_game(root, settings=f"{quick_start.SETTINGS}\n{settings}")
-    (root / DATABASE).write_bytes(_migrated_database())
-    installation = _Unchecked(root=root, programs=game.installation.programs)
-    return Evennia(installation=installation, ports=game.ports)
+    game = _unchecked_game(root, settings=settings)
+    before = made_once("migrated", _make_migrated, beside=root)
+    played = made_once("played", partial(_make_played, before), beside=root)
+    shutil.copytree(played, root, dirs_exist_ok=True)
+    return _Prepared(installation=game.installation, ports=game.ports)
+
+
+def migrated_database(*, beside: Path) -> Path:
+    """The file of a database with all tables and nothing in them; copy it."""
+    return made_once("migrated", _make_migrated, beside=beside) / DATABASE
+
+
+class _Prepared(Evennia):
+    """A game for which everything is made that git does not hold."""
+
+    def prepare(self) -> None:
+        (self.root / "server" / "logs").mkdir(exist_ok=True)
 
 
 class _Unchecked(Installation):
@@ -65,13 +82,37 @@ def untouched_game(root: Path, *, settings: str = "") -> Evennia:
     return Evennia(installation=Installation(root=root, programs=programs), ports=free_ports())
 
 
-@cache
-def _migrated_database() -> bytes:
-    """The file of a database with all tables; to make them takes longer than most tests."""
-    with TemporaryDirectory() as folder:
-        game = untouched_game(Path(folder), settings=quick_start.SETTINGS)
+def _unchecked_game(root: Path, *, settings: str = "") -> Evennia:
+    game = untouched_game(root, settings=settings)
+    installation = _Unchecked(root=root, programs=game.installation.programs)
+    return Evennia(installation=installation, ports=game.ports)
+
+
+def _make_migrated(folder: Path) -> None:
+    """Put what a game has before its first start into `folder`."""
+    with _game_for_a_while(folder) as game:
         game.prepare()
-        return (game.root / DATABASE).read_bytes()
+
+
+def _make_played(before: Path, folder: Path) -> None:
+    """Put what a game has after its first start into `folder`."""
+    with _game_for_a_while(folder) as game:
+        shutil.copytree(before, game.root, dirs_exist_ok=True)
+        (game.root / "server" / "logs").mkdir()
+        game.start()
+        game.stop()
+
+
+@contextmanager
+def _game_for_a_while(folder: Path) -> Iterator[Evennia]:
+    """A game whose code goes away at the end: what was made by running it goes into `folder`."""
+    with TemporaryDirectory() as root:
+        game = _unchecked_game(Path(root))
+        yield game
+        for path in MADE_BEFORE_PLAYING:
+            target = folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(game.root / path, target)
 
 
 def free_ports() -> Ports:
@@ -93,7 +134,7 @@ def started(game: Evennia) -> Iterator[Evennia]:
         yield game
     finally:
         if is_running(game.root):
-            game.stop()
+            game.end()
 
 
 def logged_in(game: Evennia, name: str, password: str) -> Connection:

@@ -2,15 +2,15 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
+from tests.acceptance.games import DATABASE, migrated_database
 from tests.cli.conftest import Called
 from tests.cli.forked_games import ForkedGame
 from tests.scenario.builders import a_card, an_entry
@@ -19,45 +19,13 @@ from tests.unchecked import UNCHECKED
 pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).resolve().parents[2]
-DATABASE = Path("server", "evennia.db3")
-# Evennia's own migrations take ten seconds and change nothing here.
 SETTINGS = """
 from evennia.settings_default import *
 
-
-class OursAlone:
-    def __contains__(self, label):
-        return label != "evennia_ai"
-
-    def __getitem__(self, label):
-        if label == "evennia_ai":
-            raise KeyError(label)
-
-    def get(self, label, default=None):
-        return default if label == "evennia_ai" else None
-
-
 print("settings may print")
-MIGRATION_MODULES = OursAlone()
 INSTALLED_APPS = [*INSTALLED_APPS, "evennia_ai"]
 EVENNIA_AI_CARD_LIMITS = {"entries": 5}
 """
-MIGRATE = """
-import django
-from django.core.management import call_command
-django.setup()
-call_command("migrate", run_syncdb=True, verbosity=0)
-"""
-
-
-@cache
-def _tables() -> bytes:
-    """The file of a database with all tables: to make them takes longer than most tests."""
-    with TemporaryDirectory() as folder:
-        game = Game(Path(folder))
-        done = game.run("-c", MIGRATE, cwd=game.folder)
-        assert done.status == 0, done.err
-        return (game.folder / DATABASE).read_bytes()
 
 
 class Game:
@@ -74,7 +42,7 @@ class Game:
 
     def migrate(self) -> None:
         """Make the tables of the game."""
-        (self.folder / DATABASE).write_bytes(_tables())
+        shutil.copy(migrated_database(beside=self.folder.parent), self.folder / DATABASE)
 
     def call(self, *words: str) -> Called:
         """What `evennia-ai WORDS` says beside the game's folder, in a process as users start it."""
