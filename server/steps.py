@@ -3,6 +3,7 @@
 Standard library only: this runs before anything is installed.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 Shown = Callable[[str], str | None]
 """What is shown of a line that a command says: a text, or nothing of it."""
@@ -52,7 +54,7 @@ def run(
         StepError: the command failed or took too long; everything it said has been printed.
     """
     line = _Line(title)
-    began = time.monotonic()
+    clock = Clock()
     with subprocess.Popen(
         [str(word) for word in command],
         cwd=cwd,
@@ -67,6 +69,7 @@ def run(
         limit = threading.Timer(limit_seconds, process.kill)
         limit.start()
         lines = [line.show(each.rstrip("\n"), shown) for each in process.stdout]
+        took = clock.ended(process)
         limit.cancel()
     output = "\n".join(lines)
     if process.returncode:
@@ -74,8 +77,22 @@ def run(
         if shown is not everything:
             say(output)
         raise StepError(f"{title}: failed with status {process.returncode}")
-    line.end(f"done in {time.monotonic() - began:.0f} s")
+    line.end(f"done in {took}")
     return output
+
+
+class Clock:
+    """What a process takes, from its start to its end."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+
+    def ended(self, process: "subprocess.Popen[Any]") -> str:
+        """Wait for it: `31 s (CPU 58 s)`, with those that it waited for, not with daemons."""
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        cpu_seconds = used.ru_utime + used.ru_stime
+        return f"{time.monotonic() - self._began:.0f} s (CPU {cpu_seconds:.0f} s)"
 
 
 class _Line:

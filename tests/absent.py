@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import pytest
 
-from server.checks import NOTHING_SKIPPED
+from server.preparing import NOTHING_SKIPPED
 
 
 def absent(undone: str, *, why: str) -> NoReturn:

@@ -1,20 +1,22 @@
 """On how many examples a property is tried: some in `make test`, all of them in `make check`.
 
-A run is told by Hypothesis's own option, `--hypothesis-profile=every`.
+A second run on another Python tries few. A run is told by Hypothesis's own option, `--hypothesis-profile=every`.
 """
 
 from hypothesis import HealthCheck, settings
 
+FEW = "few"
 SOME = "some"
 EVERY = "every"
 FEWEST = 5
 
 
 def register_profiles() -> None:
-    """Make both known; `SOME` counts where the command line names none."""
+    """Make all known; `SOME` counts where the command line names none."""
     # How long an example takes says how busy the machine is; times are for the benchmarks.
     untimed = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
     settings.register_profile(EVERY, max_examples=100, **untimed)
+    settings.register_profile(FEW, max_examples=10, **untimed)
     settings.register_profile(SOME, max_examples=30, **untimed)
     settings.load_profile(SOME)
 

@@ -1,16 +1,16 @@
 """`make test` and `make check`: the steps they have, and what a person sees of them."""
 
 import ast
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from server import checks
+from server import checks, preparing
 from server.checks import ALL_TESTS, ALONE, EVERY_EXAMPLE, GAMES, PLAYED, TESTS, results
 from server.meanwhile import Meanwhile
+from server.pythons import OtherPython
 from server.steps import StepError, nothing, run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,7 +47,12 @@ def test_how_often():
 
 
 @pytest.mark.parametrize(
-    ("words", "tried"), [((), "TRIED 18 30"), ((EVERY_EXAMPLE,), "TRIED 60 100")]
+    ("words", "tried"),
+    [
+        ((), "TRIED 18 30"),
+        ((EVERY_EXAMPLE,), "TRIED 60 100"),
+        (("--hypothesis-profile=few",), "TRIED 6 10"),
+    ],
 )
 def test_a_property_is_tried_on_as_many_examples_as_the_run_asks_for(words, tried, tmp_path):
     (tmp_path / "test_it.py").write_text(PROPERTY, encoding="utf-8")
@@ -57,12 +62,66 @@ def test_a_property_is_tried_on_as_many_examples_as_the_run_asks_for(words, trie
     assert tried in done.stdout
 
 
-def test_what_was_played_already_is_there_and_not_played_again():
+def test_the_exchange_that_is_played_alone_is_one_of_the_whole_games():
     for test in PLAYED:
         path, name = test.split("::")
-        functions = ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+        text = (ROOT / path).read_text(encoding="utf-8")
+        functions = ast.walk(ast.parse(text))
         assert name in {node.name for node in functions if isinstance(node, ast.FunctionDef)}
-        assert f"--deselect={test}" in GAMES.command
+        assert "pytestmark = pytest.mark.server" in text
+
+
+def test_no_step_of_make_check_runs_twice(monkeypatch, tmp_path):
+    ran = []
+    steps = _recorded(monkeypatch, ran)
+
+    checks.check(tmp_path)
+
+    assert sorted(ran) == sorted(step.title for step in steps)
+
+
+def test_whatever_fails_in_make_check_everything_is_run_and_told(monkeypatch, tmp_path):
+    ran = []
+    steps = _recorded(monkeypatch, ran, fails=True)
+
+    with pytest.raises(StepError) as told:
+        checks.check(tmp_path)
+
+    assert sorted(ran) == sorted(step.title for step in steps)
+    assert all(step.title in str(told.value) for step in steps)
+
+
+def _recorded(monkeypatch, ran, *, fails=False):
+    """Every step of `make check`, of which none is run for good: `ran` gets their titles."""
+
+    def one(title, *_, **__):
+        ran.append(title)
+        if fails:
+            raise StepError(title)
+
+    class Beside:
+        def __init__(self, title, *_, **__):
+            self.title = title
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def wait(self):
+            one(self.title)
+
+    installation = checks.Installation(root=ROOT, programs=Path(sys.executable).parent)
+    monkeypatch.setattr(checks, "run", one)
+    monkeypatch.setattr(checks, "Meanwhile", Beside)
+    monkeypatch.setattr(checks, "installed", lambda *_, **__: installation)
+    monkeypatch.setattr(checks, "elsewhere", lambda *_, **__: installation)
+    monkeypatch.setattr(checks, "has", lambda *_: True)
+    other = OtherPython(version="3.13", program=sys.executable)
+    monkeypatch.setattr(checks, "other_python", lambda: other)
+    alone = (checks.PREPARING, GAMES, ALL_TESTS, checks.ELSEWHERE, checks.MUTATIONS)
+    return (*alone, *checks.STATIC, *checks.FLOORS, *checks.FUZZING)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +145,7 @@ def test_a_step_that_says_nothing_is_one_line(capsys, tmp_path):
         "Looking", [sys.executable, "-c", "print('x')"], cwd=tmp_path, environment={}, shown=nothing
     )
 
-    assert capsys.readouterr().out == "== Looking: done in 0 s\n"
+    assert capsys.readouterr().out == "== Looking: done in 0 s (CPU 0 s)\n"
 
 
 def test_a_step_that_runs_beside_others_tells_its_output_when_it_is_waited_for(capsys, tmp_path):
@@ -96,7 +155,7 @@ def test_a_step_that_runs_beside_others_tells_its_output_when_it_is_waited_for(c
         aside.wait()
 
     first, second = capsys.readouterr().out.splitlines()
-    assert first == "== Aside: done, beside the steps above"
+    assert first == "== Aside: done in 0 s (CPU 0 s), beside the steps above"
     assert second == "   said"
 
 
@@ -139,12 +198,37 @@ def test_a_failing_step_does_not_hide_the_next(monkeypatch, capsys):
 
 
 def test_what_is_missing_fails_where_nothing_may_be_skipped(monkeypatch, capsys):
-    monkeypatch.setattr(checks, "ensure", lambda *_, **__: ("postgresql",))
-    monkeypatch.setattr(checks, "_failing", lambda *_: [])
     installation = checks.Installation(root=ROOT, programs=ROOT)
+    monkeypatch.setattr(preparing, "installed", lambda *_, **__: installation)
+    monkeypatch.setattr(preparing, "ensure", lambda *_, **__: ("postgresql",))
+    monkeypatch.setattr(preparing, "run", lambda *_, **__: "")
+    monkeypatch.setattr(preparing, "other_python", lambda: None)
 
-    monkeypatch.delenv(checks.NOTHING_SKIPPED, raising=False)
-    assert checks._prepared(installation) == []
-    monkeypatch.setitem(os.environ, checks.NOTHING_SKIPPED, "1")
-    assert checks._prepared(installation) == ["Debian's postgresql"]
+    monkeypatch.delenv(preparing.NOTHING_SKIPPED, raising=False)
+    preparing.prepare(ROOT)
+    monkeypatch.setenv(preparing.NOTHING_SKIPPED, "1")
+    with pytest.raises(StepError, match="there is no Debian's postgresql"):
+        preparing.prepare(ROOT)
     assert "!! SKIPPED: no Debian's postgresql here" in capsys.readouterr().out
+
+
+def test_what_cannot_be_installed_is_missing_and_the_rest_is_installed(monkeypatch, capsys):
+    asked = []
+
+    def no_model_server(title, command, **_):
+        asked.append(command[-1])
+        if "xllamacpp" in title:
+            raise StepError("no wheel")
+
+    installation = checks.Installation(root=ROOT, programs=ROOT)
+    monkeypatch.setattr(preparing, "installed", lambda *_, **__: installation)
+    monkeypatch.setattr(preparing, "ensure", lambda *_, **__: ())
+    monkeypatch.setattr(preparing, "run", no_model_server)
+    monkeypatch.setattr(preparing, "other_python", lambda: None)
+    monkeypatch.setenv(preparing.NOTHING_SKIPPED, "1")
+
+    with pytest.raises(StepError, match="there is no xllamacpp"):
+        preparing.prepare(ROOT)
+    assert [name.partition(">")[0] for name in asked] == [
+        *("xllamacpp", "tokenizers", preparing.SENTENCE_MODEL, "atheris"),
+    ]
