@@ -9,12 +9,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Any
 
 from server.evennia_process import Evennia, is_running
 from server.installation import Installation
-from server.logins import FILE as LOGINS
 from server.newcomer import read_demo
 from server.ports import HOST, Ports
 from server.telnet import Connection
@@ -23,8 +22,7 @@ from tests.unchecked import UNCHECKED
 
 ROOT = Path(__file__).resolve().parents[2]
 DATABASE = Path("server", "evennia.db3")
-MADE_BEFORE_PLAYING = (DATABASE, LOGINS, Path("server", "conf", "secret_settings.py"))
-"""The files that a game makes before and at its first start, and keeps."""
+PROGRAMS = Path(sys.executable).parent
 GAME = ("commands", "evennia_ai", "server", "world")
 MADE_BY_RUNNING = shutil.ignore_patterns(
     "__pycache__",
@@ -44,11 +42,11 @@ def copied_game(root: Path, *, settings: str = "") -> Evennia:
     It was started once already, with its own settings: the tables, the accounts and the demo are
     there, and it starts in a fraction of the time.
     """
-    game = _unchecked_game(root, settings=settings)
     before = made_once("migrated", _make_migrated, beside=root)
     played = made_once("played", partial(_make_played, before), beside=root)
     shutil.copytree(played, root, dirs_exist_ok=True)
-    return _Prepared(installation=game.installation, ports=game.ports)
+    _add_settings(root, settings)
+    return _Prepared(installation=_unchecked(root), ports=free_ports())
 
 
 def migrated_database(*, beside: Path) -> Path:
@@ -72,47 +70,42 @@ class _Unchecked(Installation):
         return {**made, "PYTHONPATH": os.pathsep.join(filter(None, path))}
 
 
-def untouched_game(root: Path, *, settings: str = "") -> Evennia:
-    """The game in the empty folder `root` as git holds it, with `settings` after its own."""
+def untouched_game(root: Path) -> Evennia:
+    """The game in the empty folder `root` as git holds it."""
+    _copy_code(root)
+    return Evennia(installation=Installation(root=root, programs=PROGRAMS), ports=free_ports())
+
+
+def _make_migrated(root: Path) -> None:
+    """Make a game in `root` that may be started for the first time."""
+    _copy_code(root)
+    Evennia(installation=_unchecked(root), ports=free_ports()).prepare()
+
+
+def _make_played(before: Path, root: Path) -> None:
+    """Make a game in `root` that was started for the first time, and stopped."""
+    shutil.copytree(before, root, dirs_exist_ok=True)
+    game = _Prepared(installation=_unchecked(root), ports=free_ports())
+    game.prepare()
+    game.start()
+    game.stop()
+    shutil.rmtree(root / "server" / "logs")
+    for number in (root / "server").glob("*.pid"):  # soon that of a stranger
+        number.unlink()
+
+
+def _copy_code(root: Path) -> None:
     for name in GAME:
         shutil.copytree(ROOT / name, root / name, ignore=MADE_BY_RUNNING)
+
+
+def _add_settings(root: Path, settings: str) -> None:
     with (root / "server" / "conf" / "settings.py").open("a", encoding="utf-8") as file:
         file.write(f"\n{settings}\n")
-    programs = Path(sys.executable).parent
-    return Evennia(installation=Installation(root=root, programs=programs), ports=free_ports())
 
 
-def _unchecked_game(root: Path, *, settings: str = "") -> Evennia:
-    game = untouched_game(root, settings=settings)
-    installation = _Unchecked(root=root, programs=game.installation.programs)
-    return Evennia(installation=installation, ports=game.ports)
-
-
-def _make_migrated(folder: Path) -> None:
-    """Put what a game has before its first start into `folder`."""
-    with _game_for_a_while(folder) as game:
-        game.prepare()
-
-
-def _make_played(before: Path, folder: Path) -> None:
-    """Put what a game has after its first start into `folder`."""
-    with _game_for_a_while(folder) as game:
-        shutil.copytree(before, game.root, dirs_exist_ok=True)
-        (game.root / "server" / "logs").mkdir()
-        game.start()
-        game.stop()
-
-
-@contextmanager
-def _game_for_a_while(folder: Path) -> Iterator[Evennia]:
-    """A game whose code goes away at the end: what was made by running it goes into `folder`."""
-    with TemporaryDirectory() as root:
-        game = _unchecked_game(Path(root))
-        yield game
-        for path in MADE_BEFORE_PLAYING:
-            target = folder / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(game.root / path, target)
+def _unchecked(root: Path) -> Installation:
+    return _Unchecked(root=root, programs=PROGRAMS)
 
 
 def free_ports() -> Ports:
@@ -135,6 +128,20 @@ def started(game: Evennia) -> Iterator[Evennia]:
     finally:
         if is_running(game.root):
             game.end()
+
+
+@contextmanager
+def running_game(
+    root: Path, *, settings: str = "", files: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Evennia]:
+    """A copied game that runs meanwhile; `files` are texts by their paths in it."""
+    game = copied_game(root, settings=settings)
+    for name, text in files.items():
+        path = game.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    with started(game):
+        yield game
 
 
 def logged_in(game: Evennia, name: str, password: str) -> Connection:

@@ -11,7 +11,7 @@ import pytest
 
 from server.evennia_process import Evennia
 from server.telnet import Connection
-from tests.acceptance.games import builder_beside_npc, copied_game, shown, started
+from tests.acceptance.games import builder_beside_npc, running_game, shown
 
 pytestmark = pytest.mark.server
 
@@ -54,9 +54,9 @@ class Evening:
 
 @pytest.fixture(scope="module")
 def game(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
-    evennia = copied_game(tmp_path_factory.mktemp("game"), settings=SETTINGS)
-    (evennia.root / "world" / "evening.json").write_text(json.dumps(SCRIPT), encoding="utf-8")
-    with started(evennia):
+    files = {"world/evening.json": json.dumps(SCRIPT)}
+    folder = tmp_path_factory.mktemp("game")
+    with running_game(folder, settings=SETTINGS, files=files) as evennia:
         yield evennia
 
 

@@ -6,27 +6,18 @@ of hints are heard.
 
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from server.evennia_process import Evennia
-from server.newcomer import read_demo
-from tests.acceptance.games import (
-    builder_beside_npc,
-    copied_game,
-    logged_in,
-    logs_of,
-    shown,
-    started,
-)
-from tests.llm.stub_server import StubServer, answers, calls
+from tests.acceptance.games import logs_of, shown
+from tests.acceptance.interviews import interview
+from tests.llm.stub_server import answers, calls
 
 pytestmark = pytest.mark.server
 
-NPC = "brida"
 CANARIES = ("ship's oak", "Wagtail", "hoop of the barrel", "ninepence", "Eleven sacks")
 HINT = "Help the cook, and the cellar is no secret."
 
@@ -76,39 +67,17 @@ class Played:
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
-    stub, models = StubServer(), Models()
-    stub.behaves(models)
-    settings = f"""
-EVENNIA_AI_PROFILES = {{
-    "default": {{"base_url": {stub.base_url!r}, "model": "tiny", "stream": False}}
-}}
-EVENNIA_AI_COOLDOWN_SECONDS = 0.0
-EVENNIA_AI_LOG_LLM_REQUESTS = "full"
-EVENNIA_AI_CONTEXT_TOKENS = 32768
-"""
-    with ExitStack() as stack:
-        stack.callback(stub.close)
-        game = copied_game(tmp_path_factory.mktemp("game"), settings=settings)
-        stack.enter_context(started(game))
-        builder = stack.enter_context(builder_beside_npc(game))
-        shown(builder, f"@teleport/loc {NPC}")
-        shown(builder, "kb/set secret/mediation = hints")
-        shown(builder, f"kb/hints secret/The Cellar Door = {HINT}")
-        listed = shown(builder, "kb/hints secret")
-        player = stack.enter_context(
-            logged_in(game, *read_demo(game.root / "world" / "build_demo.py").player)
-        )
-        shown(builder, "@teleport anna = here")
-        chosen = _asked(player, "What is behind the barrel?")
+    models = Models()
+    with interview(tmp_path_factory.mktemp("game"), models) as talk:
+        shown(talk.builder, "kb/set secret/mediation = hints")
+        shown(talk.builder, f"kb/hints secret/The Cellar Door = {HINT}")
+        listed = shown(talk.builder, "kb/hints secret")
+        chosen = talk.ask("What is behind the barrel?")
         models.choice = json.dumps({"hints": [1], "note": "ninepence, Wagtail"})
-        disguised = _asked(player, "And what does a sack cost?")
-        yield Played(game=game, models=models, chosen=chosen, disguised=disguised, listed=listed)
-
-
-def _asked(player: Any, question: str) -> str:
-    player.send(f"talk {NPC} = {question}")
-    heard: str = player.wait_for(r'(?i)Brida[^\n]* says?, "', seconds=60)
-    return heard + str(player.wait_for_quiet(quiet_seconds=0.3))
+        disguised = talk.ask("And what does a sack cost?")
+        yield Played(
+            game=talk.game, models=models, chosen=chosen, disguised=disguised, listed=listed
+        )
 
 
 @pytest.mark.req("S0-40", "S0-46")

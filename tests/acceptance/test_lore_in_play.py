@@ -13,12 +13,11 @@ from server.evennia_process import Evennia
 from server.telnet import Connection
 from tests.acceptance.games import (
     builder_beside_npc,
-    copied_game,
     logs_of,
     reload,
     rows_of,
+    running_game,
     shown,
-    started,
 )
 
 pytestmark = pytest.mark.server
@@ -65,10 +64,8 @@ class Story:
 
 @pytest.fixture(scope="module")
 def game(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
-    evennia = copied_game(
-        tmp_path_factory.mktemp("game"), settings="EVENNIA_AI_COOLDOWN_SECONDS = 0.0"
-    )
-    with started(evennia):
+    settings = "EVENNIA_AI_COOLDOWN_SECONDS = 0.0"
+    with running_game(tmp_path_factory.mktemp("game"), settings=settings) as evennia:
         yield evennia
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from server.evennia_process import Evennia
-from tests.acceptance.games import builder_beside_npc, copied_game, logs_of, reload, shown, started
+from tests.acceptance.games import builder_beside_npc, logs_of, reload, running_game, shown
 
 pytestmark = pytest.mark.server
 
@@ -72,9 +72,9 @@ class Story:
 
 @pytest.fixture(scope="module")
 def game(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
-    evennia = copied_game(tmp_path_factory.mktemp("game"), settings=SETTINGS)
-    (evennia.root / "world" / "clerk.py").write_text(CLERK, encoding="utf-8")
-    with started(evennia):
+    files = {"world/clerk.py": CLERK}
+    folder = tmp_path_factory.mktemp("game")
+    with running_game(folder, settings=SETTINGS, files=files) as evennia:
         yield evennia
 
 

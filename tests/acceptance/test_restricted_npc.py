@@ -6,7 +6,6 @@ client, nor what the model is sent, nor what a builder is shown, nor any log has
 
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,21 +14,16 @@ import pytest
 import yaml
 
 from server.evennia_process import Evennia
-from server.newcomer import read_demo
-from tests.acceptance.games import (
-    ROOT,
-    builder_beside_npc,
-    copied_game,
-    logged_in,
-    rows_of,
-    shown,
-    started,
-)
-from tests.llm.stub_server import StubServer, answers, calls
+from tests.acceptance.games import ROOT, rows_of, shown
+from tests.acceptance.interviews import NPC, interview
+from tests.llm.stub_server import answers, calls
 
 pytestmark = pytest.mark.server
 
-NPC = "brida"
+SETTINGS = """
+EVENNIA_AI_KNOWLEDGE_BUDGET = {"calls": 100, "free": 99}
+EVENNIA_AI_LIMITS = {"player": {"calls_per_minute": 1000}, "npc": {"calls_per_minute": 1000}}
+"""
 ABOUT = "salt, cellar, lamps and fog"
 QUESTIONS = tuple(
     yaml.safe_load((ROOT / "tests/game/knowing/questions.yaml").read_text(encoding="utf-8"))
@@ -86,41 +80,14 @@ class Played:
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
-    stub, parrots = StubServer(), Parrots()
-    stub.behaves(parrots)
-    settings = f"""
-EVENNIA_AI_PROFILES = {{
-    "default": {{"base_url": {stub.base_url!r}, "model": "tiny", "stream": False}}
-}}
-EVENNIA_AI_COOLDOWN_SECONDS = 0.0
-EVENNIA_AI_LOG_LLM_REQUESTS = "full"
-EVENNIA_AI_KNOWLEDGE_BUDGET = {{"calls": 100, "free": 99}}
-EVENNIA_AI_CONTEXT_TOKENS = 32768
-EVENNIA_AI_LIMITS = {{"player": {{"calls_per_minute": 1000}}, "npc": {{"calls_per_minute": 1000}}}}
-"""
-    with ExitStack() as stack:
-        stack.callback(stub.close)
-        game = copied_game(tmp_path_factory.mktemp("game"), settings=settings)
-        stack.enter_context(started(game))
-        builder = stack.enter_context(builder_beside_npc(game))
-        shown(builder, f"@teleport/loc {NPC}")
-        player = stack.enter_context(
-            logged_in(game, *read_demo(game.root / "world" / "build_demo.py").player)
-        )
-        shown(builder, "@teleport anna = here")
-        screen = "".join(_asked(player, question) for question in QUESTIONS)
+    parrots = Parrots()
+    with interview(tmp_path_factory.mktemp("game"), parrots, settings=SETTINGS) as talk:
+        screen = "".join(map(talk.ask, QUESTIONS))
         commands = "".join(
-            shown(builder, f"ai/{switch} {NPC}")
+            shown(talk.builder, f"ai/{switch} {NPC}")
             for switch in ("history", "context", "debug", "log", "verify", "memory")
         )
-        yield Played(game=game, screen=screen, parrots=parrots, commands=commands)
-
-
-def _asked(player: Any, question: str) -> str:
-    """What the player's client shows from the question to the answer."""
-    player.send(f"talk {NPC} = {question}")
-    heard: str = player.wait_for(r'(?i)Brida[^\n]* says?, "', seconds=60)
-    return heard + str(player.wait_for_quiet(quiet_seconds=0.2))
+        yield Played(game=talk.game, screen=screen, parrots=parrots, commands=commands)
 
 
 def found_in(text: str) -> list[str]:

@@ -13,13 +13,12 @@ from server.evennia_process import Evennia
 from server.newcomer import read_demo
 from tests.acceptance.games import (
     builder_beside_npc,
-    copied_game,
     logged_in,
     logs_of,
     reload,
     rows_of,
+    running_game,
     shown,
-    started,
 )
 
 pytestmark = pytest.mark.server
@@ -60,9 +59,9 @@ class Evening:
 
 @pytest.fixture(scope="module")
 def game(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
-    evennia = copied_game(tmp_path_factory.mktemp("game"), settings=SETTINGS)
-    (evennia.root / "world" / "writer.yaml").write_text(SCRIPT, encoding="utf-8")
-    with started(evennia):
+    files = {"world/writer.yaml": SCRIPT}
+    folder = tmp_path_factory.mktemp("game")
+    with running_game(folder, settings=SETTINGS, files=files) as evennia:
         yield evennia
 
 
