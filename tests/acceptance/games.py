@@ -173,9 +173,14 @@ def reload(game: Evennia) -> None:
         admin.wait_for_quiet()
 
 
-def shown(connection: Connection, command: str) -> str:
-    """What a command shows."""
+def shown(connection: Connection, command: str, *, until: str = r"\S") -> str:
+    """What a command shows, once this is found in it and nothing more comes.
+
+    What others did before it may have arrived and not been read yet: it is no answer.
+    """
+    connection.wait_for_quiet(quiet_seconds=0)
     connection.send(command)
+    connection.wait_for(until, seconds=60)
     return connection.wait_for_quiet()
 
 

@@ -24,6 +24,8 @@ SCRIPT = {
         {"when": "still there", "reply": "Still here."},
     ]
 }
+BOTH = r"(?s)^Oren .*^Hanna |^Hanna .*^Oren "
+"""Both have spoken."""
 SETTINGS = """
 EVENNIA_AI_PROFILES = {
     "default": {"client": "scripted", "script": "world/evening.json"},
@@ -72,20 +74,20 @@ def played(builder: Connection) -> Evening:
     made = shown(builder, "ai/history hanna")
     shown(builder, f"@set hanna/fallback_line = {FALLBACK}")
     shown(builder, "ai/profile oren = quiet")
-    greeted = shown(builder, "say Hanna, good evening.")
-    sold = shown(builder, "say Hanna, what do you sell?")
-    storm = shown(builder, "say Hanna, what of the storm?")
-    after_storm = shown(builder, "say Hanna, still there?")
+    greeted = shown(builder, "say Hanna, good evening.", until="eyes narrow")
+    sold = shown(builder, "say Hanna, what do you sell?", until="bread")
+    storm = shown(builder, "say Hanna, what of the storm?", until=FALLBACK)
+    after_storm = shown(builder, "say Hanna, still there?", until="Still here")
     prompt = shown(builder, "ai/context hanna")
     history = shown(builder, "ai/history hanna")
     shown(builder, "card/greeting oren = 0")
-    greeting = shown(builder, "whisper Oren = Good evening.")
+    greeting = shown(builder, "whisper Oren = Good evening.", until="only looking")
     shown(builder, "card/greeting oren = off")
     shown(builder, "ai/profile hanna = quiet")
-    both = shown(builder, "say Oren, Hanna, what of the ferry?")
+    both = shown(builder, "say Oren, Hanna, what of the ferry?", until=BOTH)
     shown(builder, "ai/profile hanna = default")
     shown(builder, "ai/set hanna = limits calls_per_day=1")
-    refused = shown(builder, "say Hanna, still there?")
+    refused = shown(builder, "say Hanna, still there?", until="raises a hand")
     return Evening(
         made=made,
         greeted=greeted,

@@ -87,9 +87,7 @@ def story(game: Evennia) -> Story:
 
 def said(builder: Connection, line: str) -> Turn:
     """Say `line` to Oren, wait for his answer, and look into the prompt it was made from."""
-    builder.send(line)
-    builder.wait_for(r'^Oren says, "', seconds=30)
-    builder.wait_for_quiet()
+    shown(builder, line, until=r'^Oren says, "')
     return Turn(
         context=shown(builder, "ai/context oren"), why=shown(builder, "ai/why oren = the ferry")
     )
