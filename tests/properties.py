@@ -1,6 +1,7 @@
 """On how many examples a property is tried: some in `make test`, all of them in `make check`.
 
-A second run on another Python tries few. A run is told by Hypothesis's own option, `--hypothesis-profile=every`.
+On another Python they are few. A run is told by Hypothesis's own option,
+`--hypothesis-profile=every`.
 """
 
 from hypothesis import HealthCheck, settings
