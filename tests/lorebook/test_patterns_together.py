@@ -16,7 +16,7 @@ from evennia_ai.lorebook.patterns.together import NO_TIME, TEXT_SECONDS, TURN_SE
 from evennia_ai.lorebook.rules import read_rules
 from evennia_ai.prompt.grants import ALL_GRANTS
 from tests.lorebook.builders import a_book, a_scan, a_world_entry, an_entry, awake, reasons, texts
-from tests.properties import tried
+from tests.properties import up_to
 
 SLOW = "/(?:x+x+)+[yz]/"
 LONG = "x" * 5000
@@ -158,7 +158,7 @@ def test_an_entry_that_wakes_by_another_key_says_it_too():
 WORDS = ("xxy", "a coin", "nothing", LONG, "x" * 3000 + "!")
 
 
-@settings(deadline=None, max_examples=tried(25))
+@settings(deadline=None, max_examples=up_to(25))
 @given(
     lines=st.lists(st.sampled_from(WORDS), min_size=1, max_size=3),
     others=st.lists(st.sampled_from(WORDS), min_size=3, max_size=3),
