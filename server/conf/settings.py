@@ -30,6 +30,9 @@ WEBSOCKET_CLIENT_INTERFACE = HOST
 AMP_HOST = HOST
 AMP_PORT = _ports.amp
 AMP_INTERFACE = HOST
+# Evennia takes a packet that is cut behind the wrong byte for a browser's, and starts anew.
+AMP_SERVER_PROTOCOL_CLASS = "evennia_ai.web.amp.SteadyPortal"
+AMP_CLIENT_PROTOCOL_CLASS = "evennia_ai.web.amp.SteadyServer"
 ALLOWED_HOSTS = ["localhost", HOST]
 # A page of another origin, open in the browser of who plays here, is told nothing and does nothing.
 WEBSOCKET_PROTOCOL_CLASS = "evennia_ai.web.portal.OwnOriginsWebSocket"

@@ -57,6 +57,23 @@ def test_a_line_without_links_is_typed_as_it_is(playing: Playing) -> None:
     assert playing.types(line) == line
 
 
+@pytest.mark.parametrize(
+    ("typed", "played"),
+    [
+        ("say \x1b[2Ja\0b\x9b31m\r\x7f", "say [2Jab31m"),
+        ("say \u202eab\u200b\ud800", "say ab"),
+        ("say e" + "\u0301" * 300, "say e" + "\u0301" * 6),
+        ("one\n\ttwo", "one\n    two"),
+    ],
+)
+def test_nothing_that_acts_on_a_terminal_is_typed(
+    playing: Playing, typed: str, played: str
+) -> None:
+    with override_settings(MXP_OUTGOING_ONLY=False):
+        assert playing.types(typed) == played
+    assert playing.types(typed) == played
+
+
 def test_whatever_else_a_client_sends_has_no_links_either(playing: Playing) -> None:
     deep: list[Any] = []
     for _ in range(500):

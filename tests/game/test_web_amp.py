@@ -1,0 +1,60 @@
+"""The wire between Portal and Server: packets may be cut anywhere.
+
+Issue 14, what must show: found by the suite of attacks, in which the Server was cut off while it
+had much to say.
+"""
+
+from typing import Any
+
+import pytest
+from django.conf import settings
+from twisted.internet.testing import StringTransport
+from twisted.protocols.amp import AmpBox
+
+BOXES = [AmpBox(_ask=b"%d" % n, _command=b"MsgServer2Portal", packed=b"x" * n) for n in range(4)]
+SENT = b"".join(box.serialize() for box in BOXES)
+CUTS = range(1, len(SENT))
+
+
+def ends() -> list[Any]:
+    from evennia_ai.web.amp import SteadyPortal, SteadyServer
+
+    return [SteadyPortal, SteadyServer]
+
+
+def received(kind: Any, *packets: bytes) -> list[AmpBox]:
+    """The boxes that arrive at this end, which is not hung up on."""
+    arrived: list[AmpBox] = []
+
+    class Listening(kind):  # type: ignore[misc]
+        def ampBoxReceived(self, box: AmpBox) -> None:
+            arrived.append(box)
+
+        def connectionMade(self) -> None:
+            """Nobody is greeted."""
+
+    line, wire = Listening(), StringTransport()
+    line.makeConnection(wire)
+    for packet in packets:
+        line.dataReceived(packet)
+    assert not wire.disconnecting, wire.value()
+    return arrived
+
+
+@pytest.mark.parametrize("at_the_server", [False, True])
+def test_all_arrives_wherever_it_is_cut(db: None, at_the_server: bool) -> None:
+    kind = ends()[at_the_server]
+    for cut in CUTS:
+        assert received(kind, SENT[:cut], SENT[cut:], SENT) == BOXES * 2, cut
+    assert received(kind, *(SENT[at : at + 1] for at in range(len(SENT)))) == BOXES
+
+
+def test_a_browser_is_hung_up_on_as_before(db: None) -> None:
+    for kind in ends():
+        with pytest.raises(AssertionError, match="HTTP"):
+            received(kind, b"GET / HTTP/1.1\r\n\r\n")
+
+
+def test_the_demo_uses_it() -> None:
+    assert settings.AMP_SERVER_PROTOCOL_CLASS == "evennia_ai.web.amp.SteadyPortal"
+    assert settings.AMP_CLIENT_PROTOCOL_CLASS == "evennia_ai.web.amp.SteadyServer"
