@@ -19,8 +19,7 @@ from evennia_ai.game.engagement import Engagement
 from evennia_ai.game.events import Event
 from evennia_ai.game.gather import Heard
 from evennia_ai.game.hearing import Hearing, record_overflow
-from evennia_ai.game.perception import bystanders
-from evennia_ai.game.presence import is_npc
+from evennia_ai.game.presence import bystanders, is_npc
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.stopping import why_halted
 from evennia_ai.game.text import plain_name

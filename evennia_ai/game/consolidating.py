@@ -28,6 +28,7 @@ from evennia_ai.history.breaker import Breaker
 from evennia_ai.history.errors import ReplayError
 from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import Record
+from evennia_ai.history.transcript import a_name
 from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatReply, ChatRequest, chat_messages
 from evennia_ai.llm.errors import ModelError
 from evennia_ai.llm.roles import adapt
@@ -72,12 +73,16 @@ class _Work:
 
     @property
     def people(self) -> dict[str, str]:
-        """Who spoke in it: name, in small letters -> reference."""
+        """Who spoke in it: name as the transcript writes it, in small letters -> reference.
+
+        "" where several bore it, in records from before they were told apart.
+        """
         found: dict[str, str] = {}
         for record in map(record_of, self.messages):
             speaker = str(record.meta.get("speaker", "")) if record is not None else ""
             if record is not None and speaker and record.name:
-                found[record.name.casefold()] = speaker
+                name = a_name(record.name).casefold()
+                found[name] = speaker if found.get(name, speaker) == speaker else ""
         return found
 
 
@@ -245,11 +250,11 @@ def _remembered(work: _Work, one: Observation) -> tuple[Memory | None, str]:
     """The memory that an observation became, or why it became none."""
     about = ""
     if one.about.strip():
-        about = work.people.get(one.about.strip().casefold(), "")
+        about = work.people.get(a_name(one.about).casefold(), "")
         if one.about.strip().casefold() == work.npc_name.casefold():
             return None, "it is about the NPC itself"
         if not about:
-            return None, "it is about somebody who did not speak"
+            return None, "it is about somebody who did not speak, or one of several of that name"
     done = remember(
         work.where.npc_ref,
         one.text,

@@ -17,7 +17,7 @@ from evennia_ai.game.events import Event
 from evennia_ai.game.facts import passing_facts
 from evennia_ai.game.greeting import greeting_record
 from evennia_ai.game.lore_sources import scanned_sources
-from evennia_ai.game.perception import bystanders
+from evennia_ai.game.presence import bystanders
 from evennia_ai.game.providers.registry import blocks_of
 from evennia_ai.game.reminding import candidates, moment
 from evennia_ai.game.text import person_name, plain_name
@@ -31,6 +31,7 @@ from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.guidance import guidance_for
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, pending
+from evennia_ai.prompt.names import spoken
 from evennia_ai.prompt.tool_specs import ToolSpec
 from evennia_ai.store import contexts, conversations, lore_state, turns
 from evennia_ai.store.conversations import ConversationKind, ConversationRef
@@ -138,8 +139,8 @@ def opening(npc: Any, view: NPCView, talk: Talk, event: Event | None) -> NewReco
     if greeting is None:
         return None
     seed = f"{npc.id}/{talk.seed}"
-    user = _partner(npc, talk, event)
-    speaker = (event.speaker_name if event else "") or user
+    user = spoken(_partner(npc, talk, event))
+    speaker = spoken(event.speaker_name) if event and event.speaker_name else user
     text = greeting.spoken(
         npc_name=plain_name(npc.key),
         values={"char": view.char_name, "user": user, "speaker": speaker},

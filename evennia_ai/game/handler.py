@@ -15,10 +15,11 @@ from evennia_ai.game.events import Event
 from evennia_ai.game.facts import standing_facts
 from evennia_ai.game.gather import Talk
 from evennia_ai.game.lived_through import Lately
+from evennia_ai.game.naming import label_of
 from evennia_ai.game.npc_settings import KeptSettings, NPCSettings
 from evennia_ai.game.perception import heard_text, perceived, rank_of
 from evennia_ai.game.runtime import runtime
-from evennia_ai.game.text import person_name, plain_name
+from evennia_ai.game.text import plain_name
 from evennia_ai.game.turn import Turn
 from evennia_ai.game.typing_at import client_of
 from evennia_ai.game.view import NPCView, scopes_of, sources_of, view_of
@@ -26,6 +27,7 @@ from evennia_ai.history.turns import report_of_turn
 from evennia_ai.lorebook.naming import names_of
 from evennia_ai.prompt.breaks import Sent
 from evennia_ai.prompt.explaining import explain_lines
+from evennia_ai.prompt.names import SOMEONE
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.prompt.report import Report, report_of
 from evennia_ai.store import conversations, turns
@@ -92,6 +94,8 @@ class AIHandler:
         self.lately: Final = Lately(self.ref)
         self._sent: OrderedDict[int, Sent] = OrderedDict()
         self._last: _Prompted | None = None
+        self.foreseen_names: Final[dict[str, dict[str, None]]] = {}
+        """Folded name -> references of those seen under it, in order, while nothing is settled."""
 
     @property
     def enabled(self) -> bool:
@@ -132,6 +136,12 @@ class AIHandler:
         """Let the NPC be silent; it still remembers what it hears."""
         self.npc.ai_enabled = False
         self.attention.drop_waiting("the NPC was switched off")
+
+    @property
+    def own_names(self) -> tuple[str, ...]:
+        """What it is called: by the game, and by its card."""
+        view = self._view or self.view()
+        return plain_name(self.npc.key), view.char_name
 
     def view(self) -> NPCView:
         """What turns are composed from, made anew where something of it was changed."""
@@ -238,7 +248,7 @@ class AIHandler:
         return Event(
             kind="say",
             speaker_ref=str(speaker.id) if speaker else "",
-            speaker_name=person_name(speaker.get_display_name(self.npc)) if speaker else "someone",
+            speaker_name=label_of(self.npc, speaker) if speaker else SOMEONE,
             speaker_rank=rank_of(speaker) if speaker else "Player",
             text=heard_text(question),
             room_ref=room_ref,

@@ -12,14 +12,16 @@ from typing import Any, Final
 from django.db import DatabaseError
 from evennia.utils import logger
 
-from evennia_ai.game.events import ERRAND, HEARD, TICK, Event
+from evennia_ai.game.events import ERRAND, HEARD, TICK, Event, Kind
 from evennia_ai.game.lines import line_of
+from evennia_ai.game.naming import settled_label
 from evennia_ai.game.perception import heard_text, is_alone_with, rank_of
 from evennia_ai.game.presence import can_see
-from evennia_ai.game.text import in_sentence, one_line, person_name, plain_name, unmarked
+from evennia_ai.game.text import in_sentence, one_line, plain_name, unmarked
 from evennia_ai.game.utterance import hops_of
 from evennia_ai.history.records import canonical_json
 from evennia_ai.prompt.errors import EvenniaAIError
+from evennia_ai.prompt.names import SOMEONE
 
 MAX_DATA: Final = 4000
 """Characters of the JSON of a happening's data."""
@@ -136,7 +138,8 @@ def event_for(npc: Any, happening: Happening) -> Event | None:
     told = {key: in_sentence(name) for key, name in names.items()}
     if isinstance(happening.item, str):  # the game's own words, perhaps for several things
         told["item"] = names["item"]
-    text = _NAMED.sub(lambda marker: told[marker[1]] or marker[0], happening.text)
+    line = _NAMED.sub(lambda marker: told[marker[1]] or marker[0], happening.text)
+    text = of_kind(happening.kind, line, by=names["actor"])
     return Event(
         kind=happening.kind,
         speaker_ref=str(actor.id) if actor is not None else "",
@@ -152,6 +155,14 @@ def event_for(npc: Any, happening: Happening) -> Event | None:
         data=happening.data,
         wants_answer=happening.wants_answer and (to is None or to == npc),
     )
+
+
+def of_kind(kind: Kind, line: str, *, by: str) -> str:
+    """A line about what happened; it says its kind where the name in it could tell things itself.
+
+    So what happened and what somebody is called are never taken for one another.
+    """
+    return line if in_sentence(by) == by or not line else f"(event, {kind}) {line}"
 
 
 def item_name(npc: Any, item: Any, *, count: int = 1) -> str:
@@ -179,7 +190,7 @@ def _name(npc: Any, other: Any) -> str:
     """What `npc` calls somebody, "" for None."""
     if other is None:
         return ""
-    return person_name(other.get_display_name(npc)) if can_see(npc, other) else "someone"
+    return settled_label(npc, other) if can_see(npc, other) else SOMEONE
 
 
 def _check(happening: Happening) -> None:

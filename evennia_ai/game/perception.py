@@ -17,8 +17,9 @@ from evennia.locks.lockhandler import LockHandler
 from evennia_ai.game.events import Event, Kind
 from evennia_ai.game.languages import game_word, garbled, languages_heard
 from evennia_ai.game.lines import line_of
-from evennia_ai.game.presence import is_npc
-from evennia_ai.game.text import one_line, person_name, unmarked
+from evennia_ai.game.naming import settled_label
+from evennia_ai.game.presence import bystanders, is_npc
+from evennia_ai.game.text import one_line, unmarked
 from evennia_ai.game.typing_at import client_of
 from evennia_ai.game.utterance import hops_of, utterance_of, uttered
 
@@ -86,7 +87,7 @@ def perceived(npc: Any, text: Any, from_obj: Any) -> Event | None:
     return Event(
         kind=heard.kind,
         speaker_ref=str(speaker.id),
-        speaker_name=person_name(speaker.get_display_name(npc)),
+        speaker_name=settled_label(npc, speaker),
         speaker_rank=rank_of(speaker),
         text=heard.text,
         room_ref=str(npc.location.id) if npc.location else "",
@@ -100,14 +101,6 @@ def perceived(npc: Any, text: Any, from_obj: Any) -> Event | None:
         client=client_of(speaker),
         line=line_of(heard.hops),
     )
-
-
-def bystanders(npc: Any) -> list[Any]:
-    """The other characters where `npc` is, in the order in which they came."""
-    if npc.location is None:
-        return []
-    there = npc.location.contents_get(content_type="character")
-    return [other for other in there if other != npc]
 
 
 def is_alone_with(npc: Any, speaker: Any) -> bool:

@@ -20,12 +20,17 @@ def can_see(npc: Any, other: Any) -> bool:
     return seen and bool(str(other.get_display_name(npc)).strip())
 
 
-def seen_here(npc: Any) -> list[Any]:
-    """The other characters where `npc` is that it can see, in the order in which they came."""
+def bystanders(npc: Any) -> list[Any]:
+    """The other characters where `npc` is, in the order in which they came."""
     if npc.location is None:
         return []
     there = npc.location.contents_get(content_type="character")
-    return [other for other in there if other != npc and can_see(npc, other)]
+    return [other for other in there if other != npc]
+
+
+def seen_here(npc: Any) -> list[Any]:
+    """The other characters where `npc` is that it can see, in the order in which they came."""
+    return [other for other in bystanders(npc) if can_see(npc, other)]
 
 
 def is_npc(character: Any) -> bool:

@@ -4,6 +4,7 @@ For tools and for idle time; a builder's own words go past the rules of persona 
 learnt in private is kept as a matter of whoever told it.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -12,7 +13,8 @@ from evennia.objects.models import ObjectDB
 from evennia.utils import logger
 
 from evennia_ai.conf import conf
-from evennia_ai.game.perception import bystanders
+from evennia_ai.game.naming import label_of
+from evennia_ai.game.presence import bystanders
 from evennia_ai.game.reminding import hours_now
 from evennia_ai.game.text import one_line, plain_name, unmarked
 from evennia_ai.history.role_markup import neutral
@@ -21,6 +23,7 @@ from evennia_ai.memory.persona import People, judged
 from evennia_ai.memory.recalling import Moment, is_open
 from evennia_ai.memory.scoring import scored
 from evennia_ai.memory.words import words_of
+from evennia_ai.prompt.names import without_mark
 from evennia_ai.store import memories
 from evennia_ai.store.conversations import ConversationRef
 from evennia_ai.store.state import one_transaction
@@ -76,12 +79,13 @@ def remember(
     if refusal := _unfit(plain):
         return Remembered(refusal=refusal)
     found = judged(plain, people_of(npc_ref, about=about))
-    if refusal := found.refusal or _unfit(found.text):
+    told = _with_label(found.text, npc_ref, about=about)
+    if refusal := found.refusal or _unfit(told):
         return Remembered(refusal=refusal)
     now = hours_now()
     new = Memory(
         id=memories.NEW,
-        text=found.text,
+        text=told,
         about=about,
         importance=importance,
         created_at=now,
@@ -153,6 +157,19 @@ def people_of(npc_ref: str, *, about: str = "") -> People:
 def object_of(ref: str) -> Any:
     """The object of a reference, None where there is none any more."""
     return ObjectDB.objects.get_id(int(ref)) if ref.isdecimal() else None
+
+
+def _with_label(text: str, npc_ref: str, *, about: str) -> str:
+    """The text with the mark of whom it is about, where others bear their name by an older right.
+
+    A model leaves the mark out; read later, the text would be about those others.
+    """
+    npc, person = object_of(npc_ref), object_of(about)
+    label = label_of(npc, person) if npc is not None and person is not None else ""
+    name = without_mark(label)
+    if name == label or label in text:
+        return text
+    return re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", lambda _: label, text, flags=re.IGNORECASE)
 
 
 def _names(character: Any) -> tuple[str, ...]:

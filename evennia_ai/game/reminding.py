@@ -8,8 +8,7 @@ from typing import Any
 from evennia.utils import gametime
 
 from evennia_ai.game.events import Event
-from evennia_ai.game.perception import bystanders
-from evennia_ai.game.presence import can_see
+from evennia_ai.game.presence import bystanders, can_see
 from evennia_ai.memory.memories import Memory
 from evennia_ai.memory.recalling import Moment
 from evennia_ai.store import memories

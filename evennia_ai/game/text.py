@@ -8,6 +8,8 @@ from typing import Final
 
 from evennia.utils.ansi import strip_ansi
 
+from evennia_ai.prompt.names import bare, bounded
+
 MAX_NAME: Final = 80
 MAX_RAW: Final = 20_000
 """Characters of a text, markup among them, that are looked at."""
@@ -29,10 +31,6 @@ _INNER: Final = r"(?:(?!\|l[cute]).)*"
 _LINK: Final = re.compile(rf"\|l[cu]{_INNER}\|lt({_INNER})\|le", re.DOTALL)
 _LINK_MARK: Final = re.compile(r"\|l[cute]")
 _BLANKS: Final = str.maketrans("\t\u2800", "  ")  # a tab, a braille letter without dots
-# What a sentence is made of beside words; in a name it could begin another one.
-_PUNCTUATION: Final = re.compile(r"[.,:;!?()\[\]{}<>|\"“”„«»*#@=…。、，：；！？（）「」『』]")
-_COLONS: Final = str.maketrans(dict.fromkeys(":：﹕︓꞉∶ː˸", " "))
-_OTHER_QUOTES: Final = str.maketrans({'"': "'", "“": "'", "”": "'", "„": "'", "«": "'", "»": "'"})
 LINE_BREAK: Final = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 
 
@@ -74,16 +72,13 @@ def plain_name(name: str) -> str:
 
 
 def person_name(name: str) -> str:
-    """The name of somebody who speaks: nothing in it reads like the end of a label."""
-    return " ".join(plain_name(name).translate(_COLONS).split()) or "someone"
+    """The name of somebody who speaks: nothing in it reads like a mark or the end of a label."""
+    return bare(plain_name(name))
 
 
 def in_sentence(name: str) -> str:
-    """A name as it stands in a sentence: in quotes where it holds more than words.
-
-    So it ends where it ends, and no part of it passes for the rest of the sentence.
-    """
-    return f'"{name.translate(_OTHER_QUOTES)}"' if _PUNCTUATION.search(name) else name
+    """A name as it stands in a sentence: in quotes where it holds more than words."""
+    return bounded(name)
 
 
 def _without_piles(text: str) -> Iterator[str]:

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from evennia_ai.game.events import Event
 from evennia_ai.game.output import POSE, SafeName, safe_text
-from evennia_ai.game.perception import bystanders
-from evennia_ai.game.presence import is_npc
+from evennia_ai.game.presence import bystanders, is_npc
 from evennia_ai.llm.resilience import Clock
 
 

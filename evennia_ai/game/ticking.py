@@ -18,7 +18,7 @@ from evennia.utils import logger
 
 from evennia_ai.game.events import TICK, Event
 from evennia_ai.game.npc_settings import ATTRIBUTE, settings_of
-from evennia_ai.game.perception import bystanders
+from evennia_ai.game.presence import bystanders
 from evennia_ai.game.stopping import why_halted
 from evennia_ai.llm.resilience import Clock
 

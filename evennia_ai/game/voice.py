@@ -14,7 +14,7 @@ from evennia_ai.game.delivery import is_open
 from evennia_ai.game.events import Event
 from evennia_ai.game.lines import because_of
 from evennia_ai.game.output import deliver
-from evennia_ai.game.perception import bystanders
+from evennia_ai.game.presence import bystanders
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.speech import MOST_LINES, speech
 from evennia_ai.game.text import plain_name

@@ -14,7 +14,14 @@ from django.db import DatabaseError
 from evennia.utils import logger
 
 from evennia_ai.game.events import Event
-from evennia_ai.game.happenings import Happening, description, event_for, item_name, tell
+from evennia_ai.game.happenings import (
+    Happening,
+    description,
+    event_for,
+    item_name,
+    of_kind,
+    tell,
+)
 from evennia_ai.game.perception import heard_text, payload_of, sender_of
 from evennia_ai.game.presence import is_character
 from evennia_ai.game.runtime import runtime
@@ -151,10 +158,15 @@ class Witness:
 
     def _hears_of_move(self, mover: Any, line: str) -> None:
         event = event_for(self._npc, Happening(kind="move", text="", actor=mover))
-        told = replace(event, text=line) if event is not None else None
+        told = replace(event, text=self._with_label(mover, line, event)) if event else None
         known = self._moves.get(str(mover.id))
         kind = known.kind if known is not None else ""
         self._notes(_Move(mover, told, self._room_ref, kind, is_announced=True))
+
+    def _with_label(self, mover: Any, line: str, event: Event) -> str:
+        """The game's own line, in which the mover has the name the NPC knows them by."""
+        shown = heard_text(str(mover.get_display_name(self._npc)))
+        return line.replace(shown, in_sentence(event.speaker_name)) if shown else line
 
     def _notes(self, move: _Move) -> None:
         """Keep a move until it is over; the move of somebody else before it is over now."""
@@ -169,7 +181,7 @@ class Witness:
         for ref, move in moves.items():
             kind = move.kind or ("arrive" if _is_in(move.mover, move.room_ref) else "leave")
             if move.event is not None:
-                self._npc.ai.hear(replace(move.event, kind=kind))
+                self._npc.ai.hear(_of_kind(move.event, kind, is_announced=move.is_announced))
             if kind == "leave":
                 self._npc.ai.speaker_left(ref)
 
@@ -198,6 +210,12 @@ def safely(npc: Any, do: Callable[..., None], *args: Any) -> None:
         do(*args)
     except (DatabaseError, EvenniaAIError) as error:
         logger.log_err(f"evennia_ai: NPC {npc.id}: something was not seen: {error}")
+
+
+def _of_kind(event: Event, kind: str, *, is_announced: bool) -> Event:
+    """What was seen of a move, now that it is known which one it was."""
+    text = of_kind(kind, event.text, by=event.speaker_name) if is_announced else event.text
+    return replace(event, kind=kind, text=text)
 
 
 def _given(npc: Any, gifts: _Gifts) -> Happening:

@@ -8,23 +8,11 @@ said and that stands among what was said.
 import re
 from typing import Final
 
-from evennia_ai.history.role_markup import role_markup
+from evennia_ai.prompt.names import SOMEONE, bare, bounded, is_word_of_the_game, without_mark
 
 NAME_LIMIT: Final = 64
-SOMEONE: Final = "someone"
-"""The label of a name that nothing is left of."""
-
-FACTS: Final = frozenset(
-    {
-        *("who speaks", "who acts", "who whispers to you", "place", "present"),
-        *("what you remember", "what you are after now", "what you lately lived through elsewhere"),
-    }
-)
-"""Heads of the facts that the game itself tells; nobody's name reads like one of them."""
-
 LINE_BREAK: Final = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _INDENT: Final = "    "
-_COLONS: Final = dict.fromkeys(map(ord, ":：﹕︓꞉∶ː˸"), " ")
 _LIKE_A_LABEL: Final = re.compile(
     rf"^(?=[^\s:：][^:：\n]{{0,{NAME_LIMIT}}}[:：](?:\s|$))", re.MULTILINE
 )
@@ -33,14 +21,16 @@ _LIKE_A_LABEL: Final = re.compile(
 def label(name: str) -> str:
     """What stands before the colon for somebody of this name, "" where there is no name.
 
-    A name holds no colon there, and one that is the word for a role is put in brackets.
+    A name holds no colon there, one that could be more than a name is quoted, and one that is a
+    word of the game is put in brackets, unless where it comes from has marked it.
     """
     if not name.split():
         return ""
-    made = " ".join(name.translate(_COLONS).split())[:NAME_LIMIT].strip()
-    if made.casefold() in FACTS or role_markup(f"{made}:"):
+    own = without_mark(name)
+    made = bare(own)
+    if own == name and made != SOMEONE and is_word_of_the_game(made):
         return f"({made})"
-    return made or SOMEONE
+    return bounded(f"{made}{name[len(own) :]}")
 
 
 def labelled(name: str, text: str) -> str:

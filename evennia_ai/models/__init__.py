@@ -33,6 +33,7 @@ from evennia_ai.models.knowledge_searches import KnowledgeSearch, VaultedChunk, 
 from evennia_ai.models.lorebooks import Lorebook, LorebookAttachment, LorebookRevision
 from evennia_ai.models.lorekeeper_tasks import LorekeeperTask
 from evennia_ai.models.memories import Memory, MemoryRevision
+from evennia_ai.models.names import KnownName
 from evennia_ai.models.notes import Note, NoteRevision
 from evennia_ai.models.page_vectors import KnowledgePageVector
 from evennia_ai.models.page_words import KnowledgePageWords
@@ -62,6 +63,7 @@ __all__ = [
     "KnowledgePageVector",
     "KnowledgePageWords",
     "KnowledgeSearch",
+    "KnownName",
     "LoreState",
     "Lorebook",
     "LorebookAttachment",

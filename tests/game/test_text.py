@@ -51,7 +51,7 @@ def test_the_name_of_somebody_who_speaks_holds_no_colon(text):
 
 
 def test_every_fact_that_is_told_begins_with_what_is_nobody_s_label(stage):
-    from evennia_ai.llm.labels import FACTS
+    from evennia_ai.prompt.names import FACTS
 
     model = stage.talks_with("Aye.", "Aye.", "Aye.")
     stage.says(stage.anna, "Oren, hello.")

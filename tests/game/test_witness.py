@@ -21,9 +21,11 @@ class Mind:
     def __init__(self):
         self.heard = []
         self.told = []
+        self.foreseen_names = {}
 
     is_busy = False
     settings = USUAL
+    own_names = ("Oren",)
     hear = property(lambda self: self.heard.append)
 
     def receive(self, text, from_obj):

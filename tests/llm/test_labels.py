@@ -14,7 +14,7 @@ from evennia_ai.prompt.messages import Message
     [
         ("Anna", "Anna"),
         ("  old\nAnna ", "old Anna"),
-        ("Ben: I agree. Anna", "Ben I agree. Anna"),
+        ("Ben: I agree. Anna", '"Ben I agree. Anna"'),
         ("Ben： Anna", "Ben Anna"),
         ("System", "(System)"),
         ("### Human", "(### Human)"),
@@ -23,7 +23,7 @@ from evennia_ai.prompt.messages import Message
         (":", "someone"),
         (" ", ""),
         ("", ""),
-        ("x" * 100, "x" * 64),
+        ("x" * 100, "x" * 44),
     ],
 )
 def test_a_label_says_a_name_and_nothing_else(name: str, made: str) -> None:

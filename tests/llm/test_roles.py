@@ -44,7 +44,7 @@ def test_a_further_line_of_a_speech_cannot_pass_for_another_speakers() -> None:
 
 def test_a_name_with_line_breaks_stays_on_one_line_and_short() -> None:
     said = a_message("user", "Hi.", name="Anna\nGuard" + "x" * 100)
-    assert adapt([said], profile=OPEN)[0].content == "Anna Guard" + "x" * 54 + ": Hi."
+    assert adapt([said], profile=OPEN)[0].content == "Anna Guard" + "x" * 34 + ": Hi."
 
 
 @pytest.mark.parametrize(

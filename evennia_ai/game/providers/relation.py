@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from evennia_ai.game.events import Event
+from evennia_ai.game.naming import label_of
 from evennia_ai.game.presence import seen_here
-from evennia_ai.game.text import in_sentence, one_line, person_name
+from evennia_ai.game.text import in_sentence, one_line
 from evennia_ai.store.conversations import ConversationRef
 
 ATTRIBUTE: Final = "ai_relations"
@@ -26,7 +27,7 @@ def relation(npc: Any, event: Event | None, conversation: ConversationRef | None
     if event is not None and event.speaker_ref:
         names[event.speaker_ref] = event.speaker_name
     for other in seen_here(npc):
-        names.setdefault(str(other.id), person_name(str(other.get_display_name(npc))))
+        names.setdefault(str(other.id), label_of(npc, other))
     told = ((name, _words(relations, ref)) for ref, name in names.items())
     lines = [f"What {in_sentence(name)} is to you: {words}." for name, words in told if words]
     return "\n".join(lines[:MOST_PEOPLE])

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from evennia_ai.game.events import Event
 from evennia_ai.game.lived_through import records_of_room
+from evennia_ai.game.naming import label_of
 from evennia_ai.game.presence import seen_here
 from evennia_ai.game.text import in_sentence, plain_name
 from evennia_ai.history.records import Record
@@ -33,7 +34,7 @@ def shown(npc: Any, event: Event | None, conversation: ConversationRef | None) -
     lines = []
     for other in seen_here(npc) if things else ():
         if listed := things.get(str(other.id), []):
-            name = in_sentence(plain_name(other.get_display_name(npc)))
+            name = in_sentence(label_of(npc, other))
             lines.append(f"What {name} has shown you before: {', '.join(listed[-MOST_THINGS:])}.")
     return "\n".join(lines)
 
