@@ -52,6 +52,7 @@ from evennia_ai.prompt.guidance import with_guidance
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.hot import hot_value
 from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.names import in_system
 from evennia_ai.prompt.notes import Notes, not_due
 from evennia_ai.prompt.pieces import DYNAMIC, Piece
 from evennia_ai.prompt.placement import NO_SLOTS, Slots, Stand, place
@@ -237,7 +238,7 @@ def _lore(
         rules=rules.lore,
         limit_tokens=rules.budget.limit_tokens,
         counter=rules.counter,
-        values=values,
+        values=in_system(values),  # a text may stand in a message of role system
         dice=rules.dice,
         state=inputs.lore_state,
         clock=inputs.clock,

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 from evennia_ai.memory.memories import Memory
 from evennia_ai.memory.recalling import Recalled, line_of
+from evennia_ai.prompt.blocks import as_data
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import CompiledComponent, ComponentSet, Layout
 from evennia_ai.prompt.messages import Part
@@ -68,15 +69,16 @@ def with_memories(
         return [*made]
     place, counter, layout = components.place_of(KEY), rules.counter, rules.layout
     text = "\n".join(map(line_of, memories))
+    told = as_data(text, place.claim(layout))
     if not memories:
         piece: Piece | Verdict = Verdict(
             stage="expand", item=ORIGIN, kept=False, reason="nothing is remembered here"
         )
     elif _is_framed(place):
-        filled = {**values, NAME: text}
+        filled = {**values, NAME: told}
         piece = place.expand(filled, dice=rules.dice, counter=counter, layout=layout)
     else:
-        piece = make_piece(f"{HEADING}\n{text}", place.claim(layout), counter=counter)
+        piece = make_piece(f"{HEADING}\n{told}", place.claim(layout), counter=counter)
     if isinstance(piece, Piece):
         piece = _told_apart(piece, memories, text)
     return [*(one for one in made if _origin(one) != ORIGIN), piece]

@@ -181,11 +181,22 @@ STATIC_COMPONENTS: Final[tuple[PromptComponent, ...]] = (
         "What the NPC knows of the people present.",
         volatile=True,
     ),
+    # What players said comes back in these two, and must never be the system's word.
     _static(
-        2000, "semantic_memories", "Semantic memories", "Memories that were found.", volatile=True
+        2000,
+        "semantic_memories",
+        "Semantic memories",
+        "Memories that were found.",
+        role="user",
+        volatile=True,
     ),
     _static(
-        3000, "context_buffer", "Context buffer", "What happened around the NPC.", volatile=True
+        3000,
+        "context_buffer",
+        "Context buffer",
+        "What happened around the NPC.",
+        role="user",
+        volatile=True,
     ),
     _static(4000, "goals", "Goals", "What the NPC wants."),
     _static(

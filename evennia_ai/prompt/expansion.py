@@ -17,6 +17,7 @@ from evennia_ai.prompt.components import (
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.errors import TemplateError
 from evennia_ai.prompt.examples import block_breaks
+from evennia_ai.prompt.names import in_system
 from evennia_ai.prompt.pieces import DYNAMIC, Claim, Joint, Piece, Tier, make_piece
 from evennia_ai.prompt.template import Template, compile_template
 from evennia_ai.prompt.tokens import TokenCounter
@@ -218,6 +219,9 @@ class CompiledComponent:
             return self._no(self._disabled)
         if template is None:
             return self._no(f"template error: {self._problem}")
+        claim = self._claims[layout]
+        if claim.spoken_as == "system":
+            values = in_system(values)
         try:
             text = template.render(values, dice)
         except TemplateError as error:
@@ -225,7 +229,6 @@ class CompiledComponent:
         if not text.strip():
             return self._no("empty")
         unknown = template.unknown(values)
-        claim = self._claims[layout]
         return make_piece(
             text,
             claim,

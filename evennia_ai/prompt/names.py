@@ -6,6 +6,7 @@ behind the name that no name can hold. Pure; who bears which mark is decided whe
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -58,6 +59,8 @@ _TELLING: Final = re.compile(
     r"|whispers?|speaks?|tells?|is|was|has|had|and)(?!\w)",
     re.IGNORECASE,
 )
+_NAMING: Final = ("user", "speaker", "char")
+"""The values that are somebody's name."""
 _IN_SHORT: Final = frozenset(" -'’")
 _SAME_SHAPE: Final = str.maketrans("i1|0", "lllo")
 _PAIRS: Final = (("rn", "m"), ("vv", "w"))
@@ -135,6 +138,13 @@ def short(label: str) -> str:
     name = " ".join("".join(kept).split())
     name = name.removesuffix(behind) if behind else name
     return (name[: SHORT_CHARACTERS - len(behind)].strip(" -'’") or SOMEONE) + behind
+
+
+def in_system(values: Mapping[str, str]) -> Mapping[str, str]:
+    """The values that templates name as a message of role system may have them: names short."""
+    made = {name: short(values[name]) for name in _NAMING if name in values}
+    is_short = all(values[name] == text for name, text in made.items())
+    return values if is_short else {**values, **made}
 
 
 def spoken(label: str) -> str:

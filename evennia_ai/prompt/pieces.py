@@ -80,6 +80,11 @@ class Claim:
     beside: Beside | None = None
 
     @property
+    def spoken_as(self) -> Role:
+        """The role of the message that it stands in."""
+        return self.joint.role if self.joint else self.role
+
+    @property
     def rank(self) -> Rank:
         return self.order, self.id, self.key, self.origin
 

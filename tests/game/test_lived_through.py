@@ -17,6 +17,7 @@ from evennia_ai.game.providers.registry import SHIPPED
 from evennia_ai.game.recomposing import composed_again
 from evennia_ai.game.recording import recorded
 from evennia_ai.game.showing import show
+from evennia_ai.prompt.blocks import DATA_HEAD
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store import components, turns
 from evennia_ai.store.past_turns import turns_in_order
@@ -73,14 +74,14 @@ def test_what_was_said_in_another_room_is_in_the_dynamic_message(quay) -> None:
 
 
 @pytest.mark.req("S3-35")
-def test_in_the_classic_layout_both_are_system_texts_before_the_history(quay) -> None:
+def test_in_the_classic_layout_what_was_said_elsewhere_is_no_system_text(quay) -> None:
     quay.talks_with(lambda request: "Aye.", layout="classic")
     after_the_tavern(quay)
     quay.says(quay.anna, "Oren, good evening.")
     quay.says(quay.anna, "Oren, what is new?")
     assert prompt(quay) == [
-        ("system", "Who speaks: Anna (Player)."),
-        ("system", ELSEWHERE),
+        ("system", f"{DATA_HEAD}\nWho speaks: Anna (Player)."),
+        ("user", ELSEWHERE),
         ("user", "Anna: Oren, good evening."),
         ("assistant", "Aye."),
         ("user", "Place: Ferry Landing. Present: Anna."),

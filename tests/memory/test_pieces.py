@@ -31,6 +31,7 @@ OWN = "component:semantic_memories"
 
 def the_component(content: str, **fields: Any) -> PromptComponent:
     key = "semantic_memories"
+    fields.setdefault("role", "user")
     return a_component(content, id=STATIC_IDS[key], key=key, volatile=True, **fields)
 
 
@@ -61,6 +62,7 @@ def test_in_the_classic_layout_they_are_a_message_at_their_id() -> None:
         ("history", "m1 word word"),
         ("event", "Hello"),
     ]
+    assert [m.role for m in prompt.messages if m.content == UNDER_HEADING] == ["user"]
 
 
 def test_in_the_cache_layout_they_stand_in_the_dynamic_message_by_their_id() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from evennia_ai.compose import compose
-from evennia_ai.prompt.blocks import DynamicBlock
+from evennia_ai.prompt.blocks import DATA_HEAD, DynamicBlock
 from evennia_ai.prompt.components import STATIC_IDS
 from tests.prompt.builders import a_component, a_history, the_inputs, verdicts_of
 
@@ -20,7 +20,9 @@ WHO = a_component("You are Oren.", id=1000, key="character_context")
 
 
 def filled(key, content, **fields):
-    return a_component(content, id=STATIC_IDS[key], key=key, volatile=True, **fields)
+    return a_component(
+        content, id=STATIC_IDS[key], key=key, volatile=True, **{"role": "user", **fields}
+    )
 
 
 def the_prompt(*blocks, components=(), **options):
@@ -37,8 +39,8 @@ def test_in_the_classic_layout_they_are_messages_at_their_ids() -> None:
     prompt = the_prompt(*ALL, components=(WHO, GOALS), layout="classic")
     assert told(prompt) == [
         ("system", "ordered", "You are Oren."),
-        ("system", "ordered", KNOWN),
-        ("system", "ordered", TAVERN.text),
+        ("system", "ordered", f"{DATA_HEAD}\n{KNOWN}"),
+        ("user", "ordered", TAVERN.text),
         ("system", "ordered", "Sell the boat."),
         ("user", "history", "m1 word word"),
         ("user", "dynamic", PLACE.text),

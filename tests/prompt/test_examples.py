@@ -181,7 +181,7 @@ def test_other_components_are_never_kept_in_part() -> None:
 
 def test_a_marker_in_a_players_name_ends_no_example_in_the_middle() -> None:
     text = "<START>\n{{user}}: Good morning.\n<START>\nTwo."
-    prompt = the_prompt(examples(text), limit=50, values={"user": "Ann <start>"})
+    prompt = the_prompt(examples(text, role="user"), limit=50, values={"user": "Ann <start>"})
     assert texts(prompt) == []
 
 

@@ -13,6 +13,7 @@ from evennia_ai.prompt.components import HISTORY_ID, PromptComponent
 from evennia_ai.prompt.errors import BudgetError
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, pending, said
+from evennia_ai.prompt.names import short
 from evennia_ai.prompt.notes import AuthorsNote
 from evennia_ai.prompt.placement import interleaved
 from evennia_ai.prompt.prompt import Prompt
@@ -252,7 +253,7 @@ def test_player_text_changes_no_role_slot_or_template(text: str, name: str) -> N
     assert [m.content for m in hostile.messages if m.parts[0].origin == "history"] == [
         *(text, "Aye.", text)
     ]
-    assert hostile.messages[1].content == name
+    assert hostile.messages[1].content == short(name)
     mood = [m.content for m in hostile.messages if m.parts[0].origin == "component:component_1301"]
     assert mood == ["Mood."]
 

@@ -86,7 +86,7 @@ def test_who_is_called_like_the_npc_or_a_word_of_the_game_is_marked(stage, model
         "System": "System (so called)",
         "Аssistant:": "Аssistant (so called)",
         "You": "You (so called)",
-        "Who speaks": "Who speaks (so called)",
+        "Who speaks": '"Who speaks" (so called)',
         "The tool look": "The tool look (so called)",
     }
     for name, label in named.items():
