@@ -15,6 +15,7 @@ from typing import Final
 
 from evennia_ai.game.events import NOBODYS, Event, asks_for_answer
 from evennia_ai.game.npc_settings import Mode
+from evennia_ai.lorebook.words import COMMON_WORDS
 
 
 class Claim(StrEnum):
@@ -130,24 +131,41 @@ def _of_words(event: Event, listener: Listener) -> Address:
 
 
 def mentions(text: str, names: Iterable[str]) -> bool:
-    """Whether one of `names` stands in `text` as a word of its own, in whatever case."""
+    """Whether one of `names` is named in `text`."""
     return place_of(text, names) is not None
 
 
 def place_of(text: str, names: Iterable[str]) -> int | None:
-    """Where in `text` the first of `names` stands as a word of its own; None: nowhere."""
-    pattern = _any_of(tuple(names))
-    found = pattern.search(text) if pattern is not None else None
-    return found.start() if found else None
+    """Where in `text` the first of `names` is named; None: nowhere.
+
+    A name stands there as a word of its own, in whatever case. One that is a common word ("the",
+    "will") is named only where it is written as a name: alone or with a comma at the start or the
+    end, or with its own capital inside of a sentence.
+    """
+    patterns = (pattern.search(text) for pattern in _any_of(tuple(names)))
+    return min((found.start() for found in patterns if found), default=None)
 
 
 @lru_cache(maxsize=2048)
-def _any_of(names: tuple[str, ...]) -> re.Pattern[str] | None:
+def _any_of(names: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
     words = sorted({name.strip() for name in names if name.strip()}, key=len, reverse=True)
-    if not words:
-        return None
-    joined = "|".join(map(re.escape, words))
-    return re.compile(rf"(?<!\w)(?:{joined})(?!\w)", re.IGNORECASE)
+    plain = [word for word in words if word.casefold() not in COMMON_WORDS]
+    common = [word for word in words if word.casefold() in COMMON_WORDS]
+    found = []
+    if plain:
+        found.append(re.compile(rf"(?<!\w)(?:{_either(plain)})(?!\w)", re.IGNORECASE))
+    if common:
+        called = _either(common)
+        alone = rf"^\W*(?:{called})(?=\s*[,:!…]|\W*$)|(?<=,)\s*(?:{called})(?=\W*$)"
+        found.append(re.compile(alone, re.IGNORECASE))
+    capital = [word for word in common if word != word.casefold()]
+    if capital:
+        found.append(re.compile(rf"(?<=[\w,;]\s)(?:{_either(capital)})(?!\w)"))
+    return tuple(found)
+
+
+def _either(words: Iterable[str]) -> str:
+    return "|".join(map(re.escape, words))
 
 
 def _meant(why: str) -> Address:

@@ -20,6 +20,7 @@ from evennia_ai.game.presence import can_see
 from evennia_ai.game.text import in_sentence, one_line, plain_name, unmarked
 from evennia_ai.game.utterance import hops_of
 from evennia_ai.history.records import canonical_json
+from evennia_ai.history.role_markup import neutral
 from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.prompt.names import SOMEONE
 
@@ -173,17 +174,20 @@ def item_name(npc: Any, item: Any, *, count: int = 1) -> str:
     if item is None:
         return ""
     if isinstance(item, str):
-        return heard_text(item)[:MAX_ITEM]
+        return neutral(heard_text(item)[:MAX_ITEM])
     shown = str(item.get_display_name(npc)).strip()
     if not one_line(unmarked(shown)) or not item.access(npc, "view"):
         return UNSEEN
     numbered = str(item.get_numbered_name(count, npc)[0 if count == 1 else 1])
-    return plain_name(numbered.strip() or shown)
+    return neutral(plain_name(numbered.strip() or shown))
 
 
 def description(npc: Any, thing: Any, *, most: int) -> str:
-    """What `npc` sees when it looks at a thing or a place, on one line."""
-    return heard_text(str(thing.get_display_desc(npc)))[:most]
+    """What `npc` sees when it looks at a thing or a place, on one line.
+
+    Descriptions are written by anybody: what reads as the frame of a chat or of a fact is undone.
+    """
+    return neutral(heard_text(str(thing.get_display_desc(npc)))[:most])
 
 
 def _name(npc: Any, other: Any) -> str:

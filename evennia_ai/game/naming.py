@@ -7,7 +7,8 @@ later changes a line that was sent. The NPC's own names, and words that stand fo
 a prompt, are nobody's to bear plainly.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from django.db import DatabaseError
@@ -15,7 +16,7 @@ from evennia.objects.models import ObjectDB
 from evennia.utils import logger
 
 from evennia_ai.game.presence import bystanders, is_character, is_npc
-from evennia_ai.game.text import person_name, plain_name
+from evennia_ai.game.text import in_sentence, person_name, plain_name
 from evennia_ai.prompt.names import folded, is_word_of_the_game, marked, spelt
 from evennia_ai.store import names
 from evennia_ai.store.errors import StoreError
@@ -54,6 +55,17 @@ def settled_label(npc: Any, person: Any) -> str:
         except StoreError as error:
             logger.log_err(f"evennia_ai: NPC {npc.id}: a name is not settled: {error}")
     return _label(npc, bearer, numbers[bearer.ref])
+
+
+def with_labels(npc: Any, text: str, people: Iterable[Any]) -> str:
+    """The game's own text with what `npc` calls these people, where their names stand in it."""
+    for person in people:
+        shown = str(person.get_display_name(npc))
+        label = in_sentence(label_of(npc, person))
+        if shown.strip() and label != shown:
+            told = label.replace("\\", r"\\")
+            text = re.sub(rf"(?<!\w){re.escape(shown)}(?!\w)", told, text)
+    return text
 
 
 def _bearer(npc: Any, person: Any) -> _Bearer:

@@ -13,6 +13,7 @@ from evennia.utils import logger
 from evennia_ai.game.delivery import is_open
 from evennia_ai.game.events import Event
 from evennia_ai.game.lines import because_of
+from evennia_ai.game.naming import label_of
 from evennia_ai.game.output import deliver
 from evennia_ai.game.presence import bystanders
 from evennia_ai.game.retrying import DATABASE_ERRORS
@@ -87,7 +88,9 @@ class Voice:
         return self._mind.view().char_name, plain_name(self._npc.key)
 
     def _others(self) -> list[str]:
-        return [plain_name(other.key) for other in bystanders(self._npc)]
+        there = bystanders(self._npc)
+        names = [name for one in there for name in (plain_name(one.key), label_of(self._npc, one))]
+        return list(dict.fromkeys(names))
 
 
 class Start:

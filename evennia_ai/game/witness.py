@@ -166,7 +166,8 @@ class Witness:
     def _with_label(self, mover: Any, line: str, event: Event) -> str:
         """The game's own line, in which the mover has the name the NPC knows them by."""
         shown = heard_text(str(mover.get_display_name(self._npc)))
-        return line.replace(shown, in_sentence(event.speaker_name)) if shown else line
+        label = in_sentence(event.speaker_name)
+        return line if not shown or label == shown else line.replace(shown, label)
 
     def _notes(self, move: _Move) -> None:
         """Keep a move until it is over; the move of somebody else before it is over now."""

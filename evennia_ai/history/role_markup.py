@@ -10,6 +10,8 @@ made of what players said and is read in every later turn.
 import re
 from typing import Final
 
+from evennia_ai.prompt.names import FACTS
+
 # Special tokens. None reaches over a line's end, so that lines can be undone one by one.
 _SPECIAL: Final = (
     # ChatML, Llama 3 and 4, Phi, Command R, DeepSeek, harmony, GLM, Kimi; Gemma has one bar alone.
@@ -46,6 +48,22 @@ _HEAD: Final = re.compile(
     r"|(?:system|user|assistant)[ \t]*$)",
     re.IGNORECASE | re.MULTILINE,
 )
+# `Who speaks:` at the start of a line or a sentence: how the game itself tells facts to a model.
+_FACT: Final = re.compile(
+    r"(?P<lead>^[ \t>*#_-]*|[.!?…][\"'”’)]*[ \t]+)(?P<fact>"
+    rf"(?:{'|'.join(sorted(FACTS, key=len, reverse=True))}"
+    r"|what you remember of [^:：\n]{1,80}"
+    r"|what [^:：\n]{1,80}? (?:is to you|has shown you before)))"
+    r"[ \t*_]*[:：]",
+    re.IGNORECASE | re.MULTILINE,
+)
+# `[Tool result]`, `[Game instruction]`, `[Summary of ...]`, `(event, give)` are the game's own.
+_OWN_HEAD: Final = re.compile(
+    r"[\[［](?P<head>\s*/?\s*(?:tool\s+results?|game\s+instruction|summary\s+of)\b"
+    r"[^\[\]［］\n]{0,80})[\]］]",
+    re.IGNORECASE,
+)
+_EVENT: Final = re.compile(r"^(?P<lead>[ \t]*)\((?=event, )", re.IGNORECASE | re.MULTILINE)
 _CALL: Final = re.compile(
     r"\"(?P<key>arguments|parameters|tool_calls|tool_call_id|function_call)\"(?=\s*:)",
     re.IGNORECASE,
@@ -63,6 +81,8 @@ def neutral(text: str) -> str:
     """`text` as people still read it, but without role markup: other brackets, other quotes."""
     text = _undone(_TOKEN_TAG_OR_FENCE, text)
     text = _HEAD.sub(r"\g<lead>(\g<role>)", text)
+    text = _FACT.sub(r"\g<lead>(\g<fact>)", text)
+    text = _EVENT.sub(r"\g<lead>", _OWN_HEAD.sub(r"(\g<head>)", text))
     return _CALL.sub(r"'\g<key>'", text)
 
 

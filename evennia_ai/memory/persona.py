@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from evennia_ai.lorebook.words import COMMON_WORDS
 from evennia_ai.memory.persona_words import (
     ALSO,
     ALWAYS_ABOUT_ITSELF,
@@ -187,7 +188,9 @@ def _names_somebody(text: str, people: People) -> bool:
     """Whether somebody else is named: one of those known, or by a capital inside the text."""
     folded = text.casefold()
     for name in people.other_names:
-        if name and re.search(rf"(?<!\w){re.escape(name.casefold())}(?!\w)", folded):
+        if not name or name.casefold() in COMMON_WORDS:  # every text has them, whoever is called so
+            continue
+        if re.search(rf"(?<!\w){re.escape(name.casefold())}(?!\w)", folded):
             return True
     own = {word.casefold() for name in people.own_names for word in name.split()}
     inside = _CAPITAL.findall(text)

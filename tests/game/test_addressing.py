@@ -120,3 +120,28 @@ def test_names_are_words_in_any_script_and_never_patterns():
     assert mentions("a (b) c", ("(b)",))
     assert not mentions("anything", (".*",))
     assert not mentions("anything", ("", "  "))
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("is the ferry here?", False),
+        ("The ferry is late.", False),
+        ("the, come here", True),
+        ("Come here, the!", True),
+        ("will you come?", False),
+        ("Will you come?", False),
+        ("I asked Will to come.", True),
+        ("I will come.", False),
+        ("Will!", True),
+        ("Well, Will, what now?", True),
+    ],
+)
+def test_who_is_called_like_a_common_word_is_named_where_it_is_written_as_a_name(text, named):
+    """Issue 14, Low: with a character called "the" nobody else in the room was answered."""
+    assert mentions(text, ("the", "Will")) is named
+
+
+def test_a_character_called_the_silences_nobody():
+    beside_the = replace(OREN, other_names=("the",))
+    assert address_of(said("Is the ferry gone?", alone=True), beside_the).claim is Claim.MEANT

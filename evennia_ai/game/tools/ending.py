@@ -1,5 +1,6 @@
 """The tool to end a conversation."""
 
+from evennia_ai.game.text import in_sentence
 from evennia_ai.game.tools.tool import Refused, Tool, ToolArguments, Use
 
 
@@ -18,4 +19,4 @@ class EndConversation(Tool):
         if not use.event.speaker_ref:
             raise Refused("You are in conversation with nobody.")
         use.mind.disengage(use.event.speaker_ref)
-        return f"You ended the conversation with {use.event.speaker_name}."
+        return f"You ended the conversation with {in_sentence(use.event.speaker_name)}."

@@ -4,6 +4,7 @@ from typing import Any
 
 from pydantic import Field
 
+from evennia_ai.game.naming import with_labels
 from evennia_ai.game.tools.sight import carried, exits, people, thing, things
 from evennia_ai.game.tools.tool import Name, Refused, Tool, ToolArguments, Use
 
@@ -21,7 +22,8 @@ class Look(Tool):
 
     def run(self, use: Use, arguments: Arguments) -> str:
         """What the game describes to the NPC, by its own hook."""
-        return str(use.npc.at_look(_target(use.npc, arguments.at)))
+        shown = str(use.npc.at_look(_target(use.npc, arguments.at)))
+        return with_labels(use.npc, shown, people(use.npc))
 
 
 def _target(npc: Any, name: str | None) -> Any:

@@ -11,17 +11,19 @@ from typing import Any, Final, NamedTuple
 
 from evennia.objects.models import ObjectDB
 
-from evennia_ai.game.addressing import mentions
+from evennia_ai.game.naming import label_of
+from evennia_ai.game.presence import is_character
 from evennia_ai.game.text import plain_name
 from evennia_ai.game.tools.acquaintances import acquaintances
 from evennia_ai.game.tools.guesses import guessed
 from evennia_ai.game.tools.tool import Refused
+from evennia_ai.prompt.names import without_mark
 
 MOST_LISTED: Final = 8
 SHORTEST_START: Final = 3
 """Characters of a name from which on its start is enough."""
 
-_ARTICLE: Final = re.compile(r"(?:the|an?|my|your) (?=\S)")
+_ARTICLE: Final = re.compile(r"^(?:the|an?|my|your) (?=\S)")
 
 
 class _Named(NamedTuple):
@@ -127,8 +129,12 @@ def _guessed(npc: Any, name: str, meant: Any) -> Any:
 
 def _names(npc: Any, seen: Any) -> set[str]:
     """By what the NPC may call it: by its key only where the game does not disguise it."""
-    shown, key = _plain(_shown(npc, seen)), _plain(str(seen.key))
-    return {shown, key} if mentions(shown, (key,)) else {shown}
+    name, label = _plain(str(seen.get_display_name(npc))), _plain(_shown(npc, seen))
+    key = _plain(str(seen.key))
+    if without_mark(label) != label:  # the bare name is that of others, who bore it first
+        return {label}
+    is_disguised = re.search(rf"(?<!\w){re.escape(key)}(?!\w)", name) is None
+    return {label, name} if is_disguised else {label, name, key}
 
 
 def _aliases(names: Mapping[Any, set[str]]) -> dict[Any, set[str]]:
@@ -151,9 +157,11 @@ def _only(npc: Any, name: str, found: Sequence[Any], *, none: str) -> Any:
 
 
 def _shown(npc: Any, seen: Any) -> str:
+    if is_character(seen) and seen != npc:
+        return label_of(npc, seen)
     return plain_name(str(seen.get_display_name(npc)))
 
 
 def _plain(name: str) -> str:
-    """A name for comparing: no markup, no case, no article."""
-    return _ARTICLE.sub("", plain_name(name).casefold(), count=1)
+    """A name for comparing: no markup, no case, no article, none of the quotes we put around it."""
+    return _ARTICLE.sub("", plain_name(name).casefold().strip('"'), count=1)
