@@ -27,6 +27,7 @@ from evennia_ai.llm.chat import AnswerSchema, ChatReply, ChatRequest, chat_messa
 from evennia_ai.llm.roles import adapt
 from evennia_ai.llm.structured import asking, read
 from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.names import short
 from evennia_ai.store import conversations, decisions
 from evennia_ai.store.decisions import AskedDecision
 
@@ -110,7 +111,7 @@ def _committed(
     access: Access, mind: Deciding, heard: Heard
 ) -> tuple[AskedDecision, AnswerSchema | None]:
     """The question, committed, and the form of the answer where the server takes one."""
-    name = mind.view().char_name
+    name = short(mind.view().char_name)
     native = access.profile.schema == "native"
     instructions, schema = asking((), WillAnswer, native=native)
     form = [Message(role="system", content=said.content) for said in instructions]

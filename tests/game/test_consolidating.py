@@ -334,3 +334,23 @@ def test_a_compaction_is_not_taken_for_it(stage):
     rests(stage)
 
     assert conversations.segment(room_of(stage)) == 1
+
+
+def test_an_observation_about_a_name_that_two_bear_is_about_neither(stage):
+    """Issue 14, High 2; records from before names were told apart have the same one twice."""
+    from evennia_ai.history.records import NewRecord
+    from evennia_ai.store.conversations import append, conversation
+
+    where = conversation(stage.npc.ai.ref, kind="room", place_ref=str(stage.room.id))
+    for speaker in ("91", "92"):
+        meta = {"speaker": speaker, "event": "say"}
+        said = NewRecord(
+            kind=RecordKind.USER, role="user", name="Cora", body="I owe you.", meta=meta
+        )
+        append(where, [said])
+    talker = talking(stage, observations({**ROPE, "about": "Cora"}, ROPE))
+    talks(stage)
+    rests(stage)
+    assert talker.asked
+    found = memories.held_by(stage.npc.ai.ref).memories
+    assert [memory.about for memory in found] == [str(stage.anna.id)]

@@ -9,6 +9,8 @@ import pytest
 from evennia_ai.game.reminding import candidates
 from evennia_ai.store import memories, names
 
+pytestmark = pytest.mark.req("S3-08")
+
 
 @pytest.fixture
 def model(stage):
