@@ -30,6 +30,7 @@ from evennia_ai.prompt.components import GAME, PromptComponent, Scope
 from evennia_ai.prompt.contexts import CONVERSATION, PromptContext
 from evennia_ai.prompt.errors import FormatError
 from evennia_ai.prompt.expansion import ComponentSet
+from evennia_ai.prompt.names import bounded, short
 from evennia_ai.prompt.notes import AuthorsNote, Notes
 from evennia_ai.prompt.registry import ComponentRegistry
 from evennia_ai.store.card_assignments import assignment_of, card_of
@@ -229,10 +230,13 @@ def components_of(sources: Sources, card: Card | None) -> list[PromptComponent]:
 def _char_name(npc_name: str, sources: Sources, card: Card | None) -> str:
     """What `{{char}}` stands for, in the game's own system texts too.
 
-    So the name that a card gives counts where its fields may stand there; else the NPC's own does.
+    So the name that a card gives counts where its fields may stand there; else the NPC's own does,
+    short and plain where it holds more than words: a game may let players name it.
     """
     may = sources.card is not None and "fields" in sources.card.grants
-    return card.char if card is not None and may else npc_name
+    if card is not None and may:
+        return card.char
+    return npc_name if bounded(npc_name) == npc_name else short(npc_name)
 
 
 def _card(stored: StoredCard | None) -> tuple[Card | None, tuple[str, ...]]:

@@ -59,8 +59,8 @@ _TELLING: Final = re.compile(
     r"|whispers?|speaks?|tells?|is|was|has|had|and)(?!\w)",
     re.IGNORECASE,
 )
-_NAMING: Final = ("user", "speaker", "char")
-"""The values that are somebody's name."""
+_NAMING: Final = ("user", "speaker")
+"""The values that are the name of somebody who chose it; cards and builders name the others."""
 _IN_SHORT: Final = frozenset(" -'’")
 _SAME_SHAPE: Final = str.maketrans("i1|0", "lllo")
 _PAIRS: Final = (("rn", "m"), ("vv", "w"))

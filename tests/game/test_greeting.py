@@ -257,7 +257,7 @@ class TestWords:
         stage.talks_with("Aye.")
         stage.anna.key = "{{char}} |rRed"
         stage.whispers(stage.anna, "psst")
-        assert stage.records("private")[0][2] == "Well met, {{char}} Red."
+        assert stage.records("private")[0][2] == "Well met, char Red."
 
     def test_nothing_in_it_is_live_on_a_screen(self, stage):
         greets(stage, first_mes="|rRed|n |lcquit|ltdoor|le $pick(a) {npc}")

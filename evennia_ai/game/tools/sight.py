@@ -57,7 +57,8 @@ def person(npc: Any, name: str, *, answered: str = "", also: Iterable[Any] = ())
     """The person that `name` means; `Refused`: there is none, or there are several.
 
     Whoever is not seen, or is the NPC itself, is nobody; `also` are others that may be meant. Of
-    several of a name it is the one whose reference is `answered`. The start of a name means nobody
+    several of a name it is the one whose reference is `answered`; where that one has a mark and the
+    name has none, it must be said which. The start of a name means nobody
     where it is the whole name of the NPC, or of somebody it knows: they went, and what is for them
     alone must not reach another.
     """
@@ -65,7 +66,7 @@ def person(npc: Any, name: str, *, answered: str = "", also: Iterable[Any] = ())
     found = _named(npc, name, among)
     if found.exact:
         meant = [one for one in found.exact if str(one.id) == answered] or found.exact
-        return _only(npc, name, meant, none=none)
+        return _only(npc, name, [*meant, *_namesakes(npc, name, among, answered)], none=none)
     began = _only(npc, name, found.began, none=f"{none} here.")
     if _named(npc, name, [npc, *acquaintances(npc.ai.ref)]).exact:
         raise Refused(f"{none} here; {_shown(npc, began)} is somebody else.")
@@ -111,6 +112,17 @@ def _named(npc: Any, name: str, among: Sequence[Any]) -> _Named:
         return _Named(exact=exact)
     began = [one for one in among if any(known.startswith(wanted) for known in names[one])]
     return _Named(began=began)
+
+
+def _namesakes(npc: Any, name: str, among: Sequence[Any], answered: str) -> list[Any]:
+    """The one who is answered, where a mark alone tells them from who is called by this name."""
+    speaker = [one for one in among if str(one.id) == answered]
+    labels = ((one, _plain(_shown(npc, one))) for one in speaker)
+    return [
+        one
+        for one, label in labels
+        if _plain(name) != label and _plain(name) == without_mark(label)
+    ]
 
 
 def _distinct(npc: Any, found: Sequence[Any]) -> list[Any]:

@@ -81,10 +81,16 @@ def test_who_is_not_seen_is_not_whispered_to(stage: Any) -> None:
     assert does(stage, "whisper", to="Ben", text="Come.").text == "There is no 'Ben' here."
 
 
-def test_of_two_people_of_a_name_the_one_who_is_answered_is_meant(stage: Any) -> None:
+def test_of_two_people_of_a_name_the_one_who_is_answered_is_meant_by_their_mark(stage: Any) -> None:
+    """The one whose name it was first is not meant in answering the other, nor the other way."""
     other = stage.player("Anna")
-    does(stage, "whisper", event=an_event(stage, speaker=other), to="Anna", text="Come at night.")
+    event = an_event(stage, speaker=other)
+    told = does(stage, "whisper", event=event, to="Anna", text="Come at night.").text
+    assert told == "'Anna' could be: Anna, Anna (another). Say which."
+    does(stage, "whisper", event=event, to="Anna (another)", text="Come at night.")
     assert (len(stage.screen_of(other)), stage.screen_of(stage.anna)) == (1, [])
+    does(stage, "whisper", to="Anna", text="Come at noon.")
+    assert (len(stage.screen_of(other)), len(stage.screen_of(stage.anna))) == (1, 1)
 
 
 def test_several_people_of_such_a_name_are_listed(stage: Any) -> None:
