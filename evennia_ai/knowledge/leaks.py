@@ -17,7 +17,6 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
-from evennia_ai.knowledge.letter_forms import folded
 from evennia_ai.knowledge.number_words import number_word
 from evennia_ai.knowledge.numbers import (
     COMMON,
@@ -28,6 +27,7 @@ from evennia_ai.knowledge.numbers import (
     spelt_together,
 )
 from evennia_ai.knowledge.readings import readings, squeezed
+from evennia_ai.prompt.letter_forms import folded
 
 WORDS: Final = 8
 """How many words in a row are a passage."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from evennia_ai.prompt.look_alikes import latin
+from evennia_ai.prompt import letter_forms
 
 MOST_CHARACTERS: Final = 44
 """Characters of a name in a label; with the longest mark it fits every provider's field."""
@@ -62,6 +62,12 @@ _TELLING: Final = re.compile(
 _NAMING: Final = ("user", "speaker")
 """The values that are the name of somebody who chose it; cards and builders name the others."""
 _IN_SHORT: Final = frozenset(" -'’")
+# Capitals whose small letters look like something else, and letters that are rarer in texts.
+_CAPITALS: Final = str.maketrans(
+    "\u039d\u03a5\u0397\u039c\u0396\u0392"
+    "\u0555\u054f\u054d\u0585\u057d\u0578\u0570\u0566\u0581\u04ae\u04af\u051b\u051d\u0475",
+    "nyhmzbosuounhqgyyqwv",
+)
 _SAME_SHAPE: Final = str.maketrans("i1|0", "lllo")
 _PAIRS: Final = (("rn", "m"), ("vv", "w"))
 
@@ -73,7 +79,7 @@ def folded(name: str) -> str:
     Case, accents, blanks, punctuation, letters of other alphabets that look like ours, I and l,
     0 and O make no difference.
     """
-    plain = _LIKE_A_MARK.sub("", latin(name)) or latin(name)
+    plain = _LIKE_A_MARK.sub("", _latin(name)) or _latin(name)
     bare = "".join(c for c in plain.translate(_SAME_SHAPE) if c.isalnum() or _is_mark(c))
     for pair, letter in _PAIRS:
         bare = bare.replace(pair, letter)
@@ -83,7 +89,14 @@ def folded(name: str) -> str:
 @lru_cache(maxsize=4096)
 def spelt(name: str) -> str:
     """A name in small Latin letters and single blanks: as the one it imitates is written."""
-    return " ".join("".join(c if c.isalnum() or _is_mark(c) else " " for c in latin(name)).split())
+    return " ".join("".join(c if c.isalnum() or _is_mark(c) else " " for c in _latin(name)).split())
+
+
+def _latin(name: str) -> str:
+    """A name in small letters, with those of ours for all that look like them."""
+    if name.isascii():
+        return name.lower()
+    return letter_forms.folded(unicodedata.normalize("NFKC", name).translate(_CAPITALS))
 
 
 def is_word_of_the_game(name: str) -> bool:

@@ -10,8 +10,8 @@ from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.store import components, names
 from evennia_ai.store.conversations import append, conversation
 
-known_names = import_module("evennia_ai.migrations.0024_known_names")
-roles = import_module("evennia_ai.migrations.0025_roles_of_what_players_said")
+known_names = import_module("evennia_ai.migrations.0025_known_names")
+roles = import_module("evennia_ai.migrations.0026_roles_of_what_players_said")
 
 pytestmark = pytest.mark.req("S3-08")
 

@@ -41,6 +41,6 @@ def tell_as_users(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("evennia_ai", "0024_known_names")]
+    dependencies = [("evennia_ai", "0025_known_names")]
 
     operations = [migrations.RunPython(tell_as_users, migrations.RunPython.noop)]

@@ -46,7 +46,7 @@ _NAMED: Final = re.compile(
     r"|SCRIPT |INSULAR |DOTLESS |CLOSED |BARRED |BOTTOM HALF |TOP HALF )*([A-Z])(?: WITH .*)?"
 )
 # Where Unicode keeps letters of ours in another form that it does not take apart itself.
-_BLOCKS: Final = ((0x0180, 0x0250), (0x0250, 0x02B0), (0x1D00, 0x1DC0), (0x2C60, 0x2C80))
+_BLOCKS: Final = ((0x00C0, 0x0250), (0x0250, 0x02B0), (0x1D00, 0x1DC0), (0x2C60, 0x2C80))
 _MORE_BLOCKS: Final = ((0xA720, 0xA800), (0xAB30, 0xAB70))
 
 
