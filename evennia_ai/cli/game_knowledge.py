@@ -16,6 +16,7 @@ from evennia_ai.knowledge.backends import Hit
 from evennia_ai.knowledge.markup import write_page
 from evennia_ai.knowledge.page_files import file_of, read_folder
 from evennia_ai.knowledge.pages import BaseInfo, Page
+from evennia_ai.private_files import FOLDER_OF_OWNER
 from evennia_ai.prompt.errors import FormatError
 from evennia_ai.store import folder_import
 from evennia_ai.store import pages as store
@@ -67,7 +68,7 @@ def written_out(key: str, target: Path, *, progress: Progress) -> int:
     pages = store.all_pages(info.key, most_characters=_ALL) or ()
     files = {file_of(page.name): page for page in pages}
     try:
-        target.mkdir()
+        target.mkdir(mode=FOLDER_OF_OWNER)
         _write(target, info, files, progress)
     except FileExistsError as error:
         raise FormatError("knowledge", f"{target}: is there already; name a new folder") from error

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
+from evennia_ai.private_files import private
 from evennia_ai.prompt.errors import FormatError
 
 
@@ -18,7 +19,7 @@ def write_file(path: Path, content: bytes, *, kind: str, force: bool) -> None:
 def write_pieces(path: Path, pieces: Iterable[bytes], *, kind: str, force: bool) -> None:
     """Write a file piece by piece, as `write_file`; one that is not finished is taken away."""
     try:
-        with path.open("wb" if force else "xb") as file:
+        with open(path, "wb" if force else "xb", opener=private) as file:
             _write(file, path, pieces)
     except FileExistsError as error:
         raise FormatError(kind, f"{path}: is there already; --force writes over it") from error

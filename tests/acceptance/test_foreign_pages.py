@@ -4,13 +4,11 @@ import base64
 import json
 import os
 import socket
-import stat
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -22,6 +20,7 @@ from server.ports import HOST
 from server.telnet import Connection
 from tests.acceptance.games import copied_game, logs_of, started
 from tests.acceptance.web_client import RefusedError, WebClient
+from tests.modes import is_open_to_others
 
 pytestmark = pytest.mark.server
 
@@ -218,8 +217,4 @@ def test_what_the_game_writes_can_be_read_by_its_owner_alone(game: Evennia) -> N
     ]
 
     assert {path.name for path in written} >= {"evennia.db3", "server.log", "portal.log"}
-    assert [path for path in (*written, server / "logs") if _open_to_others(path)] == []
-
-
-def _open_to_others(path: Path) -> bool:
-    return bool(stat.S_IMODE(path.stat().st_mode) & 0o077)
+    assert [path for path in (*written, server / "logs") if is_open_to_others(path)] == []

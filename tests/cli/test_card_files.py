@@ -16,6 +16,7 @@ from tests.cards.carriers import (
     text,
 )
 from tests.cli.test_compose import assert_one_line
+from tests.modes import is_open_to_others
 from tests.scenario.builders import a_card, an_entry
 
 ASSETS = [an_asset("embeded://i.png"), an_asset("embeded://gone.png", name="x")]
@@ -83,6 +84,7 @@ def test_a_card_goes_there_and_back(call, write, tmp_path, form) -> None:
     started = int(time.time())
     called = call("card", "convert", write("tilda.json", card), "out.dat", "--to", form)
     assert (called.status, called.out, called.err) == (0, f"out.dat: Tilda as {form}\n", "")
+    assert not is_open_to_others(tmp_path / "out.dat")
     assert call("card", "convert", "out.dat", "back.json", "--to", "json").status == 0
     back = json.loads((tmp_path / "back.json").read_bytes())
     assert started <= back["data"].pop("modification_date") <= time.time()

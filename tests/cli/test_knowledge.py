@@ -4,6 +4,7 @@ import pytest
 
 from evennia_ai.store import knowledge_bases, pages
 from tests.cli.test_card_in_game import Game
+from tests.modes import is_open_to_others
 
 FOG = "---\naliases: [Mist]\nrequires: [Sources:Song]\n---\nIt is thick.\n"
 
@@ -98,6 +99,7 @@ def test_a_search_that_finds_nothing_prints_nothing(call, moor) -> None:
 def test_a_base_goes_out_and_an_import_of_it_changes_nothing(call, moor, tmp_path) -> None:
     call("knowledge", "import", "moor")
     told = call("knowledge", "export", "moor", "out")
+    assert not is_open_to_others(tmp_path / "out")
     assert (told.status, told.out) == (0, "out: knowledge base moor, 2 pages\n")
     assert "requires:\n- Sources:Song\n" in (tmp_path / "out" / "Fog.md").read_text()
     again = call("knowledge", "import", "out", "--json").json

@@ -15,6 +15,7 @@ from evennia_ai.store.chains import verify
 from evennia_ai.store.conversations import conversations_of, history
 from tests.commands.stage import one_line
 from tests.memory.builders import a_memory
+from tests.modes import is_open_to_others
 
 SECRET = "The tunnel is open."
 
@@ -115,6 +116,13 @@ class TestTranscripts:
         stage.builds(f"ai/export oren/{room.id}", f"ai/export oren/{room.id}")
 
         assert len(list(card_folder.glob("*.jsonl"))) == 2
+
+    def test_the_file_is_its_owners_alone(self, stage, talked, card_folder):
+        room, _ = room_and_whispers(stage.npc)
+        stage.builds(f"ai/export oren/{room.id}")
+
+        (written,) = card_folder.glob("*.jsonl")
+        assert not is_open_to_others(written)
 
     def test_the_files_there_are_are_listed(self, stage, talked, admin, card_folder):
         (card_folder / "old.jsonl").write_text("")

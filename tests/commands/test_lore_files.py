@@ -8,6 +8,7 @@ from django.test import override_settings
 from evennia_ai.lorebook.books import read_book
 from evennia_ai.store import lorebooks as store
 from tests.commands.stage import one_line
+from tests.modes import is_open_to_others
 
 WORLD = {
     "entries": {
@@ -122,6 +123,7 @@ def test_export_writes_the_book_to_the_letter_and_never_over_a_file(stage, folde
     stage.builds("lore/import world")
     assert "to world-2.json" in stage.builds("lore/export world")
     assert "to world-3.json" in stage.builds("lore/export world")
+    assert not is_open_to_others(folder / "world-3.json")
     assert (folder / "world-2.json").read_text() == (folder / "world.json").read_text()
 
 

@@ -10,6 +10,7 @@ from typing import BinaryIO, Final
 
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.conf import conf
+from evennia_ai.private_files import private
 from evennia_ai.prompt.columns import visible
 
 JSON: Final = (".json",)
@@ -95,7 +96,7 @@ def new_file(folder: Path, name: str, content: bytes, *, suffix: str = ".json") 
     for number in range(1, _MOST_COPIES):
         path = folder / (f"{plain}{suffix}" if number == 1 else f"{plain}-{number}{suffix}")
         try:
-            with path.open("xb") as file:
+            with open(path, "xb", opener=private) as file:
                 _write(file, path, content)
         except FileExistsError:
             continue

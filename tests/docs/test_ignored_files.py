@@ -1,0 +1,38 @@
+"""What the demo writes, and what is exported in it, never gets into git (issue 14, Low)."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+needs_git = pytest.mark.skipif(
+    shutil.which("git") is None or not (ROOT / ".git").exists(), reason="this is no clone"
+)
+
+
+@needs_git
+@pytest.mark.parametrize(
+    "path",
+    [
+        "world/demo/cards/oren-2.jsonl",
+        "world/demo/cards/oren-2.json",
+        "world/demo/cards/brida-2.png",
+        "world/demo/cards/ismay.charx",
+        "world/demo/cards/saltholm.json",
+        "server/demo_logins.json",
+        "server/evennia.db3",
+        "server/logs/server.log",
+        "server/conf/secret_settings.py",
+    ],
+)
+def test_what_is_written_in_the_demo_is_ignored(path: str) -> None:
+    told = subprocess.run(["git", "check-ignore", "-q", path], cwd=ROOT, check=False)
+    assert told.returncode == 0
+
+
+def test_builders_export_in_the_demo_into_the_folder_that_is_ignored() -> None:
+    settings = (ROOT / "server/conf/settings.py").read_text(encoding="utf-8")
+    assert 'EVENNIA_AI_CARD_FOLDER = "world/demo/cards"' in settings
