@@ -1,4 +1,4 @@
-"""What `make play`, `make stop`, `make test` and `make check` run: `python3 -m server play`.
+"""What each `make` runs, such as `make play`: `python3 -m server play`.
 
 This file must also be readable by an old Python, or nobody would see the message about its age.
 """

@@ -8,6 +8,7 @@ Standard library only.
 """
 
 import os
+import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from server.installation import Installation, installed
+from server.locking import lock_of
 from server.meanwhile import Meanwhile
 from server.preparing import FUZZER, elsewhere, has
 from server.pythons import OtherPython, other_python, this_version, version_of
@@ -99,6 +101,7 @@ GAMES = _pytest(
 FLOORS = (
     _python("Prefix caches", "-m", "benchmarks.cache", "--check"),
     _python("Long histories", "-m", "benchmarks.history", "--records", "20000", "--check"),
+    _python("Floods", "-m", "benchmarks.floods", "--check"),
     _python(
         "Searching pages",
         *("-m", "benchmarks.knowledge", "--pages", "5000", "--queries", "100", "--check"),
@@ -134,7 +137,7 @@ def test(root: Path) -> None:
     Raises:
         StepError: one or more failed; the text names them.
     """
-    installation = installed(root, extras="test,check")
+    installation = _locked(root)
     with _meanwhile(installation, ONE_EXCHANGE) as exchange:  # it mostly waits
         failed = _failing(installation, (*STATIC, TESTS)) + _waited(exchange)
     _raise_for(failed)
@@ -148,7 +151,7 @@ def check(root: Path) -> None:
         StepError: one or more steps failed; the text names them.
     """
     began = time.monotonic()
-    installation = installed(root, extras="test,check")
+    installation = _locked(root)
     other = other_python()
     with _meanwhile(installation, PREPARING) as preparing:
         failed = _failing(installation, STATIC) + _waited(preparing)
@@ -162,6 +165,12 @@ def check(root: Path) -> None:
     _raise_for(failed)
     versions = sorted({this_version(), *([other.version] if other else [])})
     say(f"All of `make check` passed on Python {' and '.join(versions)}.")
+
+
+def _locked(root: Path) -> Installation:
+    """This Python with the versions of its lock, where it has one."""
+    lock = lock_of(root, python=sys.executable)
+    return installed(root, extras="test,check", lock=lock)
 
 
 def _elsewhere(root: Path, other: OtherPython | None) -> list[str]:

@@ -1,4 +1,6 @@
-"""The virtual environments of this checkout, made once and remade when `pyproject.toml` changes.
+"""The virtual environments of this checkout, made once and remade when what they hold changes.
+
+`pyproject.toml` says what is wanted, a lock (`server.locking`) which versions of it.
 
 Standard library only: this runs before anything is installed.
 """
@@ -44,8 +46,11 @@ def installed(
     folder: str = ".venv",
     python: str = sys.executable,
     extras: str = "",
+    lock: Path | None = None,
 ) -> Installation:
     """The installation in `folder`, made or brought up to date first, with `name[extras]`.
+
+    It has the versions of `lock`, or without one the newest.
 
     Raises:
         StepError: the environment could not be made, or something could not be installed.
@@ -53,16 +58,16 @@ def installed(
     target = root / folder
     installation = Installation(root=root, programs=target / "bin")
     stamp = target / "evennia_ai-installed.json"
-    wanted = _fingerprint(root, python=python)
+    wanted = _fingerprint(root, python=python, lock=lock)
     if _is_current(stamp, fingerprint=wanted, extras=extras) and installation.python.exists():
         say(f"== {folder} is up to date")
         return installation
     if not installation.python.exists():
         _make(target, python=python)
-    what = f".[{extras}]" if extras else "."
+    what = [f".[{extras}]" if extras else ".", *(["-c", str(lock)] if lock else [])]
     run(
         f"Installing evennia_ai into {folder} (half a minute on a fast line)",
-        [installation.python, "-m", "pip", "install", "--no-compile", "-e", what],
+        [installation.python, "-m", "pip", "install", "--no-compile", "-e", *what],
         cwd=root,
         environment=installation.environment({"PIP_DISABLE_PIP_VERSION_CHECK": "1"}),
         shown=nothing,
@@ -88,8 +93,8 @@ def _make(target: Path, *, python: str) -> None:
         ) from error
 
 
-def _fingerprint(root: Path, *, python: str) -> str:
-    project = (root / "pyproject.toml").read_bytes()
+def _fingerprint(root: Path, *, python: str, lock: Path | None) -> str:
+    project = (root / "pyproject.toml").read_bytes() + (lock.read_bytes() if lock else b"")
     version = subprocess.run(
         [python, "--version"], capture_output=True, text=True, check=True
     ).stdout

@@ -20,6 +20,7 @@ from server.evennia_process import (
     refuse_taken,
 )
 from server.installation import Installation, installed
+from server.locking import lock_of, write_lock
 from server.logins import FILE, read_logins
 from server.ports import HOST, Ports
 from server.steps import StepError, say
@@ -57,6 +58,7 @@ def main(words: list[str]) -> int:
         "test": _test,
         "check": _check,
         "prepare": _prepare,
+        "lock": _lock,
     }
     if len(words) != 1 or words[0] not in actions:
         say(f"usage: python3 -m server {'|'.join(actions)}")
@@ -78,7 +80,9 @@ def main(words: list[str]) -> int:
 
 def _play() -> None:
     ports = _ports_to_play_on(ROOT)
-    game = Evennia(installation=installed(ROOT), ports=ports)
+    game = Evennia(
+        installation=installed(ROOT, lock=lock_of(ROOT, python=sys.executable)), ports=ports
+    )
     play(game)
 
 
@@ -87,6 +91,10 @@ def _stop() -> None:
     programs = ROOT / ".venv" / "bin"
     Evennia(installation=Installation(root=ROOT, programs=programs), ports=ports).stop()
     say("The game is stopped. `make play` starts it again, with everything as it was.")
+
+
+def _lock() -> None:
+    write_lock(ROOT, python=sys.executable)
 
 
 def _test() -> None:

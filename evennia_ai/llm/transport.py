@@ -19,6 +19,9 @@ MOST_REASON_CHUNKS: Final = 1_024
 CHUNKS_BETWEEN: Final = 32
 """After so many chunks that were there at once, other replies have their turn."""
 
+BYTES_BETWEEN: Final = 8_192
+"""And after so many bytes: thousands of events may stand in one chunk."""
+
 
 class TurnedDown(Exception):  # noqa: N818 - says what the server did
     """An answer with a status that is not of success; never leaves the model's own client."""
@@ -74,7 +77,10 @@ async def receive(response: Any, take: Callable[[bytes], None], *, limit_bytes: 
             raise TooLarge
         if problem := chunk_problem(count, received_bytes=limit_bytes - left):
             raise TooLarge(problem)
-        take(chunk)
+        take(chunk[:BYTES_BETWEEN])
+        for at in range(BYTES_BETWEEN, len(chunk), BYTES_BETWEEN):
+            await asyncio.sleep(0)
+            take(chunk[at : at + BYTES_BETWEEN])
         if count % CHUNKS_BETWEEN == 0:
             await asyncio.sleep(0)
 

@@ -1,0 +1,131 @@
+"""What a hostile reply costs, and how much longer others wait for theirs meanwhile.
+
+    python -m benchmarks.floods [--check]
+
+A server on this machine sends each flood of `tests/llm/floods.py`, while another one is asked for
+one short reply after the other by the same bridge. `processor` are the seconds that this process
+worked from the flood's question to its refusal, both servers included; `slowest` is the longest
+time that one of the other replies took, in seconds, `alone` what one takes on a quiet bridge.
+`--check` ends with status 1 where the others wait over a second more, or a flood costs more than
+eight seconds of a processor.
+"""
+
+import argparse
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from time import monotonic, process_time
+from typing import Final, NamedTuple
+
+from evennia_ai.llm.bridge import AsyncBridge
+from evennia_ai.llm.chat import ChatReply
+from evennia_ai.llm.endpoint import Endpoint
+from evennia_ai.llm.openai_client import OpenAIChat
+from tests.llm.builders import a_message, a_request
+from tests.llm.floods import OPENAI, Flood
+from tests.llm.handover import Handover
+from tests.llm.stub_server import StubServer
+
+MOST_SECONDS_MORE: Final = 1.0
+MOST_PROCESSOR_SECONDS: Final = 8.0
+TIMES: Final = 20
+"""How often the other server is asked before there is a flood."""
+
+A_LONG_PROMPT: Final = a_request(
+    messages=tuple(a_message("user", "word " * 100) for _ in range(200))
+)
+
+
+class Cost(NamedTuple):
+    """What one flood cost, in seconds."""
+
+    processor: float
+    alone: float
+    slowest: float
+
+    @property
+    def is_met(self) -> bool:
+        more = self.slowest - self.alone
+        return more <= MOST_SECONDS_MORE and self.processor <= MOST_PROCESSOR_SECONDS
+
+
+class Asking:
+    """Two models behind one bridge: one whose server floods, one whose server does not."""
+
+    def __init__(self, reactor: Handover, bridge: AsyncBridge) -> None:
+        self._reactor, self._bridge = reactor, bridge
+        self.hostile, self.kind = StubServer(), StubServer()
+        self._flooded, self._other = self._model(self.hostile), self._model(self.kind)
+
+    def cost(self, flood: Flood) -> Cost:
+        """Have the flood sent, and ask the other server until it is refused."""
+        alone = max(self._reply_seconds() for _ in range(TIMES))
+        self.hostile.behaves(flood.sent())
+        before, slowest = process_time(), 0.0
+        listener = (lambda _: None) if flood.heard else None
+        asked = self._flooded.complete(A_LONG_PROMPT, listener=listener)
+        ended = asked.addErrback(lambda failure: failure.value)
+        while not ended.called:
+            slowest = max(slowest, self._reply_seconds())
+        return Cost(process_time() - before, alone, slowest)
+
+    def close(self) -> None:
+        """End both servers."""
+        self.hostile.close()
+        self.kind.close()
+
+    def _reply_seconds(self) -> float:
+        began = monotonic()
+        outcome = self._reactor.outcome_of(self._other.complete(a_request()), within_seconds=60)
+        if not isinstance(outcome, ChatReply):
+            raise SystemExit(f"the other server gave no reply: {outcome}")
+        return monotonic() - began
+
+    def _model(self, server: StubServer) -> OpenAIChat:
+        endpoint = Endpoint(
+            name="stub",
+            model="tiny",
+            base_url=server.base_url,
+            max_retries=0,
+            timeout_seconds=60,
+            idle_seconds=50,
+        )
+        model = OpenAIChat(endpoint, self._bridge)
+        self._reactor.outcome_of(model.prepare(), within_seconds=60)
+        return model
+
+
+@contextmanager
+def asking() -> Iterator[Asking]:
+    """The two models, ready to be asked."""
+    os.environ["NO_PROXY"] = "127.0.0.1"
+    reactor = Handover()
+    bridge = AsyncBridge(reactor)
+    try:
+        with closing(Asking(reactor, bridge)) as models:
+            yield models
+    finally:
+        bridge.stop()
+
+
+def main() -> None:
+    """Print a line for each flood."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="fail over the bounds")
+    options = parser.parse_args()
+    print(f"{'flood':36} {'processor':>9} {'alone':>7} {'slowest':>7}")
+    missed = []
+    with asking() as models:
+        for name, flood in OPENAI.items():
+            cost = models.cost(flood)
+            print(
+                f"{name:36} {cost.processor:9.2f} {cost.alone:7.3f} {cost.slowest:7.3f}"
+                f"{'' if cost.is_met else '  MISSED'}"
+            )
+            missed += [] if cost.is_met else [name]
+    if options.check and missed:
+        raise SystemExit(f"others waited too long, or it cost too much: {', '.join(missed)}")
+
+
+if __name__ == "__main__":
+    main()
