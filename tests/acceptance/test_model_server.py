@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from server.checks import NOTHING_SKIPPED
+from server.preparing import NOTHING_SKIPPED
 from tests.acceptance import model_server
 from tests.acceptance.model_server import ModelServer
 

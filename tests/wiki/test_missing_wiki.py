@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from server.checks import NOTHING_SKIPPED
+from server.preparing import NOTHING_SKIPPED
 from tests.wiki import real_wiki
 from tests.wiki.real_wiki import RealWiki
 
