@@ -8,15 +8,14 @@ Standard library only.
 """
 
 import os
-import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from server.installation import Installation, installed
-from server.locking import lock_of
+from server.installation import Installation
+from server.locking import for_development
 from server.meanwhile import Meanwhile
 from server.preparing import FUZZER, elsewhere, has
 from server.pythons import OtherPython, other_python, this_version, version_of
@@ -137,7 +136,7 @@ def test(root: Path) -> None:
     Raises:
         StepError: one or more failed; the text names them.
     """
-    installation = _locked(root)
+    installation = for_development(root)
     with _meanwhile(installation, ONE_EXCHANGE) as exchange:  # it mostly waits
         failed = _failing(installation, (*STATIC, TESTS)) + _waited(exchange)
     _raise_for(failed)
@@ -151,7 +150,7 @@ def check(root: Path) -> None:
         StepError: one or more steps failed; the text names them.
     """
     began = time.monotonic()
-    installation = _locked(root)
+    installation = for_development(root)
     other = other_python()
     with _meanwhile(installation, PREPARING) as preparing:
         failed = _failing(installation, STATIC) + _waited(preparing)
@@ -165,12 +164,6 @@ def check(root: Path) -> None:
     _raise_for(failed)
     versions = sorted({this_version(), *([other.version] if other else [])})
     say(f"All of `make check` passed on Python {' and '.join(versions)}.")
-
-
-def _locked(root: Path) -> Installation:
-    """This Python with the versions of its lock, where it has one."""
-    lock = lock_of(root, python=sys.executable)
-    return installed(root, extras="test,check", lock=lock)
 
 
 def _elsewhere(root: Path, other: OtherPython | None) -> list[str]:

@@ -6,10 +6,12 @@ Standard library only: this runs before anything is installed.
 
 import json
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any, Final
 
+from server.installation import Installation, installed
 from server.pythons import version_of
 from server.steps import StepError, say
 
@@ -25,6 +27,16 @@ def lock_of(root: Path, *, python: str) -> Path | None:
     """The file with the versions for this interpreter; None where there is none."""
     path = _path(root, version_of(python) or "none")
     return path if path.exists() else None
+
+
+def for_development(root: Path) -> Installation:
+    """This Python with all that tests and checks need, in the versions of its lock if it has one.
+
+    Raises:
+        StepError: the environment could not be made, or something could not be installed.
+    """
+    lock = lock_of(root, python=sys.executable)
+    return installed(root, extras="test,check", lock=lock)
 
 
 def write_lock(root: Path, *, python: str) -> None:

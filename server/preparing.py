@@ -12,6 +12,7 @@ from pathlib import Path
 
 from server.debian import SERVICES, ensure
 from server.installation import Installation, installed
+from server.locking import for_development
 from server.pythons import OtherPython, other_python, this_version
 from server.steps import StepError, nothing, run, say
 
@@ -29,7 +30,7 @@ def prepare(root: Path) -> None:
     Raises:
         StepError: something is missing where nothing may be; the text names it.
     """
-    installation = installed(root, extras="test,check")
+    installation = for_development(root)
     missing = [f"Debian's {name}" for name in ensure(SERVICES, root=root)]
     missing += [name for name in (MODEL_SERVER, SENTENCE_MODEL) if not _added(name, installation)]
     if not _added(FUZZER, installation):

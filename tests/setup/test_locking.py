@@ -110,3 +110,11 @@ def test_versions_that_do_not_fit_together_are_told(
     with pytest.raises(StepError, match="fit together:\nResolutionImpossible"):
         write_lock(tmp_path, python="python3.11")
     assert not list(tmp_path.glob("requirements/*.txt"))
+
+
+def test_whatever_installs_for_development_installs_the_lock() -> None:
+    callers = [*(ROOT / "server").glob("*.py")]
+    unlocked = [
+        path.name for path in callers if 'extras="test,check")' in path.read_text(encoding="utf-8")
+    ]
+    assert unlocked == []
