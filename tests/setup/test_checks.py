@@ -115,7 +115,7 @@ def _recorded(monkeypatch, ran, *, fails=False):
     installation = checks.Installation(root=ROOT, programs=Path(sys.executable).parent)
     monkeypatch.setattr(checks, "run", one)
     monkeypatch.setattr(checks, "Meanwhile", Beside)
-    monkeypatch.setattr(checks, "installed", lambda *_, **__: installation)
+    monkeypatch.setattr(checks, "for_development", lambda *_, **__: installation)
     monkeypatch.setattr(checks, "elsewhere", lambda *_, **__: installation)
     monkeypatch.setattr(checks, "has", lambda *_: True)
     other = OtherPython(version="3.13", program=sys.executable)
@@ -199,7 +199,7 @@ def test_a_failing_step_does_not_hide_the_next(monkeypatch, capsys):
 
 def test_what_is_missing_fails_where_nothing_may_be_skipped(monkeypatch, capsys):
     installation = checks.Installation(root=ROOT, programs=ROOT)
-    monkeypatch.setattr(preparing, "installed", lambda *_, **__: installation)
+    monkeypatch.setattr(preparing, "for_development", lambda *_, **__: installation)
     monkeypatch.setattr(preparing, "ensure", lambda *_, **__: ("postgresql",))
     monkeypatch.setattr(preparing, "run", lambda *_, **__: "")
     monkeypatch.setattr(preparing, "other_python", lambda: None)
@@ -221,7 +221,7 @@ def test_what_cannot_be_installed_is_missing_and_the_rest_is_installed(monkeypat
             raise StepError("no wheel")
 
     installation = checks.Installation(root=ROOT, programs=ROOT)
-    monkeypatch.setattr(preparing, "installed", lambda *_, **__: installation)
+    monkeypatch.setattr(preparing, "for_development", lambda *_, **__: installation)
     monkeypatch.setattr(preparing, "ensure", lambda *_, **__: ())
     monkeypatch.setattr(preparing, "run", no_model_server)
     monkeypatch.setattr(preparing, "other_python", lambda: None)
