@@ -18,6 +18,7 @@ from evennia_ai.game.lived_through import Lately
 from evennia_ai.game.naming import label_of
 from evennia_ai.game.npc_settings import KeptSettings, NPCSettings
 from evennia_ai.game.perception import heard_text, perceived, rank_of
+from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.text import plain_name
 from evennia_ai.game.turn import Turn
@@ -139,9 +140,12 @@ class AIHandler:
 
     @property
     def own_names(self) -> tuple[str, ...]:
-        """What it is called: by the game, and by its card."""
-        view = self._view or self.view()
-        return plain_name(self.npc.key), view.char_name
+        """What it is called: by the game, and by its card where that can be read."""
+        key = plain_name(self.npc.key)
+        try:
+            return key, (self._view or self.view()).char_name
+        except DATABASE_ERRORS:  # told by the turn, which needs the view and is put off
+            return (key,)
 
     def view(self) -> NPCView:
         """What turns are composed from, made anew where something of it was changed."""
