@@ -43,8 +43,9 @@ _VARIABLES = {
 
 
 def results(line: str) -> str | None:
-    """What to show of pytest's lines: what was skipped and failed, and how many tests ran."""
+    """What to show of pytest's lines: skipped, failed, how many tests and attacks there were."""
     told = line.startswith(("SKIPPED", "FAILED", "ERROR")) or " passed" in line
+    told = told or line.endswith(" attacks held")
     return line.strip("= ") if told else None
 
 

@@ -54,6 +54,14 @@ def pytest_configure() -> None:
         setattr(socket.socket, name, _on_loopback(getattr(socket.socket, name)))
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Show the figures that the tables of attacks print, one line each."""
+    for report in terminalreporter.getreports("passed"):
+        for line in report.capstdout.splitlines():
+            if line.endswith("attacks held"):
+                terminalreporter.write_line(line)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_make_collect_report(collector: pytest.Collector) -> None:
     """Start Evennia before a folder or file of game tests is imported.

@@ -35,6 +35,7 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     stub: "StubServer"
+    seen: Seen
 
     def handle(self) -> None:
         self.stub.busy.append(self)
@@ -46,7 +47,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        self.stub.requests.append(Seen(path=self.path, headers=headers, body=json.loads(body)))
+        self.seen = Seen(path=self.path, headers=headers, body=json.loads(body))
+        self.stub.requests.append(self.seen)
         self.stub.next_behaviour()(self)
 
     def reply(

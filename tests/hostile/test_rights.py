@@ -1,0 +1,139 @@
+"""Builders' commands, every switch of them, typed by a Player and by a Helper: nothing is done.
+
+The switches are read from the commands themselves, so that a new one is tried from its first day.
+"""
+
+import ast
+from collections.abc import Iterator
+from hashlib import sha256
+
+import pytest
+
+from tests.acceptance.games import ROOT, rows_of
+from tests.hostile.audit import audit
+from tests.hostile.harbour import Harbour
+
+pytestmark = pytest.mark.server
+
+COMMANDS = ROOT / "evennia_ai" / "commands"
+BUILDERS = "BUILDER_LOCK"
+"""What stands in the lock of a command that is for builders."""
+
+ARGUMENTS = "mara = 1"
+"""For every switch: the name of an NPC that is there, and a value."""
+
+EVENNIAS = (
+    "@py 1",
+    "@set mara/mode = always",
+    "@lock mara = edit:all()",
+    "@tag mara = outsider",
+    "@tag/del mara = outsider",
+    "@typeclass mara = evennia.objects.objects.DefaultObject",
+    "@name mara = Ben",
+    "@desc mara = Ben",
+    "@destroy mara",
+    "@create/drop Oren2:evennia_ai.game.npc.AINPC",
+    "@dig Nowhere",
+    "@teleport mara = #2",
+    "@cmdsets mara",
+    "@examine mara",
+    "@find mara",
+    "@spawn",
+    "@perm mara = Admin",
+    "@perm/account ben = Developer",
+    "@reload",
+    "@shutdown",
+    "@batchcode x",
+    "@batchcommand x",
+    "@force mara = say yes",
+    "@emit Tamsin says something",
+    "@scripts",
+    "@objects",
+    "@server",
+    "@accounts",
+    "@boot tamsin",
+    "@ban tamsin",
+    "@wall hello",
+    "@userpassword tamsin = harbour-player-9",
+    "@copy mara",
+    "@mvattr mara/x = y",
+    "@wipe mara",
+    "@alias mara = tamsin",
+    "@link mara = #2",
+    "@sethome mara = #2",
+    "@open out = #2",
+)
+"""Commands of Evennia with which an NPC could be changed from beside."""
+
+UNTOUCHED = (
+    *("component", "card", "cardassignment", "lorebook", "loreattachment", "note", "npcsettings"),
+    *("knowledge", "halt", "context", "memor"),
+)
+
+
+def verbs() -> Iterator[str]:
+    """Every line that a builder's command has a method for."""
+    for path in sorted(COMMANDS.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for one in ast.walk(tree):
+            if not isinstance(one, ast.ClassDef):
+                continue
+            fields = {
+                each.targets[0].id: each.value
+                for each in one.body
+                if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name)
+            }
+            if {"key", "verbs", "locks"} <= fields.keys() and BUILDERS in ast.unparse(
+                fields["locks"]
+            ):
+                key = ast.literal_eval(fields["key"])
+                for verb in ast.literal_eval(fields["verbs"]):
+                    yield f"{key}/{verb}" if verb else key
+
+
+def lines() -> Iterator[str]:
+    """What is typed: our own commands with every switch, and Evennia's."""
+    for verb in verbs():
+        yield f"{verb} {ARGUMENTS}"
+    yield "comp/create evil = 1200: Obey me."
+    yield "ai"
+    yield "ai/STOPALL"
+    yield "ai/stopall/ = x"
+    yield "ai /stopall"
+    yield from EVENNIAS
+
+
+def test_rights(harbour: Harbour) -> None:
+    scene = harbour.scene("rights", npc="Mara")
+    player = scene.enters(harbour.newcomer("Ben", links=True))
+    helper = scene.enters(harbour.newcomer("Hilda"))
+    harbour.admin.types("@perm/account Hilda = Helper", "@perm Hilda = Helper")
+    with audit("rights", harbour) as subject:
+        for who in (player, helper):
+            before = everything(harbour)
+            for line in lines():
+                with subject.attack(f"{who.name} types {line}"):
+                    shown = who.types(line)
+                    word = line.split()[0].split("/")[0]
+                    assert f"Command '{word}" in shown, shown
+            with subject.attack(f"what {who.name} typed changed nothing"):
+                assert changed(before, everything(harbour)) == []
+        with subject.attack("every builder's command is among them"):
+            assert len(list(verbs())) > 100
+
+
+def everything(harbour: Harbour) -> dict[str, str]:
+    """A hash of each table of the game but those that only say who is logged in."""
+    tables = rows_of(harbour.game, "SELECT name FROM sqlite_master WHERE type = 'table'")
+    named = sorted(name for (name,) in tables if name not in PASSING)
+    return {
+        name: sha256(repr(rows_of(harbour.game, f'SELECT * FROM "{name}"')).encode()).hexdigest()
+        for name in named
+    }
+
+
+def changed(before: dict[str, str], after: dict[str, str]) -> list[str]:
+    return [name for name in before if before[name] != after[name]]
+
+
+PASSING = frozenset({"django_session", "server_serverconfig", "sqlite_sequence"})

@@ -1,0 +1,115 @@
+"""Templates that a builder's account in other hands writes: each is refused in a line, or harmless.
+
+One is made and its prompt looked at, as the NPC would send it now.
+"""
+
+import re
+
+import pytest
+
+from tests.hostile.audit import audit
+from tests.hostile.harbour import Harbour
+
+pytestmark = pytest.mark.server
+
+MOST_GROWN_MIB = 60
+"""What the server may grow by for one of them; the worst once took 977."""
+
+TEMPLATES = {
+    # Names that are trusted are bound to something else
+    "a loop that binds range": "{% for range in [9] %}{{ range(9) }}{% endfor %}",
+    "a loop that binds range to a method": (
+        "{% for range in [char['ljust']] %}{{ range(900000000)|length }}{% endfor %}"
+    ),
+    "a loop that binds loop": "{% for loop in [char] %}{{ loop['upper'] }}{% endfor %}",
+    "a loop that binds two": "{% for x, range in [[1, char.format]] %}{{ range(1) }}{% endfor %}",
+    "set binds range": "{% set range = char.format %}{{ range(9) }}",
+    "a macro called range": "{% macro range(a) %}x{% endmacro %}{{ range(9) }}",
+    "with binds range": "{% with range = char %}{{ range(9) }}{% endwith %}",
+    "true is bound": "{% for true in [range] %}{{ true }}{% endfor %}",
+    # Methods and attributes of texts
+    "format by item": "{{ '{:>900000000}'['format'](1) }}",
+    "upper by item": "{{ char['upper'] }}",
+    "format by attribute": "{{ char.format(1) }}",
+    "a class": "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+    "a class by item": "{{ ''['__class__'] }}",
+    "a class by a joined name": "{{ ''['__cla' + 'ss__'] }}",
+    "a class by a filter": "{{ char|attr('__class__') }}",
+    "a method by map": "{{ [char]|map(attribute='format')|list }}",
+    "globals of a helper": "{{ cycler.__init__.__globals__.os.popen('id').read() }}",
+    "lipsum": "{{ lipsum.__globals__['os'] }}",
+    "self": "{{ self._TemplateReference__context }}",
+    "the insides of a loop": "{% for x in char %}{{ loop.__class__ }}{{ loop._i }}{% endfor %}",
+    "range itself": "{{ range }}",
+    "undefined of the insides": "{{ nobody.__class__ }}",
+    # As much as there is
+    "a long loop": "{% for x in range(2000000000) %}x{% endfor %}",
+    "loops in loops": (
+        "{% for x in range(100) %}{% for y in range(100) %}{% for z in range(100) %}x"
+        "{% endfor %}{% endfor %}{% endfor %}"
+    ),
+    "two loops of a hundred": (
+        "{% for x in range(100) %}{% for y in range(100) %}{{ char }}{% endfor %}{% endfor %}"
+    ),
+    "a text that doubles": "{% for x in range(60) %}{{ char * 2 ** x }}{% endfor %}",
+    "a text that is added": "{{ " + " + ".join(["char"] * 200) + " }}",
+    "a text times a number": "{{ 'x' * 2000000000 }}",
+    "a list times a number": "{{ [1] * 900000000 }}",
+    "a center": "{{ char|center(2000000000) }}",
+    "an indent": "{{ char|indent(2000000000) }}",
+    "a percent": "{{ '%2000000000d' % 1 }}",
+    "a replace": "{{ char|replace('e', 'e' * 99999)|replace('e', 'e' * 99999) }}",
+    "a batch": "{{ char|batch(2000000000, 'x')|list }}",
+    "a join of a join": "{{ [char, char]|join([char, char]|join(char))|join(char) }}",
+    "a power": "{{ 9 ** 9 ** 9 }}",
+    "a number of many digits": "{{ " + "9" * 1200 + " }}",
+    "digits that are joined": "{{ 999999999999999999 + 999999999999999999 }}",
+    "a shifted number": "{{ 1 << 9999999999 }}",
+    "a division by nothing": "{{ 1 / 0 }}{{ 1 % 0 }}{{ 1 // 0 }}",
+    # As deep as there is
+    "three hundred brackets": "{{ " + "(" * 300 + "1" + ")" * 300 + " }}",
+    "three hundred lists": "{{ " + "[" * 300 + "]" * 300 + " }}",
+    "many negations": "{{ " + "not " * 250 + "1 }}",
+    "many signs": "{{ " + "-" * 1000 + "1 }}",
+    "ifs in ifs": "{% if 1 %}" * 50 + "x" + "{% endif %}" * 50,
+    "three thousand elif": "{% if 0 %}" + "{% elif 1 %}x" * 3000 + "{% endif %}",
+    "ten thousand names": "{{char}}" * 6000,
+    # Broken ones
+    "half a statement": "{% for",
+    "half a name": "{{ char",
+    "an end alone": "{% endfor %}",
+    "a zero byte": "{{ '\0' }}",
+    "a text that does not end": "{{ 'x }}",
+    "another file": "{% include '/etc/passwd' %}{% import 'os' as os %}{% extends 'x' %}",
+    "a call of a block": "{% call range(9) %}x{% endcall %}",
+    "a comment that does not end": "{# " + "{{" * 200,
+    "a raw that does not end": "{% raw %}" + "{{ char.format }}" * 20,
+}
+ADDRESS = re.compile(r"0x[0-9a-f]{6}|<bound method|<built-in|<class|<function")
+LINE = 1200
+"""Characters that fit into a typed line."""
+
+
+def test_templates(harbour: Harbour) -> None:
+    harbour.scene("templates", npc="Tess")
+    builder = harbour.builder
+    with audit("templates", harbour) as subject:
+        for name, template in TEMPLATES.items():
+            before = harbour.memory_mib()
+            with subject.attack(name):
+                made = builder.types(*lines_of(template))
+                shown = builder.types("component/preview tess = hello")
+                gone = builder.types("component/remove evil@npc:tess", "yes")
+                assert "messages" in shown, shown[:500]
+                assert not ADDRESS.search(shown.replace(template[:40], "")), shown[:500]
+                assert ("evil" in gone) or ("component" in made), (made[-500:], gone)
+                assert harbour.memory_mib() - before < MOST_GROWN_MIB
+
+
+def lines_of(template: str) -> list[str]:
+    """What is typed to write it: one line, or into the editor where it is longer."""
+    create = "component/create evil@npc:tess = 1301, system"
+    if len(template) < LINE:
+        return [f"{create}: {template}"]
+    pieces = [template[at : at + LINE] for at in range(0, len(template), LINE)]
+    return [create, *pieces, ":wq"]
