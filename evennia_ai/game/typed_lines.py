@@ -40,7 +40,7 @@ class SessionWithoutLinks(ServerSession):
 def _is_too_long(typed: Any) -> bool:
     """Whether the line of `((line, ...), options)` is longer than the game takes."""
     line = typed[0][0] if typed and typed[0] else ""
-    return 0 < settings.MAX_CHAR_LIMIT < len(line or "")
+    return isinstance(line, str) and 0 < settings.MAX_CHAR_LIMIT < len(line)
 
 
 def _plain(value: Any, *, nested: int = 0) -> Any:

@@ -99,7 +99,8 @@ def test_where_players_may_make_links_they_do(playing: Playing) -> None:
 
 
 @pytest.mark.parametrize(
-    "sent", [{"text": None}, {"text": []}, {"text": [[], {}]}, {"x": [[None], {}]}]
+    "sent",
+    [{"text": None}, {"text": []}, {"text": [[], {}]}, {"x": [[None], {}]}, {"text": [[7], {}]}],
 )
 def test_what_no_client_sends_is_passed_on(playing: Playing, sent: dict[str, Any]) -> None:
     playing.session.data_in(**sent)
