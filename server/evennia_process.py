@@ -60,7 +60,7 @@ class Evennia:
         (self.root / "server" / "logs").mkdir(exist_ok=True)
         keep_logins(self.root)
         self._evennia("Making the secret settings", "--initmissing")
-        _close_to_others(self.root)
+        close_to_others(self.root)
         self._evennia("Bringing the database up to date", "migrate", shown=_migration)
 
     def start(self) -> None:
@@ -158,7 +158,7 @@ def _for_the_owner_alone() -> Iterator[None]:
         os.umask(before)
 
 
-def _close_to_others(root: Path) -> None:
+def close_to_others(root: Path) -> None:
     """Take from everybody but the owner what an earlier start may have left open."""
     server = root / "server"
     logs = server / "logs"

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from server.evennia_process import Evennia, is_running
+from server.evennia_process import Evennia, close_to_others, is_running
 from server.installation import Installation
 from server.newcomer import read_demo
 from server.ports import HOST, Ports
@@ -59,6 +59,7 @@ class _Prepared(Evennia):
 
     def prepare(self) -> None:
         (self.root / "server" / "logs").mkdir(exist_ok=True)
+        close_to_others(self.root)
 
 
 class _Unchecked(Installation):

@@ -127,6 +127,11 @@ def test_the_fallback_answers_a_page_of_the_game(game: Evennia) -> None:
     assert json.loads(answer.text)["csessid"] == "x"
 
 
+def test_the_fallback_says_which_requests_it_takes(game: Evennia) -> None:
+    assert asked(game, "/webclientdata").status == 405
+    assert "Traceback" not in logs_of(game)
+
+
 @pytest.mark.parametrize("path", _WHERE)
 def test_a_strangers_page_gets_nothing_from_the_site(game: Evennia, path: str) -> None:
     answers = {origin: asked(game, path, origin=origin) for origin in STRANGERS}
