@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from django.db import DatabaseError
@@ -67,22 +67,6 @@ class Status:
     problems: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Prompted:
-    """The newest turn and the prompt it was given."""
-
-    turn: StoredTurn
-    prompt: Prompt
-
-    @property
-    def is_erased(self) -> bool:
-        """Whether its words were erased on request, all of them or those of a memory in it."""
-        manifest = self.turn.manifest
-        if manifest.segment < conversations.remembered_from(self.turn.conversation):
-            return True
-        return any(record.is_erased for record in conversations.records(manifest.record_ids))
-
-
 class AIHandler:
     """The mind of `npc`. What it knows lasts in the store; here is only what a reload may lose."""
 
@@ -94,7 +78,6 @@ class AIHandler:
         self.attention: Final = Attention(self)
         self.lately: Final = Lately(self.ref)
         self._sent: OrderedDict[int, Sent] = OrderedDict()
-        self._last: _Prompted | None = None
         self.foreseen_names: Final[dict[str, dict[str, None]]] = {}
         """Folded name -> references of those seen under it, in order, while nothing is settled."""
 
@@ -204,9 +187,8 @@ class AIHandler:
             return None
         return sent
 
-    def prompted(self, stored: StoredTurn, prompt: Prompt, sent: Sent) -> None:
+    def prompted(self, stored: StoredTurn, sent: Sent) -> None:
         """This prompt is about to be sent."""
-        self._last = _Prompted(turn=stored, prompt=prompt)
         self._sent.pop(stored.conversation.id, None)
         self._sent[stored.conversation.id] = sent
         while len(self._sent) > MOST_SENT:
@@ -260,20 +242,10 @@ class AIHandler:
         )
 
     def last_report(self) -> Report | None:
-        """The account of the last prompt that was sent, after a reload from the stored turn.
+        """The account of the last prompt that was sent, from its stored turn; None without one.
 
         ReplayError: its words were erased on request.
         """
-        if self._last is not None and self._last.is_erased:
-            self._last = None
-        if self._last is not None:
-            manifest = self._last.turn.manifest
-            return replace(
-                report_of(self._last.prompt),
-                shared_tokens=manifest.shared_tokens,
-                broken_by=manifest.broken_by,
-                break_reason=manifest.break_reason,
-            )
         stored = turns.last_turn(self.ref)
         if stored is None:
             return None

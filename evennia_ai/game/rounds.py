@@ -47,7 +47,7 @@ class Asking(Protocol):
 
     def sent_before(self, conversation: ConversationRef) -> Sent | None: ...
 
-    def prompted(self, stored: StoredTurn, prompt: Prompt, sent: Sent) -> None: ...
+    def prompted(self, stored: StoredTurn, sent: Sent) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +112,7 @@ class Rounds:
             at_hours=composed.request.inputs.moment.hours,
             client=heard.event.client,
         )
-        self._mind.prompted(begun.turn, made.prompt, _sent(composed))
+        self._mind.prompted(begun.turn, _sent(composed))
         outgoing = _outgoing(begun.messages, tools, access)
         return Round(
             composed=composed,

@@ -210,7 +210,6 @@ def test_a_lock_hides_lore_of_past_turns_as_well(stage, talked):
 def test_what_was_erased_is_said_to_be_and_is_nowhere_shown(stage, talked):
     erase_private(str(stage.player.id), by="Mara")
     forget_everything()
-    stage.npc.ai._last = None
     shown = stage.builds("ai/history oren", "ai/replay oren = 4", "ai/why oren/4", "ai/cache oren")
     flat = " ".join(shown.split())
     assert "tunnel" not in shown and "I know." not in shown
