@@ -145,5 +145,6 @@ def _doubts(**given: Any) -> list[Any]:
         roles={},
         missing_keys={},
         missing_passwords={},
+        sent_openly=(),
     )
     return list(found)

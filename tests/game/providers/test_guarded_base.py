@@ -14,8 +14,10 @@ def cellar(stage):
 
 
 def steps(stage):
-    """What `ai/debug` tells of the newest turn, step by step without its numbers of searches."""
-    return debug_lines(stage.npc, turns.last_turn(stage.npc.ai.ref))
+    """What `ai/debug` tells a builder of the newest turn, step by step."""
+    builder = stage.player("Mara")
+    builder.permissions.add("Builder")
+    return debug_lines(builder, stage.npc, turns.last_turn(stage.npc.ai.ref))
 
 
 @pytest.mark.req("S0-41", "S0-42")
