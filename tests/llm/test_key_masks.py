@@ -63,12 +63,17 @@ def pieces_of(text: str, key: str) -> list[str]:
             and one in found]  # fmt: skip
 
 
-@pytest.mark.parametrize("key", KEYS)
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("form", "key"),
+    [
+        (form, key)
+        for form in FORMS
+        for key in KEYS
+        if form != "in halves" or len(key) >= 2 * PIECE + 4  # else half is shorter than a piece
+    ],
+)
 def test_a_key_is_hidden_in_each_form(form, key):
     written = FORMS[form](key)
-    if form == "in halves" and len(key) < 2 * PIECE + 4:
-        pytest.skip("half of it is shorter than a piece")
     masked = KeyMask(key).masked(f"Listen: {written} is what you want.")
     assert MASK in masked
     assert masked.startswith("Listen: ")
