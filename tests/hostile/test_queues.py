@@ -1,0 +1,129 @@
+"""Players who press: none of them keeps an NPC from the others, or sets all of them off."""
+
+import string
+import time
+from collections.abc import Sequence
+from itertools import count
+
+import pytest
+
+from tests.acceptance.games import rows_of
+from tests.hostile.audit import audit
+from tests.hostile.harbour import PATIENCE_SECONDS, Harbour, Person, Scene
+from tests.llm.stub_server import answers, answers_after
+
+pytestmark = pytest.mark.server
+
+LINES, FEWER_LINES = 60, 12
+"""What one types in a burst; and where all do so in another way, still more than their share."""
+
+PRESSERS = tuple(f"Presser{letter}" for letter in string.ascii_lowercase[:20])
+CROWD = tuple(f"Quip{letter}" for letter in string.ascii_lowercase[:12])
+TURN_SECONDS = 0.3
+"""How long the model takes, so that all that is said waits for it."""
+
+MOST_TURNS = 2
+"""Turns that begin until somebody is answered who asks while others press, theirs among them."""
+
+TURNS = """
+SELECT (
+    SELECT count(*) FROM evennia_ai_turn AS began
+    WHERE began.npc_ref = own.npc_ref
+        AND began.created_at >= heard.created_at AND began.id <= own.id
+)
+FROM evennia_ai_turn AS own JOIN evennia_ai_record AS heard ON heard.id = own.event_record_id
+WHERE heard.body LIKE '%{words}%'
+"""
+"""How many turns began from when the NPC heard these words to the one that answers them.
+
+Asked of the database: a screen shows things late where thousands of lines are on their way to it.
+"""
+
+CALLS_MADE = "SELECT count(*) FROM evennia_ai_modelcall WHERE role IN ('speaker', 'decider')"
+"""What NPCs asked to answer, or to know whether to; what they sum up in idle time is their own."""
+
+MOST_CALLS = 32
+"""`EVENNIA_AI_LINE_CALLS`: what one line and all that follows from it may set off."""
+
+BURSTS = {
+    "say": "say Quill, answer me {n}!",
+    "talk": "talk quill = answer me {n}!",
+    "whisper": "whisper quill = answer me {n}!",
+    "a line without a name": "say Will nobody answer me {n}?",
+    "the same line": "talk quill = answer me!",
+}
+CALLS = {
+    "all by name": f"say {', '.join(CROWD)}, what do you say?",
+    "all at once": "say Everybody, what do you all say?",
+    "by talk": f"talk {CROWD[0]} = Ask {', '.join(CROWD)} what they say.",
+    "a pose": f"pose waves at {', '.join(CROWD)}.",
+    "a shout": f"say {'! '.join(CROWD)}! Wake up!",
+}
+_asked = count(1)
+
+
+def test_queues(harbour: Harbour) -> None:
+    scene = harbour.scene("queues", npc="Quill")
+    victim = scene.enters(harbour.anna)
+    pressing = [scene.enters(harbour.newcomer(name)) for name in PRESSERS]
+    with audit("queues", harbour) as subject:
+        for who in (pressing[:1], pressing):
+            for way, line in BURSTS.items():
+                lines = LINES if who is not pressing or way == "say" else FEWER_LINES
+                with subject.attack(f"{len(who)} with {lines} lines each, {way}"):
+                    harbour.model.behaves(answers_after(TURN_SECONDS, "Aye."))
+                    press(who, line, lines)
+                    assert turns_until_answered(scene, victim) <= MOST_TURNS
+                settle(harbour)
+        harbour.builder.types("ai/off quill")
+        for name in CROWD:
+            harbour.builder.types(
+                f"create/drop {name}:evennia_ai.game.npc.AINPC", f"ai/mode {name} = always"
+            )
+        for way, line in CALLS.items():
+            with subject.attack(f"one line to a crowd of NPCs, {way}"):
+                harbour.model.behaves(answers(f"Hear me, {', '.join(CROWD)}!"))
+                before = calls_made(harbour)
+                victim.types(line)
+                wait_until_quiet(harbour)
+                assert calls_made(harbour) - before <= MOST_CALLS
+            settle(harbour)
+
+
+def press(pressing: Sequence[Person], line: str, lines: int) -> None:
+    """Have everybody type the line again and again, all at once."""
+    for one in pressing:
+        typed = "".join(f"{line.format(n=n)}\r\n" for n in range(lines))
+        one.client.send_bytes(typed.encode())
+
+
+def turns_until_answered(scene: Scene, victim: Person) -> int:
+    """Turns of the NPC that begin once somebody else was heard, up to the one for them."""
+    words = f"When sails the ferry, number {next(_asked)}"
+    victim.client.send(f"talk {scene.npc} = {words}?")
+    end = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < end:
+        if found := rows_of(scene.harbour.game, TURNS.format(words=words)):
+            return int(found[0][0])
+        time.sleep(0.2)
+    raise AssertionError("not answered")
+
+
+def calls_made(harbour: Harbour) -> int:
+    return int(rows_of(harbour.game, CALLS_MADE)[0][0])
+
+
+def settle(harbour: Harbour) -> None:
+    """Drop what waits, so that the next attack begins as the first did."""
+    harbour.builder.types("ai/stopall = an attack is over")
+    wait_until_quiet(harbour)
+    harbour.builder.types("ai/startall")
+
+
+def wait_until_quiet(harbour: Harbour) -> None:
+    """Wait until no model is asked for anything any more."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    known = -1
+    while known != (known := len(harbour.model.requests)) and time.monotonic() < end:
+        harbour.builder.types("look")
+        time.sleep(1.5)
