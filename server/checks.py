@@ -37,7 +37,7 @@ PLAYED = (
 _VARIABLES = {
     "EVENNIA_SUPERUSER_USERNAME": "admin",
     "EVENNIA_SUPERUSER_EMAIL": "admin@localhost",
-    "EVENNIA_SUPERUSER_PASSWORD": "harbour-admin-1",
+    "EVENNIA_SUPERUSER_PASSWORD": "checks-admin-1",
     "DJANGO_SETTINGS_MODULE": "server.conf.test_settings",
 }
 

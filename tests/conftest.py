@@ -37,7 +37,7 @@ ENVIRONMENT = {
     # Without these Evennia asks for a superuser, or recurses where there is no terminal.
     "EVENNIA_SUPERUSER_USERNAME": "admin",
     "EVENNIA_SUPERUSER_EMAIL": "admin@localhost",
-    "EVENNIA_SUPERUSER_PASSWORD": "harbour-admin-1",
+    "EVENNIA_SUPERUSER_PASSWORD": "checks-admin-1",
 }
 
 _started = False

@@ -1,9 +1,10 @@
-"""Evennia's telnet, in which no browser can be made to type.
+"""Evennia's telnet, in which no browser can be made to type, and no client can fill the log.
 
 A page of a stranger can have its visitor's browser send a form to any port of the visitor's
 machine: the lines of an HTTP request, then lines that the page chose. Evennia closes such a
 connection where it reads the request's first line in one piece; of an address of 65,536 letters it
-plays what comes after. Here nothing of it is played.
+plays what comes after. Here nothing of it is played. What Evennia cannot read of the protocol
+itself ended in a traceback in the Portal's log; here the connection is closed with one line.
 
 Named in a game's settings, `TELNET_PROTOCOL_CLASS`; telnet with TLS is made from it too.
 """
@@ -22,7 +23,7 @@ _ENDS: Final = re.compile(rb" HTTP/\d(?:\.\d)?\s*\Z", re.IGNORECASE)
 
 
 class TelnetWithoutHttp(TelnetProtocol):
-    """Telnet that closes a connection whose first line is one of an HTTP request."""
+    """Telnet that closes a connection which speaks HTTP, or what is no telnet at all."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -30,8 +31,12 @@ class TelnetWithoutHttp(TelnetProtocol):
         self._has_first_line = False
 
     def dataReceived(self, data: bytes) -> None:  # noqa: N802 - Twisted's name
-        if not self._is_refused:  # Twisted goes on reading until what was written is sent
+        if self._is_refused:  # Twisted goes on reading until what was written is sent
+            return
+        try:
             super().dataReceived(data)
+        except Exception as error:  # an empty subnegotiation, GMCP that is nested without end
+            self._refuse(f"it sent what cannot be read: {type(error).__name__}: {error}"[:200])
 
     def applicationDataReceived(self, data: bytes) -> None:  # noqa: N802 - Twisted's name
         if self._is_refused:
@@ -40,15 +45,16 @@ class TelnetWithoutHttp(TelnetProtocol):
             line, *rest = _LINE_END.split((self.line_buffer + data).lstrip(), maxsplit=1)
             self._has_first_line = bool(rest)
             if rest and is_http(line):
-                self._refuse()
+                self._refuse("it spoke HTTP")
                 return
         super().applicationDataReceived(data)
 
-    def _refuse(self) -> None:
+    def _refuse(self, why: str) -> None:
+        """Close the connection, with one line in the log: who sends more fills it no faster."""
         self._is_refused = True
         self.transport.write(REFUSED)
         self.transport.loseConnection()
-        logger.log_warn(f"Telnet closed a connection of {self.address}: it spoke HTTP.")
+        logger.log_warn(f"Telnet closed a connection of {self.address}: {why}.")
 
 
 def is_http(line: bytes) -> bool:

@@ -71,9 +71,10 @@ class _Unchecked(Installation):
         return {**made, "PYTHONPATH": os.pathsep.join(filter(None, path))}
 
 
-def untouched_game(root: Path) -> Evennia:
-    """The game in the empty folder `root` as git holds it."""
+def untouched_game(root: Path, *, settings: str = "") -> Evennia:
+    """The game in the empty folder `root` as git holds it, with `settings` after its own."""
     _copy_code(root)
+    _add_settings(root, settings)
     return Evennia(installation=Installation(root=root, programs=PROGRAMS), ports=free_ports())
 
 

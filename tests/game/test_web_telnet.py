@@ -67,6 +67,17 @@ def test_nor_is_a_request_for_a_long_page_that_ends_with_line_feeds_alone(line: 
     assert (line.comes(b"\r\n" + sent + BODY), line.is_closed) == ([], True)
 
 
+def test_what_is_no_telnet_closes_the_connection_with_one_line_in_the_log(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr("evennia_ai.web.telnet.logger.log_warn", told.append)
+    empty_subnegotiation = b"\xff\xfa\xff\xf0"
+    assert (line.comes(empty_subnegotiation * 9, b"look\r\n"), line.is_closed) == ([], True)
+    (why,) = told
+    assert "it sent what cannot be read: IndexError" in why
+
+
 def test_what_a_player_types_is_played(line: Line) -> None:
     assert line.comes(b"connect an", b"na secret\r\nlook\r\n") == ["connect anna secret", "look"]
 

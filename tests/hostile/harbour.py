@@ -34,8 +34,9 @@ EVENNIA_AI_PROFILES = {{
 }}
 EVENNIA_AI_COOLDOWN_SECONDS = 0.0
 EVENNIA_AI_LIMITS = {{"player": {{"calls_per_minute": 1000}}, "npc": {{"calls_per_minute": 1000}}}}
-# Attackers come by the dozen, from one address.
+# Attackers come by the dozen, from one address, and each types as fast as a program does.
 CREATION_THROTTLE_LIMIT = LOGIN_THROTTLE_LIMIT = 10000
+MAX_COMMAND_RATE = 100000
 PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.MD5PasswordHasher",
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",

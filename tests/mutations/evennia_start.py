@@ -17,7 +17,7 @@ ENVIRONMENT = {
     "DJANGO_SETTINGS_MODULE": "server.conf.test_settings",
     "EVENNIA_SUPERUSER_USERNAME": "admin",
     "EVENNIA_SUPERUSER_EMAIL": "admin@localhost",
-    "EVENNIA_SUPERUSER_PASSWORD": "harbour-admin-1",
+    "EVENNIA_SUPERUSER_PASSWORD": "checks-admin-1",
 }
 OURS = ("benchmarks", "commands", "evennia_ai", "fuzz", "server", "tests", "world")
 DATABASE = "file:mutations?mode=memory&cache=shared"

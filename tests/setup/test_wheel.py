@@ -48,7 +48,7 @@ def test_the_wheel_needs_python_3_11_and_evennia(wheel):
     metadata = _metadata(wheel)
 
     assert metadata["Requires-Python"] == ">=3.11"
-    assert "evennia>=5.0.1" in metadata.get_all("Requires-Dist")
+    assert "evennia<7,>=5.0.1" in metadata.get_all("Requires-Dist")
 
 
 def test_the_wheel_brings_the_licence(wheel):
