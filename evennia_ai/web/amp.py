@@ -9,6 +9,7 @@ are enough. Here who spoke AMP once is believed to go on.
 Named in a game's settings, `AMP_SERVER_PROTOCOL_CLASS` and `AMP_CLIENT_PROTOCOL_CLASS`.
 """
 
+from evennia.server import amp_client
 from evennia.server.amp_client import AMPServerClientProtocol
 from evennia.server.portal.amp import NUL, AMPMultiConnectionProtocol
 from evennia.server.portal.amp_server import AMPServerProtocol
@@ -35,3 +36,8 @@ class SteadyPortal(_Steady, AMPServerProtocol):
 
 class SteadyServer(_Steady, AMPServerClientProtocol):
     """The Server's end."""
+
+
+# Evennia 5 and 6 read `AMP_CLIENT_PROTOCOL_CLASS`, which imports this, and then make the class of
+# this name all the same (`AMPClientFactory.buildProtocol`).
+amp_client.AMPServerClientProtocol = SteadyServer

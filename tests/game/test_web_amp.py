@@ -4,6 +4,7 @@ Issue 14, what must show: found by the suite of attacks, in which the Server was
 had much to say.
 """
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -53,6 +54,16 @@ def test_a_browser_is_hung_up_on_as_before(db: None) -> None:
     for kind in ends():
         with pytest.raises(AssertionError, match="HTTP"):
             received(kind, b"GET / HTTP/1.1\r\n\r\n")
+
+
+def test_it_is_what_evennia_makes_for_a_connection(db: None) -> None:
+    from evennia.server.amp_client import AMPClientFactory
+    from evennia.server.portal.amp_server import AMPServerFactory
+
+    server, portal = SimpleNamespace(), SimpleNamespace()
+    made = [AMPClientFactory(server).buildProtocol(None)]
+    made.append(AMPServerFactory(portal).buildProtocol(None))
+    assert [type(one).__name__ for one in made] == ["SteadyServer", "SteadyPortal"]
 
 
 def test_the_demo_uses_it() -> None:
