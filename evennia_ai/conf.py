@@ -17,6 +17,7 @@ from django.conf import settings
 from django.core.signals import setting_changed
 
 from evennia_ai.cards.limits import CardLimits
+from evennia_ai.errors import EvenniaAIError
 from evennia_ai.history.compaction_settings import CompactionSettings
 from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings
 from evennia_ai.knowledge.search_budget import SearchBudget, read_budget
@@ -36,7 +37,6 @@ from evennia_ai.llm.profiles import (
 )
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.memory.settings import MemorySettings
-from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.prompt.expansion import Layout
 from evennia_ai.prompt.staying import BlocksMode
 from evennia_ai.setting_problems import Problem, doubtful, wrong_together

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from evennia_ai.errors import EvenniaAIError
+from evennia_ai.foreign.strict_json import parse_json
 from evennia_ai.lorebook.activation import Activation, Scan, activate
 from evennia_ai.lorebook.books import Lorebook, read_book
-from evennia_ai.lorebook.foreign import parse_json
 from evennia_ai.lorebook.lints import lints
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.lorebook.timers import NO_STATE, Clock, LoreState, state_from
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.prompt.grants import ALL_GRANTS, NO_GRANTS, Grants
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, pending, said

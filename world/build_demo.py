@@ -20,8 +20,8 @@ from evennia.server.models import ServerConfig
 from evennia.utils.create import create_object
 from evennia.utils.utils import class_from_module
 
+from evennia_ai.errors import EvenniaAIError, UnknownComponentError
 from evennia_ai.prompt.components import STATIC_IDS, PromptComponent, Scope
-from evennia_ai.prompt.errors import EvenniaAIError, UnknownComponentError
 from evennia_ai.store import card_assignments, cards, components, lorebooks, notes
 from server.logins import Login, Logins
 from world.demo_content import (

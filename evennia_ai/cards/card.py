@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from evennia_ai.errors import FormatError
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.errors import FormatError
 from evennia_ai.prompt.messages import Message, said
 from evennia_ai.prompt.template import compile_template
 

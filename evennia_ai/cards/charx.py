@@ -16,8 +16,8 @@ from typing import Final, NoReturn
 
 from evennia_ai.cards.limits import RATIO_FROM, CardLimits, refuse
 from evennia_ai.cards.paths import problem_of
-from evennia_ai.lorebook.foreign import one_line
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.errors import FormatError
+from evennia_ai.foreign.strict_json import one_line
 
 CARD: Final = "card.json"
 STARTS: Final = (b"PK\x03\x04", b"PK\x05\x06")  # an archive with members, and without

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evennia_ai.cards.limits import CardLimits, refuse
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.errors import FormatError
 
 SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 TEXT_KINDS: Final = frozenset({b"tEXt", b"zTXt", b"iTXt"})

@@ -10,10 +10,10 @@ import re
 from typing import Any, Final
 
 from evennia_ai.cards.card import Card
+from evennia_ai.errors import ComponentValueError, FormatError
 from evennia_ai.lorebook.books import Lorebook, read_book
 from evennia_ai.lorebook.containment import CONTAINED_PRIORITY
 from evennia_ai.prompt.components import MAX_DEPTH, PLUGGABLE_IDS, PromptComponent
-from evennia_ai.prompt.errors import ComponentValueError, FormatError
 from evennia_ai.prompt.grants import ALL_GRANTS, Grants
 from evennia_ai.prompt.messages import TEXT_ROLES
 from evennia_ai.prompt.settled import check_settled

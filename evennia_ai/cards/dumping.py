@@ -19,7 +19,7 @@ from evennia_ai.cards.paths import ascii_path, asset_path
 from evennia_ai.cards.png import Keyword, with_cards
 from evennia_ai.cards.reading import read_card
 from evennia_ai.cards.upgrade import upgraded
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.errors import FormatError
 
 Form = Literal["json", "png", "charx"]
 FORMS: Final[tuple[Form, ...]] = ("json", "png", "charx")

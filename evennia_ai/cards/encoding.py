@@ -9,7 +9,7 @@ import zlib
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.errors import FormatError
 
 # Longer texts cost far more than they are long.
 MOST_PERCENTS: Final = 200_000

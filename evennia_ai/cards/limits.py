@@ -10,9 +10,9 @@ from dataclasses import dataclass, fields
 from itertools import islice
 from typing import Any, Final, NoReturn
 
+from evennia_ai.errors import FormatError
+from evennia_ai.foreign.strict_json import MAX_NESTING, one_line
 from evennia_ai.lorebook.books import MAX_ENTRIES
-from evennia_ai.lorebook.foreign import MAX_NESTING, one_line
-from evennia_ai.prompt.errors import FormatError
 
 MIB: Final = 1024 * 1024
 RATIO_FROM: Final = MIB

@@ -25,8 +25,8 @@ from evennia_ai.cards.limits import (
 from evennia_ai.cards.png import AssetsBeside, Pictured, card_in_picture
 from evennia_ai.cards.progress import Progress, silent
 from evennia_ai.cards.reading import card_from_text
-from evennia_ai.lorebook.foreign import few
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.errors import FormatError
+from evennia_ai.foreign.strict_json import few
 
 Carrier = Literal["json", "png", "apng", "charx"]
 # Where an archive of ours keeps a picture that no asset names.

@@ -13,7 +13,7 @@ from typing import Final, Literal
 from evennia_ai.cards.chunks import TEXT_KINDS, Chunk, chunk, chunks_in, picture_of
 from evennia_ai.cards.encoding import as_text, from_base64, unpacked
 from evennia_ai.cards.limits import CardLimits, refuse
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.errors import FormatError
 
 Keyword = Literal["ccv3", "chara"]
 KEYWORDS: Final[tuple[Keyword, ...]] = ("ccv3", "chara")  # the first wins

@@ -13,9 +13,15 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidat
 from pydantic_core import PydanticCustomError
 
 from evennia_ai.cards.card import DEFAULT_ASSETS, Asset, Card, Spec
-from evennia_ai.lorebook.foreign import ListOf, as_format_error, check_plain, one_line, parse_json
+from evennia_ai.errors import FormatError
+from evennia_ai.foreign.strict_json import (
+    ListOf,
+    as_format_error,
+    check_plain,
+    one_line,
+    parse_json,
+)
 from evennia_ai.prompt.components import MAX_CONTENT
-from evennia_ai.prompt.errors import FormatError
 
 WHERE: Final = "card"
 NEWEST_VERSION: Final = 3.0

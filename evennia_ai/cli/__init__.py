@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from evennia_ai.cli.refusals import refuse
-from evennia_ai.prompt.errors import EvenniaAIError
+from evennia_ai.errors import EvenniaAIError
 
 INTERRUPTED = 130
 

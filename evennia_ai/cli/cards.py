@@ -16,10 +16,10 @@ from evennia_ai.cli.lore import told
 from evennia_ai.cli.output import write_json, write_lines
 from evennia_ai.cli.refusals import FINDING
 from evennia_ai.cli.writing import write_file
+from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.lints import lints
-from evennia_ai.prompt.columns import WIDTH, visible, wrapped
-from evennia_ai.prompt.errors import FormatError
 from evennia_ai.prompt.grants import NO_GRANTS
+from evennia_ai.text.columns import WIDTH, visible, wrapped
 
 _TEXTS = (
     *("description", "personality", "scenario", "system_prompt", "post_history_instructions"),

@@ -9,8 +9,8 @@ from evennia_ai.cards.loading import load_card
 from evennia_ai.cli.game_folder import opened_game
 from evennia_ai.cli.output import write_lines
 from evennia_ai.cli.writing import write_file
-from evennia_ai.prompt.columns import visible
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.errors import FormatError
+from evennia_ai.text.columns import visible
 
 _FORM_OF: Final[dict[str, Form]] = {f".{form}": form for form in FORMS}
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from evennia_ai.cli.game_npcs import ref_among, ref_of_npc
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.errors import FormatError
 from evennia_ai.store import chains, conversations
 from evennia_ai.store.chains import Broken
 from evennia_ai.store.conversations import ConversationRef

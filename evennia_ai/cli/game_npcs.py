@@ -9,7 +9,7 @@ import sys
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.errors import FormatError
 
 with contextlib.redirect_stdout(sys.stderr):  # Evennia may print while it is imported
     from evennia.objects.models import ObjectDB

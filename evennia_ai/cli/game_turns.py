@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from evennia_ai.errors import EvenniaAIError
 from evennia_ai.history.replay import Replay, replay
-from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.store import conversations, past_turns, turns
 from evennia_ai.store.turns import StoredTurn
 

@@ -10,8 +10,8 @@ from evennia_ai.cli.game_folder import opened_game
 from evennia_ai.cli.output import write_json, write_lines
 from evennia_ai.cli.refusals import FINDING
 from evennia_ai.cli.writing import write_pieces
-from evennia_ai.prompt.columns import visible
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.errors import FormatError
+from evennia_ai.text.columns import visible
 
 if TYPE_CHECKING:
     from evennia_ai.cli.game_history import Checked

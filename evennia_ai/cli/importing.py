@@ -11,10 +11,10 @@ from evennia_ai.cards.report import ImportReport, import_report, report_lines, r
 from evennia_ai.cli.game_folder import opened_game
 from evennia_ai.cli.output import write_json, write_lines
 from evennia_ai.cli.progress_bar import shown_progress
+from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.prompt.columns import WIDTH, wrapped
-from evennia_ai.prompt.errors import FormatError
 from evennia_ai.prompt.grants import Grants, in_order
+from evennia_ai.text.columns import WIDTH, wrapped
 
 # What a prompt has room for where no game says so: the defaults of the settings.
 USUAL_LIMIT_TOKENS: Final = 8192 - 512

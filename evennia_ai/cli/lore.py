@@ -8,16 +8,16 @@ from typing import Any, Literal
 from evennia_ai.cli.output import json_bytes, write_json, write_lines
 from evennia_ai.cli.refusals import FINDING
 from evennia_ai.cli.writing import write_file
+from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.books import Lorebook, read_book
 from evennia_ai.lorebook.editing import fields_of
 from evennia_ai.lorebook.entries import LoreEntry
 from evennia_ai.lorebook.formats import as_v3, as_world
 from evennia_ai.lorebook.lints import Lint, lints
 from evennia_ai.lorebook.mentions import mention_in_words
-from evennia_ai.prompt.columns import WIDTH, clipped, first_line, visible
 from evennia_ai.prompt.components import MAX_DEPTH
-from evennia_ai.prompt.errors import FormatError
 from evennia_ai.scenario.files import book_file
+from evennia_ai.text.columns import WIDTH, clipped, first_line, visible
 
 Form = Literal["v3", "world"]
 

@@ -4,8 +4,7 @@ import sys
 from collections.abc import Mapping
 from typing import Final
 
-from evennia_ai.prompt.columns import visible
-from evennia_ai.prompt.errors import (
+from evennia_ai.errors import (
     BudgetError,
     ComponentValueError,
     DuplicateComponentError,
@@ -14,6 +13,7 @@ from evennia_ai.prompt.errors import (
     StaticComponentError,
     TemplateError,
 )
+from evennia_ai.text.columns import visible
 
 MAX_LINE: Final = 600
 BAD_INPUT: Final = 2

@@ -9,7 +9,7 @@ from evennia_ai.cli.game_folder import opened_game
 from evennia_ai.cli.output import write_json, write_lines
 from evennia_ai.cli.progress_bar import shown_progress
 from evennia_ai.cli.refusals import FINDING
-from evennia_ai.prompt.columns import WIDTH, clipped, visible, wrapped
+from evennia_ai.text.columns import WIDTH, clipped, visible, wrapped
 
 if TYPE_CHECKING:
     from evennia_ai.cli.game_turns import Replayed

@@ -8,9 +8,9 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from evennia_ai.prompt.columns import first_line, visible
 from evennia_ai.prompt.report import Report, ReportMessage, broken_words, fates, shares
 from evennia_ai.prompt.trace import Verdict
+from evennia_ai.text.columns import first_line, visible
 
 STYLES: Final[Mapping[str, str]] = {
     "component": "cyan",

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
+from evennia_ai.errors import FormatError
 from evennia_ai.private_files import private
-from evennia_ai.prompt.errors import FormatError
 
 
 def write_file(path: Path, content: bytes, *, kind: str, force: bool) -> None:

@@ -6,9 +6,9 @@ from typing import Any, Final
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.history.prefixes import shared_prefix
 from evennia_ai.prompt.breaks import MEANINGS
-from evennia_ai.prompt.columns import WIDTH, visible, wrapped
 from evennia_ai.store.past_turns import newest_turns, turn_before
 from evennia_ai.store.turns import StoredTurn
+from evennia_ai.text.columns import WIDTH, visible, wrapped
 
 TURNS: Final = 10
 _HEAD: Final = f"{'turn':>6} {'talk':>6} {'tokens':>7} {'shared':>7} {'share':>6}  what broke it"

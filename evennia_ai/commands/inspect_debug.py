@@ -11,11 +11,11 @@ from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.game.seeing.seer import Seer
 from evennia_ai.history.turns import RecordedMessage, RenderedMessage, TurnManifest
 from evennia_ai.knowledge.templates import TOOL
-from evennia_ai.prompt.columns import first_line, hanging
 from evennia_ai.store import conversations, knowledge_searches, model_calls, turns
 from evennia_ai.store.knowledge_searches import StoredSearch
 from evennia_ai.store.model_calls import NewCall
 from evennia_ai.store.turns import StoredTurn
+from evennia_ai.text.columns import first_line, hanging
 
 MEDIATOR: Final = "mediator"
 MOST_ROUNDS: Final = 20

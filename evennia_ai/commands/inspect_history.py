@@ -8,9 +8,9 @@ from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.seeing.seer import Seer
 from evennia_ai.history.records import Record, RecordKind
-from evennia_ai.prompt.columns import WIDTH, clipped, first_line, visible, wrapped
 from evennia_ai.store.memory_erasing import OF_MEMORIES
 from evennia_ai.store.record_pages import RecordPage, record_page
+from evennia_ai.text.columns import WIDTH, clipped, first_line, visible, wrapped
 
 PAGE_RECORDS: Final = 20
 _ERASED: Final = "(erased on request)"

@@ -10,10 +10,10 @@ from evennia_ai.game.limits import Limits, LimitScope
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.game.runtime import runtime
 from evennia_ai.llm.allowances import LIMITS
-from evennia_ai.prompt.columns import WIDTH, clipped, visible
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store import model_calls
 from evennia_ai.store.model_calls import DAY_SECONDS
+from evennia_ai.text.columns import WIDTH, clipped, visible
 
 MOST_AT_LIMIT: Final = 20
 

@@ -9,10 +9,10 @@ from evennia_ai.commands.inspect_set import change_in_words
 from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.npc_settings import Change, changes_of
-from evennia_ai.prompt.columns import first_line, hanging, visible
 from evennia_ai.store import model_calls
 from evennia_ai.store.model_calls import ANSWERED, OFFLINE, UNSENT, NewCall, RefusedSaying
 from evennia_ai.store.turn_lines import TurnLine, TurnPage, turn_page
+from evennia_ai.text.columns import first_line, hanging, visible
 
 PAGE_TURNS: Final = 10
 MOST_OTHER_CALLS: Final = 50

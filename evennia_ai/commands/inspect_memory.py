@@ -23,11 +23,11 @@ from evennia_ai.memory.memories import MAX_TEXT, USUAL_IMPORTANCE, Memory
 from evennia_ai.memory.persona import judged
 from evennia_ai.memory.recalling import Moment, is_open, words_said
 from evennia_ai.memory.scoring import Score, scored
-from evennia_ai.prompt.columns import WIDTH, clipped, visible, wrapped
 from evennia_ai.prompt.history import History
 from evennia_ai.store import conversations
 from evennia_ai.store import memories as store
 from evennia_ai.store.memory_revisions import MemoryChange, changes_of
+from evennia_ai.text.columns import WIDTH, clipped, visible, wrapped
 
 USAGE: Final = "ai/memory <npc>[/<page>], ai/memory <npc>/#<id>, each with '= ...' to write"
 PAGE: Final = 12

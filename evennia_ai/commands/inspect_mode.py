@@ -6,8 +6,8 @@ from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.attention import Verdict
 from evennia_ai.game.npc_settings import MODES, Mode, changed, settings_of
 from evennia_ai.game.runtime import runtime
-from evennia_ai.prompt.columns import hanging
 from evennia_ai.prompt.given_settings import near
+from evennia_ai.text.columns import hanging
 
 SHOWN: Final = 8
 """How many of the last things it heard are shown."""

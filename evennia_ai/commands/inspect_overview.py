@@ -8,7 +8,7 @@ from evennia_ai.commands.strict import CommandError
 from evennia_ai.game import overview
 from evennia_ai.game.overview import Row, Totals
 from evennia_ai.game.stopping import is_stopped
-from evennia_ai.prompt.columns import WIDTH, clipped, hanging, padded, visible
+from evennia_ai.text.columns import WIDTH, clipped, hanging, padded, visible
 
 PAGE_NPCS: Final = 20
 _WIDTHS: Final = (14, 11, 12, 3, 13, 5, 6)

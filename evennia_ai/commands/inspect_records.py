@@ -11,10 +11,10 @@ from evennia_ai.commands.setup.folder import bytes_of, new_file, offered, path_i
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.conf import conf
 from evennia_ai.game.seeing.seer import Seer
-from evennia_ai.prompt.columns import WIDTH, wrapped
 from evennia_ai.store.chains import length, verify
 from evennia_ai.store.conversations import ConversationRef, conversations_of, records_of
 from evennia_ai.store.transcripts import export_lines, import_lines
+from evennia_ai.text.columns import WIDTH, wrapped
 
 MOST_RECORDS: Final = 10_000
 MOST_BYTES: Final = 4 * 1024 * 1024

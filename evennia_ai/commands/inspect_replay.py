@@ -7,10 +7,10 @@ from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.game.seeing.seer import Seer
 from evennia_ai.history.replay import Fault, replay
 from evennia_ai.history.turns import report_of_turn
-from evennia_ai.prompt.columns import WIDTH, wrapped
 from evennia_ai.prompt.report import Report
 from evennia_ai.store import conversations
 from evennia_ai.store.turns import StoredTurn
+from evennia_ai.text.columns import WIDTH, wrapped
 
 
 def replay_lines(caller: Any, npc: Any, turn: StoredTurn) -> list[str]:

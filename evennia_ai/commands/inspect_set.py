@@ -16,8 +16,8 @@ from evennia_ai.game.endpoints import Access, Models
 from evennia_ai.game.npc_settings import Change, NPCSettings, changed, given_to, settings_of
 from evennia_ai.game.runtime import runtime
 from evennia_ai.llm.profiles import MODEL_ROLES, ModelProfile
-from evennia_ai.prompt.columns import hanging
 from evennia_ai.prompt.given_settings import near
+from evennia_ai.text.columns import hanging
 
 Reader = Callable[[str], Any]
 """Makes a value of what was typed; what cannot be stays text, and who judges it says so."""

@@ -9,8 +9,8 @@ from evennia_ai.commands.inspect_overview import stop_lines
 from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.game.handler import LastTurn
 from evennia_ai.game.tools.choosing import problems_of
-from evennia_ai.prompt.columns import hanging
 from evennia_ai.store.halts import halts
+from evennia_ai.text.columns import hanging
 
 _PLACES: Final = {"room": "in rooms", "private": "in private"}
 

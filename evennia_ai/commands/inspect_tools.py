@@ -9,7 +9,7 @@ from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.tools.choosing import Choice, choice_of, chosen
 from evennia_ai.game.tools.registry import registry
 from evennia_ai.game.tools.tool import Tool
-from evennia_ai.prompt.columns import hanging
+from evennia_ai.text.columns import hanging
 
 NONE: Final = "none"
 _BETWEEN: Final = re.compile(r"[\s,]+")

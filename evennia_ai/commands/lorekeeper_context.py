@@ -7,8 +7,8 @@ shown alike, whatever became of the pages since.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from evennia_ai.prompt.columns import WIDTH, clipped, hanging, padded, visible
 from evennia_ai.store.lorekeeper_tasks import StoredTask
+from evennia_ai.text.columns import WIDTH, clipped, hanging, padded, visible
 
 _TITLE: Final = 11
 _TITLES: Final = {

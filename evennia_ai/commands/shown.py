@@ -3,7 +3,7 @@
 from typing import Final
 
 from evennia_ai.game.output import escaped
-from evennia_ai.prompt.columns import visible
+from evennia_ai.text.columns import visible
 
 MAX_LINE: Final = 600
 

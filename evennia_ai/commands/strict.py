@@ -16,12 +16,12 @@ from evennia.commands.default.muxcommand import MuxCommand
 from evennia.utils.utils import class_from_module
 
 from evennia_ai.commands.shown import shown_block, shown_line
-from evennia_ai.history.records import storable
-from evennia_ai.prompt.errors import (
+from evennia_ai.errors import (
     ComponentValueError,
     DuplicateComponentError,
     EvenniaAIError,
 )
+from evennia_ai.history.records import storable
 
 _GAMES_OWN: Any = class_from_module(settings.COMMAND_DEFAULT_CLASS)
 # The game's own class, with its hooks, where it splits switches and "=" as Evennia's does.

@@ -1,6 +1,6 @@
 """What can be wrong with an execution request."""
 
-from evennia_ai.prompt.errors import EvenniaAIError
+from evennia_ai.errors import EvenniaAIError
 
 
 class ExecutionRequestError(EvenniaAIError):

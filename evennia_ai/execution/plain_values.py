@@ -13,9 +13,9 @@ from math import isfinite
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
+from evennia_ai.errors import EvenniaAIError
 from evennia_ai.execution.errors import ExecutionRequestError
 from evennia_ai.prompt.components import PromptComponent
-from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message

@@ -15,7 +15,7 @@ from typing import Final
 
 from evennia_ai.game.events import NOBODYS, Event, asks_for_answer
 from evennia_ai.game.npc_settings import Mode
-from evennia_ai.lorebook.words import COMMON_WORDS
+from evennia_ai.text.words import COMMON_WORDS
 
 
 class Claim(StrEnum):

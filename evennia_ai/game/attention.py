@@ -26,9 +26,9 @@ from evennia_ai.game.text import plain_name
 from evennia_ai.game.turn import Turn
 from evennia_ai.game.turn_taking import Bid, roll_of
 from evennia_ai.history.records import NewRecord
-from evennia_ai.prompt.columns import clipped
 from evennia_ai.store import card_assignments, conversations
 from evennia_ai.store.conversations import ConversationRef
+from evennia_ai.text.columns import clipped
 
 TOO_MUCH: Final = "too much waits already"
 MOST_VERDICTS: Final = 20

@@ -15,6 +15,7 @@ from twisted.internet.defer import CancelledError, Deferred, inlineCallbacks
 from twisted.python.failure import Failure
 
 from evennia_ai.conf import Conf
+from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.counting import Counting
 from evennia_ai.game.endpoints import Models
 from evennia_ai.game.fullness import (
@@ -40,7 +41,6 @@ from evennia_ai.history.projection import message_of
 from evennia_ai.history.records import Record
 from evennia_ai.history.summary_records import Attempt, attempt_record, summary_record
 from evennia_ai.llm.errors import ModelError
-from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.store import attempts, conversations, turns

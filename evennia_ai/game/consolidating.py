@@ -17,6 +17,7 @@ from twisted.internet.defer import CancelledError, Deferred, inlineCallbacks
 from twisted.python.failure import Failure
 
 from evennia_ai.conf import Conf
+from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.counting import Counting
 from evennia_ai.game.endpoints import Access, Models
 from evennia_ai.game.limits import CallKey
@@ -37,7 +38,6 @@ from evennia_ai.memory.held import Held
 from evennia_ai.memory.memories import OF_NPC, Memory
 from evennia_ai.memory.observing import Observation, Observations, observing_request
 from evennia_ai.memory.scoring import standing
-from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store import consolidations, conversations, memories, turns

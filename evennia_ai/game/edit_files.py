@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from evennia_ai.errors import FormatError, TemplateError
+from evennia_ai.foreign.strict_json import check_plain
 from evennia_ai.game.edits import ProposedEdit
-from evennia_ai.lorebook.foreign import check_plain
 from evennia_ai.lorebook.rules import PRESETS, ActivationRules, read_rules
 from evennia_ai.prompt.components import PromptComponent, Trust
-from evennia_ai.prompt.errors import FormatError, TemplateError
 from evennia_ai.prompt.expansion import LAYOUTS
 from evennia_ai.prompt.grants import ALLOWS, NO_GRANTS, Grants
 from evennia_ai.prompt.messages import TEXT_ROLES

@@ -14,6 +14,7 @@ from twisted.internet.defer import Deferred, FirstError, gatherResults, succeed
 from twisted.python.failure import Failure
 
 from evennia_ai.conf import Conf
+from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.clients import (
     OFFLINE,
     NotReady,
@@ -30,7 +31,6 @@ from evennia_ai.llm.chat import ChatModel
 from evennia_ai.llm.profiles import DEFAULT, ModelProfile, ModelRole
 from evennia_ai.llm.resilience import CircuitBreaker, Clock, Guarded, Slots
 from evennia_ai.llm.roles import OPEN, RoleProfile
-from evennia_ai.prompt.errors import EvenniaAIError
 
 _UNKNOWN: Final = ModelProfile(name=DEFAULT)
 

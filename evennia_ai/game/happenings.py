@@ -12,6 +12,7 @@ from typing import Any, Final
 from django.db import DatabaseError
 from evennia.utils import logger
 
+from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.events import ERRAND, HEARD, TICK, Event, Kind
 from evennia_ai.game.lines import line_of
 from evennia_ai.game.naming import settled_label
@@ -21,7 +22,6 @@ from evennia_ai.game.text import in_sentence, one_line, plain_name, unmarked
 from evennia_ai.game.utterance import hops_of
 from evennia_ai.history.records import canonical_json
 from evennia_ai.history.role_markup import neutral
-from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.prompt.names import SOMEONE
 
 MAX_DATA: Final = 4000

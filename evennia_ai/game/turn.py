@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol, TypeVar
 from evennia.utils import logger
 from twisted.internet.defer import CancelledError, Deferred, inlineCallbacks, maybeDeferred
 
+from evennia_ai.errors import BudgetError
 from evennia_ai.game.acting import Acted, Actor, Acts
 from evennia_ai.game.calls import Call
 from evennia_ai.game.committing import Commits
@@ -38,7 +39,6 @@ from evennia_ai.history.records import fallback_record, reply_record
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.llm.errors import ModelRubbish, ModelTimeout, ModelUnavailable, told
 from evennia_ai.llm.resilience import Clock
-from evennia_ai.prompt.errors import BudgetError
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.store import conversations
 from evennia_ai.store.conversations import ConversationRef

@@ -18,6 +18,7 @@ from evennia_ai.cards.components import card_components, character_book
 from evennia_ai.cards.reading import card_from_text
 from evennia_ai.compose import ComposeRules
 from evennia_ai.conf import Conf
+from evennia_ai.errors import FormatError
 from evennia_ai.game.facts import FACTION, ZONE, card_facts
 from evennia_ai.game.greeting import NOT_CHOSEN, Chosen, chosen
 from evennia_ai.game.lore_sources import CardSources, card_sources
@@ -28,7 +29,6 @@ from evennia_ai.lorebook.books import Lorebook, read_book
 from evennia_ai.lorebook.conditions import Facts
 from evennia_ai.prompt.components import GAME, PromptComponent, Scope
 from evennia_ai.prompt.contexts import CONVERSATION, PromptContext
-from evennia_ai.prompt.errors import FormatError
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.names import bounded, short
 from evennia_ai.prompt.notes import AuthorsNote, Notes

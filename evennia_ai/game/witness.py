@@ -13,6 +13,7 @@ from typing import Any, Final
 from django.db import DatabaseError
 from evennia.utils import logger
 
+from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.events import Event
 from evennia_ai.game.happenings import (
     Happening,
@@ -26,7 +27,6 @@ from evennia_ai.game.perception import heard_text, payload_of, sender_of
 from evennia_ai.game.presence import is_character
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.text import in_sentence, plain_name
-from evennia_ai.prompt.errors import EvenniaAIError
 
 LOOK_SECONDS: Final = 60.0
 """How long a second look of the same person at an NPC is not told."""

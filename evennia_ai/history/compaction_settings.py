@@ -6,10 +6,10 @@ A game sets single ones of them in one dictionary; what it leaves out is as it i
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, Literal, get_args
 
+from evennia_ai.errors import FormatError
 from evennia_ai.history.compaction import CompactionRules
 from evennia_ai.history.errors import CompactionRulesError
 from evennia_ai.prompt.components import is_plain_int
-from evennia_ai.prompt.errors import FormatError
 from evennia_ai.prompt.given_settings import refuse_wrong
 
 By = Literal["model", "extract"]

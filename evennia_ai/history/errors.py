@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from evennia_ai.prompt.errors import EvenniaAIError
+from evennia_ai.errors import EvenniaAIError
 
 
 class AppendOnlyError(EvenniaAIError):

@@ -15,8 +15,8 @@ from typing import Final
 from evennia_ai.history.compaction import CompactionPlan
 from evennia_ai.history.role_markup import neutral
 from evennia_ai.history.transcript import Said, is_quote, quote, said_in
-from evennia_ai.lorebook.words import pairs_of, words_of
 from evennia_ai.prompt.tokens import TokenCounter
+from evennia_ai.text.words import pairs_of, words_of
 
 SENTENCE_CHARACTERS: Final = 300
 """How much of one sentence is quoted."""

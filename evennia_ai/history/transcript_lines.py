@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any, Final, NoReturn
 
+from evennia_ai.errors import FormatError
 from evennia_ai.history.errors import ReplayError
 from evennia_ai.history.manifest_values import wrong_field
 from evennia_ai.history.projection import Totals, is_staying, message_of
 from evennia_ai.history.records import Record, RecordKind, canonical_json, first_broken, storable
 from evennia_ai.history.turns import TurnManifest
-from evennia_ai.prompt.errors import FormatError
 from evennia_ai.prompt.messages import ROLES
 
 FORMAT: Final = 1

@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
 
+from evennia_ai.errors import EvenniaAIError
 from evennia_ai.knowledge.pages import Page
 from evennia_ai.knowledge.titles import Namespace, PageName
-from evennia_ai.prompt.errors import EvenniaAIError
 
 T = TypeVar("T")
 

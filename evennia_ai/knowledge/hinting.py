@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, StrictInt
 from evennia_ai.knowledge.mediation import FAILED, NO_HINT, Chunk, SafeSummary, refused
 from evennia_ai.knowledge.pages import Page
 from evennia_ai.knowledge.query_words import asked_words, indexed_words
-from evennia_ai.lorebook.words import COMMON_WORDS
 from evennia_ai.prompt.messages import Message
+from evennia_ai.text.words import COMMON_WORDS
 
 FIELD: Final = "hints"
 """What of a page's metadata lists the hints."""

@@ -27,7 +27,7 @@ from evennia_ai.knowledge.numbers import (
     spelt_together,
 )
 from evennia_ai.knowledge.readings import readings, squeezed
-from evennia_ai.prompt.letter_forms import folded
+from evennia_ai.text.letter_forms import folded
 
 WORDS: Final = 8
 """How many words in a row are a passage."""

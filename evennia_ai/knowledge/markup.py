@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from evennia_ai.foreign.strict_yaml import yaml_text
 from evennia_ai.knowledge.metadata_blocks import (
     MAX_META,
     Block,
@@ -22,7 +23,6 @@ from evennia_ai.knowledge.page_meta import MetaError, locks_of, meta_of, values_
 from evennia_ai.knowledge.pages import Page
 from evennia_ai.knowledge.prose import without_code
 from evennia_ai.knowledge.titles import PageName, TitleError, page_name
-from evennia_ai.lorebook.foreign_yaml import yaml_text
 
 __all__ = [
     "MAX_META",

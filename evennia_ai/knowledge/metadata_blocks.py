@@ -8,10 +8,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from evennia_ai.errors import EvenniaAIError, FormatError
+from evennia_ai.foreign.strict_json import parse_json
+from evennia_ai.foreign.strict_yaml import yaml_values
 from evennia_ai.knowledge.info_tables import info_table
-from evennia_ai.lorebook.foreign import parse_json
-from evennia_ai.lorebook.foreign_yaml import yaml_values
-from evennia_ai.prompt.errors import EvenniaAIError, FormatError
 
 MAX_META: Final = 40_000
 """Characters of the metadata of a page."""

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
+from evennia_ai.errors import EvenniaAIError, FormatError
+from evennia_ai.foreign.strict_yaml import yaml_values
 from evennia_ai.knowledge.markup import MAX_TEXT, MarkupError, page_of_values, read_page
 from evennia_ai.knowledge.page_meta import MetaError
 from evennia_ai.knowledge.pages import MEDIATIONS, BaseInfo, Page
 from evennia_ai.knowledge.titles import NAMESPACES, Namespace, PageName, TitleError, page_name
-from evennia_ai.lorebook.foreign_yaml import yaml_values
-from evennia_ai.prompt.errors import EvenniaAIError, FormatError
 
 MAX_FILES: Final = 100_000
 MAX_DEPTH: Final = 20

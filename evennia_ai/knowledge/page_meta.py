@@ -8,9 +8,9 @@ where they name no namespace; on an instruction page they are of the instruction
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from evennia_ai.errors import EvenniaAIError
 from evennia_ai.knowledge.pages import PageMeta
 from evennia_ai.knowledge.titles import Namespace, PageName, TitleError, page_name
-from evennia_ai.prompt.errors import EvenniaAIError
 
 MAX_ITEMS: Final = 200
 """Of one list: requires, aliases, topics or tags."""

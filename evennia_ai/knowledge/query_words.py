@@ -11,8 +11,8 @@ import unicodedata
 from itertools import chain, pairwise
 from typing import Final
 
-from evennia_ai.lorebook.words import pairs_of, unspaced_runs
-from evennia_ai.lorebook.words import words_of as spaced_words
+from evennia_ai.text.words import pairs_of, unspaced_runs
+from evennia_ai.text.words import words_of as spaced_words
 
 MOST_ASKED: Final = 32
 """Words of a query that count: the first ones, each once."""

@@ -16,7 +16,7 @@ from itertools import islice
 from string import ascii_lowercase
 from typing import Final
 
-from evennia_ai.prompt.letter_forms import folded
+from evennia_ai.text.letter_forms import folded
 
 MOST: Final = 24
 SHORTEST: Final = 6

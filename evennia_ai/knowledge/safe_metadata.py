@@ -14,7 +14,7 @@ from typing import Final
 from evennia_ai.knowledge.leaks import Protected, leak, protected
 from evennia_ai.knowledge.numbers import Place, places
 from evennia_ai.knowledge.pages import BaseInfo
-from evennia_ai.prompt.letter_forms import folded
+from evennia_ai.text.letter_forms import folded
 
 MAX_NAME: Final = 120
 MAX_HINT: Final = 200

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 from unicodedata import normalize
 
-from evennia_ai.prompt.errors import EvenniaAIError
+from evennia_ai.errors import EvenniaAIError
 
 Namespace = Literal["Main", "Instructions", "Sources", "Talk"]
 NAMESPACES: Final[tuple[Namespace, ...]] = get_args(Namespace)

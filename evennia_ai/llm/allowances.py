@@ -10,8 +10,8 @@ from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from typing import Any, Final
 
+from evennia_ai.errors import FormatError
 from evennia_ai.prompt.components import is_plain_int
-from evennia_ai.prompt.errors import FormatError
 
 MINUTE_SECONDS: Final = 60
 DAY_SECONDS: Final = 24 * 60 * 60

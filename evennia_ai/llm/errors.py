@@ -7,7 +7,7 @@ logs and the builders' status line show them.
 
 from typing import Final
 
-from evennia_ai.prompt.errors import EvenniaAIError
+from evennia_ai.errors import EvenniaAIError
 
 MAX_CHARACTERS: Final = 1_000
 """Of what went wrong; a server may answer with a whole page."""

@@ -7,7 +7,7 @@ every member named as required and no other allowed.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.errors import FormatError
 
 MAX_NESTING: Final = 24
 

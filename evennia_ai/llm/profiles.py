@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
+from evennia_ai.errors import FormatError
 from evennia_ai.llm.chat import USUAL, Sampling
-from evennia_ai.prompt.errors import FormatError
 from evennia_ai.prompt.given_settings import near
 
 ModelRole = Literal["speaker", "planner", "mediator", "summariser", "decider", "lorekeeper"]

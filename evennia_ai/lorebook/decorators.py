@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from evennia_ai.lorebook.foreign import few, one_line
+from evennia_ai.foreign.strict_json import few, one_line
 
 # Name and values of one decorator that counts.
 Decorator = tuple[str, tuple[str, ...]]

@@ -13,6 +13,8 @@ from typing import Any, Final, NamedTuple
 
 from pydantic.alias_generators import to_camel
 
+from evennia_ai.errors import FormatError
+from evennia_ai.foreign.strict_json import check_plain, one_line
 from evennia_ai.lorebook.book_extension import BookMode, saying_mode
 from evennia_ai.lorebook.books import in_order, read_book, told_apart, unwrapped
 from evennia_ai.lorebook.decorator_lines import with_value, without
@@ -22,11 +24,9 @@ from evennia_ai.lorebook.entry_edits import FIELDS, Write, wanted
 from evennia_ai.lorebook.entry_extension import AT_MENTION
 from evennia_ai.lorebook.entry_formats import is_world_entry, read_entry
 from evennia_ai.lorebook.entry_values import identifier
-from evennia_ai.lorebook.foreign import check_plain, one_line
 from evennia_ai.lorebook.foreign_books import is_of_another_program
 from evennia_ai.lorebook.formats import as_v3
 from evennia_ai.lorebook.where import Where
-from evennia_ai.prompt.errors import FormatError
 
 # New entries, with what each standard requires.
 _NEW_V3: Final[Mapping[str, Any]] = {

@@ -12,6 +12,7 @@ from typing import Final, TypedDict
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
+from evennia_ai.foreign.strict_json import ListOf
 from evennia_ai.lorebook.conditions import (
     CHARACTER_NAME,
     CHARACTER_TAGS,
@@ -30,7 +31,6 @@ from evennia_ai.lorebook.entries import (
     Timing,
 )
 from evennia_ai.lorebook.entry_values import Code, Count, Flag, Number
-from evennia_ai.lorebook.foreign import ListOf
 from evennia_ai.prompt.messages import Role
 
 LOGICS: Final[tuple[Logic, ...]] = ("any", "not_all", "not_any", "all")

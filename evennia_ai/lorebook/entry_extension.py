@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, Final, get_args
 
+from evennia_ai.foreign.strict_json import one_line
 from evennia_ai.lorebook.conditions import (
     EVENT_KIND,
     NPC_KEY,
@@ -30,7 +31,6 @@ from evennia_ai.lorebook.entries import (
     SourceName,
 )
 from evennia_ai.lorebook.entry_fields import NO_OWN, OwnFields
-from evennia_ai.lorebook.foreign import one_line
 from evennia_ai.lorebook.where import Where
 from evennia_ai.prompt.components import is_plain_int
 

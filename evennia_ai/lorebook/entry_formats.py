@@ -10,6 +10,8 @@ from typing import Any, Final, Required, TypedDict
 
 from pydantic import ValidationError
 
+from evennia_ai.errors import FormatError
+from evennia_ai.foreign.strict_json import as_format_error
 from evennia_ai.lorebook.conditions import EVENT_KIND
 from evennia_ai.lorebook.decorators import (
     MAX_KEYS,
@@ -35,9 +37,7 @@ from evennia_ai.lorebook.entry_app import ROLES
 from evennia_ai.lorebook.entry_fields import DEFAULT_DEPTH, EntryFields
 from evennia_ai.lorebook.entry_v3 import from_v3
 from evennia_ai.lorebook.entry_world import from_world
-from evennia_ai.lorebook.foreign import as_format_error
 from evennia_ai.prompt.components import MAX_DEPTH
-from evennia_ai.prompt.errors import FormatError
 from evennia_ai.prompt.messages import MOVEMENT, Role
 from evennia_ai.prompt.template import compile_template
 

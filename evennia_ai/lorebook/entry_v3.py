@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from evennia_ai.foreign.strict_json import ListOf, one_line
 from evennia_ai.lorebook.entries import Patterns, Position
 from evennia_ai.lorebook.entry_app import (
     NOTHING_SAID,
@@ -21,7 +22,6 @@ from evennia_ai.lorebook.entry_app import (
 from evennia_ai.lorebook.entry_extension import read_own
 from evennia_ai.lorebook.entry_fields import EntryFields, OwnFields
 from evennia_ai.lorebook.entry_values import Content, Flag, Identifier, Number, Texts
-from evennia_ai.lorebook.foreign import ListOf, one_line
 from evennia_ai.lorebook.patterns import is_delimited
 
 POSITIONS: Final[Mapping[str, Position]] = {"before_char": "before", "after_char": "after"}

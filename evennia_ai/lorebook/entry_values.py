@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
-from evennia_ai.lorebook.foreign import one_line
+from evennia_ai.foreign.strict_json import one_line
 from evennia_ai.prompt.components import MAX_CONTENT
 
 _DIGITS: Final = re.compile(r"\s*[+-]?[0-9]{1,15}(?:\.[0-9]{1,15})?\s*", re.ASCII)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from evennia_ai.foreign.strict_json import ListOf
 from evennia_ai.lorebook.entry_app import (
     AppEntry,
     chance_of,
@@ -13,7 +14,6 @@ from evennia_ai.lorebook.entry_app import (
 from evennia_ai.lorebook.entry_extension import read_own
 from evennia_ai.lorebook.entry_fields import EntryFields
 from evennia_ai.lorebook.entry_values import Content, Flag, Identifier, Number
-from evennia_ai.lorebook.foreign import ListOf
 
 
 class _WorldEntry(AppEntry):

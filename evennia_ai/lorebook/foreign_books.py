@@ -6,11 +6,11 @@ What is none of theirs is a V3 or V2 book, or a world file of SillyTavern (`book
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, Protocol
 
+from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.agnai import from_agnai, is_agnai
 from evennia_ai.lorebook.novelai import from_novelai, is_novelai
 from evennia_ai.lorebook.risu import from_risu, is_risu
 from evennia_ai.lorebook.translation import Translation
-from evennia_ai.prompt.errors import FormatError
 
 
 class _Translate(Protocol):

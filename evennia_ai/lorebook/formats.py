@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, count, pairwise
 from typing import Any, Final
 
+from evennia_ai.errors import FormatError
+from evennia_ai.foreign.strict_json import check_plain
 from evennia_ai.lorebook.books import MAX_ENTRIES, in_order, read_book, unwrapped
 from evennia_ai.lorebook.differences import differences, restored
 from evennia_ai.lorebook.entry_conversion import v3_entry, world_entry
 from evennia_ai.lorebook.entry_formats import is_world_entry
-from evennia_ai.lorebook.foreign import check_plain
 from evennia_ai.lorebook.foreign_books import is_of_another_program, translated
-from evennia_ai.prompt.errors import FormatError
 
 Object = dict[str, Any]
 Listed = list[Any] | dict[str, Any]

@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
+from evennia_ai.foreign.strict_json import one_line
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.entries import LoreEntry
-from evennia_ai.lorebook.foreign import one_line
 from evennia_ai.lorebook.matching import searchable
 from evennia_ai.lorebook.patterns import Refused, is_delimited, read_pattern
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.wanted import Scanner, Wanted, scanner_of
-from evennia_ai.lorebook.words import words_of
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.tokens import TokenCounter
+from evennia_ai.text.words import words_of
 
 NO_DICE: Final = Dice(turn="", conversation="")
 _MOST_SEARCHES: Final = 300_000

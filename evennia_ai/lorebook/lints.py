@@ -9,14 +9,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from evennia_ai.foreign.strict_json import one_line
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.entries import ClockName, LoreEntry
-from evennia_ai.lorebook.foreign import one_line
 from evennia_ai.lorebook.lint_evidence import Evidence, evidence_of
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.wanted import ALWAYS, NEVER
-from evennia_ai.lorebook.words import in_word
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter
+from evennia_ai.text.words import in_word
 
 _NO_RULES: Final = ActivationRules()
 _SHOWN_KEYS: Final = 3

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
 from evennia_ai.lorebook.patterns import TEXT_SECONDS, Pattern, SearchedText
-from evennia_ai.lorebook.words import (
+from evennia_ai.text.words import (
     Edges,
     ascii_words_of,
     first_bounded,

@@ -8,8 +8,8 @@ raw and told.
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from evennia_ai.foreign.strict_json import ListOf, one_line
 from evennia_ai.lorebook.entry_values import Content, Flag, Identifier, Number
-from evennia_ai.lorebook.foreign import ListOf, one_line
 from evennia_ai.lorebook.patterns import is_delimited
 from evennia_ai.lorebook.translation import (
     ForeignData,

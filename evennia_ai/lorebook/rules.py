@@ -10,10 +10,10 @@ from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
+from evennia_ai.errors import FormatError
+from evennia_ai.foreign.strict_json import one_line
 from evennia_ai.lorebook.entries import CLOCKS, ClockName
-from evennia_ai.lorebook.foreign import one_line
 from evennia_ai.prompt.components import is_plain_int
-from evennia_ai.prompt.errors import FormatError
 
 Preset = Literal["evennia_ai", "sillytavern"]
 Overflow = Literal["skip", "stop"]

@@ -7,8 +7,8 @@ wrote a file reads of a place in it.
 from dataclasses import dataclass
 from typing import Any
 
-from evennia_ai.lorebook.foreign import one_line
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.errors import FormatError
+from evennia_ai.foreign.strict_json import one_line
 
 Step = str | int
 

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from evennia_ai.lorebook.words import COMMON_WORDS
 from evennia_ai.memory.persona_words import (
     ALSO,
     ALWAYS_ABOUT_ITSELF,
@@ -41,6 +40,7 @@ from evennia_ai.memory.persona_words import (
     UNNAMED,
     being_elsewhere,
 )
+from evennia_ai.text.words import COMMON_WORDS
 
 OF_THE_MODEL: Final = "it speaks of the model or its instructions, not of the world"
 AN_ORDER: Final = (

@@ -10,8 +10,8 @@ import unicodedata
 from itertools import pairwise
 from typing import Final
 
-from evennia_ai.lorebook.words import COMMON_WORDS, unspaced_runs
-from evennia_ai.lorebook.words import words_of as spaced_words
+from evennia_ai.text.words import COMMON_WORDS, unspaced_runs
+from evennia_ai.text.words import words_of as spaced_words
 
 STEM: Final = 6
 """Letters of a word that count: enough for "remember" and "remembrance" to be one."""

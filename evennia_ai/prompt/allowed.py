@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 from jinja2 import nodes
 
-from evennia_ai.prompt.errors import TemplateError
+from evennia_ai.errors import TemplateError
 from evennia_ai.prompt.operations import FILTERS, TAKE_NOTHING, TESTS, TESTS_OF_TWO
 from evennia_ai.prompt.spending import CHARACTERS_A_STEP, MAX_STEPS
 

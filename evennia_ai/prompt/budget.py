@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
-from evennia_ai.prompt.errors import BudgetError
+from evennia_ai.errors import BudgetError
 from evennia_ai.prompt.examples import block_tokens, leading_blocks
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.pieces import Piece, Tier, make_piece

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from evennia_ai.prompt.errors import ComponentValueError
+from evennia_ai.errors import ComponentValueError
 from evennia_ai.prompt.messages import ROLES, Role
 
 Placement = Literal["ordered", "history"]

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
+from evennia_ai.errors import ContextError
 from evennia_ai.prompt.budget import BudgetRules, Reserve
 from evennia_ai.prompt.components import PromptComponent
-from evennia_ai.prompt.errors import ContextError
 
 T = TypeVar("T")
 

@@ -9,8 +9,8 @@ from typing import Final, cast
 
 from jinja2 import nodes
 
+from evennia_ai.errors import TemplateError
 from evennia_ai.prompt.allowed import cost, loop_attribute, written_range
-from evennia_ai.prompt.errors import TemplateError
 from evennia_ai.prompt.operations import (
     COMPARISONS,
     FILTERS,

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
+from evennia_ai.errors import TemplateError
 from evennia_ai.prompt.components import (
     HISTORY_ID,
     PLUGGABLE_IDS,
@@ -15,7 +16,6 @@ from evennia_ai.prompt.components import (
     PromptComponent,
 )
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.errors import TemplateError
 from evennia_ai.prompt.examples import block_breaks
 from evennia_ai.prompt.names import in_system
 from evennia_ai.prompt.pieces import DYNAMIC, Claim, Joint, Piece, Tier, make_piece

@@ -11,10 +11,10 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Final
 
-from evennia_ai.prompt.columns import WIDTH, clipped, visible, wrapped
 from evennia_ai.prompt.messages import Part
 from evennia_ai.prompt.report import STAGES, Report, indented
 from evennia_ai.prompt.trace import Verdict, about
+from evennia_ai.text.columns import WIDTH, clipped, visible, wrapped
 
 NO_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
 _MOST_NAMES: Final = 12

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.errors import FormatError
 
 
 def near(wanted: str, known: Iterable[str]) -> str:

@@ -12,8 +12,8 @@ from typing import Final
 from jinja2 import Environment, nodes
 from jinja2.exceptions import TemplateSyntaxError
 
+from evennia_ai.errors import TemplateError
 from evennia_ai.prompt.allowed import names_in
-from evennia_ai.prompt.errors import TemplateError
 from evennia_ai.prompt.evaluation import writer
 from evennia_ai.prompt.spending import Spending
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from evennia_ai.prompt import letter_forms
+from evennia_ai.text import letter_forms
 
 MOST_CHARACTERS: Final = 44
 """Characters of a name in a label; with the longest mark it fits every provider's field."""

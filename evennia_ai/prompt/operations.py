@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from evennia_ai.prompt.errors import TemplateError
+from evennia_ai.errors import TemplateError
 from evennia_ai.prompt.spending import Spending
 
 # What a step compares when a text is looked for in another one.

@@ -9,6 +9,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
+from evennia_ai.errors import (
+    DuplicateComponentError,
+    StaticComponentError,
+    UnknownComponentError,
+)
 from evennia_ai.prompt.components import (
     GAME,
     SCOPE_RANK,
@@ -16,11 +21,6 @@ from evennia_ai.prompt.components import (
     PromptComponent,
     Scope,
     is_plain_int,
-)
-from evennia_ai.prompt.errors import (
-    DuplicateComponentError,
-    StaticComponentError,
-    UnknownComponentError,
 )
 
 # Fields that a static component keeps, and what changing one would be.

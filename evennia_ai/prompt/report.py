@@ -10,7 +10,11 @@ from itertools import groupby
 from typing import Any, Final
 
 from evennia_ai.prompt.breaks import MEANINGS, Reason, Sent
-from evennia_ai.prompt.columns import (
+from evennia_ai.prompt.expansion import Layout
+from evennia_ai.prompt.messages import Block, Message, Part, Role
+from evennia_ai.prompt.prompt import Prompt
+from evennia_ai.prompt.trace import Verdict
+from evennia_ai.text.columns import (
     WIDTH,
     clipped,
     columns,
@@ -20,10 +24,6 @@ from evennia_ai.prompt.columns import (
     visible,
     wrapped,
 )
-from evennia_ai.prompt.expansion import Layout
-from evennia_ai.prompt.messages import Block, Message, Part, Role
-from evennia_ai.prompt.prompt import Prompt
-from evennia_ai.prompt.trace import Verdict
 
 # Kind of origin -> its mark in the token bar and its name in the legend.
 KINDS: Final[Mapping[str, tuple[str, str]]] = {

@@ -7,8 +7,8 @@ edits and the import of cards. Dice and outlets of lore may stand there; their a
 
 from typing import Final
 
+from evennia_ai.errors import ComponentValueError, TemplateError
 from evennia_ai.prompt.components import HISTORY_ID, PromptComponent
-from evennia_ai.prompt.errors import ComponentValueError, TemplateError
 from evennia_ai.prompt.template import compile_template
 
 _SPEAKER: Final = frozenset({"speaker"})

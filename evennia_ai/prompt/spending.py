@@ -7,7 +7,7 @@ that a component takes under 5 ms of the game's thread and under 1 MB, whatever 
 
 from typing import Final
 
-from evennia_ai.prompt.errors import TemplateError
+from evennia_ai.errors import TemplateError
 from evennia_ai.prompt.macros import MAX_FILLED
 
 MAX_STEPS: Final = 10_000

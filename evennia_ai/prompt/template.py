@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from evennia_ai.errors import TemplateError
 from evennia_ai.prompt import macros
 from evennia_ai.prompt.components import Trust
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.errors import TemplateError
 from evennia_ai.prompt.logic import CheckedLogic, compile_logic
 
 MAX_SOURCE: Final = 50_000

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from evennia_ai.errors import ComponentValueError, FormatError, NotYetError
 from evennia_ai.prompt.components import (
     GAME,
     MAX_DEPTH,
@@ -17,7 +18,6 @@ from evennia_ai.prompt.components import (
     PromptComponent,
     is_plain_int,
 )
-from evennia_ai.prompt.errors import ComponentValueError, FormatError, NotYetError
 from evennia_ai.prompt.registry import with_statics
 from evennia_ai.prompt.settled import check_settled
 from evennia_ai.scenario.tables import KIND, Table, wrong

@@ -7,9 +7,9 @@ nesting without end. YAML also refuses aliases, which a small file can multiply 
 from pathlib import Path
 from typing import Any, Final
 
-from evennia_ai.lorebook.foreign import parse_json
-from evennia_ai.lorebook.foreign_yaml import yaml_values
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.errors import FormatError
+from evennia_ai.foreign.strict_json import parse_json
+from evennia_ai.foreign.strict_yaml import yaml_values
 
 MAX_BYTES: Final = 32 * 1024 * 1024
 

@@ -12,12 +12,12 @@ from evennia_ai.cards.card import Card
 from evennia_ai.cards.components import DEFAULT_DEPTH, containment_notices
 from evennia_ai.cards.loading import load_card
 from evennia_ai.cards.reading import read_card
+from evennia_ai.errors import FormatError
+from evennia_ai.foreign.strict_json import parse_json
 from evennia_ai.lorebook.book_extension import BOOK_MODES, BookMode
 from evennia_ai.lorebook.books import ATTACH_RANK, Lorebook, read_book
 from evennia_ai.lorebook.decorators import NO_ICONS, Absent
-from evennia_ai.lorebook.foreign import parse_json
 from evennia_ai.lorebook.rules import Preset
-from evennia_ai.prompt.errors import FormatError
 from evennia_ai.prompt.grants import ALL_GRANTS, Grants
 from evennia_ai.scenario.documents import read_bytes, read_text
 from evennia_ai.scenario.tables import Table, wrong

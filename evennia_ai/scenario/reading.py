@@ -13,14 +13,14 @@ from typing import Any, Final
 
 from evennia_ai.cards.card import Card
 from evennia_ai.cards.components import DEFAULT_DEPTH
+from evennia_ai.errors import FormatError, NotYetError
+from evennia_ai.foreign.strict_json import check_plain
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.conditions import Fact, Facts
 from evennia_ai.lorebook.decorators import NO_ICONS
-from evennia_ai.lorebook.foreign import check_plain
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.components import PromptComponent
-from evennia_ai.prompt.errors import FormatError, NotYetError
 from evennia_ai.prompt.expansion import LAYOUTS, Layout
 from evennia_ai.prompt.grants import ALL_GRANTS, ALLOWS, NO_GRANTS, Grants
 from evennia_ai.prompt.messages import ROLES, TEXT_ROLES, Message, pending, said

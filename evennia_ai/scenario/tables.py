@@ -9,8 +9,8 @@ from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from typing import Any, Final, TypeVar
 
+from evennia_ai.errors import FormatError
 from evennia_ai.prompt.components import MAX_DEPTH, is_plain_int
-from evennia_ai.prompt.errors import FormatError
 
 Choice = TypeVar("Choice", bound=str)
 KIND: Final = "scenario"

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from evennia_ai.prompt.errors import ComponentValueError
+from evennia_ai.errors import ComponentValueError
 from evennia_ai.store import card_revisions as log
 from evennia_ai.store import cards as store
 

@@ -8,15 +8,15 @@ who edit one component: the second is told, nothing is overwritten in silence.
 from typing import Any, Final
 
 from evennia_ai import models
-from evennia_ai.history.records import storable
-from evennia_ai.prompt.components import GAME, PromptComponent, Scope
-from evennia_ai.prompt.errors import (
+from evennia_ai.errors import (
     ComponentValueError,
     EditConflictError,
     EvenniaAIError,
     StaticComponentError,
     UnknownComponentError,
 )
+from evennia_ai.history.records import storable
+from evennia_ai.prompt.components import GAME, PromptComponent, Scope
 from evennia_ai.prompt.registry import ComponentRegistry, with_statics
 from evennia_ai.prompt.settled import check_settled
 from evennia_ai.prompt.template import compile_template

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from evennia_ai.prompt.errors import EditConflictError, EvenniaAIError
+from evennia_ai.errors import EditConflictError, EvenniaAIError
 
 
 class StoreError(EvenniaAIError):

@@ -6,11 +6,11 @@ Every answer is there at once. What goes wrong is told as a `BackendError`, as b
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
+from evennia_ai.errors import EvenniaAIError
 from evennia_ai.knowledge.backends import BackendError, Draft, Hit
 from evennia_ai.knowledge.pages import Page
 from evennia_ai.knowledge.passages import passage
 from evennia_ai.knowledge.titles import Namespace, PageName
-from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.store import page_search, pages
 from evennia_ai.store.page_search import Found
 

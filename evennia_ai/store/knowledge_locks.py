@@ -5,8 +5,8 @@ Whether a text is a lock, and what it allows whom, is for the commands.
 
 from typing import Final
 
+from evennia_ai.errors import ComponentValueError
 from evennia_ai.history.records import storable
-from evennia_ai.prompt.errors import ComponentValueError
 
 MAX_LOCKS: Final = 2000
 

@@ -12,10 +12,10 @@ from typing import Final
 
 from evennia_ai import models
 from evennia_ai.conf import conf
+from evennia_ai.errors import ComponentValueError, EditConflictError
 from evennia_ai.history.records import canonical_json, storable
 from evennia_ai.lorebook.books import ATTACH_RANK
 from evennia_ai.prompt.components import Scope
-from evennia_ai.prompt.errors import ComponentValueError, EditConflictError
 from evennia_ai.store import book_revisions as log
 from evennia_ai.store.book_revisions import BookChange, BookRevision
 from evennia_ai.store.cards import checked_name

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from evennia_ai import models
+from evennia_ai.errors import ComponentValueError
 from evennia_ai.memory.held import Held, surplus
 from evennia_ai.memory.memories import (
     LEARNT,
@@ -20,7 +21,6 @@ from evennia_ai.memory.memories import (
     is_importance,
     is_text,
 )
-from evennia_ai.prompt.errors import ComponentValueError
 from evennia_ai.store.errors import NotStoredError
 from evennia_ai.store.memory_revisions import Action, record, record_all
 from evennia_ai.store.snapshots import Snapshots

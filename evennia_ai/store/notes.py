@@ -6,9 +6,9 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from evennia_ai import models
+from evennia_ai.errors import ComponentValueError
 from evennia_ai.history.records import storable
 from evennia_ai.prompt.components import MAX_CONTENT, MAX_DEPTH, is_plain_int
-from evennia_ai.prompt.errors import ComponentValueError
 from evennia_ai.prompt.messages import ROLES, Role
 from evennia_ai.prompt.notes import NOTE_MODES, NoteMode
 from evennia_ai.prompt.template import compile_template

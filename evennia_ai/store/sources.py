@@ -8,8 +8,8 @@ import json
 from hashlib import sha256
 from typing import NoReturn
 
+from evennia_ai.errors import FormatError
 from evennia_ai.history.records import storable
-from evennia_ai.prompt.errors import FormatError
 
 
 def checked_source(text: str, *, what: str, most: int, setting: str) -> str:

@@ -18,7 +18,7 @@ from evennia_ai.knowledge.passages import passage
 from evennia_ai.knowledge.query_words import MOST_ASKED_CHARACTERS, asked_words, indexed_words
 from evennia_ai.knowledge.relevance import PageWords, rarities_in, rarity, relevance, words_of_page
 from evennia_ai.knowledge.titles import NAMESPACES, Namespace, PageName
-from evennia_ai.lorebook.words import unspaced_runs, words_of
+from evennia_ai.text.words import unspaced_runs, words_of
 from evennia_ai.wiki.answers import listed, number, part, text
 from evennia_ai.wiki.client import MOST_TITLES, WikiClient, WikiError
 from evennia_ai.wiki.names import Names

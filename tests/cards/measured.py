@@ -16,7 +16,7 @@ from subprocess import PIPE, Popen
 from typing import Any
 
 from evennia_ai.cards.loading import load_card
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.errors import FormatError
 from tests.cards.builders import card_data
 from tests.cards.carriers import a_picture, an_archive
 

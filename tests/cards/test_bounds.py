@@ -5,7 +5,7 @@ import json
 import pytest
 
 from evennia_ai.cards.loading import load_card
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.errors import FormatError
 from tests.cards.builders import card_data
 from tests.cards.carriers import as_json
 from tests.cards.measured import measuring

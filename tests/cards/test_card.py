@@ -3,8 +3,8 @@
 import pytest
 
 from evennia_ai.cards.card import greeting, greetings, macro_values, notes_in, opening_message
+from evennia_ai.errors import FormatError
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.errors import FormatError
 from tests.cards.builders import a_card
 
 DICE = Dice(turn="1", conversation="1")

@@ -11,8 +11,8 @@ from evennia_ai.cards.components import (
     refuse_unsettled,
     with_original,
 )
+from evennia_ai.errors import FormatError
 from evennia_ai.prompt.components import MAX_DEPTH, PLUGGABLE_IDS, STATIC_IDS
-from evennia_ai.prompt.errors import FormatError
 from evennia_ai.prompt.grants import ALL_GRANTS, NO_GRANTS
 from tests.cards.builders import a_card, lore, prompt_of, shown, with_lore
 

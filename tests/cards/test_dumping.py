@@ -19,8 +19,8 @@ from evennia_ai.cards.components import character_book
 from evennia_ai.cards.dumping import FORMS, dump_card, left_out, v3_of
 from evennia_ai.cards.loading import load_card
 from evennia_ai.cards.reading import read_card
+from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.entries import LoreEntry
-from evennia_ai.prompt.errors import FormatError
 from tests.cards.builders import card_data, lore
 from tests.cards.carriers import (
     SIGNATURE,

@@ -12,7 +12,7 @@ import pytest
 
 from evennia_ai.cards.limits import CardLimits
 from evennia_ai.cards.loading import CardImport, load_card
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.errors import FormatError
 from tests.cards.builders import card_data, lore
 from tests.cards.carriers import (
     END,

@@ -14,7 +14,7 @@ import pytest
 from evennia_ai.cards.card import DEFAULT_ASSETS
 from evennia_ai.cards.limits import CardLimits
 from evennia_ai.cards.loading import load_card
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.errors import FormatError
 from tests.cards.builders import card_data
 from tests.cards.carriers import (
     END,

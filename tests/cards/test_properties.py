@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evennia_ai.cards.loading import load_card
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.errors import FormatError
 from fuzz.card_checks import (
     TARGETS,
     check_decorators,

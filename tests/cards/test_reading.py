@@ -11,7 +11,7 @@ from evennia_ai.cards.card import DEFAULT_ASSETS, Asset
 from evennia_ai.cards.components import card_components
 from evennia_ai.cards.loading import load_card
 from evennia_ai.cards.reading import V1_FIELDS, card_from_text, read_card
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.errors import FormatError
 from evennia_ai.prompt.grants import NO_GRANTS
 from tests.cards.builders import a_card, card_data
 from tests.effort import little_work

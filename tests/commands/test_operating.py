@@ -22,9 +22,9 @@ from evennia_ai.game.npc_settings import changed
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.stopping import is_stopped, why_halted
 from evennia_ai.llm.allowances import Allowance
-from evennia_ai.prompt.columns import columns
 from evennia_ai.store import model_calls
 from evennia_ai.store.model_calls import NewCall
+from evennia_ai.text.columns import columns
 from tests.commands.stage import one_line
 from tests.effort import little_work
 

@@ -13,7 +13,7 @@ from typing import Any
 from evennia_ai.cards.dumping import FORMS, dump_card
 from evennia_ai.cards.loading import CardImport, load_card
 from evennia_ai.cli.cards import described
-from evennia_ai.prompt.errors import EvenniaAIError
+from evennia_ai.errors import EvenniaAIError
 from evennia_ai.scenario import run_scenario
 from tests.cards.carriers import card_in_chunk
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from evennia_ai.compose import DynamicBlock, compose
+from evennia_ai.errors import EvenniaAIError
 from evennia_ai.execution.errors import ExecutionRequestError
 from evennia_ai.execution.request import VERSION, ExecutionRequest, execution_request
 from evennia_ai.prompt.anchoring import Anchor
-from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.tokens import TokenCounter, estimate
 from evennia_ai.prompt.tool_specs import ToolSpec

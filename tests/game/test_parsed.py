@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from evennia_ai.errors import FormatError
 from evennia_ai.game.parsed import Parsed
-from evennia_ai.prompt.errors import FormatError
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ import pytest
 from django.test import override_settings
 
 from evennia_ai import models
+from evennia_ai.errors import ComponentValueError
 from evennia_ai.game.gather import Talk, opened
 from evennia_ai.game.remembering import recall, remember
-from evennia_ai.prompt.errors import ComponentValueError
 from evennia_ai.store import memories
 from evennia_ai.store.snapshots import forget_everything
 

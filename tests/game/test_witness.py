@@ -304,8 +304,8 @@ def test_a_gift_is_answered(stage):
 
 
 def test_a_settings_error_does_not_undo_a_gift(stage, logged, monkeypatch):
+    from evennia_ai.errors import EvenniaAIError
     from evennia_ai.game import witness
-    from evennia_ai.prompt.errors import EvenniaAIError
 
     def broken():
         raise EvenniaAIError("no setting is right")

@@ -16,13 +16,13 @@ from django.db.utils import OperationalError
 from twisted.internet.task import Clock
 
 from evennia_ai import models
+from evennia_ai.errors import BudgetError, EvenniaAIError
 from evennia_ai.game import emergency, service
 from evennia_ai.game.compacting_by_hand import compact_room
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.game.rooms import left
 from evennia_ai.game.tools.tool import Refused
 from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.prompt.errors import BudgetError, EvenniaAIError
 from evennia_ai.store import card_assignments, conversations, erasing
 from evennia_ai.store.cards import save_card
 from evennia_ai.store.errors import HistoryConflictError

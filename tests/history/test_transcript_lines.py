@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evennia_ai.errors import FormatError
 from evennia_ai.history.records import RecordKind
 from evennia_ai.history.transcript_lines import (
     Header,
@@ -17,7 +18,6 @@ from evennia_ai.history.transcript_lines import (
     record_line,
     turn_line,
 )
-from evennia_ai.prompt.errors import FormatError
 from tests.history.builders import a_conversation, a_new_record, a_prompt, sent, stored
 
 HEADER = Header(

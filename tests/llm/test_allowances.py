@@ -2,6 +2,7 @@
 
 import pytest
 
+from evennia_ai.errors import FormatError
 from evennia_ai.llm.allowances import (
     DAY_SECONDS,
     LIMITS,
@@ -10,7 +11,6 @@ from evennia_ai.llm.allowances import (
     Meter,
     read_allowances,
 )
-from evennia_ai.prompt.errors import FormatError
 
 NOON = 20_000 * DAY_SECONDS + DAY_SECONDS / 2
 

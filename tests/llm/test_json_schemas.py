@@ -5,8 +5,8 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel
 
+from evennia_ai.errors import FormatError
 from evennia_ai.llm.json_schemas import strict_schema
-from evennia_ai.prompt.errors import FormatError
 
 
 class Item(BaseModel):

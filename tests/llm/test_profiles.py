@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from evennia_ai.errors import FormatError
 from evennia_ai.llm.chat import Sampling
 from evennia_ai.llm.profiles import (
     ModelProfile,
@@ -12,7 +13,6 @@ from evennia_ai.llm.profiles import (
     read_profiles,
     read_roles,
 )
-from evennia_ai.prompt.errors import FormatError
 
 GAME = ModelProfile(
     name="default",

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.books import MAX_ENTRIES, read_book
 from evennia_ai.lorebook.entries import Recursion
 from evennia_ai.lorebook.foreign_books import translated
 from evennia_ai.lorebook.formats import as_v3, as_world
 from evennia_ai.lorebook.patterns import Refused, read_pattern
 from evennia_ai.lorebook.patterns.engines import RE
-from evennia_ai.prompt.errors import FormatError
 from tests.effort import little_work
 from tests.lorebook.builders import a_scan, awake, texts
 from tests.lorebook.test_books import JSON

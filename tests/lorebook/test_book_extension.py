@@ -2,10 +2,10 @@
 
 import pytest
 
+from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.books import read_book
 from evennia_ai.lorebook.editing import new_book, with_mode
 from evennia_ai.lorebook.formats import as_v3, as_world
-from evennia_ai.prompt.errors import FormatError
 from tests.lorebook.builders import a_book, a_world_entry, an_entry
 
 FROZEN = {"evennia_ai": {"mode": "frozen"}}

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evennia_ai.foreign.strict_json import MAX_NOTICES
 from evennia_ai.lorebook.decorators import read_decorators
-from evennia_ai.lorebook.foreign import MAX_NOTICES
 from tests.effort import little_work
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.books import read_book
 from evennia_ai.lorebook.editing import (
     add_entry,
@@ -17,7 +18,6 @@ from evennia_ai.lorebook.editing import (
     remove_entry,
 )
 from evennia_ai.lorebook.entries import LoreEntry
-from evennia_ai.prompt.errors import FormatError
 from tests.lorebook.builders import a_world_entry, an_entry
 
 

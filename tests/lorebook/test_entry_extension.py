@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.books import read_book
 from evennia_ai.lorebook.conditions import (
     EVENT_KIND,
@@ -16,7 +17,6 @@ from evennia_ai.lorebook.conditions import (
     Condition,
 )
 from evennia_ai.lorebook.entries import Anchor, LoreEntry, Mention
-from evennia_ai.prompt.errors import FormatError
 from tests.lorebook.builders import a_book, a_world_entry, an_entry
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.conditions import CHARACTER_NAME, Condition
 from evennia_ai.lorebook.entries import (
     NO_GROUPS,
@@ -12,7 +13,6 @@ from evennia_ai.lorebook.entries import (
     Recursion,
     Timing,
 )
-from evennia_ai.prompt.errors import FormatError
 from tests.lorebook.builders import a_book, an_entry
 
 

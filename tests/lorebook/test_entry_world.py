@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.books import Lorebook, read_book
 from evennia_ai.lorebook.conditions import CHARACTER_NAME, CHARACTER_TAGS, Condition
 from evennia_ai.lorebook.entries import Grouping, LoreEntry, Recursion, Timing
 from evennia_ai.lorebook.entry_app import GENERATION_KIND
-from evennia_ai.prompt.errors import FormatError
 from tests.lorebook.builders import a_world_entry
 
 

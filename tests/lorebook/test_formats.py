@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.books import read_book
 from evennia_ai.lorebook.editing import change_entry, fields_of
 from evennia_ai.lorebook.formats import as_v3, as_world, is_world
-from evennia_ai.prompt.errors import FormatError
 from tests.lorebook.builders import a_world_entry, an_entry
 
 

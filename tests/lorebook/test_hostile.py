@@ -7,12 +7,12 @@ import json
 
 import pytest
 
+from evennia_ai.errors import FormatError
+from evennia_ai.foreign.strict_json import parse_json
 from evennia_ai.lorebook.books import MAX_ENTRIES, read_book
-from evennia_ai.lorebook.foreign import parse_json
 from evennia_ai.lorebook.lints import lints
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.lorebook.timers import LoreState, Spell
-from evennia_ai.prompt.errors import FormatError
 from evennia_ai.prompt.grants import ALL_GRANTS, NO_GRANTS
 from tests.effort import little_work
 from tests.lorebook.builders import a_book, a_scan, a_world_entry, an_entry, awake, reasons, texts

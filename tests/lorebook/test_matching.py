@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evennia_ai.lorebook.matching import Key, KeyTable, searchable
-from evennia_ai.lorebook.words import first_bounded
+from evennia_ai.text.words import first_bounded
 from tests.effort import little_work
 
 

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.books import MAX_ENTRIES, read_book
 from evennia_ai.lorebook.entries import Recursion
 from evennia_ai.lorebook.foreign_books import translated
 from evennia_ai.lorebook.formats import as_v3, as_world
 from evennia_ai.lorebook.risu_decorators import read_own_decorators
-from evennia_ai.prompt.errors import FormatError
 from tests.effort import little_work
 from tests.lorebook.builders import a_scan, awake, texts
 from tests.lorebook.test_books import JSON

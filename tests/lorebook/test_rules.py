@@ -2,8 +2,8 @@
 
 import pytest
 
+from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.rules import EVENNIA_AI, SILLYTAVERN, ActivationRules, read_rules
-from evennia_ai.prompt.errors import FormatError
 
 
 def test_nothing_asked_is_the_default():

@@ -18,8 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from evennia_ai.errors import TemplateError
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.errors import TemplateError
 from evennia_ai.prompt.template import Template, compile_template
 
 MIB = 1024 * 1024

@@ -3,8 +3,8 @@
 import pytest
 
 from evennia_ai.compose import ComposeRules, Inputs, compose
+from evennia_ai.errors import BudgetError
 from evennia_ai.prompt.budget import BudgetRules, Reserve
-from evennia_ai.prompt.errors import BudgetError
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, pending, said

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
+from evennia_ai.errors import ComponentValueError
 from evennia_ai.prompt.components import STATIC_COMPONENTS, STATIC_IDS, PromptComponent, Scope
-from evennia_ai.prompt.errors import ComponentValueError
 from tests.prompt.builders import a_component
 
 

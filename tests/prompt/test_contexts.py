@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evennia_ai.compose import compose
+from evennia_ai.errors import ContextError
 from evennia_ai.prompt.budget import BudgetRules, Reserve
 from evennia_ai.prompt.contexts import (
     AUTONOMOUS,
@@ -14,7 +15,6 @@ from evennia_ai.prompt.contexts import (
     PromptContext,
     context_for,
 )
-from evennia_ai.prompt.errors import ContextError
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.registry import with_statics
 from tests.prompt.builders import (

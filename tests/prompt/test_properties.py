@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evennia_ai.compose import Inputs, compose
+from evennia_ai.errors import BudgetError
 from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.components import HISTORY_ID, PromptComponent
-from evennia_ai.prompt.errors import BudgetError
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, pending, said
 from evennia_ai.prompt.names import short

@@ -2,12 +2,12 @@
 
 import pytest
 
-from evennia_ai.prompt.components import Scope
-from evennia_ai.prompt.errors import (
+from evennia_ai.errors import (
     DuplicateComponentError,
     StaticComponentError,
     UnknownComponentError,
 )
+from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.registry import with_statics
 from tests.prompt.builders import a_component
 

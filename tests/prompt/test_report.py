@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from evennia_ai.prompt.columns import clipped, columns, comma_lines, visible, wrapped
 from evennia_ai.prompt.explaining import explain_lines
 from evennia_ai.prompt.messages import Message, ToolCall, said
 from evennia_ai.prompt.notes import AuthorsNote
@@ -17,6 +16,7 @@ from evennia_ai.prompt.report import (
     trace_lines,
 )
 from evennia_ai.prompt.trace import Verdict
+from evennia_ai.text.columns import clipped, columns, comma_lines, visible, wrapped
 from tests.effort import little_work
 from tests.prompt.builders import a_component, a_history, injected, the_prompt
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from evennia_ai.errors import EvenniaAIError, FormatError
 from evennia_ai.prompt.components import STATIC_IDS
-from evennia_ai.prompt.errors import EvenniaAIError, FormatError
 from evennia_ai.scenario import run_scenario
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from evennia_ai.lorebook.foreign_yaml import yaml_values
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.errors import FormatError
+from evennia_ai.foreign.strict_yaml import yaml_values
 from evennia_ai.scenario import documents
 from evennia_ai.scenario.documents import read_document
 from tests.effort import little_work

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evennia_ai.prompt.errors import EvenniaAIError
+from evennia_ai.errors import EvenniaAIError
 from evennia_ai.scenario import run_scenario
 from tests.properties import up_to
 from tests.scenario.builders import a_rich_scenario

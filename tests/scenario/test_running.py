@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.prompt.errors import EvenniaAIError, FormatError
+from evennia_ai.errors import EvenniaAIError, FormatError
 from evennia_ai.scenario import read_scenario, run_scenario
 from tests.scenario.builders import a_book, a_card, a_rich_scenario, an_entry, said
 

@@ -6,8 +6,8 @@ import pytest
 
 from evennia_ai.cards.components import card_components
 from evennia_ai.cards.reading import read_card
+from evennia_ai.errors import FormatError
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.errors import FormatError
 from evennia_ai.scenario import read_scenario
 from evennia_ai.scenario.surroundings import Sources, facts_of
 from tests.scenario.builders import a_card

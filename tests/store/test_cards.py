@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from evennia_ai.prompt.errors import ComponentValueError, FormatError
+from evennia_ai.errors import ComponentValueError, FormatError
 from evennia_ai.store import card_assignments, cards
 from evennia_ai.store import card_revisions as log
 from evennia_ai.store.errors import NotStoredError

@@ -4,8 +4,7 @@ import pytest
 from django.db import transaction
 
 from evennia_ai import models
-from evennia_ai.prompt.components import GAME, STATIC_COMPONENTS, PromptComponent, Scope
-from evennia_ai.prompt.errors import (
+from evennia_ai.errors import (
     ComponentValueError,
     DuplicateComponentError,
     EditConflictError,
@@ -13,6 +12,7 @@ from evennia_ai.prompt.errors import (
     TemplateError,
     UnknownComponentError,
 )
+from evennia_ai.prompt.components import GAME, STATIC_COMPONENTS, PromptComponent, Scope
 from evennia_ai.store import components
 from evennia_ai.store.errors import NotStoredError, StoreError
 from evennia_ai.store.snapshots import forget_everything

@@ -2,8 +2,8 @@
 
 import pytest
 
+from evennia_ai.errors import ComponentValueError
 from evennia_ai.knowledge.titles import page_name
-from evennia_ai.prompt.errors import ComponentValueError
 from evennia_ai.store import page_writing, pages
 from evennia_ai.store.errors import NotStoredError, PageConflictError
 from evennia_ai.store.knowledge_bases import base

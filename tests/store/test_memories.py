@@ -6,8 +6,8 @@ import pytest
 from django.db import transaction
 
 from evennia_ai import models
+from evennia_ai.errors import ComponentValueError
 from evennia_ai.memory.memories import Memory
-from evennia_ai.prompt.errors import ComponentValueError
 from evennia_ai.store import memories
 from evennia_ai.store.errors import NotStoredError
 from evennia_ai.store.memory_revisions import changes_of, memories_then

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from evennia_ai.prompt.errors import ComponentValueError, TemplateError
+from evennia_ai.errors import ComponentValueError, TemplateError
 from evennia_ai.store import notes
 from evennia_ai.store.errors import NotStoredError
 from evennia_ai.store.note_revisions import note_change, record_note_revision

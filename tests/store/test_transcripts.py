@@ -4,10 +4,10 @@ import json
 
 import pytest
 
+from evennia_ai.errors import FormatError
 from evennia_ai.history.records import RecordKind
 from evennia_ai.history.turns import messages_of
 from evennia_ai.lorebook.timers import LoreState, Spell
-from evennia_ai.prompt.errors import FormatError
 from evennia_ai.store import conversations, lore_state, turns
 from evennia_ai.store.chains import verify
 from evennia_ai.store.conversations import append, conversation, history

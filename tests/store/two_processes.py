@@ -48,7 +48,7 @@ def migrate(_: str) -> None:
 
 def edit(name: str) -> None:
     """Change one component as an editor who saw its first revision."""
-    from evennia_ai.prompt.errors import EditConflictError
+    from evennia_ai.errors import EditConflictError
     from evennia_ai.store import components
 
     components.registry()
@@ -64,7 +64,7 @@ def edit(name: str) -> None:
 
 def edit_book(name: str) -> None:
     """Change one lorebook as an editor who saw its first revision."""
-    from evennia_ai.prompt.errors import EditConflictError
+    from evennia_ai.errors import EditConflictError
     from evennia_ai.store import lorebooks
 
     say(ready=True)
@@ -108,7 +108,7 @@ def make_page(name: str) -> None:
 
 def edit_page(name: str) -> None:
     """Change one page as an editor who saw its first revision."""
-    from evennia_ai.prompt.errors import EditConflictError
+    from evennia_ai.errors import EditConflictError
     from evennia_ai.store import pages
 
     say(ready=True)

@@ -11,7 +11,7 @@ from evennia_ai.cards.report.values import (
     TextPart,
 )
 from evennia_ai.cards.suspicions import Suspicion
-from evennia_ai.prompt.columns import WIDTH, clipped, first_line, padded, visible, wrapped
+from evennia_ai.text.columns import WIDTH, clipped, first_line, padded, visible, wrapped
 
 _CARRIERS: Final = {
     "json": "JSON",

@@ -11,10 +11,10 @@ from evennia_ai.lorebook.containment import is_moved, missing
 from evennia_ai.lorebook.entries import LoreEntry, Position
 from evennia_ai.lorebook.mentions import mention_in_words
 from evennia_ai.lorebook.patterns import is_delimited
-from evennia_ai.prompt.columns import first_line
 from evennia_ai.prompt.components import PLUGGABLE_IDS
 from evennia_ai.prompt.grants import Grants
 from evennia_ai.prompt.tokens import TokenCounter
+from evennia_ai.text.columns import first_line
 
 MOST_ROWS: Final = 12
 _STEP: Final = 500  # entries between two words about the progress

@@ -14,9 +14,9 @@ from evennia_ai.cards.report.texts import greeting_parts, text_parts
 from evennia_ai.cards.report.values import Identity, ImportReport, TextPart
 from evennia_ai.cards.report.wishes import grant_uses
 from evennia_ai.cards.suspicions import grouped
+from evennia_ai.errors import ComponentValueError, FormatError
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.prompt.errors import ComponentValueError, FormatError
 from evennia_ai.prompt.grants import NO_GRANTS, Grants
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter
 

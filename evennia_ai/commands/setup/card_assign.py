@@ -11,10 +11,10 @@ from evennia_ai.commands.setup.card_named import card_named, plain_name
 from evennia_ai.commands.setup.card_work import CardWork, Steps, waits
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.conf import conf
-from evennia_ai.prompt.columns import WIDTH, clipped, first_line
 from evennia_ai.store import card_assignments, card_revisions
 from evennia_ai.store.card_assignments import Assignment
 from evennia_ai.store.cards import StoredCard, card_or_none, get_card
+from evennia_ai.text.columns import WIDTH, clipped, first_line
 
 _MOST_GREETINGS: Final = 60
 

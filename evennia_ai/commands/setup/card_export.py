@@ -15,9 +15,9 @@ from evennia_ai.commands.setup.card_work import CardWork, Steps, waits
 from evennia_ai.commands.setup.folder import new_file
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.conf import conf
-from evennia_ai.prompt.columns import WIDTH, wrapped
 from evennia_ai.store import card_revisions as log
 from evennia_ai.store.card_files import CardFile
+from evennia_ai.text.columns import WIDTH, wrapped
 
 _USAGE: Final = "card/export <card>[/<number>] [= json | png | charx [with v2]]"
 _MOST_LEFT_OUT: Final = 12

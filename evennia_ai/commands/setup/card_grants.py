@@ -12,11 +12,11 @@ from evennia_ai.commands.setup.card_seen import refuse_unseen
 from evennia_ai.commands.setup.card_work import CardWork, Steps, waits
 from evennia_ai.commands.strict import CommandError, StrictCommand
 from evennia_ai.conf import conf
-from evennia_ai.prompt.columns import WIDTH, wrapped
 from evennia_ai.prompt.grants import ALLOWS, Grants, in_order
 from evennia_ai.store import card_revisions as log
 from evennia_ai.store import cards as store
 from evennia_ai.store.cards import StoredCard
+from evennia_ai.text.columns import WIDTH, wrapped
 
 _BETWEEN: Final = re.compile(r"[,\s]+")
 

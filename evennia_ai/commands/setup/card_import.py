@@ -19,8 +19,7 @@ from evennia_ai.commands.setup.card_work import CardWork, Steps, waits
 from evennia_ai.commands.setup.folder import offered, path_in, size_of
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.conf import conf
-from evennia_ai.prompt.columns import WIDTH, wrapped
-from evennia_ai.prompt.errors import ComponentValueError
+from evennia_ai.errors import ComponentValueError
 from evennia_ai.prompt.grants import NO_GRANTS
 from evennia_ai.store import card_revisions as log
 from evennia_ai.store import cards as store
@@ -28,6 +27,7 @@ from evennia_ai.store.card_assignments import greeters_of
 from evennia_ai.store.card_names import known_name, typeable_name
 from evennia_ai.store.card_revisions import CardChange
 from evennia_ai.store.cards import StoredCard
+from evennia_ai.text.columns import WIDTH, wrapped
 
 SUFFIXES: Final = (".json", ".png", ".apng", ".charx", ".jpg", ".jpeg")
 _APPROVE: Final = "card/approve <name>[/<number>] [= <grant>, <grant>...]"

@@ -7,12 +7,12 @@ from typing import Final
 
 from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.commands.strict import CommandError
-from evennia_ai.prompt.columns import visible
 from evennia_ai.store import card_revisions as log
 from evennia_ai.store import cards as store
 from evennia_ai.store.card_names import known_name
 from evennia_ai.store.card_revisions import CardChange
 from evennia_ai.store.cards import StoredCard
+from evennia_ai.text.columns import visible
 
 _NUMBERED: Final = re.compile(r"(.+)/([0-9]{1,9})")
 

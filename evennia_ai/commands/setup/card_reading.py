@@ -18,11 +18,11 @@ from evennia_ai.cards.report import ImportReport, import_report
 from evennia_ai.commands.setup.folder import bytes_of
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.conf import Conf
-from evennia_ai.prompt.columns import clipped, visible
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.errors import FormatError
 from evennia_ai.prompt.grants import NO_GRANTS, Grants
 from evennia_ai.store.card_files import CardFile, file_of
 from evennia_ai.store.cards import StoredCard
+from evennia_ai.text.columns import clipped, visible
 
 _MOST_FIELDS: Final = 30
 _EMPTY: Final[tuple[object, ...]] = ("", [], {}, None)

@@ -10,13 +10,13 @@ from evennia_ai.commands.setup import card_shown as shown
 from evennia_ai.commands.setup.card_named import card_named, import_in_words, plain_name
 from evennia_ai.commands.setup.card_work import CardWork
 from evennia_ai.commands.strict import CommandError
-from evennia_ai.prompt.columns import WIDTH, clipped
 from evennia_ai.store import card_assignments
 from evennia_ai.store import card_revisions as log
 from evennia_ai.store import cards as store
 from evennia_ai.store.card_names import known_name
 from evennia_ai.store.card_revisions import IN_FORCE, CardChange
 from evennia_ai.store.errors import NotStoredError
+from evennia_ai.text.columns import WIDTH, clipped
 
 MOST_SHOWN: Final = 50
 

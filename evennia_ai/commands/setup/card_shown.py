@@ -7,13 +7,13 @@ from evennia.objects.models import ObjectDB
 
 from evennia_ai.commands.setup.card_named import import_in_words
 from evennia_ai.commands.setup.listing import day_and_time
-from evennia_ai.prompt.columns import WIDTH, clipped, padded, visible, wrapped
 from evennia_ai.prompt.grants import ALL_GRANTS, ALLOWS, Grants, in_order
 from evennia_ai.store import card_revisions as log
 from evennia_ai.store import cards as store
 from evennia_ai.store.card_assignments import greeters_of, players_of
 from evennia_ai.store.card_revisions import CardChange
 from evennia_ai.store.cards import StoredCard
+from evennia_ai.text.columns import WIDTH, clipped, padded, visible, wrapped
 
 _MOST_CARDS: Final = 100
 _MOST_PLAYERS: Final = 10

@@ -6,12 +6,12 @@ from evennia_ai.cards.components import FIELDS
 from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.view import KNOWLEDGE_POLICY
-from evennia_ai.prompt.columns import hanging
 from evennia_ai.prompt.components import PLUGGABLE_IDS
 from evennia_ai.prompt.contexts import PromptContext
 from evennia_ai.prompt.guidance import KEY as GUIDANCE
 from evennia_ai.prompt.registry import ComponentRegistry
 from evennia_ai.store import contexts as store
+from evennia_ai.text.columns import hanging
 
 USAGE: Final = "component/context <context> = <off <key> | on <key> | reset>"
 # Components that are no rows: a card's own, and texts of the engine.

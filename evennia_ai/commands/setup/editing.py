@@ -11,8 +11,8 @@ from evennia.utils.eveditor import EvEditor
 
 from evennia_ai.commands.setup.listing import labelled, remarks
 from evennia_ai.commands.shown import shown_block, shown_line
+from evennia_ai.errors import EvenniaAIError
 from evennia_ai.prompt.components import PromptComponent, Scope
-from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.store import components as store
 
 ATTRIBUTE: Final = "edited_component"

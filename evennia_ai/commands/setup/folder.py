@@ -11,7 +11,7 @@ from typing import BinaryIO, Final
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.conf import conf
 from evennia_ai.private_files import private
-from evennia_ai.prompt.columns import visible
+from evennia_ai.text.columns import visible
 
 JSON: Final = (".json",)
 _MOST_FILES: Final = 40

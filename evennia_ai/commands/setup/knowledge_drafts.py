@@ -23,9 +23,9 @@ from evennia_ai.game.seeing.seer import may_see_package
 from evennia_ai.knowledge.backends import Draft
 from evennia_ai.knowledge.markup import write_page
 from evennia_ai.knowledge.pages import BaseInfo, Page
-from evennia_ai.prompt.columns import WIDTH, clipped, hanging, visible
 from evennia_ai.store import page_drafts as store
 from evennia_ai.store.page_drafts import StoredDraft
+from evennia_ai.text.columns import WIDTH, clipped, hanging, visible
 
 _MOST_DRAFTS: Final = 40
 _MOST_LINES: Final = 200

@@ -20,11 +20,11 @@ from evennia_ai.commands.setup.knowledge_named import (
 from evennia_ai.commands.setup.lore_locks import checked_locks
 from evennia_ai.commands.shown import shown_line
 from evennia_ai.commands.strict import CommandError
+from evennia_ai.errors import EvenniaAIError
 from evennia_ai.knowledge.backends import Draft
 from evennia_ai.knowledge.markup import read_page, write_page
 from evennia_ai.knowledge.pages import BaseInfo, Page
 from evennia_ai.knowledge.titles import PageName, page_name
-from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.store import pages as store
 
 ATTRIBUTE: Final = "edited_page"

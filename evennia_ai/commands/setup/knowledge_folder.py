@@ -19,9 +19,9 @@ from evennia_ai.conf import conf
 from evennia_ai.game.holding import look_at_all
 from evennia_ai.game.seeing.locks import allows
 from evennia_ai.knowledge.page_files import ImportProblems, PageFolder, read_folder
-from evennia_ai.prompt.columns import WIDTH, clipped, visible
 from evennia_ai.store import folder_import, knowledge_bases, pages
 from evennia_ai.store.folder_import import FolderPlan
+from evennia_ai.text.columns import WIDTH, clipped, visible
 
 MOST_WRITTEN: Final = 2000
 """Pages that are imported while the game stands still for it; more are for the command line."""

@@ -14,8 +14,8 @@ from evennia_ai.commands.strict import CommandError
 from evennia_ai.knowledge.hinting import FIELD, MOST_HINT, hints_of, with_hints
 from evennia_ai.knowledge.leaks import leak, protected
 from evennia_ai.knowledge.pages import BaseInfo, Page
-from evennia_ai.prompt.columns import hanging
 from evennia_ai.store import pages as store
+from evennia_ai.text.columns import hanging
 
 _MOST_OF_A_PAGE: Final = 20
 

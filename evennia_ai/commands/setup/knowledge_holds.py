@@ -17,9 +17,9 @@ from evennia_ai.game.guarding import is_held_by_lock, names_some
 from evennia_ai.game.holding import look_at_all
 from evennia_ai.game.seeing.locks import allows
 from evennia_ai.knowledge.pages import BaseInfo
-from evennia_ai.prompt.columns import hanging, visible
 from evennia_ai.store import knowledge_holds as store
 from evennia_ai.store.knowledge_holds import Hold
+from evennia_ai.text.columns import hanging, visible
 
 _USAGE: Final = "kb/release <base> [= <npc>]"
 _MOST: Final = 40

@@ -9,12 +9,12 @@ from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.knowledge.backends import Hit
 from evennia_ai.knowledge.pages import BaseInfo, Page
 from evennia_ai.knowledge.titles import PageName
-from evennia_ai.prompt.columns import WIDTH, clipped, first_line, hanging, padded, visible, wrapped
 from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store import knowledge_bindings as bindings
 from evennia_ai.store.page_revisions import PageRevision
 from evennia_ai.store.safe_hints import safe_hint_of
+from evennia_ai.text.columns import WIDTH, clipped, first_line, hanging, padded, visible, wrapped
 
 PAGE: Final = 40
 _KEY_COLUMNS: Final = 14

@@ -13,8 +13,8 @@ from evennia_ai.commands.strict import CommandError, StrictCommand
 from evennia_ai.game.seeing.hidden_knowledge import withheld
 from evennia_ai.game.seeing.hidden_pages import HiddenPages
 from evennia_ai.knowledge.pages import BaseInfo
-from evennia_ai.prompt.columns import hanging
 from evennia_ai.store import knowledge_searches as store
+from evennia_ai.text.columns import hanging
 
 _MOST_READINGS: Final = 40
 

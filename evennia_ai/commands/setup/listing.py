@@ -7,12 +7,12 @@ from typing import Final
 from evennia_ai.game.gather import NAMES
 from evennia_ai.memory import pieces as memory_pieces
 from evennia_ai.prompt.blocks import FILLED
-from evennia_ai.prompt.columns import WIDTH, clipped, padded, visible
 from evennia_ai.prompt.components import GAME, HISTORY_ID, MAX_DEPTH, PromptComponent
 from evennia_ai.prompt.expansion import CompiledComponent
 from evennia_ai.prompt.template import compile_template
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store.revisions import VALUE_FIELDS, ComponentRevision
+from evennia_ai.text.columns import WIDTH, clipped, padded, visible
 
 _KEY_COLUMNS: Final = 30
 # What the texts of components may name that stand for a place.

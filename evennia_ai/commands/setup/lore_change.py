@@ -8,6 +8,7 @@ from typing import Any, Final
 from evennia_ai.commands.setup.lore_fields import member_in_words
 from evennia_ai.commands.setup.lore_named import OpenBook, OpenEntry, opened
 from evennia_ai.commands.strict import CommandError
+from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.book_extension import BookMode
 from evennia_ai.lorebook.books import in_order, unwrapped
 from evennia_ai.lorebook.editing import (
@@ -19,10 +20,9 @@ from evennia_ai.lorebook.editing import (
     with_mode,
 )
 from evennia_ai.lorebook.entries import LoreEntry
-from evennia_ai.prompt.columns import clipped
-from evennia_ai.prompt.errors import FormatError
 from evennia_ai.store import lorebooks as store
 from evennia_ai.store.lorebooks import StoredBook
+from evennia_ai.text.columns import clipped
 
 LONG: Final = 200_000
 

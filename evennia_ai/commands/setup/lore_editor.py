@@ -12,7 +12,7 @@ from evennia_ai.commands.setup import lore_change
 from evennia_ai.commands.setup.editing import CATEGORY, forget_edited
 from evennia_ai.commands.setup.lore_named import OpenEntry, entry_to_change
 from evennia_ai.commands.shown import shown_line
-from evennia_ai.prompt.errors import EditConflictError, EvenniaAIError
+from evennia_ai.errors import EditConflictError, EvenniaAIError
 from evennia_ai.store import lorebooks as store
 
 ATTRIBUTE: Final = "edited_lore"

@@ -23,8 +23,8 @@ from evennia_ai.lorebook.entries import LoreEntry
 from evennia_ai.lorebook.entry_extension import FILTERS
 from evennia_ai.lorebook.mentions import mention_in_words
 from evennia_ai.lorebook.where import Step
-from evennia_ai.prompt.columns import clipped, visible
 from evennia_ai.prompt.components import MAX_DEPTH
+from evennia_ai.text.columns import clipped, visible
 
 DEFAULT: Final = "default"
 UNUSED: Final = "unused, for there is no sticky, cooldown or delay"

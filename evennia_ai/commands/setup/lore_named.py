@@ -11,11 +11,11 @@ from functools import lru_cache
 from typing import Any, Final
 
 from evennia_ai.commands.strict import CommandError
+from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.seeing.locks import allows
 from evennia_ai.lorebook.books import Lorebook, read_book
 from evennia_ai.lorebook.entries import LoreEntry
 from evennia_ai.lorebook.naming import entries_called
-from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.store import lorebooks as store
 from evennia_ai.store.lorebooks import StoredBook
 

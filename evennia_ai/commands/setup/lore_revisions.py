@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evennia_ai.commands.setup.listing import day_and_time
+from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.books import in_order, read_book, unwrapped
-from evennia_ai.prompt.columns import WIDTH, clipped, visible
-from evennia_ai.prompt.errors import FormatError
 from evennia_ai.store import lorebooks as store
 from evennia_ai.store.book_revisions import BookChange
+from evennia_ai.text.columns import WIDTH, clipped, visible
 
 MOST_SHOWN: Final = 50
 # Of how many changes it is told what they changed, and in books up to which length: texts are read.

@@ -12,13 +12,13 @@ from evennia_ai.commands.setup.lore_locks import ACCESS
 from evennia_ai.commands.setup.lore_revisions import history_of
 from evennia_ai.commands.strict import CommandError, StrictCommand
 from evennia_ai.conf import conf
+from evennia_ai.errors import FormatError
+from evennia_ai.foreign.strict_json import parse_json
 from evennia_ai.game.seeing.locks import allows
 from evennia_ai.lorebook.book_extension import BOOK_MODES
 from evennia_ai.lorebook.books import Lorebook, read_book
-from evennia_ai.lorebook.foreign import parse_json
 from evennia_ai.lorebook.formats import as_v3, as_world
 from evennia_ai.prompt.components import Scope
-from evennia_ai.prompt.errors import FormatError
 from evennia_ai.store import lorebooks as store
 from evennia_ai.store.book_revisions import BookChange
 

@@ -16,11 +16,11 @@ from evennia_ai.commands.setup.lore_fields import (
 from evennia_ai.commands.setup.lore_named import OpenBook, OpenEntry
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.lorebook.entries import LoreEntry
-from evennia_ai.prompt.columns import WIDTH, clipped, padded, visible, wrapped
 from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store import lorebooks as store
 from evennia_ai.store.lorebooks import StoredBook
+from evennia_ai.text.columns import WIDTH, clipped, padded, visible, wrapped
 
 PAGE: Final = 30
 _BOOK_COLUMNS: Final = 24

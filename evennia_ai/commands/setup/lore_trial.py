@@ -12,9 +12,9 @@ from evennia_ai.game.seeing.hidden_lore import HiddenLore
 from evennia_ai.lorebook.activation import Activation
 from evennia_ai.lorebook.naming import names_of
 from evennia_ai.lorebook.silence import packed
-from evennia_ai.prompt.columns import WIDTH, clipped, visible, wrapped
 from evennia_ai.prompt.explaining import origins_called
 from evennia_ai.prompt.trace import Verdict
+from evennia_ai.text.columns import WIDTH, clipped, visible, wrapped
 
 _MOST_SHOWN: Final = 60
 

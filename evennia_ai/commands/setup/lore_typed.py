@@ -14,7 +14,7 @@ from evennia_ai.lorebook.conditions import TESTS
 from evennia_ai.lorebook.entries import MENTIONINGS, SIDES, LoreEntry, Patterns, Position
 from evennia_ai.lorebook.entry_extension import AT_MENTION
 from evennia_ai.lorebook.patterns import Refused, is_delimited, read_pattern
-from evennia_ai.prompt.columns import clipped
+from evennia_ai.text.columns import clipped
 
 NOTHING: Final = "off"
 LOGICS: Final = {"any": "any", "all": "all", "not any": "not_any", "not all": "not_all"}

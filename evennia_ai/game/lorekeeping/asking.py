@@ -13,6 +13,7 @@ from typing import Any, Final
 from twisted.internet.defer import Deferred, inlineCallbacks
 from twisted.python.failure import Failure
 
+from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.endpoints import Access
 from evennia_ai.game.limits import CallKey
 from evennia_ai.game.runtime import runtime
@@ -22,7 +23,6 @@ from evennia_ai.llm.errors import ModelError, ModelTimeout, ModelUnavailable
 from evennia_ai.llm.profiles import ModelRole
 from evennia_ai.llm.roles import adapt
 from evennia_ai.llm.structured import asking
-from evennia_ai.prompt.errors import EvenniaAIError
 
 LOREKEEPER: Final = "lorekeeper"
 """Who asks, where otherwise the reference of an NPC stands; also the role of who writes."""

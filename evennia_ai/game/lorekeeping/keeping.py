@@ -13,6 +13,7 @@ from typing import Any, Final
 from evennia.utils import logger
 from twisted.internet.defer import Deferred, inlineCallbacks
 
+from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.guarding import is_held
 from evennia_ai.game.knowing.opening import backend_of
 from evennia_ai.game.lorekeeping.answers import LorekeeperAnswer
@@ -34,7 +35,6 @@ from evennia_ai.knowledge.pages import BaseInfo
 from evennia_ai.knowledge.titles import PageName
 from evennia_ai.llm.chat import ChatReply, ChatRequest, chat_messages, sent_sha256
 from evennia_ai.llm.roles import adapt
-from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store import knowledge_bases, lorekeeper_tasks

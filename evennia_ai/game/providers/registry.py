@@ -15,9 +15,9 @@ from typing import Any, Final, TypeAlias
 from django.utils.module_loading import import_string
 from evennia.utils import logger
 
+from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.events import Event
 from evennia_ai.prompt.blocks import DynamicBlock
-from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.store.conversations import ConversationRef
 
 SETTING: Final = "EVENNIA_AI_CONTEXT_PROVIDERS"

@@ -11,9 +11,9 @@ from typing import Any, Final
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.text import one_line
 from evennia_ai.game.tools.tool import Tool, ToolArguments
-from evennia_ai.prompt.errors import EvenniaAIError
 
 MAX_CHARACTERS: Final = 8_000
 MAX_NESTING: Final = 12

@@ -15,6 +15,7 @@ from django.core.signals import setting_changed
 from django.utils.module_loading import import_string
 
 from evennia_ai.conf import conf
+from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.tools.ending import EndConversation
 from evennia_ai.game.tools.errand import ErrandResult
 from evennia_ai.game.tools.handling import Drop, Give, Take
@@ -27,7 +28,6 @@ from evennia_ai.game.tools.speaking import Pose, Say, Whisper
 from evennia_ai.game.tools.tool import Tool, ToolArguments
 from evennia_ai.game.tools.using import UseItem
 from evennia_ai.game.tools.writing import Write
-from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.prompt.tool_specs import ToolSpec
 
 SHIPPED: Final[tuple[type[Tool], ...]] = (

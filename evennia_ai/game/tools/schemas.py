@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.errors import FormatError
 
 MAX_NESTING: Final = 12
 

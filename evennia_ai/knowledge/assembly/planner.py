@@ -12,13 +12,13 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
+from evennia_ai.errors import EvenniaAIError
 from evennia_ai.knowledge.assembly.package import TypeFrom
 from evennia_ai.knowledge.assembly.requests import Failed, Plan
 from evennia_ai.knowledge.assembly.rules import AssemblyRules
 from evennia_ai.knowledge.assembly.task_types import UNKNOWN, TaskType
 from evennia_ai.knowledge.assembly.words import phrase_of
 from evennia_ai.knowledge.titles import PageName, TitleError, page_name
-from evennia_ai.prompt.errors import EvenniaAIError
 from evennia_ai.prompt.messages import Message
 
 ORIGIN: Final = "planner"

@@ -9,7 +9,7 @@ from typing import Final
 
 from evennia_ai.knowledge.assembly.task_types import TASK_TYPES, UNKNOWN, TaskType
 from evennia_ai.knowledge.titles import PageName
-from evennia_ai.lorebook.words import COMMON_WORDS
+from evennia_ai.text.words import COMMON_WORDS
 
 QUERY_STARTERS: Final = (
     *("show", "list", "search", "find", "display", "browse", "view", "read", "open", "look up"),

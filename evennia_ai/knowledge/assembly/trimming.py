@@ -7,9 +7,9 @@ ranks lowest, and the next only when the one before is empty. Instructions are n
 from collections.abc import Sequence
 from typing import Final
 
+from evennia_ai.errors import BudgetError
 from evennia_ai.knowledge.assembly.packed import BUCKETS, Bucket, DroppedPage, PackedPage
 from evennia_ai.knowledge.assembly.serialising import serialised
-from evennia_ai.prompt.errors import BudgetError
 from evennia_ai.prompt.tokens import TokenCounter
 
 DROP_ORDER: Final[tuple[Bucket, ...]] = ("wikipedia", "talk", "sources", "encyclopedia")

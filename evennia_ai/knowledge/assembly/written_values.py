@@ -6,9 +6,9 @@ read alike. A value that cannot be meant raises `WrittenValueError`, which says 
 
 from typing import Any, Final
 
+from evennia_ai.errors import EvenniaAIError
 from evennia_ai.knowledge.assembly.words import words_of
 from evennia_ai.knowledge.titles import PageName, TitleError, page_name
-from evennia_ai.prompt.errors import EvenniaAIError
 
 MOST_ITEMS: Final = 200
 MOST_CHARACTERS: Final = 2_000

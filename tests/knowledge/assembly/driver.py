@@ -27,7 +27,7 @@ from evennia_ai.knowledge.backends import Hit
 from evennia_ai.knowledge.markup import read_page
 from evennia_ai.knowledge.pages import Page
 from evennia_ai.knowledge.titles import PageName, page_name
-from evennia_ai.lorebook.words import COMMON_WORDS
+from evennia_ai.text.words import COMMON_WORDS
 
 WIKI = Path(__file__).parent / "wiki.yaml"
 Answer = Callable[[Request], Any]

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import Field, ValidationError
 
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.errors import FormatError
 
 MAX_NESTING: Final = 64
 MAX_NUMBER: Final = 2**63

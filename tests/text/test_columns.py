@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.prompt.columns import (
+from evennia_ai.text.columns import (
     clipped,
     columns,
     first_line,

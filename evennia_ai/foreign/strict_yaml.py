@@ -9,8 +9,8 @@ from collections import Counter
 from functools import cache
 from typing import Any, Final
 
-from evennia_ai.lorebook.foreign import check_plain
-from evennia_ai.prompt.errors import FormatError
+from evennia_ai.errors import FormatError
+from evennia_ai.foreign.strict_json import check_plain
 
 # Line ends that YAML folds into blanks unless they are written as escapes.
 _ODD_LINE_ENDS: Final = re.compile("[\r\x85\u2028\u2029]")
