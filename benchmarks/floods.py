@@ -17,14 +17,14 @@ from contextlib import closing, contextmanager
 from time import monotonic, process_time
 from typing import Final, NamedTuple
 
-from evennia_ai.llm.bridge import AsyncBridge
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.llm.endpoint import Endpoint
 from evennia_ai.llm.openai_client import OpenAIChat
+from evennia_ai.net.bridge import AsyncBridge
 from tests.llm.builders import a_message, a_request
 from tests.llm.floods import OPENAI, Flood
-from tests.llm.handover import Handover
 from tests.llm.stub_server import StubServer
+from tests.net.handover import Handover
 
 MOST_SECONDS_MORE: Final = 1.0
 MOST_PROCESSOR_SECONDS: Final = 8.0

@@ -22,7 +22,6 @@ from evennia_ai.history.compaction_settings import CompactionSettings
 from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings
 from evennia_ai.knowledge.search_budget import SearchBudget, read_budget
 from evennia_ai.llm.allowances import Allowances
-from evennia_ai.llm.endpoint import SecretText
 from evennia_ai.llm.profiles import (
     ANTHROPIC_KEY,
     DEFAULT,
@@ -37,6 +36,7 @@ from evennia_ai.llm.profiles import (
 )
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.memory.settings import MemorySettings
+from evennia_ai.net.secrets import SecretText
 from evennia_ai.prompt.expansion import Layout
 from evennia_ai.prompt.staying import BlocksMode
 from evennia_ai.setting_problems import Problem, doubtful, wrong_together

@@ -184,9 +184,3 @@ def _unusable(profiles: Mapping[str, ModelProfile]) -> Iterator[Problem]:
                 message=f"Profile '{name}' {problem}.",
                 hint=f"Correct it in {PREFIX}PROFILES.",
             )
-        elif profile.client == "anthropic" and find_spec("anthropic") is None:
-            yield Problem(
-                id="E030",
-                message=f"Profile '{name}' needs the library anthropic, which is not installed.",
-                hint='Type: pip install "evennia-ai[anthropic]"',
-            )

@@ -15,9 +15,10 @@ from evennia_ai.errors import FormatError
 from evennia_ai.history.compaction_settings import CompactionSettings, read_compaction
 from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings, read_lorekeeper
 from evennia_ai.llm.allowances import Allowances, read_allowances
-from evennia_ai.llm.profiles import Given, ModelRole, is_address, read_profiles, read_roles
+from evennia_ai.llm.profiles import Given, ModelRole, read_profiles, read_roles
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.memory.settings import MemorySettings, read_memory
+from evennia_ai.net.http import is_address
 from evennia_ai.prompt.components import is_plain_int
 from evennia_ai.wiki.site import Wikis, read_wikis
 from evennia_ai.writing_limits import WritingLimits, read_writing_limits

@@ -10,9 +10,8 @@ from typing import Final
 
 from twisted.internet.defer import Deferred, fail, succeed
 
-from evennia_ai.conf import Conf, SettingError
-from evennia_ai.llm.anthropic_client import AnthropicChat, is_installed
-from evennia_ai.llm.bridge import AsyncBridge
+from evennia_ai.conf import Conf
+from evennia_ai.llm.anthropic_client import AnthropicChat
 from evennia_ai.llm.chat import ChatModel, ChatReply, ChatRequest, Listener
 from evennia_ai.llm.endpoint import Endpoint
 from evennia_ai.llm.errors import ModelUnavailable
@@ -22,6 +21,7 @@ from evennia_ai.llm.profiles import DEFAULT, Client, ModelProfile
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile
 from evennia_ai.llm.scripted import FILES, scripted_from
+from evennia_ai.net.bridge import AsyncBridge
 
 OFFLINE: Final = "offline responder"
 
@@ -108,8 +108,6 @@ def _openai(profile: ModelProfile, around: Surroundings) -> ChatModel:
 
 
 def _anthropic(profile: ModelProfile, around: Surroundings) -> ChatModel:
-    if not is_installed():
-        raise SettingError('anthropic is not installed; type: pip install "evennia-ai[anthropic]"')
     return AnthropicChat(endpoint_of(profile, around.conf), around.bridge)
 
 

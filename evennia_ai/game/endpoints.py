@@ -26,11 +26,11 @@ from evennia_ai.game.clients import (
 )
 from evennia_ai.game.npc_settings import NPCSettings
 from evennia_ai.game.stopping import Stoppable
-from evennia_ai.llm.bridge import AsyncBridge
 from evennia_ai.llm.chat import ChatModel
 from evennia_ai.llm.profiles import DEFAULT, ModelProfile, ModelRole
 from evennia_ai.llm.resilience import CircuitBreaker, Clock, Guarded, Slots
 from evennia_ai.llm.roles import OPEN, RoleProfile
+from evennia_ai.net.bridge import AsyncBridge
 
 _UNKNOWN: Final = ModelProfile(name=DEFAULT)
 

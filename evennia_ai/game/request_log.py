@@ -15,7 +15,7 @@ from evennia.utils import logger
 
 from evennia_ai.game.watching import WatchedCall, Watcher
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest
-from evennia_ai.llm.endpoint import SecretText
+from evennia_ai.net.secrets import SecretText
 from evennia_ai.prompt.messages import Block, Message
 from evennia_ai.store.model_calls import NewCall
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Usage
 from evennia_ai.llm.endpoint import Endpoint
 from evennia_ai.llm.errors import ModelError, ModelRubbish
+from evennia_ai.llm.failures import turned_down
 from evennia_ai.llm.foreign_values import (
     count_of,
     object_of,
@@ -20,7 +21,6 @@ from evennia_ai.llm.foreign_values import (
     words_of,
 )
 from evennia_ai.llm.reply_bounds import MOST_BLOCKS, MOST_CALLS, Pieces
-from evennia_ai.llm.setbacks import turned_down
 from evennia_ai.llm.tool_calls import WrittenCall, made_calls
 
 _FINISH: Final = {

@@ -5,22 +5,30 @@ The reply is read here and judged by the provider's own module, because a server
 """
 
 import asyncio
-import os
 from collections.abc import Iterable
-from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Listener
 from evennia_ai.llm.endpoint import Endpoint
 from evennia_ai.llm.errors import ModelError, ModelRubbish, ModelTimeout, ModelUnavailable
+from evennia_ai.llm.failures import FailedRequest, failed_with_status
 from evennia_ai.llm.foreign_values import read_object, words_of
-from evennia_ai.llm.key_masks import KeyMask
 from evennia_ai.llm.reply_bounds import with_believable_usage
-from evennia_ai.llm.setbacks import Setback, setback_of_status
-from evennia_ai.llm.sse import LARGEST_EVENT_BYTES, EventReader
-from evennia_ai.llm.transport import BrokenOff, TooLarge, TurnedDown, receive
+from evennia_ai.net.bodies import (
+    LARGEST_EVENT_BYTES,
+    BrokenOff,
+    EventReader,
+    TooLarge,
+    reason_of,
+    receive,
+)
+from evennia_ai.net.http import NoConnection, answered, headers_of
+from evennia_ai.net.secrets import KeyMask
 from evennia_ai.prompt.messages import ToolCall
+
+if TYPE_CHECKING:
+    import httpx2
 
 ENDING_SECONDS: Final = 2.0
 """How long a stream may go on in silence after the whole text: the usage comes last."""
@@ -47,25 +55,21 @@ class Streamed(Protocol):
 
 
 class Provider(Protocol):
-    """The way in which one kind of servers is asked, and the library that does it.
+    """The way in which one kind of servers is asked.
 
-    `client` makes the library's client over an HTTP client, with all that a request needs loaded;
-    `asked` is its response to a request,
-    the body unread. `whole` finds the reply in a body, `streamed` in events.
+    `address` is where, `headers` says with which key, `body` what. `whole` finds the reply in a
+    body, `streamed` in events.
     """
 
     @property
     def endpoint(self) -> Endpoint: ...
 
-    def library(self) -> Any: ...
+    @property
+    def address(self) -> str: ...
 
-    def library_error(self) -> type[Exception]: ...
+    def headers(self) -> dict[str, str]: ...
 
-    def client(self, http: Any) -> Any: ...
-
-    def asked(
-        self, client: Any, request: ChatRequest, *, stream: bool
-    ) -> AbstractAsyncContextManager[Any]: ...
+    def body(self, request: ChatRequest, *, stream: bool) -> dict[str, Any]: ...
 
     def whole(self, body: bytes, request: ChatRequest) -> ChatReply: ...
 
@@ -90,15 +94,15 @@ class Attempt:
         self._left_bytes = self._endpoint.max_reply_bytes
         self._received_bytes = 0
 
-    async def outcome(self, client: Any) -> ChatReply | Setback:
+    async def outcome(self, client: "httpx2.AsyncClient") -> ChatReply | FailedRequest:
         """The reply, or why there is none: as a value, to which nothing is chained."""
-        setback = await self._exchanged(client)
-        if setback is not None and not self._is_complete:
-            return setback
+        failed = await self._exchanged(client)
+        if failed is not None and not self._is_complete:
+            return failed
         try:
             return self._reply()
         except ModelError as problem:
-            return _setback_of(problem)
+            return _failed(problem)
 
     @property
     def _is_complete(self) -> bool:
@@ -113,25 +117,38 @@ class Attempt:
         believable = with_believable_usage(reply, self._request, received_bytes=received)
         return _without_key(believable, self._endpoint.api_key.mask)
 
-    async def _exchanged(self, client: Any) -> Setback | None:
+    async def _exchanged(self, client: "httpx2.AsyncClient") -> FailedRequest | None:
         """Send and read within the limits of time; what went wrong."""
+        endpoint = self._endpoint
         try:
-            async with asyncio.timeout(self._endpoint.timeout_seconds), self._idle:
-                await self._read(client)
+            async with asyncio.timeout(endpoint.timeout_seconds), self._idle:
+                return await self._read(client)
         except TimeoutError:
-            return Setback(error=self._too_slow())
+            return FailedRequest(error=self._too_slow())
         except ModelError as problem:
-            return _setback_of(problem)
-        except (TurnedDown, BrokenOff, TooLarge) as problem:
-            return self._transport_setback(problem)
-        except self._provider.library_error() as problem:
-            return self._library_setback(problem)
-        return None
+            return _failed(problem)
+        except NoConnection as problem:
+            return self._unavailable(f"no connection ({endpoint.quoted(str(problem))})")
+        except BrokenOff as problem:
+            return self._unavailable(f"the connection broke off in the reply ({problem})")
+        except TooLarge as problem:
+            size = problem.problem or f"the reply is larger than {endpoint.max_reply_bytes} bytes"
+            return FailedRequest(error=ModelRubbish(endpoint.name, size, too_much=True))
 
-    async def _read(self, client: Any) -> None:
-        asked = self._provider.asked(client, self._request, stream=self._hear is not None)
-        async with asked as response:
-            if self._hear is not None and _is_stream(response):
+    async def _read(self, client: "httpx2.AsyncClient") -> FailedRequest | None:
+        streams = self._hear is not None
+        request = client.build_request(
+            "POST",
+            self._provider.address,
+            headers={"Accept": "application/json", **self._provider.headers()},
+            json=self._provider.body(self._request, stream=streams),
+        )
+        async with answered(client, request) as response:
+            if not response.is_success:
+                words = _words(await reason_of(response))
+                status, headers = response.status_code, headers_of(response)
+                return failed_with_status(self._endpoint, status, words, headers)
+            if streams and _is_stream(response):
                 self._streamed = self._provider.streamed(self._request)
             self._arrived()
             overhead = 1 if self._streamed is None else STREAM_OVERHEAD
@@ -139,6 +156,7 @@ class Attempt:
             await receive(response, self._take, limit_bytes=limit_bytes)
         if self._streamed is not None:
             self._take_rest()
+        return None
 
     def _take(self, chunk: bytes) -> None:
         self._received_bytes += len(chunk)
@@ -186,27 +204,8 @@ class Attempt:
             return ModelTimeout(self._endpoint.name, self._endpoint.idle_seconds, "silent")
         return ModelTimeout(self._endpoint.name, self._endpoint.timeout_seconds)
 
-    def _transport_setback(self, problem: TurnedDown | BrokenOff | TooLarge) -> Setback:
-        endpoint = self._endpoint
-        if isinstance(problem, TurnedDown):
-            words = _words(problem.body)
-            return setback_of_status(endpoint, problem.status, words, problem.headers)
-        if isinstance(problem, BrokenOff):
-            why = f"the connection broke off in the reply ({problem})"
-            return Setback(error=ModelUnavailable(endpoint.name, why), again=True)
-        size = problem.problem or f"the reply is larger than {endpoint.max_reply_bytes} bytes"
-        return Setback(error=ModelRubbish(endpoint.name, size, too_much=True))
-
-    def _library_setback(self, problem: Exception) -> Setback:
-        """No connection, if it is not our hook's own exception that the library wrapped."""
-        endpoint = self._endpoint
-        if isinstance(problem.__cause__, TurnedDown):
-            return self._transport_setback(problem.__cause__)
-        if isinstance(problem, self._provider.library().APIConnectionError):
-            why = f"no connection ({endpoint.quoted(_cause(problem))})"
-            return Setback(error=ModelUnavailable(endpoint.name, why), again=True)
-        said = endpoint.quoted(str(problem)) or type(problem).__name__
-        return Setback(error=ModelUnavailable(endpoint.name, said))
+    def _unavailable(self, why: str) -> FailedRequest:
+        return FailedRequest(error=ModelUnavailable(self._endpoint.name, why), again=True)
 
 
 def _without_key(reply: ChatReply, mask: KeyMask) -> ChatReply:
@@ -225,12 +224,12 @@ def _without_key(reply: ChatReply, mask: KeyMask) -> ChatReply:
     )
 
 
-def _setback_of(error: ModelError) -> Setback:
+def _failed(error: ModelError) -> FailedRequest:
     """What a server said inside a reply is worth another attempt where its status would be."""
-    return Setback(error=error, again=isinstance(error, ModelUnavailable))
+    return FailedRequest(error=error, again=isinstance(error, ModelUnavailable))
 
 
-def _is_stream(response: Any) -> bool:
+def _is_stream(response: "httpx2.Response") -> bool:
     """Some servers answer in one body even where a stream was asked for."""
     kind: str = response.headers.get("content-type", "")
     return kind.strip().lower().startswith(_EVENTS)
@@ -240,19 +239,3 @@ def _words(body: bytes) -> str:
     """A server's explanation: what its JSON says, or else all of it."""
     answer = read_object(body)
     return body.decode("utf-8", "replace") if answer is None else words_of(answer)
-
-
-def _cause(problem: BaseException) -> str:
-    """Why a connection failed: the system's words where it has any (refused, certificate, ...).
-
-    Of any other error only the kind is told: its text may quote the request.
-    """
-    kind = type(problem.__cause__ or problem).__name__
-    link: BaseException | None = problem
-    while link is not None:
-        if isinstance(link, ConnectionError) and link.errno:
-            return f"{kind}: {os.strerror(link.errno)}"  # asyncio has put its own words over it
-        if isinstance(link, OSError) and link.strerror:
-            return f"{kind}: {link.strerror}"
-        link = link.__cause__ or link.__context__
-    return kind

@@ -1,63 +1,22 @@
 """Where a model is and how it may be used: a value, made from the settings by the game.
 
-The key lives in a `SecretText`, which no print, log, traceback or pickle can show.
+Its key is a `SecretText` (`net.secrets`), which nothing can show.
 """
 
-import hmac
 import math
 from dataclasses import dataclass, field
-from typing import Final, Literal, NoReturn
+from typing import Final, Literal
 from urllib.parse import urlsplit
 
 from evennia_ai.llm.errors import EndpointError
-from evennia_ai.llm.key_masks import MASK, KeyMask
 from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile
+from evennia_ai.net.secrets import SecretText
 
 QUOTED_CHARACTERS: Final = 200
 """How much of a server's own words an error quotes."""
 
 QUOTED_FROM: Final = 16
 """Out of how many times as many characters they are taken; the rest is not looked at."""
-
-
-class SecretText:
-    """A text that is only shown to who asks for it by `reveal()`."""
-
-    __slots__ = ("_text", "mask")
-
-    def __init__(self, text: str = "") -> None:
-        self._text = text
-        self.mask: Final = KeyMask(text)
-
-    def reveal(self) -> str:
-        """The text itself, for the one call that sends it."""
-        return self._text
-
-    def fits_a_header(self) -> bool:
-        """Whether it can be sent at all: printable ASCII without spaces."""
-        return all("!" <= letter <= "~" for letter in self._text)
-
-    def hidden_in(self, text: str) -> str:
-        """`text` with the secret replaced, however short it is, and other forms of a long one."""
-        plain = text.replace(self._text, MASK) if self._text else text
-        return self.mask.masked(plain)
-
-    def __bool__(self) -> bool:
-        return bool(self._text)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, SecretText):
-            return NotImplemented
-        return hmac.compare_digest(self._text.encode(), other._text.encode())
-
-    def __hash__(self) -> int:
-        return hash(self._text)
-
-    def __repr__(self) -> str:
-        return "SecretText(***)" if self._text else "SecretText()"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a secret is never stored: keep it in the environment")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

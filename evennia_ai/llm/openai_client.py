@@ -4,27 +4,18 @@
 rest.
 """
 
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from evennia_ai.llm.bridge import AsyncBridge
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.llm.endpoint import Endpoint
 from evennia_ai.llm.openai_reply import StreamedReply, whole_reply
 from evennia_ai.llm.openai_wire import body_of
 from evennia_ai.llm.remote import RemoteChat
-
-if TYPE_CHECKING:
-    import openai
+from evennia_ai.net.bridge import AsyncBridge
 
 NO_KEY: Final = "none"
-"""Sent where no key is configured: without any, the library would take OPENAI_API_KEY, which
-may belong to quite another server."""
-
-
-_NAMED: Final = ("model", "messages", "stream")
-"""What the library must know of a body; the rest is none of its business."""
+"""Sent where no key is configured: a server may want the header and look at nothing in it."""
 
 
 class OpenAIChat(RemoteChat):
@@ -40,39 +31,15 @@ class _OpenAI:
 
     endpoint: Endpoint
 
-    def library(self) -> Any:
-        import openai
+    @property
+    def address(self) -> str:
+        return f"{self.endpoint.base_url.rstrip('/')}/chat/completions"
 
-        return openai
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.endpoint.api_key.reveal() or NO_KEY}"}
 
-    def library_error(self) -> type[Exception]:
-        import openai
-
-        return openai.OpenAIError
-
-    def client(self, http: Any) -> "openai.AsyncOpenAI":
-        import openai
-
-        client = openai.AsyncOpenAI(
-            base_url=self.endpoint.base_url,
-            api_key=self.endpoint.api_key.reveal() or NO_KEY,
-            http_client=http,
-            timeout=None,
-            max_retries=0,
-        )
-        # The library takes these from the environment; like the key, they belong to one provider.
-        client.organization = client.project = None
-        _ = client.chat.completions.with_streaming_response  # loads what is only loaded when used
-        return client
-
-    def asked(
-        self, client: "openai.AsyncOpenAI", request: ChatRequest, *, stream: bool
-    ) -> AbstractAsyncContextManager[Any]:
-        body = body_of(request, model=self.endpoint.model, stream=stream)
-        named = {name: body.pop(name) for name in _NAMED if name in body}
-        create: Any = client.chat.completions.with_streaming_response.create
-        asked: AbstractAsyncContextManager[Any] = create(**named, extra_body=body)
-        return asked
+    def body(self, request: ChatRequest, *, stream: bool) -> dict[str, Any]:
+        return body_of(request, model=self.endpoint.model, stream=stream)
 
     def whole(self, body: bytes, request: ChatRequest) -> ChatReply:
         return whole_reply(body, request=request, endpoint=self.endpoint)

@@ -18,6 +18,7 @@ from pydantic_core import ErrorDetails
 
 from evennia_ai.errors import FormatError
 from evennia_ai.llm.chat import USUAL, Sampling
+from evennia_ai.net.http import is_address
 from evennia_ai.prompt.given_settings import near
 
 ModelRole = Literal["speaker", "planner", "mediator", "summariser", "decider", "lorekeeper"]
@@ -86,16 +87,6 @@ class ModelProfile:
 
 Given = Mapping[str, Any]
 """The fields of one profile that the settings have, each one checked."""
-
-
-def is_address(value: str) -> bool:
-    """Whether it is the address of a server and nothing else: no name, no password, no query."""
-    try:
-        parts = urlsplit(value)
-        known = parts.scheme in ("http", "https") and bool(parts.hostname)
-        return known and parts.username is None and parts.password is None and not parts.query
-    except ValueError:
-        return False
 
 
 def is_open(address: str) -> bool:

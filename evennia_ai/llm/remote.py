@@ -1,24 +1,26 @@
 """A model behind HTTP as a `ChatModel`: what the clients of all providers have in common.
 
-A provider's library is imported in the bridge's thread only: its import takes up to two seconds,
-which would freeze the game. Everything below `complete` runs there. Errors leave it as values and
-are raised last, so that nothing is chained to them: the libraries' own exceptions hold the
-request, and with it the key.
+Everything below `complete` runs in the bridge's thread. Errors leave it as values and are raised
+last, so that nothing is chained to them: the HTTP library's own exceptions hold the request, and
+with it the key.
 """
 
 import asyncio
-from typing import Any, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from twisted.internet.defer import CancelledError, Deferred
 
 from evennia_ai.llm.attempt import Attempt, Provider
-from evennia_ai.llm.bridge import AsyncBridge
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Listener
 from evennia_ai.llm.endpoint import Endpoint
 from evennia_ai.llm.errors import ModelError, ModelTimeout, ModelUnavailable
-from evennia_ai.llm.retries import persistently
-from evennia_ai.llm.setbacks import Setback
-from evennia_ai.llm.transport import http_client
+from evennia_ai.llm.failures import FailedRequest
+from evennia_ai.net.bridge import AsyncBridge
+from evennia_ai.net.http import http_client, persistently
+
+if TYPE_CHECKING:
+    import httpx2
 
 
 class RemoteChat:
@@ -29,7 +31,7 @@ class RemoteChat:
     def __init__(self, provider: Provider, bridge: AsyncBridge) -> None:
         self._provider = provider
         self._bridge = bridge
-        self._client: Any = None
+        self._client: httpx2.AsyncClient | None = None
         self._client_loop: asyncio.AbstractEventLoop | None = None
 
     @property
@@ -49,7 +51,7 @@ class RemoteChat:
         return self._bridge.run_heard(lambda hear: self._answer(request, hear), listener)
 
     def prepare(self) -> Deferred[None]:
-        """Import the library and make the client ahead of the first request."""
+        """Import the HTTP library and make the client ahead of the first request."""
         return self._bridge.run(self._prepared)
 
     def close(self) -> None:
@@ -64,15 +66,14 @@ class RemoteChat:
     async def _closed(self) -> None:
         client, self._client = self._client, None
         if client is not None and self._client_loop is asyncio.get_running_loop():
-            await client.close()
+            await client.aclose()
 
-    def _connected(self) -> Any:
+    def _connected(self) -> "httpx2.AsyncClient":
         """The client of the loop that runs now; connections of an ended loop are useless."""
         loop = asyncio.get_running_loop()
         if self._client is None or self._client_loop is not loop:
-            http = http_client(self._provider.library())
-            self._client, self._client_loop = self._provider.client(http), loop
-            self._bridge.at_stop(self._client.close)
+            self._client, self._client_loop = http_client(), loop
+            self._bridge.at_stop(self._client.aclose)
         return self._client
 
     async def _answer(self, request: ChatRequest, hear: Listener | None) -> ChatReply:
@@ -84,27 +85,28 @@ class RemoteChat:
     async def _asked(self, hearing: "_Hearing", request: ChatRequest) -> ChatReply | ModelError:
         """Ask until there is a reply, it is no use, or the request's time is over."""
         client, broken = self._connected(), 0
+        now = asyncio.get_running_loop().time
+        until = now() + request.timeout_seconds
 
-        async def attempt() -> ChatReply | Setback:
-            asked = Attempt(self._provider, request, hearing.hear)
-            return await asked.outcome(client)
-
-        def is_worth_it(setback: Setback) -> bool:
+        async def attempt() -> ChatReply | FailedRequest:
             nonlocal broken
-            broken += _is_broken(setback.error)
-            return not hearing.heard and (request.schema is None or broken < 2)
+            outcome = await Attempt(self._provider, request, hearing.hear).outcome(client)
+            if isinstance(outcome, ChatReply):
+                return outcome
+            broken += _is_broken(outcome.error)
+            is_worth_it = not hearing.heard and (request.schema is None or broken < 2)
+            return replace(outcome, again=outcome.again and is_worth_it)
 
-        until = asyncio.get_running_loop().time() + request.timeout_seconds
         try:
             async with asyncio.timeout_at(until):
-                return await persistently(
+                outcome = await persistently(
                     attempt,
                     max_retries=self.endpoint.max_retries,
-                    until=until,
-                    again=is_worth_it,
+                    may_pause=lambda pause: now() + pause < until,
                 )
         except TimeoutError:
             return ModelTimeout(self.name, request.timeout_seconds)
+        return outcome if isinstance(outcome, ChatReply) else outcome.error
 
 
 class _Hearing:

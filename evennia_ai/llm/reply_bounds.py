@@ -24,19 +24,6 @@ MOST_BLOCKS: Final = 1_024
 MOST_PIECES: Final = 100_000
 """Members of all lists that the events of one reply bring."""
 
-MOST_EVENTS: Final = 100_000
-"""Events of one stream: more than any model writes in its time, a word each."""
-
-MOST_LINES: Final = 4 * MOST_EVENTS
-"""Lines of one stream, those included that only keep it open."""
-
-MOST_CHUNKS: Final = 100_000
-"""Chunks in which one body comes."""
-
-CHUNKS_OF_ANY_SIZE: Final = 1_024
-CHUNK_BYTES: Final = 32
-"""How large the others are on the average: an event with one word in it is larger."""
-
 MOST_UNSEEN_TOKENS: Final = 4_096
 """Tokens that a server may count beside what was sent: its own frames and instructions."""
 
@@ -73,15 +60,6 @@ class Pieces:
         if self.left_argument_characters < 0:
             raise too_much(self.server, "characters of arguments", MOST_ARGUMENT_CHARACTERS)
         return text
-
-
-def chunk_problem(count: int, *, received_bytes: int) -> str:
-    """Why a body comes in too many chunks, "" where it does not: each costs more than its bytes."""
-    if count > MOST_CHUNKS:
-        return f"the reply comes in more than {MOST_CHUNKS} chunks"
-    if count > CHUNKS_OF_ANY_SIZE + received_bytes // CHUNK_BYTES:
-        return f"the reply comes in chunks of less than {CHUNK_BYTES} bytes"
-    return ""
 
 
 def too_much(server: str, what: str, most: int) -> ModelRubbish:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from evennia_ai.llm.setbacks import retry_after_seconds
+from evennia_ai.net.http import FailedAttempt, retry_after_seconds
 
 _AGAIN_STATUS: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 _UNTOUCHED_STATUS: Final = frozenset({429, 503})
@@ -19,18 +19,16 @@ _AGAIN_CODES: Final = frozenset({"maxlag", "ratelimited"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
+class Refused(FailedAttempt):
     """Why there is no answer.
 
-    `code` is the wiki's own name of the problem, "" where the problem is another. `again` says that
-    it may be otherwise in a moment, `untouched` that surely nothing was changed.
+    `code` is the wiki's own name of the problem, "" where the problem is another. `untouched` says
+    that surely nothing was changed.
     """
 
     why: str
     code: str = ""
-    again: bool = False
     untouched: bool = False
-    after_seconds: float | None = None
 
 
 def read_answer(status: int, headers: Mapping[str, str], body: bytes) -> dict[str, Any] | Refused:

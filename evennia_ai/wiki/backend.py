@@ -14,7 +14,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from evennia_ai.knowledge.backends import Draft, Hit
 from evennia_ai.knowledge.pages import Page
 from evennia_ai.knowledge.titles import NAMESPACES, Namespace, PageName
-from evennia_ai.llm.bridge import AsyncBridge
+from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.wiki.answers import number, part
 from evennia_ai.wiki.client import UNKNOWN, WikiClient, WikiError
 from evennia_ai.wiki.finding import Finder

@@ -15,8 +15,8 @@ from pydantic_core import ErrorDetails
 
 from evennia_ai.errors import FormatError
 from evennia_ai.knowledge.titles import Namespace
-from evennia_ai.llm.endpoint import SecretText
-from evennia_ai.llm.profiles import is_address
+from evennia_ai.net.http import is_address
+from evennia_ai.net.secrets import SecretText
 from evennia_ai.prompt.given_settings import near
 
 USER_AGENT: Final = "evennia_ai (knowledge of a game made with Evennia)"

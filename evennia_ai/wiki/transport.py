@@ -5,14 +5,18 @@ request, and with it a password, so nothing may ever be chained to them.
 """
 
 import asyncio
-import random
 from collections.abc import Mapping
-from typing import Any, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
-from evennia_ai.llm.retries import pause_seconds
+from evennia_ai.net.bodies import BrokenOff, TooLarge, receive
+from evennia_ai.net.http import NoConnection, answered, headers_of, http_client, persistently
 from evennia_ai.wiki.answers import Refused, read_answer
 from evennia_ai.wiki.site import Site
+
+if TYPE_CHECKING:
+    import httpx2
 
 MAX_ANSWER_BYTES: Final = 9_000_000
 """Of one answer; a MediaWiki bounds the texts in one by 8 MB itself."""
@@ -33,7 +37,7 @@ class Transport:
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._client: Any = None
+        self._client: httpx2.AsyncClient | None = None
         self._places = asyncio.Semaphore(_CONNECTIONS)
 
     async def answer(
@@ -43,18 +47,18 @@ class Transport:
 
         A request that `changes` something is sent again only where surely nothing came of it.
         """
-        for retried in range(self._site.max_retries + 1):
+
+        async def attempt() -> dict[str, Any] | Refused:
             outcome = await self._once({**_ALWAYS, **asked}, in_body=changes or in_body)
-            if not isinstance(outcome, Refused):
+            if not isinstance(outcome, Refused) or outcome.untouched or not changes:
                 return outcome
-            pause = pause_seconds(
-                retried, after_seconds=outcome.after_seconds, chance=random.random()
-            )
-            worth_it = outcome.again and (outcome.untouched or not changes)
-            if retried == self._site.max_retries or not worth_it or pause > LONGEST_PAUSE_SECONDS:
-                return outcome
-            await asyncio.sleep(pause)
-        raise AssertionError("there is always a first request")
+            return replace(outcome, again=False)
+
+        return await persistently(
+            attempt,
+            max_retries=self._site.max_retries,
+            may_pause=lambda pause: pause <= LONGEST_PAUSE_SECONDS,
+        )
 
     async def close(self) -> None:
         """Close the connections, if there are any."""
@@ -69,8 +73,11 @@ class Transport:
         except TimeoutError:
             limit = f"{self._site.request_seconds:g} seconds"
             return Refused(why=f"was silent for {limit}; see whether it is overloaded", again=True)
-        except Exception as problem:  # the HTTP library's errors, whose names depend on its version
+        except (NoConnection, BrokenOff) as problem:
             return _unreachable(problem)
+        except TooLarge as problem:
+            limit = f"answered with more than {MAX_ANSWER_BYTES:,} bytes"
+            return Refused(why="answered in too many small pieces" if problem.problem else limit)
 
     async def _sent(self, asked: Mapping[str, str], *, in_body: bool) -> dict[str, Any] | Refused:
         client = self._connected()
@@ -80,44 +87,19 @@ class Transport:
             request = client.build_request("POST", self._site.api, content=written, headers=headers)
         else:
             request = client.build_request("GET", f"{self._site.api}?{written}")
-        response = await client.send(request, stream=True)
-        try:
-            return await _received(response)
-        finally:
-            await response.aclose()
+        body = bytearray()
+        async with answered(client, request) as response:
+            await receive(response, body.extend, limit_bytes=MAX_ANSWER_BYTES)
+        return read_answer(response.status_code, headers_of(response), bytes(body))
 
-    def _connected(self) -> Any:
+    def _connected(self) -> "httpx2.AsyncClient":
         if self._client is None:
-            self._client = _http_client(self._site.user_agent)
+            self._client = http_client(user_agent=self._site.user_agent)
         return self._client
 
 
-async def _received(response: Any) -> dict[str, Any] | Refused:
-    body = bytearray()
-    async for chunk in response.aiter_bytes():
-        body += chunk
-        if len(body) > MAX_ANSWER_BYTES:
-            return Refused(why=f"answered with more than {MAX_ANSWER_BYTES:,} bytes")
-    headers = {name.lower(): value for name, value in response.headers.items()}
-    return read_answer(response.status_code, headers, bytes(body))
-
-
-def _http_client(user_agent: str) -> Any:
-    """An HTTP client that follows no redirect: a password would go to another machine.
-
-    It is the one that the model library brings along, under whichever name that has it.
-    """
-    import openai
-
-    return openai.DefaultAsyncHttpxClient(
-        timeout=None,
-        follow_redirects=False,
-        headers={"User-Agent": user_agent, "Accept-Encoding": "identity"},
-    )
-
-
-def _unreachable(problem: Exception) -> Refused:
-    kind = type(problem).__name__
+def _unreachable(problem: NoConnection | BrokenOff) -> Refused:
+    kind = problem.kind if isinstance(problem, NoConnection) else str(problem)
     connected = "Connect" not in kind
     what = "broke off the connection" if connected else "cannot be reached"
     return Refused(

@@ -20,12 +20,12 @@ from evennia_ai.game.endpoints import Models
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.history.replay import replay
 from evennia_ai.llm.anthropic_client import AnthropicChat
-from evennia_ai.llm.bridge import AsyncBridge
 from evennia_ai.llm.chat import ChatReply, chat_messages
 from evennia_ai.llm.endpoint import Endpoint
 from evennia_ai.llm.openai_client import OpenAIChat
 from evennia_ai.llm.roles import adapt
 from evennia_ai.llm.structured import answered, asking
+from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.store import components, conversations, model_calls
 from evennia_ai.store.model_calls import NewCall
@@ -35,7 +35,7 @@ from evennia_ai.store.turns import StoredTurn
 from tests.acceptance.model_server import ModelServer, Template
 from tests.game.conftest import Stage
 from tests.llm.builders import a_message, a_request
-from tests.llm.handover import Handover
+from tests.net.handover import Handover
 
 pytestmark = pytest.mark.service
 

@@ -12,11 +12,10 @@ from evennia_ai.conf import conf
 from evennia_ai.game.clients import OFFLINE, client_of
 from evennia_ai.game.endpoints import Access, Models
 from evennia_ai.game.npc_settings import NPCSettings, changed
-from evennia_ai.llm.bridge import AsyncBridge
 from evennia_ai.llm.chat import ChatRequest
 from evennia_ai.llm.errors import ModelUnavailable
 from evennia_ai.llm.scripted import ScriptedModel
-from tests.llm.handover import Handover
+from evennia_ai.net.bridge import AsyncBridge
 from tests.llm.stub_server import (
     StubServer,
     answers,
@@ -26,6 +25,7 @@ from tests.llm.stub_server import (
     sends,
     stalls,
 )
+from tests.net.handover import Handover
 
 KEY = "sk-very-secret-4711"
 pytestmark = pytest.mark.service

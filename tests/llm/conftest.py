@@ -1,5 +1,7 @@
 """A stub server, a bridge whose results the test takes, and models between them."""
 
+# ruff: noqa: F811 - fixtures of another room
+
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -7,33 +9,17 @@ import pytest
 from twisted.internet.task import Clock
 
 from evennia_ai.llm.anthropic_client import AnthropicChat
-from evennia_ai.llm.bridge import AsyncBridge
-from evennia_ai.llm.endpoint import Endpoint, SecretText
+from evennia_ai.llm.endpoint import Endpoint
 from evennia_ai.llm.openai_client import OpenAIChat
-from tests.llm.handover import Handover
+from evennia_ai.net.bridge import AsyncBridge
+from evennia_ai.net.secrets import SecretText
 from tests.llm.stub_server import StubServer
+from tests.net.conftest import _no_proxy, bridge, reactor  # noqa: F401 - fixtures
+from tests.net.handover import Handover
+from tests.net.keys import KEY
 
 Making = Callable[..., OpenAIChat]
 MakingClaude = Callable[..., AnthropicChat]
-
-KEY = "sk-very-secret-4711"
-
-
-@pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-
-
-@pytest.fixture
-def reactor() -> Handover:
-    return Handover()
-
-
-@pytest.fixture
-def bridge(reactor: Handover) -> Iterator[AsyncBridge]:
-    bridge = AsyncBridge(reactor)
-    yield bridge
-    bridge.stop()
 
 
 @pytest.fixture

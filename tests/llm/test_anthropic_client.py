@@ -1,18 +1,13 @@
 """The Messages API over HTTP: what goes out, what comes back, and every way it can fail."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from twisted.internet.defer import CancelledError
 
-from evennia_ai.llm import anthropic_client
-from evennia_ai.llm.bridge import AsyncBridge
 from evennia_ai.llm.chat import AnswerSchema, ChatReply, Sampling, Usage
-from evennia_ai.llm.endpoint import Endpoint, SecretText
 from evennia_ai.llm.errors import (
     ModelError,
     ModelRefused,
@@ -20,10 +15,10 @@ from evennia_ai.llm.errors import (
     ModelTimeout,
     ModelUnavailable,
 )
+from evennia_ai.net.secrets import SecretText
 from evennia_ai.prompt.messages import ToolCall
 from tests.llm.builders import a_request
 from tests.llm.conftest import KEY, MakingClaude
-from tests.llm.handover import Handover, told_of
 from tests.llm.stub_server import (
     Behaviour,
     StubServer,
@@ -37,6 +32,7 @@ from tests.llm.stub_server import (
     streams,
     streams_and_stalls,
 )
+from tests.net.handover import Handover, told_of
 
 Outcome = Callable[..., Any]
 
@@ -320,31 +316,3 @@ def test_without_a_key_the_environment_is_not_asked_for_one(
     monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "another-token")
     outcome(says(a_text("Aye.")), endpoint={"api_key": SecretText()})
     assert "another" not in str(server.requests[0].headers)
-
-
-def test_without_the_extra_a_request_fails_and_says_what_to_install(
-    bridge: AsyncBridge, reactor: Handover, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(anthropic_client, "LIBRARY", "anthropic_that_is_not_there")
-    endpoint = Endpoint(name="stub", base_url="http://127.0.0.1:1", model="claude-tiny")
-    chat = anthropic_client.AnthropicChat(endpoint, bridge)
-    problem = reactor.outcome_of(chat.complete(a_request()))
-    assert isinstance(problem, ModelUnavailable)
-    assert "pip install 'evennia-ai[anthropic]'" in str(problem)
-    assert not anthropic_client.is_installed()
-
-
-def test_neither_anthropic_nor_a_reactor_is_imported_with_the_module() -> None:
-    asked = (
-        "import sys, evennia_ai.llm.anthropic_client as client; client.is_installed();"
-        "print([name for name in ('anthropic', 'twisted.internet.reactor', 'django', 'evennia')"
-        " if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
-
-
-def test_a_message_of_the_stub_is_what_the_library_expects() -> None:
-    from anthropic.types import Message
-
-    assert Message(**a_body(a_text("Aye."))).content[0].text == "Aye."  # type: ignore[union-attr]

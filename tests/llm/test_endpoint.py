@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.llm.endpoint import Endpoint, SecretText
+from evennia_ai.llm.endpoint import Endpoint
 from evennia_ai.llm.errors import EndpointError
 from evennia_ai.llm.roles import OPEN, STRICT
+from evennia_ai.net.secrets import SecretText
 
 KEY = "sk-very-secret-4711"
 

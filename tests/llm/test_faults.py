@@ -19,12 +19,11 @@ from typing import Any
 import pytest
 from twisted.internet.defer import CancelledError, Deferred, DeferredList
 
-from evennia_ai.llm.bridge import AsyncBridge
 from evennia_ai.llm.chat import AnswerSchema, ChatModel, ChatReply
 from evennia_ai.llm.errors import ModelError, ModelRubbish, ModelTimeout, ModelUnavailable
+from evennia_ai.net.bridge import AsyncBridge
 from tests.llm.builders import a_request
 from tests.llm.conftest import Making, MakingClaude
-from tests.llm.handover import Handover
 from tests.llm.stub_server import (
     Behaviour,
     StubServer,
@@ -43,6 +42,7 @@ from tests.llm.stub_server import (
     streams,
     streams_and_stalls,
 )
+from tests.net.handover import Handover
 
 LIMITS = {"timeout_seconds": 0.6, "idle_seconds": 0.3}
 IN_TIME_SECONDS = 5.0

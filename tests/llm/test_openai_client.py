@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 from twisted.internet.defer import CancelledError
 
-from evennia_ai.llm.bridge import AsyncBridge
 from evennia_ai.llm.chat import AnswerSchema, ChatReply, Sampling, Usage
-from evennia_ai.llm.endpoint import SecretText
 from evennia_ai.llm.errors import (
     ModelError,
     ModelRefused,
@@ -19,9 +17,10 @@ from evennia_ai.llm.errors import (
     ModelTimeout,
     ModelUnavailable,
 )
+from evennia_ai.net.bridge import AsyncBridge
+from evennia_ai.net.secrets import SecretText
 from tests.llm.builders import a_call, a_message, a_request
 from tests.llm.conftest import KEY, Making
-from tests.llm.handover import Handover, told_of
 from tests.llm.stub_server import (
     Behaviour,
     StubServer,
@@ -29,7 +28,6 @@ from tests.llm.stub_server import (
     answers_after,
     answers_together,
     closes_early,
-    completion,
     fails,
     hangs_up,
     sends,
@@ -37,6 +35,7 @@ from tests.llm.stub_server import (
     stalls_in_the_body,
     stalls_until_left,
 )
+from tests.net.handover import Handover, told_of
 
 Outcome = Callable[..., Any]
 
@@ -379,17 +378,12 @@ def test_six_requests_are_out_at_the_same_time(
     assert [reply.text for reply in replies] == ["Hello."] * 6
 
 
-def test_neither_openai_nor_a_reactor_is_imported_with_the_module() -> None:
+@pytest.mark.parametrize("module", ["llm.openai_client", "llm.anthropic_client", "wiki.backend"])
+def test_neither_the_http_library_nor_a_reactor_is_imported_with_a_module(module: str) -> None:
     asked = (
-        "import sys, evennia_ai.llm.openai_client;"
-        "print([name for name in ('openai', 'twisted.internet.reactor', 'django', 'evennia')"
+        f"import sys, evennia_ai.{module};"
+        "print([name for name in ('httpx2', 'twisted.internet.reactor', 'django', 'evennia')"
         " if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
-
-
-def test_a_completion_of_the_stub_is_what_the_library_expects() -> None:
-    from openai.types.chat import ChatCompletion
-
-    assert ChatCompletion(created=0, **completion("Aye.")).choices[0].message.content == "Aye."

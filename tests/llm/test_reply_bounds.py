@@ -10,17 +10,18 @@ from typing import Any
 import pytest
 from twisted.internet.defer import Deferred
 
-from evennia_ai.llm import foreign_values, reply_bounds, sse, transport
+from evennia_ai.llm import foreign_values
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Usage
 from evennia_ai.llm.errors import ModelRubbish, ModelTimeout
 from evennia_ai.llm.json_answers import MAX_WRITTEN_CHARACTERS, written
 from evennia_ai.llm.reply_bounds import MOST_CALLS, MOST_UNSEEN_TOKENS
-from evennia_ai.llm.setbacks import retry_after_seconds
+from evennia_ai.net import bodies
+from evennia_ai.net.http import retry_after_seconds
 from tests.llm.builders import a_message, a_request
 from tests.llm.conftest import Making, MakingClaude
 from tests.llm.floods import ANTHROPIC, DRIPS, OPENAI, Flood, whole
-from tests.llm.handover import Handover
 from tests.llm.stub_server import StubServer, answers, delta, event, streams
+from tests.net.handover import Handover
 
 MOST_RECEIVED_BYTES = 20 * 1_000_000 + 65_536
 """Of a stream, with all that is around its text, and the chunk that is one too many."""
@@ -41,7 +42,7 @@ class Work:
 @pytest.fixture
 def work(monkeypatch: pytest.MonkeyPatch) -> Work:
     """Counts it: chunks and bytes that come, bodies and events that are read as JSON, hashes."""
-    counted, next_chunk = Work(), transport._next
+    counted, next_chunk = Work(), bodies._next
 
     def loads(text: Any) -> Any:
         counted.looked_at += 1
@@ -58,7 +59,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
         return "0"
 
     monkeypatch.setattr(foreign_values, "json", SimpleNamespace(loads=loads))
-    monkeypatch.setattr(transport, "_next", comes)
+    monkeypatch.setattr(bodies, "_next", comes)
     monkeypatch.setattr("evennia_ai.llm.tool_calls.sent_sha256", hashes)
     return counted
 
@@ -78,7 +79,7 @@ def assert_ends_early(
         assert isinstance(outcome, ModelRubbish), outcome
         assert flood.reason in str(outcome)
     assert work.looked_at <= flood.looked_at
-    assert work.chunks <= reply_bounds.MOST_CHUNKS + 1
+    assert work.chunks <= bodies.MOST_CHUNKS + 1
     assert work.received_bytes <= MOST_RECEIVED_BYTES
     assert work.hashed == 0
 
@@ -100,7 +101,7 @@ def test_a_flood_of_blocks_is_no_reply_and_is_read_no_further(
 
 
 @pytest.mark.parametrize(
-    ("chunks", "size"), [(10 * transport.CHUNKS_BETWEEN, 100), (5, 3 * transport.BYTES_BETWEEN)]
+    ("chunks", "size"), [(10 * bodies.CHUNKS_BETWEEN, 100), (5, 3 * bodies.BYTES_BETWEEN)]
 )
 def test_others_have_their_turn_while_a_flood_is_there_at_once(chunks: int, size: int) -> None:
     turns: list[int] = []
@@ -116,8 +117,8 @@ def test_others_have_their_turn_while_a_flood_is_there_at_once(chunks: int, size
 
     async def both() -> None:
         going = asyncio.create_task(other())
-        response = SimpleNamespace(iter_bytes=flood)
-        await transport.receive(response, lambda _: None, limit_bytes=1_000_000)
+        response = SimpleNamespace(aiter_bytes=flood)
+        await bodies.receive(response, lambda _: None, limit_bytes=1_000_000)
         going.cancel()
 
     asyncio.run(both())
@@ -177,6 +178,6 @@ def test_a_header_is_read_no_further_than_a_date_is_long() -> None:
 
 
 def test_the_bounds_leave_room_for_the_longest_honest_reply() -> None:
-    assert reply_bounds.MOST_EVENTS >= 65_536  # an event a token, reasoning included
-    assert sse.LARGEST_EVENT_BYTES >= 1_000_000
-    assert transport.MOST_REASON_CHUNKS >= 64
+    assert bodies.MOST_EVENTS >= 65_536  # an event a token, reasoning included
+    assert bodies.LARGEST_EVENT_BYTES >= 1_000_000
+    assert bodies.MOST_REASON_CHUNKS >= 64

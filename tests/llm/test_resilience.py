@@ -15,8 +15,8 @@ from evennia_ai.llm.resilience import Guarded, Slots
 from evennia_ai.llm.scripted import ScriptedModel
 from tests.llm.builders import a_breaker, a_request
 from tests.llm.conftest import Making
-from tests.llm.handover import Handover
 from tests.llm.stub_server import StubServer, answers, fails
+from tests.net.handover import Handover
 
 STEPS = ["ask", "answer", "fail", "cancel", "advance"]
 HELLO = ChatReply(text="Hello.", model="held")

@@ -12,7 +12,6 @@ from evennia_ai.llm.errors import ModelRefused, ModelRubbish, ModelTimeout, Mode
 from evennia_ai.prompt.messages import ToolCall
 from tests.llm.builders import a_request
 from tests.llm.conftest import Making
-from tests.llm.handover import Handover
 from tests.llm.stub_server import (
     Behaviour,
     StubServer,
@@ -27,6 +26,7 @@ from tests.llm.stub_server import (
     streams,
     streams_and_stalls,
 )
+from tests.net.handover import Handover
 
 
 class Hearing:

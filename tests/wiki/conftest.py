@@ -1,36 +1,22 @@
 """A stub of a wiki, a bridge whose results the test takes, and the wiki as a knowledge base."""
 
+# ruff: noqa: F811 - fixtures of another room
+
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from evennia_ai.llm.bridge import AsyncBridge
-from evennia_ai.llm.endpoint import SecretText
+from evennia_ai.net.bridge import AsyncBridge
+from evennia_ai.net.secrets import SecretText
 from evennia_ai.wiki.backend import MediaWikiBackend
 from evennia_ai.wiki.site import Site
-from tests.llm.handover import Handover
+from tests.net.conftest import _no_proxy, bridge, reactor  # noqa: F401 - fixtures
+from tests.net.handover import Handover
 from tests.wiki.stub_wiki import PASSWORD, StubWiki
 
 Making = Callable[..., MediaWikiBackend]
 Outcome = Callable[[Any], Any]
-
-
-@pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-
-
-@pytest.fixture
-def reactor() -> Handover:
-    return Handover()
-
-
-@pytest.fixture
-def bridge(reactor: Handover) -> Iterator[AsyncBridge]:
-    bridge = AsyncBridge(reactor)
-    yield bridge
-    bridge.stop()
 
 
 @pytest.fixture

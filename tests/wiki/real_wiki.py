@@ -15,7 +15,7 @@ from typing import Final
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from evennia_ai.llm.endpoint import SecretText
+from evennia_ai.net.secrets import SecretText
 from evennia_ai.wiki.site import Site
 from server.debian import MEDIAWIKI
 from tests.absent import absent

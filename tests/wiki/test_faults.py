@@ -6,9 +6,9 @@ import pytest
 
 from evennia_ai.knowledge.backends import BackendError
 from evennia_ai.knowledge.titles import page_name
-from evennia_ai.llm.endpoint import SecretText
+from evennia_ai.net.secrets import SecretText
 from evennia_ai.wiki.backend import MediaWikiBackend
-from tests.llm.handover import Handover, told_of
+from tests.net.handover import Handover, told_of
 from tests.wiki.builders import a_draft
 from tests.wiki.conftest import Making, Outcome
 from tests.wiki.stub_wiki import (

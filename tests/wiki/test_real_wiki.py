@@ -13,11 +13,11 @@ import yaml
 from evennia_ai.knowledge.backends import BackendError, Draft
 from evennia_ai.knowledge.page_files import read_folder
 from evennia_ai.knowledge.titles import page_name
-from evennia_ai.llm.bridge import AsyncBridge
+from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.wiki.backend import MediaWikiBackend
 from evennia_ai.wiki.wikipedia import Intro, Wikipedia
 from tests.knowledge.backend_suite import PAGES, BackendSuite, a_draft
-from tests.llm.handover import Handover
+from tests.net.handover import Handover
 from tests.wiki.conftest import Outcome
 from tests.wiki.real_wiki import RealWiki
 

@@ -3,7 +3,7 @@
 import pytest
 
 from evennia_ai.knowledge.backends import BackendError
-from evennia_ai.llm.bridge import AsyncBridge
+from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.wiki.wikipedia import INTRO_SECONDS, Intro, Wikipedia
 from tests.wiki.conftest import Outcome
 from tests.wiki.stub_wiki import StubWiki, answers, refuses, sends, stalls

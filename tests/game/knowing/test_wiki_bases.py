@@ -13,7 +13,7 @@ from evennia_ai.prompt.components import Scope
 from evennia_ai.store import knowledge_bases, knowledge_bindings
 from evennia_ai.wiki.site import Site
 from tests.game.knowing.cellars import Minds
-from tests.llm.handover import Handover
+from tests.net.handover import Handover
 from tests.wiki.stub_wiki import StubWiki, sends
 
 FERRY = "The ferry sails with the tide."

@@ -8,8 +8,8 @@ import pytest
 
 from evennia_ai.game.lorekeeping import grounding
 from evennia_ai.knowledge.assembly.requests import Failed
-from evennia_ai.llm.bridge import AsyncBridge
-from tests.llm.handover import Handover
+from evennia_ai.net.bridge import AsyncBridge
+from tests.net.handover import Handover
 from tests.wiki.stub_wiki import StubWiki, answers, sends
 
 PAGE = {"ns": 0, "title": "Ferry", "pageid": 1, "extract": "A ferry is a boat."}

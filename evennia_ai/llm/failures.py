@@ -4,29 +4,22 @@ Worth it is what may be otherwise in a moment: too many requests, a broken serve
 request that was turned down or answered with rubbish is not sent again.
 """
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from email.utils import mktime_tz, parsedate_tz
-from math import isfinite
 from typing import Final
 
 from evennia_ai.llm.endpoint import Endpoint
 from evennia_ai.llm.errors import ModelError, ModelRefused, ModelUnavailable
-
-LONGEST_HEADER: Final = 64
-"""Characters of a header that are read; a date has 29."""
+from evennia_ai.net.http import FailedAttempt, retry_after_seconds
 
 _TRANSIENT: Final = frozenset({408, 409, 425, 429})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setback:
-    """Why an attempt failed; `again` says whether to try again, not before `after_seconds`."""
+class FailedRequest(FailedAttempt):
+    """A request to a model that got no reply."""
 
     error: ModelError
-    again: bool = False
-    after_seconds: float | None = None
 
 
 def turned_down(
@@ -44,35 +37,11 @@ def turned_down(
     return ModelRefused(endpoint.name, status, said)
 
 
-def setback_of_status(
+def failed_with_status(
     endpoint: Endpoint, status: int, words: str, headers: Mapping[str, str]
-) -> Setback:
-    """The setback of an answer with a status of failure; `headers` have names in small letters."""
+) -> FailedRequest:
+    """What an answer with a status of failure is; `headers` have names in small letters."""
     wait = retry_after_seconds(headers)
     error = turned_down(endpoint, status, words, retry_in_seconds=wait)
     again = isinstance(error, ModelUnavailable) and headers.get("x-should-retry") != "false"
-    return Setback(error=error, again=again, after_seconds=wait)
-
-
-def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a server asks to wait (RFC 9110, 10.2.3: a number or a date).
-
-    `headers` have names in small letters.
-    """
-    for name, in_seconds in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        try:
-            wait = float(headers.get(name, "")[:LONGEST_HEADER]) * in_seconds
-        except ValueError:
-            continue
-        if isfinite(wait) and wait >= 0:
-            return wait
-    return _until_date(headers.get("retry-after", "")[:LONGEST_HEADER])
-
-
-def _until_date(date: str) -> float | None:
-    """Seconds until an HTTP date, None where it is none."""
-    try:
-        moment = parsedate_tz(date)
-        return None if moment is None else max(0.0, mktime_tz(moment) - time.time())
-    except (ValueError, OverflowError):
-        return None
+    return FailedRequest(error=error, again=again, after_seconds=wait)

@@ -1,4 +1,6 @@
-"""Key masks: a key that a model server sends back is found and hidden, also in another form.
+"""Secrets: texts that nothing shows, and masks that find one again in what a server sends back.
+
+A `SecretText` is a key or a password that no print, log, traceback or pickle can show.
 
 Whoever runs a server that is asked gets its key, and could have an NPC say it. As it stands,
 backwards, in other letters, set apart, doubled, moved by thirteen, in base64, base32, hexadecimal,
@@ -9,11 +11,12 @@ Linear in the length of a text, and the same whether it comes whole or in pieces
 
 import base64
 import codecs
+import hmac
 import re
 import unicodedata
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator
-from typing import Final
+from typing import Final, NoReturn
 from urllib.parse import quote
 
 MASK: Final = "***"
@@ -26,6 +29,46 @@ KEY_WITH_DIGIT: Final = 8
 
 _LONG_TEXT: Final = 64
 _OTHER: Final = re.compile(r"[^0-9A-Za-z]+")
+
+
+class SecretText:
+    """A text that is only shown to who asks for it by `reveal()`."""
+
+    __slots__ = ("_text", "mask")
+
+    def __init__(self, text: str = "") -> None:
+        self._text = text
+        self.mask: Final = KeyMask(text)
+
+    def reveal(self) -> str:
+        """The text itself, for the one call that sends it."""
+        return self._text
+
+    def fits_a_header(self) -> bool:
+        """Whether it can be sent at all: printable ASCII without spaces."""
+        return all("!" <= letter <= "~" for letter in self._text)
+
+    def hidden_in(self, text: str) -> str:
+        """`text` with the secret replaced, however short it is, and other forms of a long one."""
+        plain = text.replace(self._text, MASK) if self._text else text
+        return self.mask.masked(plain)
+
+    def __bool__(self) -> bool:
+        return bool(self._text)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SecretText):
+            return NotImplemented
+        return hmac.compare_digest(self._text.encode(), other._text.encode())
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __repr__(self) -> str:
+        return "SecretText(***)" if self._text else "SecretText()"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a secret is never stored: keep it in the environment")
 
 
 class KeyMask:

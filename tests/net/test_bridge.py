@@ -7,8 +7,8 @@ from threading import Event, get_ident
 import pytest
 from twisted.internet.defer import CancelledError
 
-from evennia_ai.llm.bridge import AsyncBridge
-from tests.llm.handover import Handover
+from evennia_ai.net.bridge import AsyncBridge
+from tests.net.handover import Handover
 
 
 async def _thread() -> int:

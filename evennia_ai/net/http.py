@@ -1,0 +1,172 @@
+"""HTTP for models and wikis: one client, what went wrong as our own words, and when to ask again.
+
+Lives in the bridge's thread; httpx2 is imported there, on first use, because its import takes a
+tenth of a second. Its exceptions hold the request, and with it a key or a password: they end here,
+and nothing is chained to them. A `Retry-After` of the server is obeyed; without one the pauses
+double. Chance stretches each, so that many who were turned away together do not come back together.
+"""
+
+import asyncio
+import os
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from email.utils import mktime_tz, parsedate_tz
+from math import isfinite
+from typing import TYPE_CHECKING, Final, TypeVar
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    import httpx2
+
+T = TypeVar("T")
+
+USER_AGENT: Final = "evennia_ai"
+LONGEST_HEADER: Final = 64
+"""Characters of a `Retry-After` that are read; a date has 29."""
+
+FIRST_PAUSE_SECONDS: Final = 0.5
+LONGEST_PAUSE_SECONDS: Final = 8.0
+
+_CONNECTIONS: Final = 1_000
+_IDLE_CONNECTIONS: Final = 100
+
+
+class NoConnection(Exception):  # noqa: N818 - says what happened
+    """No answer came at all; the text says why, `kind` in one word. Never leaves who asked."""
+
+    def __init__(self, kind: str, why: str) -> None:
+        self.kind = kind
+        super().__init__(why)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedAttempt:
+    """Why one attempt came to nothing, in the fields that a room adds to these."""
+
+    again: bool = False
+    """Whether it may be otherwise in a moment."""
+    after_seconds: float | None = None
+    """How long the server asks to wait, where it says so."""
+
+
+def http_client(*, user_agent: str = USER_AGENT) -> "httpx2.AsyncClient":
+    """A client without limits of time (its users have their own); proxies as the environment says.
+
+    It follows no redirect: a key would go to another server.
+    """
+    import httpx2
+
+    limits = httpx2.Limits(
+        max_connections=_CONNECTIONS, max_keepalive_connections=_IDLE_CONNECTIONS
+    )
+    return httpx2.AsyncClient(
+        timeout=None,
+        follow_redirects=False,
+        limits=limits,
+        headers={"User-Agent": user_agent, "Accept-Encoding": "identity"},
+    )
+
+
+@asynccontextmanager
+async def answered(
+    client: "httpx2.AsyncClient", request: "httpx2.Request"
+) -> AsyncIterator["httpx2.Response"]:
+    """The answer to a request, its body unread; it is closed behind the block.
+
+    Raises:
+        NoConnection: there is none.
+    """
+    try:
+        response = await client.send(request, stream=True)
+    except Exception as problem:  # of httpx2, TLS or the system; none may be chained, see above
+        raise _no_connection(problem) from None
+    try:
+        yield response
+    finally:
+        await response.aclose()
+
+
+def headers_of(response: "httpx2.Response") -> dict[str, str]:
+    """The headers of an answer by their names in small letters."""
+    return {name.lower(): value for name, value in response.headers.items()}
+
+
+def is_address(value: str) -> bool:
+    """Whether it is the address of a server and nothing else: no name, no password, no query."""
+    try:
+        parts = urlsplit(value)
+        known = parts.scheme in ("http", "https") and bool(parts.hostname)
+        return known and parts.username is None and parts.password is None and not parts.query
+    except ValueError:
+        return False
+
+
+async def persistently(
+    attempt: Callable[[], Awaitable[T]], *, max_retries: int, may_pause: Callable[[float], bool]
+) -> T:
+    """What `attempt` comes to in the end; one that may be worth another returns a `FailedAttempt`.
+
+    `may_pause` says whether there is so many seconds' time before the next one.
+    """
+    for retried in range(max_retries + 1):
+        outcome = await attempt()
+        if not isinstance(outcome, FailedAttempt) or not outcome.again or retried == max_retries:
+            return outcome
+        after_seconds = outcome.after_seconds
+        pause = pause_seconds(retried, after_seconds=after_seconds, chance=random.random())
+        if not may_pause(pause):
+            return outcome
+        await asyncio.sleep(pause)
+    raise AssertionError("there is always a first attempt")
+
+
+def pause_seconds(retried: int, *, after_seconds: float | None, chance: float) -> float:
+    """How long to wait after the attempt number `retried`; `chance` is from 0 to 1."""
+    if after_seconds is not None:
+        return after_seconds * (1 + chance / 10)
+    longest = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2.0 ** min(retried, 10))
+    return longest * (1 + chance) / 2
+
+
+def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
+    """Seconds that a server asks to wait (RFC 9110, 10.2.3: a number or a date).
+
+    `headers` have names in small letters.
+    """
+    for name, in_seconds in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            wait = float(headers.get(name, "")[:LONGEST_HEADER]) * in_seconds
+        except ValueError:
+            continue
+        if isfinite(wait) and wait >= 0:
+            return wait
+    return _until_date(headers.get("retry-after", "")[:LONGEST_HEADER])
+
+
+def _until_date(date: str) -> float | None:
+    """Seconds until an HTTP date, None where it is none."""
+    try:
+        moment = parsedate_tz(date)
+        return None if moment is None else max(0.0, mktime_tz(moment) - time.time())
+    except (ValueError, OverflowError):
+        return None
+
+
+def _no_connection(problem: Exception) -> NoConnection:
+    """With the system's words where it has any (refused, certificate, ...).
+
+    Of any other error only the kind is told: its text may quote the request.
+    """
+    kind = type(problem).__name__
+    link: BaseException | None = problem
+    while link is not None:
+        if isinstance(link, ConnectionError) and link.errno:
+            # asyncio has put its own words over it
+            return NoConnection(kind, f"{kind}: {os.strerror(link.errno)}")
+        if isinstance(link, OSError) and link.strerror:
+            return NoConnection(kind, f"{kind}: {link.strerror}")
+        link = link.__cause__ or link.__context__
+    return NoConnection(kind, kind)
