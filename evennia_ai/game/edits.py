@@ -13,14 +13,16 @@ from evennia_ai.cards.card import Card
 from evennia_ai.cards.components import card_components, character_book
 from evennia_ai.compose import ComposeRules, Inputs
 from evennia_ai.conf import conf
-from evennia_ai.game.facts import card_facts
-from evennia_ai.game.lore_sources import CardSources, card_sources
+from evennia_ai.game.parsed import parsed_card
 from evennia_ai.game.past_inputs import CHARACTER, MOST_KEPT, PastInputs
 from evennia_ai.game.view import (
+    CardTexts,
     NPCView,
     books_with,
+    card_facts,
+    card_texts,
     components_of,
-    parsed_card,
+    scanned_texts,
     sources_of,
     view_of,
 )
@@ -55,22 +57,22 @@ class PerView(Generic[Made]):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ProposedEdit:
-    """What a file wants to be otherwise. `rules` are the lore rules it names, with their values.
-
-    `fields` are those that each component names, by its key; `grants` are those of the card, None
-    where it keeps the ones of the card before. `notices` tell what its author should know.
-    """
+    """What a file wants to be otherwise."""
 
     components: tuple[PromptComponent, ...] = ()
     fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What each component names, by its key."""
     card: Card | None = None
     grants: Grants | None = None
+    """Those of the card, None where it keeps the ones of the card before."""
     books: tuple[Lorebook, ...] = ()
     notes: Notes | None = None
     rules: Mapping[str, Any] = field(default_factory=dict)
+    """The lore rules it names, with their values."""
     layout: Layout | None = None
     blocks: BlocksMode | None = None
     notices: tuple[str, ...] = ()
+    """What its author should know."""
     _sets: PerView[ComponentSet] = field(default_factory=PerView)
     _own_books: PerView[Lorebook | None] = field(default_factory=PerView)
     _hung: dict[tuple[str, str], Lorebook] = field(default_factory=dict)
@@ -79,7 +81,7 @@ class ProposedEdit:
         """The inputs of a past turn with the edit made."""
         inputs = past.inputs
         values = {**inputs.values, "char": self.card.char} if self.card else inputs.values
-        texts = card_sources(self.card) if self.card else None
+        texts = card_texts(self.card) if self.card else None
         return replace(
             inputs,
             components=self._components(past),
@@ -88,7 +90,7 @@ class ProposedEdit:
             books=self._books(past),
             values=values,
             facts={**inputs.facts, **card_facts(self.card)},
-            sources=inputs.sources if texts is None else scanned(inputs, texts, values),
+            sources=inputs.sources if texts is None else _scanned(inputs, texts, values),
         )
 
     def _components(self, past: PastInputs) -> ComponentSet:
@@ -192,7 +194,7 @@ class AsOfToday:
             books=books_with(view, player_ref=past.speaker_ref),
             values=values,
             facts={**inputs.facts, **view.facts},
-            sources=scanned(inputs, view.texts, values),
+            sources=_scanned(inputs, view.texts, values),
         )
 
     def _view(self, past: PastInputs) -> NPCView:
@@ -202,8 +204,7 @@ class AsOfToday:
         return view_of(past.inputs.values.get("char", ""), sources)
 
 
-def scanned(inputs: Inputs, texts: CardSources, values: Mapping[str, str]) -> dict[SourceName, str]:
+def _scanned(inputs: Inputs, texts: CardTexts, values: Mapping[str, str]) -> dict[SourceName, str]:
     """The texts that lore may scan, with those of another card."""
-    of_card = {name: made.render(values, inputs.rules.dice) for name, made in texts.items()}
-    room = inputs.sources.get("room")
-    return {**of_card, "room": room} if room is not None else of_card
+    room = inputs.sources.get("room", "")
+    return scanned_texts(texts, values=values, dice=inputs.rules.dice, room=room)

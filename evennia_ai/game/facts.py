@@ -1,7 +1,8 @@
-"""Facts: what conditions of lore may ask about the NPC, its place and the moment, by name.
+"""What lore may ask about the NPC, its place and the moment: scopes, facts by name, texts to scan.
 
-What stands still (names, tags, zones) belongs to the view of an NPC; the event, the time and what
-the game's own functions tell are asked anew each turn.
+What stands still (scopes, names, tags, zones) belongs to the view of an NPC; the event, the time,
+the room's description and what the game's own functions tell are asked anew each turn. A player has
+no persona here.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,12 +14,10 @@ from django.utils.module_loading import import_string
 from django.utils.timezone import get_default_timezone
 from evennia.utils import gametime, logger
 
-from evennia_ai.cards.card import Card
 from evennia_ai.game.events import Event
-from evennia_ai.game.text import plain_name
+from evennia_ai.game.text import one_line, plain_name, unmarked
+from evennia_ai.game.view import CardTexts, scanned_texts
 from evennia_ai.lorebook.conditions import (
-    CHARACTER_NAME,
-    CHARACTER_TAGS,
     EVENT_KIND,
     GENERATION_KIND,
     NORMAL,
@@ -29,6 +28,9 @@ from evennia_ai.lorebook.conditions import (
     Fact,
     Facts,
 )
+from evennia_ai.lorebook.entries import SourceName
+from evennia_ai.prompt.components import GAME, Scope
+from evennia_ai.prompt.dice import Dice
 
 ROOM_KEY: Final = "room.key"
 ROOM_TAGS: Final = "room.tags"
@@ -68,14 +70,41 @@ def standing_facts(npc: Any) -> dict[str, Fact]:
     }
 
 
-def card_facts(card: Card | None) -> dict[str, Fact]:
-    """Name and tags of the card an NPC plays."""
-    return {} if card is None else {CHARACTER_NAME: card.name, CHARACTER_TAGS: card.tags}
+def scopes_of(npc: Any) -> tuple[Scope, ...]:
+    """The scopes that apply to `npc` where it is: game, zones, factions, room, NPC."""
+    room = npc.location
+    factions = sorted(npc.tags.get(category=FACTION, return_list=True))
+    own = (
+        *(Scope(kind="faction", ref=faction) for faction in factions),
+        Scope(kind="npc", ref=str(npc.id)),
+    )
+    if room is None:
+        return (GAME, *own)
+    zones = sorted(room.tags.get(category=ZONE, return_list=True))
+    named = (Scope(kind="zone", ref=zone) for zone in zones)
+    return (GAME, *named, Scope(kind="room", ref=str(room.id)), *own)
 
 
 def passing_facts(npc: Any, event: Event | None, *, paths: tuple[str, ...]) -> dict[str, Fact]:
     """The facts of this moment; those of the game's functions at `paths` win."""
     return {**_event_facts(event), **_time_facts(), **_told_by_game(npc, event, paths)}
+
+
+def scanned_sources(
+    npc: Any, of_card: CardTexts, *, values: Mapping[str, str], dice: Dice
+) -> dict[SourceName, str]:
+    """The texts beside the conversation that an entry may ask to be scanned, as they are now."""
+    return scanned_texts(of_card, values=values, dice=dice, room=_described(npc.location))
+
+
+def _described(room: Any) -> str:
+    described = room.db.desc if room is not None else None
+    return _plain(described) if isinstance(described, str) else ""
+
+
+@lru_cache(maxsize=256)
+def _plain(described: str) -> str:
+    return one_line(unmarked(described))
 
 
 def _event_facts(event: Event | None) -> dict[str, Fact]:

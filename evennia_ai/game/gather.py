@@ -14,9 +14,8 @@ from evennia_ai.compose import ComposeRules, Inputs
 from evennia_ai.execution.request import ExecutionRequest, execution_request
 from evennia_ai.game.dates import minute_of
 from evennia_ai.game.events import Event
-from evennia_ai.game.facts import passing_facts
+from evennia_ai.game.facts import passing_facts, scanned_sources
 from evennia_ai.game.greeting import greeting_record
-from evennia_ai.game.lore_sources import scanned_sources
 from evennia_ai.game.presence import bystanders
 from evennia_ai.game.providers.registry import blocks_of
 from evennia_ai.game.reminding import candidates, moment

@@ -13,7 +13,7 @@ from typing import Any, Final
 from evennia.locks.lockhandler import check_lockstring
 from evennia.utils import logger
 
-from evennia_ai.game.view import scopes_of
+from evennia_ai.game.facts import scopes_of
 from evennia_ai.knowledge.pages import BaseInfo
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store.conversations import ConversationRef

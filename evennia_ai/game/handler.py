@@ -12,7 +12,7 @@ from evennia_ai.compose import Composition, compose_with_lore
 from evennia_ai.game import gather
 from evennia_ai.game.attention import Attention
 from evennia_ai.game.events import Event
-from evennia_ai.game.facts import standing_facts
+from evennia_ai.game.facts import scopes_of, standing_facts
 from evennia_ai.game.gather import Talk
 from evennia_ai.game.lived_through import Lately
 from evennia_ai.game.naming import label_of
@@ -23,7 +23,7 @@ from evennia_ai.game.runtime import runtime
 from evennia_ai.game.text import plain_name
 from evennia_ai.game.turn import Turn
 from evennia_ai.game.typing_at import client_of
-from evennia_ai.game.view import NPCView, scopes_of, sources_of, view_of
+from evennia_ai.game.view import NPCView, sources_of, view_of
 from evennia_ai.history.turns import report_of_turn
 from evennia_ai.lorebook.naming import names_of
 from evennia_ai.prompt.breaks import Sent
@@ -142,6 +142,8 @@ class AIHandler:
         )
         if self._view is None or not self._view.sources.is_same(sources):
             self._view = view_of(plain_name(self.npc.key), sources)
+            for problem in self._view.problems:
+                logger.log_warn(f"evennia_ai: {problem}")
         return self._view
 
     # Hearing

@@ -4,21 +4,31 @@ Components, cards, lorebooks and notes have tables of revisions; a turn keeps wh
 for it, in their order, and how many records there were. `evennia_ai.game.past_inputs` reads this.
 """
 
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
 from evennia_ai.compose import Inputs
-from evennia_ai.game.providers.registry import providers_of
 from evennia_ai.game.view import KNOWLEDGE_POLICY, NPCView
 from evennia_ai.knowledge.templates import TOOL as KNOWLEDGE_TOOL
 
 
-def made_of(view: NPCView, inputs: Inputs, *, context: str, newest_record: int) -> dict[str, Any]:
+def made_of(
+    view: NPCView,
+    inputs: Inputs,
+    *,
+    context: str,
+    newest_record: int,
+    providers: Mapping[str, str],
+) -> dict[str, Any]:
     """The sources of `inputs`, made from `view` for `context`, by name and revision.
 
-    `newest_record` is the number of the newest record of the segment.
+    `newest_record` is the number of the newest record of the segment; `providers` are the paths of
+    the game's own functions by the keys of the blocks that they tell.
     """
     sources = view.sources
+    told = {block.key for block in inputs.blocks}
+    own = {key: path for key, path in providers.items() if key in told}
     return {
         "scopes": [[scope.kind, scope.ref] for scope in sources.scopes],
         "components": _components(view),
@@ -29,17 +39,9 @@ def made_of(view: NPCView, inputs: Inputs, *, context: str, newest_record: int) 
         "off": sorted(inputs.components.off),
         "newest_record": newest_record,
         "post_history_depth": sources.conf.post_history_depth,
-        **_providers(view, inputs),
+        **({"providers": own} if own else {}),
         **_policy(view),
     }
-
-
-def _providers(view: NPCView, inputs: Inputs) -> dict[str, dict[str, str]]:
-    """Which of the game's own functions told each block; one of ours is called like its block."""
-    told = {block.key for block in inputs.blocks}
-    members = providers_of(view.sources.conf.context_providers).members
-    own = {one.key: one.path for one in members if one.key in told and one.key != one.path}
-    return {"providers": own} if own else {}
 
 
 def policy_sha256() -> str:

@@ -4,13 +4,31 @@ Parsed, a card or a book takes many times the memory of its text, and every chan
 another version of it. So what is kept is bounded by the length of the texts too.
 """
 
+import json
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from dataclasses import replace
+from functools import lru_cache
 from threading import Lock
 from typing import Final, Generic, Protocol, TypeVar
 
+from evennia_ai.cards.card import Card
+from evennia_ai.cards.components import character_book
+from evennia_ai.cards.reading import card_from_text
+from evennia_ai.errors import FormatError
+from evennia_ai.lorebook.books import Lorebook, read_book
+from evennia_ai.prompt.components import Scope
+from evennia_ai.store.cards import StoredCard
+from evennia_ai.store.lorebooks import StoredBook
+
+MOST_PARSED: Final = 256
+"""Cards, books and players' books that are kept parsed."""
 MOST_CHARACTERS: Final = 32_000_000
 """Characters of the texts whose values are kept; parsed they take ten times as much memory."""
+
+
+log: Final = logging.getLogger(__name__)
 
 
 class Text(Hashable, Protocol):
@@ -63,3 +81,74 @@ class Parsed(Generic[T, V]):
 
     def _is_full(self) -> bool:
         return len(self._kept) > self._most or self._characters > self._most_characters
+
+
+def read_ahead(stored: StoredCard) -> None:
+    """Parse a card and its book, so that the next turn need not; another thread may do it."""
+    parsed_card(stored)
+    own_book(stored)
+
+
+# Parsed once for each revision and shared by all NPCs, with all that is remembered about them.
+_cards: Final = Parsed[StoredCard, Card](
+    lambda stored: card_from_text(stored.source), most=MOST_PARSED
+)
+
+
+def parsed_card(stored: StoredCard) -> Card:
+    """The card; FormatError: it cannot be read."""
+    return _cards(stored)
+
+
+def own_book(stored: StoredCard) -> Lorebook | None:
+    """The lorebook in a card, None where it has none; FormatError: it cannot be read."""
+    return _own_books(stored)
+
+
+_own_books: Final = Parsed[StoredCard, Lorebook | None](
+    lambda stored: character_book(
+        parsed_card(stored), grants=stored.grants, revision=stored.revision
+    ),
+    most=MOST_PARSED,
+)
+
+
+def attached_book(stored: StoredBook) -> Lorebook:
+    """The book; where it hangs is told by the kind of scope alone, so all rooms share it.
+
+    FormatError: it cannot be read.
+    """
+    scope = stored.scope and Scope(kind=stored.scope.kind)
+    return _parsed_book(replace(stored, scope=scope))
+
+
+@lru_cache(maxsize=MOST_PARSED)
+def _parsed_book(stored: StoredBook) -> Lorebook:
+    attach = stored.scope.kind if stored.scope else "global"
+    return read_book(
+        json.loads(stored.source),
+        label=stored.name,
+        attach=attach,
+        revision=stored.revision,
+    )
+
+
+def read_books(stored: tuple[StoredBook, ...]) -> tuple[tuple[Lorebook, ...], tuple[str, ...]]:
+    """The books that can be read, and what is wrong with the others."""
+    books: list[Lorebook] = []
+    problems: list[str] = []
+    for book in stored:
+        try:
+            books.append(attached_book(book))
+        except FormatError as error:
+            problems.append(f"lorebook '{book.name}' is left out: {error}")
+    return tuple(books), tuple(problems)
+
+
+@lru_cache(maxsize=MOST_PARSED)
+def players_books(stored: tuple[StoredBook, ...]) -> tuple[Lorebook, ...]:
+    """A player's books, without those that cannot be read, which is logged once."""
+    books, problems = read_books(stored)
+    for problem in problems:
+        log.warning("evennia_ai: %s", problem)
+    return books

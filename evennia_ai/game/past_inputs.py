@@ -13,7 +13,8 @@ from typing import Any, Final, TypeVar
 from evennia_ai.compose import ComposeRules, Inputs
 from evennia_ai.conf import Conf, conf
 from evennia_ai.game.made_of import policy_sha256
-from evennia_ai.game.view import NPCView, Sources, attached_book, own_book, view_of
+from evennia_ai.game.parsed import attached_book, own_book
+from evennia_ai.game.view import NPCView, Sources, view_of
 from evennia_ai.history.errors import ReplayError
 from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import canonical_json
@@ -53,13 +54,11 @@ _STATIC: Final = {component.key: component for component in STATIC_COMPONENTS}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastInputs:
-    """What a past turn was composed from, and the view of the NPC that was a part of it.
-
-    `speaker_ref` is who spoke in its event, "" where nobody did.
-    """
+    """What a past turn was composed from, and the view of the NPC that was a part of it."""
 
     npc_ref: str
     speaker_ref: str
+    """Who spoke in its event, "" where nobody did."""
     inputs: Inputs
     view: NPCView
 

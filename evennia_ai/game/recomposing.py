@@ -23,20 +23,18 @@ Edit = Callable[[PastInputs], Inputs]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """What an edit would have made of one past turn.
-
-    `unknown`: the turn cannot be composed again to the letter, or not with the edit, and `problem`
-    says why. `shared_tokens` is the start of the prompt that stays as it was; where it ends, a
-    provider's cache would have been lost.
-    """
+    """What an edit would have made of one past turn."""
 
     number: int
     outcome: Outcome
+    """`unknown`: the turn cannot be composed again to the letter, or not with the edit."""
     problem: str = ""
+    """Why the outcome is not known."""
     tokens_before: int = 0
     tokens: int = 0
     shared_messages: int = 0
     shared_tokens: int = 0
+    """The start of the prompt that stays as it was; there a provider's cache would have ended."""
     sha256: str = ""
     differences: tuple[Difference, ...] = ()
 

@@ -14,6 +14,7 @@ from evennia_ai.game.composing import Composed
 from evennia_ai.game.endpoints import Access
 from evennia_ai.game.gather import Heard, context_of
 from evennia_ai.game.made_of import made_of
+from evennia_ai.game.providers.registry import own_paths
 from evennia_ai.game.recorded_inputs import recorded_inputs
 from evennia_ai.game.view import revisions_of
 from evennia_ai.history.drafts import Draft, draft_of
@@ -161,6 +162,7 @@ class Rounds:
             inputs,
             context=context_of(self._heard.event).name,
             newest_record=newest_record,
+            providers=own_paths(composed.view.sources.conf.context_providers),
         )
         return {**values, "made_of": sources}
 

@@ -5,34 +5,30 @@ A view stays until the store's snapshots change or the NPC stands somewhere else
 and counted for it stays with it.
 """
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
 
-from evennia.utils import logger
-
-from evennia_ai.cards.card import Card
-from evennia_ai.cards.components import card_components, character_book
-from evennia_ai.cards.reading import card_from_text
+from evennia_ai.cards.card import Card, notes_in
+from evennia_ai.cards.components import card_components
 from evennia_ai.compose import ComposeRules
 from evennia_ai.conf import Conf
 from evennia_ai.errors import FormatError
-from evennia_ai.game.facts import FACTION, ZONE, card_facts
 from evennia_ai.game.greeting import NOT_CHOSEN, Chosen, chosen
-from evennia_ai.game.lore_sources import CardSources, card_sources
-from evennia_ai.game.parsed import Parsed
+from evennia_ai.game.parsed import own_book, parsed_card, players_books, read_books
 from evennia_ai.knowledge.templates import POLICY, RESTRICTED_POLICY
 from evennia_ai.knowledge.templates import TOOL as KNOWLEDGE_TOOL
-from evennia_ai.lorebook.books import Lorebook, read_book
-from evennia_ai.lorebook.conditions import Facts
-from evennia_ai.prompt.components import GAME, PromptComponent, Scope
+from evennia_ai.lorebook.books import Lorebook
+from evennia_ai.lorebook.conditions import CHARACTER_NAME, CHARACTER_TAGS, Fact, Facts
+from evennia_ai.lorebook.entries import SourceName
+from evennia_ai.prompt.components import PromptComponent, Scope
 from evennia_ai.prompt.contexts import CONVERSATION, PromptContext
+from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.names import bounded, short
 from evennia_ai.prompt.notes import AuthorsNote, Notes
 from evennia_ai.prompt.registry import ComponentRegistry
+from evennia_ai.prompt.template import Template, compile_template
 from evennia_ai.store.card_assignments import assignment_of, card_of
 from evennia_ai.store.cards import StoredCard
 from evennia_ai.store.components import registry
@@ -48,30 +44,29 @@ KNOWLEDGE_POLICY: Final = PromptComponent(
 )
 """The same bytes in every prompt, whatever bases there are; a builder's own of this key wins."""
 
-MOST_PARSED: Final = 256
-"""Cards, books and players' books that are kept parsed."""
+CardTexts = Mapping[SourceName, Template]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """What the store has for an NPC in its scopes; the same objects until they are changed.
-
-    `facts` are names, tags and zones of the NPC and its place; `greeting` is the index of the
-    card's greeting that the builder wants, None for none. `limit_tokens` is what the model that
-    the NPC speaks with leaves its prompts, None for that of the game. `tools` are the names of
-    those that it has.
-    """
+    """What the store has for an NPC in its scopes; the same objects until they are changed."""
 
     scopes: tuple[Scope, ...]
+    """Those that apply where the NPC is."""
     facts: Facts
+    """Names, tags and zones of the NPC and its place."""
     registry: ComponentRegistry
     card: StoredCard | None
     books: tuple[StoredBook, ...]
+    """The books that are attached to the scopes."""
     notes: tuple[StoredNote, ...]
     conf: Conf
     greeting: int | None = None
+    """The index of the card's greeting that the builder wants, None for none."""
     limit_tokens: int | None = None
+    """What the model that the NPC speaks with leaves its prompts, None for that of the game."""
     tools: tuple[str, ...] = ()
+    """The names of the tools that the NPC has."""
 
     def is_same(self, other: "Sources") -> bool:
         """Whether nothing was changed between the two readings."""
@@ -92,24 +87,25 @@ class Sources:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NPCView:
-    """What turns of one NPC in one place are composed from.
-
-    `char_name` is the name the card gives it where it may, else its own; `facts` are those that
-    stand still and `texts` those of the card that lore may scan; `greetings` are what it opens
-    conversations with; `problems` say what of its sources cannot be read or said, for its builder.
-    """
+    """What turns of one NPC in one place are composed from."""
 
     sources: Sources
     char_name: str
+    """The name the card gives the NPC where it may, else its own."""
     components: ComponentSet
     books: tuple[Lorebook, ...]
     notes: Notes
     rules: ComposeRules
     revisions: Mapping[str, str]
+    """Of the card and the attached books, those that cannot be read among them."""
     facts: Facts
-    texts: CardSources
+    """The facts that stand still."""
+    texts: CardTexts
+    """Texts of the card that lore may scan."""
     greetings: Chosen = NOT_CHOSEN
+    """What the NPC opens conversations with."""
     problems: tuple[str, ...] = ()
+    """What of its sources cannot be read or said, for its builder."""
     _in_context: dict[tuple[str, frozenset[str]], ComponentSet] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -126,21 +122,6 @@ class NPCView:
             self._in_context.clear()
             self._in_context.update(kept | {key: made})
         return self._in_context[key]
-
-
-def scopes_of(npc: Any) -> tuple[Scope, ...]:
-    """The scopes that apply to `npc` where it is: game, zones, factions, room, NPC."""
-    room = npc.location
-    factions = sorted(npc.tags.get(category=FACTION, return_list=True))
-    own = (
-        *(Scope(kind="faction", ref=faction) for faction in factions),
-        Scope(kind="npc", ref=str(npc.id)),
-    )
-    if room is None:
-        return (GAME, *own)
-    zones = sorted(room.tags.get(category=ZONE, return_list=True))
-    named = (Scope(kind="zone", ref=zone) for zone in zones)
-    return (GAME, *named, Scope(kind="room", ref=str(room.id)), *own)
 
 
 def sources_of(
@@ -182,7 +163,7 @@ def view_of(npc_name: str, sources: Sources) -> NPCView:
         rules=_rules(sources),
         revisions=_revisions(sources),
         facts={**sources.facts, **card_facts(card)},
-        texts=card_sources(card),
+        texts=card_texts(card),
         greetings=greetings,
         problems=(*problems, *refused, *unsaid),
     )
@@ -196,7 +177,7 @@ def books_with(view: NPCView, *, player_ref: str) -> tuple[Lorebook, ...]:
     stored = books_for([Scope(kind="player", ref=player_ref)]) if player_ref else ()
     if not stored:
         return view.books
-    own = _readable(stored)
+    own = players_books(stored)
     taken = {book.name for book in stored}
     # A card's book may be called like a player's; it is another one, and stays.
     return (*own, *(b for b in view.books if b.label not in taken or b.attach == "character"))
@@ -208,7 +189,7 @@ def revisions_of(view: NPCView, books: Sequence[Lorebook]) -> dict[str, str]:
     A card's own book has the card's.
     """
     attached = (book for book in books if book.attach != "character")
-    return {**view.revisions, **{f"book:{book.label}": str(book.revision) for book in attached}}
+    return {**view.revisions, **_book_revisions((book.label, book.revision) for book in attached)}
 
 
 def components_of(sources: Sources, card: Card | None) -> list[PromptComponent]:
@@ -225,6 +206,45 @@ def components_of(sources: Sources, card: Card | None) -> list[PromptComponent]:
         post_history_depth=sources.conf.post_history_depth,
     )
     return [*own, *(component for component in of_card if component.key not in taken)]
+
+
+def card_facts(card: Card | None) -> dict[str, Fact]:
+    """Name and tags of the card an NPC plays."""
+    return {} if card is None else {CHARACTER_NAME: card.name, CHARACTER_TAGS: card.tags}
+
+
+def card_texts(card: Card | None) -> dict[SourceName, Template]:
+    """The card's texts that may be scanned; empty ones are left out."""
+    if card is None:
+        return {}
+    written: dict[SourceName, str] = {
+        "char_description": card.description,
+        "char_personality": card.personality,
+        "char_depth_prompt": _depth_prompt(card),
+        "scenario": card.scenario,
+        "creator_notes": notes_in(card),
+    }
+    return {
+        name: compile_template(text, trust="imported")
+        for name, text in written.items()
+        if text.strip()
+    }
+
+
+def scanned_texts(
+    texts: CardTexts, *, values: Mapping[str, str], dice: Dice, room: str
+) -> dict[SourceName, str]:
+    """The texts that lore may scan, as they are this turn; `room` describes the place, if any."""
+    of_card: dict[SourceName, str] = {
+        name: template.render(values, dice) for name, template in texts.items()
+    }
+    return {**of_card, "room": room} if room else of_card
+
+
+def _depth_prompt(card: Card) -> str:
+    found = card.extensions.get("depth_prompt")
+    text = found.get("prompt") if isinstance(found, dict) else None
+    return text if isinstance(text, str) else ""
 
 
 def _char_name(npc_name: str, sources: Sources, card: Card | None) -> str:
@@ -245,7 +265,7 @@ def _card(stored: StoredCard | None) -> tuple[Card | None, tuple[str, ...]]:
     try:
         return parsed_card(stored), ()
     except FormatError as error:
-        return None, (_told(f"card '{stored.name}' is left out: {error}"),)
+        return None, (f"card '{stored.name}' is left out: {error}",)
 
 
 def _greetings(
@@ -254,7 +274,7 @@ def _greetings(
     """What the NPC opens with, and what keeps it from opening as its builder wants."""
     made = chosen(card, sources.greeting, npc_name=npc_name)
     name = sources.card.name if sources.card else ""
-    return made, tuple(_told(f"card '{name}': {problem}") for problem in made.problems)
+    return made, tuple(f"card '{name}': {problem}" for problem in made.problems)
 
 
 def _books(sources: Sources, card: Card | None) -> tuple[tuple[Lorebook, ...], tuple[str, ...]]:
@@ -266,78 +286,9 @@ def _books(sources: Sources, card: Card | None) -> tuple[tuple[Lorebook, ...], t
             own = own_book(sources.card)
             books += [own] if own else []
         except FormatError as error:
-            problems.append(_told(f"the lorebook of card '{card.name}' is left out: {error}"))
-    attached, refused = _parsed(sources.books)
+            problems.append(f"the lorebook of card '{card.name}' is left out: {error}")
+    attached, refused = read_books(sources.books)
     return (*books, *attached), (*problems, *refused)
-
-
-def _parsed(stored: tuple[StoredBook, ...]) -> tuple[tuple[Lorebook, ...], tuple[str, ...]]:
-    """The books that can be read, and what is wrong with the others."""
-    books: list[Lorebook] = []
-    problems: list[str] = []
-    for book in stored:
-        try:
-            books.append(attached_book(book))
-        except FormatError as error:
-            problems.append(_told(f"lorebook '{book.name}' is left out: {error}"))
-    return tuple(books), tuple(problems)
-
-
-def read_ahead(stored: StoredCard) -> None:
-    """Parse a card and its book, so that the next turn need not; another thread may do it."""
-    parsed_card(stored)
-    own_book(stored)
-
-
-# Parsed once for each revision and shared by all NPCs, with all that is remembered about them.
-_cards: Final = Parsed[StoredCard, Card](
-    lambda stored: card_from_text(stored.source), most=MOST_PARSED
-)
-
-
-def parsed_card(stored: StoredCard) -> Card:
-    """The card; FormatError: it cannot be read."""
-    return _cards(stored)
-
-
-def own_book(stored: StoredCard) -> Lorebook | None:
-    """The lorebook in a card, None where it has none; FormatError: it cannot be read."""
-    return _own_books(stored)
-
-
-_own_books: Final = Parsed[StoredCard, Lorebook | None](
-    lambda stored: character_book(
-        parsed_card(stored), grants=stored.grants, revision=stored.revision
-    ),
-    most=MOST_PARSED,
-)
-
-
-def attached_book(stored: StoredBook) -> Lorebook:
-    """The book; where it hangs is told by the kind of scope alone, so all rooms share it.
-
-    FormatError: it cannot be read.
-    """
-    scope = stored.scope and Scope(kind=stored.scope.kind)
-    return _parsed_book(replace(stored, scope=scope))
-
-
-@lru_cache(maxsize=MOST_PARSED)
-def _parsed_book(stored: StoredBook) -> Lorebook:
-    attach = stored.scope.kind if stored.scope else "global"
-    return read_book(
-        json.loads(stored.source),
-        label=stored.name,
-        attach=attach,
-        revision=stored.revision,
-    )
-
-
-@lru_cache(maxsize=MOST_PARSED)
-def _readable(stored: tuple[StoredBook, ...]) -> tuple[Lorebook, ...]:
-    """A player's books, without those that cannot be read, which is told once."""
-    books, _ = _parsed(stored)
-    return books
 
 
 def _note(note: StoredNote) -> AuthorsNote:
@@ -365,16 +316,11 @@ def _rules(sources: Sources) -> ComposeRules:
 
 
 def _revisions(sources: Sources) -> dict[str, str]:
-    books = _book_revisions(sources.books)
+    books = _book_revisions((book.name, book.revision) for book in sources.books)
     if sources.card is None:
         return books
     return {f"card:{sources.card.name}": str(sources.card.revision), **books}
 
 
-def _book_revisions(stored: tuple[StoredBook, ...]) -> dict[str, str]:
-    return {f"book:{book.name}": str(book.revision) for book in stored}
-
-
-def _told(problem: str) -> str:
-    logger.log_warn(f"evennia_ai: {problem}")
-    return problem
+def _book_revisions(books: Iterable[tuple[str, int]]) -> dict[str, str]:
+    return {f"book:{name}": str(revision) for name, revision in books}

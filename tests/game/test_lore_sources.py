@@ -1,7 +1,8 @@
 """Texts beside the conversation that lore may scan: the card's and the room's."""
 
 from evennia_ai.cards.card import Card
-from evennia_ai.game.lore_sources import card_sources, scanned_sources
+from evennia_ai.game.facts import scanned_sources
+from evennia_ai.game.view import card_texts
 from evennia_ai.prompt.dice import Dice
 
 CARD = Card(
@@ -17,7 +18,7 @@ CARD = Card(
 def scanned(npc, card=CARD):
     values = {"char": "Oren", "user": "Anna"}
     return scanned_sources(
-        npc, card_sources(card), values=values, dice=Dice(turn="1", conversation="1")
+        npc, card_texts(card), values=values, dice=Dice(turn="1", conversation="1")
     )
 
 

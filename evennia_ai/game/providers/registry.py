@@ -87,6 +87,11 @@ def providers_of(paths: tuple[str, ...]) -> Providers:
     return Providers(members=tuple(members), problems=tuple(problems))
 
 
+def own_paths(paths: tuple[str, ...]) -> dict[str, str]:
+    """The game's own functions among the providers by their keys; one of ours has its key's name."""
+    return {one.key: one.path for one in providers_of(paths).members if one.key != one.path}
+
+
 def blocks_of(
     npc: Any,
     event: Event | None,
