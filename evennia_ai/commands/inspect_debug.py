@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
 from evennia_ai.commands.setup.listing import day_and_time
-from evennia_ai.game.seeing.seer import Seer
+from evennia_ai.game.seeing.locks import seer_for
 from evennia_ai.history.turns import RecordedMessage, RenderedMessage, TurnManifest
 from evennia_ai.knowledge.templates import TOOL
 from evennia_ai.store import conversations, knowledge_searches, model_calls, turns
@@ -37,7 +37,7 @@ def debug_lines(caller: Any, npc: Any, turn: StoredTurn) -> list[str]:
     if any(one.manifest.erased for one in rounds):
         return [*hanging(head), "Its words were erased on request; nothing is left to see."]
     searches = knowledge_searches.of_turns(npc.ai.ref, first.number, last.number)
-    seer = Seer(caller, npc.ai.ref)
+    seer = seer_for(caller, npc.ai.ref)
     marks = {search.id: mark for search in searches if (mark := seer.search(search))}
     calls = model_calls.of_turns(npc.ai.ref, [one.number for one in rounds])
     mediated = [call for call in calls if call.role == MEDIATOR]

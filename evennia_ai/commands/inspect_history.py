@@ -6,6 +6,7 @@ from typing import Any, Final
 from evennia_ai.commands.called import in_words
 from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.commands.strict import CommandError
+from evennia_ai.game.seeing.locks import seer_for
 from evennia_ai.game.seeing.seer import Seer
 from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.store.memory_erasing import OF_MEMORIES
@@ -22,7 +23,7 @@ def history_lines(caller: Any, npc: Any, number: int) -> list[str]:
     if not page.records:
         raise CommandError(_nothing(npc, number))
     head = f"What is recorded of {npc.key}, page {number}, the newest record last:"
-    return [*wrapped(head, WIDTH), *_rows(page, Seer(caller, npc.ai.ref)), *_more(npc, page)]
+    return [*wrapped(head, WIDTH), *_rows(page, seer_for(caller, npc.ai.ref)), *_more(npc, page)]
 
 
 def _nothing(npc: Any, number: int) -> str:

@@ -18,6 +18,7 @@ from evennia_ai.conf import conf
 from evennia_ai.game import gather
 from evennia_ai.game.remembering import kept, people_of, plain_text
 from evennia_ai.game.reminding import hours_now
+from evennia_ai.game.seeing.locks import seer_for
 from evennia_ai.game.seeing.seer import Seer
 from evennia_ai.memory.memories import MAX_TEXT, USUAL_IMPORTANCE, Memory
 from evennia_ai.memory.persona import judged
@@ -64,7 +65,7 @@ def memory_written(caller: Any, text: str, words: str, *, by: str) -> str:
 def _refuse_hidden(caller: Any, npc: Any, memory_id: int) -> None:
     """Refuse to change a memory whose text is hidden: what was said of the change would tell it."""
     memory = store.held_by(npc.ai.ref).find(memory_id)
-    mark = Seer(caller, npc.ai.ref).memory(memory) if memory is not None else ""
+    mark = seer_for(caller, npc.ai.ref).memory(memory) if memory is not None else ""
     if mark:
         raise CommandError(f"Memory #{memory_id} of {npc.key}: {mark} Nothing was changed.")
 
@@ -146,7 +147,7 @@ def _list_lines(caller: Any, npc: Any, page: int) -> list[str]:
         f"What {npc.key} remembers, {len(ranked)} of at most {most}, page {page} of {pages};"
         f" scores are against what was said in its room last.{switched}"
     )
-    lines, seer = wrapped(head, WIDTH), Seer(caller, npc.ai.ref)
+    lines, seer = wrapped(head, WIDTH), seer_for(caller, npc.ai.ref)
     for memory, score in ranked[(page - 1) * PAGE : page * PAGE]:
         lines += _row(_seen(seer, memory), score)
     if page < pages:
@@ -186,7 +187,7 @@ def _one_lines(caller: Any, npc: Any, memory_id: int) -> list[str]:
     changes = changes_of(npc.ai.ref, memory_id)
     if not changes:
         raise CommandError(f"{npc.key} never had a memory #{memory_id}.")
-    memory, seer = store.held_by(npc.ai.ref).find(memory_id), Seer(caller, npc.ai.ref)
+    memory, seer = store.held_by(npc.ai.ref).find(memory_id), seer_for(caller, npc.ai.ref)
     lines = [clipped(f"{npc.key} does not remember #{memory_id} any more.", WIDTH)]
     if memory is not None:
         lines = [*wrapped(f"{npc.key}: {_title(memory)}, {_times(memory)}.", WIDTH)]

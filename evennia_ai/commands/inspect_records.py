@@ -10,7 +10,7 @@ from evennia_ai.commands.called import in_words
 from evennia_ai.commands.setup.folder import bytes_of, new_file, offered, path_in
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.conf import conf
-from evennia_ai.game.seeing.seer import Seer
+from evennia_ai.game.seeing.locks import seer_for
 from evennia_ai.store.chains import length, verify
 from evennia_ai.store.conversations import ConversationRef, conversations_of, records_of
 from evennia_ai.store.transcripts import export_lines, import_lines
@@ -42,7 +42,7 @@ def exported(caller: Any, npc: Any, number: int | None) -> str:
     conversation = _conversation_of(npc, number)
     count = length(conversation)
     _refuse_too_many(count, what="export")
-    if Seer(caller, npc.ai.ref).hides_some(records_of(conversation)):
+    if seer_for(caller, npc.ai.ref).hides_some(records_of(conversation)):
         raise CommandError(
             f"Conversation {conversation.id} of {npc.key} holds what view locks of knowledge bases"
             " hide from you; nothing was written. Who may see them can export it."

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from evennia_ai.commands.setup.listing import day_and_time
-from evennia_ai.game.seeing.seer import Seer
+from evennia_ai.game.seeing.locks import seer_for
 from evennia_ai.history.replay import Fault, replay
 from evennia_ai.history.turns import report_of_turn
 from evennia_ai.prompt.report import Report
@@ -24,7 +24,7 @@ def replay_lines(caller: Any, npc: Any, turn: StoredTurn) -> list[str]:
         ]
     lines = [head, "the same bytes as were sent, rebuilt from records alone"]
     lines.append(f"sha256 {rebuilt.sha256}")
-    seer = Seer(caller, npc.ai.ref)
+    seer = seer_for(caller, npc.ai.ref)
     return [*lines, *message_lines(seer.report(report_of_turn(turn.manifest, records)))]
 
 

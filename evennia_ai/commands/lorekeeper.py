@@ -24,6 +24,7 @@ from evennia_ai.game.lorekeeping.answers import LorekeeperAnswer
 from evennia_ai.game.lorekeeping.keeping import lorekeeper
 from evennia_ai.game.lorekeeping.writing import page_of_answer
 from evennia_ai.game.runtime import runtime
+from evennia_ai.game.seeing.locks import viewer_of
 from evennia_ai.game.seeing.seer import may_see_package
 from evennia_ai.knowledge.markup import write_page
 from evennia_ai.knowledge.titles import PageName, page_name
@@ -134,7 +135,7 @@ class CmdLorekeeper(CardWork):
         if (
             last is None
             or last.base not in self._seen_bases()
-            or not may_see_package(self.caller, last.context_meta)
+            or not may_see_package(viewer_of(self.caller), last.context_meta)
         ):
             raise CommandError(
                 "You have asked the lorekeeper nothing yet, or of a base that is there for you no"
@@ -196,7 +197,7 @@ class CmdLorekeeper(CardWork):
             found is None
             or found.base not in self._seen_bases()
             or not named.may_see(self.caller, found.draft.page)
-            or not may_see_package(self.caller, found.context_meta)
+            or not may_see_package(viewer_of(self.caller), found.context_meta)
         ):
             raise CommandError(f"There is no draft {number}; kb/drafts lists those that wait.")
         return found

@@ -20,7 +20,7 @@ from evennia_ai.commands.setup.editing import open_editor
 from evennia_ai.commands.shown import shown_line
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand
 from evennia_ai.errors import StaticComponentError
-from evennia_ai.game.seeing.seer import Seer
+from evennia_ai.game.seeing.locks import seer_for
 from evennia_ai.prompt.components import PromptComponent, Scope
 from evennia_ai.prompt.report import report_of, trace_lines
 from evennia_ai.store import components as store
@@ -252,7 +252,7 @@ class CmdComponent(StrictCommand):
             self.caller, self.wanted("component/preview <npc> [= <what you would say>]")
         )
         made = report_of(npc.ai.preview(self.rhs or None, self.caller))
-        report = Seer(self.caller, npc.ai.ref).report(made)
+        report = seer_for(self.caller, npc.ai.ref).report(made)
         lines = [f"What {npc.key} would send now; nothing was changed.", *trace_lines(report)]
         for number, message in enumerate(report.messages):
             name = f", {message.name}" if message.name else ""

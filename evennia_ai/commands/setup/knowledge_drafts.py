@@ -19,6 +19,7 @@ from evennia_ai.commands.setup.knowledge_hints import KnowledgeHints
 from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.knowing.opening import backend_of, later
+from evennia_ai.game.seeing.locks import viewer_of
 from evennia_ai.game.seeing.seer import may_see_package
 from evennia_ai.knowledge.backends import Draft
 from evennia_ai.knowledge.markup import write_page
@@ -149,7 +150,7 @@ class KnowledgeDrafts(KnowledgeHints):
         """Whether the caller may see a draft, the page as it is, and all it was made from."""
         pages = (found.draft.page, *([now] if now else []))
         is_open = all(named.may_see(self.caller, page) for page in pages)
-        return is_open and may_see_package(self.caller, found.context_meta)
+        return is_open and may_see_package(viewer_of(self.caller), found.context_meta)
 
     def _refuse_stale(self, found: StoredDraft, now: Page | None) -> None:
         if (now.revision if now else "") != found.draft.was:

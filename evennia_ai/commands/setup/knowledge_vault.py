@@ -11,7 +11,8 @@ from evennia_ai.commands.setup import knowledge_named as named
 from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.commands.strict import CommandError, StrictCommand
 from evennia_ai.game.seeing.hidden_knowledge import withheld
-from evennia_ai.game.seeing.hidden_pages import HiddenPages
+from evennia_ai.game.seeing.locked import HiddenPages
+from evennia_ai.game.seeing.locks import viewer_of
 from evennia_ai.knowledge.pages import BaseInfo
 from evennia_ai.store import knowledge_searches as store
 from evennia_ai.text.columns import hanging
@@ -33,8 +34,8 @@ class KnowledgeVault(StrictCommand):
         self.show("\n".join(shown(self.caller, info, self.typed_by)))
 
 
-def _passages(viewer: Any, info: BaseInfo, by: str) -> Iterator[str]:
-    found, pages = store.open_vault(info.key, by=by), HiddenPages(viewer)
+def _passages(looker: Any, info: BaseInfo, by: str) -> Iterator[str]:
+    found, pages = store.open_vault(info.key, by=by), HiddenPages(viewer_of(looker))
     if not found:
         yield f"The vault of knowledge base {info.key} is empty. That you looked is written down."
         return

@@ -8,7 +8,8 @@ from evennia_ai.commands.setup.lore_shown import entries_in_words
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.compose import Composition
 from evennia_ai.game.npc import AIMixin
-from evennia_ai.game.seeing.hidden_lore import HiddenLore
+from evennia_ai.game.seeing.locked import HiddenLore
+from evennia_ai.game.seeing.locks import viewer_of
 from evennia_ai.lorebook.activation import Activation
 from evennia_ai.lorebook.naming import names_of
 from evennia_ai.lorebook.silence import packed
@@ -36,7 +37,7 @@ def trial_lines(caller: Any, npc: Any, text: str) -> list[str]:
         return [f"No lorebook counts for {npc.key} here; lore/attach lets one count."]
     made: Composition = npc.ai.preview_composition(text, caller)
     names = names_of(npc.ai.view().books)
-    hidden = HiddenLore(caller)
+    hidden = HiddenLore(viewer_of(caller))
     touched = made.lore.calling(made.prompt.called).touched
     seen = [verdict for verdict in touched if not hidden.covers(verdict.item)]
     awake = [verdict for verdict in _in_order(made.lore, seen) if verdict.kept]
@@ -59,7 +60,7 @@ def item_to_explain(caller: Any, npc: Any, text: str) -> str:
     book, entry = split(text)
     stored = stored_book(book) if entry else None
     item = f"{stored.name}#{entry}" if stored else text
-    hidden = HiddenLore(caller)
+    hidden = HiddenLore(viewer_of(caller))
     origins = [item, *origins_called(item, names_of(npc.ai.view().books))]
     if any(hidden.covers(origin) for origin in origins):
         raise CommandError(f"You may not see '{text}': its lock hides it from you.")

@@ -6,7 +6,7 @@ from typing import Any, Final
 from evennia_ai.commands.called import in_words
 from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.commands.setup.lore_trial import item_to_explain
-from evennia_ai.game.seeing.seer import Seer
+from evennia_ai.game.seeing.locks import seer_for
 from evennia_ai.history.projection import CONVERSATION
 from evennia_ai.history.records import Record
 from evennia_ai.history.turns import RecordedMessage, TurnManifest, report_of_turn
@@ -25,7 +25,7 @@ _NOT_YET: Final = "{name} was not asked anything yet; this is what it would be t
 def turn_lines(caller: Any, npc: Any, turn: StoredTurn) -> list[str]:
     """Every message of the turn's prompt: its record, since when it is there, and its sources."""
     records = _records(turn)
-    report = Seer(caller, npc.ai.ref).report(report_of_turn(turn.manifest, records.values()))
+    report = seer_for(caller, npc.ai.ref).report(report_of_turn(turn.manifest, records.values()))
     lines = list(_head(npc, turn, records))
     for index in range(len(report.messages)):
         lines += _about_message(turn, report, index, records)
@@ -45,7 +45,7 @@ def why_lines(caller: Any, npc: Any, text: str) -> list[str]:
     newest = turns.last_turn(npc.ai.ref)
     if newest is not None:
         return _item(caller, npc, item, newest, _records(newest))
-    report = Seer(caller, npc.ai.ref).report(report_of(npc.ai.preview()))
+    report = seer_for(caller, npc.ai.ref).report(report_of(npc.ai.preview()))
     told = wrapped(_NOT_YET.format(name=npc.key), WIDTH)
     return [*told, *explain_lines(report, item, names=names_of(npc.ai.view().books))]
 
@@ -54,7 +54,7 @@ def _item(
     caller: Any, npc: Any, item: str, turn: StoredTurn, records: Mapping[str, Record]
 ) -> list[str]:
     """All about an item whose name is settled, and each place's record and revision."""
-    report = Seer(caller, npc.ai.ref).report(report_of_turn(turn.manifest, records.values()))
+    report = seer_for(caller, npc.ai.ref).report(report_of_turn(turn.manifest, records.values()))
     names = names_of(npc.ai.view().books)
     lines = explain_lines(report, item, names=names)
     if is_message(report, item):

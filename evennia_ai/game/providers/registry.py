@@ -88,7 +88,7 @@ def providers_of(paths: tuple[str, ...]) -> Providers:
 
 
 def own_paths(paths: tuple[str, ...]) -> dict[str, str]:
-    """The game's own functions among the providers by their keys; one of ours has its key's name."""
+    """The game's own functions among the providers by their keys; ours are called as keys are."""
     return {one.key: one.path for one in providers_of(paths).members if one.key != one.path}
 
 

@@ -12,8 +12,7 @@ from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Final
 
-from evennia_ai.game.seeing.hidden_pages import HiddenPages
-from evennia_ai.game.tools.results import result_text
+from evennia_ai.game.seeing.locked import HiddenPages, Viewer
 from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.knowledge.leaks import Protected, leak, protected
 from evennia_ai.knowledge.meta_prompt import bases_told
@@ -31,8 +30,9 @@ _SAID_BY_OTHERS: Final = (RecordKind.USER, RecordKind.EVENT)
 class HiddenKnowledge:
     """What of the knowledge of one NPC may not be seen by somebody."""
 
-    def __init__(self, pages: HiddenPages, npc_ref: str) -> None:
-        self._pages: Final = pages
+    def __init__(self, viewer: Viewer, npc_ref: str) -> None:
+        self._viewer: Final = viewer
+        self._pages: Final = HiddenPages(viewer)
         self._npc_ref: Final = npc_ref
         self._turns: dict[int, bool] = {}
 
@@ -114,7 +114,7 @@ class HiddenKnowledge:
         if not self._is_search(record):
             return self.mark_of_text(record.body)
         for search in self._hidden:
-            if _told(search) == record.body:
+            if self._recorded(search) == record.body:
                 return self._why_hidden(search)
         return withheld("what a knowledge base told, of which page is not known")
 
@@ -158,7 +158,7 @@ class HiddenKnowledge:
     @cached_property
     def _seen(self) -> dict[tuple[int, str], StoredSearch]:
         return {
-            (search.conversation.id, _told(search)): search
+            (search.conversation.id, self._recorded(search)): search
             for search in self._searches
             if not self._why_hidden(search)
         }
@@ -166,6 +166,10 @@ class HiddenKnowledge:
     @cached_property
     def _bodies(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(search.result for search in self._hidden if search.result))
+
+    def _recorded(self, search: StoredSearch) -> str:
+        """What a search told as the record of it has it."""
+        return self._viewer.as_recorded(search.result)
 
     def _why_hidden(self, search: StoredSearch) -> str:
         """What stands in place of what a search told, "" where all of it may be seen."""
@@ -202,11 +206,6 @@ def _external(result: str) -> Iterator[tuple[str, str]]:
         return
     for one in told.get("results", ()):
         yield str(one["knowledge_base_id"]), str(one["title"])
-
-
-def _told(search: StoredSearch) -> str:
-    """What a search told as the record of it has it."""
-    return result_text(search.result)
 
 
 @lru_cache(maxsize=8)

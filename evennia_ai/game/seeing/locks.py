@@ -1,20 +1,45 @@
-"""Locks as those who look are asked: whether a lock string lets somebody do something."""
+"""Who looks: what the game answers about somebody whose eyes a screen is for."""
 
 from typing import Any
 
 from evennia.locks.lockhandler import check_lockstring
 from evennia.utils import logger
 
+from evennia_ai.game.knowing.help_pages import HelpBackend
+from evennia_ai.game.seeing.locked import Viewer
+from evennia_ai.game.seeing.seer import Seer
+from evennia_ai.game.tools.results import result_text
+from evennia_ai.knowledge.pages import Page
+from evennia_ai.knowledge.titles import PageName
 
-def allows(viewer: Any, locks: str, access: str) -> bool:
-    """Whether a lock string lets `viewer` do this; what it does not mention is allowed.
+
+def allows(looker: Any, locks: str, access: str) -> bool:
+    """Whether a lock string lets `looker` do this; what it does not mention is allowed.
 
     A superuser passes every lock.
     """
     if not locks:
         return True
     try:
-        return bool(check_lockstring(viewer, locks, default=True, access_type=access))
+        return bool(check_lockstring(looker, locks, default=True, access_type=access))
     except Exception:  # lock functions are the game's own code: what fails lets nobody in
         logger.log_trace(f"evennia_ai: the lock {locks!r} cannot be asked; it lets nobody in")
         return False
+
+
+def viewer_of(looker: Any) -> Viewer:
+    """An object or account of the game as somebody who looks."""
+    return Viewer(
+        may_view=lambda locks: allows(looker, locks, "view"),
+        help_page=_help_page,
+        as_recorded=result_text,
+    )
+
+
+def seer_for(looker: Any, npc_ref: str) -> Seer:
+    """What an object or account of the game may see of one NPC."""
+    return Seer(viewer_of(looker), npc_ref)
+
+
+def _help_page(base: str, name: PageName) -> Page | None:
+    return HelpBackend(base).fetch([name])[0]

@@ -10,8 +10,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from evennia_ai.game.seeing.hidden_knowledge import META_PROMPT, HiddenKnowledge
-from evennia_ai.game.seeing.hidden_lore import HiddenLore
-from evennia_ai.game.seeing.hidden_pages import HiddenPages
+from evennia_ai.game.seeing.locked import HiddenLore, HiddenPages, Viewer
 from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.memory.memories import Memory
 from evennia_ai.prompt.messages import Part
@@ -29,10 +28,9 @@ _MAY_HOLD: Final = ("component:", "note:")
 class Seer:
     """What somebody may see of one NPC."""
 
-    def __init__(self, viewer: Any, npc_ref: str) -> None:
+    def __init__(self, viewer: Viewer, npc_ref: str) -> None:
         self._lore: Final = HiddenLore(viewer)
-        self._pages: Final = HiddenPages(viewer)
-        self._knowledge: Final = HiddenKnowledge(self._pages, npc_ref)
+        self._knowledge: Final = HiddenKnowledge(viewer, npc_ref)
 
     def report(self, report: Report) -> Report:
         """The account of a prompt, without what may not be seen in its texts and reasons."""
@@ -52,7 +50,7 @@ class Seer:
         return replace(
             report,
             messages=tuple(messages),
-            verdicts=tuple(_told(verdict, marks) for verdict in report.verdicts),
+            verdicts=tuple(_without_reason(verdict, marks) for verdict in report.verdicts),
             by_origin={o: cost for o, cost in report.by_origin.items() if o not in marks},
         )
 
@@ -148,7 +146,7 @@ class Seer:
 _TEXTS: Final = (RecordKind.CONTEXT_BLOCK, RecordKind.COMPONENT_REV, RecordKind.NOTE_ANCHOR)
 
 
-def may_see_package(viewer: Any, context_meta: Mapping[str, Any]) -> bool:
+def may_see_package(viewer: Viewer, context_meta: Mapping[str, Any]) -> bool:
     """Whether somebody may see every page that the lorekeeper's model was shown for a text."""
     pages = HiddenPages(viewer)
     told = (*context_meta.get("pages", ()), *context_meta.get("dropped", ()))
@@ -156,7 +154,7 @@ def may_see_package(viewer: Any, context_meta: Mapping[str, Any]) -> bool:
     return not any(pages.covers(base, page) for base, page in of_bases)
 
 
-def _told(verdict: Verdict, marks: Mapping[str, str]) -> Verdict:
+def _without_reason(verdict: Verdict, marks: Mapping[str, str]) -> Verdict:
     if verdict.item not in marks:
         return verdict
     return replace(verdict, reason=marks[verdict.item], cause=None, tokens=0)

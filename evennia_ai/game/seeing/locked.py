@@ -1,27 +1,68 @@
-"""Which knowledge bases and pages the locks hide from somebody, also those that are gone.
+"""What the locks of lorebooks, knowledge bases and pages hide from somebody who looks.
 
-Of a page that is gone the locks count with which it, or its base, was removed; of a base that left
-no word behind nobody but a superuser may see anything.
+A lock is for builders alone: what an NPC knows does not depend on it. Of a page that is gone the
+locks count with which it, or its base, was removed; of a base that left no word behind nobody but
+a superuser may see anything.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
 
-from evennia_ai.game.knowing.opening import backend_of
-from evennia_ai.game.seeing.locks import allows
-from evennia_ai.knowledge.backends import BackendError
-from evennia_ai.knowledge.pages import BaseInfo
+from evennia_ai.knowledge.pages import BaseInfo, Page
 from evennia_ai.knowledge.titles import PageName, TitleError, page_name
-from evennia_ai.store import knowledge_bases, page_revisions, pages
+from evennia_ai.store import knowledge_bases, lorebooks, page_revisions, pages
 
 STORED: Final = "database"
 _NOBODY: Final = "view:superuser()"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Viewer:
+    """Somebody who looks at what an NPC was told, as what the game answers about them."""
+
+    may_view: Callable[[str], bool]
+    """Whether a lock string lets them view what it is on."""
+    help_page: Callable[[str, PageName], Page | None]
+    """The page of this name in a base that is the game's help."""
+    as_recorded: Callable[[str], str]
+    """What a tool gave back as the record of it has it."""
+
+
+class HiddenLore:
+    """Which entries the locks of books and entries hide from somebody."""
+
+    def __init__(self, viewer: Viewer) -> None:
+        self._viewer = viewer
+        self._names = frozenset(lorebooks.book_names())
+        self._books: dict[str, bool] = {}
+        self._entries: dict[str, frozenset[str]] = {}
+
+    def covers(self, origin: str) -> bool:
+        """Whether the entry of this origin may not be seen."""
+        label = origin.removeprefix("lore:")
+        return any(
+            self._covers_book(label[:at]) or label[at + 1 :] in self._entries[label[:at]]
+            for at, letter in enumerate(label)
+            if letter == "#"
+        )
+
+    def _covers_book(self, name: str) -> bool:
+        if name not in self._books:
+            is_stored = name in self._names
+            locks = lorebooks.get_book(name).locks if is_stored else ""
+            entries = lorebooks.entry_locks(name) if is_stored else {}
+            self._books[name] = not self._viewer.may_view(locks)
+            self._entries[name] = frozenset(
+                uid for uid, lock in entries.items() if not self._viewer.may_view(lock)
+            )
+        return self._books[name]
+
+
 class HiddenPages:
     """What of the game's knowledge bases may not be seen by somebody."""
 
-    def __init__(self, viewer: Any) -> None:
+    def __init__(self, viewer: Viewer) -> None:
         self._viewer = viewer
         self._bases: dict[str, bool] = {}
         self._pages: dict[tuple[str, str], bool] = {}
@@ -82,11 +123,7 @@ class HiddenPages:
         """Whether a page may be seen that is not in our tables; a wiki's have no locks."""
         if info.backend != "help":
             return True
-        try:
-            found = backend_of(info).fetch([name])
-        except BackendError:
-            return self._allows(_NOBODY)
-        page = found[0] if isinstance(found, Sequence) else None
+        page = self._viewer.help_page(info.key, name)
         return self._allows(_NOBODY if page is None else page.locks)
 
     def _sees_all_of(self, base: str) -> bool:
@@ -98,4 +135,4 @@ class HiddenPages:
         return self._locks_in[base]
 
     def _allows(self, locks: str) -> bool:
-        return allows(self._viewer, locks, "view")
+        return self._viewer.may_view(locks)
