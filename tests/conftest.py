@@ -26,6 +26,7 @@ EVENNIA_PATHS = (
     "cli/test_knowledge.py",
     "commands",
     "game",
+    "minds",
     "store",
     "test_injection_depth.py",
 )

@@ -16,10 +16,10 @@ from evennia_ai.store.turns import StoredTurn
 
 with contextlib.redirect_stdout(sys.stderr):  # Evennia may print while it is imported
     from evennia_ai.cli.game_npcs import ref_among
-    from evennia_ai.game.edit_files import read_edit_file
-    from evennia_ai.game.edits import AsOfToday, ProposedEdit
-    from evennia_ai.game.past_inputs import PastReader
-    from evennia_ai.game.recomposing import Comparison, compared, composed_again
+    from evennia_ai.minds.edit_files import read_edit_file
+    from evennia_ai.minds.edits import AsOfToday, ProposedEdit
+    from evennia_ai.minds.past_inputs import PastReader
+    from evennia_ai.minds.recomposing import Comparison, compared, composed_again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from evennia_ai.text.columns import WIDTH, clipped, visible, wrapped
 
 if TYPE_CHECKING:
     from evennia_ai.cli.game_turns import Replayed
-    from evennia_ai.game.recomposing import Comparison
+    from evennia_ai.minds.recomposing import Comparison
 
 
 def replay_turn(folder: Path, npc: str, number: int, *, with_diff: bool, as_json: bool) -> int:

@@ -27,7 +27,7 @@ from evennia_ai.commands.numbered import counted_number, npc_and_number, turn_of
 from evennia_ai.commands.operating import OperatingSwitches
 from evennia_ai.commands.setup.turn_shown import item_lines, turn_lines, why_lines
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, Run
-from evennia_ai.game.seeing.locks import seer_for
+from evennia_ai.game.viewers import seer_for
 from evennia_ai.prompt.report import trace_lines
 
 ADMIN_LOCK: Final = "perm(Admin)"

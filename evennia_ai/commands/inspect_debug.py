@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
 from evennia_ai.commands.setup.listing import day_and_time
-from evennia_ai.game.seeing.locks import seer_for
+from evennia_ai.game.viewers import seer_for
 from evennia_ai.history.turns import RecordedMessage, RenderedMessage, TurnManifest
 from evennia_ai.knowledge.templates import TOOL
 from evennia_ai.store import conversations, knowledge_searches, model_calls, turns

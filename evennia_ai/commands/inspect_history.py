@@ -6,9 +6,9 @@ from typing import Any, Final
 from evennia_ai.commands.called import in_words
 from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.commands.strict import CommandError
-from evennia_ai.game.seeing.locks import seer_for
-from evennia_ai.game.seeing.seer import Seer
+from evennia_ai.game.viewers import seer_for
 from evennia_ai.history.records import Record, RecordKind
+from evennia_ai.minds.seeing.seer import Seer
 from evennia_ai.store.memory_erasing import OF_MEMORIES
 from evennia_ai.store.record_pages import RecordPage, record_page
 from evennia_ai.text.columns import WIDTH, clipped, first_line, visible, wrapped

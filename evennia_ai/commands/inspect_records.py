@@ -10,7 +10,7 @@ from evennia_ai.commands.called import in_words
 from evennia_ai.commands.setup.folder import bytes_of, new_file, offered, path_in
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.conf import conf
-from evennia_ai.game.seeing.locks import seer_for
+from evennia_ai.game.viewers import seer_for
 from evennia_ai.store.chains import length, verify
 from evennia_ai.store.conversations import ConversationRef, conversations_of, records_of
 from evennia_ai.store.transcripts import export_lines, import_lines

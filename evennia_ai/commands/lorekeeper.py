@@ -24,10 +24,10 @@ from evennia_ai.game.lorekeeping.answers import LorekeeperAnswer
 from evennia_ai.game.lorekeeping.keeping import lorekeeper
 from evennia_ai.game.lorekeeping.writing import page_of_answer
 from evennia_ai.game.runtime import runtime
-from evennia_ai.game.seeing.locks import viewer_of
-from evennia_ai.game.seeing.seer import may_see_package
+from evennia_ai.game.viewers import viewer_of
 from evennia_ai.knowledge.markup import write_page
 from evennia_ai.knowledge.titles import PageName, page_name
+from evennia_ai.minds.seeing.seer import may_see_package
 from evennia_ai.prompt.messages import Message
 from evennia_ai.store import lorekeeper_tasks as tasks
 from evennia_ai.store import page_drafts as store

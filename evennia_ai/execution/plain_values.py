@@ -14,7 +14,6 @@ from types import NoneType, UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
 from evennia_ai.errors import EvenniaAIError
-from evennia_ai.execution.errors import ExecutionRequestError
 from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.history import History
@@ -27,6 +26,18 @@ _Reads = Callable[..., Any]
 
 _NUMBER: Final = "number"
 _NOT_FINITE: Final = ("inf", "-inf", "nan")  # JSON has no words for these
+
+
+class ExecutionRequestError(EvenniaAIError):
+    """An execution request cannot be written as plain values, or not be read back from them.
+
+    `at` is the path of the value that is meant, "" for the request as a whole.
+    """
+
+    def __init__(self, at: str, problem: str) -> None:
+        self.at = at
+        self.problem = problem
+        super().__init__(f"execution request{f', {at}' if at else ''}: {problem}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from evennia_ai.compose import Composition, Inputs, compose_with_lore
-from evennia_ai.execution.errors import ExecutionRequestError
-from evennia_ai.execution.plain_values import PlainReader, plain
+from evennia_ai.execution.plain_values import ExecutionRequestError, PlainReader, plain
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter
 from evennia_ai.prompt.tool_specs import ToolSpec

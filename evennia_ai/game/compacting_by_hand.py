@@ -9,7 +9,7 @@ from evennia_ai.game.compacting import Outcome, Wanted
 from evennia_ai.game.fullness import fullness_of
 from evennia_ai.game.gather import Talk
 from evennia_ai.game.runtime import runtime
-from evennia_ai.game.view import NPCView
+from evennia_ai.minds.view import NPCView
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.store import conversations
 

@@ -21,11 +21,11 @@ from evennia_ai.game.gather import Heard
 from evennia_ai.game.npc_settings import NPCSettings
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import runtime
-from evennia_ai.game.view import NPCView
 from evennia_ai.history.errors import ReplayError
 from evennia_ai.llm.chat import AnswerSchema, ChatReply, ChatRequest, chat_messages
 from evennia_ai.llm.roles import adapt
 from evennia_ai.llm.structured import asking, read
+from evennia_ai.minds.view import NPCView
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.names import short
 from evennia_ai.store import conversations, decisions

@@ -16,7 +16,6 @@ from evennia.utils import gametime, logger
 
 from evennia_ai.game.events import Event
 from evennia_ai.game.text import one_line, plain_name, unmarked
-from evennia_ai.game.view import CardTexts, scanned_texts
 from evennia_ai.lorebook.conditions import (
     EVENT_KIND,
     GENERATION_KIND,
@@ -29,6 +28,7 @@ from evennia_ai.lorebook.conditions import (
     Facts,
 )
 from evennia_ai.lorebook.entries import SourceName
+from evennia_ai.minds.view import CardTexts, scanned_texts
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.prompt.dice import Dice
 

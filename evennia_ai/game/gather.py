@@ -15,15 +15,15 @@ from evennia_ai.execution.request import ExecutionRequest, execution_request
 from evennia_ai.game.dates import minute_of
 from evennia_ai.game.events import Event
 from evennia_ai.game.facts import passing_facts, scanned_sources
-from evennia_ai.game.greeting import greeting_record
 from evennia_ai.game.presence import bystanders
 from evennia_ai.game.providers.registry import blocks_of
 from evennia_ai.game.reminding import candidates, moment
 from evennia_ai.game.text import person_name, plain_name
-from evennia_ai.game.view import NPCView, books_with
 from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.history.time_lines import MINUTE, minute_in, with_time_line
 from evennia_ai.lorebook.timers import NO_STATE, Clock
+from evennia_ai.minds.speech import greeting_record
+from evennia_ai.minds.view import NPCView, books_with
 from evennia_ai.prompt.anchoring import NO_ANCHORS
 from evennia_ai.prompt.contexts import PromptContext, context_for
 from evennia_ai.prompt.dice import Dice

@@ -23,9 +23,9 @@ from evennia_ai.game.runtime import runtime
 from evennia_ai.game.text import plain_name
 from evennia_ai.game.turn import Turn
 from evennia_ai.game.typing_at import client_of
-from evennia_ai.game.view import NPCView, sources_of, view_of
 from evennia_ai.history.turns import report_of_turn
 from evennia_ai.lorebook.naming import names_of
+from evennia_ai.minds.view import NPCView, sources_of, view_of
 from evennia_ai.prompt.breaks import Sent
 from evennia_ai.prompt.explaining import explain_lines
 from evennia_ai.prompt.names import SOMEONE

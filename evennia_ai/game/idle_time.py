@@ -15,8 +15,8 @@ from evennia_ai.game.consolidating import Consolidator
 from evennia_ai.game.fullness import Fullness, fullness_after
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.stopping import why_halted
-from evennia_ai.game.view import NPCView
 from evennia_ai.llm.resilience import Clock
+from evennia_ai.minds.view import NPCView
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.store import conversations
 from evennia_ai.store.conversations import ConversationRef

@@ -13,10 +13,7 @@ from evennia_ai.compose import Composition
 from evennia_ai.game.composing import Composed
 from evennia_ai.game.endpoints import Access
 from evennia_ai.game.gather import Heard, context_of
-from evennia_ai.game.made_of import made_of
 from evennia_ai.game.providers.registry import own_paths
-from evennia_ai.game.recorded_inputs import recorded_inputs
-from evennia_ai.game.view import revisions_of
 from evennia_ai.history.drafts import Draft, draft_of
 from evennia_ai.history.sending import storable_messages
 from evennia_ai.history.tool_lists import tool_list
@@ -31,6 +28,8 @@ from evennia_ai.llm.chat import (
 )
 from evennia_ai.llm.roles import adapt
 from evennia_ai.llm.schema_tools import reply_from, schema_of
+from evennia_ai.minds.turn_sources import made_of, recorded_inputs
+from evennia_ai.minds.view import revisions_of
 from evennia_ai.prompt.breakpoints import CacheAccount, account
 from evennia_ai.prompt.breaks import Sent
 from evennia_ai.prompt.messages import Message

@@ -28,7 +28,6 @@ from evennia_ai.game.presence import why_gone
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.rounds import Asking, Round, Rounds
 from evennia_ai.game.runtime import runtime
-from evennia_ai.game.speech import is_silence
 from evennia_ai.game.stopping import ModelStopped
 from evennia_ai.game.text import plain_name
 from evennia_ai.game.tools.toolbox import Toolbox, toolbox_of
@@ -39,6 +38,7 @@ from evennia_ai.history.records import fallback_record, reply_record
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.llm.errors import ModelRubbish, ModelTimeout, ModelUnavailable, told
 from evennia_ai.llm.resilience import Clock
+from evennia_ai.minds.speech import is_silence
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.store import conversations
 from evennia_ai.store.conversations import ConversationRef

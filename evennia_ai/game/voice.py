@@ -17,10 +17,10 @@ from evennia_ai.game.naming import label_of
 from evennia_ai.game.output import deliver
 from evennia_ai.game.presence import bystanders
 from evennia_ai.game.retrying import DATABASE_ERRORS
-from evennia_ai.game.speech import MOST_LINES, speech
 from evennia_ai.game.text import plain_name
-from evennia_ai.game.view import NPCView
 from evennia_ai.llm.sentences import SpokenStart
+from evennia_ai.minds.speech import MOST_LINES, speech
+from evennia_ai.minds.view import NPCView
 from evennia_ai.store import turns
 from evennia_ai.store.turns import StoredTurn
 

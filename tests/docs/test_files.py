@@ -10,7 +10,6 @@ import pytest
 import yaml
 
 from evennia_ai.cards.reading import read_card
-from evennia_ai.game.edit_files import read_edit_file
 from evennia_ai.knowledge.assembly.config_page import configured
 from evennia_ai.knowledge.assembly.rules import AssemblyRules
 from evennia_ai.knowledge.markup import read_page
@@ -18,6 +17,7 @@ from evennia_ai.knowledge.titles import page_name
 from evennia_ai.llm.scripts import read_script
 from evennia_ai.lorebook.books import read_book
 from evennia_ai.lorebook.entry_extension import read_own
+from evennia_ai.minds.edit_files import read_edit_file
 from evennia_ai.scenario import run_scenario
 from tests.docs.fences import ROOT, Block, blocks
 from tests.wiki.real_wiki import SETTINGS

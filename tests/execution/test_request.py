@@ -8,7 +8,7 @@ import pytest
 
 from evennia_ai.compose import DynamicBlock, compose
 from evennia_ai.errors import EvenniaAIError
-from evennia_ai.execution.errors import ExecutionRequestError
+from evennia_ai.execution.plain_values import ExecutionRequestError
 from evennia_ai.execution.request import VERSION, ExecutionRequest, execution_request
 from evennia_ai.prompt.anchoring import Anchor
 from evennia_ai.prompt.history import History

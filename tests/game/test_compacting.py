@@ -3,11 +3,11 @@
 import pytest
 from twisted.internet.defer import CancelledError
 
-from evennia_ai.game.past_inputs import PastReader
-from evennia_ai.game.recomposing import composed_again
 from evennia_ai.history.records import RecordKind
 from evennia_ai.history.summary_records import FRAME
 from evennia_ai.llm.errors import ModelTimeout, ModelUnavailable
+from evennia_ai.minds.past_inputs import PastReader
+from evennia_ai.minds.recomposing import composed_again
 from evennia_ai.store import conversations, turns
 from evennia_ai.store.chains import verify
 from evennia_ai.store.past_turns import turns_in_order

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.game.past_inputs import PastReader
-from evennia_ai.game.recomposing import as_it_was, compared, composed_again
 from evennia_ai.game.ticking import QUIET, tick_of
+from evennia_ai.minds.past_inputs import PastReader
+from evennia_ai.minds.recomposing import as_it_was, compared, composed_again
 from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.store import components, contexts, turns
 from evennia_ai.store.past_turns import turns_in_order

@@ -8,7 +8,7 @@ from evennia.utils import gametime
 from evennia_ai.game import facts
 from evennia_ai.game.events import Event
 from evennia_ai.game.facts import passing_facts, standing_facts
-from evennia_ai.game.view import card_facts
+from evennia_ai.minds.view import card_facts
 
 HERE = "tests.game.test_facts"
 SAID = Event(

@@ -11,12 +11,12 @@ from django.test import override_settings
 from evennia_ai.compose import compose
 from evennia_ai.game import gather
 from evennia_ai.game.lived_through import Lately
-from evennia_ai.game.past_inputs import PastReader
 from evennia_ai.game.providers.elsewhere import HEADING
 from evennia_ai.game.providers.registry import SHIPPED
-from evennia_ai.game.recomposing import composed_again
 from evennia_ai.game.recording import recorded
 from evennia_ai.game.showing import show
+from evennia_ai.minds.past_inputs import PastReader
+from evennia_ai.minds.recomposing import composed_again
 from evennia_ai.prompt.blocks import DATA_HEAD
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store import components, turns

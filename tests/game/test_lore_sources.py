@@ -2,7 +2,7 @@
 
 from evennia_ai.cards.card import Card
 from evennia_ai.game.facts import scanned_sources
-from evennia_ai.game.view import card_texts
+from evennia_ai.minds.view import card_texts
 from evennia_ai.prompt.dice import Dice
 
 CARD = Card(

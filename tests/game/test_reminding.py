@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from evennia_ai import models
-from evennia_ai.game.past_inputs import NotReadBackError, PastReader
-from evennia_ai.game.recomposing import composed_again
 from evennia_ai.game.reminding import candidates
 from evennia_ai.history.errors import ReplayError
 from evennia_ai.memory.settings import MemorySettings
+from evennia_ai.minds.past_inputs import NotReadBackError, PastReader
+from evennia_ai.minds.recomposing import composed_again
 from evennia_ai.store import memories, turns
 from evennia_ai.store.memory_erasing import erase_about
 from tests.memory.builders import a_memory

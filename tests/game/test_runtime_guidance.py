@@ -162,7 +162,7 @@ def test_a_preview_shows_what_the_turn_will_have(stage):
 
 
 def test_a_past_turn_is_composed_again_with_it(stage):
-    from evennia_ai.game.past_inputs import PastReader
+    from evennia_ai.minds.past_inputs import PastReader
     from evennia_ai.store import turns
 
     types_at(stage.anna, WebSocketClient)

@@ -5,11 +5,11 @@ from itertools import pairwise
 
 import pytest
 
-from evennia_ai.game.past_inputs import PastReader
-from evennia_ai.game.recomposing import composed_again
 from evennia_ai.history.compaction_settings import CompactionSettings
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.replay import replay
+from evennia_ai.minds.past_inputs import PastReader
+from evennia_ai.minds.recomposing import composed_again
 from evennia_ai.prompt.components import GAME
 from evennia_ai.store import conversations
 from evennia_ai.store.erasing import erase_private

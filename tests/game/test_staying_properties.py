@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evennia_ai.game.past_inputs import PastReader
-from evennia_ai.game.recomposing import composed_again
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.replay import replay
 from evennia_ai.lorebook.book_extension import BOOK_MODES
+from evennia_ai.minds.past_inputs import PastReader
+from evennia_ai.minds.recomposing import composed_again
 from evennia_ai.prompt.components import GAME
 from evennia_ai.prompt.notes import NOTE_MODES
 from evennia_ai.prompt.staying import BLOCKS_MODES

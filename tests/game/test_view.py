@@ -156,13 +156,13 @@ def test_a_view_changes_with_the_place(furnished):
 
 
 def test_books_are_parsed_once_and_shared(furnished):
-    from evennia_ai.game import parsed
+    from evennia_ai.minds import parse_cache
 
-    parsed._parsed_book.cache_clear()
+    parse_cache._parsed_book.cache_clear()
     brida = furnished.make("Brida", "evennia_ai.game.npc.AINPC")
     (shared,) = brida.ai.view().books
     assert shared in furnished.npc.ai.view().books
-    assert parsed._parsed_book.cache_info().misses == 1
+    assert parse_cache._parsed_book.cache_info().misses == 1
 
 
 def test_a_card_that_cannot_be_read_is_left_out_and_told(stage, logged):

@@ -5,13 +5,13 @@ from collections import Counter
 from typing import Any
 
 from evennia_ai import models
-from evennia_ai.game.past_inputs import PastReader
-from evennia_ai.game.recomposing import composed_again
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.turn import STOPPED
 from evennia_ai.history.projection import calls_of, record_of
 from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.history.replay import replay
+from evennia_ai.minds.past_inputs import PastReader
+from evennia_ai.minds.recomposing import composed_again
 from evennia_ai.store import conversations
 from evennia_ai.store.chains import verify
 from evennia_ai.store.past_turns import turns_in_order

@@ -20,7 +20,7 @@ from evennia_ai.commands.setup.editing import open_editor
 from evennia_ai.commands.shown import shown_line
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand
 from evennia_ai.errors import StaticComponentError
-from evennia_ai.game.seeing.locks import seer_for
+from evennia_ai.game.viewers import seer_for
 from evennia_ai.prompt.components import PromptComponent, Scope
 from evennia_ai.prompt.report import report_of, trace_lines
 from evennia_ai.store import components as store

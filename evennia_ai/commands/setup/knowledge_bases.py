@@ -17,7 +17,7 @@ from evennia_ai.commands.strict import CommandError, Run
 from evennia_ai.game.holding import look_at_all
 from evennia_ai.game.knowing.opening import BACKENDS
 from evennia_ai.game.npc_settings import settings_of
-from evennia_ai.game.seeing.locks import allows
+from evennia_ai.game.viewers import allows
 from evennia_ai.knowledge.pages import MEDIATIONS, BaseInfo
 from evennia_ai.knowledge.templates import TOOL
 from evennia_ai.prompt.components import Scope

@@ -19,11 +19,11 @@ from evennia_ai.commands.setup.knowledge_hints import KnowledgeHints
 from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.knowing.opening import backend_of, later
-from evennia_ai.game.seeing.locks import viewer_of
-from evennia_ai.game.seeing.seer import may_see_package
+from evennia_ai.game.viewers import viewer_of
 from evennia_ai.knowledge.backends import Draft
 from evennia_ai.knowledge.markup import write_page
 from evennia_ai.knowledge.pages import BaseInfo, Page
+from evennia_ai.minds.seeing.seer import may_see_package
 from evennia_ai.store import page_drafts as store
 from evennia_ai.store.page_drafts import StoredDraft
 from evennia_ai.text.columns import WIDTH, clipped, hanging, visible

@@ -15,7 +15,7 @@ from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.commands.strict import CommandError, StrictCommand
 from evennia_ai.game.guarding import is_held_by_lock, names_some
 from evennia_ai.game.holding import look_at_all
-from evennia_ai.game.seeing.locks import allows
+from evennia_ai.game.viewers import allows
 from evennia_ai.knowledge.pages import BaseInfo
 from evennia_ai.store import knowledge_holds as store
 from evennia_ai.store.knowledge_holds import Hold

@@ -15,7 +15,7 @@ from evennia_ai.commands.setup.knowledge_bases import KnowledgeBases
 from evennia_ai.commands.setup.knowledge_editor import open_editor, page_to_change
 from evennia_ai.commands.setup.lore_locks import checked_locks
 from evennia_ai.commands.strict import CommandError, Run
-from evennia_ai.game.seeing.locks import allows
+from evennia_ai.game.viewers import allows
 from evennia_ai.knowledge.backends import Draft
 from evennia_ai.knowledge.pages import BaseInfo, Page
 from evennia_ai.knowledge.titles import PageName, page_name

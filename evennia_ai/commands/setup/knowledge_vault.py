@@ -10,10 +10,10 @@ from typing import Any, Final
 from evennia_ai.commands.setup import knowledge_named as named
 from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.commands.strict import CommandError, StrictCommand
-from evennia_ai.game.seeing.hidden_knowledge import withheld
-from evennia_ai.game.seeing.locked import HiddenPages
-from evennia_ai.game.seeing.locks import viewer_of
+from evennia_ai.game.viewers import viewer_of
 from evennia_ai.knowledge.pages import BaseInfo
+from evennia_ai.minds.seeing.hidden_knowledge import withheld
+from evennia_ai.minds.seeing.locked import HiddenPages
 from evennia_ai.store import knowledge_searches as store
 from evennia_ai.text.columns import hanging
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.errors import EvenniaAIError
-from evennia_ai.game.seeing.locks import allows
+from evennia_ai.game.viewers import allows
 from evennia_ai.lorebook.books import Lorebook, read_book
 from evennia_ai.lorebook.entries import LoreEntry
 from evennia_ai.lorebook.naming import entries_called

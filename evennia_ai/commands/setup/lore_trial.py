@@ -8,11 +8,11 @@ from evennia_ai.commands.setup.lore_shown import entries_in_words
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.compose import Composition
 from evennia_ai.game.npc import AIMixin
-from evennia_ai.game.seeing.locked import HiddenLore
-from evennia_ai.game.seeing.locks import viewer_of
+from evennia_ai.game.viewers import viewer_of
 from evennia_ai.lorebook.activation import Activation
 from evennia_ai.lorebook.naming import names_of
 from evennia_ai.lorebook.silence import packed
+from evennia_ai.minds.seeing.locked import HiddenLore
 from evennia_ai.prompt.explaining import origins_called
 from evennia_ai.prompt.trace import Verdict
 from evennia_ai.text.columns import WIDTH, clipped, visible, wrapped

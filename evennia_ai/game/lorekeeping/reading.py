@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 from twisted.internet.defer import Deferred, inlineCallbacks
 
 from evennia_ai.game.knowing.opening import later
-from evennia_ai.game.seeing.locks import allows
+from evennia_ai.game.viewers import allows
 from evennia_ai.knowledge.assembly.assembly import assemble
 from evennia_ai.knowledge.assembly.package import Package
 from evennia_ai.knowledge.assembly.requests import (

@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.events import Event
-from evennia_ai.game.view import NPCView
+from evennia_ai.minds.view import NPCView
 from evennia_ai.store.conversations import ConversationRef
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]

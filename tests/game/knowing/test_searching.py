@@ -6,11 +6,11 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from evennia_ai.game.npc_settings import changed
-from evennia_ai.game.past_inputs import NotReadBackError, PastReader
-from evennia_ai.game.recomposing import composed_again
 from evennia_ai.knowledge.backends import BackendError, Hit
 from evennia_ai.knowledge.search_budget import SearchBudget
 from evennia_ai.knowledge.templates import TOOL
+from evennia_ai.minds.past_inputs import NotReadBackError, PastReader
+from evennia_ai.minds.recomposing import composed_again
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store import (
     conversations,
@@ -268,6 +268,6 @@ def test_a_turn_that_was_told_so_can_be_composed_again(harbour):
 def test_one_that_was_told_so_in_other_words_cannot(harbour, monkeypatch):
     told(harbour)
     turn = turns.last_turn(harbour.npc.ai.ref)
-    monkeypatch.setattr("evennia_ai.game.past_inputs.policy_sha256", lambda: "another")
+    monkeypatch.setattr("evennia_ai.minds.past_inputs.policy_sha256", lambda: "another")
     with pytest.raises(NotReadBackError, match="was another text then"):
         PastReader().inputs(turn)

@@ -13,9 +13,11 @@ from evennia_ai.cards.card import Card
 from evennia_ai.cards.components import card_components, character_book
 from evennia_ai.compose import ComposeRules, Inputs
 from evennia_ai.conf import conf
-from evennia_ai.game.parsed import parsed_card
-from evennia_ai.game.past_inputs import CHARACTER, MOST_KEPT, PastInputs
-from evennia_ai.game.view import (
+from evennia_ai.lorebook.books import Lorebook
+from evennia_ai.lorebook.entries import SourceName
+from evennia_ai.minds.parse_cache import parsed_card
+from evennia_ai.minds.past_inputs import CHARACTER, MOST_KEPT, PastInputs
+from evennia_ai.minds.view import (
     CardTexts,
     NPCView,
     books_with,
@@ -26,8 +28,6 @@ from evennia_ai.game.view import (
     sources_of,
     view_of,
 )
-from evennia_ai.lorebook.books import Lorebook
-from evennia_ai.lorebook.entries import SourceName
 from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.prompt.contexts import PromptContext
 from evennia_ai.prompt.expansion import ComponentSet, Layout

@@ -12,9 +12,6 @@ from typing import Any, Final, TypeVar
 
 from evennia_ai.compose import ComposeRules, Inputs
 from evennia_ai.conf import Conf, conf
-from evennia_ai.game.made_of import policy_sha256
-from evennia_ai.game.parsed import attached_book, own_book
-from evennia_ai.game.view import NPCView, Sources, view_of
 from evennia_ai.history.errors import ReplayError
 from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import canonical_json
@@ -26,6 +23,9 @@ from evennia_ai.lorebook.entries import SourceName
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.timers import Clock, state_from
 from evennia_ai.memory.recalling import Moment, RecallRules
+from evennia_ai.minds.parse_cache import attached_book, own_book
+from evennia_ai.minds.turn_sources import policy_sha256
+from evennia_ai.minds.view import NPCView, Sources, view_of
 from evennia_ai.prompt.anchoring import Anchor
 from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.components import GAME, STATIC_COMPONENTS, PromptComponent, Scope

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from evennia_ai.errors import FormatError
-from evennia_ai.game.parsed import Parsed
+from evennia_ai.minds.parse_cache import Parsed
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from evennia.locks.lockhandler import check_lockstring
 from evennia.utils import logger
 
 from evennia_ai.game.knowing.help_pages import HelpBackend
-from evennia_ai.game.seeing.locked import Viewer
-from evennia_ai.game.seeing.seer import Seer
 from evennia_ai.game.tools.results import result_text
 from evennia_ai.knowledge.pages import Page
 from evennia_ai.knowledge.titles import PageName
+from evennia_ai.minds.seeing.locked import Viewer
+from evennia_ai.minds.seeing.seer import Seer
 
 
 def allows(looker: Any, locks: str, access: str) -> bool:

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from evennia_ai.game.past_inputs import PastReader
-from evennia_ai.game.recomposing import composed_again
 from evennia_ai.history.replay import replay
 from evennia_ai.history.turns import messages_of
 from evennia_ai.llm.chat import chat_messages
 from evennia_ai.llm.roles import OPEN, adapt
+from evennia_ai.minds.past_inputs import PastReader
+from evennia_ai.minds.recomposing import composed_again
 from evennia_ai.store import components, conversations, notes, turns
 from evennia_ai.store.past_turns import turns_in_order
 from tests.game.scripted_games import furnish

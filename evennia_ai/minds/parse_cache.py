@@ -1,4 +1,4 @@
-"""Parsed: what was read from texts of the store, kept while there is room for it.
+"""Cards and lorebooks of the store, each version parsed once for all NPCs, while there is room.
 
 Parsed, a card or a book takes many times the memory of its text, and every change of its grants is
 another version of it. So what is kept is bounded by the length of the texts too.
@@ -26,7 +26,6 @@ MOST_PARSED: Final = 256
 """Cards, books and players' books that are kept parsed."""
 MOST_CHARACTERS: Final = 32_000_000
 """Characters of the texts whose values are kept; parsed they take ten times as much memory."""
-
 
 log: Final = logging.getLogger(__name__)
 

@@ -4,10 +4,10 @@ import json
 from dataclasses import replace
 
 from evennia_ai.compose import ComposeRules, Inputs
-from evennia_ai.game.recorded_inputs import recorded_inputs
 from evennia_ai.history.projection import project
 from evennia_ai.history.records import canonical_json
 from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.minds.turn_sources import recorded_inputs
 from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.expansion import ComponentSet

@@ -8,10 +8,10 @@ from twisted.internet.task import Clock
 
 from evennia_ai import models
 from evennia_ai.errors import FormatError
-from evennia_ai.game.edit_files import read_edit, read_edit_file
-from evennia_ai.game.edits import AsOfToday
-from evennia_ai.game.past_inputs import PastReader
-from evennia_ai.game.recomposing import compared
+from evennia_ai.minds.edit_files import read_edit, read_edit_file
+from evennia_ai.minds.edits import AsOfToday
+from evennia_ai.minds.past_inputs import PastReader
+from evennia_ai.minds.recomposing import compared
 from evennia_ai.store import components, notes
 from evennia_ai.store.past_turns import turns_in_order
 from evennia_ai.store.snapshots import forget_everything

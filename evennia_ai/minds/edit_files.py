@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from evennia_ai.errors import FormatError, TemplateError
 from evennia_ai.foreign.strict_json import check_plain
-from evennia_ai.game.edits import ProposedEdit
 from evennia_ai.lorebook.rules import PRESETS, ActivationRules, read_rules
+from evennia_ai.minds.edits import ProposedEdit
 from evennia_ai.prompt.components import PromptComponent, Trust
 from evennia_ai.prompt.expansion import LAYOUTS
 from evennia_ai.prompt.grants import ALLOWS, NO_GRANTS, Grants

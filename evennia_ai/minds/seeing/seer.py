@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from evennia_ai.game.seeing.hidden_knowledge import META_PROMPT, HiddenKnowledge
-from evennia_ai.game.seeing.locked import HiddenLore, HiddenPages, Viewer
 from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.memory.memories import Memory
+from evennia_ai.minds.seeing.hidden_knowledge import META_PROMPT, HiddenKnowledge
+from evennia_ai.minds.seeing.locked import HiddenLore, HiddenPages, Viewer
 from evennia_ai.prompt.messages import Part
 from evennia_ai.prompt.report import Report, ReportMessage
 from evennia_ai.prompt.trace import Verdict

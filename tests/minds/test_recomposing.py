@@ -5,10 +5,10 @@ import json
 import pytest
 from twisted.internet.defer import Deferred
 
-from evennia_ai.game.past_inputs import NotReadBackError, PastReader
-from evennia_ai.game.recomposing import as_it_was, compared, composed_again
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.replay import replay
+from evennia_ai.minds.past_inputs import NotReadBackError, PastReader
+from evennia_ai.minds.recomposing import as_it_was, compared, composed_again
 from evennia_ai.store import card_assignments, conversations, turns
 from evennia_ai.store.cards import save_card
 from evennia_ai.store.past_turns import turns_in_order

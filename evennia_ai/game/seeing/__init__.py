@@ -1,1 +1,0 @@
-"""Seeing: who may see what of prompts, records and memories; every screen of builders asks here."""

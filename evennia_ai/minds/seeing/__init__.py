@@ -1,0 +1,1 @@
+"""Who may see what of prompts, records and memories; every screen of builders asks here."""
