@@ -27,7 +27,7 @@ from evennia_ai.minds.seeing.seer import Seer
 from evennia_ai.prompt.history import History
 from evennia_ai.store import conversations
 from evennia_ai.store import memories as store
-from evennia_ai.store.memory_revisions import MemoryChange, changes_of
+from evennia_ai.store.memories import MemoryChange, changes_of
 from evennia_ai.text.columns import WIDTH, clipped, visible, wrapped
 
 USAGE: Final = "ai/memory <npc>[/<page>], ai/memory <npc>/#<id>, each with '= ...' to write"

@@ -33,12 +33,12 @@ from evennia_ai.prompt.contexts import CONVERSATION, PromptContext
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.registry import ComponentRegistry
-from evennia_ai.store import book_revisions, revisions
 from evennia_ai.store.card_revisions import revision as card_revision
 from evennia_ai.store.cards import StoredCard
+from evennia_ai.store.components import revision as component_revision
 from evennia_ai.store.errors import NotStoredError
-from evennia_ai.store.lorebooks import StoredBook
-from evennia_ai.store.memory_revisions import memories_then
+from evennia_ai.store.lorebooks import StoredBook, book_revision
+from evennia_ai.store.memories import memories_then
 from evennia_ai.store.notes import note_then
 from evennia_ai.store.past_histories import PastHistories
 from evennia_ai.store.turns import StoredTurn
@@ -231,7 +231,7 @@ def _components(told: Mapping[str, Mapping[str, int]]) -> list[PromptComponent]:
 def _component(scope: Scope, key: str, number: int) -> PromptComponent:
     if number == 0 and scope == GAME and key in _STATIC:
         return _STATIC[key]
-    component = revisions.revision(key, number, scope=scope).new
+    component = component_revision(key, number, scope=scope).new
     if component is None:
         raise NotReadBackError(f"revision {number} of component '{key}' removed it")
     return component
@@ -281,7 +281,7 @@ def _tools(policy: str) -> tuple[str, ...]:
 
 def _book(name: str, attach: str, number: int) -> StoredBook:
     """The book as this revision left it, attached to a scope of this kind."""
-    source = book_revisions.revision(name, number).source
+    source = book_revision(name, number).source
     if source is None:
         raise NotReadBackError(f"revision {number} of lorebook '{name}' removed it")
     return StoredBook(

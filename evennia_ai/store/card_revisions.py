@@ -3,17 +3,16 @@
 An import is written down here alone: it waits, and changes nothing until it is approved.
 """
 
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from django.db.models import Exists, Max, OuterRef
+from django.db.models import Exists, Max, OuterRef, QuerySet
 
 from evennia_ai import models
 from evennia_ai.prompt.grants import Grant, Grants, in_order
 from evennia_ai.store.card_files import CardFile, read_file
-from evennia_ai.store.errors import NotStoredError
+from evennia_ai.store.revision_tables import Change, Revisions, common
 
 Action = Literal["imported", "approved", "granted", "revoked", "reverted", "rejected", "removed"]
 # After these the card is in force as the revision has it.
@@ -22,54 +21,46 @@ IN_FORCE: Final = ("approved", "granted", "revoked", "reverted")
 _ANSWERS: Final = ("approved", "rejected", "removed")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CardChange:
-    """One change of a card. `sha256` is of its file; `changed_at` is in epoch seconds.
+_revisions: Final = Revisions(models.CardRevision)
 
-    `grants` are those of the card after the change.
-    """
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardChange(Change):
+    """One change of a card, or one import that waits."""
 
     name: str
-    number: int
     action: Action
-    changed_by: str
-    changed_at: float
     sha256: str
+    """Of the card's file."""
     grants: Grants
+    """Those of the card after the change."""
 
 
 def record_card_revision(
     name: str, file: models.CardFile, *, action: Action, grants: Grants, by: str
 ) -> int:
     """Write down one change, in the transaction that makes it; the number it got."""
-    number = 1 + newest_number(name)
-    models.CardRevision.objects.create(
-        name=name,
-        number=number,
-        action=action,
-        changed_by=by,
-        changed_at=time.time(),
-        file=file,
-        grants=as_text(grants),
+    number = _revisions.next_number(name=name)
+    return _revisions.write(
+        number, action=action, by=by, name=name, file=file, grants=as_text(grants)
     )
-    return number
 
 
 def newest_number(name: str) -> int:
     """The newest revision number of this name, imports counted; 0 where there never was one."""
-    return _rows(name).aggregate(newest=Max("number"))["newest"] or 0
+    return _revisions.newest_number(name=name)
 
 
 def changes(name: str) -> tuple[CardChange, ...]:
     """All changes of a card and all imports, oldest first; also of a card that was removed."""
-    return tuple(_change(row) for row in _rows(name).order_by("number"))
+    return tuple(_change(row) for row in _rows(name))
 
 
 def waiting(name: str) -> tuple[CardChange, ...]:
     """The imports that nobody has answered, oldest first."""
     answered = _rows(name).filter(action__in=_ANSWERS).aggregate(newest=Max("number"))["newest"]
     rows = _rows(name).filter(action="imported", number__gt=answered or 0)
-    return tuple(_change(row) for row in rows.order_by("number"))
+    return tuple(_change(row) for row in rows)
 
 
 def names() -> tuple[str, ...]:
@@ -88,13 +79,9 @@ def count_waiting() -> int:
     return int(_unanswered().count())
 
 
-def revision_row(name: str, number: int) -> models.CardRevision:
+def revision_row(name: str, number: int) -> Any:
     """The row of one revision; for the store alone. NotStoredError: there is no such number."""
-    row = _rows(name).filter(number=number).first()
-    if row is None:
-        known = [str(n) for n in _rows(name).order_by("number").values_list("number", flat=True)]
-        raise NotStoredError(f"revision of card '{name}' with number", number, known)
-    return row
+    return _revisions.numbered(_rows(name), number, what=f"card '{name}'")
 
 
 def revision(name: str, number: int) -> tuple[CardChange, CardFile]:
@@ -122,7 +109,7 @@ def from_text(text: str) -> Grants:
     return frozenset(in_order(frozenset(text.split())))  # type: ignore[arg-type]
 
 
-def _unanswered() -> Any:
+def _unanswered() -> QuerySet:
     """The rows of all imports that nobody has answered."""
     answers = models.CardRevision.objects.filter(
         name=OuterRef("name"), action__in=_ANSWERS, number__gt=OuterRef("number")
@@ -130,18 +117,12 @@ def _unanswered() -> Any:
     return models.CardRevision.objects.filter(~Exists(answers), action="imported")
 
 
-def _rows(name: str) -> Any:
-    rows = models.CardRevision.objects.filter(name=name).select_related("file")
+def _rows(name: str) -> QuerySet:
+    rows = _revisions.of(name=name).select_related("file")
     return rows.defer("file__content", "file__source")
 
 
 def _change(row: models.CardRevision) -> CardChange:
     return CardChange(
-        name=row.name,
-        number=row.number,
-        action=row.action,
-        changed_by=row.changed_by,
-        changed_at=row.changed_at,
-        sha256=row.file.sha256,
-        grants=from_text(row.grants),
+        **common(row), name=row.name, sha256=row.file.sha256, grants=from_text(row.grants)
     )

@@ -5,6 +5,9 @@ change is made on the values first, and the row is written when the values accep
 who edit one component: the second is told, nothing is overwritten in silence.
 """
 
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from evennia_ai import models
@@ -15,22 +18,40 @@ from evennia_ai.errors import (
     StaticComponentError,
     UnknownComponentError,
 )
-from evennia_ai.history.records import storable
+from evennia_ai.history.records import canonical_json, storable
 from evennia_ai.prompt.components import GAME, PromptComponent, Scope
 from evennia_ai.prompt.registry import ComponentRegistry, with_statics
 from evennia_ai.prompt.settled import check_settled
 from evennia_ai.prompt.template import compile_template
-from evennia_ai.store import revisions as log
 from evennia_ai.store.errors import NotStoredError, StoreError
-from evennia_ai.store.revisions import ComponentRevision
+from evennia_ai.store.revision_tables import Change, Revisions, common
 from evennia_ai.store.snapshots import Snapshots
 from evennia_ai.store.state import COMPONENTS, changing
+
+VALUE_FIELDS: Final = tuple(
+    f.name for f in fields(PromptComponent) if f.name not in ("scope", "revision")
+)
+"""What a component says of itself; where it is and how often it changed is the row's."""
 
 # Columns that are named otherwise than the field of the value.
 _COLUMNS: Final = {"id": "registry_id"}
 _TEXTS: Final = ("name", "description", "content")
 # What only the store decides.
 _KEPT: Final = ("is_static", "revision")
+
+_revisions: Final = Revisions(models.ComponentRevision)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComponentRevision(Change):
+    """One change of a component: created, updated, removed or reverted."""
+
+    key: str
+    scope: Scope
+    old: PromptComponent | None
+    """None for a creation."""
+    new: PromptComponent | None
+    """None for a removal."""
 
 
 def registry() -> ComponentRegistry:
@@ -78,14 +99,20 @@ def remove(wanted: str | int, *, by: str, scope: Scope = GAME) -> None:
         current = _load()
         current.removed(wanted, scope=scope)
         old = current.get(wanted, scope=scope)
-        log.record_revision(action="removed", by=by, old=old, new=None)
-        _rows(old).delete()
+        _record(action="removed", by=by, old=old, new=None)
+        models.Component.objects.filter(**_named(old.key, old.scope)).delete()
         _registry.all_written()
 
 
 def revisions(key: str, *, scope: Scope = GAME) -> tuple[ComponentRevision, ...]:
     """All changes of a component, oldest first; also of one that was removed."""
-    return log.revisions(key, scope=scope)
+    return tuple(_change(row) for row in _revisions.of(**_named(key, scope)))
+
+
+def revision(key: str, number: int, *, scope: Scope) -> ComponentRevision:
+    """One change; NotStoredError: there is no such number."""
+    rows = _revisions.of(**_named(key, scope))
+    return _change(_revisions.numbered(rows, number, what=f"component '{key}'"))
 
 
 def revert(key: str, number: int, *, by: str, scope: Scope = GAME) -> PromptComponent:
@@ -95,7 +122,7 @@ def revert(key: str, number: int, *, by: str, scope: Scope = GAME) -> PromptComp
     the one that removed the component.
     """
     with changing(COMPONENTS, f"reverting component '{key}'"):
-        then = log.revision(key, number, scope=scope).new
+        then = revision(key, number, scope=scope).new
         if then is None:
             raise NotStoredError("component in revision", f"{key} {number}: it removed it")
         current = _load()
@@ -104,7 +131,7 @@ def revert(key: str, number: int, *, by: str, scope: Scope = GAME) -> PromptComp
         except UnknownComponentError:
             current.created(then)
             return _save(None, then, action="reverted", by=by)
-        fields = {name: getattr(then, name) for name in log.VALUE_FIELDS}
+        fields = {name: getattr(then, name) for name in VALUE_FIELDS}
         return _update(key, scope, None, fields, action="reverted", by=by)
 
 
@@ -120,9 +147,8 @@ def _update(
     current = _load()
     old = current.get(wanted, scope=scope)
     if seen_revision is not None and seen_revision != old.revision:
-        raise EditConflictError(
-            f"component '{old.key}'", seen_revision, old.revision, log.last_changed_by(old)
-        )
+        by_whom = _revisions.last_changed_by(**_named(old.key, old.scope))
+        raise EditConflictError(f"component '{old.key}'", seen_revision, old.revision, by_whom)
     new = current.updated(wanted, scope=scope, **fields).get(
         fields.get("key", old.key), scope=scope
     )
@@ -144,35 +170,69 @@ def _check(component: PromptComponent) -> None:
 def _save(
     old: PromptComponent | None, new: PromptComponent, *, action: str, by: str
 ) -> PromptComponent:
-    number = log.record_revision(action=action, by=by, old=old, new=new)
+    number = _record(action=action, by=by, old=old, new=new)
     saved = new.changed(revision=number)
     models.Component.objects.update_or_create(
-        scope_kind=saved.scope.kind,
-        scope_ref=saved.scope.ref,
-        key=old.key if old else saved.key,
-        defaults=_columns(saved),
+        **_named(old.key if old else saved.key, saved.scope), defaults=_columns(saved)
     )
     _registry.all_written()
     return saved
 
 
+def _record(
+    *, action: str, by: str, old: PromptComponent | None, new: PromptComponent | None
+) -> int:
+    """Write down one change, in the transaction that makes it; the number it got."""
+    component = new or old
+    assert component is not None
+    named = _named(component.key, component.scope)
+    number = _revisions.next_number(least=old.revision if old else 0, **named)
+    return _revisions.write(
+        number, action=action, by=by, old=_as_json(old), new=_as_json(new), **named
+    )
+
+
+def _change(row: models.ComponentRevision) -> ComponentRevision:
+    scope = Scope(kind=row.scope_kind, ref=row.scope_ref)
+    return ComponentRevision(
+        **common(row),
+        key=row.key,
+        scope=scope,
+        old=_then(row.old, scope, row.number - 1),
+        new=_then(row.new, scope, row.number),
+    )
+
+
+def _as_json(component: PromptComponent | None) -> str:
+    if component is None:
+        return ""
+    return canonical_json({name: getattr(component, name) for name in VALUE_FIELDS})
+
+
+def _then(text: str, scope: Scope, number: int) -> PromptComponent | None:
+    """The component of a revision; fields it did not have yet get their defaults."""
+    if not text:
+        return None
+    told: Mapping[str, Any] = json.loads(text)
+    known = {name: told[name] for name in VALUE_FIELDS if name in told}
+    return PromptComponent(**known, scope=scope, revision=number)
+
+
+def _named(key: str, scope: Scope) -> dict[str, str]:
+    """The columns that say which component is meant, in both tables."""
+    return {"scope_kind": scope.kind, "scope_ref": scope.ref, "key": key}
+
+
 def _columns(component: PromptComponent) -> dict[str, Any]:
     named = {
-        _COLUMNS.get(name, name): getattr(component, name)
-        for name in (*log.VALUE_FIELDS, "revision")
+        _COLUMNS.get(name, name): getattr(component, name) for name in (*VALUE_FIELDS, "revision")
     }
     return {**named, "scope_kind": component.scope.kind, "scope_ref": component.scope.ref}
 
 
-def _rows(component: PromptComponent) -> Any:
-    return models.Component.objects.filter(
-        scope_kind=component.scope.kind, scope_ref=component.scope.ref, key=component.key
-    )
-
-
 def _load(_: str = "") -> ComponentRegistry:
     """The registry of the rows; a static component without a row is there all the same."""
-    names = (*log.VALUE_FIELDS, "revision")
+    names = (*VALUE_FIELDS, "revision")
     columns = [_COLUMNS.get(name, name) for name in names]
     rows = models.Component.objects.values_list("pk", "scope_kind", "scope_ref", *columns)
     return with_statics([_component(names, *row) for row in rows])

@@ -16,10 +16,9 @@ from evennia_ai.errors import ComponentValueError, EditConflictError
 from evennia_ai.history.records import canonical_json, storable
 from evennia_ai.lorebook.books import ATTACH_RANK
 from evennia_ai.prompt.components import Scope
-from evennia_ai.store import book_revisions as log
-from evennia_ai.store.book_revisions import BookChange, BookRevision
 from evennia_ai.store.cards import checked_name
 from evennia_ai.store.errors import NotStoredError
+from evennia_ai.store.revision_tables import Change, Revisions, common
 from evennia_ai.store.snapshots import Snapshots
 from evennia_ai.store.sources import checked_source
 from evennia_ai.store.state import LOREBOOKS, changing
@@ -27,6 +26,8 @@ from evennia_ai.store.state import LOREBOOKS, changing
 # Scopes that name something: all but the game.
 _NAMED_KINDS: Final = ("zone", "room", "npc", "faction", "player")
 _MAX_LOCKS: Final = 2000
+
+_revisions: Final = Revisions(models.LorebookRevision)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +43,22 @@ class StoredBook:
     revision: int
     scope: Scope | None = None
     locks: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BookChange(Change):
+    """One change of a lorebook, without its text: created, updated, removed or reverted."""
+
+    name: str
+    locks: str = ""
+    """Those of the book at that time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BookRevision(BookChange):
+    """One change of a lorebook with the text it left, None where it removed the book."""
+
+    source: str | None
 
 
 def save_book(
@@ -76,19 +93,22 @@ def remove_book(name: str, *, by: str, expected_revision: int | None = None) -> 
         row = _row(name)
         _refuse_stale(name, row, expected_revision)
         row.revision = _next_number(name, row)
-        log.record_book_revision(row, action="removed", by=by)
+        _record(row, action="removed", by=by)
         row.delete()
         _attached.all_written()
 
 
 def book_revisions(name: str) -> tuple[BookChange, ...]:
     """All changes of a lorebook, oldest first; also of one that was removed."""
-    return log.changes(name)
+    rows = _revisions.of(name=name).defer("source", "entry_locks")
+    return tuple(BookChange(**common(row), name=name, locks=row.locks) for row in rows)
 
 
 def book_revision(name: str, number: int) -> BookRevision:
     """One change of a lorebook with the text it left; NotStoredError: there is no such number."""
-    return log.revision(name, number)
+    row = _revisions.numbered(_revisions.of(name=name), number, what=f"lorebook '{name}'")
+    source = None if row.action == "removed" else row.source
+    return BookRevision(**common(row), name=name, locks=row.locks, source=source)
 
 
 def revert_book(name: str, number: int, *, by: str) -> StoredBook:
@@ -98,10 +118,10 @@ def revert_book(name: str, number: int, *, by: str) -> StoredBook:
     there is no such revision, it is the one that removed the book, or another book has the name.
     """
     with changing(LOREBOOKS, f"reverting lorebook '{name}'"):
-        then = log.revision(name, number).source
+        then = book_revision(name, number).source
         if then is None:
             raise NotStoredError("lorebook in revision", f"{name} {number}: it removed it")
-        row, removal = _row_or_none(name), log.removal_after(name, number)
+        row, removal = _row_or_none(name), _removal_after(name, number)
         if row is not None and removal is not None:
             why = "it is of a book that was removed; remove the one that has its name now"
             raise NotStoredError("lorebook in revision", f"{name} {number}: {why}")
@@ -195,9 +215,27 @@ def _saved(
     row.source, row.sha256, row.revision = source, digest, number
     row.added_by, row.added_at = by, time.time()
     row.save()
-    log.record_book_revision(row, action=action, by=by)
+    _record(row, action=action, by=by)
     _attached.all_written()
     return _value(row)
+
+
+def _record(row: models.Lorebook, *, action: str, by: str) -> None:
+    """Write down what `row` is now, in the transaction that changes it."""
+    _revisions.write(
+        row.revision,
+        action=action,
+        by=by,
+        name=row.name,
+        source="" if action == "removed" else row.source,
+        locks=row.locks,
+        entry_locks=row.entry_locks,
+    )
+
+
+def _removal_after(name: str, number: int) -> models.LorebookRevision | None:
+    """The change that removed the book this revision is of."""
+    return _revisions.of(name=name).filter(action="removed", number__gt=number).first()
 
 
 def _row_like(removal: models.LorebookRevision | None) -> models.Lorebook | None:
@@ -208,17 +246,16 @@ def _row_like(removal: models.LorebookRevision | None) -> models.Lorebook | None
 
 
 def _next_number(name: str, row: models.Lorebook | None) -> int:
-    return 1 + max(log.newest_number(name), row.revision if row else 0)
+    return _revisions.next_number(least=row.revision if row else 0, name=name)
 
 
 def _refuse_stale(name: str, row: models.Lorebook | None, expected_revision: int | None) -> None:
     """Refuse a change by somebody who looked at another revision; 0 is no book at all."""
     current = row.revision if row else 0
     if expected_revision not in (None, current):
-        newest = max(current, log.newest_number(name))
-        raise EditConflictError(
-            f"lorebook '{name}'", expected_revision, newest, log.last_changed_by(name)
-        )
+        newest = max(current, _revisions.newest_number(name=name))
+        by_whom = _revisions.last_changed_by(name=name)
+        raise EditConflictError(f"lorebook '{name}'", expected_revision, newest, by_whom)
 
 
 def _check_locks(locks: str) -> None:

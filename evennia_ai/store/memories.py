@@ -1,16 +1,19 @@
 """Memories of NPCs in the store: added or merged, changed, dropped, and read without a query.
 
 What is recalled by a prompt that was really sent is written with its turn; that is no change of
-the memory and tells no other process.
+the memory and tells no other process. Revisions stay when a memory goes, so that a past turn can be
+composed again; words about a person that were erased on request are gone from them too.
 """
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from evennia_ai import models
 from evennia_ai.errors import ComponentValueError
+from evennia_ai.history.records import canonical_json
 from evennia_ai.memory.held import Held, surplus
 from evennia_ai.memory.memories import (
     LEARNT,
@@ -22,15 +25,22 @@ from evennia_ai.memory.memories import (
     is_text,
 )
 from evennia_ai.store.errors import NotStoredError
-from evennia_ai.store.memory_revisions import Action, record, record_all
+from evennia_ai.store.revision_tables import Change, Revisions, common
 from evennia_ai.store.snapshots import Snapshots
 from evennia_ai.store.state import MEMORIES, changing
+
+# merged: learnt again. removed: by a builder. doubled: another one says the same. faded: it counted
+# too little, or there were too many. erased: on request.
+Action = Literal["created", "updated", "merged", "removed", "doubled", "faded", "erased"]
+_ENDS: Final = frozenset({"removed", "doubled", "faded", "erased"})
 
 WORTH_WRITING_HOURS: Final = 1.0
 """Hours of the game after which it is written down that a memory was recalled again."""
 
 NEW: Final = 0
 """The id of a memory that is not stored yet."""
+
+_revisions: Final = Revisions(models.MemoryRevision)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +50,17 @@ class Added:
     memory: Memory
     is_merged: bool = False
     dropped: tuple[Memory, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryChange(Change):
+    """One change of a memory."""
+
+    memory_id: int
+    npc_ref: str
+    action: Action
+    value: Mapping[str, Any] | None
+    """What the memory says since, None where that is nothing any more."""
 
 
 def held_by(npc_ref: str) -> Held:
@@ -69,7 +90,7 @@ def add(npc_ref: str, new: Memory, *, by: str, most: int) -> Added:
             merged = _merged(npc_ref, known, new, by=by)
             return Added(memory=merged, is_merged=True)
         made = _inserted(npc_ref, new)
-        record(npc_ref, made, action="created", by=by)
+        record_all(npc_ref, [made], action="created", by=by)
         dropped = surplus(held.with_memory(made), most=most, hours=new.created_at)
         _end(npc_ref, dropped, action="faded", by=by)
         _held.written(npc_ref)
@@ -141,6 +162,55 @@ def recalled(npc_ref: str, ids: Iterable[int], *, at_hours: float) -> None:
     _held.wrote(npc_ref, Held(tuple(again)))
 
 
+def changes_of(npc_ref: str, memory_id: int) -> tuple[MemoryChange, ...]:
+    """All changes of a memory, the oldest first; none where the NPC never had it."""
+    return tuple(
+        MemoryChange(
+            **common(row),
+            memory_id=memory_id,
+            npc_ref=npc_ref,
+            value=json.loads(row.value) if row.value else None,
+        )
+        for row in _revisions.of(npc_ref=npc_ref, memory_id=memory_id)
+    )
+
+
+def memories_then(wanted: Mapping[int, tuple[int, float]]) -> tuple[Memory, ...]:
+    """Memories as they were: id -> revision and when it was recalled last; in the order given.
+
+    NotStoredError: a revision is not there, or its words were erased on request.
+    """
+    rows = models.MemoryRevision.objects.filter(memory_id__in=wanted)
+    found = {(row.memory_id, row.number): row for row in rows}
+    made = []
+    for memory_id, (number, recalled_at) in wanted.items():
+        row = found.get((memory_id, number))
+        if row is None or not row.value:
+            why = "" if row is None else ": its words are gone"
+            raise NotStoredError("memory in revision", f"{memory_id} {number}{why}")
+        fields = json.loads(row.value)
+        made.append(Memory(id=memory_id, revision=number, recalled_at=recalled_at, **fields))
+    return tuple(made)
+
+
+def record_all(npc_ref: str, memories: Iterable[Memory], *, action: Action, by: str) -> None:
+    """Write down what memories are since their revisions, in the transaction that changes them."""
+    _revisions.write_all(
+        [
+            {
+                "memory_id": memory.id,
+                "npc_ref": npc_ref,
+                "about": memory.about,
+                "number": memory.revision,
+                "action": action,
+                "value": "" if action in _ENDS else canonical_json(dict(memory.told)),
+            }
+            for memory in memories
+        ],
+        by=by,
+    )
+
+
 def written_past(npc_ref: str) -> None:
     """The current transaction changes memories of the NPC past this room."""
     _held.written(npc_ref)
@@ -158,7 +228,7 @@ def _changed(npc_ref: str, new: Memory, *, action: Action, by: str) -> Memory:
     new = replace(new, revision=new.revision + 1)
     columns = {name: getattr(new, name) for name in _COLUMNS if name != "id"}
     models.Memory.objects.filter(npc_ref=npc_ref, pk=new.id).update(**columns)
-    record(npc_ref, new, action=action, by=by)
+    record_all(npc_ref, [new], action=action, by=by)
     _held.written(npc_ref)
     return new
 

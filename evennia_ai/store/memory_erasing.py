@@ -17,7 +17,7 @@ from evennia_ai.memory.memories import Memory
 from evennia_ai.store import conversations, knowledge_searches, memories, model_calls, texts
 from evennia_ai.store.conversations import ConversationRef, conversations_of
 from evennia_ai.store.erasing import Erased, erase_private
-from evennia_ai.store.memory_revisions import record_all
+from evennia_ai.store.memories import record_all
 from evennia_ai.store.state import MEMORIES, changing, one_transaction
 from evennia_ai.store.windows import windows
 

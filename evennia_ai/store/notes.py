@@ -1,26 +1,34 @@
-"""Author's notes of NPCs."""
+"""Author's notes of NPCs, and their revisions: who changed which note, when, and to what.
 
+Numbers go on when a note is cleared and written again, so that a number means one text for ever.
+"""
+
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from evennia_ai import models
 from evennia_ai.errors import ComponentValueError
-from evennia_ai.history.records import storable
+from evennia_ai.history.records import canonical_json, storable
 from evennia_ai.prompt.components import MAX_CONTENT, MAX_DEPTH, is_plain_int
 from evennia_ai.prompt.messages import ROLES, Role
 from evennia_ai.prompt.notes import NOTE_MODES, NoteMode
 from evennia_ai.prompt.template import compile_template
 from evennia_ai.store.errors import NotStoredError
-from evennia_ai.store.note_revisions import Action, note_change, record_note_revision
+from evennia_ai.store.revision_tables import Change, Revisions, common
 from evennia_ai.store.snapshots import Snapshots
 from evennia_ai.store.state import NOTES, changing
+
+Action = Literal["created", "updated", "removed"]
 
 MAX_POSITION: Final = 99
 MAX_EVERY: Final = 10**6
 # What a revision has columns of its own for.
 _KEPT_APART: Final = ("position", "revision")
+
+_revisions: Final = Revisions(models.NoteRevision)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +51,17 @@ class StoredNote:
             value = getattr(self, field)
             if not accepts(value):
                 raise ComponentValueError(f"the note's {field}", value, wanted)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteChange(Change):
+    """One change of a note."""
+
+    npc_ref: str
+    position: int
+    action: Action
+    value: Mapping[str, Any] | None
+    """What the note says since, None where it was removed."""
 
 
 def set_note(
@@ -104,6 +123,25 @@ def note_then(npc_ref: str, position: int, number: int) -> StoredNote:
     if value is None:
         raise NotStoredError("note in revision", f"{position} {number}: it removed it")
     return StoredNote(position=position, revision=number, **value)
+
+
+def record_note_revision(
+    npc_ref: str, position: int, *, action: Action, value: Mapping[str, Any] | None, by: str
+) -> int:
+    """Write down one change, in the transaction that makes it; the number it got."""
+    key: dict[str, Any] = {"npc_ref": npc_ref, "position": position}
+    told = "" if value is None else canonical_json(dict(value))
+    number = _revisions.next_number(**key)
+    return _revisions.write(number, action=action, by=by, value=told, **key)
+
+
+def note_change(npc_ref: str, position: int, number: int) -> NoteChange:
+    """One change of a note; NotStoredError: there is no such number."""
+    row = _revisions.of(npc_ref=npc_ref, position=position).filter(number=number).first()
+    if row is None:
+        raise NotStoredError(f"revision of note {position} of NPC {npc_ref} with number", number)
+    value = json.loads(row.value) if row.value else None
+    return NoteChange(**common(row), npc_ref=npc_ref, position=position, value=value)
 
 
 def _said(note: StoredNote) -> dict[str, Any]:

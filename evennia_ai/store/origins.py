@@ -12,10 +12,9 @@ from typing import Any, Final
 from evennia_ai.cards.components import CARD_KEYS
 from evennia_ai.history.turns import TurnManifest
 from evennia_ai.prompt.components import Scope
-from evennia_ai.store import book_revisions, card_revisions, revisions
+from evennia_ai.store import card_revisions, components, lorebooks
 from evennia_ai.store.errors import NotStoredError
-from evennia_ai.store.note_revisions import note_change
-from evennia_ai.store.notes import note_then
+from evennia_ai.store.notes import note_change, note_then
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +86,7 @@ def _component(key: str, made_of: Mapping[str, Any], _: str) -> Source | None:
         if key in keys:
             kind, _, ref = place.partition(":")
             scope = Scope(kind=kind, ref=ref)
-            change = revisions.revision(key, keys[key], scope=scope)
+            change = components.revision(key, keys[key], scope=scope)
             return _source(f"component {key} of {scope}", change)
     return _card(made_of) if key in CARD_KEYS else None
 
@@ -104,7 +103,7 @@ def _entry(key: str, made_of: Mapping[str, Any], _: str) -> Source | None:
         if key.startswith(f"{label}#"):
             if attach == "character":
                 return _card(made_of)
-            return _source(f"lorebook {label}", book_revisions.revision(label, number))
+            return _source(f"lorebook {label}", lorebooks.book_revision(label, number))
     return None
 
 

@@ -3,19 +3,19 @@
 They stay when a page or its base is removed; a page that is made again goes on counting.
 """
 
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
 
-from django.db.models import Max, QuerySet
+from django.db.models import Max
 
 from evennia_ai import models
 from evennia_ai.knowledge.pages import Page
 from evennia_ai.knowledge.titles import PageName
 from evennia_ai.store.page_columns import WRITTEN, page_value
+from evennia_ai.store.revision_tables import Change, Revisions
 
 Named = tuple[str, str]
 """A namespace and a folded title: what a page is found by."""
@@ -25,24 +25,19 @@ MOST_NAMES: Final = 500
 
 _CHANGE: Final = ("number", "action", "changed_by", "changed_at", "note", "sha256", "locks")
 
+_revisions: Final = Revisions(models.KnowledgePageRevision)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageRevision:
-    """One change of a page, without its text.
-
-    `action` is created, updated, removed or renamed; `changed_at` is in epoch seconds; `sha256` is
-    that of the page after it, "" for a removal. `locks` are those of the page, or, where it was
-    removed with its base, those of the base.
-    """
+class PageRevision(Change):
+    """One change of a page, without its text: created, updated, removed or renamed."""
 
     name: PageName
-    number: int
-    action: str
-    changed_by: str
-    changed_at: float
     note: str
     sha256: str
+    """That of the page after it, "" for a removal."""
     locks: str = ""
+    """Those of the page, or, where it was removed with its base, those of the base."""
 
 
 def named(name: PageName) -> Named:
@@ -52,7 +47,7 @@ def named(name: PageName) -> Named:
 
 def revisions(base: str, name: PageName) -> tuple[PageRevision, ...]:
     """All changes of a page, oldest first; also of one that was removed."""
-    rows = _rows(base, name).order_by("number").values("namespace", "title", *_CHANGE)
+    rows = _revisions.of(**_key(base, name)).values("namespace", "title", *_CHANGE)
     return tuple(
         PageRevision(
             name=PageName(namespace=row["namespace"], title=row["title"]),
@@ -64,7 +59,8 @@ def revisions(base: str, name: PageName) -> tuple[PageRevision, ...]:
 
 def at_revision(base: str, name: PageName, number: int) -> Page | None:
     """The page as it was after a change, None where it removed the page or never was."""
-    row = _rows(base, name).filter(number=number).exclude(action="removed").first()
+    rows = _revisions.of(**_key(base, name)).filter(number=number)
+    row = rows.exclude(action="removed").first()
     return page_value(row, base=base, revision=number) if row else None
 
 
@@ -99,8 +95,7 @@ def removed_with_locks() -> bool:
 
 def last_changed_by(base: str, name: PageName) -> str:
     """Who made the newest change of a page."""
-    row = _rows(base, name).order_by("-number").values("changed_by").first()
-    return row["changed_by"] if row else "somebody"
+    return _revisions.last_changed_by(**_key(base, name))
 
 
 def record(
@@ -114,22 +109,19 @@ def record(
 
     In the transaction that changes them. For a removal the row's revision is that of the removal.
     """
-    now = time.time()
-    models.KnowledgePageRevision.objects.bulk_create(
-        [
-            models.KnowledgePageRevision(
-                base_key=base,
-                folded=row.folded,
-                number=row.revision,
-                action=action,
-                changed_by=by,
-                changed_at=now,
-                note=note,
+    _revisions.write_all(
+        (
+            {
+                "base_key": base,
+                "folded": row.folded,
+                "number": row.revision,
+                "action": action,
+                "note": note,
                 **(_ends(row) if action == "removed" else _stays(row)),
-            )
+            }
             for row, action in changed
-        ],
-        batch_size=100,
+        ),
+        by=by,
     )
 
 
@@ -152,7 +144,5 @@ def _ends(row: models.KnowledgePage) -> dict[str, Any]:
     return {"namespace": row.namespace, "title": row.title, "locks": row.locks}
 
 
-def _rows(base: str, name: PageName) -> QuerySet[Any]:
-    return models.KnowledgePageRevision.objects.filter(
-        base_key=base, namespace=name.namespace, folded=name.folded
-    )
+def _key(base: str, name: PageName) -> dict[str, str]:
+    return {"base_key": base, "namespace": name.namespace, "folded": name.folded}

@@ -10,8 +10,8 @@ from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.store import conversations, memories
 from evennia_ai.store.chains import verify
 from evennia_ai.store.conversations import append, conversation
+from evennia_ai.store.memories import changes_of
 from evennia_ai.store.memory_erasing import count_about, erase_about, forget_person, people
-from evennia_ai.store.memory_revisions import changes_of
 from evennia_ai.store.retention import forget_old
 from evennia_ai.store.snapshots import forget_everything
 from tests.memory.builders import ANNA, BEN, a_memory

@@ -17,8 +17,7 @@ from evennia_ai.prompt.grants import ALL_GRANTS
 from evennia_ai.store.card_revisions import from_text
 from evennia_ai.store.chains import verify
 from evennia_ai.store.conversations import append, conversation, history
-from evennia_ai.store.note_revisions import note_change
-from evennia_ai.store.notes import StoredNote, note_then
+from evennia_ai.store.notes import StoredNote, note_change, note_then
 from evennia_ai.store.windows import windows
 
 static_components = import_module("evennia_ai.migrations.0003_static_components")

@@ -8,7 +8,7 @@ from evennia_ai.commands.setup.listing import day_and_time
 from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.books import in_order, read_book, unwrapped
 from evennia_ai.store import lorebooks as store
-from evennia_ai.store.book_revisions import BookChange
+from evennia_ai.store.lorebooks import BookChange
 from evennia_ai.text.columns import WIDTH, clipped, visible
 
 MOST_SHOWN: Final = 50

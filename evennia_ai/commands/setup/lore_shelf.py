@@ -20,7 +20,7 @@ from evennia_ai.lorebook.books import Lorebook, read_book
 from evennia_ai.lorebook.formats import as_v3, as_world
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store import lorebooks as store
-from evennia_ai.store.book_revisions import BookChange
+from evennia_ai.store.lorebooks import BookChange
 
 _MOST_NOTICES: Final = 6
 # What a book can be exported as.
