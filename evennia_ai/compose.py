@@ -332,7 +332,7 @@ def _with_lore(
             role=first.role,
             is_due=_not_due(0, inputs) is None,
         )
-    keeps_blank = rules.lore.manner.blank_notes_stay
+    keeps_blank = rules.lore.flags.blank_notes_stay
     around = around_note(place, entries, keeps_blank=keeps_blank, counter=rules.counter)
     return [*around, *notes[1:]]
 

@@ -13,7 +13,7 @@ from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import Record
 from evennia_ai.history.sending import Handle, Text, TextKey, storable_messages, text_of
 from evennia_ai.history.turns import RecordedMessage, TurnManifest
-from evennia_ai.lorebook.silence import Silence
+from evennia_ai.lorebook.silence import Unmatched
 from evennia_ai.prompt.breakpoints import CacheAccount
 from evennia_ai.prompt.messages import Block, Message
 from evennia_ai.prompt.prompt import Prompt, digest
@@ -87,7 +87,7 @@ def draft_of(
     revisions: Mapping[str, str] | None = None,
     account: CacheAccount | None = None,
     sent_sha256: str = "",
-    silent: Sequence[Silence] = (),
+    silent: Sequence[Unmatched] = (),
     inputs: Mapping[str, Any] | None = None,
     tools: Text | None = None,
 ) -> Draft:

@@ -14,7 +14,7 @@ from evennia_ai.history.errors import ReplayError
 from evennia_ai.history.projection import parts_from
 from evennia_ai.history.records import Record, canonical_json
 from evennia_ai.history.sending import Handle, sent_messages
-from evennia_ai.lorebook.silence import Silence
+from evennia_ai.lorebook.silence import Unmatched
 from evennia_ai.prompt.anchoring import Anchor, Anchors
 from evennia_ai.prompt.breaks import Reason
 from evennia_ai.prompt.expansion import Layout
@@ -71,7 +71,7 @@ class TurnManifest:
 
     messages: tuple[RecordedMessage | RenderedMessage, ...]
     verdicts: tuple[Verdict, ...]
-    silent: tuple[Silence, ...] = ()
+    silent: tuple[Unmatched, ...] = ()
     tokens: int
     limit_tokens: int
     by_origin: Mapping[str, int]
@@ -118,7 +118,7 @@ class TurnManifest:
             raise ReplayError(f"the manifest has format {found}, this version reads {known}")
         told["messages"] = tuple(_message_from(message) for message in told["messages"])
         told["verdicts"] = tuple(_verdict_from(fields) for fields in told["verdicts"])
-        told["silent"] = tuple(Silence(*fields) for fields in told.get("silent", ()))
+        told["silent"] = tuple(Unmatched(*fields) for fields in told.get("silent", ()))
         told["breakpoints"] = tuple(told["breakpoints"])
         told["anchors"] = anchors_from(told.get("anchors", {}))
         return cls(**told)

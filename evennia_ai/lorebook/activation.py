@@ -1,4 +1,4 @@
-"""Activation: which entries are awake, what they say, and why the others are silent.
+"""Activation: which entries are active, what they say, and why the others are not.
 
 Pure. The books are looked at together, in passes (`build`). In each one every entry that something
 concerns is judged (`judging`), groups choose (`groups`), chance is rolled once, and what is left
@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
-from evennia_ai.lorebook.awake import Awake
+from evennia_ai.lorebook.awake import Candidate
 from evennia_ai.lorebook.books import Lorebook
-from evennia_ai.lorebook.build import Build, Decision, Setting, Spot
+from evennia_ai.lorebook.build import ActivationRun, Decision, EntryRef, RunInputs
 from evennia_ai.lorebook.conditions import Facts
 from evennia_ai.lorebook.decorators import Decorator
 from evennia_ai.lorebook.places import ActiveEntry
@@ -20,14 +20,14 @@ from evennia_ai.lorebook.placing import placed
 from evennia_ai.lorebook.reasons import Reason, message_called
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.scanning import Scan
-from evennia_ai.lorebook.shelves import Shelf, entry_finder, shelved
-from evennia_ai.lorebook.silence import Silence, silences, silent_verdicts
+from evennia_ai.lorebook.shelves import ActiveBook, active_books_of, entry_finder
+from evennia_ai.lorebook.silence import Unmatched, unmatched_of, unmatched_verdicts
 from evennia_ai.lorebook.timers import NO_STATE, Clock, LoreState, Timers
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Called, Verdict
 
-__all__ = ["Activation", "ActiveEntry", "Scan", "Silence", "activate", "decorators_of"]
+__all__ = ["Activation", "ActiveEntry", "Scan", "Unmatched", "activate", "decorators_of"]
 
 _NO_FACTS: Final[Facts] = {}
 _START: Final = Clock()
@@ -44,13 +44,13 @@ class Activation:
         entries: tuple[ActiveEntry, ...] = (),
         *,
         after: LoreState = NO_STATE,
-        shelves: Sequence[Shelf] = (),
-        decisions: Mapping[Spot, Decision] | None = None,
+        active_books: Sequence[ActiveBook] = (),
+        decisions: Mapping[EntryRef, Decision] | None = None,
         called: Called = message_called,
     ) -> None:
         self.entries = entries
         self.after = after
-        self._shelves = shelves
+        self._books = active_books
         self._decisions = decisions or {}
         self._called = called
 
@@ -59,7 +59,7 @@ class Activation:
         return Activation(
             self.entries,
             after=self.after,
-            shelves=self._shelves,
+            active_books=self._books,
             decisions=self._decisions,
             called=called,
         )
@@ -67,56 +67,56 @@ class Activation:
     @cached_property
     def touched(self) -> tuple[Verdict, ...]:
         """The verdicts on entries that something in the conversation concerned."""
-        return tuple(self._verdict(spot) for spot in sorted(self._decisions))
+        return tuple(self._verdict(ref) for ref in sorted(self._decisions))
 
     @cached_property
-    def silent(self) -> tuple[Silence, ...]:
+    def silent(self) -> tuple[Unmatched, ...]:
         """All other entries, told in bulk: those of one book that share a reason."""
-        return tuple(silence for shelf in self._shelves for silence in silences(shelf))
+        return tuple(unmatched for book in self._books for unmatched in unmatched_of(book))
 
     @cached_property
     def verdicts(self) -> tuple[Verdict, ...]:
         """A verdict on every entry of every book, in the order of the books and their entries."""
-        made = [list(silent_verdicts(shelf)) for shelf in self._shelves]
+        made = [list(unmatched_verdicts(book)) for book in self._books]
         for rank, index in self._decisions:
             made[rank][index] = self._verdict((rank, index))
         return tuple([verdict for book in made for verdict in book])
 
-    def _verdict(self, spot: Spot) -> Verdict:
+    def _verdict(self, ref: EntryRef) -> Verdict:
         """The verdict on one entry: the last one again where it decided the same."""
-        decision = self._decisions[spot]
+        decision = self._decisions[ref]
         first = decision.reasons[0]
-        if not isinstance(first, Awake):
-            return self._worded(spot, decision)
-        known = (decision, self._where(first), self._given_up(spot))
+        if not isinstance(first, Candidate):
+            return self._worded(ref, decision)
+        known = (decision, self._where(first), self._given_up(ref))
         if first.told is None or first.told[0] != known:
-            first.told = (known, self._worded(spot, decision))
+            first.told = (known, self._worded(ref, decision))
         return first.told[1]
 
-    def _given_up(self, spot: Spot) -> tuple[Reason, ...]:
+    def _given_up(self, ref: EntryRef) -> tuple[Reason, ...]:
         """Which of the entry's patterns were given up in which texts, the first few of them."""
-        shelf, index = self._shelves[spot[0]], spot[1]
-        return shelf.given_up(index) if shelf.window.given_up else ()
+        book, index = self._books[ref[0]], ref[1]
+        return book.given_up(index) if book.window.given_up else ()
 
-    def _where(self, awake: Awake) -> str:
+    def _where(self, one: Candidate) -> str:
         """What the message is called in which its key was found, "" where that was in none."""
-        found = awake.judgement.found
+        found = one.judgement.found
         return "" if found is None or found.place < 0 else self._called(found.place)
 
     def _said(self, reason: object) -> str:
-        if isinstance(reason, Awake):
+        if isinstance(reason, Candidate):
             reason = reason.judgement.reason
         return str(reason.calling(self._called) if isinstance(reason, Reason) else reason)
 
-    def _worded(self, spot: Spot, decision: Decision) -> Verdict:
-        rank, index = spot
+    def _worded(self, ref: EntryRef, decision: Decision) -> Verdict:
+        rank, index = ref
         cause = self._said(decision.reasons[0])
         return Verdict(
             stage="activate",
-            item=self._shelves[rank].book.entries[index].origin,
+            item=self._books[rank].entries[index].origin,
             kept=decision.kept,
             reason="; ".join(
-                [cause, *map(self._said, (*decision.reasons[1:], *self._given_up(spot)))]
+                [cause, *map(self._said, (*decision.reasons[1:], *self._given_up(ref)))]
             ),
             tokens=decision.tokens,
             cause=cause if decision.kept else None,
@@ -140,14 +140,14 @@ def activate(
 
     `state` is what the turn before left. Equal arguments give equal results.
     """
-    shelves = shelved(books, scan, rules=rules, values=values, dice=dice)
+    active_books = active_books_of(books, scan, rules=rules, values=values, dice=dice)
     timers = Timers(
         NO_STATE if rules.dry_run else state,
         clock=clock,
         rules=rules,
-        entry_of=entry_finder(shelves),
+        entry_of=entry_finder(active_books),
     )
-    setting = Setting(
+    inputs = RunInputs(
         scan=scan,
         rules=rules,
         timers=timers,
@@ -157,18 +157,20 @@ def activate(
         counter=counter,
         limit_tokens=limit_tokens,
     )
-    build = Build(shelves, setting)
-    build.run()
+    run = ActivationRun(active_books, inputs)
+    run.make_passes()
     after = (
         state
         if rules.dry_run
-        else timers.after({one.mark: one.entry for one in build.active if one.entry.is_remembered})
+        else timers.after(
+            {one.identity: one.entry for one in run.active if one.entry.is_remembered}
+        )
     )
     return Activation(
-        placed(build.active, rules=rules, spot=build.spot_beside),
+        placed(run.active, rules=rules, spot=run.spot_beside),
         after=after,
-        shelves=shelves,
-        decisions=build.decisions,
+        active_books=active_books,
+        decisions=run.decisions,
     )
 
 

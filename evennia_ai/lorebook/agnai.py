@@ -21,7 +21,7 @@ from evennia_ai.lorebook.translation import (
     USUAL_ORDER,
     ForeignData,
     Object,
-    Told,
+    TranslatedEntry,
     Translation,
     gathered,
     without_nulls,
@@ -86,13 +86,13 @@ def from_agnai(data: Mapping[str, Any], *, where: str) -> Translation:
     return gathered(
         {**head, "extensions": {NAMESPACE: kept}},
         (
-            _told(raw, where=f"{where}.entries[{index}]")
+            _v3_entry(raw, where=f"{where}.entries[{index}]")
             for index, raw in enumerate(data["entries"])
         ),
     )
 
 
-def _told(raw: Any, *, where: str) -> Told:
+def _v3_entry(raw: Any, *, where: str) -> TranslatedEntry:
     entry = _Entry.read(raw, where=where)
     words = [word for written in entry.keywords or () if (word := written.strip())]
     always = any(not word.strip("*") for word in words)
@@ -103,7 +103,7 @@ def _told(raw: Any, *, where: str) -> Told:
     if any(map(_WILDCARDS.search, (*words, *second))):
         extensions["evennia_ai"] = {"patterns": "by_form"}
         words, second = [*map(_as_key, words)], [*map(_as_key, second)]
-    told = {
+    members = {
         "id": entry.id,
         "name": entry.name,
         "comment": entry.name or entry.comment,
@@ -120,7 +120,7 @@ def _told(raw: Any, *, where: str) -> Told:
         "position": entry.position if entry.position in POSITIONS else None,
         "extensions": extensions,
     }
-    return without_nulls(told), ()
+    return without_nulls(members), ()
 
 
 def _app(entry: _Entry) -> Object:

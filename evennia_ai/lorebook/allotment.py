@@ -1,4 +1,4 @@
-"""The lore budget: which of the entries that are awake have room.
+"""The lore budget: which of the candidates have room.
 
 With tiers, constants come before matched entries, then high priority before low; entries of a book
 without a grant for its budget come after all others, and those marked `@@ignore_on_max_context`
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from evennia_ai.lorebook.awake import Awake
+from evennia_ai.lorebook.awake import Candidate
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.entries import LoreEntry
 from evennia_ai.lorebook.rules import ActivationRules
@@ -30,8 +30,8 @@ class Charge(NamedTuple):
         return f"budget {self.before} -> {self.after} tokens"
 
 
-class Allotment:
-    """The budgets of one build; entries are offered in the order of their survival.
+class LoreBudget:
+    """The budgets of one run; entries are offered in the order of their survival.
 
     A book's own budget stands in place of the rules'; a book that nobody approved keeps to both.
     `is_shared` where several people speak, so that each has a share.
@@ -51,8 +51,8 @@ class Allotment:
         self._budget = rules.budget(limit_tokens)
         self._room: dict[Lorebook | None, int] = {None: self._budget}
         self._full: set[Lorebook | None] = set()
-        self._one_text = rules.manner.counts_what_recursed
-        self._is_open = int(rules.manner.budget_is_open)
+        self._one_text = rules.flags.counts_what_recursed
+        self._is_open = int(rules.flags.budget_is_open)
         self.is_shared = speakers > 1
         self._share = int(self._budget * rules.speaker_share_percent / 100)
         self._counts_more = self._one_text or self.is_shared
@@ -61,7 +61,7 @@ class Allotment:
         self._text = ""
         self._recursed = ""
 
-    def offer(self, one: Awake) -> Charge | str:
+    def offer(self, one: Candidate) -> Charge | str:
         """What admitting the entry costs, or why it is not admitted."""
         purses = _ALL if one.book.token_budget is None else self._purses(one)
         left = self._room[None] if purses is _ALL else min(map(self._left, purses))
@@ -84,19 +84,19 @@ class Allotment:
         return Charge(left, left - cost)
 
     def next_pass(self, recursed: Sequence[str]) -> None:
-        """The texts that the pass has passed on; some manners count only those as spent."""
+        """The texts that the pass has passed on; some presets count only those as spent."""
         if self._one_text:
             self._recursed = "\n".join(recursed) + "\n" + self._recursed
             self._room[None] = self._budget - self._counter.count(self._recursed)
             self._text = ""
             self._full.clear()
 
-    def is_closed_to(self, one: Awake) -> bool:
+    def is_closed_to(self, one: Candidate) -> bool:
         """Whether an entry before it did not fit, and no other is tried."""
         full = self._full
         return bool(full) and not _ignores(one) and not full.isdisjoint(self._purses(one))
 
-    def _purses(self, one: Awake) -> tuple[Lorebook | None, ...]:
+    def _purses(self, one: Candidate) -> tuple[Lorebook | None, ...]:
         """The budgets of an entry; None is the one of the rules, which a grant replaces."""
         book = one.book
         if book.token_budget is None:
@@ -108,12 +108,12 @@ class Allotment:
             self._room.setdefault(purse, purse.token_budget or 0)
         return self._room[purse]
 
-    def _cost(self, one: Awake) -> int:
+    def _cost(self, one: Candidate) -> int:
         """What the text of this pass grows by, counted as one text."""
         counted = self._counter.count
         return counted(f"{self._text}{one.text}\n") - (counted(self._text) if self._text else 0)
 
-    def _charge(self, one: Awake, purses: Iterable[Lorebook | None], cost: int) -> None:
+    def _charge(self, one: Candidate, purses: Iterable[Lorebook | None], cost: int) -> None:
         for purse in purses:
             self._room[purse] -= cost
         if self._one_text:
@@ -123,7 +123,7 @@ class Allotment:
             self._spent_by[who] = self._spent_by.get(who, 0) + cost
             self._woken_by[who] = self._woken_by.get(who, 0) + 1
 
-    def _over_share(self, one: Awake) -> str:
+    def _over_share(self, one: Candidate) -> str:
         """Why an entry has no room among those that its speaker woke, "" where it has."""
         if one.speaker is None or one.entry.constant:
             return ""
@@ -137,9 +137,9 @@ class Allotment:
         return ""
 
 
-def processing(rules: ActivationRules) -> Callable[[Awake], tuple[object, ...]]:
+def processing(rules: ActivationRules) -> Callable[[Candidate], tuple[object, ...]]:
     """The key that sorts the entries of a pass by who is asked first."""
-    return attrgetter("place" if rules.manner.tiers else "survival")
+    return attrgetter("place" if rules.flags.tiers else "survival")
 
 
 def survival(
@@ -151,11 +151,11 @@ def survival(
     rules: ActivationRules,
 ) -> tuple[object, ...]:
     """What sorts an entry by who is offered room first; `vouched` where its book has the grant."""
-    if rules.manner.tiers:
+    if rules.flags.tiers:
         return entry.first_to_go, not vouched, not entry.constant, -entry.priority, place
     return not sticky, place
 
 
-def _ignores(one: Awake) -> bool:
+def _ignores(one: Candidate) -> bool:
     """Whether the budget does not count for an entry: its book needs the grant for that."""
     return one.entry.ignore_budget and "lore_budget" in one.book.grants

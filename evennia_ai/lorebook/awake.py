@@ -1,4 +1,4 @@
-"""Awake: an entry that its conditions let through in one pass, on its way into the prompt."""
+"""A candidate: an entry that its conditions let through in one pass, before groups and budget."""
 
 from dataclasses import dataclass
 
@@ -12,10 +12,10 @@ from evennia_ai.prompt.trace import Verdict
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Awake:
-    """An entry that is awake, why, and its text; as text it reads as its cause.
+class Candidate:
+    """An entry that its conditions let through, why, and its text; as text it reads as its cause.
 
-    It is remembered by its `mark`, and called by its `label`.
+    It is remembered by its `identity`, and called by its `label`.
 
     `rank` is the place of its book among the books, `place` its own in the processing order, and
     `survival` sorts by who is offered room first. It is `sticky` where it stays from before, and
@@ -30,7 +30,7 @@ class Awake:
     book: Lorebook
     entry: LoreEntry
     label: str
-    mark: str
+    identity: str
     judgement: Judgement
     rests: bool
     text: str
@@ -71,6 +71,6 @@ class Awake:
         return self.judgement.sticky
 
     @property
-    def spot(self) -> tuple[int, int]:
+    def ref(self) -> tuple[int, int]:
         """The rank of its book and its index in it."""
         return self.rank, self.entry.index

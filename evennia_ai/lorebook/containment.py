@@ -53,7 +53,7 @@ def missing(entry: LoreEntry, grants: Grants) -> tuple[Grant, ...]:
 
 
 @lru_cache(maxsize=16)
-def told(missing: tuple[Grant, ...], position: Position) -> str:
+def containment_in_words(missing: tuple[Grant, ...], position: Position) -> str:
     """The containment in words, for a verdict."""
     stands = []
     if "positions" in missing or position in _INSIDE:

@@ -205,7 +205,7 @@ def _mention(value: Any, is_world: bool) -> Writes:
         yield Write("own", "place", None)
 
 
-def _mention_told(entry: LoreEntry) -> Any:
+def _mention_said(entry: LoreEntry) -> Any:
     mention = entry.mention
     return None if mention is None else {"side": mention.side, "message": mention.message}
 
@@ -246,7 +246,7 @@ FIELDS: Final[Mapping[str, Field]] = {
     "depth": Field(_depth, _app("depth"), lambda e: e.depth),
     "outlet": Field(_line, _outlet, lambda e: e.outlet),
     "anchor": Field(_own_check, _own("anchor")),
-    "mention": Field(_own_check, _mention, _mention_told),
+    "mention": Field(_own_check, _mention, _mention_said),
     "role": Field(_one_of(*ROLES), _coded("role", ROLES), lambda e: e.role),
     "order": Field(_number, _entry("insertion_order", "order"), lambda e: e.order),
     "priority": Field(_number, _priority, lambda e: e.priority),

@@ -1,4 +1,4 @@
-"""Inclusion groups: of the entries that are awake in one pass, one member a group goes on.
+"""Inclusion groups: of the candidates of one pass, one member a group goes on.
 
 For each group: a sticky member keeps its place against the others; else a group that is served
 already takes nobody; else members with fewer keys found go (where they are scored), then those
@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from evennia_ai.lorebook.awake import Awake
+from evennia_ai.lorebook.awake import Candidate
 from evennia_ai.lorebook.rules import ActivationRules
 
 _MOST_NAMED: Final = 6
@@ -27,41 +27,41 @@ class Outcome:
 
 
 def contest(
-    awake: Sequence[Awake],
+    candidates: Sequence[Candidate],
     *,
     rules: ActivationRules,
-    active: Collection[Awake],
+    active: Collection[Candidate],
     roll: Callable[[str], float],
-    score: Callable[[Awake], int],
+    score: Callable[[Candidate], int],
 ) -> Outcome:
-    """The contest of all groups among those that are awake, given in processing order.
+    """The contest of all groups among the candidates, given in processing order.
 
     `active` are the entries of earlier passes, `roll` the dice of a group, `score` how many keys
     of an entry were found.
     """
     outcome = Outcome({}, {})
     served = _served(active, rules)
-    for name, members in _groups(awake).items():
+    for name, members in _groups(candidates).items():
         # The application lets one that is out win a further group; here, too, as its rule.
-        standing = members if rules.manner.losers_compete else _still_in(members, outcome)
+        standing = members if rules.flags.losers_compete else _still_in(members, outcome)
         _one_group(name, standing, outcome, rules=rules, served=served, roll=roll, score=score)
     return outcome
 
 
 def _one_group(
     name: str,
-    members: list[Awake],
+    members: list[Candidate],
     outcome: Outcome,
     *,
     rules: ActivationRules,
     served: Mapping[str, str],
     roll: Callable[[str], float],
-    score: Callable[[Awake], int],
+    score: Callable[[Candidate], int],
 ) -> None:
     sticky = [one for one in members if one.sticky]
     if sticky:
         _put_out(members, outcome, sticky, f"group '{name}': {_labels(sticky)} stays (sticky)")
-        if rules.manner.rest_ends_a_stay:
+        if rules.flags.rest_ends_a_stay:
             tired = [one for one in sticky if one.rests]
             _put_out(tired, outcome, [], f"group '{name}': its cooldown ends its stay")
         return
@@ -76,10 +76,10 @@ def _one_group(
         outcome.won[id(winner)] = f"won {of} ({how})"
 
 
-def _groups(awake: Iterable[Awake]) -> dict[str, list[Awake]]:
+def _groups(candidates: Iterable[Candidate]) -> dict[str, list[Candidate]]:
     """The members of each group, the groups in the order a JavaScript object would have them."""
-    groups: dict[str, list[Awake]] = {}
-    for one in awake:
+    groups: dict[str, list[Candidate]] = {}
+    for one in candidates:
         for name in dict.fromkeys(one.entry.grouping.names):
             groups.setdefault(name, []).append(one)
     numbered = sorted((name for name in groups if _is_index(name)), key=int)
@@ -91,13 +91,13 @@ def _is_index(name: str) -> bool:
     return plain and (name == "0" or name[0] != "0")
 
 
-def _still_in(members: Iterable[Awake], outcome: Outcome) -> list[Awake]:
+def _still_in(members: Iterable[Candidate], outcome: Outcome) -> list[Candidate]:
     return [one for one in members if id(one) not in outcome.lost]
 
 
-def _served(active: Iterable[Awake], rules: ActivationRules) -> dict[str, str]:
+def _served(active: Iterable[Candidate], rules: ActivationRules) -> dict[str, str]:
     """For each group that is served, the first active entry that serves it."""
-    whole = rules.manner.served_by_whole_text
+    whole = rules.flags.served_by_whole_text
     served: dict[str, str] = {}
     for one in active:
         grouping = one.entry.grouping
@@ -108,17 +108,17 @@ def _served(active: Iterable[Awake], rules: ActivationRules) -> dict[str, str]:
 
 def _scored(
     name: str,
-    members: list[Awake],
+    members: list[Candidate],
     outcome: Outcome,
     rules: ActivationRules,
-    score: Callable[[Awake], int],
-) -> list[Awake]:
+    score: Callable[[Candidate], int],
+) -> list[Candidate]:
     """The members without those that are scored and have fewer keys found than the best."""
     if not (rules.group_scoring or any(one.entry.grouping.scored for one in members)):
         return members
     scores = {id(one): score(one) for one in members}
     best = max(scores.values(), default=0)
-    kept: list[Awake] = []
+    kept: list[Candidate] = []
     for one in members:
         scored = one.entry.grouping.scored
         is_scored = rules.group_scoring if scored is None else scored
@@ -130,7 +130,7 @@ def _scored(
     return kept
 
 
-def _winner(members: list[Awake], rules: ActivationRules, roll: float) -> tuple[Awake, str]:
+def _winner(members: list[Candidate], rules: ActivationRules, roll: float) -> tuple[Candidate, str]:
     """Who wins, and how: the preferred one of the highest order, else by weight."""
     preferred = [one for one in members if one.entry.grouping.preferred]
     if preferred:
@@ -146,14 +146,16 @@ def _winner(members: list[Awake], rules: ActivationRules, roll: float) -> tuple[
     return one, odds
 
 
-def _put_out(members: Iterable[Awake], outcome: Outcome, stay: Collection[Awake], why: str) -> None:
+def _put_out(
+    members: Iterable[Candidate], outcome: Outcome, stay: Collection[Candidate], why: str
+) -> None:
     staying = set(map(id, stay))
     for one in members:
         if id(one) not in staying:
             outcome.lost.setdefault(id(one), why)
 
 
-def _labels(entries: Iterable[Awake]) -> str:
+def _labels(entries: Iterable[Candidate]) -> str:
     labels = [one.label for one in entries]
     more = f" and {len(labels) - _MOST_NAMED} more" if len(labels) > _MOST_NAMED else ""
     return ", ".join(labels[:_MOST_NAMED]) + more

@@ -1,4 +1,4 @@
-"""What was heard of a book: which of its keys stand in which messages of one conversation.
+"""The hits of a book that are kept: which of its keys stand in which messages of one conversation.
 
 A message is searched once, when it is new; what was found in it is kept with the conversation. So
 a turn costs its new messages and the hits in its window, however long the chat and large the book.
@@ -38,11 +38,11 @@ class Found(NamedTuple):
 Places = Mapping[int, Found]
 
 
-class Heard:
+class HitCache:
     """The hits of one table in the messages of one conversation, as far back as was asked for.
 
-    `judged` and `awake` keep, by the index of an entry, what was made of its hits; `fed`, by the
-    label of an entry that was active, its text and the hits in it.
+    `judged` and `candidates` keep, by the index of an entry, what was made of its hits; `fed`, by
+    the label of an entry that was active, its text and the hits in it.
     """
 
     __slots__ = (
@@ -53,7 +53,7 @@ class Heard:
         "_stop",
         "_table",
         "_with_names",
-        "awake",
+        "candidates",
         "fed",
         "judged",
     )
@@ -62,7 +62,7 @@ class Heard:
         self._table = table
         self._with_names = with_names
         self.judged: dict[int, object] = {}
-        self.awake: dict[int, object] = {}
+        self.candidates: dict[int, object] = {}
         self.fed: dict[str, tuple[str, Places]] = {}
         self._begin(at)
 
@@ -74,7 +74,7 @@ class Heard:
         self._given_up: dict[int, GivenUp] = {}
 
     def is_of(self, table: KeyTable, *, with_names: bool) -> bool:
-        """Whether it was heard with this table."""
+        """Whether its hits were found with this table."""
         return self._table is table and self._with_names is with_names
 
     def newest(
@@ -135,11 +135,11 @@ class Heard:
         return searched(message, self._with_names, self._table.fold).written
 
 
-def heard(history: History, table: KeyTable, *, slot: object, with_names: bool) -> Heard:
-    """What was heard of a book in this conversation; `slot` is the book's place in its memory."""
+def hit_cache_of(history: History, table: KeyTable, *, slot: object, with_names: bool) -> HitCache:
+    """The hits of a book in this conversation; `slot` is the book's place in its memory."""
     known = history.memo.get(slot)
-    if not isinstance(known, Heard) or not known.is_of(table, with_names=with_names):
-        known = history.memo[slot] = Heard(table, with_names=with_names, at=history.stop)
+    if not isinstance(known, HitCache) or not known.is_of(table, with_names=with_names):
+        known = history.memo[slot] = HitCache(table, with_names=with_names, at=history.stop)
     return known
 
 

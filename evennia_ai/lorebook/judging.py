@@ -1,4 +1,4 @@
-"""Why one entry is awake or not in one pass: its conditions, asked in one fixed order.
+"""Why one entry may be activated in a pass or not: its conditions, asked in one fixed order.
 
 Standard: Card V3, "Decorators". Conditions are combined with AND and bind constant entries too.
 In any case count, one before the other: `enabled: false`, `@@activate`, `@@dont_activate`, and
@@ -16,24 +16,24 @@ from evennia_ai.lorebook.reasons import Reason, plain
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.scanning import ANYWHERE, Window
 from evennia_ai.lorebook.timers import Timers
-from evennia_ai.lorebook.wanted import ALWAYS, Wanted
+from evennia_ai.lorebook.wanted import ALWAYS, EntryKeys
 from evennia_ai.prompt.hot import hot_value
 
 PassKind = Literal["first", "recursion", "widened"]
 
 
 class Judgement(NamedTuple):
-    """Whether an entry is awake and why; `found` is the key that woke it, None where none did."""
+    """Whether an entry is a candidate and why; `found` is the key that woke it."""
 
-    awake: bool
+    is_candidate: bool
     reason: Reason
     found: Found | None = None
     sticky: bool = False
 
 
 @hot_value
-class Sight:
-    """What one entry is judged by: what of its book is in sight, in which pass.
+class PassView:
+    """What one entry is judged by: what of its book is in view, in which pass.
 
     `depth` is the book's scan depth in this pass; `recursive` whether there is recursion at all,
     `sees_fed` whether texts of entries wake entries of this book; `level` the delay level that
@@ -59,90 +59,92 @@ _NO_KEYS: Final = Judgement(False, plain("has no keys"))
 _BLIND: Final = Judgement(False, plain("scan depth is 0: nothing is scanned"))
 
 
-def judge(entry: LoreEntry, wanted: Wanted, sight: Sight, *, mark: str) -> Judgement:
+def judge(entry: LoreEntry, keys: EntryKeys, view: PassView, *, identity: str) -> Judgement:
     """The judgement on `entry` in this pass."""
-    if wanted.keys_decide and not sight.timers.sticky:
-        return _woken_by_keys(entry, wanted, sight)
-    decided = _decided(entry, sight, mark)
+    if keys.keys_decide and not view.timers.sticky:
+        return _woken_by_keys(entry, keys, view)
+    decided = _decided(entry, view, identity)
     if decided is not None:
         return decided
-    spell = sight.timers.sticky.get(mark)
-    woken = _STAYING if spell else _woken(entry, wanted, sight, mark)
-    if not woken.awake:
+    spell = view.timers.sticky.get(identity)
+    woken = _STAYING if spell else _woken(entry, keys, view, identity)
+    if not woken.is_candidate:
         return woken
-    barred = _barred(entry, sight, mark, is_sticky=spell is not None)
-    barred = barred or _barred_by_keys(entry, wanted, sight)
+    barred = _barred(entry, view, identity, is_sticky=spell is not None)
+    barred = barred or _barred_by_keys(entry, keys, view)
     if barred is not None:
         return Judgement(False, barred)
     if spell is None:
         return woken
-    clock = entry.timing.clock or sight.rules.clock
-    reason = Reason(reasons.staying, (spell.end, sight.timers.now(entry.timing), clock))
+    clock = entry.timing.clock or view.rules.clock
+    reason = Reason(reasons.staying, (spell.end, view.timers.now(entry.timing), clock))
     return Judgement(True, reason, sticky=True)
 
 
 _STAYING: Final = Judgement(True, plain("sticky"), sticky=True)
 
 
-def _decided(entry: LoreEntry, sight: Sight, mark: str) -> Judgement | None:
+def _decided(entry: LoreEntry, view: PassView, identity: str) -> Judgement | None:
     """The judgement where it counts in any case, whatever is said."""
     if not entry.enabled:
         return Judgement(False, plain("disabled"))
     if entry.refused:
         return Judgement(False, plain(entry.refused))
-    gates, in_any_case = entry.gates, sight.rules.manner.activate_in_any_case
+    gates, in_any_case = entry.gates, view.rules.flags.activate_in_any_case
     if gates.forced:
         return _FORCED if in_any_case else None
     if gates.forbidden:
         return Judgement(False, plain("@@dont_activate"))
     stays = gates.kept_after_match and not gates.never_after_match
-    return _KEPT if stays and in_any_case and sight.timers.matched(mark) else None
+    return _KEPT if stays and in_any_case and view.timers.matched(identity) else None
 
 
-def _barred(entry: LoreEntry, sight: Sight, mark: str, *, is_sticky: bool) -> Reason | None:
+def _barred(entry: LoreEntry, view: PassView, identity: str, *, is_sticky: bool) -> Reason | None:
     """Which condition beside the keys is not met, None where all are."""
-    if entry.conditions and (problem := unmet(entry.conditions, sight.facts)):
+    if entry.conditions and (problem := unmet(entry.conditions, view.facts)):
         return plain(problem)
-    if entry.gates is not NO_GATES and (shut := _shut_gate(entry, sight, mark)):
+    if entry.gates is not NO_GATES and (shut := _shut_gate(entry, view, identity)):
         return shut
-    return _timed_out(entry, sight, mark, is_sticky=is_sticky) or (
-        None if is_sticky else _out_of_turn(entry, sight)
+    return _timed_out(entry, view, identity, is_sticky=is_sticky) or (
+        None if is_sticky else _out_of_turn(entry, view)
     )
 
 
-def _timed_out(entry: LoreEntry, sight: Sight, mark: str, *, is_sticky: bool) -> Reason | None:
+def _timed_out(
+    entry: LoreEntry, view: PassView, identity: str, *, is_sticky: bool
+) -> Reason | None:
     """The timer that keeps the entry silent."""
-    timing, timers = entry.timing, sight.timers
-    clock = timing.clock or sight.rules.clock
-    if timing.delay and not sight.rules.dry_run and timers.now(timing) < timing.delay:
+    timing, timers = entry.timing, view.timers
+    clock = timing.clock or view.rules.clock
+    if timing.delay and not view.rules.dry_run and timers.now(timing) < timing.delay:
         return Reason(reasons.too_early, (timers.now(timing), timing.delay, clock))
     if is_sticky:
         return None
-    spell = timers.resting.get(mark)
+    spell = timers.resting.get(identity)
     if spell:
         return Reason(reasons.resting, (spell.end, timers.now(timing), clock))
     for name in entry.grouping.names if timers.resting_groups else ():
         if spell := timers.resting_groups.get(name):
             now = timers.now(NO_TIMING)
-            return Reason(reasons.resting, (spell.end, now, sight.rules.clock, name))
+            return Reason(reasons.resting, (spell.end, now, view.rules.clock, name))
     return None
 
 
-def _out_of_turn(entry: LoreEntry, sight: Sight) -> Reason | None:
+def _out_of_turn(entry: LoreEntry, view: PassView) -> Reason | None:
     """Whether recursion keeps the entry out of this pass."""
     recursion = entry.recursion
     level = recursion.delay_level
-    if level and (sight.kind != "recursion" or level > sight.level):
-        reached = sight.level if sight.kind == "recursion" else 0
+    if level and (view.kind != "recursion" or level > view.level):
+        reached = view.level if view.kind == "recursion" else 0
         return plain(f"sleeps until recursion reaches level {level}, it is at {reached}")
-    if sight.kind == "recursion" and recursion.excluded and sight.recursive:
+    if view.kind == "recursion" and recursion.excluded and view.recursive:
         return plain("texts of other entries do not wake it")
     return None
 
 
-def _shut_gate(entry: LoreEntry, sight: Sight, mark: str) -> Reason | None:
+def _shut_gate(entry: LoreEntry, view: PassView, identity: str) -> Reason | None:
     """Which gate of the card standard is shut, None where none is."""
-    gates, replies, rules = entry.gates, sight.replies, sight.rules
+    gates, replies, rules = entry.gates, view.replies, view.rules
     greeting = rules.greeting_index
     if gates.greeting is not None and greeting is not None and gates.greeting != greeting:
         return plain(f"@@is_greeting {gates.greeting}: the greeting is {greeting}")
@@ -154,114 +156,114 @@ def _shut_gate(entry: LoreEntry, sight: Sight, mark: str) -> Reason | None:
         return plain(f"@@activate_only_every {gates.every_replies}: {so_far}")
     if gates.user_icon is not None and rules.user_icon not in (None, gates.user_icon):
         return plain(f"@@is_user_icon {gates.user_icon}: the icon is {rules.user_icon}")
-    if gates.never_after_match and sight.timers.matched(mark):
+    if gates.never_after_match and view.timers.matched(identity):
         return plain("@@dont_activate_after_match: was active before")
     return None
 
 
-def _woken(entry: LoreEntry, wanted: Wanted, sight: Sight, mark: str) -> Judgement:
+def _woken(entry: LoreEntry, keys: EntryKeys, view: PassView, identity: str) -> Judgement:
     """Whether something wakes the entry: itself, what was before, or its keys."""
     if entry.constant:
         return _CONSTANT
     if entry.gates.forced:
         return _FORCED
-    if entry.gates.kept_after_match and sight.timers.matched(mark):
+    if entry.gates.kept_after_match and view.timers.matched(identity):
         return _KEPT
-    if not wanted.keys:
-        return Judgement(False, plain(wanted.refused)) if wanted.refused else _NO_KEYS
-    return _woken_by_keys(entry, wanted, sight)
+    if not keys.primary:
+        return Judgement(False, plain(keys.refused)) if keys.refused else _NO_KEYS
+    return _woken_by_keys(entry, keys, view)
 
 
-def _woken_by_keys(entry: LoreEntry, wanted: Wanted, sight: Sight) -> Judgement:
-    depth = _depth(entry, sight)
+def _woken_by_keys(entry: LoreEntry, keys: EntryKeys, view: PassView) -> Judgement:
+    depth = _depth(entry, view)
     if depth > 0:
-        first = sight.window.first(wanted.keys, entry, depth, sees_fed=sight.sees_fed)
+        first = view.window.first(keys.primary, entry, depth, sees_fed=view.sees_fed)
     else:
-        first = _first_unseen(entry, wanted, sight)
+        first = _first_unseen(entry, keys, view)
     if first is None:
-        unheard = sight.window.unheard(wanted.keys, entry, depth)
+        unheard = view.window.unheard(keys.primary, entry, depth)
         if unheard is not None:
             return Judgement(False, Reason(reasons.only_in_movement, (unheard,)))
-        no_key = Reason(reasons.no_key, (depth, wanted.refused, wanted.patterns))
+        no_key = Reason(reasons.no_key, (depth, keys.refused, keys.patterns))
         return Judgement(False, no_key) if depth > 0 else _BLIND
     at, found = first
-    if wanted.secondary and entry.selective:
-        return _secondary(entry, wanted, sight, wanted.texts[at], found)
-    known = sight.window.judged.get(entry.index)
+    if keys.secondary and entry.selective:
+        return _secondary(entry, keys, view, keys.texts[at], found)
+    known = view.window.judged.get(entry.index)
     if isinstance(known, Judgement) and known.found is found:
         return known
-    made = Judgement(True, Reason(reasons.key_found, (wanted.texts[at], found)), found)
-    sight.window.judged[entry.index] = made
+    made = Judgement(True, Reason(reasons.key_found, (keys.texts[at], found)), found)
+    view.window.judged[entry.index] = made
     return made
 
 
-def _first_unseen(entry: LoreEntry, wanted: Wanted, sight: Sight) -> tuple[int, Found] | None:
-    """The same for an entry that sees no message; some manners let it see nothing else either."""
-    if sight.rules.manner.depth_0_is_blind:
-        return (wanted.keys.index(ALWAYS), ANYWHERE) if ALWAYS in wanted.keys else None
-    return sight.window.first(wanted.keys, entry, 0, sees_fed=sight.sees_fed)
+def _first_unseen(entry: LoreEntry, keys: EntryKeys, view: PassView) -> tuple[int, Found] | None:
+    """The same for an entry that sees no message; some presets let it see nothing else either."""
+    if view.rules.flags.depth_0_is_blind:
+        return (keys.primary.index(ALWAYS), ANYWHERE) if ALWAYS in keys.primary else None
+    return view.window.first(keys.primary, entry, 0, sees_fed=view.sees_fed)
 
 
-def _depth(entry: LoreEntry, sight: Sight) -> int:
+def _depth(entry: LoreEntry, view: PassView) -> int:
     """How many messages the entry sees."""
-    return sight.depth if entry.scan_depth is None else entry.scan_depth
+    return view.depth if entry.scan_depth is None else entry.scan_depth
 
 
 def _secondary(
-    entry: LoreEntry, wanted: Wanted, sight: Sight, text: str, found: Found
+    entry: LoreEntry, keys: EntryKeys, view: PassView, text: str, found: Found
 ) -> Judgement:
     """The entry's logic over its secondary keys, once a key was found."""
-    there, missing = _sorted_out(entry, wanted, sight)
-    awake, shown = {
+    there, missing = _sorted_out(entry, keys, view)
+    agrees, shown = {
         "any": (bool(there), there),
         "all": (not missing, missing),
         "not_any": (not there, there),
         "not_all": (bool(missing), there),
     }[entry.logic]
-    facts = (text, found, entry.logic, wanted.secondary_texts)
-    if awake:
+    facts = (text, found, entry.logic, keys.secondary_texts)
+    if agrees:
         return Judgement(True, Reason(reasons.key_and_logic, facts), found)
     return Judgement(False, Reason(reasons.logic_unmet, (*facts, tuple(shown))))
 
 
-def _sorted_out(entry: LoreEntry, wanted: Wanted, sight: Sight) -> tuple[list[str], list[str]]:
+def _sorted_out(entry: LoreEntry, keys: EntryKeys, view: PassView) -> tuple[list[str], list[str]]:
     """The secondary keys that are there, and those that are not."""
     there: list[str] = []
     missing: list[str] = []
-    for text, number in zip(wanted.secondary_texts, wanted.secondary, strict=True):
-        (there if _found(entry, number, sight) else missing).append(text)
+    for text, number in zip(keys.secondary_texts, keys.secondary, strict=True):
+        (there if _found(entry, number, view) else missing).append(text)
     return there, missing
 
 
-def _found(entry: LoreEntry, number: int, sight: Sight) -> Found | None:
+def _found(entry: LoreEntry, number: int, view: PassView) -> Found | None:
     """Where the key of this number stands in what the entry sees."""
-    depth = _depth(entry, sight)
-    if depth <= 0 and number != ALWAYS and sight.rules.manner.depth_0_is_blind:
+    depth = _depth(entry, view)
+    if depth <= 0 and number != ALWAYS and view.rules.flags.depth_0_is_blind:
         return None
-    return sight.window.found(number, entry, depth, sees_fed=sight.sees_fed)
+    return view.window.found(number, entry, depth, sees_fed=view.sees_fed)
 
 
-def _barred_by_keys(entry: LoreEntry, wanted: Wanted, sight: Sight) -> Reason | None:
-    for texts, numbers in zip(entry.gates.additional, wanted.additional, strict=True):
-        if not any(_found(entry, number, sight) for number in numbers):
+def _barred_by_keys(entry: LoreEntry, keys: EntryKeys, view: PassView) -> Reason | None:
+    for texts, numbers in zip(entry.gates.additional, keys.additional, strict=True):
+        if not any(_found(entry, number, view) for number in numbers):
             return plain(f"@@additional_keys: none of {reasons.quoted(texts)} is there")
-    for text, number in zip(entry.gates.excluded, wanted.excluded, strict=True):
-        if found := _found(entry, number, sight):
+    for text, number in zip(entry.gates.excluded, keys.excluded, strict=True):
+        if found := _found(entry, number, view):
             return Reason(reasons.excluded, (text, found))
     return None
 
 
-def score(entry: LoreEntry, wanted: Wanted, sight: Sight) -> int:
+def score(entry: LoreEntry, keys: EntryKeys, view: PassView) -> int:
     """How many of its keys are found; secondary ones count where the logic wants them there."""
-    keys, more = wanted.scored, wanted.scored_secondary
-    primary = _count(entry, keys, sight)
-    if not keys or not more:
+    scored, more = keys.scored, keys.scored_secondary
+    primary = _count(entry, scored, view)
+    if not scored or not more:
         return primary
-    secondary = _count(entry, more, sight)
+    secondary = _count(entry, more, view)
     if entry.logic == "any" or (entry.logic == "all" and secondary == len(more)):
         return primary + secondary
     return primary
 
 
-def _count(entry: LoreEntry, numbers: Iterable[int], sight: Sight) -> int:
-    return sum(_found(entry, number, sight) is not None for number in numbers)
+def _count(entry: LoreEntry, numbers: Iterable[int], view: PassView) -> int:
+    return sum(_found(entry, number, view) is not None for number in numbers)

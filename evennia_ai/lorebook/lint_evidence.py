@@ -16,7 +16,7 @@ from evennia_ai.lorebook.entries import LoreEntry
 from evennia_ai.lorebook.matching import searchable
 from evennia_ai.lorebook.patterns import Refused, is_delimited, read_pattern
 from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.lorebook.wanted import Scanner, Wanted, scanner_of
+from evennia_ai.lorebook.wanted import BookIndex, EntryKeys, book_index_of
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.text.words import words_of
@@ -42,12 +42,12 @@ class Evidence:
     rules: ActivationRules
     budget: int | None
     tokens: Sequence[int]
-    scanner: Scanner
+    key_index: BookIndex
 
     @property
-    def wanted(self) -> Sequence[Wanted]:
+    def entry_keys(self) -> Sequence[EntryKeys]:
         """The keys of each entry as the engine looks for them."""
-        return self.scanner.wanted
+        return self.key_index.entry_keys
 
     @property
     def scan_depth(self) -> int:
@@ -64,7 +64,7 @@ class Evidence:
     @property
     def is_blind(self) -> bool:
         """Whether an entry of scan depth 0 does not see texts of entries either."""
-        return self.rules.manner.depth_0_is_blind
+        return self.rules.flags.depth_0_is_blind
 
     @cached_property
     def levels(self) -> list[int]:
@@ -74,7 +74,7 @@ class Evidence:
     @property
     def walks_levels(self) -> bool:
         """Whether levels are reached even where nothing recurses."""
-        return self.rules.manner.levels_are_walked and len(self.levels) > 1
+        return self.rules.flags.levels_are_walked and len(self.levels) > 1
 
     def rank(self, level: int) -> int:
         """How many levels of the book come before this one."""
@@ -86,7 +86,7 @@ class Evidence:
         limit = self.rules.max_recursion_steps
         if not limit:
             return _WITHOUT_END
-        counts_first = self.rules.manner.first_pass_counts and self.recurses
+        counts_first = self.rules.flags.first_pass_counts and self.recurses
         return limit - 1 if counts_first else limit
 
     @cached_property
@@ -102,8 +102,8 @@ class Evidence:
 
     def is_unfed(self, index: int) -> bool:
         """Whether no text that is passed on has a key of the entry; False where that is unknown."""
-        numbers = self.wanted[index].keys
-        if not self._found.is_whole or any(n < 0 or n in self.scanner.patterns for n in numbers):
+        numbers = self.entry_keys[index].primary
+        if not self._found.is_whole or any(n < 0 or n in self.key_index.patterns for n in numbers):
             return False
         return not any(self._found.fed_by.get(number, set()) - {index} for number in numbers)
 
@@ -124,7 +124,7 @@ class Evidence:
 
     def refusals(self, entry: LoreEntry) -> list[str]:
         """What is wrong with each key that is meant to be a regular expression."""
-        by_form = self.rules.manner.patterns_by_form or entry.patterns == "by_form"
+        by_form = self.rules.flags.patterns_by_form or entry.patterns == "by_form"
         if not by_form and entry.patterns == "none":
             return []
         lists = (entry.keys, entry.secondary_keys, *entry.gates.additional, entry.gates.excluded)
@@ -171,7 +171,7 @@ class Evidence:
         step = 1 + patterns * len(self._enabled) // _MOST_SEARCHES
         found = _Found(is_whole=step == 1)
         for entry in self._enabled[::step]:
-            found.add(entry, self.scanner)
+            found.add(entry, self.key_index)
         return found
 
     @cached_property
@@ -199,7 +199,7 @@ def evidence_of(
         rules=rules,
         budget=budget if book.token_budget is None else book.token_budget,
         tokens=[counter.count(entry.template.source) for entry in book.entries],
-        scanner=scanner_of(book, rules=rules, values={}, dice=NO_DICE),
+        key_index=book_index_of(book, rules=rules, values={}, dice=NO_DICE),
     )
 
 
@@ -217,12 +217,12 @@ class _Found:
     own: dict[int, frozenset[int]] = field(default_factory=dict)
     fed_by: dict[int, set[int]] = field(default_factory=dict)
 
-    def add(self, entry: LoreEntry, scanner: Scanner) -> None:
+    def add(self, entry: LoreEntry, key_index: BookIndex) -> None:
         """Search the entry's text."""
-        hits = scanner.table.hits(searchable(entry.template.source, fold=scanner.table.fold))
+        hits = key_index.table.hits(searchable(entry.template.source, fold=key_index.table.fold))
         self.searched += 1
         self.texts.update(hits.keys())
-        if own := hits.keys() & scanner.wanted[entry.index].keys:
+        if own := hits.keys() & key_index.entry_keys[entry.index].primary:
             self.own[entry.index] = frozenset(own)
         for number in () if entry.recursion.prevented else hits:
             fed_by = self.fed_by.setdefault(number, set())

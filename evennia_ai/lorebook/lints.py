@@ -113,13 +113,13 @@ def _doubles(entries: Iterable[LoreEntry]) -> dict[int, str]:
 
 def _reach(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
     """Why nothing can wake the entry."""
-    gates, wanted = entry.gates, evidence.wanted[entry.index]
+    gates, keys = entry.gates, evidence.entry_keys[entry.index]
     if entry.refused:
         yield "unreachable", f"is never active: {entry.refused}; change that or disable it"
     elif gates.forbidden and not gates.forced:
         yield "unreachable", "is never active: @@dont_activate; remove the line or disable it"
-    elif not _wakes_itself(entry) and not _real(wanted.keys):
-        yield from _keyless(entry, bool(wanted.refused))
+    elif not _wakes_itself(entry) and not _real(keys.primary):
+        yield from _keyless(entry, bool(keys.refused))
     elif clash := _clash(entry, evidence):
         yield "unreachable", clash
 
@@ -145,16 +145,16 @@ def _keyless(entry: LoreEntry, is_told: bool) -> Iterator[Finding]:
 
 def _clash(entry: LoreEntry, evidence: Evidence) -> str:
     """Keys that are wanted and unwanted at once, "" where there are none."""
-    wanted = evidence.wanted[entry.index]
-    excluded = set(wanted.excluded)
-    if any(line and _real(line) <= excluded for line in wanted.additional):
+    keys = evidence.entry_keys[entry.index]
+    excluded = set(keys.excluded)
+    if any(line and _real(line) <= excluded for line in keys.additional):
         return "wants @@additional_keys that @@exclude_keys rules out; remove them from one list"
     if _wakes_itself(entry):
         return ""
-    keys = _real(wanted.keys)
-    if keys <= excluded:
+    primary = _real(keys.primary)
+    if primary <= excluded:
         return "@@exclude_keys rules out every key it has; remove them from one list"
-    if entry.logic == "not_any" and entry.selective and keys <= set(wanted.secondary):
+    if entry.logic == "not_any" and entry.selective and primary <= set(keys.secondary):
         return "its secondary keys (NOT ANY) rule out every key it has; change one list"
     return ""
 
@@ -186,7 +186,7 @@ def _depth(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
     """Keys that are looked for in no message."""
     depth = evidence.scan_depth if entry.scan_depth is None else entry.scan_depth
     widens = entry.scan_depth is None and evidence.rules.min_activations
-    needs_no_text = _wakes_itself(entry) or ALWAYS in evidence.wanted[entry.index].keys
+    needs_no_text = _wakes_itself(entry) or ALWAYS in evidence.entry_keys[entry.index].primary
     if depth > 0 or widens or needs_no_text or entry.sources or not entry.keys:
         return
     advice = "set it to 1 or more, or make the entry constant"
@@ -215,10 +215,10 @@ def _keys(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
 
 
 def _common(entry: LoreEntry, evidence: Evidence) -> Iterator[str]:
-    wanted = evidence.wanted[entry.index]
+    keys = evidence.entry_keys[entry.index]
     if entry.constant or entry.patterns == "all":
         return
-    for text, number in zip(wanted.texts, wanted.keys, strict=False):
+    for text, number in zip(keys.texts, keys.primary, strict=False):
         shown = f"key '{one_line(text)[:40]}'"
         if number == ALWAYS:
             yield "a blank key is found in every text"

@@ -54,7 +54,7 @@ def lore_pieces(
         return made
     places = {entry.origin: at for at, entry in enumerate(in_output_order(standing))}
     return [
-        _staying(piece, number=places[entry.origin], mark=entry.mark, counter=counter)
+        _staying(piece, number=places[entry.origin], identity=entry.identity, counter=counter)
         if entry.frozen and isinstance(piece, Piece) and piece.claim.joint is DYNAMIC
         else piece
         for entry, piece in zip(standing, made, strict=True)
@@ -186,7 +186,7 @@ def _piece(
     return made
 
 
-def _staying(piece: Piece, *, number: int, mark: str, counter: TokenCounter) -> Piece:
+def _staying(piece: Piece, *, number: int, identity: str, counter: TokenCounter) -> Piece:
     """The piece as a message of its own, before the dynamic one: the `number`-th that stays."""
     claim = replace(
         piece.claim,
@@ -194,7 +194,7 @@ def _staying(piece: Piece, *, number: int, mark: str, counter: TokenCounter) -> 
         key=f"{_ABOVE}{number:06}",
         role=DYNAMIC.role,
         joint=None,
-        stays=OF_LORE + mark,
+        stays=OF_LORE + identity,
     )
     content_tokens = piece.tokens - counter.per_separator
     return make_piece(

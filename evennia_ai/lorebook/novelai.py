@@ -14,7 +14,7 @@ from evennia_ai.lorebook.patterns import is_delimited
 from evennia_ai.lorebook.translation import (
     ForeignData,
     Object,
-    Told,
+    TranslatedEntry,
     Translation,
     gathered,
     without_nulls,
@@ -70,7 +70,7 @@ def from_novelai(data: Mapping[str, Any], *, where: str) -> Translation:
     return gathered(
         {**head, "extensions": {NAMESPACE: kept}},
         (
-            _told(raw, off, where=f"{where}.entries[{index}]")
+            _v3_entry(raw, off, where=f"{where}.entries[{index}]")
             for index, raw in enumerate(data["entries"])
         ),
         notices=tuple(
@@ -93,7 +93,7 @@ def _switched_off(book: _Book, where: str) -> dict[str, str]:
     }
 
 
-def _told(raw: Any, off: Mapping[str, str], *, where: str) -> Told:
+def _v3_entry(raw: Any, off: Mapping[str, str], *, where: str) -> TranslatedEntry:
     entry = _Entry.read(raw, where=where)
     keys = entry.keys or []
     patterns = [is_delimited(key.strip()) for key in keys]
@@ -103,7 +103,7 @@ def _told(raw: Any, off: Mapping[str, str], *, where: str) -> Told:
     extensions: Object = {"match_whole_words": True, NAMESPACE: raw}
     if any(patterns):
         extensions["evennia_ai"] = {"patterns": "by_form"}
-    told = {
+    members = {
         "id": entry.id,
         "name": entry.display_name,
         "comment": entry.display_name,
@@ -117,7 +117,7 @@ def _told(raw: Any, off: Mapping[str, str], *, where: str) -> Told:
         "case_sensitive": False,
         "extensions": extensions,
     }
-    return without_nulls(told), tuple(_doubts(entry, placing))
+    return without_nulls(members), tuple(_doubts(entry, placing))
 
 
 def _doubts(entry: _Entry, placing: _Placing) -> Iterator[str]:

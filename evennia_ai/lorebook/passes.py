@@ -13,7 +13,7 @@ from typing import Final
 from evennia_ai.lorebook.judging import PassKind
 from evennia_ai.lorebook.rules import ActivationRules
 
-# However the rules are set, a build ends: widening looks at no more messages than this, and of
+# However the rules are set, a run ends: widening looks at no more messages than this, and of
 # the delay levels so many of the lowest are reached.
 MOST_WIDENED: Final = 1000
 MOST_PASSES: Final = 10_000
@@ -21,7 +21,7 @@ MOST_LEVELS: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gain:
+class PassResult:
     """What one pass brought: entries that pass text on, entries active so far."""
 
     passed_on: int
@@ -29,8 +29,8 @@ class Gain:
     budget_is_full: bool
 
 
-class Course:
-    """The passes of one build: which one is on, and which one is next.
+class PassSchedule:
+    """The passes of one run: which one is on, and which one is next.
 
     `recursive` says whether recursion is on at all, `levels` are the delay levels of all entries,
     `depth` is where a widened scan begins, `length` how many messages there are.
@@ -55,38 +55,38 @@ class Course:
         self._recursions = 0
         self._has_passed_on = False
 
-    def moves_on(self, gain: Gain) -> bool:
+    def moves_on(self, result: PassResult) -> bool:
         """Whether there is another pass; it is on afterwards."""
-        kind = self._next(gain)
+        kind = self._next(result)
         if kind is None or self._is_over(kind):
             return False
-        self._has_passed_on = bool(gain.passed_on) or self._has_passed_on
+        self._has_passed_on = bool(result.passed_on) or self._has_passed_on
         self._recursions += kind == "recursion"
         self.kind = kind
         self.number += 1
         return True
 
-    def _next(self, gain: Gain) -> PassKind | None:
-        if self.recursive and not gain.budget_is_full and not self._is_over("recursion"):
+    def _next(self, result: PassResult) -> PassKind | None:
+        if self.recursive and not result.budget_is_full and not self._is_over("recursion"):
             was_widened = self.kind == "widened"
-            if gain.passed_on or (was_widened and self._has_texts()):
+            if result.passed_on or (was_widened and self._has_texts()):
                 return "recursion"
-        is_short = gain.active < self._rules.min_activations
-        if is_short and not gain.budget_is_full and self._can_widen():
+        is_short = result.active < self._rules.min_activations
+        if is_short and not result.budget_is_full and self._can_widen():
             self.widened += 1
             return "widened"
         return self._next_level()
 
     def _has_texts(self) -> bool:
         """Whether texts of entries are looked at again: there are any, and entries wait for it."""
-        if self._rules.manner.levels_are_walked:  # it remembers the texts of a pass without any
+        if self._rules.flags.levels_are_walked:  # it remembers the texts of a pass without any
             return self.number > 1
         return self._has_passed_on and self.level > 0
 
     def _next_level(self) -> PassKind | None:
         """The next delay level: only where recursion has begun, unless levels are walked alone."""
         begun = self.recursive and self._recursions > 0
-        if not self._levels or not (begun or self._rules.manner.levels_are_walked):
+        if not self._levels or not (begun or self._rules.flags.levels_are_walked):
             return None
         self.level = self._levels.pop(0)
         return "recursion"
@@ -95,7 +95,7 @@ class Course:
         rules = self._rules
         depth = rules.scan_depth + self.widened
         limit = rules.min_activations_depth_max
-        if rules.manner.widens_beyond:
+        if rules.flags.widens_beyond:
             return not (limit and depth > limit) and depth <= self._length
         return not (limit and depth >= limit) and depth < self._length
 
@@ -104,6 +104,6 @@ class Course:
         limit = self._rules.max_recursion_steps
         if self.number >= MOST_PASSES:
             return True
-        if self._rules.manner.first_pass_counts:
+        if self._rules.flags.first_pass_counts:
             return bool(limit and self.number >= limit)
         return bool(limit and kind == "recursion" and self._recursions >= limit)

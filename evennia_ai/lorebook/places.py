@@ -14,7 +14,7 @@ class ActiveEntry:
 
     `label` is `book#uid`, `text` has its decorators cut and its macros expanded. `order` is the
     entry's own; `stands` sorts it among the texts of one place: order, then key. `outlet` and
-    `anchor` are as in `LoreEntry`. `mark` is what the entry is remembered by, `frozen` says
+    `anchor` are as in `LoreEntry`. `identity` is what the entry is remembered by, `frozen` says
     that its book is. One that `keeps_role` never joins a message of another role. Where the entry
     stands at a mention, `depth` is that of its message and `beside` tells which message that is.
     `memo` keeps what was worked out from it.
@@ -39,7 +39,7 @@ class ActiveEntry:
     constant: bool
     revision: int
     cause: str
-    mark: str = ""
+    identity: str = ""
     frozen: bool = False
     keeps_role: bool = False
     beside: Beside | None = None

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from evennia_ai.lorebook.awake import Awake
+from evennia_ai.lorebook.awake import Candidate
 from evennia_ai.lorebook.containment import contained
 from evennia_ai.lorebook.entries import IN_HISTORY
 from evennia_ai.lorebook.mentions import Spot
@@ -17,18 +17,18 @@ _ROLE_RANK: Final[Mapping[str, int]] = {"assistant": 0, "user": 1, "system": 2}
 
 
 def placed(
-    active: Sequence[Awake], *, rules: ActivationRules, spot: Callable[[Awake], Spot]
+    active: Sequence[Candidate], *, rules: ActivationRules, spot: Callable[[Candidate], Spot]
 ) -> tuple[ActiveEntry, ...]:
     """The active entries with their places, in the order of their activation.
 
     `spot` tells where one stands that asks for the message that has its key.
     """
-    if rules.manner.ties_reversed:
+    if rules.flags.ties_reversed:
         return _as_the_application_does([_active(one, spot) for one in active])
     return tuple([_active(one, spot) for one in active])
 
 
-def _active(one: Awake, spot: Callable[[Awake], Spot]) -> ActiveEntry:
+def _active(one: Candidate, spot: Callable[[Candidate], Spot]) -> ActiveEntry:
     """The entry for the prompt: the same object while nothing about it changed."""
     if one.active is None:
         one.active = contained(_made(one), one.book.grants)
@@ -40,7 +40,7 @@ def _active(one: Awake, spot: Callable[[Awake], Spot]) -> ActiveEntry:
     return one.active
 
 
-def _made(one: Awake) -> ActiveEntry:
+def _made(one: Candidate) -> ActiveEntry:
     """The entry where it asks to stand."""
     book, entry = one.book, one.entry
     return ActiveEntry(
@@ -63,7 +63,7 @@ def _made(one: Awake) -> ActiveEntry:
         constant=entry.constant,
         revision=book.revision,
         cause=str(one),
-        mark=one.mark,
+        identity=one.identity,
         frozen=book.mode == "frozen",
     )
 

@@ -1,4 +1,4 @@
-"""Why an entry is awake or silent, in plain words.
+"""Why an entry is active or not, in plain words.
 
 The engine keeps a reason as what is to be said and of what; the words are put together when
 somebody reads them, because most are never read.

@@ -16,7 +16,7 @@ from evennia_ai.lorebook.translation import (
     USUAL_ORDER,
     ForeignData,
     Object,
-    Told,
+    TranslatedEntry,
     Translation,
     gathered,
     without_nulls,
@@ -64,7 +64,11 @@ def from_risu(data: Mapping[str, Any], *, where: str) -> Translation:
     kept = {**data, "data": [row for _, row in rows if _is_folder(row)]}
     return gathered(
         {**without_nulls({"name": book.name}), "extensions": {NAMESPACE: kept}},
-        (_told(row, where=f"{where}.data[{index}]") for index, row in rows if not _is_folder(row)),
+        (
+            _v3_entry(row, where=f"{where}.data[{index}]")
+            for index, row in rows
+            if not _is_folder(row)
+        ),
     )
 
 
@@ -74,7 +78,7 @@ def _is_folder(row: Any) -> bool:
     return row.get("mode") == "folder" or str(row.get("key", "")).startswith(_FOLDER_KEY)
 
 
-def _told(raw: Any, *, where: str) -> Told:
+def _v3_entry(raw: Any, *, where: str) -> TranslatedEntry:
     entry = _Entry.read(raw, where=where)
     head = read_own_decorators(entry.content)
     uses_patterns = bool(entry.use_regex)
@@ -85,7 +89,7 @@ def _told(raw: Any, *, where: str) -> Told:
     constant = bool(entry.always_active) or entry.mode == "constant"
     case_sensitive = (entry.extentions or {}).get("risu_case_sensitive")
     order = USUAL_ORDER if entry.insertorder is None else entry.insertorder
-    told = {
+    members = {
         "id": entry.id,
         "name": entry.comment,
         "comment": entry.comment,
@@ -101,7 +105,7 @@ def _told(raw: Any, *, where: str) -> Told:
         "case_sensitive": case_sensitive if isinstance(case_sensitive, bool) else None,
         "extensions": extensions,
     }
-    return without_nulls(told), (*head.notices, *_doubts(entry, head))
+    return without_nulls(members), (*head.notices, *_doubts(entry, head))
 
 
 def _secondary(entry: _Entry, head: OwnHead) -> tuple[list[str], int | None]:

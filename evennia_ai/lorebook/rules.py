@@ -1,6 +1,6 @@
-"""How lore is activated: the settings of one composition and the manner of a preset, as values.
+"""How lore is activated: the settings of one composition and the flags of a preset, as values.
 
-There is one engine. `ActivationRules` are what a builder may set; a `Manner` is what tells our own
+There is one engine. `ActivationRules` are what a builder may set; `PresetFlags` tell our own
 decisions (`evennia_ai`) from what SillyTavern 1.12 does (`sillytavern`), one flag for each point
 where the two differ. `settings.lore` of a scenario is read here.
 """
@@ -22,7 +22,7 @@ WHERE: Final = "settings.lore"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manner:
+class PresetFlags:
     """Where the presets differ; each flag is one decision.
 
     Order: `high_order_first` activates entries of a high order first; `ties_narrow_first` lets the
@@ -78,7 +78,7 @@ class Manner:
     rewinds: bool
 
 
-EVENNIA_AI: Final = Manner(
+EVENNIA_AI: Final = PresetFlags(
     high_order_first=False,
     ties_narrow_first=True,
     ties_reversed=False,
@@ -104,7 +104,7 @@ EVENNIA_AI: Final = Manner(
     blank_notes_stay=False,
     rewinds=False,
 )
-SILLYTAVERN: Final = Manner(
+SILLYTAVERN: Final = PresetFlags(
     high_order_first=True,
     ties_narrow_first=False,
     ties_reversed=True,
@@ -130,7 +130,7 @@ SILLYTAVERN: Final = Manner(
     blank_notes_stay=True,
     rewinds=True,
 )
-MANNERS: Final[Mapping[Preset, Manner]] = MappingProxyType(
+PRESET_FLAGS: Final[Mapping[Preset, PresetFlags]] = MappingProxyType(
     {"evennia_ai": EVENNIA_AI, "sillytavern": SILLYTAVERN}
 )
 
@@ -175,14 +175,14 @@ class ActivationRules:
     user_icon: str | None = None
 
     @property
-    def manner(self) -> Manner:
+    def flags(self) -> PresetFlags:
         """The decisions of the preset."""
-        return MANNERS[self.rules]
+        return PRESET_FLAGS[self.rules]
 
     def budget(self, limit_tokens: int) -> int:
         """Tokens that all lore may take of a prompt of `limit_tokens`."""
         exact = limit_tokens * self.budget_percent / 100
-        share = max(1, int(exact + 0.5)) if self.manner.budget_is_open else int(exact)
+        share = max(1, int(exact + 0.5)) if self.flags.budget_is_open else int(exact)
         return share if self.budget_tokens is None else min(share, self.budget_tokens)
 
 

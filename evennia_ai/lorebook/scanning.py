@@ -11,10 +11,10 @@ from itertools import islice
 from typing import Final
 
 from evennia_ai.lorebook.entries import LoreEntry, SourceName
-from evennia_ai.lorebook.hearing import Found, Places, heard
+from evennia_ai.lorebook.hearing import Found, Places, hit_cache_of
 from evennia_ai.lorebook.matching import GivenUp, Hits, Scanned, Span
 from evennia_ai.lorebook.patterns import MOST_SEARCHED, Patience, Pattern, SearchedText
-from evennia_ai.lorebook.wanted import ALWAYS, Scanner
+from evennia_ai.lorebook.wanted import ALWAYS, BookIndex
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message
 
@@ -81,17 +81,17 @@ class Window:
         "_fed",
         "_fed_texts",
         "_found",
-        "_heard",
         "_heard_moving",
+        "_hits",
         "_joined",
+        "_key_index",
         "_moved",
         "_patience",
         "_reached",
         "_scan",
-        "_scanner",
         "_sources",
         "_texts",
-        "awake",
+        "candidates",
         "given_up",
         "judged",
     )
@@ -99,19 +99,21 @@ class Window:
     def __init__(
         self,
         scan: Scan,
-        scanner: Scanner,
+        key_index: BookIndex,
         *,
         slot: object,
         include_names: bool,
         patience: Patience | None = None,
     ) -> None:
         self._scan = scan
-        self._scanner = scanner
+        self._key_index = key_index
         self._patience = patience or Patience()
         self.given_up: dict[int, list[tuple[Found, str]]] = {}
-        self._heard = heard(scan.history, scanner.table, slot=slot, with_names=include_names)
-        self.judged = self._heard.judged
-        self.awake = self._heard.awake
+        self._hits = hit_cache_of(
+            scan.history, key_index.table, slot=slot, with_names=include_names
+        )
+        self.judged = self._hits.judged
+        self.candidates = self._hits.candidates
         self._reached = 0
         self._found: dict[int, tuple[int, Found]] = {}  # with its age in messages
         self._moved: dict[int, tuple[int, Found]] = {}  # the same in what tells who comes and goes
@@ -134,19 +136,19 @@ class Window:
             self._add_newest(fresh)
         first = history.newest_from(depth - with_event)
         stop = history.newest_from(max(0, self._reached - with_event))
-        newly_heard = self._heard.newest(history, first=first, stop=stop, patience=self._patience)
-        for index, places in newly_heard:
+        newly_found = self._hits.newest(history, first=first, stop=stop, patience=self._patience)
+        for index, places in newly_found:
             age = history.stop - index if is_plain else history.counted(index)
             found = self._moved if history[index].is_movement else self._found
             self._add(found, places, age - 1 + with_event, fresh)
-        for index, given_up in self._heard.given_up(first=first, stop=stop):
+        for index, given_up in self._hits.given_up(first=first, stop=stop):
             self._give_up(given_up, Found(index, _NOWHERE), fresh)
         self._reached = depth
-        if self._scanner.patterns:
+        if self._key_index.patterns:
             newest = islice(scan.newest(), depth)
             # The application trims each message before it joins them.
             self._texts = [
-                (self._heard.text_of(message).strip(), message.is_movement) for _, message in newest
+                (self._hits.text_of(message).strip(), message.is_movement) for _, message in newest
             ]
         return fresh
 
@@ -156,7 +158,7 @@ class Window:
         if not scan.texts and scan.event is None:
             return  # the messages of the history come by themselves
         for index, message in islice(scan.newest(), 1):
-            hits, given_up = self._heard.of(message, age=0, patience=self._patience)
+            hits, given_up = self._hits.of(message, age=0, patience=self._patience)
             found = self._moved if message.is_movement else self._found
             self._add(found, {n: Found(index, span) for n, span in hits.items()}, 0, fresh)
             if index == EVENT:  # of others it is told with the history
@@ -170,7 +172,7 @@ class Window:
     def sources(self) -> list[int]:
         """Search the sources that entries of the book ask for; the keys that stand in them."""
         fresh: list[int] = []
-        for name in self._scanner.sources:
+        for name in self._key_index.sources:
             text = self._scan.sources.get(name)
             if text:
                 self._sources[name], given_up = self._in_text(text)
@@ -183,29 +185,29 @@ class Window:
 
         What tells who comes and goes counts only where `movement` says so.
         """
-        patterns = [p for number, p in self._scanner.patterns.items() if number in numbers]
+        patterns = [p for number, p in self._key_index.patterns.items() if number in numbers]
         newest = islice(self._scan.newest(), MOST_LOOKED_BACK)
         for age, (place, message) in enumerate(newest):
             if message.is_movement and not movement:
                 continue
-            hits = self._heard.of(message, age=age, patience=self._patience).hits
+            hits = self._hits.of(message, age=age, patience=self._patience).hits
             if not hits.keys().isdisjoint(numbers):
                 yield age, place
             elif patterns:
-                text = self._by_itself(age, self._heard.text_of(message).strip())
+                text = self._by_itself(age, self._hits.text_of(message).strip())
                 if any(text.place(pattern) for pattern in patterns):
                     yield age, place
 
     def feed(self, text: str, *, of: str) -> Iterable[int]:
         """Let the text of an active entry be searched; the keys that stand in it."""
-        known = self._heard.fed.get(of)
+        known = self._hits.fed.get(of)
         given_up: list[int] = []
         if known is None or known[0] != text:
             hits, unfound = self._in_text(text)
             known = (text, {number: Found(FED, span, of) for number, span in hits.items()})
             self._give_up(unfound, Found(FED, _NOWHERE, of), given_up)
             if not unfound:
-                self._heard.fed[of] = known
+                self._hits.fed[of] = known
         for number, found in known[1].items():
             self._fed.setdefault(number, found)
         return [*known[1], *given_up] if given_up else known[1]
@@ -220,7 +222,7 @@ class Window:
     ) -> tuple[int, Found] | None:
         """The first of these keys that stands where `entry` sees it: its index, and where."""
         in_messages = self._in_messages(entry)
-        only_messages = not (self._fed or self._sources or self._scanner.patterns)
+        only_messages = not (self._fed or self._sources or self._key_index.patterns)
         for at, number in enumerate(numbers):
             newest = in_messages.get(number)
             if newest is not None and newest[0] < depth:
@@ -238,7 +240,7 @@ class Window:
         newest = self._in_messages(entry).get(number)
         if newest is not None and newest[0] < depth:
             return newest[1]
-        if number in self._scanner.patterns:
+        if number in self._key_index.patterns:
             return self._of_pattern(number, entry, depth, sees_fed)
         if sees_fed and number in self._fed:
             return self._fed[number]
@@ -280,7 +282,7 @@ class Window:
         """
         if depth <= 0:
             return None
-        pattern = self._scanner.patterns[number]
+        pattern = self._key_index.patterns[number]
         whole = self._as_one(entry, depth, sees_fed)
         with self._patience.with_text() as seconds:
             whole.go_on(seconds=seconds)
@@ -315,7 +317,7 @@ class Window:
 
     def _in_text(self, text: str) -> Scanned:
         """What stands in a text that is no message, as far as there is time for patterns."""
-        table = self._scanner.table
+        table = self._key_index.table
         if not table.patterns:
             return table.scanned_in(text)
         with self._patience.with_text() as seconds:

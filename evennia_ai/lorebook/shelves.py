@@ -1,7 +1,7 @@
-"""Shelves: the books of one build in the order they are asked, each with what it sees.
+"""The books of one activation run in the order they are asked, each with what it sees.
 
-A shelf lives for one build. What was worked out for a book and stays right (its scanner, its texts,
-its labels) is kept with the book and shared by all NPCs.
+An active book lives for one run. What was worked out for a book and stays right (its index of keys,
+its texts, its labels) is kept with the book and shared by all NPCs.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,20 +11,20 @@ from typing import Final
 from evennia_ai.lorebook import reasons
 from evennia_ai.lorebook.books import ATTACH_RANK, Lorebook
 from evennia_ai.lorebook.entries import LoreEntry
-from evennia_ai.lorebook.marks import marked_name
+from evennia_ai.lorebook.marks import identity_prefix
 from evennia_ai.lorebook.patterns import Patience
 from evennia_ai.lorebook.reasons import Reason
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.scanning import Scan, Window
-from evennia_ai.lorebook.wanted import Scanner, scanner_of
+from evennia_ai.lorebook.wanted import BookIndex, book_index_of
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.tokens import TokenCounter
 
 _SHOWN_PLACES: Final = 4
 
 
-class Shelf:
-    """One book in one build.
+class ActiveBook:
+    """One book in one run.
 
     `rank` is its place among the books, `standing` what sorts its entries against those of other
     books. `asked` are the indexes of the entries that something concerns; it only grows. `depth` is
@@ -33,14 +33,15 @@ class Shelf:
 
     __slots__ = (
         "asked",
-        "book",
         "depth",
+        "entries",
+        "identities",
+        "key_index",
         "labels",
-        "marks",
+        "lorebook",
         "rank",
         "recursive",
         "rules",
-        "scanner",
         "seen",
         "standing",
         "window",
@@ -52,19 +53,20 @@ class Shelf:
         *,
         rank: int,
         standing: tuple[int, int],
-        scanner: Scanner,
+        key_index: BookIndex,
         scan: Scan,
         rules: ActivationRules,
         patience: Patience,
     ) -> None:
-        self.book = book
+        self.lorebook = book
+        self.entries = book.entries
         self.rank = rank
         self.standing = standing
-        self.scanner = scanner
+        self.key_index = key_index
         self.rules = rules
         self.window = Window(
             scan,
-            scanner,
+            key_index,
             slot=("lore", book.label, book.attach, rules.strategy),
             include_names=rules.include_names,
             patience=patience,
@@ -73,7 +75,7 @@ class Shelf:
         self.seen = self.depth
         self.recursive = rules.recursive if book.recursive is None else book.recursive
         self.labels = _labels(book)
-        self.marks = _marks(book)
+        self.identities = _identities(book)
         self.asked: set[int] = set()
 
     def ask(self, indexes: Iterable[int]) -> None:
@@ -82,23 +84,23 @@ class Shelf:
 
     def ask_owners(self, keys: Iterable[int]) -> None:
         """Have the entries judged that these keys may wake."""
-        owners = self.scanner.owners
+        owners = self.key_index.owners
         for key in keys:
             self.asked.update(owners.get(key, ()))
 
-    def ask_marked(self, marks: Iterable[str]) -> None:
+    def ask_identities(self, identities: Iterable[str]) -> None:
         """Have these entries judged, as far as they are in this book."""
-        for mark in marks:
-            index = _index_of(self.book, mark)
+        for identity in identities:
+            index = _index_of(self.lorebook, identity)
             if index is not None:
                 self.asked.add(index)
 
     def given_up(self, index: int) -> tuple[Reason, ...]:
         """Where patterns of an entry were not looked for to the end; the first few places."""
-        wanted, places = self.scanner.wanted[index], self.window.given_up
+        keys, places = self.key_index.entry_keys[index], self.window.given_up
         told = (
-            Reason(reasons.given_up, (self.scanner.pattern_of(number).written, where, why))
-            for number in dict.fromkeys(wanted.numbers)
+            Reason(reasons.given_up, (self.key_index.pattern_of(number).written, where, why))
+            for number in dict.fromkeys(keys.numbers)
             for where, why in places.get(number, ())
         )
         return tuple(islice(told, _SHOWN_PLACES))
@@ -106,15 +108,15 @@ class Shelf:
     @property
     def levels(self) -> tuple[int, ...]:
         """The delay levels of its entries."""
-        known = self.book.memo.get("levels")
+        known = self.lorebook.memo.get("levels")
         if not isinstance(known, tuple):
-            found = {entry.recursion.delay_level for entry in self.book.entries} - {0}
-            known = self.book.memo["levels"] = tuple(sorted(found))
+            found = {entry.recursion.delay_level for entry in self.entries} - {0}
+            known = self.lorebook.memo["levels"] = tuple(sorted(found))
         return known
 
     def place(self, entry: LoreEntry) -> tuple[float, ...]:
         """The entry's place in the processing order of all books."""
-        high_first = self.rules.manner.high_order_first
+        high_first = self.rules.flags.high_order_first
         order = -entry.order if high_first else entry.order
         first, among_equals = self.standing
         return first, order, among_equals, self.rank, entry.index
@@ -123,57 +125,57 @@ class Shelf:
         self, index: int, values: Mapping[str, str], dice: Dice, counter: TokenCounter
     ) -> tuple[str, int]:
         """An entry's text and its tokens; kept while what it reads stays the same."""
-        template = self.book.entries[index].template
+        template = self.entries[index].template
         seen: object = counter
         if template.names or template.rolls:
             read = [values.get(name) for name in template.names]
             seen = (read, template.rolls and dice, counter)
-        known = self.book.memo.get(index)
+        known = self.lorebook.memo.get(index)
         if isinstance(known, tuple) and known[0] == seen:
             return known[1], known[2]
         text = template.render(values, dice)
         tokens = counter.count(text)
-        self.book.memo[index] = (seen, text, tokens)
+        self.lorebook.memo[index] = (seen, text, tokens)
         return text, tokens
 
 
-def shelved(
+def active_books_of(
     books: Iterable[Lorebook],
     scan: Scan,
     *,
     rules: ActivationRules,
     values: Mapping[str, str],
     dice: Dice,
-) -> tuple[Shelf, ...]:
+) -> tuple[ActiveBook, ...]:
     """The books in the order they are asked: chat before the others, which the strategy sorts.
 
     Those that are equal to the strategy go by their attachment, then as they were given.
     """
     ordered = sorted(books, key=lambda book: _standing(book, rules))
-    scanners = [scanner_of(book, rules=rules, values=values, dice=dice) for book in ordered]
-    with_patterns = sum(scanner.has_patterns for scanner in scanners)
+    indexes = [book_index_of(book, rules=rules, values=values, dice=dice) for book in ordered]
+    with_patterns = sum(index.has_patterns for index in indexes)
     return tuple(
-        Shelf(
+        ActiveBook(
             book,
             rank=rank,
             standing=_standing(book, rules),
-            scanner=scanner,
+            key_index=key_index,
             scan=scan,
             rules=rules,
             patience=Patience(books=with_patterns),
         )
-        for rank, (book, scanner) in enumerate(zip(ordered, scanners, strict=True))
+        for rank, (book, key_index) in enumerate(zip(ordered, indexes, strict=True))
     )
 
 
-def entry_finder(shelves: Sequence[Shelf]) -> Callable[[str], LoreEntry | None]:
-    """A function that gives the entry of a mark, None where no book here has it."""
+def entry_finder(active_books: Sequence[ActiveBook]) -> Callable[[str], LoreEntry | None]:
+    """A function that gives the entry of an identity, None where no book here has it."""
 
-    def find(mark: str) -> LoreEntry | None:
-        for shelf in shelves:
-            index = _index_of(shelf.book, mark)
+    def find(identity: str) -> LoreEntry | None:
+        for book in active_books:
+            index = _index_of(book.lorebook, identity)
             if index is not None:
-                return shelf.book.entries[index]
+                return book.entries[index]
         return None
 
     return find
@@ -182,7 +184,7 @@ def entry_finder(shelves: Sequence[Shelf]) -> Callable[[str], LoreEntry | None]:
 def _standing(book: Lorebook, rules: ActivationRules) -> tuple[int, int]:
     """What comes before an entry's order, and what decides among equal orders."""
     rank = ATTACH_RANK[book.attach]
-    narrow_first = rules.manner.ties_narrow_first
+    narrow_first = rules.flags.ties_narrow_first
     return _STANDINGS[rules.strategy](rank), rank if narrow_first else -rank
 
 
@@ -202,19 +204,19 @@ def _labels(book: Lorebook) -> tuple[str, ...]:
     return known
 
 
-def _marks(book: Lorebook) -> tuple[str, ...]:
-    known = book.memo.get("marks")
+def _identities(book: Lorebook) -> tuple[str, ...]:
+    known = book.memo.get("identities")
     if not isinstance(known, tuple):
-        name = marked_name(book.label, attach=book.attach)
+        name = identity_prefix(book.label, attach=book.attach)
         known = tuple(f"{name}#{entry.uid}" for entry in book.entries)
-        book.memo["marks"] = known = _labels(book) if name == book.label else known
+        book.memo["identities"] = known = _labels(book) if name == book.label else known
     return known
 
 
-def _index_of(book: Lorebook, mark: str) -> int | None:
-    known = book.memo.get("by mark")
+def _index_of(book: Lorebook, identity: str) -> int | None:
+    known = book.memo.get("by identity")
     if not isinstance(known, dict):
-        known = {mark: index for index, mark in enumerate(_marks(book))}
-        book.memo["by mark"] = known
-    found: int | None = known.get(mark)
+        known = {identity: index for index, identity in enumerate(_identities(book))}
+        book.memo["by identity"] = known
+    found: int | None = known.get(identity)
     return found

@@ -1,4 +1,4 @@
-"""Silent entries: what is to be said of those that nothing in the conversation concerned.
+"""Unmatched entries: verdicts on those that nothing in the conversation concerned.
 
 In a large book that is nearly all of them, turn after turn the same. Their verdicts are made once
 for a book and a scan depth, and told in bulk: which entries share which reason.
@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from evennia_ai.lorebook.judging import Sight, judge
+from evennia_ai.lorebook.judging import PassView, judge
 from evennia_ai.lorebook.scanning import Scan, Window
-from evennia_ai.lorebook.shelves import Shelf
+from evennia_ai.lorebook.shelves import ActiveBook
 from evennia_ai.lorebook.timers import NO_STATE, Clock, Timers
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.trace import Verdict
@@ -23,7 +23,7 @@ _Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True, slots=True)
-class Silence:
+class Unmatched:
     """The entries of one book that are silent for one reason.
 
     `uids` names them in short: ranges of numbers, then the others as a JSON list, as in
@@ -39,42 +39,42 @@ class Silence:
         return (f"{self.book}#{uid}" for uid in unpacked(self.uids))
 
 
-def silent_verdicts(shelf: Shelf) -> list[Verdict]:
+def unmatched_verdicts(book: ActiveBook) -> list[Verdict]:
     """The verdict on each entry of the book where nothing concerns it; made once, to be copied."""
-    return _once(shelf, _silent_verdicts)
+    return _once(book, _verdicts)
 
 
-def silences(shelf: Shelf) -> tuple[Silence, ...]:
+def unmatched_of(book: ActiveBook) -> tuple[Unmatched, ...]:
     """The same in bulk; made once."""
-    return _once(shelf, _silences)
+    return _once(book, _unmatched)
 
 
-def _once(shelf: Shelf, make: Callable[[Shelf], _Made]) -> _Made:
-    """What `make` gives, kept with the scanner for the scan depths that were asked for last."""
-    known = shelf.scanner.memo.setdefault(make, {})
+def _once(book: ActiveBook, make: Callable[[ActiveBook], _Made]) -> _Made:
+    """What `make` gives, kept with the index for the scan depths that were asked for last."""
+    known = book.key_index.memo.setdefault(make, {})
     assert isinstance(known, dict)
-    slot = (shelf.seen, shelf.recursive, shelf.scanner.troubles)
+    slot = (book.seen, book.recursive, book.key_index.troubles)
     if slot not in known:
         if len(known) >= _MOST_KEPT:
             known.clear()
-        known[slot] = make(shelf)
+        known[slot] = make(book)
     made: _Made = known[slot]
     return made
 
 
-def _silent_verdicts(shelf: Shelf) -> list[Verdict]:
+def _verdicts(book: ActiveBook) -> list[Verdict]:
     return [
         Verdict(stage="activate", item=f"lore:{label}", kept=False, reason=reason)
-        for label, reason in zip(shelf.labels, _reasons(shelf), strict=True)
+        for label, reason in zip(book.labels, _reasons(book), strict=True)
     ]
 
 
-def _silences(shelf: Shelf) -> tuple[Silence, ...]:
+def _unmatched(book: ActiveBook) -> tuple[Unmatched, ...]:
     by_reason: dict[str, list[str]] = {}
-    for entry, reason in zip(shelf.book.entries, _reasons(shelf), strict=True):
+    for entry, reason in zip(book.entries, _reasons(book), strict=True):
         by_reason.setdefault(reason, []).append(entry.uid)
     return tuple(
-        Silence(shelf.book.label, reason, packed(uids)) for reason, uids in by_reason.items()
+        Unmatched(book.lorebook.label, reason, packed(uids)) for reason, uids in by_reason.items()
     )
 
 
@@ -107,18 +107,20 @@ def _is_number(uid: str) -> bool:
     return uid.isascii() and uid.isdecimal() and (uid == "0" or uid[0] != "0") and len(uid) < 18
 
 
-def _reasons(shelf: Shelf) -> list[str]:
-    sight = Sight(
-        window=Window(_NOTHING, shelf.scanner, slot="silent", include_names=False),
+def _reasons(book: ActiveBook) -> list[str]:
+    view = PassView(
+        window=Window(_NOTHING, book.key_index, slot="silent", include_names=False),
         kind="first",
         level=0,
-        depth=shelf.seen,
+        depth=book.seen,
         recursive=False,
-        sees_fed=shelf.recursive,
-        rules=shelf.rules,
-        timers=Timers(NO_STATE, clock=Clock(), rules=shelf.rules, entry_of=lambda _: None),
+        sees_fed=book.recursive,
+        rules=book.rules,
+        timers=Timers(NO_STATE, clock=Clock(), rules=book.rules, entry_of=lambda _: None),
         facts={},
         replies=0,
     )
-    found = zip(shelf.book.entries, shelf.scanner.wanted, shelf.marks, strict=True)
-    return [str(judge(entry, wanted, sight, mark=mark).reason) for entry, wanted, mark in found]
+    found = zip(book.entries, book.key_index.entry_keys, book.identities, strict=True)
+    return [
+        str(judge(entry, keys, view, identity=identity).reason) for entry, keys, identity in found
+    ]

@@ -44,9 +44,9 @@ class Spell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoreState:
-    """What lore remembers of a conversation; entries by mark, groups by name.
+    """What lore remembers of a conversation; entries by identity, groups by name.
 
-    A mark is the label (`book#uid`) where no other book can have the same one (`marks`).
+    An identity is the label (`book#uid`) where no other book can have it (`marks`).
     """
 
     sticky: Mapping[str, Spell] = field(default_factory=dict)
@@ -58,8 +58,8 @@ class LoreState:
         """The state as JSON values, sorted, for `state_from`."""
         spells = {
             name: {
-                label: [spell.start, spell.end, spell.settled]
-                for label, spell in sorted(getattr(self, name).items())
+                identity: [spell.start, spell.end, spell.settled]
+                for identity, spell in sorted(getattr(self, name).items())
             }
             for name in ("sticky", "cooldown", "groups")
         }
@@ -69,7 +69,7 @@ class LoreState:
 def state_from(plain: Mapping[str, Any]) -> LoreState:
     """The state that `to_plain` wrote."""
     spells = {
-        name: {label: Spell(*told) for label, told in plain.get(name, {}).items()}
+        name: {identity: Spell(*told) for identity, told in plain.get(name, {}).items()}
         for name in ("sticky", "cooldown", "groups")
     }
     return LoreState(**spells, matched=frozenset(plain.get("matched", ())))
@@ -81,7 +81,7 @@ NO_STATE: Final = LoreState()
 class Timers:
     """What of a state is running now: read once, before the first pass.
 
-    `sticky` and `resting` are marks, `resting_groups` names of groups, with the count at which
+    `sticky` and `resting` are identities, `resting_groups` names of groups, with the count at which
     each is over. Nothing here changes the state it was made from.
     """
 
@@ -114,27 +114,27 @@ class Timers:
         """The count that a duration of this entry is measured in."""
         return self._clock.read(timing.clock or self._rules.clock)
 
-    def matched(self, label: str) -> bool:
+    def matched(self, identity: str) -> bool:
         """Whether the entry was active before."""
-        return label in self._before.matched
+        return identity in self._before.matched
 
     def after(self, active: Mapping[str, LoreEntry]) -> LoreState:
         """The state that a turn with these active entries leaves; the same object where equal."""
         state = self._state
         sticky, cooldown = dict(state.sticky), dict(state.cooldown)
         groups, matched = dict(state.groups), set(state.matched)
-        for label, entry in active.items():
+        for identity, entry in active.items():
             timing, now = entry.timing, self.now(entry.timing)
             if timing.sticky:
-                sticky.setdefault(label, Spell(now, now + timing.sticky))
+                sticky.setdefault(identity, Spell(now, now + timing.sticky))
             if timing.cooldown:
-                cooldown.setdefault(label, Spell(now, now + timing.cooldown))
+                cooldown.setdefault(identity, Spell(now, now + timing.cooldown))
             if entry.grouping.cooldown:
                 count = self._clock.read(self._rules.clock)
                 spell = Spell(count, count + entry.grouping.cooldown)
                 groups.update(dict.fromkeys(entry.grouping.names, spell))
             if entry.gates.kept_after_match or entry.gates.never_after_match:
-                matched.add(label)
+                matched.add(identity)
         made = LoreState(
             sticky=sticky, cooldown=cooldown, groups=groups, matched=frozenset(matched)
         )
@@ -149,17 +149,17 @@ class Timers:
         """The spells that go on, and the labels of those that are over."""
         going: dict[str, Spell] = {}
         over: list[str] = []
-        for label, spell in spells.items():
-            entry = entry_of(label)
+        for identity, spell in spells.items():
+            entry = entry_of(identity)
             timing = entry.timing if entry else NO_TIMING
             now = self.now(timing)
-            taken_back = self._rules.manner.rewinds and now <= spell.start and not spell.settled
+            taken_back = self._rules.flags.rewinds and now <= spell.start and not spell.settled
             if taken_back or (entry is not None and not getattr(timing, kind)):
                 continue
             if now < spell.end:
-                going[label] = spell
+                going[identity] = spell
             elif entry is not None:
-                over.append(label)
+                over.append(identity)
         return going, over
 
     def _settled(
@@ -167,11 +167,11 @@ class Timers:
     ) -> dict[str, Spell]:
         """The rest that follows a sticky spell that is over, counted from now."""
         settled: dict[str, Spell] = {}
-        for label in over:
-            entry = entry_of(label)
+        for identity in over:
+            entry = entry_of(identity)
             if entry is not None and entry.timing.cooldown:
                 now = self.now(entry.timing)
-                settled[label] = Spell(now, now + entry.timing.cooldown, settled=True)
+                settled[identity] = Spell(now, now + entry.timing.cooldown, settled=True)
         return settled
 
 
@@ -179,4 +179,4 @@ def _known(
     spells: Mapping[str, Spell], entry_of: Callable[[str], LoreEntry | None]
 ) -> dict[str, Spell]:
     """The spells of entries that are there now."""
-    return {label: spell for label, spell in spells.items() if entry_of(label) is not None}
+    return {identity: spell for identity, spell in spells.items() if entry_of(identity) is not None}

@@ -17,7 +17,7 @@ from evennia_ai.foreign.strict_json import as_format_error
 
 Object = dict[str, Any]
 # A V3 entry and the notices about it.
-Told = tuple[Object, tuple[str, ...]]
+TranslatedEntry = tuple[Object, tuple[str, ...]]
 
 USUAL_ORDER: Final = 100
 
@@ -47,7 +47,9 @@ class Translation:
     doubts: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
 
-def gathered(head: Object, told: Iterable[Told], *, notices: tuple[str, ...] = ()) -> Translation:
+def gathered(
+    head: Object, told: Iterable[TranslatedEntry], *, notices: tuple[str, ...] = ()
+) -> Translation:
     """The translation of a book from what is told of its entries."""
     entries: list[Object] = []
     doubts: dict[int, tuple[str, ...]] = {}

@@ -1,7 +1,7 @@
-"""What a book looks for: its entries' keys as numbers of one table, made ready once.
+"""The index of a book's keys: the keys of its entries as numbers of one table, made ready once.
 
 The flags of the rules and the values that macros in keys read decide how a key is looked for;
-a scanner stays with its book, one for each such combination, and is shared by all NPCs.
+an index stays with its book, one for each such combination, and is shared by all NPCs.
 """
 
 import re
@@ -21,7 +21,7 @@ from evennia_ai.prompt.template import Template, compile_template
 ALWAYS: Final = -1
 NEVER: Final = -2
 MAX_KEY: Final = 1000
-_KEPT_SCANNERS: Final = 64
+_KEPT_INDEXES: Final = 64
 _KEPT_ENTRIES: Final = 50_000
 _SHOWN_REFUSALS: Final = 3
 # What means something in a regular expression.
@@ -36,7 +36,7 @@ class _Filled(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class EntryKeys:
     """The keys of one entry by number, and as texts for reasons.
 
     `refused` says which of its keys can never be found and why; an entry that is `barred` has
@@ -44,7 +44,7 @@ class Wanted:
     that count where a group takes the member with the most.
     """
 
-    keys: tuple[int, ...] = ()
+    primary: tuple[int, ...] = ()
     texts: tuple[str, ...] = ()
     secondary: tuple[int, ...] = ()
     secondary_texts: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class Wanted:
     @property
     def numbers(self) -> Iterator[int]:
         """The numbers of all its keys."""
-        yield from self.keys
+        yield from self.primary
         yield from self.secondary
         for line in self.additional:
             yield from line
@@ -68,7 +68,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Scanner:
+class BookIndex:
     """A book made ready for scanning.
 
     `owners` says which entries a key may wake, `asked` which are to be judged in every turn
@@ -76,7 +76,7 @@ class Scanner:
     that are looked for in the whole window as one text. `memo` keeps what follows from all this.
     """
 
-    wanted: Sequence[Wanted]
+    entry_keys: Sequence[EntryKeys]
     table: KeyTable
     owners: Mapping[int, tuple[int, ...]]
     asked: tuple[int, ...]
@@ -101,23 +101,23 @@ class Scanner:
         return sum(bool(pattern.problem) for pattern in running.values())
 
 
-def scanner_of(
+def book_index_of(
     book: Lorebook, *, rules: ActivationRules, values: Mapping[str, str], dice: Dice
-) -> Scanner:
-    """The book's scanner for these rules and values, made once."""
-    slot = ("scanners", rules.case_sensitive, rules.match_whole_words, rules.manner)
-    scanners = book.memo.setdefault(slot, {})
-    assert isinstance(scanners, dict)
+) -> BookIndex:
+    """The book's index for these rules and values, made once."""
+    slot = ("indexes", rules.case_sensitive, rules.match_whole_words, rules.flags)
+    indexes = book.memo.setdefault(slot, {})
+    assert isinstance(indexes, dict)
     macros = _macros(book)
     seen = _seen(macros, values, dice)
-    known = scanners.get(seen)
+    known = indexes.get(seen)
     if known is None:
         # Of a large book fewer are kept: each is as large as the book.
-        most = min(_KEPT_SCANNERS, 1 + _KEPT_ENTRIES // (1 + len(book.entries)))
-        if len(scanners) >= most:
-            scanners.clear()
-        known = scanners[seen] = _made(book, rules, _filled(macros, values, dice))
-    assert isinstance(known, Scanner)
+        most = min(_KEPT_INDEXES, 1 + _KEPT_ENTRIES // (1 + len(book.entries)))
+        if len(indexes) >= most:
+            indexes.clear()
+        known = indexes[seen] = _made(book, rules, _filled(macros, values, dice))
+    assert isinstance(known, BookIndex)
     return known
 
 
@@ -157,18 +157,18 @@ def _filled(
     }
 
 
-def _made(book: Lorebook, rules: ActivationRules, filled: Mapping[str, _Filled]) -> Scanner:
-    reader = _Reader(rules, filled=filled, trusted="regex" in book.grants)
-    wanted = tuple(reader.wanted(entry) for entry in book.entries)
-    one_text = rules.manner.one_text
+def _made(book: Lorebook, rules: ActivationRules, filled: Mapping[str, _Filled]) -> BookIndex:
+    reader = _KeyReader(rules, filled=filled, trusted="regex" in book.grants)
+    entry_keys = tuple(reader.entry_keys(entry) for entry in book.entries)
+    one_text = rules.flags.one_text
     table = KeyTable(reader.keys(), patterns={} if one_text else reader.patterns, fold=reader.fold)
-    return Scanner(
-        wanted=wanted,
+    return BookIndex(
+        entry_keys=entry_keys,
         table=table,
-        owners=_owners(wanted),
+        owners=_owners(entry_keys),
         asked=tuple(
             entry.index
-            for entry, one in zip(book.entries, wanted, strict=True)
+            for entry, one in zip(book.entries, entry_keys, strict=True)
             if _asked_always(entry, one, reader.patterns if one_text else {})
         ),
         deepest=max((entry.scan_depth or 0 for entry in book.entries), default=0),
@@ -177,16 +177,16 @@ def _made(book: Lorebook, rules: ActivationRules, filled: Mapping[str, _Filled])
     )
 
 
-def _asked_always(entry: LoreEntry, wanted: Wanted, patterns: Mapping[int, Pattern]) -> bool:
+def _asked_always(entry: LoreEntry, keys: EntryKeys, patterns: Mapping[int, Pattern]) -> bool:
     if not entry.enabled or entry.refused:
         return False
     gates = entry.gates
     by_itself = entry.constant or gates.forced or gates.kept_after_match
-    return by_itself or any(key == ALWAYS or key in patterns for key in wanted.keys)
+    return by_itself or any(key == ALWAYS or key in patterns for key in keys.primary)
 
 
 def _keys_decide(entry: LoreEntry) -> bool:
-    """Whether the entry's keys alone say if it is awake."""
+    """Whether the entry's keys alone say whether it is a candidate."""
     asks_more = entry.constant or entry.conditions or entry.grouping.names
     timing = entry.timing
     return not (
@@ -200,24 +200,24 @@ def _keys_decide(entry: LoreEntry) -> bool:
     )
 
 
-def _owners(wanted: Iterable[Wanted]) -> dict[int, tuple[int, ...]]:
+def _owners(entry_keys: Iterable[EntryKeys]) -> dict[int, tuple[int, ...]]:
     owners: dict[int, list[int]] = {}
-    for index, one in enumerate(wanted):
-        for key in dict.fromkeys(one.keys):
+    for index, one in enumerate(entry_keys):
+        for key in dict.fromkeys(one.primary):
             owners.setdefault(key, []).append(index)
     return {key: tuple(indexes) for key, indexes in owners.items()}
 
 
-class _Reader:
+class _KeyReader:
     """Gives each key of a book its number; equal keys of different entries share one."""
 
     def __init__(
         self, rules: ActivationRules, *, filled: Mapping[str, _Filled], trusted: bool
     ) -> None:
         self.patterns: dict[int, Pattern] = {}
-        self.fold = str.lower if rules.manner.ascii_words else str.casefold
+        self.fold = str.lower if rules.flags.ascii_words else str.casefold
         self._rules = rules
-        self._manner = rules.manner
+        self._flags = rules.flags
         self._filled = filled
         self._trusted = trusted
         self._numbers: dict[Key | str, int] = {}
@@ -229,16 +229,16 @@ class _Reader:
             if isinstance(key, Key):
                 yield number, key
 
-    def wanted(self, entry: LoreEntry) -> Wanted:
+    def entry_keys(self, entry: LoreEntry) -> EntryKeys:
         """The entry's keys; those of an entry that can never be active are not looked for."""
         if not entry.enabled or entry.refused:
-            return Wanted()
+            return EntryKeys()
         refused: list[str] = []
         keys = self._list(entry, entry.keys, refused)
         secondary = self._list(entry, entry.secondary_keys, refused)
         barred = bool(refused) and self._patterns_of(entry) == "all"
-        return Wanted(
-            keys=() if barred else tuple(number for _, number in keys),
+        return EntryKeys(
+            primary=() if barred else tuple(number for _, number in keys),
             texts=tuple(text for text, _ in keys),
             secondary=tuple(number for _, number in secondary),
             secondary_texts=tuple(text for text, _ in secondary),
@@ -260,7 +260,7 @@ class _Reader:
         )
 
     def _patterns_of(self, entry: LoreEntry) -> Patterns:
-        return "by_form" if self._manner.patterns_by_form else entry.patterns
+        return "by_form" if self._flags.patterns_by_form else entry.patterns
 
     def _list(
         self, entry: LoreEntry, written: Iterable[str], refused: list[str]
@@ -280,7 +280,7 @@ class _Reader:
         """The numbers of the keys that count in a score; the application takes them as written."""
         if not entry.grouping.names:
             return ()
-        if not self._manner.scores_as_written:
+        if not self._flags.scores_as_written:
             return tuple(number for _, number in numbered)
         return tuple(self._as_written(entry, text) for text in written)
 
@@ -301,7 +301,7 @@ class _Reader:
         text, pattern = self._filled_in(written)
         stripped = text.strip()
         if not stripped:
-            if not self._manner.blank_keys_match:
+            if not self._flags.blank_keys_match:
                 return None
             return ALWAYS if text else NEVER
         if len(stripped) > MAX_KEY:
@@ -343,6 +343,6 @@ class _Reader:
     def _how(self, text: str, whole: bool) -> How:
         if not whole:
             return "part"
-        if not self._manner.ascii_words:
+        if not self._flags.ascii_words:
             return "word"
         return "part" if len(text.split()) > 1 else "ascii"

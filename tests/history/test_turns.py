@@ -8,7 +8,7 @@ import pytest
 from evennia_ai.history.errors import ReplayError
 from evennia_ai.history.records import ERASED
 from evennia_ai.history.turns import TurnManifest, messages_of, report_of_turn
-from evennia_ai.lorebook.silence import Silence
+from evennia_ai.lorebook.silence import Unmatched
 from evennia_ai.prompt.prompt import digest
 from evennia_ai.prompt.report import report_of
 from evennia_ai.prompt.trace import Verdict
@@ -207,8 +207,8 @@ class TestOlderFormats:
 def test_silent_entries_are_kept_in_bulk_and_told_one_by_one():
     said = a_conversation(3)
     silent = [
-        Silence("harbour", "none of its keys is there", '0-2;["gate"]'),
-        Silence("quay", "it is disabled", "7"),
+        Unmatched("harbour", "none of its keys is there", '0-2;["gate"]'),
+        Unmatched("quay", "it is disabled", "7"),
     ]
     manifest, _, records = sent(a_prompt(said), said, silent=silent)
     again = TurnManifest.from_json(manifest.to_json())
@@ -229,7 +229,7 @@ def test_an_entry_with_a_verdict_of_its_own_is_not_told_as_silent():
     said = a_conversation(3)
     own = Verdict(stage="activate", item="lore:harbour#1", kept=True, reason="its key is there")
     manifest, _, records = sent(
-        a_prompt(said), said, silent=[Silence("harbour", "none of its keys is there", "0-2")]
+        a_prompt(said), said, silent=[Unmatched("harbour", "none of its keys is there", "0-2")]
     )
     manifest = replace(manifest, verdicts=(own, *manifest.verdicts))
     told = [v for v in report_of_turn(manifest, records).verdicts if v.stage == "activate"]

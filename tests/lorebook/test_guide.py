@@ -10,7 +10,7 @@ import pytest
 
 from evennia_ai.lorebook import decorators, lints
 from evennia_ai.lorebook.entries import Position
-from evennia_ai.lorebook.rules import Manner
+from evennia_ai.lorebook.rules import PresetFlags
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = (ROOT / "docs" / "lorebook.md").read_text(encoding="utf-8")
@@ -56,7 +56,7 @@ def test_every_row_of_the_ledger_is_done_with_a_test_or_refused_with_a_reason():
 
 def test_every_point_where_the_presets_differ_is_told():
     told = [cell.strip("`") for cell in first_cells(section("Two presets"))[1:]]
-    assert sorted(told) == sorted(field.name for field in fields(Manner))
+    assert sorted(told) == sorted(field.name for field in fields(PresetFlags))
 
 
 def test_every_decorator_of_the_standard_is_told():

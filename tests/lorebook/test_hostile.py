@@ -276,5 +276,5 @@ def test_a_key_that_changes_every_turn_does_not_fill_the_memory():
     book = a_book(*(an_entry(keys=[f"k{n}", "{{user}}"]) for n in range(5000)))
     for number in range(24):
         awake(book, scan=a_scan("user: k7"), values={"user": f"Ann {number}"})
-    slots = [slot for slot in book.memo if isinstance(slot, tuple) and slot[0] == "scanners"]
+    slots = [slot for slot in book.memo if isinstance(slot, tuple) and slot[0] == "indexes"]
     assert [len(book.memo[slot]) <= 11 for slot in slots] == [True]

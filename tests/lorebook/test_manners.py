@@ -6,7 +6,7 @@ import pytest
 
 from evennia_ai.lorebook.activation import activate
 from evennia_ai.lorebook.books import read_book
-from evennia_ai.lorebook.rules import Manner, read_rules
+from evennia_ai.lorebook.rules import PresetFlags, read_rules
 from evennia_ai.lorebook.timers import NO_STATE, Clock
 from tests.lorebook.builders import DICE, WORDS, a_scan, a_world_entry
 
@@ -220,7 +220,7 @@ def test_rewinds():
         assert again == kept
 
 
-@pytest.mark.parametrize("flag", [field.name for field in fields(Manner)])
+@pytest.mark.parametrize("flag", [field.name for field in fields(PresetFlags)])
 def test_every_point_has_a_test_here(flag):
     elsewhere = {"blank_notes_stay": "tests/conformance: it is about notes, which compose places"}
     assert f"test_{flag}" in globals() or flag in elsewhere

@@ -1,93 +1,95 @@
-"""The course of a build: which pass comes after which, and that there is a last one."""
+"""The schedule of a run: which pass comes after which, and that there is a last one."""
 
 import pytest
 
-from evennia_ai.lorebook.passes import MOST_WIDENED, Course, Gain
+from evennia_ai.lorebook.passes import MOST_WIDENED, PassResult, PassSchedule
 from evennia_ai.lorebook.rules import ActivationRules
 from tests.lorebook.builders import a_book, a_scan, an_entry, awake, texts
 
 
-def a_gain(passed_on=0, *, active=0, full=False):
-    return Gain(passed_on=passed_on, active=active, budget_is_full=full)
+def a_result(passed_on=0, *, active=0, full=False):
+    return PassResult(passed_on=passed_on, active=active, budget_is_full=full)
 
 
-def a_course(*, recursive=True, levels=(), length=0, **rules):
-    return Course(ActivationRules(**rules), recursive=recursive, levels=levels, length=length)
+def a_schedule(*, recursive=True, levels=(), length=0, **rules):
+    return PassSchedule(ActivationRules(**rules), recursive=recursive, levels=levels, length=length)
 
 
-def walked(course, *gains):
-    """The kinds of pass that follow the first while passes bring these gains, then none."""
+def walked(schedule, *results):
+    """The kinds of pass that follow the first while passes bring these results, then none."""
     kinds = []
-    for gain in gains:
-        if not course.moves_on(gain):
+    for result in results:
+        if not schedule.moves_on(result):
             break
-        kinds.append(course.kind)
+        kinds.append(schedule.kind)
     return kinds
 
 
 def test_what_passes_nothing_on_is_the_last_pass():
-    assert walked(a_course(), a_gain(0)) == []
-    assert walked(a_course(), a_gain(1), a_gain(0)) == ["recursion"]
+    assert walked(a_schedule(), a_result(0)) == []
+    assert walked(a_schedule(), a_result(1), a_result(0)) == ["recursion"]
 
 
 @pytest.mark.parametrize(("steps", "made"), [(1, 1), (3, 3), (0, 9)])
 def test_the_limit_counts_recursion_passes_and_not_the_first(steps, made):
-    course = a_course(max_recursion_steps=steps)
-    assert walked(course, *[a_gain(1)] * 9) == ["recursion"] * made
-    assert course.number == made + 1
+    schedule = a_schedule(max_recursion_steps=steps)
+    assert walked(schedule, *[a_result(1)] * 9) == ["recursion"] * made
+    assert schedule.number == made + 1
 
 
 def test_without_recursion_nothing_recurses():
-    assert walked(a_course(recursive=False), a_gain(5)) == []
+    assert walked(a_schedule(recursive=False), a_result(5)) == []
 
 
 def test_a_full_budget_ends_recursion_and_widening():
-    course = a_course(min_activations=9, length=50)
-    assert walked(course, a_gain(1, active=1, full=True)) == []
+    schedule = a_schedule(min_activations=9, length=50)
+    assert walked(schedule, a_result(1, active=1, full=True)) == []
 
 
 def test_levels_come_one_by_one_once_recursion_began():
-    course = a_course(levels=[7, 2, 7])
-    assert course.level == 2
-    assert walked(course, a_gain(1), a_gain(0), a_gain(0)) == ["recursion", "recursion"]
-    assert course.level == 7
+    schedule = a_schedule(levels=[7, 2, 7])
+    assert schedule.level == 2
+    assert walked(schedule, a_result(1), a_result(0), a_result(0)) == ["recursion", "recursion"]
+    assert schedule.level == 7
 
 
 def test_levels_are_not_walked_where_recursion_never_began():
-    assert walked(a_course(levels=[1]), a_gain(0)) == []
+    assert walked(a_schedule(levels=[1]), a_result(0)) == []
 
 
 def test_a_widened_pass_that_brings_nothing_is_not_looked_over_again():
-    course = a_course(scan_depth=1, min_activations=2, length=5)
-    assert walked(course, a_gain(1, active=1), *[a_gain(0, active=1)] * 9) == [
+    schedule = a_schedule(scan_depth=1, min_activations=2, length=5)
+    assert walked(schedule, a_result(1, active=1), *[a_result(0, active=1)] * 9) == [
         "recursion",
         *["widened"] * 4,
     ]
-    assert course.widened == 4
+    assert schedule.widened == 4
 
 
 def test_a_widened_pass_is_looked_over_again_for_entries_that_wait_for_recursion():
-    course = a_course(scan_depth=1, min_activations=2, length=3, levels=[1])
-    assert walked(course, a_gain(1, active=1), *[a_gain(0, active=1)] * 9) == [
+    schedule = a_schedule(scan_depth=1, min_activations=2, length=3, levels=[1])
+    assert walked(schedule, a_result(1, active=1), *[a_result(0, active=1)] * 9) == [
         *("recursion", "widened", "recursion", "widened", "recursion"),
     ]
 
 
 def test_widening_goes_on_where_recursion_is_at_its_limit():
-    course = a_course(scan_depth=1, min_activations=9, max_recursion_steps=1, length=3)
-    assert walked(course, *[a_gain(1, active=1)] * 9) == ["recursion", "widened", "widened"]
+    schedule = a_schedule(scan_depth=1, min_activations=9, max_recursion_steps=1, length=3)
+    assert walked(schedule, *[a_result(1, active=1)] * 9) == ["recursion", "widened", "widened"]
 
 
 @pytest.mark.parametrize(("deepest", "widened"), [(0, 9), (4, 3), (1, 0), (99, 9)])
 def test_widening_ends_at_its_depth_or_with_the_history(deepest, widened):
-    course = a_course(scan_depth=1, min_activations=9, min_activations_depth_max=deepest, length=10)
-    walked(course, *[a_gain()] * 50)
-    assert course.widened == widened
+    schedule = a_schedule(
+        scan_depth=1, min_activations=9, min_activations_depth_max=deepest, length=10
+    )
+    walked(schedule, *[a_result()] * 50)
+    assert schedule.widened == widened
 
 
 def test_enough_entries_end_the_widening():
-    course = a_course(scan_depth=1, min_activations=2, length=10)
-    assert walked(course, a_gain(active=1), a_gain(active=2)) == ["widened"]
+    schedule = a_schedule(scan_depth=1, min_activations=2, length=10)
+    assert walked(schedule, a_result(active=1), a_result(active=2)) == ["widened"]
 
 
 def test_a_long_history_without_the_key_comes_to_an_end():

@@ -40,9 +40,9 @@ def test_err_a_wrong_setting_is_named(data, message):
 
 def test_a_preset_comes_first_and_what_is_written_wins_over_it():
     rules = read_rules({"rules": "sillytavern", "scan_depth": 9})
-    assert rules.manner is SILLYTAVERN
+    assert rules.flags is SILLYTAVERN
     assert (rules.scan_depth, rules.overflow, rules.recursive) == (9, "stop", False)
-    assert read_rules({}).manner is EVENNIA_AI
+    assert read_rules({}).flags is EVENNIA_AI
 
 
 def test_the_application_rounds_its_budget_and_never_has_none():

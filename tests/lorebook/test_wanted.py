@@ -3,7 +3,7 @@
 import pytest
 
 from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.lorebook.wanted import MAX_KEY, NEVER, scanner_of
+from evennia_ai.lorebook.wanted import MAX_KEY, NEVER, book_index_of
 from evennia_ai.prompt.dice import Dice
 from tests.lorebook.builders import DICE, a_book, a_scan, an_entry, awake, reasons, texts
 
@@ -11,8 +11,8 @@ BY_FORM = {"evennia_ai": {"patterns": "by_form"}}
 RULES = ActivationRules()
 
 
-def a_scanner(book, *, rules=RULES, values=None, dice=DICE):
-    return scanner_of(book, rules=rules, values=values or {}, dice=dice)
+def an_index(book, *, rules=RULES, values=None, dice=DICE):
+    return book_index_of(book, rules=rules, values=values or {}, dice=dice)
 
 
 def a_pattern(*keys, **more):
@@ -21,38 +21,38 @@ def a_pattern(*keys, **more):
 
 def test_a_key_of_several_entries_is_looked_for_once():
     book = a_book(an_entry(keys=["coin", "Gate"]), an_entry(keys=["gate"]), an_entry(keys=["coin"]))
-    scanner = a_scanner(book)
-    coin, gate = scanner.wanted[0].keys
-    assert scanner.owners == {coin: (0, 2), gate: (0, 1)}
+    key_index = an_index(book)
+    coin, gate = key_index.entry_keys[0].primary
+    assert key_index.owners == {coin: (0, 2), gate: (0, 1)}
 
 
 def test_a_key_that_counts_case_is_another_one():
     book = a_book(an_entry(keys=["coin"]), an_entry(keys=["coin"], case_sensitive=True))
-    assert len(a_scanner(book).owners) == 2
+    assert len(an_index(book).owners) == 2
 
 
-def test_a_scanner_is_made_once_for_all_who_read_the_book_alike():
+def test_an_index_is_made_once_for_all_who_read_the_book_alike():
     book = a_book(an_entry(), an_entry(keys=["{{char}}"]))
-    oren = a_scanner(book, values={"char": "Oren", "user": "Anna"})
-    assert a_scanner(book, values={"char": "Oren", "user": "Ben"}) is oren
-    assert a_scanner(book, values={"char": "Oren"}, dice=Dice(turn="9", conversation="1")) is oren
-    assert a_scanner(book, values={"char": "Brida"}) is not oren
-    assert a_scanner(book, values={"char": "Oren"}, rules=ActivationRules(scan_depth=9)) is oren
+    oren = an_index(book, values={"char": "Oren", "user": "Anna"})
+    assert an_index(book, values={"char": "Oren", "user": "Ben"}) is oren
+    assert an_index(book, values={"char": "Oren"}, dice=Dice(turn="9", conversation="1")) is oren
+    assert an_index(book, values={"char": "Brida"}) is not oren
+    assert an_index(book, values={"char": "Oren"}, rules=ActivationRules(scan_depth=9)) is oren
     cased = ActivationRules(case_sensitive=True)
-    assert a_scanner(book, values={"char": "Oren"}, rules=cased) is not oren
+    assert an_index(book, values={"char": "Oren"}, rules=cased) is not oren
 
 
-def test_a_thousand_players_do_not_leave_a_thousand_scanners():
+def test_a_thousand_players_do_not_leave_a_thousand_indexes():
     book = a_book(an_entry(keys=["{{user}}"]))
     for number in range(1000):
-        a_scanner(book, values={"user": f"player{number}"})
+        an_index(book, values={"user": f"player{number}"})
     kept = [value for value in book.memo.values() if isinstance(value, dict)]
     assert max(map(len, kept)) <= 64
 
 
 def test_keys_of_entries_that_never_wake_are_not_looked_for():
     book = a_book(an_entry(keys=["coin"], enabled=False), an_entry(keys=["gate"]))
-    assert list(a_scanner(book).owners.values()) == [(1,)]
+    assert list(an_index(book).owners.values()) == [(1,)]
 
 
 def test_entries_that_ask_for_themselves_are_asked_in_every_turn():
@@ -63,7 +63,7 @@ def test_entries_that_ask_for_themselves_are_asked_in_every_turn():
         an_entry("@@keep_activate_after_match\nA."),
         an_entry("@@activate\nA.", enabled=False),
     )
-    assert a_scanner(book).asked == (1, 2, 3)
+    assert an_index(book).asked == (1, 2, 3)
 
 
 def test_a_macro_in_a_key_is_filled_for_who_reads_it():
@@ -108,7 +108,7 @@ def test_a_key_that_macros_made_too_long_is_never_found_and_says_so():
     name = "x" * (MAX_KEY + 1)
     result = awake(book, scan=a_scan(f"user: {name}"), values={"user": name})
     assert texts(result) == []
-    assert a_scanner(book, values={"user": name}).wanted[0].keys == (NEVER,)
+    assert an_index(book, values={"user": name}).entry_keys[0].primary == (NEVER,)
     told = f"key '{'x' * 40}...' has more than 1000 characters"
     assert reasons(result) == {"book#0": f"- no key in the newest 4 messages; {told}"}
 
