@@ -15,10 +15,11 @@ from evennia_ai.history.sending import Handle, Text, TextKey, storable_messages,
 from evennia_ai.history.turns import RecordedMessage, TurnManifest
 from evennia_ai.lorebook.silence import Unmatched
 from evennia_ai.prompt.breakpoints import CacheAccount
+from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import Block, Message
 from evennia_ai.prompt.prompt import Prompt, digest
 
-_HANDLE: Final = "handle"
+_HANDLE: Final = Slot[Handle]("handle")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +136,7 @@ def _line(message: Message, event: Record | None) -> Handle | NewLine:
         text = text_of(message, before=before)
         return NewLine(text=text, block=message.block, injected=message.injected)
     known = message.memo.get(_HANDLE)
-    if isinstance(known, Handle) and _is_of(known, message):
+    if known is not None and _is_of(known, message):
         return known
     record = event if event and event.id == message.record else record_of(message)
     if record is None:

@@ -15,8 +15,11 @@ from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.history.time_lines import minute_in, with_time_line
 from evennia_ai.history.tool_results import shown_body
 from evennia_ai.prompt.history import History
+from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import MOVEMENT, Message, Part, ToolCall
 
+_MESSAGE: Final = Slot[Message]("message")
+RECORD: Final = Slot[Record]("record")
 # What was said and done: the messages of the history.
 CONVERSATION: Final = frozenset(
     {
@@ -73,21 +76,21 @@ def is_staying(record: NewRecord | Record) -> bool:
 
 def message_of(record: Record) -> Message | None:
     """The record as a message, made once; None where it has nothing to say to a model."""
-    known = record.memo.get("message")
-    if isinstance(known, Message):
+    known = record.memo.get(_MESSAGE)
+    if known is not None:
         return known
     if record.is_erased or record.kind not in _MESSAGES:
         return None
     message = _message(record)
-    record.memo["message"] = message
-    message.memo["record"] = record
+    record.memo[_MESSAGE] = message
+    message.memo[RECORD] = record
     return message
 
 
 def record_of(message: Message) -> Record | None:
     """The record that `message_of` made this message from, or made it from a changed copy of."""
-    known = message.memo.get("record")
-    return known if isinstance(known, Record) and known.id == message.record else None
+    known = message.memo.get(RECORD)
+    return known if known is not None and known.id == message.record else None
 
 
 def in_order(

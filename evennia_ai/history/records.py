@@ -14,6 +14,7 @@ from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Final
 
+from evennia_ai.prompt.memo import Memo
 from evennia_ai.prompt.messages import Role
 
 # What no database stores or no encoding writes: the null character and halves of pairs.
@@ -90,11 +91,11 @@ class Record:
     content_sha256: str
     sha256: str
     created_at: float
-    _memo: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
+    _memo: Memo = field(default_factory=Memo, repr=False, compare=False)
 
     @property
-    def memo(self) -> dict[str, object]:
-        """What was worked out from this record and is kept with it."""
+    def memo(self) -> Memo:
+        """What was worked out from this record."""
         return self._memo
 
     @property

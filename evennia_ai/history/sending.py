@@ -12,9 +12,8 @@ from typing import Any, Final, NamedTuple
 from evennia_ai.history.errors import ReplayError
 from evennia_ai.history.projection import message_of
 from evennia_ai.history.records import NewRecord, Record, RecordKind, content_sha256, storable
+from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import Block, Message
-
-_TEXT: Final = "text"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +55,9 @@ def storable_messages(messages: Sequence[Message]) -> Sequence[Message]:
     return tuple(m if _is_storable(m) else _stored_form(m) for m in messages)
 
 
+_TEXT: Final = Slot[Text]("text")
+
+
 def text_of(message: Message, *, before: str | None = None) -> Text:
     """The record that a rendered message becomes.
 
@@ -65,7 +67,7 @@ def text_of(message: Message, *, before: str | None = None) -> Text:
     if message.stays:
         return _text(message, {"stays": True, "of": message.of, "before": before})
     known = message.memo.get(_TEXT)
-    if isinstance(known, Text):
+    if known is not None:
         return known
     made = _text(message, {})
     message.memo[_TEXT] = made

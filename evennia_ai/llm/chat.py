@@ -13,10 +13,13 @@ from typing import Any, Final, Protocol
 from twisted.internet.defer import Deferred
 
 from evennia_ai.llm.labels import set_in
+from evennia_ai.prompt.memo import Memo, Slot
 from evennia_ai.prompt.messages import Message, Role, ToolCall
 from evennia_ai.prompt.prompt import digest
 from evennia_ai.prompt.staying import OF_DYNAMIC
 from evennia_ai.prompt.tool_specs import ToolSpec
+
+_WIRE: Final = Slot[bytes]("wire")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,15 +35,15 @@ class ChatMessage:
     name: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
-    memo: dict[object, object] = field(default_factory=dict, init=False, repr=False, compare=False)
+    memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
 
     def wire(self) -> bytes:
         """The message as canonical JSON bytes, those of a prompt's message that says the same."""
-        known = self.memo.get("wire")
-        if isinstance(known, bytes):
+        known = self.memo.get(_WIRE)
+        if known is not None:
             return known
         made = Message(**_visible(self)).wire()
-        self.memo["wire"] = made
+        self.memo[_WIRE] = made
         return made
 
 
@@ -180,18 +183,19 @@ def sent_sha256(messages: Iterable[ChatMessage], *, tools: Iterable[ToolSpec] = 
     return sha256(f"{found}\n{json.dumps(offered)}".encode()).hexdigest() if offered else found
 
 
+_CHAT_MESSAGE: Final = Slot[ChatMessage]("chat message")
 # What a provider sees of a message.
 _VISIBLE: Final = tuple(one.name for one in fields(ChatMessage) if one.init)
 
 
 def _chat_message(message: Message) -> ChatMessage:
-    known = message.memo.get(ChatMessage)
-    if isinstance(known, ChatMessage):
+    known = message.memo.get(_CHAT_MESSAGE)
+    if known is not None:
         return known
     made = ChatMessage(**_visible(message))
     if _is_beside_speech(message):
         made = replace(made, content=set_in(made.content))
-    message.memo[ChatMessage] = made
+    message.memo[_CHAT_MESSAGE] = made
     return made
 
 

@@ -8,7 +8,7 @@ nor for the frame that stands for a system message.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -18,6 +18,7 @@ from evennia_ai.llm.frames import frame, has_bracket, undone
 from evennia_ai.llm.labels import NAME_LIMIT, label, labelled
 from evennia_ai.llm.schema_tools import with_tools_as_text
 from evennia_ai.llm.tool_messages import has_tool_messages, narrated, paired
+from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import Role
 from evennia_ai.prompt.tool_specs import ToolSpec
 
@@ -99,11 +100,12 @@ def _spoken_by(profile: RoleProfile) -> _Step:
 
 def _remembered(step: _Step, message: ChatMessage) -> ChatMessage:
     """What a step makes of a message, worked out once: it goes out with every later prompt."""
-    known = message.memo.get(step)
-    if isinstance(known, ChatMessage):
+    slot = _SLOTS[step]
+    known = message.memo.get(slot)
+    if known is not None:
         return known
     made = step(message)
-    message.memo[step] = made
+    message.memo[slot] = made
     return made
 
 
@@ -220,3 +222,9 @@ def _alternating(messages: Iterable[ChatMessage]) -> Iterator[ChatMessage]:
         if message.role in FILLERS and not message.tool_calls:
             due = "assistant" if message.role == "user" else "user"
         yield message
+
+
+# Where a message keeps what each step makes of it.
+_SLOTS: Final[Mapping[_Step, Slot[ChatMessage]]] = {
+    step: Slot(step.__name__) for step in (_plain, _framed, _nameless, _named, _labelled)
+}

@@ -12,6 +12,7 @@ from typing import Final
 from evennia_ai.llm.chat import ChatMessage
 from evennia_ai.llm.frames import frame, has_bracket, undone
 from evennia_ai.llm.labels import LINE_BREAK
+from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import ToolCall
 
 RESULT_OPEN: Final = "[Tool result]"
@@ -21,6 +22,7 @@ RESULT_CLOSE: Final = "[/Tool result]"
 NO_RESULT: Final = "(no result)"
 """Stands for the result of a call that has none in the prompt."""
 
+_UNFRAMED: Final = Slot[ChatMessage]("unframed")
 _FRAME: Final = frame("tool", "result")  # and "results"
 
 # The number of a call's message, and of the call in it -> what it returned.
@@ -68,12 +70,12 @@ def unframed(message: ChatMessage) -> ChatMessage:
     """The message without look-alikes of the frame, in its text and in its speaker's name."""
     if not has_bracket(f"{message.content}{message.name or ''}"):
         return message
-    known = message.memo.get(unframed)
-    if isinstance(known, ChatMessage):
+    known = message.memo.get(_UNFRAMED)
+    if known is not None:
         return known
     name = None if message.name is None else bare(message.name)
     made = replace(message, content=bare(message.content), name=name)
-    message.memo[unframed] = made
+    message.memo[_UNFRAMED] = made
     return made
 
 

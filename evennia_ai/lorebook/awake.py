@@ -1,12 +1,14 @@
 """A candidate: an entry that its conditions let through in one pass, before groups and budget."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.entries import LoreEntry
 from evennia_ai.lorebook.judging import Judgement
 from evennia_ai.lorebook.places import ActiveEntry
 from evennia_ai.lorebook.scanning import FED
+from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict
 
@@ -74,3 +76,7 @@ class Candidate:
     def ref(self) -> tuple[int, int]:
         """The rank of its book and its index in it."""
         return self.rank, self.entry.index
+
+
+# By the index of an entry the candidate it last was.
+CANDIDATES: Final = Slot[dict[int, Candidate]]("candidates")

@@ -23,6 +23,7 @@ from evennia_ai.lorebook.entry_formats import read_entry
 from evennia_ai.lorebook.foreign_books import translated
 from evennia_ai.lorebook.translation import Translation
 from evennia_ai.prompt.grants import ALL_GRANTS, Grants
+from evennia_ai.prompt.memo import Memo
 
 MAX_ENTRIES: Final = 100_000
 MAX_BOOK_KEYS: Final = 300_000
@@ -65,10 +66,10 @@ class Lorebook:
     revision: int = 0
     grants: Grants = ALL_GRANTS
     notices: tuple[str, ...] = ()
-    _memo: dict[object, object] = field(default_factory=dict, repr=False)
+    _memo: Memo = field(default_factory=Memo, repr=False)
 
     @property
-    def memo(self) -> dict[object, object]:
+    def memo(self) -> Memo:
         """What was worked out for this very book and is worth keeping with it."""
         return self._memo
 

@@ -157,6 +157,7 @@ class ActivationRun:
         is_fresh = schedule.kind == "widened" and self._rules.flags.widening_is_fresh
         return PassView(
             window=book.window,
+            judged=book.judged,
             kind=schedule.kind,
             level=schedule.level,
             depth=depth,
@@ -179,8 +180,8 @@ class ActivationRun:
     def _with_text(self, book: ActiveBook, index: int, found: Judgement) -> Candidate | None:
         """The entry with its text; None where it has none and that makes it silent."""
         counter, rank = self._inputs.counter, book.rank
-        known = book.window.candidates.get(index)
-        if not isinstance(known, Candidate) or not known.is_of(found, rank, counter):
+        known = book.candidates.get(index)
+        if known is None or not known.is_of(found, rank, counter):
             known = None
         elif known.is_fed and known.speaker != self._speaker(found.found):
             known = None  # somebody else woke the entry that wakes it
@@ -193,7 +194,7 @@ class ActivationRun:
             return None
         if known is not None and known.text == text:
             return known
-        made = book.window.candidates[index] = self._made(book, index, found, text, tokens)
+        made = book.candidates[index] = self._made(book, index, found, text, tokens)
         return made
 
     def _made(

@@ -6,7 +6,8 @@ a turn costs its new messages and the hits in its window, however long the chat 
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.matching import (
     Fold,
@@ -19,6 +20,7 @@ from evennia_ai.lorebook.matching import (
 )
 from evennia_ai.lorebook.patterns import Patience
 from evennia_ai.prompt.history import History
+from evennia_ai.prompt.memo import Memo, Slot
 from evennia_ai.prompt.messages import Message
 
 
@@ -41,8 +43,8 @@ Places = Mapping[int, Found]
 class HitCache:
     """The hits of one table in the messages of one conversation, as far back as was asked for.
 
-    `judged` and `candidates` keep, by the index of an entry, what was made of its hits; `fed`, by
-    the label of an entry that was active, its text and the hits in it.
+    `memo` keeps what was made of them; `fed`, by the label of an entry that was active, its text
+    and the hits in it.
     """
 
     __slots__ = (
@@ -53,16 +55,14 @@ class HitCache:
         "_stop",
         "_table",
         "_with_names",
-        "candidates",
         "fed",
-        "judged",
+        "memo",
     )
 
     def __init__(self, table: KeyTable, *, with_names: bool, at: int) -> None:
         self._table = table
         self._with_names = with_names
-        self.judged: dict[int, object] = {}
-        self.candidates: dict[int, object] = {}
+        self.memo = Memo()
         self.fed: dict[str, tuple[str, Places]] = {}
         self._begin(at)
 
@@ -135,19 +135,30 @@ class HitCache:
         return searched(message, self._with_names, self._table.fold).written
 
 
-def hit_cache_of(history: History, table: KeyTable, *, slot: object, with_names: bool) -> HitCache:
-    """The hits of a book in this conversation; `slot` is the book's place in its memory."""
-    known = history.memo.get(slot)
-    if not isinstance(known, HitCache) or not known.is_of(table, with_names=with_names):
-        known = history.memo[slot] = HitCache(table, with_names=with_names, at=history.stop)
+_HIT_CACHES: Final = Slot[dict[tuple[str, ...], HitCache]]("hit caches")
+
+
+def hit_cache_of(
+    history: History, table: KeyTable, *, of: tuple[str, ...], with_names: bool
+) -> HitCache:
+    """The hits in this conversation of the book that `of` names among all there are."""
+    caches = history.memo.setdefault(_HIT_CACHES, {})
+    known = caches.get(of)
+    if known is None or not known.is_of(table, with_names=with_names):
+        known = caches[of] = HitCache(table, with_names=with_names, at=history.stop)
     return known
+
+
+@lru_cache(maxsize=8)
+def _searchable(with_name: bool, fold: Fold) -> Slot[Searchable]:
+    return Slot(f"searchable, {with_name}, {fold.__name__}")
 
 
 def searched(message: Message, with_name: bool, fold: Fold) -> Searchable:
     """A message ready to be searched; kept with it, for all books."""
-    slot = ("searchable", with_name, fold)
+    slot = _searchable(with_name, fold)
     known = message.memo.get(slot)
-    if isinstance(known, Searchable):
+    if known is not None:
         return known
     made = searchable(message.content, name=message.name if with_name else None, fold=fold)
     message.memo[slot] = made

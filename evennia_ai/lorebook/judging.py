@@ -18,6 +18,7 @@ from evennia_ai.lorebook.scanning import ANYWHERE, Window
 from evennia_ai.lorebook.timers import Timers
 from evennia_ai.lorebook.wanted import ALWAYS, EntryKeys
 from evennia_ai.prompt.hot import hot_value
+from evennia_ai.prompt.memo import Slot
 
 PassKind = Literal["first", "recursion", "widened"]
 
@@ -31,16 +32,21 @@ class Judgement(NamedTuple):
     sticky: bool = False
 
 
+JUDGED: Final = Slot[dict[int, Judgement]]("judged")
+
+
 @hot_value
 class PassView:
     """What one entry is judged by: what of its book is in view, in which pass.
 
     `depth` is the book's scan depth in this pass; `recursive` whether there is recursion at all,
     `sees_fed` whether texts of entries wake entries of this book; `level` the delay level that
-    recursion has reached. `replies` is how often the character has spoken.
+    recursion has reached. `replies` is how often the character has spoken. `judged` are judgements
+    on the same keys, by the index of an entry.
     """
 
     window: Window
+    judged: dict[int, Judgement]
     kind: PassKind
     level: int
     depth: int
@@ -189,11 +195,11 @@ def _woken_by_keys(entry: LoreEntry, keys: EntryKeys, view: PassView) -> Judgeme
     at, found = first
     if keys.secondary and entry.selective:
         return _secondary(entry, keys, view, keys.texts[at], found)
-    known = view.window.judged.get(entry.index)
-    if isinstance(known, Judgement) and known.found is found:
+    known = view.judged.get(entry.index)
+    if known is not None and known.found is found:
         return known
     made = Judgement(True, Reason(reasons.key_found, (keys.texts[at], found)), found)
-    view.window.judged[entry.index] = made
+    view.judged[entry.index] = made
     return made
 
 

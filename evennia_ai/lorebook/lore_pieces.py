@@ -16,12 +16,15 @@ from evennia_ai.lorebook.places import ActiveEntry, in_output_order, outlets_of
 from evennia_ai.prompt.components import DEFAULT_ORDER, HISTORY_ID
 from evennia_ai.prompt.expansion import ComponentSet, Layout
 from evennia_ai.prompt.macros import OUTLET
+from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import Role
 from evennia_ai.prompt.pieces import DYNAMIC, Claim, Joint, Piece, Tier, make_piece
 from evennia_ai.prompt.staying import OF_LORE
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict
 
+# The piece of an entry, and what of the prompt it was made for.
+_PIECE: Final = Slot[tuple[tuple[Joint | None, Layout, TokenCounter], Piece]]("piece")
 NOTE_KEY: Final = "note_0"
 NOTE_ORIGIN: Final = "note:0"
 _SEPARATOR: Final = "\n"
@@ -160,10 +163,9 @@ def _piece(
     if joint is not None and (key := _switched_off(entry, components)):
         return _left_out(entry, f"component {key} is disabled")
     seen = (joint, layout, counter)
-    known = entry.memo.get("piece")
-    if isinstance(known, tuple) and known[0] == seen:
-        piece: Piece = known[1]
-        return piece
+    known = entry.memo.get(_PIECE)
+    if known is not None and known[0] == seen:
+        return known[1]
     at = joint.id if joint else HISTORY_ID
     moves = joint and layout == "cache" and not entry.constant and at < HISTORY_ID
     order, key = entry.stands
@@ -182,7 +184,7 @@ def _piece(
         beside=entry.beside,
     )
     made = _counted(entry, claim, counter, note=note)
-    entry.memo["piece"] = (seen, made)
+    entry.memo[_PIECE] = (seen, made)
     return made
 
 

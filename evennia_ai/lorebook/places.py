@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from evennia_ai.lorebook.entries import Anchor, Position
+from evennia_ai.prompt.memo import Memo
 from evennia_ai.prompt.messages import Role
 from evennia_ai.prompt.pieces import Beside
 
@@ -43,7 +44,7 @@ class ActiveEntry:
     frozen: bool = False
     keeps_role: bool = False
     beside: Beside | None = None
-    memo: dict[object, object] = field(default_factory=dict, init=False, repr=False, compare=False)
+    memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
 
 
 def in_output_order(entries: Iterable[ActiveEntry]) -> list[ActiveEntry]:

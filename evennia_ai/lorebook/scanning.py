@@ -16,6 +16,7 @@ from evennia_ai.lorebook.matching import GivenUp, Hits, Scanned, Span
 from evennia_ai.lorebook.patterns import MOST_SEARCHED, Patience, Pattern, SearchedText
 from evennia_ai.lorebook.wanted import ALWAYS, BookIndex
 from evennia_ai.prompt.history import History
+from evennia_ai.prompt.memo import Memo
 from evennia_ai.prompt.messages import Message
 
 # Numbers of places that are no message of the history.
@@ -91,9 +92,7 @@ class Window:
         "_scan",
         "_sources",
         "_texts",
-        "candidates",
         "given_up",
-        "judged",
     )
 
     def __init__(
@@ -101,7 +100,7 @@ class Window:
         scan: Scan,
         key_index: BookIndex,
         *,
-        slot: object,
+        of: tuple[str, ...],
         include_names: bool,
         patience: Patience | None = None,
     ) -> None:
@@ -109,11 +108,7 @@ class Window:
         self._key_index = key_index
         self._patience = patience or Patience()
         self.given_up: dict[int, list[tuple[Found, str]]] = {}
-        self._hits = hit_cache_of(
-            scan.history, key_index.table, slot=slot, with_names=include_names
-        )
-        self.judged = self._hits.judged
-        self.candidates = self._hits.candidates
+        self._hits = hit_cache_of(scan.history, key_index.table, of=of, with_names=include_names)
         self._reached = 0
         self._found: dict[int, tuple[int, Found]] = {}  # with its age in messages
         self._moved: dict[int, tuple[int, Found]] = {}  # the same in what tells who comes and goes
@@ -124,6 +119,11 @@ class Window:
         self._alone: dict[int, SearchedText] = {}  # the same texts, each by itself
         self._fed_texts: list[str] = []
         self._joined: dict[object, SearchedText] = {}
+
+    @property
+    def memo(self) -> Memo:
+        """What was made of the hits of this book in this conversation."""
+        return self._hits.memo
 
     def reach(self, depth: int) -> list[int]:
         """Scan the newest `depth` messages, and return the keys that were not found before."""

@@ -9,8 +9,10 @@ from itertools import islice
 from typing import Final
 
 from evennia_ai.lorebook import reasons
+from evennia_ai.lorebook.awake import CANDIDATES
 from evennia_ai.lorebook.books import ATTACH_RANK, Lorebook
 from evennia_ai.lorebook.entries import LoreEntry
+from evennia_ai.lorebook.judging import JUDGED
 from evennia_ai.lorebook.marks import identity_prefix
 from evennia_ai.lorebook.patterns import Patience
 from evennia_ai.lorebook.reasons import Reason
@@ -18,9 +20,16 @@ from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.scanning import Scan, Window
 from evennia_ai.lorebook.wanted import BookIndex, book_index_of
 from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.tokens import TokenCounter
 
 _SHOWN_PLACES: Final = 4
+_LEVELS: Final = Slot[tuple[int, ...]]("delay levels")
+_LABELS: Final = Slot[tuple[str, ...]]("labels")
+_IDENTITIES: Final = Slot[tuple[str, ...]]("identities")
+_BY_IDENTITY: Final = Slot[dict[str, int]]("index by identity")
+# By the index of an entry what its text was rendered with, the text and its tokens.
+_TEXTS: Final = Slot[dict[int, tuple[object, str, int]]]("texts")
 
 
 class ActiveBook:
@@ -33,9 +42,11 @@ class ActiveBook:
 
     __slots__ = (
         "asked",
+        "candidates",
         "depth",
         "entries",
         "identities",
+        "judged",
         "key_index",
         "labels",
         "lorebook",
@@ -67,7 +78,7 @@ class ActiveBook:
         self.window = Window(
             scan,
             key_index,
-            slot=("lore", book.label, book.attach, rules.strategy),
+            of=(book.label, book.attach, rules.strategy),
             include_names=rules.include_names,
             patience=patience,
         )
@@ -76,6 +87,8 @@ class ActiveBook:
         self.recursive = rules.recursive if book.recursive is None else book.recursive
         self.labels = _labels(book)
         self.identities = _identities(book)
+        self.judged = self.window.memo.setdefault(JUDGED, {})
+        self.candidates = self.window.memo.setdefault(CANDIDATES, {})
         self.asked: set[int] = set()
 
     def ask(self, indexes: Iterable[int]) -> None:
@@ -108,10 +121,10 @@ class ActiveBook:
     @property
     def levels(self) -> tuple[int, ...]:
         """The delay levels of its entries."""
-        known = self.lorebook.memo.get("levels")
-        if not isinstance(known, tuple):
+        known = self.lorebook.memo.get(_LEVELS)
+        if known is None:
             found = {entry.recursion.delay_level for entry in self.entries} - {0}
-            known = self.lorebook.memo["levels"] = tuple(sorted(found))
+            known = self.lorebook.memo[_LEVELS] = tuple(sorted(found))
         return known
 
     def place(self, entry: LoreEntry) -> tuple[float, ...]:
@@ -130,12 +143,13 @@ class ActiveBook:
         if template.names or template.rolls:
             read = [values.get(name) for name in template.names]
             seen = (read, template.rolls and dice, counter)
-        known = self.lorebook.memo.get(index)
-        if isinstance(known, tuple) and known[0] == seen:
+        texts = self.lorebook.memo.setdefault(_TEXTS, {})
+        known = texts.get(index)
+        if known is not None and known[0] == seen:
             return known[1], known[2]
         text = template.render(values, dice)
         tokens = counter.count(text)
-        self.lorebook.memo[index] = (seen, text, tokens)
+        texts[index] = (seen, text, tokens)
         return text, tokens
 
 
@@ -197,26 +211,25 @@ _STANDINGS: Mapping[str, Callable[[int], int]] = {
 
 
 def _labels(book: Lorebook) -> tuple[str, ...]:
-    known = book.memo.get("labels")
-    if not isinstance(known, tuple):
+    known = book.memo.get(_LABELS)
+    if known is None:
         known = tuple(f"{book.label}#{entry.uid}" for entry in book.entries)
-        book.memo["labels"] = known
+        book.memo[_LABELS] = known
     return known
 
 
 def _identities(book: Lorebook) -> tuple[str, ...]:
-    known = book.memo.get("identities")
-    if not isinstance(known, tuple):
+    known = book.memo.get(_IDENTITIES)
+    if known is None:
         name = identity_prefix(book.label, attach=book.attach)
         known = tuple(f"{name}#{entry.uid}" for entry in book.entries)
-        book.memo["identities"] = known = _labels(book) if name == book.label else known
+        book.memo[_IDENTITIES] = known = _labels(book) if name == book.label else known
     return known
 
 
 def _index_of(book: Lorebook, identity: str) -> int | None:
-    known = book.memo.get("by identity")
-    if not isinstance(known, dict):
+    known = book.memo.get(_BY_IDENTITY)
+    if known is None:
         known = {identity: index for index, identity in enumerate(_identities(book))}
-        book.memo["by identity"] = known
-    found: int | None = known.get(identity)
-    return found
+        book.memo[_BY_IDENTITY] = known
+    return known.get(identity)

@@ -14,12 +14,15 @@ from evennia_ai.lorebook.scanning import Scan, Window
 from evennia_ai.lorebook.shelves import ActiveBook
 from evennia_ai.lorebook.timers import NO_STATE, Clock, Timers
 from evennia_ai.prompt.history import History
+from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.trace import Verdict
 
 _NOTHING: Final = Scan(history=History())
 # Widened scans have many depths, and a large book has many verdicts.
 _MOST_KEPT: Final = 16
 _Made = TypeVar("_Made")
+# By scan depth, whether there is recursion, and how many patterns cannot run.
+_State = tuple[int, bool, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,27 +42,31 @@ class Unmatched:
         return (f"{self.book}#{uid}" for uid in unpacked(self.uids))
 
 
+_VERDICTS: Final = Slot[dict[_State, list[Verdict]]]("verdicts on unmatched entries")
+_UNMATCHED: Final = Slot[dict[_State, tuple[Unmatched, ...]]]("unmatched entries")
+
+
 def unmatched_verdicts(book: ActiveBook) -> list[Verdict]:
     """The verdict on each entry of the book where nothing concerns it; made once, to be copied."""
-    return _once(book, _verdicts)
+    return _once(book, _VERDICTS, _verdicts)
 
 
 def unmatched_of(book: ActiveBook) -> tuple[Unmatched, ...]:
     """The same in bulk; made once."""
-    return _once(book, _unmatched)
+    return _once(book, _UNMATCHED, _unmatched)
 
 
-def _once(book: ActiveBook, make: Callable[[ActiveBook], _Made]) -> _Made:
+def _once(
+    book: ActiveBook, slot: Slot[dict[_State, _Made]], make: Callable[[ActiveBook], _Made]
+) -> _Made:
     """What `make` gives, kept with the index for the scan depths that were asked for last."""
-    known = book.key_index.memo.setdefault(make, {})
-    assert isinstance(known, dict)
-    slot = (book.seen, book.recursive, book.key_index.troubles)
-    if slot not in known:
+    known = book.key_index.memo.setdefault(slot, {})
+    state = (book.seen, book.recursive, book.key_index.troubles)
+    if state not in known:
         if len(known) >= _MOST_KEPT:
             known.clear()
-        known[slot] = make(book)
-    made: _Made = known[slot]
-    return made
+        known[state] = make(book)
+    return known[state]
 
 
 def _verdicts(book: ActiveBook) -> list[Verdict]:
@@ -109,7 +116,8 @@ def _is_number(uid: str) -> bool:
 
 def _reasons(book: ActiveBook) -> list[str]:
     view = PassView(
-        window=Window(_NOTHING, book.key_index, slot="silent", include_names=False),
+        window=Window(_NOTHING, book.key_index, of=("unmatched",), include_names=False),
+        judged={},
         kind="first",
         level=0,
         depth=book.seen,

@@ -13,8 +13,9 @@ from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.entries import NO_GATES, LoreEntry, Patterns, SourceName
 from evennia_ai.lorebook.matching import How, Key, KeyTable
 from evennia_ai.lorebook.patterns import Pattern, Refused, is_delimited, read_pattern
-from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.lorebook.rules import ActivationRules, PresetFlags
 from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.memo import Memo, Slot
 from evennia_ai.prompt.template import Template, compile_template
 
 # Numbers that stand for no key of the table: one that is always there, one that never is.
@@ -83,7 +84,7 @@ class BookIndex:
     deepest: int
     sources: tuple[SourceName, ...]
     patterns: Mapping[int, Pattern]
-    memo: dict[object, object] = field(default_factory=dict, repr=False, compare=False)
+    memo: Memo = field(default_factory=Memo, repr=False, compare=False)
 
     def pattern_of(self, number: int) -> Pattern:
         """The pattern of this number."""
@@ -101,13 +102,18 @@ class BookIndex:
         return sum(bool(pattern.problem) for pattern in running.values())
 
 
+# By what of the rules says how keys are looked for, then by what their macros read.
+_Indexes = dict[tuple[bool, bool, PresetFlags], dict[object, BookIndex]]
+INDEXES: Final = Slot[_Indexes]("indexes")
+_KEY_MACROS: Final = Slot[dict[str, Template]]("key macros")
+
+
 def book_index_of(
     book: Lorebook, *, rules: ActivationRules, values: Mapping[str, str], dice: Dice
 ) -> BookIndex:
     """The book's index for these rules and values, made once."""
-    slot = ("indexes", rules.case_sensitive, rules.match_whole_words, rules.flags)
-    indexes = book.memo.setdefault(slot, {})
-    assert isinstance(indexes, dict)
+    by_rules = book.memo.setdefault(INDEXES, {})
+    indexes = by_rules.setdefault((rules.case_sensitive, rules.match_whole_words, rules.flags), {})
     macros = _macros(book)
     seen = _seen(macros, values, dice)
     known = indexes.get(seen)
@@ -117,17 +123,16 @@ def book_index_of(
         if len(indexes) >= most:
             indexes.clear()
         known = indexes[seen] = _made(book, rules, _filled(macros, values, dice))
-    assert isinstance(known, BookIndex)
     return known
 
 
 def _macros(book: Lorebook) -> dict[str, Template]:
     """The keys of the book that have macros, compiled."""
-    known = book.memo.get("key macros")
-    if not isinstance(known, dict):
+    known = book.memo.get(_KEY_MACROS)
+    if known is None:
         written = {text for entry in book.entries for text in _written(entry) if "{{" in text}
         known = {text: compile_template(text, trust="imported") for text in sorted(written)}
-        book.memo["key macros"] = known
+        book.memo[_KEY_MACROS] = known
     return known
 
 

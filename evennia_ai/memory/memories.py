@@ -9,14 +9,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Final, Literal, cast, get_args
+from typing import Any, Final, Literal, get_args
 
 from evennia_ai.memory.words import wording_of, words_of
 from evennia_ai.prompt.components import is_plain_int
+from evennia_ai.prompt.memo import Memo, Slot
 
 LEAST_IMPORTANT: Final = 1
 MOST_IMPORTANT: Final = 10
 USUAL_IMPORTANCE: Final = 5
+_WORDS: Final = Slot[frozenset[str]]("words")
+_WORDING: Final = Slot[tuple[str, ...]]("wording")
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 MAX_TEXT: Final = 300
 """Characters of one memory."""
@@ -49,7 +52,7 @@ class Memory:
     turn: int = 0
     author: str = OF_NPC
     revision: int = 1
-    _memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    _memo: Memo = field(default_factory=Memo, repr=False, compare=False)
 
     @property
     def origin(self) -> str:
@@ -64,16 +67,18 @@ class Memory:
     @property
     def words(self) -> frozenset[str]:
         """Its words as they are compared with what is said; worked out once."""
-        if "words" not in self._memo:
-            self._memo["words"] = words_of(self.text)
-        return cast(frozenset[str], self._memo["words"])
+        known = self._memo.get(_WORDS)
+        if known is None:
+            known = self._memo[_WORDS] = words_of(self.text)
+        return known
 
     @property
     def wording(self) -> tuple[str, ...]:
         """Its words as they are compared with those of another memory; worked out once."""
-        if "wording" not in self._memo:
-            self._memo["wording"] = wording_of(self.text)
-        return cast(tuple[str, ...], self._memo["wording"])
+        known = self._memo.get(_WORDING)
+        if known is None:
+            known = self._memo[_WORDING] = wording_of(self.text)
+        return known
 
     @property
     def told(self) -> Mapping[str, Any]:

@@ -12,11 +12,12 @@ from evennia_ai.memory.memories import Memory
 from evennia_ai.memory.scoring import Score, scored
 from evennia_ai.memory.words import words_of
 from evennia_ai.prompt.history import History
+from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict
 
-_WORDS: Final = "memory words"
+_WORDS: Final = Slot[frozenset[str]]("memory words")
 _NEAR_MISSES: Final = 12
 """How many of those that were not taken are told one by one of a past turn."""
 LEFT_OUT: Final = "component semantic_memories was left out"
@@ -193,7 +194,7 @@ def _taken(
 
 def _words_in(message: Message) -> frozenset[str]:
     known = message.memo.get(_WORDS)
-    if isinstance(known, frozenset):
+    if known is not None:
         return known
     made = words_of(f"{message.name or ''} {message.content}")
     message.memo[_WORDS] = made

@@ -32,6 +32,7 @@ from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.prompt.contexts import PromptContext
 from evennia_ai.prompt.expansion import ComponentSet, Layout
 from evennia_ai.prompt.grants import NO_GRANTS, Grants
+from evennia_ai.prompt.memo import Memo
 from evennia_ai.prompt.notes import Notes
 from evennia_ai.prompt.settled import check_settled
 from evennia_ai.prompt.staying import BlocksMode
@@ -170,7 +171,7 @@ class ProposedEdit:
         """The edited book where the book hung, without what is remembered of it elsewhere."""
         place = (book.label, book.attach)
         if place not in self._hung:
-            self._hung[place] = replace(edited, attach=book.attach, _memo={})
+            self._hung[place] = replace(edited, attach=book.attach, _memo=Memo())
         return self._hung[place]
 
 

@@ -10,10 +10,15 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Final
 
+from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.pieces import Piece, make_piece
 from evennia_ai.prompt.tokens import TokenCounter
 
 # Markers with nothing between them begin one block together.
+# How many of the first blocks, counted by what.
+_Asked = tuple[int, TokenCounter]
+_BLOCK_TOKENS: Final = Slot[dict[_Asked, int]]("block tokens")
+_LEADING_BLOCKS: Final = Slot[tuple[_Asked, Piece]]("leading blocks")
 _MARKERS: Final = re.compile(r"(?:(?ai:<START>)\s*)+")
 
 
@@ -47,22 +52,20 @@ def block_tokens(piece: Piece, count: int, *, counter: TokenCounter) -> int:
     """What `piece` costs with its first `count` blocks only; counted once, kept."""
     if count == piece.blocks:
         return piece.tokens
-    memo, asked = piece.message.memo, ("block tokens", count, counter)
-    known = memo.get(asked)
-    if not isinstance(known, int):
-        known = memo[asked] = _made(piece, count, counter).tokens
-    return known
+    counted = piece.message.memo.setdefault(_BLOCK_TOKENS, {})
+    if (count, counter) not in counted:
+        counted[count, counter] = _made(piece, count, counter).tokens
+    return counted[count, counter]
 
 
 def _first_blocks(piece: Piece, count: int, counter: TokenCounter) -> Piece:
     """The piece with its first `count` blocks: the same object while they are what has room."""
     memo, asked = piece.message.memo, (count, counter)
-    known = memo.get("leading blocks")
-    if isinstance(known, tuple) and known[0] == asked:
-        made: Piece = known[1]
-    else:
-        made = _made(piece, count, counter)
-        memo["leading blocks"] = asked, made
+    known = memo.get(_LEADING_BLOCKS)
+    if known is not None and known[0] == asked:
+        return known[1]
+    made = _made(piece, count, counter)
+    memo[_LEADING_BLOCKS] = asked, made
     return made
 
 

@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 
+from evennia_ai.prompt.memo import Memo
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import TokenCounter
 
@@ -65,7 +66,7 @@ class History:
         return self._log.messages[index - self.earlier]
 
     @property
-    def memo(self) -> dict[object, object]:
+    def memo(self) -> Memo:
         """What was worked out for this conversation and stays right as it goes on."""
         return self._log.memo
 
@@ -203,7 +204,7 @@ class _Log:
 
     def __init__(self, messages: Iterable[Message], earlier: int) -> None:
         self.messages: list[Message] = []
-        self.memo: dict[object, object] = {}
+        self.memo = Memo()
         self.earlier = earlier
         self.is_plain = True  # nothing but what people said: no bookkeeping, no tools
         self.bookkeeping: list[int] = []  # indexes that depth does not count

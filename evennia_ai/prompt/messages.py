@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from evennia_ai.prompt.hot import hot_value
+from evennia_ai.prompt.memo import Memo, Slot
 from evennia_ai.prompt.tokens import TokenCounter
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -19,6 +20,8 @@ TEXT_ROLES: Final[tuple[Role, ...]] = ("system", "user", "assistant")
 
 # Kinds of events that the game tells of in its own words, with the names of places in them.
 MOVEMENT: Final = frozenset({"arrive", "leave", "moved"})
+
+_WIRE: Final = Slot[bytes]("wire")
 
 Block = Literal["ordered", "history", "dynamic", "event", "tool"]
 
@@ -74,11 +77,11 @@ class Message:
     record: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
-    _memo: dict[object, object] = field(default_factory=dict, repr=False, compare=False)
+    _memo: Memo = field(default_factory=Memo, repr=False, compare=False)
 
     @property
-    def memo(self) -> dict[object, object]:
-        """What was worked out from this message and is kept with it; each user has own keys."""
+    def memo(self) -> Memo:
+        """What was worked out from this message."""
         return self._memo
 
     @property
@@ -104,23 +107,23 @@ class Message:
 
         Only what a model can see is in it: role, name, content, tool calls.
         """
-        known = self._memo.get("wire")
-        if isinstance(known, bytes):
+        known = self._memo.get(_WIRE)
+        if known is not None:
             return known
         made = json.dumps(
             self._visible(), ensure_ascii=False, sort_keys=True, separators=(",", ":")
         ).encode("utf-8", "surrogatepass")
-        self._memo["wire"] = made
+        self._memo[_WIRE] = made
         return made
 
     def tokens(self, counter: TokenCounter) -> int:
         """Tokens of this message with the counter's cost per message; counted once, kept."""
-        known = self._memo.get(counter)
-        if isinstance(known, int):
+        known = self._memo.get(counter.slot)
+        if known is not None:
             return known
         arguments = [call.arguments for call in self.tool_calls] if self.tool_calls else ()
         made = counter.of_message(self.content, name=self.name, more=arguments)
-        self._memo[counter] = made
+        self._memo[counter.slot] = made
         return made
 
     def _visible(self) -> Mapping[str, object]:

@@ -208,12 +208,16 @@ def _sort(value: object, run: Spending, backwards: object = False) -> list[objec
 
 
 def _unique(value: object, run: Spending, by_case: object = False) -> list[object]:
-    seen: dict[object, object] = {}
+    seen: set[object] = set()
+    kept: list[object] = []
     for one in _listed(value, "unique", run):
         if isinstance(one, list | tuple):
             raise TemplateError("unique takes a list of texts and numbers, and not of lists")
-        seen.setdefault(one if by_case else _folded(one), one)
-    return list(seen.values())
+        same = one if by_case else _folded(one)
+        if same not in seen:
+            seen.add(same)
+            kept.append(one)
+    return kept
 
 
 def _listed(value: object, what: str, run: Spending) -> list[object]:

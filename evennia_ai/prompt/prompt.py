@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from hashlib import sha256
-from typing import Any, Protocol
+from typing import Final, Protocol
 
 from evennia_ai.prompt.anchoring import Anchors
 from evennia_ai.prompt.breakpoints import CacheAccount, account, breakpoints
@@ -14,12 +14,16 @@ from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import ComponentSet, Layout
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.hot import hot_value
+from evennia_ai.prompt.memo import Memo, Slot
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.pieces import Claim, Piece
 from evennia_ai.prompt.placement import slot_of
 from evennia_ai.prompt.staying import BlocksMode, Standing
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import ManyVerdicts, NamingVerdicts, Verdict
+
+_SHA256: Final = Slot[str]("sha256")
+_LORE: Final = Slot[ManyVerdicts]("lore")
 
 
 @hot_value
@@ -50,7 +54,7 @@ class Prompt:
     earlier: tuple[Sequence[Verdict], ...]
     anchors: Anchors = field(default_factory=dict)
     standing: Sequence[Standing] = ()
-    _memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    _memo: Memo = field(default_factory=Memo, repr=False, compare=False)
     _numbers: dict[int, int] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -71,9 +75,9 @@ class Prompt:
     @property
     def sha256(self) -> str:
         """Hash of the messages as a model sees them, one canonical JSON line each."""
-        if "sha256" not in self._memo:
-            self._memo["sha256"] = digest(self.messages)
-        known: str = self._memo["sha256"]
+        known = self._memo.get(_SHA256)
+        if known is None:
+            known = self._memo[_SHA256] = digest(self.messages)
         return known
 
     @property
@@ -89,10 +93,10 @@ class Prompt:
     @property
     def _lore(self) -> ManyVerdicts:
         """What lore tells, with the numbers that messages have in this prompt."""
-        if "lore" not in self._memo:
-            self._memo["lore"] = self.lore.calling(self.called)
-        told: ManyVerdicts = self._memo["lore"]
-        return told
+        known = self._memo.get(_LORE)
+        if known is None:
+            known = self._memo[_LORE] = self.lore.calling(self.called)
+        return known
 
     def called(self, index: int) -> str:
         """What a message of the history is called by its absolute index: its number here."""

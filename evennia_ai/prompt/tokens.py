@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
+from evennia_ai.prompt.memo import Slot
+
 CountText = Callable[[str], int]
 
 REMEMBERED_TEXTS: Final = 2048
@@ -24,8 +26,8 @@ SEPARATOR: Final = "\n\n"
 class TokenCounter:
     """Counts tokens of texts and messages.
 
-    `name` and `version` say in the trace what counted; the object itself is the key under which
-    messages keep their counts, so make one and share it.
+    `name` and `version` say in the trace what counted; messages keep their counts in its `slot`,
+    so make one counter and share it.
     `per_message` and `per_prompt` are the tokens a provider adds around each message and each
     prompt, `per_separator` what stands between the texts of one message costs at most; a
     speaker's name costs its own tokens and one more. `recall` counts texts that are
@@ -40,8 +42,10 @@ class TokenCounter:
 
     per_separator: int = field(init=False, repr=False)
     recall: CountText = field(init=False, repr=False)
+    slot: Slot[int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "slot", Slot(self.name))
         object.__setattr__(self, "per_separator", max(1, self.count(SEPARATOR)))
         object.__setattr__(self, "recall", lru_cache(maxsize=REMEMBERED_TEXTS)(self.count))
 

@@ -24,6 +24,7 @@ from evennia_ai.memory.memories import (
     is_importance,
     is_text,
 )
+from evennia_ai.prompt.memo import Memo
 from evennia_ai.store.errors import NotStoredError
 from evennia_ai.store.revision_tables import Change, Revisions, common
 from evennia_ai.store.snapshots import Snapshots
@@ -104,7 +105,7 @@ def change(npc_ref: str, memory_id: int, *, by: str, **given: Any) -> Memory:
     """
     with changing(MEMORIES, f"changing memory {memory_id} of NPC {npc_ref}"):
         old = _stored(npc_ref, memory_id)
-        new = replace(old, **given, _memo={})
+        new = replace(old, **given, _memo=Memo())
         if new == old:
             return old
         _check(new)

@@ -6,7 +6,7 @@ import pytest
 
 from evennia_ai.history.drafts import draft_of
 from evennia_ai.history.errors import ReplayError
-from evennia_ai.history.projection import message_of
+from evennia_ai.history.projection import RECORD, message_of
 from evennia_ai.history.records import ERASED, RecordKind
 from evennia_ai.history.sending import Handle, sent_messages, storable_messages, text_of
 from evennia_ai.prompt.messages import Message, Part, pending
@@ -84,7 +84,7 @@ def test_a_message_that_only_claims_to_be_a_record_makes_no_draft():
 def test_a_changed_copy_of_a_message_is_sent_as_its_record_has_it_and_noticed():
     said = a_conversation(3)
     prompt = a_prompt(said)
-    changed = replace(message_of(said[0]), content="Something else.", _memo={"record": said[0]})
+    changed = replace(message_of(said[0]), content="Something else.", _memo={RECORD: said[0]})
     messages = [changed if m.record == said[0].id else m for m in prompt.messages]
     manifest, handles, _ = sent(replace(prompt, messages=tuple(messages), _memo={}), said)
     going_out = sent_messages(handles)

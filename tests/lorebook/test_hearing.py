@@ -37,23 +37,23 @@ def test_only_messages_with_hits_are_given_the_newest_first():
 
 def test_a_turn_searches_its_new_message_only():
     history = a_history(*["user: coin"] * 50)
-    known = hit_cache_of(history, TABLE, slot="book", with_names=True)
+    known = hit_cache_of(history, TABLE, of=("book",), with_names=True)
     assert len(indexes(known, history)) == 50
     searched = [message for message in history if message.memo]
     assert len(searched) == 50
     for message in history:
         message.memo.clear()
     later = history.appended(said("user", "gate"))
-    assert hit_cache_of(later, TABLE, slot="book", with_names=True) is known
+    assert hit_cache_of(later, TABLE, of=("book",), with_names=True) is known
     assert indexes(known, later)[0] == 50
     assert [index for index, message in enumerate(later) if message.memo] == [50]
 
 
 def test_another_table_or_another_way_to_hear_begins_anew():
     history = a_history("user Coin: -")
-    first = hit_cache_of(history, TABLE, slot="book", with_names=True)
-    assert hit_cache_of(history, TABLE, slot="book", with_names=False) is not first
-    assert hit_cache_of(history, KeyTable([]), slot="book", with_names=False) is not first
+    first = hit_cache_of(history, TABLE, of=("book",), with_names=True)
+    assert hit_cache_of(history, TABLE, of=("book",), with_names=False) is not first
+    assert hit_cache_of(history, KeyTable([]), of=("book",), with_names=False) is not first
 
 
 def test_an_older_view_hears_nothing_of_what_came_after_it():
@@ -76,7 +76,7 @@ def test_views_that_part_ways_hear_their_own_messages():
 
 def test_a_window_that_jumped_ahead_is_heard_anew():
     history = a_history(*["user: coin"], *["user: -"] * 30)
-    known = hit_cache_of(history, TABLE, slot="book", with_names=True)
+    known = hit_cache_of(history, TABLE, of=("book",), with_names=True)
     assert indexes(known, history, first=29) == []
     for _ in range(30):
         history = history.appended(said("user", "gate"))

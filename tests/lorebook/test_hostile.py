@@ -13,6 +13,7 @@ from evennia_ai.lorebook.books import MAX_ENTRIES, read_book
 from evennia_ai.lorebook.lints import lints
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.lorebook.timers import LoreState, Spell
+from evennia_ai.lorebook.wanted import INDEXES
 from evennia_ai.prompt.grants import ALL_GRANTS, NO_GRANTS
 from tests.effort import little_work
 from tests.lorebook.builders import a_book, a_scan, a_world_entry, an_entry, awake, reasons, texts
@@ -276,5 +277,4 @@ def test_a_key_that_changes_every_turn_does_not_fill_the_memory():
     book = a_book(*(an_entry(keys=[f"k{n}", "{{user}}"]) for n in range(5000)))
     for number in range(24):
         awake(book, scan=a_scan("user: k7"), values={"user": f"Ann {number}"})
-    slots = [slot for slot in book.memo if isinstance(slot, tuple) and slot[0] == "indexes"]
-    assert [len(book.memo[slot]) <= 11 for slot in slots] == [True]
+    assert [len(kept) <= 11 for kept in book.memo[INDEXES].values()] == [True]

@@ -16,6 +16,7 @@ from evennia_ai.game.lived_through import records_of_room
 from evennia_ai.game.providers.shown import is_shown_to
 from evennia_ai.game.text import in_sentence, one_line
 from evennia_ai.history.records import Record, RecordKind
+from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store.conversations import ConversationRef
 
@@ -27,7 +28,7 @@ MOST_LINES: Final = 30
 _SAID: Final = frozenset({RecordKind.USER, RecordKind.ASSISTANT, RecordKind.EVENT})
 # Who came and went or looked somewhere is forgotten first; a thing shown is told by `shown`.
 _PASSING: Final = NOBODYS | {"arrive", "leave", "look", "moved"}
-_LINE: Final = "line of another place"
+_LINE: Final = Slot[tuple[str, int]]("line of another place")
 _THEN, _PLACE = itemgetter(0), itemgetter(1)
 
 
@@ -81,7 +82,7 @@ def _is_told(record: Record, npc_ref: str) -> bool:
 def _line(record: Record) -> tuple[str, int]:
     """The line of a record and its tokens, worked out once."""
     known = record.memo.get(_LINE)
-    if not isinstance(known, tuple):
+    if known is None:
         said = one_line(record.body)[:MOST_CHARACTERS]
         who = "you" if record.kind is RecordKind.ASSISTANT else in_sentence(record.name)
         text = f"- {who}: {said}" if who else f"- {said}"
