@@ -13,9 +13,9 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from evennia_ai.foreign.strict_json import ListOf
-from evennia_ai.lorebook.entry_formats import MAX_KEY
 from evennia_ai.lorebook.entry_v3 import POSITIONS
 from evennia_ai.lorebook.entry_values import Code, Content, Flag, Identifier, Number, Texts
+from evennia_ai.lorebook.fields import MAX_KEY
 from evennia_ai.lorebook.patterns import is_delimited
 from evennia_ai.lorebook.translation import (
     USUAL_ORDER,

@@ -58,6 +58,10 @@ class Condition:
     values: tuple[str | int | float | bool, ...]
     kept_unknown: bool = False
 
+    def __str__(self) -> str:
+        """The condition as builders write it: fact, test and values."""
+        return f"{self.fact} {self.test} {', '.join(map(str, self.values))}"
+
 
 def unmet(conditions: tuple[Condition, ...], facts: Facts) -> str:
     """The first condition that is not met, in words; "" where all are."""

@@ -20,10 +20,10 @@ from evennia_ai.lorebook.books import in_order, read_book, told_apart, unwrapped
 from evennia_ai.lorebook.decorator_lines import with_value, without
 from evennia_ai.lorebook.decorators import read_decorators
 from evennia_ai.lorebook.entries import LoreEntry
-from evennia_ai.lorebook.entry_edits import FIELDS, Write, wanted
-from evennia_ai.lorebook.entry_extension import AT_MENTION
 from evennia_ai.lorebook.entry_formats import is_world_entry, read_entry
 from evennia_ai.lorebook.entry_values import identifier
+from evennia_ai.lorebook.field_writes import AT_MENTION, Write
+from evennia_ai.lorebook.fields import FIELDS, problem_with
 from evennia_ai.lorebook.foreign_books import is_of_another_program
 from evennia_ai.lorebook.formats import as_v3
 from evennia_ai.lorebook.where import Where
@@ -135,7 +135,7 @@ def with_mode(book: Mapping[str, Any], mode: BookMode) -> dict[str, Any]:
 
 def fields_of(entry: LoreEntry) -> dict[str, Any]:
     """What an entry says, in the words of an edit; the content is without its decorators."""
-    said = {name: field.told(entry) for name, field in FIELDS.items() if field.told}
+    said = {name: _said(name, entry) for name, field in FIELDS.items() if field.is_compared}
     return {**said, "content": entry.template.source}
 
 
@@ -274,7 +274,7 @@ def _known(given: Mapping[str, Any]) -> dict[str, Any]:
             raise FormatError(
                 "book", f"entry: unknown field '{shown}'; it may be {', '.join(near)}"
             )
-        if problem := wanted(name, value):
+        if problem := problem_with(name, value):
             raise (Where("entry") / name).wrong(problem, value)
     return deepcopy(dict(given))
 
@@ -359,11 +359,17 @@ def _read(raw: Mapping[str, Any], uid: str) -> LoreEntry:
 def _confirm(fields: Mapping[str, Any], entry: LoreEntry) -> None:
     """FormatError where the entry does not say what the fields say."""
     for name, value in fields.items():
-        told = FIELDS[name].told
-        if told is None or value is None or told(entry) == value:
+        said = _said(name, entry)
+        if not FIELDS[name].is_compared or value is None or said == value:
             continue
-        says = one_line(repr(told(entry)))[:60]
+        says = one_line(repr(said))[:60]
         raise (Where("entry") / name).refused(
             f"would still be {says}: something else in the entry overrules it"
             " (a decorator of its content, its position, or its regex keys); change that too"
         )
+
+
+def _said(name: str, entry: LoreEntry) -> Any:
+    """What an entry says of a field, as an edit has it."""
+    said = FIELDS[name].says(entry)
+    return list(said) if isinstance(said, tuple) else said

@@ -1,15 +1,15 @@
 """What SillyTavern says about an entry, in the spelling of its world files or of card extensions.
 
 World files spell in camel case (`groupWeight`), extension data of card entries in snake case
-(`group_weight`, but `useProbability`); both are read in both places. `AppEntry` is what is written
-there, the functions say what it means.
+(`group_weight`, but `useProbability`); both are read in both places. What means the same as a field
+of ours is told by the table of fields, the rest by the functions here.
 """
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Final, TypedDict
+from typing import Any, Final, TypedDict, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, create_model
 from pydantic.alias_generators import to_camel
 
 from evennia_ai.foreign.strict_json import ListOf
@@ -30,31 +30,14 @@ from evennia_ai.lorebook.entries import (
     SourceName,
     Timing,
 )
-from evennia_ai.lorebook.entry_values import Code, Count, Flag, Number
+from evennia_ai.lorebook.entry_values import Code, Flag, Number
+from evennia_ai.lorebook.field_writes import LOGICS, POSITIONS, ROLES, SOURCES
+from evennia_ai.lorebook.fields import APP_FIELDS, LoreField
 from evennia_ai.prompt.messages import Role
 
-LOGICS: Final[tuple[Logic, ...]] = ("any", "not_all", "not_any", "all")
-ROLES: Final[tuple[Role, ...]] = ("system", "user", "assistant")
-POSITIONS: Final[tuple[Position, ...]] = (
-    "before",
-    "after",
-    "note_top",
-    "note_bottom",
-    "depth",
-    "examples_before",
-    "examples_after",
-    "outlet",
-)
-SOURCES: Final[Mapping[str, SourceName]] = {
-    "match_persona_description": "persona",
-    "match_character_description": "char_description",
-    "match_character_personality": "char_personality",
-    "match_character_depth_prompt": "char_depth_prompt",
-    "match_scenario": "scenario",
-    "match_creator_notes": "creator_notes",
-}
 MAX_GROUPS: Final = 32
 MAX_GROUP_TEXT: Final = 2000
+_Model = TypeVar("_Model", bound=BaseModel)
 _COMMA: Final = re.compile(r",\s*")
 _NO_SOURCES: Final[frozenset[SourceName]] = frozenset()
 
@@ -69,8 +52,14 @@ class _CharacterFilter(BaseModel):
     tags: ListOf[str] | None = None
 
 
+def _with_table_fields(model: type[_Model]) -> type[_Model]:
+    members: Mapping[str, Any] = {field.app: (field.door | None, None) for field in APP_FIELDS}
+    return create_model(model.__name__, __base__=model, **members)
+
+
+@_with_table_fields
 class AppEntry(BaseModel):
-    """What is written; None is what is not said."""
+    """What is written, with the fields of the table; None is what is not said."""
 
     model_config = ConfigDict(
         strict=True, frozen=True, alias_generator=to_camel, populate_by_name=True
@@ -81,22 +70,10 @@ class AppEntry(BaseModel):
     depth: Code | None = None
     role: Code | None = None
     outlet_name: str | None = None
-    scan_depth: Count | None = None
     case_sensitive: Flag | None = None
-    match_whole_words: Flag | None = None
     probability: Number | None = None
     use_probability: Flag | None = None
-    ignore_budget: Flag | None = None
-    sticky: Count | None = None
-    cooldown: Count | None = None
-    delay: Count | None = None
     group: str | None = None
-    group_override: Flag | None = None
-    group_weight: Number | None = None
-    use_group_scoring: Flag | None = None
-    exclude_recursion: Flag | None = None
-    prevent_recursion: Flag | None = None
-    delay_until_recursion: Count | None = None
     triggers: ListOf[str] | None = None
     character_filter: _CharacterFilter | None = None
     match_persona_description: Flag | None = None
@@ -108,6 +85,15 @@ class AppEntry(BaseModel):
 
 
 NOTHING_SAID: Final = AppEntry()
+# The fields of the table by the part of an entry they stand in, "" for the entry itself.
+_PARTS: Final[Mapping[str, Mapping[str, LoreField]]] = {
+    part: {
+        field.into.rpartition(".")[2]: field
+        for field in APP_FIELDS
+        if field.into.rpartition(".")[0] == part
+    }
+    for part in ("", "timing", "recursion", "grouping")
+}
 
 
 def place_of(app: AppEntry, default: Position) -> Position:
@@ -131,31 +117,37 @@ class Said(TypedDict):
     depth: int | None
     role: Role
     outlet: str
-    ignore_budget: bool
-    match_whole_words: bool | None
-    scan_depth: int | None
     sources: frozenset[SourceName]
     recursion: Recursion
     timing: Timing
     grouping: Grouping
     conditions: tuple[Condition, ...]
+    plain: Mapping[str, Any]
 
 
 def said(app: AppEntry) -> Said:
     """What the data says where the formats do not differ; place and chance have defaults."""
+    timing, recursion = _part(app, "timing"), _part(app, "recursion")
     return {
         "logic": _logic(app),
         "depth": app.depth,
         "role": _role(app),
         "outlet": app.outlet_name or "",
-        "ignore_budget": bool(app.ignore_budget),
-        "match_whole_words": app.match_whole_words,
-        "scan_depth": app.scan_depth,
         "sources": _sources(app),
-        "recursion": _recursion(app),
-        "timing": _timing(app),
+        "recursion": Recursion(**recursion) if any(recursion.values()) else NO_RECURSION,
+        "timing": Timing(**timing) if any(timing.values()) else NO_TIMING,
         "grouping": _grouping(app),
         "conditions": _conditions(app),
+        "plain": _part(app, ""),
+    }
+
+
+def _part(app: AppEntry, part: str) -> dict[str, Any]:
+    """What the fields of the table say that stand in this part of an entry."""
+    values = {name: getattr(app, field.app) for name, field in _PARTS[part].items()}
+    return {
+        name: _PARTS[part][name].unsaid if value is None else value
+        for name, value in values.items()
     }
 
 
@@ -170,24 +162,6 @@ def _logic(app: AppEntry) -> Logic:
     return LOGICS[at] if at is not None and 0 <= at < len(LOGICS) else "any"
 
 
-def _recursion(app: AppEntry) -> Recursion:
-    """How the entry takes part in recursion."""
-    if not (app.exclude_recursion or app.prevent_recursion or app.delay_until_recursion):
-        return NO_RECURSION
-    return Recursion(
-        excluded=bool(app.exclude_recursion),
-        prevented=bool(app.prevent_recursion),
-        delay_level=app.delay_until_recursion or 0,
-    )
-
-
-def _timing(app: AppEntry) -> Timing:
-    """How long the entry stays, rests and waits."""
-    if not (app.sticky or app.cooldown or app.delay):
-        return NO_TIMING
-    return Timing(sticky=app.sticky or 0, cooldown=app.cooldown or 0, delay=app.delay or 0)
-
-
 def _grouping(app: AppEntry) -> Grouping:
     """The inclusion groups: split at commas, the blanks before a name belong to it."""
     if not app.group:
@@ -196,9 +170,7 @@ def _grouping(app: AppEntry) -> Grouping:
     return Grouping(
         names=tuple([name for name in _COMMA.split(written) if name][:MAX_GROUPS]),
         written=written,
-        weight=100 if app.group_weight is None else app.group_weight,
-        preferred=bool(app.group_override),
-        scored=app.use_group_scoring,
+        **_part(app, "grouping"),
     )
 
 

@@ -10,10 +10,11 @@ from typing import Any, Final
 
 from pydantic.alias_generators import to_camel, to_snake
 
-from evennia_ai.lorebook.entry_app import POSITIONS, AppEntry
+from evennia_ai.lorebook.entry_app import AppEntry
 from evennia_ai.lorebook.entry_fields import EntryFields
 from evennia_ai.lorebook.entry_v3 import from_v3, unreadable
 from evennia_ai.lorebook.entry_world import from_world
+from evennia_ai.lorebook.field_writes import POSITIONS
 from evennia_ai.lorebook.patterns import is_delimited
 
 # Members of a world file that stand under `extensions` in V3: ours -> theirs.

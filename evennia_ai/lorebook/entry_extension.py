@@ -2,57 +2,35 @@
 
 What no other program has a field for: conditions on facts of the game, the clock of timers, a
 place next to a component or beside the message that has a key, an outlet of a V3 entry, a rest for
-a whole group. It is ours, so what
-is wrong in it is an error.
+a whole group. It is ours, so what is wrong in it is an error.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 from evennia_ai.foreign.strict_json import one_line
-from evennia_ai.lorebook.conditions import (
-    EVENT_KIND,
-    NPC_KEY,
-    NPC_TAGS,
-    SPEAKER_KIND,
-    TESTS,
-    ZONES,
-    Condition,
-    Test,
-)
-from evennia_ai.lorebook.entries import (
-    CLOCKS,
-    MENTIONINGS,
-    SIDES,
-    Anchor,
-    Mention,
-    Patterns,
-    SourceName,
-)
+from evennia_ai.lorebook import checks
+from evennia_ai.lorebook.checks import Check
+from evennia_ai.lorebook.conditions import TESTS, Condition
+from evennia_ai.lorebook.entries import MENTIONINGS, SIDES, Anchor, Mention
 from evennia_ai.lorebook.entry_fields import NO_OWN, OwnFields
+from evennia_ai.lorebook.field_writes import AT_MENTION
+from evennia_ai.lorebook.fields import FIELDS, FILTERS, MAX_NAME, SOURCE_NAMES
 from evennia_ai.lorebook.where import Where
-from evennia_ai.prompt.components import is_plain_int
 
-# Filter -> the fact it asks about, the test for its values, the test for those with a "!".
-FILTERS: Final[Mapping[str, tuple[str, Test, Test]]] = {
-    "npcs": (NPC_KEY, "is_any", "is_none"),
-    "tags": (NPC_TAGS, "has_any", "has_none"),
-    "zones": (ZONES, "has_any", "has_none"),
-    "events": (EVENT_KIND, "is_any", "is_none"),
-    "speakers": (SPEAKER_KIND, "is_any", "is_none"),
-}
 MAX_VALUES: Final = 100
-MAX_NAME: Final = 100
-AT_MENTION: Final = "at_mention"
-_SOURCES: Final[tuple[str, ...]] = get_args(SourceName)
-_PATTERNS: Final[tuple[str, ...]] = get_args(Patterns)
 _QUESTION: Final = ("fact", "test", "values", "kept_unknown")
-_MEMBERS: Final = (
+# In the order in which they are told; what a single check is enough for joins from the table.
+_TOLD_FIRST: Final = (
     *("clock", "when", "anchor", "group_cooldown", "outlet", "patterns", "priority", "sources"),
-    *("place", "mention", "movement"),
-    *FILTERS,
+    *("place", "mention"),
 )
+_OWN: Final = {field.name: field.own for field in FIELDS.values() if field.own}
+_MEMBERS: Final = tuple(dict.fromkeys((*_TOLD_FIRST, *_OWN, *FILTERS)))
+_TEXT: Final = checks.name(MAX_NAME)
+_LIST: Final = checks.list_up_to(MAX_VALUES)
+_SOURCE: Final = checks.one_of(*SOURCE_NAMES)
 
 
 def read_own(value: Any, *, where: str) -> OwnFields:
@@ -65,14 +43,19 @@ def read_own(value: Any, *, where: str) -> OwnFields:
 def _read(value: Any, where: Where) -> OwnFields:
     given = _object(value, _MEMBERS, where)
     given = {name: member for name, member in given.items() if member is not None}
-    read = {name: _READERS[name](given[name], where / name) for name in given.keys() & _READERS}
-    mention = _mention(given, where)
-    return OwnFields(**read, mention=mention, conditions=tuple(_conditions(given, where)))
+    plain = given.keys() & _OWN
+    return OwnFields(
+        **{name: _checked(given[name], _OWN[name], where / name) for name in plain},
+        anchor=_anchor(given["anchor"], where / "anchor") if "anchor" in given else None,
+        sources=_sources(given.get("sources", []), where / "sources"),
+        mention=_mention(given, where),
+        conditions=tuple(_conditions(given, where)),
+    )
 
 
 def _conditions(given: Mapping[str, Any], where: Where) -> Iterator[Condition]:
     yield from _filtered(given, where)
-    for index, item in enumerate(_list(given.get("when", []), where / "when")):
+    for index, item in enumerate(_checked(given.get("when", []), _LIST, where / "when")):
         at = where / "when" / index
         if isinstance(item, dict) and item and item.keys() <= FILTERS.keys():
             yield from _filtered(item, at)
@@ -83,7 +66,7 @@ def _conditions(given: Mapping[str, Any], where: Where) -> Iterator[Condition]:
 def _filtered(given: Mapping[str, Any], where: Where) -> Iterator[Condition]:
     for name, (fact, with_these, without) in FILTERS.items():
         at = where / name
-        values = [_text(value, at) for value in _list(given.get(name, []), at)]
+        values = [_checked(value, _TEXT, at) for value in _checked(given.get(name, []), _LIST, at)]
         wanted = tuple(value for value in values if not value.startswith("!"))
         unwanted = tuple(value[1:] for value in values if value.startswith("!"))
         if wanted:
@@ -94,18 +77,20 @@ def _filtered(given: Mapping[str, Any], where: Where) -> Iterator[Condition]:
 
 def _question(item: Any, where: Where) -> Condition:
     given = _object(item, _QUESTION, where)
-    test = _one_of(TESTS)(given.get("test"), where / "test")
+    test = _checked(given.get("test"), checks.one_of(*TESTS), where / "test")
     values = given.get("values")
     values = values if isinstance(values, list) else [values]
     if not values or not all(isinstance(value, str | int | float | bool) for value in values):
         raise (where / "values").wrong("one value or more (texts, numbers, flags)", values)
-    if test in ("at_least", "at_most") and not all(map(_is_number, values)):
+    if test in ("at_least", "at_most") and not all(map(checks.is_number, values)):
         raise (where / "values").wrong(f"numbers for the test {test}", values)
     return Condition(
-        fact=_text(given.get("fact"), where / "fact"),
+        fact=_checked(given.get("fact"), _TEXT, where / "fact"),
         test=test,
-        values=tuple(_list(values, where / "values")),
-        kept_unknown=_flag(given.get("kept_unknown", False), where / "kept_unknown"),
+        values=tuple(_checked(values, _LIST, where / "values")),
+        kept_unknown=_checked(
+            given.get("kept_unknown", False), checks.flag, where / "kept_unknown"
+        ),
     )
 
 
@@ -113,8 +98,8 @@ def _anchor(value: Any, where: Where) -> Anchor:
     given = _object(value, ("component", "side"), where)
     side = given.get("side", "after")
     return Anchor(
-        component=_text(given.get("component"), where / "component"),
-        side=_one_of(SIDES)(side, where / "side"),
+        component=_checked(given.get("component"), _TEXT, where / "component"),
+        side=_checked(side, checks.one_of(*SIDES), where / "side"),
     )
 
 
@@ -127,51 +112,25 @@ def _mention(given: Mapping[str, Any], where: Where) -> Mention | None:
         raise (where / "place").wrong(f"{AT_MENTION}, the one place that it can name", place)
     said = _object({} if more is None else more, ("side", "message"), where / "mention")
     return Mention(
-        side=_one_of(SIDES)(said.get("side", "before"), where / "mention" / "side"),
-        message=_one_of(MENTIONINGS)(said.get("message", "newest"), where / "mention" / "message"),
+        side=_checked(
+            said.get("side", "before"), checks.one_of(*SIDES), where / "mention" / "side"
+        ),
+        message=_checked(
+            said.get("message", "newest"),
+            checks.one_of(*MENTIONINGS),
+            where / "mention" / "message",
+        ),
     )
 
 
-def _count(value: Any, where: Where) -> int:
-    if not is_plain_int(value) or value < 0:
-        raise where.wrong("a whole number, 0 or more", value)
-    return int(value)
-
-
-def _number(value: Any, where: Where) -> float:
-    if not _is_number(value):
-        raise where.wrong("a number", value)
-    return value  # type: ignore[no-any-return]
-
-
-def _text(value: Any, where: Where) -> str:
-    if not isinstance(value, str) or not value.strip("! ") or len(value) > MAX_NAME:
-        raise where.wrong(f"a text of 1 to {MAX_NAME} characters", value)
-    return value
-
-
-def _one_of(choices: tuple[str, ...]) -> Callable[[Any, Where], Any]:
-    def read(value: Any, where: Where) -> Any:
-        if value not in choices:
-            raise where.wrong("one of " + ", ".join(choices), value)
-        return value
-
-    return read
-
-
-def _flag(value: Any, where: Where) -> bool:
-    if not isinstance(value, bool):
-        raise where.wrong("true or false", value)
-    return value
-
-
 def _sources(value: Any, where: Where) -> frozenset[Any]:
-    return frozenset(_one_of(_SOURCES)(name, where) for name in _list(value, where))
+    return frozenset(_checked(name, _SOURCE, where) for name in _checked(value, _LIST, where))
 
 
-def _list(value: Any, where: Where) -> list[Any]:
-    if not isinstance(value, list) or len(value) > MAX_VALUES:
-        raise where.wrong(f"a list of at most {MAX_VALUES}", value)
+def _checked(value: Any, check: Check, where: Where) -> Any:
+    """The value, which is what it must be; FormatError says what that is."""
+    if problem := check(value):
+        raise where.wrong(problem, value)
     return value
 
 
@@ -185,19 +144,3 @@ def _object(value: Any, known: tuple[str, ...], where: Where) -> dict[str, Any]:
             shown = one_line(name)[:60]
             raise where.refused(f"unknown member '{shown}'; it may be {', '.join(near)}")
     return value
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-_READERS: Final[Mapping[str, Callable[[Any, Where], Any]]] = {
-    "clock": _one_of(CLOCKS),
-    "anchor": _anchor,
-    "outlet": _text,
-    "group_cooldown": _count,
-    "patterns": _one_of(_PATTERNS),
-    "priority": _number,
-    "sources": _sources,
-    "movement": _flag,
-}

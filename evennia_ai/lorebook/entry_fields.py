@@ -1,7 +1,8 @@
 """One vocabulary for what the formats say about an entry, before decorators are applied."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from evennia_ai.lorebook.conditions import Condition
 from evennia_ai.lorebook.entries import (
@@ -46,7 +47,10 @@ NO_OWN: Final = OwnFields()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryFields:
-    """An entry as its format says it; the names are those of `LoreEntry`."""
+    """An entry as its format says it; the names are those of `LoreEntry`.
+
+    `plain` are attributes of it that all formats give as they are (`fields`).
+    """
 
     uid: str
     name: str
@@ -64,10 +68,7 @@ class EntryFields:
     outlet: str
     order: float
     priority: float
-    ignore_budget: bool
     case_sensitive: bool | None
-    match_whole_words: bool | None
-    scan_depth: int | None
     sources: frozenset[SourceName]
     recursion: Recursion = NO_RECURSION
     timing: Timing = NO_TIMING
@@ -75,4 +76,5 @@ class EntryFields:
     chance: float = 100
     conditions: tuple[Condition, ...] = ()
     own: OwnFields = NO_OWN
+    plain: Mapping[str, Any]
     notices: tuple[str, ...] = ()

@@ -33,15 +33,15 @@ from evennia_ai.lorebook.entries import (
     Position,
     Timing,
 )
-from evennia_ai.lorebook.entry_app import ROLES
 from evennia_ai.lorebook.entry_fields import DEFAULT_DEPTH, EntryFields
 from evennia_ai.lorebook.entry_v3 import from_v3
 from evennia_ai.lorebook.entry_world import from_world
+from evennia_ai.lorebook.field_writes import ROLES
+from evennia_ai.lorebook.fields import MAX_KEY
 from evennia_ai.prompt.components import MAX_DEPTH
 from evennia_ai.prompt.messages import MOVEMENT, Role
 from evennia_ai.prompt.template import compile_template
 
-MAX_KEY: Final = 1000
 _WORLD_MARKS: Final = frozenset({"key", "keysecondary", "uid", "disable"})
 # The values of @@position, as places.
 _PLACES: Final[Mapping[str, tuple[Position, Anchor | None]]] = {
@@ -80,7 +80,8 @@ def _entry(
     head = read_decorators(fields.content, absent=absent)
     keys, key_notices = _bounded(fields.keys, "key")
     second, second_notices = _bounded(fields.secondary_keys, "secondary key")
-    scan_depth = head.value("scan_depth")
+    seen = head.value("scan_depth")
+    deeper = {} if seen is None else {"scan_depth": whole_number(seen)}
     entry = LoreEntry(
         uid=fields.uid,
         index=index,
@@ -99,10 +100,7 @@ def _entry(
         order=fields.order,
         priority=fields.priority,
         first_to_go=head.has("ignore_on_max_context"),
-        ignore_budget=fields.ignore_budget,
         case_sensitive=fields.case_sensitive,
-        match_whole_words=fields.match_whole_words,
-        scan_depth=fields.scan_depth if scan_depth is None else whole_number(scan_depth),
         sources=fields.sources | fields.own.sources,
         hears_movement=_hears_movement(fields),
         gates=_gates(head, patterns_only=fields.patterns == "all"),
@@ -112,6 +110,7 @@ def _entry(
         chance=fields.chance,
         conditions=fields.conditions + fields.own.conditions,
         decorators=head.decorators,
+        **{**fields.plain, **deeper},
     )
     return entry, (*fields.notices, *key_notices, *second_notices, *head.notices)
 

@@ -5,15 +5,15 @@ decisions (`evennia_ai`) from what SillyTavern 1.12 does (`sillytavern`), one fl
 where the two differ. `settings.lore` of a scenario is read here.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.strict_json import one_line
+from evennia_ai.lorebook import checks
 from evennia_ai.lorebook.entries import CLOCKS, ClockName
-from evennia_ai.prompt.components import is_plain_int
 
 Preset = Literal["evennia_ai", "sillytavern"]
 Overflow = Literal["skip", "stop"]
@@ -225,56 +225,30 @@ def read_rules(data: Mapping[str, Any], *, where: str = WHERE) -> ActivationRule
     return ActivationRules(**{**preset, **data})
 
 
-# Says what is wanted where a value is not allowed, "" where it is.
-Check = Callable[[Any], str]
+def _chance(value: Any) -> str:
+    return "" if checks.is_number(value) and 0 <= value < 1 else "a number in [0, 1)"
 
 
-def _flag(value: Any) -> str:
-    return "" if isinstance(value, bool) else "true or false"
-
-
-def _count(value: Any) -> str:
-    return "" if is_plain_int(value) and value >= 0 else "a whole number, 0 or more"
-
-
-def _count_or_null(value: Any) -> str:
-    return "" if value is None or not _count(value) else "a whole number, 0 or more, or null"
-
-
-def _percent(value: Any) -> str:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return "" if number and 0 <= value <= 100 else "a number from 0 to 100"
-
-
-def _chance_or_null(value: Any) -> str:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return "" if value is None or (number and 0 <= value < 1) else "a number in [0, 1), or null"
-
-
-def _one_of(*choices: str) -> Check:
-    return lambda value: "" if value in choices else "one of " + ", ".join(choices)
-
-
-_ALLOWED: Final[Mapping[str, Check]] = {
-    "rules": _one_of("evennia_ai", "sillytavern"),
-    "scan_depth": _count,
-    "recursive": _flag,
-    "max_recursion_steps": _count,
-    "case_sensitive": _flag,
-    "match_whole_words": _flag,
-    "include_names": _flag,
-    "budget_percent": _percent,
-    "budget_tokens": _count_or_null,
-    "overflow": _one_of("skip", "stop"),
-    "min_activations": _count,
-    "min_activations_depth_max": _count,
-    "group_scoring": _flag,
-    "strategy": _one_of("evenly", "character_first", "global_first"),
-    "dice": _chance_or_null,
-    "dry_run": _flag,
-    "clock": _one_of(*CLOCKS),
-    "speaker_share_percent": _percent,
-    "speaker_matches": _count,
-    "most_woken": _count,
+_ALLOWED: Final[Mapping[str, checks.Check]] = {
+    "rules": checks.one_of("evennia_ai", "sillytavern"),
+    "scan_depth": checks.count,
+    "recursive": checks.flag,
+    "max_recursion_steps": checks.count,
+    "case_sensitive": checks.flag,
+    "match_whole_words": checks.flag,
+    "include_names": checks.flag,
+    "budget_percent": checks.percent,
+    "budget_tokens": checks.or_null(checks.count),
+    "overflow": checks.one_of("skip", "stop"),
+    "min_activations": checks.count,
+    "min_activations_depth_max": checks.count,
+    "group_scoring": checks.flag,
+    "strategy": checks.one_of("evenly", "character_first", "global_first"),
+    "dice": checks.or_null(_chance),
+    "dry_run": checks.flag,
+    "clock": checks.one_of(*CLOCKS),
+    "speaker_share_percent": checks.percent,
+    "speaker_matches": checks.count,
+    "most_woken": checks.count,
 }
 assert _ALLOWED.keys() <= {field.name for field in fields(ActivationRules)}

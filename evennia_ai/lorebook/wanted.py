@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.entries import NO_GATES, LoreEntry, Patterns, SourceName
+from evennia_ai.lorebook.fields import MAX_KEY
 from evennia_ai.lorebook.matching import How, Key, KeyTable
 from evennia_ai.lorebook.patterns import Pattern, Refused, is_delimited, read_pattern
 from evennia_ai.lorebook.rules import ActivationRules, PresetFlags
@@ -21,7 +22,6 @@ from evennia_ai.prompt.template import Template, compile_template
 # Numbers that stand for no key of the table: one that is always there, one that never is.
 ALWAYS: Final = -1
 NEVER: Final = -2
-MAX_KEY: Final = 1000
 _KEPT_INDEXES: Final = 64
 _KEPT_ENTRIES: Final = 50_000
 _SHOWN_REFUSALS: Final = 3

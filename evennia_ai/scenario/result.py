@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from evennia_ai.lorebook.activation import ActiveEntry, decorators_of
 from evennia_ai.lorebook.entries import IN_HISTORY
-from evennia_ai.lorebook.entry_extension import AT_MENTION
+from evennia_ai.lorebook.field_writes import AT_MENTION
 from evennia_ai.lorebook.marks import label_of
 from evennia_ai.lorebook.places import outlets_of
 from evennia_ai.prompt.messages import Message

@@ -587,13 +587,13 @@ def test_lint_tells_what_is_doubtful(stage, harbour):
 
 def test_help_names_every_switch(stage):
     from evennia_ai.commands.setup.lore import CmdLore
-    from evennia_ai.commands.setup.lore_fields import FIELDS
+    from evennia_ai.lorebook.fields import TYPED_FIELDS
 
     # Newer Pythons take the indentation off docstrings, older ones leave it.
     told = cleandoc(CmdLore().get_help(stage.builder, None))
     for switch in [verb for verb in CmdLore.verbs if verb]:
         assert f"\n  {switch:9} - " in told, switch
-    for field in FIELDS:
+    for field in TYPED_FIELDS:
         assert field in re.findall(r"\w+", told), field
 
 

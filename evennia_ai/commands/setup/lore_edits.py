@@ -9,7 +9,13 @@ from evennia_ai.commands.setup import lore_change
 from evennia_ai.commands.setup import lore_named as named
 from evennia_ai.commands.setup import lore_typed as typed
 from evennia_ai.commands.setup.lore_editor import open_editor
-from evennia_ai.commands.setup.lore_fields import field_named, place_in_words, told
+from evennia_ai.commands.setup.lore_fields import (
+    field_named,
+    in_words,
+    place_in_words,
+    said_of,
+    typed_value,
+)
 from evennia_ai.commands.setup.lore_locks import checked_locks, lost_by
 from evennia_ai.commands.setup.lore_named import OpenEntry
 from evennia_ai.commands.shown import shown_line
@@ -51,7 +57,7 @@ class LoreEdits(StrictCommand):
             found = self._added(named.book_to_change(self.caller, book), fields)
         of_book = f" in the new lorebook {book}, which counts nowhere yet" if is_first else ""
         self.say(
-            f"Made {found.label}{of_book}; keys: {told(found.entry.keys)}; place:"
+            f"Made {found.label}{of_book}; keys: {in_words(found.entry.keys)}; place:"
             f" {place_in_words(found.entry)}. Revision {found.of.stored.revision}."
         )
         if not content:
@@ -72,7 +78,7 @@ class LoreEdits(StrictCommand):
         """Set the secondary keys of an entry, and how they decide."""
         found = self._entry("secondary", "[any | all | not any | not all] <key>, <key>")
         fields = typed.with_patterns(typed.secondary_in(self.rhs), of=found.entry)
-        self._change(found, fields, "secondary keys", _secondary_told)
+        self._change(found, fields, "secondary keys", _logic_and_keys)
 
     def depth(self) -> None:
         """Put an entry into the history, or take it out again."""
@@ -104,13 +110,13 @@ class LoreEdits(StrictCommand):
         field = field_named(word)
         if not value.strip():
             raise CommandError(
-                f"{found.label}: {word} is {told(field.told(found.entry))}. To change it:"
+                f"{found.label}: {word} is {in_words(said_of(field, found.entry))}. To change it:"
                 f" lore/set {self.lhs} = {word} <value>."
             )
-        given = field.value(value.strip())
+        given = typed_value(field, value.strip())
         if field.name == "patterns" and given in get_args(Patterns):
             typed.check_patterns([*found.entry.keys, *found.entry.secondary_keys], given)
-        self._change(found, {field.name: given}, word, field.told)
+        self._change(found, {field.name: given}, word, partial(said_of, field))
 
     def enable(self) -> None:
         """Let an entry take part."""
@@ -143,7 +149,7 @@ class LoreEdits(StrictCommand):
             raise CommandError(f"Usage: {_LOCK}")
         thing = self._lockable()
         if self.rhs is None:
-            self.say(f"{thing.label} has {_lock_told(thing.locks)}.")
+            self.say(f"{thing.label} has {_lock_in_words(thing.locks)}.")
             return None
         off = self.rhs.lower() == typed.NOTHING
         locks = "" if off else checked_locks(self.caller, self.rhs)
@@ -179,13 +185,13 @@ class LoreEdits(StrictCommand):
         tell: Callable[[LoreEntry], Any],
     ) -> None:
         """Store new values, and say what was and what is."""
-        before = told(tell(found.entry))
+        before = in_words(tell(found.entry))
         after = lore_change.changed(found, fields, by=self.typed_by) if fields else found
         if after is found:
             self.say(f"{found.label}: {what} so already: {before}; nothing was changed.")
             return
         self.say(
-            f"{after.label}: {what} before: {before}; now: {told(tell(after.entry))}."
+            f"{after.label}: {what} before: {before}; now: {in_words(tell(after.entry))}."
             f" Revision {after.of.stored.revision}."
         )
 
@@ -248,11 +254,11 @@ def _lock_entry(found: OpenEntry, locks: str, *, by: str) -> None:
     store.set_entry_locks(found.of.name, found.entry.uid, locks, by=by)
 
 
-def _secondary_told(entry: LoreEntry) -> tuple[str, ...]:
+def _logic_and_keys(entry: LoreEntry) -> tuple[str, ...]:
     """The secondary keys with their logic before the first."""
     first, *others = entry.secondary_keys or ("none",)
     return (f"{entry.logic.replace('_', ' ')}: {first}", *others)
 
 
-def _lock_told(locks: str) -> str:
+def _lock_in_words(locks: str) -> str:
     return f"the lock {locks}" if locks else "no lock"

@@ -1,26 +1,16 @@
 """What builders type for the fields of an entry, and how the fields read.
 
-A table: the word behind `lore/set`, the field's name in `evennia_ai.lorebook.editing`, how a text
-becomes its value, and how it is told. What a field may be is for the editing to judge.
+Which fields there are, and what each may be, is for the table of `evennia_ai.lorebook`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Final
 
 from evennia_ai.commands.setup import lore_typed as typed
 from evennia_ai.commands.strict import CommandError
-from evennia_ai.lorebook.conditions import (
-    EVENT_KIND,
-    NPC_KEY,
-    NPC_TAGS,
-    SPEAKER_KIND,
-    ZONES,
-    Condition,
-)
 from evennia_ai.lorebook.entries import LoreEntry
-from evennia_ai.lorebook.entry_extension import FILTERS
+from evennia_ai.lorebook.fields import TYPED_FIELDS, LoreField, Typed
 from evennia_ai.lorebook.mentions import mention_in_words
 from evennia_ai.lorebook.where import Step
 from evennia_ai.prompt.components import MAX_DEPTH
@@ -30,7 +20,6 @@ DEFAULT: Final = "default"
 UNUSED: Final = "unused, for there is no sticky, cooldown or delay"
 
 _SHOWN: Final = 120
-_FILTERED: Final = frozenset(fact for fact, _, _ in FILTERS.values())
 # What has a switch of its own, by what somebody may call it.
 _SWITCHES: Final[Mapping[str, str]] = {
     **{name: name for name in ("keys", "depth", "order", "position", "edit", "enable", "lock")},
@@ -43,32 +32,29 @@ _SWITCHES: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
-    """One field: its name for the editing, how it is read from a text and told of an entry."""
-
-    name: str
-    read: Callable[[str], Any]
-    told: Callable[[LoreEntry], Any]
-
-    def value(self, text: str) -> Any:
-        """What a builder's text means; None takes back what the field says."""
-        return None if text.lower() == DEFAULT else self.read(text)
-
-
-def field_named(word: str) -> Field:
+def field_named(word: str) -> LoreField:
     """The field that a builder calls `word`; CommandError names those there are."""
     name = "_".join(word.lower().split())
-    if name in FIELDS:
-        return FIELDS[name]
+    if name in TYPED_FIELDS:
+        return TYPED_FIELDS[name]
     if name in _SWITCHES:
         raise CommandError(f"'{word}' has a switch of its own: lore/{_SWITCHES[name]}.")
-    near = get_close_matches(name[:40], FIELDS, n=3)
-    known = f"near it are {', '.join(near)}" if near else f"there are {', '.join(FIELDS)}"
+    near = get_close_matches(name[:40], TYPED_FIELDS, n=3)
+    known = f"near it are {', '.join(near)}" if near else f"there are {', '.join(TYPED_FIELDS)}"
     raise CommandError(f"'{word}' is no field of an entry; {known}. Nothing was changed.")
 
 
-def told(value: Any) -> str:
+def typed_value(field: LoreField, text: str) -> Any:
+    """What a builder's text means; None takes back what the field says."""
+    return None if text.lower() == DEFAULT else _READERS[field.typed or "text"](text)
+
+
+def said_of(field: LoreField, entry: LoreEntry) -> Any:
+    """What an entry says of a field, as builders read it."""
+    return _IN_WORDS.get(field.name, field.says)(entry)
+
+
+def in_words(value: Any) -> str:
     """A field's value in words, on one line of bounded length."""
     if isinstance(value, bool):
         return "on" if value else "off"
@@ -112,80 +98,29 @@ def place_in_words(entry: LoreEntry) -> str:
     return entry.position
 
 
-def condition_in_words(condition: Condition) -> str:
-    """A condition as `lore/set <entry> = when` takes it."""
-    return f"{condition.fact} {condition.test} {', '.join(map(str, condition.values))}"
-
-
 def _clock(entry: LoreEntry) -> Any:
     timing = entry.timing
     return timing.clock if timing.sticky or timing.cooldown or timing.delay else UNUSED
 
 
-def _about(fact: str) -> Callable[[LoreEntry], Any]:
-    """Tells the conditions of an entry on this fact."""
-    return lambda entry: _worded(c for c in entry.conditions if c.fact == fact)
-
-
-def _about_others(entry: LoreEntry) -> Any:
-    """Tells the conditions that no filter makes."""
-    return _worded(c for c in entry.conditions if c.fact not in _FILTERED)
-
-
-def _worded(conditions: Iterable[Condition]) -> tuple[str, ...]:
-    return tuple(map(condition_in_words, conditions))
-
-
-FIELDS: Final[Mapping[str, Field]] = {
-    "place": Field(name="mention", read=typed.mention_in, told=place_in_words),
-    "name": Field(name="name", read=typed.text_in, told=lambda e: e.name),
-    "constant": Field(name="constant", read=typed.flag, told=lambda e: e.constant),
-    "role": Field(name="role", read=typed.word, told=lambda e: e.role),
-    "priority": Field(name="priority", read=typed.number, told=lambda e: e.priority),
-    "chance": Field(name="chance", read=typed.number, told=lambda e: e.chance),
-    "sticky": Field(name="sticky", read=typed.number_or_off, told=lambda e: e.timing.sticky),
-    "cooldown": Field(name="cooldown", read=typed.number_or_off, told=lambda e: e.timing.cooldown),
-    "delay": Field(name="delay", read=typed.number_or_off, told=lambda e: e.timing.delay),
-    "clock": Field(name="clock", read=typed.word, told=_clock),
-    "group": Field(name="groups", read=typed.keys_in, told=lambda e: e.grouping.names),
-    "group_weight": Field(name="group_weight", read=typed.number, told=lambda e: e.grouping.weight),
-    "group_preferred": Field(
-        name="group_preferred", read=typed.flag, told=lambda e: e.grouping.preferred
-    ),
-    "group_scored": Field(name="group_scored", read=typed.flag, told=lambda e: e.grouping.scored),
-    "group_cooldown": Field(
-        name="group_cooldown", read=typed.number_or_off, told=lambda e: e.grouping.cooldown
-    ),
-    "recursion_excluded": Field(
-        name="recursion_excluded", read=typed.flag, told=lambda e: e.recursion.excluded
-    ),
-    "recursion_prevented": Field(
-        name="recursion_prevented", read=typed.flag, told=lambda e: e.recursion.prevented
-    ),
-    "recursion_level": Field(
-        name="recursion_level", read=typed.number_or_off, told=lambda e: e.recursion.delay_level
-    ),
-    "scan_depth": Field(name="scan_depth", read=typed.number, told=lambda e: e.scan_depth),
-    "sources": Field(name="sources", read=typed.keys_in, told=lambda e: tuple(sorted(e.sources))),
-    "patterns": Field(name="patterns", read=typed.word, told=lambda e: e.patterns),
-    "case_sensitive": Field(
-        name="case_sensitive", read=typed.flag, told=lambda e: e.case_sensitive
-    ),
-    "match_whole_words": Field(
-        name="match_whole_words", read=typed.flag, told=lambda e: e.match_whole_words
-    ),
-    "ignore_budget": Field(name="ignore_budget", read=typed.flag, told=lambda e: e.ignore_budget),
-    "movement": Field(name="movement", read=typed.flag, told=lambda e: e.hears_movement),
-    "npcs": Field(name="npcs", read=typed.keys_in, told=_about(NPC_KEY)),
-    "tags": Field(name="tags", read=typed.keys_in, told=_about(NPC_TAGS)),
-    "zones": Field(name="zones", read=typed.keys_in, told=_about(ZONES)),
-    "events": Field(name="events", read=typed.keys_in, told=_about(EVENT_KIND)),
-    "speakers": Field(name="speakers", read=typed.keys_in, told=_about(SPEAKER_KIND)),
-    "when": Field(name="when", read=typed.questions, told=_about_others),
+# How what builders type is read, and what is told otherwise than an entry says it.
+_READERS: Final[Mapping[Typed, Callable[[str], Any]]] = {
+    "text": typed.text_in,
+    "word": typed.word,
+    "flag": typed.flag,
+    "number": typed.number,
+    "number or off": typed.number_or_off,
+    "keys": typed.keys_in,
+    "mention": typed.mention_in,
+    "questions": typed.questions,
+}
+_IN_WORDS: Final[Mapping[str, Callable[[LoreEntry], Any]]] = {
+    "mention": place_in_words,
+    "clock": _clock,
 }
 # What the editing calls a field that builders call otherwise.
 _WORDS: Final[Mapping[str, str]] = {
-    **{field.name: word for word, field in FIELDS.items()},
+    **{field.name: word for word, field in TYPED_FIELDS.items()},
     "secondary_keys": "secondary keys",
     "anchor": "position",
     "enabled": "state",

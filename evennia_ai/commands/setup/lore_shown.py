@@ -7,15 +7,15 @@ from typing import Final
 from evennia.utils.search import search_object
 
 from evennia_ai.commands.setup.lore_fields import (
-    FIELDS,
     UNUSED,
-    condition_in_words,
+    in_words,
     place_in_words,
-    told,
+    said_of,
 )
 from evennia_ai.commands.setup.lore_named import OpenBook, OpenEntry
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.lorebook.entries import LoreEntry
+from evennia_ai.lorebook.fields import TYPED_FIELDS
 from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store import lorebooks as store
@@ -28,7 +28,7 @@ _UID_COLUMNS: Final = 8
 _NAME_COLUMNS: Final = 20
 _PLACE_COLUMNS: Final = 16
 _MOST_NOTICES: Final = 6
-_UNSET: Final = ("off", "none", "0", "100", told(None), UNUSED)
+_UNSET: Final = ("off", "none", "0", "100", in_words(None), UNUSED)
 
 
 def listed(books: Iterable[StoredBook]) -> list[str]:
@@ -82,7 +82,7 @@ def entry_shown(found: OpenEntry) -> list[str]:
         *(_titled("never used", entry.refused) if entry.refused else []),
     ]
     for condition in entry.conditions:
-        lines += _titled("only if", condition_in_words(condition))
+        lines += _titled("only if", str(condition))
     for name, written in entry.decorators:
         lines += _titled("decorator", f"@@{name} {', '.join(written)}".rstrip())
     text = entry.template.source
@@ -136,8 +136,8 @@ def _row(entry: LoreEntry) -> str:
 
 def _set_fields(entry: LoreEntry) -> Iterator[str]:
     """The other fields that say something."""
-    for word, field in FIELDS.items():
-        value = told(field.told(entry))
+    for word, field in TYPED_FIELDS.items():
+        value = in_words(said_of(field, entry))
         if value not in _UNSET and word not in ("name", "place", "role"):
             yield f"{word} {value}"
 

@@ -12,7 +12,7 @@ from evennia_ai.commands.naming import whole_number
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.lorebook.conditions import TESTS
 from evennia_ai.lorebook.entries import MENTIONINGS, SIDES, LoreEntry, Patterns, Position
-from evennia_ai.lorebook.entry_extension import AT_MENTION
+from evennia_ai.lorebook.field_writes import AT_MENTION
 from evennia_ai.lorebook.patterns import Refused, is_delimited, read_pattern
 from evennia_ai.text.columns import clipped
 
