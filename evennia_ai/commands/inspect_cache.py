@@ -22,11 +22,11 @@ def cache_lines(npc: Any) -> list[str]:
     lines = [f"The last {len(turns)} prompts of {npc.key}, each with the one before in its talk:"]
     lines += [_HEAD, "-" * WIDTH]
     for turn in turns:
-        lines += _row(turn)
+        lines += _cached(turn)
     return [*lines, *_breakpoints(turns[-1])]
 
 
-def _row(turn: StoredTurn) -> Iterator[str]:
+def _cached(turn: StoredTurn) -> Iterator[str]:
     shared, why = _shared(turn)
     tokens = turn.manifest.tokens
     share = "" if shared is None else f"{100 * shared // max(tokens, 1)} %"

@@ -6,7 +6,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from evennia_ai.commands.called import in_words
-from evennia_ai.commands.setup.listing import day_and_time
+from evennia_ai.commands.shown import day_and_time
 from evennia_ai.game.compacting import Outcome
 from evennia_ai.game.compacting_by_hand import compact_room
 from evennia_ai.game.runtime import runtime

@@ -7,7 +7,7 @@ request, was the knowledge base searched, was a safe summary begun, and what cam
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
-from evennia_ai.commands.setup.listing import day_and_time
+from evennia_ai.commands.shown import day_and_time
 from evennia_ai.game.viewers import seer_for
 from evennia_ai.history.turns import RecordedMessage, RenderedMessage, TurnManifest
 from evennia_ai.knowledge.templates import TOOL

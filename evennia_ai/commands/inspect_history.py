@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from evennia_ai.commands.called import in_words
-from evennia_ai.commands.setup.listing import day_and_time
+from evennia_ai.commands.shown import day_and_time
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.viewers import seer_for
 from evennia_ai.history.records import Record, RecordKind

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from evennia_ai.commands.called import name_of
 from evennia_ai.commands.inspect_overview import counted
-from evennia_ai.commands.setup.listing import day_and_time
+from evennia_ai.commands.shown import day_and_time
 from evennia_ai.game.limits import Limits, LimitScope
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.game.runtime import runtime

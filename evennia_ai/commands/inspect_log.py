@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from evennia_ai.commands.inspect_limits import limit_in_words
 from evennia_ai.commands.inspect_set import change_in_words
-from evennia_ai.commands.setup.listing import day_and_time
+from evennia_ai.commands.shown import day_and_time
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.npc_settings import Change, changes_of
 from evennia_ai.store import model_calls

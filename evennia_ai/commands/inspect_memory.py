@@ -12,7 +12,7 @@ from typing import Any, Final
 from evennia_ai.commands.called import name_of
 from evennia_ai.commands.naming import npc_named, place_named
 from evennia_ai.commands.numbered import npc_and_number
-from evennia_ai.commands.setup.listing import day_and_time
+from evennia_ai.commands.shown import day_and_time
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.conf import conf
 from evennia_ai.game import gather

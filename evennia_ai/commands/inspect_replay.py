@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from evennia_ai.commands.setup.listing import day_and_time
+from evennia_ai.commands.shown import day_and_time
 from evennia_ai.game.viewers import seer_for
 from evennia_ai.history.replay import Fault, replay
 from evennia_ai.history.turns import report_of_turn

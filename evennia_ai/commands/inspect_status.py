@@ -6,7 +6,7 @@ from typing import Any, Final
 from evennia_ai.commands.inspect_compact import compaction_lines
 from evennia_ai.commands.inspect_limits import today_lines
 from evennia_ai.commands.inspect_overview import stop_lines
-from evennia_ai.commands.setup.listing import day_and_time
+from evennia_ai.commands.shown import day_and_time
 from evennia_ai.game.handler import LastTurn
 from evennia_ai.game.tools.choosing import problems_of
 from evennia_ai.store.halts import halts

@@ -1,5 +1,6 @@
 """How text that others wrote is shown to a builder: as it is, and nothing of it interpreted."""
 
+from datetime import UTC, datetime
 from typing import Final
 
 from evennia_ai.game.output import escaped
@@ -19,3 +20,8 @@ def shown_line(text: str) -> str:
     """`text` as one line of bounded length, for `msg`."""
     line = " ".join(text.split())
     return shown_block(line if len(line) <= MAX_LINE else line[: MAX_LINE - 3] + "...")
+
+
+def day_and_time(seconds: float) -> str:
+    """A moment as builders read it."""
+    return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -6,7 +6,7 @@ from typing import Final
 from evennia.objects.models import ObjectDB
 
 from evennia_ai.commands.setup.card_named import import_in_words
-from evennia_ai.commands.setup.listing import day_and_time
+from evennia_ai.commands.shown import day_and_time
 from evennia_ai.prompt.grants import ALL_GRANTS, ALLOWS, Grants, in_order
 from evennia_ai.store import card_revisions as log
 from evennia_ai.store import cards as store

@@ -3,7 +3,7 @@
 from typing import Final
 
 from evennia_ai.cards.components import FIELDS
-from evennia_ai.commands.setup.listing import day_and_time
+from evennia_ai.commands.shown import day_and_time
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.minds.view import KNOWLEDGE_POLICY
 from evennia_ai.prompt.components import PLUGGABLE_IDS

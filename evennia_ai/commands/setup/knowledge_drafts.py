@@ -16,7 +16,7 @@ from evennia_ai.commands.numbered import counted_number
 from evennia_ai.commands.setup import knowledge_named as named
 from evennia_ai.commands.setup.card_work import Steps, waits
 from evennia_ai.commands.setup.knowledge_hints import KnowledgeHints
-from evennia_ai.commands.setup.listing import day_and_time
+from evennia_ai.commands.shown import day_and_time
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.knowing.opening import backend_of, later
 from evennia_ai.game.viewers import viewer_of

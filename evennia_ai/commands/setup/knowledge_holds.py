@@ -11,13 +11,13 @@ from evennia.utils.search import search_object
 
 from evennia_ai.commands.naming import npc_named
 from evennia_ai.commands.setup import knowledge_named as named
-from evennia_ai.commands.setup.listing import day_and_time
+from evennia_ai.commands.shown import day_and_time
 from evennia_ai.commands.strict import CommandError, StrictCommand
 from evennia_ai.game.guarding import is_held_by_lock, names_some
 from evennia_ai.game.holding import look_at_all
 from evennia_ai.game.viewers import allows
 from evennia_ai.knowledge.pages import BaseInfo
-from evennia_ai.store import knowledge_holds as store
+from evennia_ai.store import knowledge_holds
 from evennia_ai.store.knowledge_holds import Hold
 from evennia_ai.text.columns import hanging, visible
 
@@ -39,7 +39,7 @@ class KnowledgeHolds(StrictCommand):
 
     def _release(self, info: BaseInfo, who: str) -> None:
         named.refuse_change(self.caller, info)
-        held = {hold.npc_ref: hold for hold in store.holds(info.key)}
+        held = {hold.npc_ref: hold for hold in knowledge_holds.holds(info.key)}
         ref, name = self._guard(who, held.keys())
         if ref not in held:
             raise CommandError(f"{name} does not guard {info.key} for good. Nothing was changed.")
@@ -54,7 +54,7 @@ class KnowledgeHolds(StrictCommand):
                 f"The lock of {info.key} still holds {name}: {info.locks}. Take away first what it"
                 " asks for. Nothing was changed."
             )
-        store.release(info.key, ref)
+        knowledge_holds.release(info.key, ref)
         self.say(f"{name} guards {info.key} no longer: what its pages say is told to {name}.")
 
     def _guard(self, who: str, refs: Collection[str]) -> tuple[str, str]:
@@ -68,7 +68,7 @@ class KnowledgeHolds(StrictCommand):
 
 def still_held(info: BaseInfo) -> str:
     """The end of what is said of a changed base: how many guard it whatever its lock says."""
-    count = len(store.held_refs(info.key))
+    count = len(knowledge_holds.held_refs(info.key))
     if not count or not info.restricted:
         return ""
     return f" NPCs that guard it for good: {count}; kb/release {info.key} names them."
@@ -79,7 +79,7 @@ def _may_release(caller: object, locks: str) -> bool:
 
 
 def _lines(info: BaseInfo) -> Iterator[str]:
-    held = store.holds(info.key)
+    held = knowledge_holds.holds(info.key)
     if not info.restricted:
         yield f"Knowledge base {info.key} is not restricted: nobody guards it now."
     elif not names_some(info):

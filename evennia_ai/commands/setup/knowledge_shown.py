@@ -5,7 +5,7 @@ from typing import Final
 
 from evennia.utils.search import search_object
 
-from evennia_ai.commands.setup.listing import day_and_time
+from evennia_ai.commands.shown import day_and_time
 from evennia_ai.knowledge.backends import Hit
 from evennia_ai.knowledge.pages import BaseInfo, Page
 from evennia_ai.knowledge.titles import PageName

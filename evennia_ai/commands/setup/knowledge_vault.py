@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from evennia_ai.commands.setup import knowledge_named as named
-from evennia_ai.commands.setup.listing import day_and_time
+from evennia_ai.commands.shown import day_and_time
 from evennia_ai.commands.strict import CommandError, StrictCommand
 from evennia_ai.game.viewers import viewer_of
 from evennia_ai.knowledge.pages import BaseInfo
 from evennia_ai.minds.seeing.hidden_knowledge import withheld
 from evennia_ai.minds.seeing.locked import HiddenPages
-from evennia_ai.store import knowledge_searches as store
+from evennia_ai.store import knowledge_searches
 from evennia_ai.text.columns import hanging
 
 _MOST_READINGS: Final = 40
@@ -35,7 +35,7 @@ class KnowledgeVault(StrictCommand):
 
 
 def _passages(looker: Any, info: BaseInfo, by: str) -> Iterator[str]:
-    found, pages = store.open_vault(info.key, by=by), HiddenPages(viewer_of(looker))
+    found, pages = knowledge_searches.open_vault(info.key, by=by), HiddenPages(viewer_of(looker))
     if not found:
         yield f"The vault of knowledge base {info.key} is empty. That you looked is written down."
         return
@@ -51,7 +51,7 @@ def _passages(looker: Any, info: BaseInfo, by: str) -> Iterator[str]:
 
 
 def _readings(_viewer: Any, info: BaseInfo, _by: str) -> Iterator[str]:
-    readings = store.readings(info.key)
+    readings = knowledge_searches.readings(info.key)
     if not readings:
         yield f"Nobody read the vault of knowledge base {info.key}."
         return
@@ -61,7 +61,7 @@ def _readings(_viewer: Any, info: BaseInfo, _by: str) -> Iterator[str]:
 
 
 def _emptied(_viewer: Any, info: BaseInfo, _by: str) -> Iterator[str]:
-    count = store.empty_vault(info.key)
+    count = knowledge_searches.empty_vault(info.key)
     yield f"Threw away what was in the vault of knowledge base {info.key}, passages: {count}."
 
 

@@ -1,9 +1,9 @@
 """How components look to a builder: the list that reads as the prompt does, and one in full."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Final
 
+from evennia_ai.commands.shown import day_and_time
 from evennia_ai.game.gather import NAMES
 from evennia_ai.memory import pieces as memory_pieces
 from evennia_ai.prompt.blocks import FILLED
@@ -138,11 +138,6 @@ def labelled(component: PromptComponent) -> str:
     if scope == GAME:
         return component.key
     return f"{component.key}@{scope.kind}:{scope.ref if scope.kind == 'zone' else f'#{scope.ref}'}"
-
-
-def day_and_time(seconds: float) -> str:
-    """A moment as builders read it."""
-    return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def _inside_history(injected: Sequence[PromptComponent]) -> Iterator[str]:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from evennia_ai.commands.setup.listing import day_and_time
+from evennia_ai.commands.shown import day_and_time
 from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.books import in_order, read_book, unwrapped
 from evennia_ai.store import lorebooks as store
