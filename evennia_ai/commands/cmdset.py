@@ -2,16 +2,14 @@
 
 from evennia.commands.cmdset import CmdSet
 
-from evennia_ai.commands.inspect import CmdAI
+from evennia_ai.commands.inspect.command import CmdAI
 from evennia_ai.commands.lorekeeper import CmdLorekeeper
-from evennia_ai.commands.read import CmdRead
-from evennia_ai.commands.setup.card import CmdCard
+from evennia_ai.commands.play import CmdRead, CmdShow, CmdTalk
+from evennia_ai.commands.setup.card.command import CmdCard
 from evennia_ai.commands.setup.component import CmdComponent
-from evennia_ai.commands.setup.knowledge import CmdKnowledge
+from evennia_ai.commands.setup.knowledge.command import CmdKnowledge
 from evennia_ai.commands.setup.lore import CmdLore
 from evennia_ai.commands.setup.note import CmdNote
-from evennia_ai.commands.show import CmdShow
-from evennia_ai.commands.talk import CmdTalk
 
 
 class AICmdSet(CmdSet):

@@ -1,4 +1,4 @@
-"""What builders' words mean: NPCs, rooms, `<key>@<scope>`, places of lorebooks, whole numbers.
+"""What builders' words mean: NPCs, rooms, `<key>@<scope>`, `<npc>/<number>`, places of lorebooks.
 
 Each function gives a value or raises `CommandError` with one clear line.
 """
@@ -13,7 +13,9 @@ from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.npc import AIMixin
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.prompt.registry import ComponentRegistry
+from evennia_ai.store import turns
 from evennia_ai.store.conversations import is_conversation
+from evennia_ai.store.turns import StoredTurn
 
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
 _DBREF: Final = re.compile(r"#([0-9]{1,18})")
@@ -219,3 +221,36 @@ def _only(found: dict[str, Any], name: str, *, nobody: str) -> Any:
         which = ", ".join(f"{it.key} ({alone})" for alone, it in list(found.items())[:8])
         raise CommandError(f"'{name}' could be {which}; name one as {next(iter(found))}.")
     return next(iter(found.values()))
+
+
+_NUMBERED: Final = re.compile(r"(.+)/\s*(-?[0-9]{1,9})\s*")
+
+
+def npc_and_number(caller: Any, text: str, *, what: str) -> tuple[Any, int | None]:
+    """The NPC and the number behind it, None where there is none; `what` is what it counts."""
+    found = _NUMBERED.fullmatch(text)
+    if found is None:
+        return npc_named(caller, text), None
+    return npc_named(caller, found[1].strip()), counted_number(found[2], what=what)
+
+
+def counted_number(text: str, *, what: str) -> int:
+    """`text` as a number from 1 on."""
+    if re.fullmatch(r"[0-9]{1,9}", text) and int(text) > 0:
+        return int(text)
+    raise CommandError(f"The {what} must be a whole number from 1 on; '{text}' is not.")
+
+
+def turn_of(npc: Any, number: int) -> StoredTurn:
+    """One turn of an NPC; CommandError says which there are."""
+    last = turns.last_turn(npc.ai.ref)
+    if last is None:
+        raise CommandError(f"{npc.key} had no turn yet: nobody was answered.")
+    if number > last.number:
+        raise CommandError(f"{npc.key} had no turn {number}; the newest is {last.number}.")
+    return turns.turn(npc.ai.ref, number)
+
+
+def turn_or_newest(npc: Any, number: int | None) -> StoredTurn:
+    """One turn of an NPC, the newest where none is named; CommandError says which there are."""
+    return turn_of(npc, turns.next_number(npc.ai.ref) - 1 if number is None else number)

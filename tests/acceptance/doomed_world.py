@@ -17,7 +17,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.logger import formatEvent, globalLogPublisher
 
-from evennia_ai.commands.inspect import status_lines
+from evennia_ai.commands.inspect.command import status_lines
 from evennia_ai.conf import conf
 from evennia_ai.game import runtime as running
 from evennia_ai.game import service, unanswered

@@ -22,10 +22,10 @@ def stage(_cast: tuple[int, ...], db: None, monkeypatch: pytest.MonkeyPatch) -> 
     """The harbour with a builder, a player and an NPC; work in other threads is done at once."""
     from twisted.internet.defer import maybeDeferred
 
-    from evennia_ai.commands.setup import card_work
+    from evennia_ai.commands import background_work
     from tests.commands.stage import Stage
 
-    monkeypatch.setattr(card_work, "in_thread", maybeDeferred)
+    monkeypatch.setattr(background_work, "in_thread", maybeDeferred)
     return Stage(_cast)
 
 

@@ -4,7 +4,7 @@ import pytest
 from twisted.internet.defer import Deferred, maybeDeferred
 
 from evennia_ai import models
-from evennia_ai.commands.setup import card_work
+from evennia_ai.commands import background_work
 from evennia_ai.store import card_assignments
 from evennia_ai.store import card_revisions as log
 from evennia_ai.store import cards as store
@@ -41,7 +41,7 @@ class SlowThread:
 def thread(stage, card_folder, monkeypatch):
     """The slow thread, in a game whose clock `stage.clock` moves."""
     slow = SlowThread()
-    monkeypatch.setattr(card_work, "in_thread", slow)
+    monkeypatch.setattr(background_work, "in_thread", slow)
     with stage.model():
         yield slow
         while slow.begun:
@@ -112,7 +112,7 @@ class Leaving:
 def test_progress_ends_when_the_builder_leaves_and_the_work_goes_on(stage, thread):
     session = Leaving()
     with hearing(stage.builder) as heard:
-        command = card_work.CardWork()
+        command = background_work.CardWork()
         command.caller, command.session = stage.builder, session
         done = command.worked("Reading a file", lambda progress: "read")
         stage.clock.advance(2)

@@ -8,14 +8,12 @@ from evennia.commands.default.cmdset_character import CharacterCmdSet
 from evennia.commands.default.help import CmdHelp
 
 from evennia_ai.commands.cmdset import AICmdSet
-from evennia_ai.commands.inspect import CmdAI
-from evennia_ai.commands.read import CmdRead
-from evennia_ai.commands.setup.card import CmdCard
+from evennia_ai.commands.inspect.command import CmdAI
+from evennia_ai.commands.play import CmdRead, CmdShow, CmdTalk
+from evennia_ai.commands.setup.card.command import CmdCard
 from evennia_ai.commands.setup.component import CmdComponent
-from evennia_ai.commands.setup.knowledge import CmdKnowledge
+from evennia_ai.commands.setup.knowledge.command import CmdKnowledge
 from evennia_ai.commands.setup.note import CmdNote
-from evennia_ai.commands.show import CmdShow
-from evennia_ai.commands.talk import CmdTalk
 from tests.commands.stage import on_screen
 
 FOR_BUILDERS = (CmdComponent, CmdCard, CmdKnowledge, CmdNote, CmdAI)

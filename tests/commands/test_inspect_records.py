@@ -7,7 +7,7 @@ from django.db import connection
 from evennia.utils.create import create_object
 
 from evennia_ai import models
-from evennia_ai.commands import inspect_records
+from evennia_ai.commands.inspect import records
 from evennia_ai.game.npc import AINPC
 from evennia_ai.history.records import RecordKind
 from evennia_ai.store import conversations, memories
@@ -77,7 +77,7 @@ class TestVerify:
     def test_a_history_that_would_stop_the_game_is_left_to_the_command_line(
         self, stage, talked, monkeypatch
     ):
-        monkeypatch.setattr(inspect_records, "MOST_RECORDS", 3)
+        monkeypatch.setattr(records, "MOST_RECORDS", 3)
 
         assert "evennia-ai history verify" in one_line(stage.builds("ai/verify oren"))
 
@@ -152,7 +152,7 @@ class TestTranscripts:
         self, stage, admin, card_folder, monkeypatch
     ):
         (card_folder / "old.jsonl").write_text("x" * 20)
-        monkeypatch.setattr(inspect_records, "MOST_BYTES", 19)
+        monkeypatch.setattr(records, "MOST_BYTES", 19)
 
         assert "evennia-ai history import" in one_line(stage.builds("ai/import oren = old"))
 

@@ -374,7 +374,7 @@ def test_a_page_of_a_backend_that_answers_later_is_shown_when_it_is_there(
 ):
     from twisted.internet.defer import Deferred
 
-    from evennia_ai.commands.setup import knowledge_named
+    from evennia_ai.commands.setup.knowledge import named
     from tests.commands.stage import hearing
 
     answer = Deferred()
@@ -383,7 +383,7 @@ def test_a_page_of_a_backend_that_answers_later_is_shown_when_it_is_there(
         async def fetch(self, names):
             return await answer
 
-    monkeypatch.setattr(knowledge_named, "backend_of", lambda info: Wiki())
+    monkeypatch.setattr(named, "backend_of", lambda info: Wiki())
     assert stage.builds("kb/show harbour/Far") == ""
     with hearing(stage.builder) as heard:
         answer.callback([read_page(page_name("Far"), "Over the sea.")])

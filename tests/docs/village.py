@@ -21,7 +21,7 @@ from evennia.utils.create import create_channel, create_object
 from twisted.internet.defer import maybeDeferred
 from twisted.internet.task import Clock
 
-from evennia_ai.commands.setup import card_work
+from evennia_ai.commands import background_work
 from evennia_ai.commands.strict import StrictCommand
 from evennia_ai.conf import conf
 from evennia_ai.game import runtime as running
@@ -51,7 +51,7 @@ class Place:
         self._errors: list[str] = []
         self._settings: list[Any] = []
         self._before = running.install(None)
-        monkeypatch.setattr(card_work, "in_thread", maybeDeferred)
+        monkeypatch.setattr(background_work, "in_thread", maybeDeferred)
         monkeypatch.setattr(StrictCommand, "say_error", self._say_error)
         monkeypatch.setattr(CmdHelp, "help_more", False)  # there is no client to turn pages
         monkeypatch.chdir(folder)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.commands.inspect_status import status_lines
+from evennia_ai.commands.inspect.status import status_lines
 from evennia_ai.game.idle_time import IDLE_SECONDS
 from evennia_ai.history.records import RecordKind
 from evennia_ai.history.summary_records import FRAME

@@ -15,8 +15,15 @@ from evennia_ai.commands.naming import (
     scope_named,
     whole_number,
 )
-from evennia_ai.commands.setup import component_contexts, listing
-from evennia_ai.commands.setup.editing import open_editor
+from evennia_ai.commands.setup import component_contexts, component_shown
+from evennia_ai.commands.setup.component_editor import open_editor
+from evennia_ai.commands.setup.component_shown import (
+    changes_in_words,
+    history_of,
+    labelled,
+    place_in_words,
+    unsettled_in_words,
+)
 from evennia_ai.commands.shown import shown_line
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand
 from evennia_ai.errors import StaticComponentError
@@ -123,7 +130,7 @@ class CmdComponent(StrictCommand):
             found = self._found(self.lhs)
             changes = store.revisions(found.key, scope=found.scope)
             off_in = component_contexts.off_in(found.key)
-            self.show("\n".join(listing.shown(found, changes, off_in=off_in)))
+            self.show("\n".join(component_shown.shown(found, changes, off_in=off_in)))
             return
         components = list(registry)
         if self.lhs:
@@ -132,7 +139,7 @@ class CmdComponent(StrictCommand):
             if not components:
                 self.say(f"No component has the scope {self.lhs}; 'component' alone lists all.")
                 return
-        self.show("\n".join(listing.listed(components)))
+        self.show("\n".join(component_shown.listed(components)))
 
     def create(self) -> None:
         """Make a component, and open the editor where no text was given."""
@@ -152,8 +159,8 @@ class CmdComponent(StrictCommand):
             ),
             by=self.typed_by,
         )
-        remarks = listing.remarks(made)
-        self.say(f"Made {listing.labelled(made)} ({made.id}), role {made.role}.{remarks}")
+        remarks = component_shown.remarks(made)
+        self.say(f"Made {labelled(made)} ({made.id}), role {made.role}.{remarks}")
         if not made.content:
             open_editor(self.caller, made, by=self.typed_by)
 
@@ -166,7 +173,7 @@ class CmdComponent(StrictCommand):
         """Show, set or clear how deep in the history a component stands."""
         component = self._component("depth", "<n | normal | bottom>")
         if self.rhs is None:
-            self.say(f"{listing.labelled(component)} {listing.place_in_words(component)}.")
+            self.say(f"{labelled(component)} {place_in_words(component)}.")
             return
         fields = _depth_fields(self.rhs)
         self._changed(component, **fields)
@@ -175,7 +182,7 @@ class CmdComponent(StrictCommand):
         """Show or set what stands first at the same depth."""
         component = self._component("order", "<n>")
         if self.rhs is None:
-            self.say(f"{listing.labelled(component)} has order {component.injection_order}.")
+            self.say(f"{labelled(component)} has order {component.injection_order}.")
             return
         self._changed(component, injection_order=any_whole_number(self.rhs, what="order"))
 
@@ -183,7 +190,7 @@ class CmdComponent(StrictCommand):
         """Show or set the role of a component's message."""
         component = self._component("role", "<role>")
         if self.rhs is None:
-            self.say(f"{listing.labelled(component)} has role {component.role}.")
+            self.say(f"{labelled(component)} has role {component.role}.")
             return
         self._changed(component, role=self.rhs.lower())
 
@@ -198,7 +205,7 @@ class CmdComponent(StrictCommand):
         component = self._component("volatile", "<yes | no>")
         if self.rhs is None:
             word = "volatile" if component.volatile else "not volatile"
-            self.say(f"{listing.labelled(component)} is {word}.")
+            self.say(f"{labelled(component)} is {word}.")
             return
         if self.rhs.lower() not in _YES_OR_NO:
             raise CommandError(
@@ -220,7 +227,7 @@ class CmdComponent(StrictCommand):
         """Remove a component, once the builder said yes."""
         self._refuse_value()
         component = self._component("remove")
-        named = listing.labelled(component)
+        named = labelled(component)
         if component.is_static:
             raise StaticComponentError(component.key, "removed")
         return self._remove_after_yes(component, named)
@@ -233,7 +240,7 @@ class CmdComponent(StrictCommand):
         if not changes:
             self.say(f"{key} was never changed.")
             return
-        self.show("\n".join(listing.history_of(key, changes)))
+        self.show("\n".join(history_of(key, changes)))
 
     def revert(self) -> None:
         """Make a component what it was at a revision; a removed one comes back."""
@@ -242,8 +249,8 @@ class CmdComponent(StrictCommand):
         number = whole_number(self.rhs, what="revision")
         back = store.revert(key, number, by=self.typed_by, scope=scope)
         self.say(
-            f"{listing.labelled(back)} is what it was at revision {number}; this is revision"
-            f" {back.revision}. It {listing.place_in_words(back)}."
+            f"{labelled(back)} is what it was at revision {number}; this is revision"
+            f" {back.revision}. It {place_in_words(back)}."
         )
 
     def preview(self) -> None:
@@ -297,14 +304,14 @@ class CmdComponent(StrictCommand):
             **fields,
         )
         if changed == component:
-            self.say(f"{listing.labelled(component)} is so already; nothing was changed.")
+            self.say(f"{labelled(component)} is so already; nothing was changed.")
             return
         state = "on" if changed.enabled else "off"
         self.say(
-            f"{listing.labelled(changed)} ({changed.id}, {changed.role}, {state})"
-            f" {listing.place_in_words(changed)}. {listing.changes_in_words(component, changed)}"
+            f"{labelled(changed)} ({changed.id}, {changed.role}, {state})"
+            f" {place_in_words(changed)}. {changes_in_words(component, changed)}"
             f" Revision {changed.revision}."
-            f"{listing.unsettled_in_words(changed)}"
+            f"{unsettled_in_words(changed)}"
         )
 
     def _component(self, switch: str, value: str = "") -> PromptComponent:

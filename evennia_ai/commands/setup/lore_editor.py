@@ -9,7 +9,7 @@ from typing import Any, Final
 from evennia.utils.eveditor import EvEditor
 
 from evennia_ai.commands.setup import lore_change
-from evennia_ai.commands.setup.editing import CATEGORY, forget_edited
+from evennia_ai.commands.setup.component_editor import CATEGORY, forget_edited
 from evennia_ai.commands.setup.lore_named import OpenEntry, entry_to_change
 from evennia_ai.commands.shown import shown_line
 from evennia_ai.errors import EditConflictError, EvenniaAIError

@@ -4,10 +4,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from evennia_ai.commands.folder import file_in, new_file, offered
 from evennia_ai.commands.naming import place_named, whole_number
 from evennia_ai.commands.setup import lore_change, lore_shown
 from evennia_ai.commands.setup import lore_named as named
-from evennia_ai.commands.setup.folder import file_in, new_file, offered
 from evennia_ai.commands.setup.lore_locks import ACCESS
 from evennia_ai.commands.setup.lore_revisions import history_of
 from evennia_ai.commands.strict import CommandError, StrictCommand

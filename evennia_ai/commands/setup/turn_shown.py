@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from evennia_ai.commands.called import in_words
 from evennia_ai.commands.setup.lore_trial import item_to_explain
-from evennia_ai.commands.shown import day_and_time
+from evennia_ai.commands.shown import day_and_time, in_words
 from evennia_ai.game.viewers import seer_for
 from evennia_ai.history.projection import CONVERSATION
 from evennia_ai.history.records import Record

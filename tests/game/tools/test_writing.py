@@ -224,7 +224,7 @@ def test_whatever_is_written_nothing_live_is_in_it(stage: Any, text: str) -> Non
 
 def shows_nothing_live(stage: Any, text: str) -> None:
     """A writing of this text and title is read and looked at, alone and in the room."""
-    from evennia_ai.commands.read import CmdRead
+    from evennia_ai.commands.play import CmdRead
     from evennia_ai.game.writings import plain_text, writing_by
 
     made = writing_by(stage.npc, form="letter", title=text, text=plain_text(text))

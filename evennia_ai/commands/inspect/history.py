@@ -1,0 +1,176 @@
+"""`ai/history`, `ai/replay` and `ai/cache`: what is recorded of an NPC and nothing that is not.
+
+A past prompt is rebuilt from its records alone; of each prompt is told how much a provider may have
+found in its cache.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from evennia_ai.commands.shown import day_and_time, in_words
+from evennia_ai.commands.strict import CommandError
+from evennia_ai.game.viewers import seer_for
+from evennia_ai.history.prefixes import shared_prefix
+from evennia_ai.history.records import Record, RecordKind
+from evennia_ai.history.replay import Fault, replay
+from evennia_ai.history.turns import report_of_turn
+from evennia_ai.minds.seeing.seer import Seer
+from evennia_ai.prompt.breaks import MEANINGS
+from evennia_ai.prompt.report import Report
+from evennia_ai.store import conversations
+from evennia_ai.store.memory_erasing import OF_MEMORIES
+from evennia_ai.store.past_turns import newest_turns, turn_before
+from evennia_ai.store.record_pages import RecordPage, record_page
+from evennia_ai.store.turns import StoredTurn
+from evennia_ai.text.columns import WIDTH, clipped, first_line, visible, wrapped
+
+PAGE_RECORDS: Final = 20
+_ERASED: Final = "(erased on request)"
+
+
+def history_lines(caller: Any, npc: Any, number: int) -> list[str]:
+    """One page of an NPC's records, as `caller` may see them; page 1 is the newest."""
+    page = record_page(npc.ai.ref, number, size=PAGE_RECORDS)
+    if not page.records:
+        raise CommandError(_nothing(npc, number))
+    head = f"What is recorded of {npc.key}, page {number}, the newest record last:"
+    return [*wrapped(head, WIDTH), *_rows(page, seer_for(caller, npc.ai.ref)), *_more(npc, page)]
+
+
+def _nothing(npc: Any, number: int) -> str:
+    if number == 1:
+        return f"Nothing is recorded of {npc.key} yet."
+    return f"There is no page {number}: {npc.key} has fewer records. ai/history {npc.key} is page 1"
+
+
+def _rows(page: RecordPage, seer: Seer) -> Iterator[str]:
+    """The records; a line before each change of the conversation says which one it is."""
+    where = 0
+    for record in page.records:
+        if record.conversation != where:
+            where = record.conversation
+            yield clipped(f"-- {in_words(page.conversations[where])}", WIDTH)
+        yield from _row(seer.record(record, page.records))
+
+
+def _row(record: Record) -> Iterator[str]:
+    who = f", {visible(record.name)}" if record.name else ""
+    head = f"#{record.id}  {day_and_time(record.created_at)}  {record.kind}{who}"
+    yield clipped(head, WIDTH)
+    text = _ERASED if record.is_erased else _asked(record) or _told(record)
+    if text:
+        yield clipped(f"    {text}", WIDTH)
+    if refused := record.meta.get("refused"):
+        yield clipped(f"    instead of a reply: {visible(str(refused))}", WIDTH)
+
+
+def _told(record: Record) -> str:
+    """What the record says in a line; of calls of tools those, where nothing was said with them."""
+    calls = record.meta.get("tool_calls") or ()
+    called = "; ".join(f"{call['name']} {call['arguments']}" for call in calls)
+    return first_line(record.body) or visible(called)
+
+
+def _asked(record: Record) -> str:
+    """Who had the conversation erased; nothing where the record tells of something else."""
+    if record.kind != RecordKind.ERASURE:
+        return ""
+    by = visible(str(record.meta.get("by", "somebody")))
+    if record.meta.get("of") == OF_MEMORIES:
+        return f"memories of a person were erased from the prompts before for {by}"
+    return f"what stood before was erased for {by}"
+
+
+def _more(npc: Any, page: RecordPage) -> Iterator[str]:
+    if page.has_older:
+        yield f"Older records: ai/history {npc.key}/{page.number + 1}"
+
+
+def replay_lines(caller: Any, npc: Any, turn: StoredTurn) -> list[str]:
+    """The turn's prompt to the letter, as `caller` may see it, and whether it is what was sent."""
+    records = conversations.records(turn.manifest.record_ids)
+    rebuilt = replay(turn.manifest, records)
+    head = f"Turn {turn.number} of {npc.key}, {day_and_time(turn.created_at)}, {turn.state}:"
+    if not rebuilt.is_same:
+        return [head, *wrapped(f"It cannot be replayed: {rebuilt.problem}.", WIDTH)] + [
+            line for fault in rebuilt.faults for line in _fault(fault)
+        ]
+    lines = [head, "the same bytes as were sent, rebuilt from records alone"]
+    lines.append(f"sha256 {rebuilt.sha256}")
+    seer = seer_for(caller, npc.ai.ref)
+    return [*lines, *message_lines(seer.report(report_of_turn(turn.manifest, records)))]
+
+
+def message_lines(report: Report) -> Iterator[str]:
+    """The messages in full."""
+    for index, message in enumerate(report.messages):
+        name = f", {message.name}" if message.name else ""
+        yield ""
+        yield from wrapped(f"-- {index} {message.role}{name}, {message.tokens} tokens", WIDTH)
+        yield from wrapped(message.content, WIDTH)
+
+
+def _fault(fault: Fault) -> list[str]:
+    return wrapped(f"  message {fault.index}: record {fault.record} {fault.problem}", WIDTH)
+
+
+TURNS: Final = 10
+_HEAD: Final = f"{'turn':>6} {'talk':>6} {'tokens':>7} {'shared':>7} {'share':>6}  what broke it"
+
+
+def cache_lines(npc: Any) -> list[str]:
+    """The newest turns, what each shared with the one before it, and where may be cached."""
+    turns = newest_turns(npc.ai.ref, TURNS)
+    if not turns:
+        raise CommandError(f"{npc.key} had no turn yet: nothing was sent that could be cached.")
+    lines = [f"The last {len(turns)} prompts of {npc.key}, each with the one before in its talk:"]
+    lines += [_HEAD, "-" * WIDTH]
+    for turn in turns:
+        lines += _cached(turn)
+    return [*lines, *_breakpoints(turns[-1])]
+
+
+def _cached(turn: StoredTurn) -> Iterator[str]:
+    shared, why = _shared(turn)
+    tokens = turn.manifest.tokens
+    share = "" if shared is None else f"{100 * shared // max(tokens, 1)} %"
+    told = "" if shared is None else str(shared)
+    lead = f"{turn.number:6} {turn.conversation.id:>6} {tokens:7} {told:>7} {share:>6}  "
+    first, *more = wrapped(why, WIDTH - len(lead))
+    yield f"{lead}{first}"
+    yield from (" " * len(lead) + line for line in more)
+
+
+def _shared(turn: StoredTurn) -> tuple[int | None, str]:
+    """Tokens shared with the prompt before, and what ended them; None for a first prompt."""
+    manifest = turn.manifest
+    if manifest.erased:
+        return None, "erased on request"
+    if manifest.shared_tokens is not None:
+        return manifest.shared_tokens, _why(turn)
+    before = turn_before(turn)
+    if before is None:
+        return None, "the first prompt of its conversation"
+    prefix = shared_prefix(before.manifest, manifest)
+    if prefix.is_whole:
+        return prefix.tokens, MEANINGS["append"]
+    return prefix.tokens, f"message {prefix.messages} differs; the server was started anew between"
+
+
+def _why(turn: StoredTurn) -> str:
+    manifest = turn.manifest
+    if manifest.broken_by is None:
+        return MEANINGS["append"]
+    reason = manifest.break_reason
+    declared = f": {reason.replace('_', '-')}, {MEANINGS[reason]}" if reason else ""
+    return f"{visible(manifest.broken_by)}{declared}"
+
+
+def _breakpoints(turn: StoredTurn) -> list[str]:
+    manifest = turn.manifest
+    after = ", ".join(map(str, manifest.breakpoints)) or "nowhere"
+    return wrapped(
+        f"A provider may cache turn {turn.number} after message {after};"
+        f" {manifest.stable_tokens} tokens up to the last of them stay as they are.",
+        WIDTH,
+    )

@@ -1,0 +1,221 @@
+"""`ai/memory`: what an NPC remembers, how much each memory counts now, and a builder's own words.
+
+`<npc>/<page>` is a page of the list, `<npc>/#<id>` one memory with its changes; with a right side
+one is added, rewritten, made more or less important, or removed.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from evennia_ai.commands.naming import npc_and_number, npc_named, place_named
+from evennia_ai.commands.shown import day_and_time, name_of
+from evennia_ai.commands.strict import CommandError
+from evennia_ai.conf import conf
+from evennia_ai.game import gather
+from evennia_ai.game.remembering import kept, people_of, plain_text
+from evennia_ai.game.reminding import hours_now
+from evennia_ai.game.viewers import seer_for
+from evennia_ai.memory.memories import MAX_TEXT, USUAL_IMPORTANCE, Memory
+from evennia_ai.memory.persona import judged
+from evennia_ai.memory.recalling import Moment, is_open, words_said
+from evennia_ai.memory.scoring import Score, scored
+from evennia_ai.minds.seeing.seer import Seer
+from evennia_ai.prompt.history import History
+from evennia_ai.store import conversations
+from evennia_ai.store import memories as store
+from evennia_ai.store.memories import MemoryChange, changes_of
+from evennia_ai.text.columns import WIDTH, clipped, visible, wrapped
+
+USAGE: Final = "ai/memory <npc>[/<page>], ai/memory <npc>/#<id>, each with '= ...' to write"
+PAGE: Final = 12
+_ONE: Final = re.compile(r"(?P<npc>.+)/\s*#(?P<id>[0-9]{1,15})\s*")
+_ABOUT: Final = re.compile(r"about\s+(?P<who>[^:]{1,80}):\s*(?P<text>.+)", re.IGNORECASE)
+_IMPORTANCE: Final = re.compile(r"importance\s+(?P<number>-?[0-9]{1,4})", re.IGNORECASE)
+_REMOVE: Final = ("remove", "off")
+_DAY_HOURS: Final = 24
+NOBODY: Final = Moment()
+"""A moment in which nobody is spoken with in private."""
+
+
+def memory_lines(caller: Any, text: str) -> list[str]:
+    """A page of what the NPC remembers, or one memory with its changes."""
+    one = _ONE.fullmatch(text)
+    if one is not None:
+        return _one_lines(caller, npc_named(caller, one["npc"].strip()), int(one["id"]))
+    npc, page = npc_and_number(caller, text, what="page")
+    return _list_lines(caller, npc, page or 1)
+
+
+def memory_written(caller: Any, text: str, words: str, *, by: str) -> str:
+    """Write what stands right of "="; what became of it in one line."""
+    if not words:
+        raise CommandError(f"There is no text behind '='; nothing was changed. Usage: {USAGE}")
+    one = _ONE.fullmatch(text)
+    if one is None:
+        return _added(caller, npc_named(caller, text), words, by=by)
+    npc, number = npc_named(caller, one["npc"].strip()), int(one["id"])
+    _refuse_hidden(caller, npc, number)
+    return _changed(npc, number, words, by=by)
+
+
+def _refuse_hidden(caller: Any, npc: Any, memory_id: int) -> None:
+    """Refuse to change a memory whose text is hidden: what was said of the change would tell it."""
+    memory = store.held_by(npc.ai.ref).find(memory_id)
+    mark = seer_for(caller, npc.ai.ref).memory(memory) if memory is not None else ""
+    if mark:
+        raise CommandError(f"Memory #{memory_id} of {npc.key}: {mark} Nothing was changed.")
+
+
+def _added(caller: Any, npc: Any, words: str, *, by: str) -> str:
+    given = _ABOUT.fullmatch(words)
+    about = ""
+    if given is not None:
+        about = place_named(caller, f"player:{given['who'].strip()}", known=()).ref
+    text, now = _checked(given["text"] if given else words), hours_now()
+    new = Memory(
+        id=store.NEW,
+        text=text,
+        about=about,
+        importance=USUAL_IMPORTANCE,
+        created_at=now,
+        recalled_at=now,
+        place_ref=str(npc.location.id) if npc.location else "",
+        author=by,
+    )
+    done = kept(npc.ai.ref, new, by=by)
+    assert done.memory is not None
+    what = "knew that already; it counts more now" if done.is_merged else "remembers it"
+    return f"{npc.key} {what}: {_title(done.memory)}.{_warning(npc, text, about)}"
+
+
+def _warning(npc: Any, text: str, about: str) -> str:
+    """What a builder may want to know about a text that an NPC could not have learnt itself."""
+    if not judged(text, people_of(npc.ai.ref, about=about)).refusal:
+        return ""
+    return (
+        " It reads like what the NPC is or has to do: that belongs in its card or in the component"
+        " character_context, which are never forgotten."
+    )
+
+
+def _changed(npc: Any, memory_id: int, words: str, *, by: str) -> str:
+    if words.lower() in _REMOVE:
+        gone = store.remove(npc.ai.ref, memory_id, by=by)
+        return f"{npc.key} does not remember {_title(gone)} any more: {gone.text}"
+    importance = _IMPORTANCE.fullmatch(words)
+    if importance is not None:
+        number = int(importance["number"])
+        memory = store.change(npc.ai.ref, memory_id, by=by, importance=number)
+    else:
+        memory = store.change(npc.ai.ref, memory_id, by=by, text=_checked(words))
+    return f"{npc.key}: {_title(memory)}, revision {memory.revision}: {memory.text}"
+
+
+def _checked(words: str) -> str:
+    text = plain_text(words)
+    if not text:
+        raise CommandError("There is no text left of that; nothing was changed.")
+    if len(text) > MAX_TEXT:
+        raise CommandError(
+            f"A memory has at most {MAX_TEXT} characters, this has {len(text)}; say one thing in"
+            " each. Nothing was changed."
+        )
+    return text
+
+
+def _title(memory: Memory) -> str:
+    about = f" about {name_of(memory.about)}" if memory.about else ""
+    return f"memory #{memory.id}{about}, importance {memory.importance}"
+
+
+def _list_lines(caller: Any, npc: Any, page: int) -> list[str]:
+    """The memories with their scores against what is said in the NPC's room now, the best first."""
+    ranked = _ranked(npc)
+    if not ranked:
+        return wrapped(
+            f"{npc.key} remembers nothing yet; write something: ai/memory {npc.key} = <text>", WIDTH
+        )
+    pages = -(-len(ranked) // PAGE)
+    if page > pages:
+        raise CommandError(f"There is no page {page}; the last one is {pages}.")
+    most, switched = conf().memory.kept, "" if conf().memory.enabled else " Memory is off."
+    head = (
+        f"What {npc.key} remembers, {len(ranked)} of at most {most}, page {page} of {pages};"
+        f" scores are against what was said in its room last.{switched}"
+    )
+    lines, seer = wrapped(head, WIDTH), seer_for(caller, npc.ai.ref)
+    for memory, score in ranked[(page - 1) * PAGE : page * PAGE]:
+        lines += _row(_seen(seer, memory), score)
+    if page < pages:
+        lines.append(clipped(f"More: ai/memory {npc.key}/{page + 1}", WIDTH))
+    return lines
+
+
+def _seen(seer: Seer, memory: Memory) -> Memory:
+    """The memory as it may be seen."""
+    mark = seer.memory(memory)
+    return replace(memory, text=mark) if mark else memory
+
+
+def _ranked(npc: Any) -> list[tuple[Memory, Score]]:
+    held = store.held_by(npc.ai.ref).memories
+    place = str(npc.location.id) if npc.location else "nowhere"
+    where = gather.found(npc.ai.ref, gather.Talk(kind="room", place_ref=place))
+    history = conversations.history(where) if where is not None else History()
+    said = words_said(history, None, messages=conf().memory.recall.scan_messages)
+    scores = scored(held, hours=hours_now(), said=said)
+    ranked = zip(held, scores, strict=True)
+    return sorted(ranked, key=lambda pair: (-pair[1].total, pair[0].id))
+
+
+def _row(memory: Memory, score: Score) -> Iterator[str]:
+    yield clipped(f"#{memory.id}  {score}", WIDTH)
+    for line in wrapped(visible(memory.text), WIDTH - 6):
+        yield f"      {line}"
+    if memory.about:
+        whispered = ", WHISPERED: recalled in private with them alone"
+        told = "" if is_open(memory, NOBODY) else whispered
+        yield clipped(visible(f"      (about {name_of(memory.about)}{told})"), WIDTH)
+
+
+def _one_lines(caller: Any, npc: Any, memory_id: int) -> list[str]:
+    """One memory as it is, and its changes, which are there when it is gone."""
+    changes = changes_of(npc.ai.ref, memory_id)
+    if not changes:
+        raise CommandError(f"{npc.key} never had a memory #{memory_id}.")
+    memory, seer = store.held_by(npc.ai.ref).find(memory_id), seer_for(caller, npc.ai.ref)
+    lines = [clipped(f"{npc.key} does not remember #{memory_id} any more.", WIDTH)]
+    if memory is not None:
+        lines = [*wrapped(f"{npc.key}: {_title(memory)}, {_times(memory)}.", WIDTH)]
+        text = visible(_seen(seer, memory).text)
+        lines += [f"    {line}" for line in wrapped(text, WIDTH - 4)]
+    return [*lines, "Changes:", *_change_lines(changes, seer)]
+
+
+def _times(memory: Memory) -> str:
+    now = hours_now()
+    where = f" in {name_of(memory.place_ref)}" if memory.place_ref else ""
+    turn = f", turn {memory.turn}" if memory.turn else ""
+    how = "whispered" if memory.learnt == "private" else "learnt"
+    return (
+        f"{how} {_ago(now - memory.created_at)}{where}{turn}, recalled last"
+        f" {_ago(now - memory.recalled_at)}, by {memory.author}"
+    )
+
+
+def _ago(hours: float) -> str:
+    if hours < _DAY_HOURS:
+        return f"{max(0, int(hours))} hours of the game ago"
+    return f"{int(hours // _DAY_HOURS)} days of the game ago"
+
+
+def _change_lines(changes: Sequence[MemoryChange], seer: Seer) -> Iterator[str]:
+    for change in changes:
+        row = f"{change.number:5}  {day_and_time(change.changed_at)}  {change.action}"
+        yield clipped(visible(f"{row} by {change.changed_by}"), WIDTH)
+        if change.value is not None:
+            then = _seen(seer, Memory(id=change.memory_id, **change.value))
+            text = f"importance {then.importance}: {then.text}"
+            yield clipped(visible(f"         {text}"), WIDTH)

@@ -1,0 +1,202 @@
+"""The switches of `ai` that operate the game's NPCs: pause, stop, limits, the list and the log."""
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from evennia_ai.commands.inspect.settings import change_in_words
+from evennia_ai.commands.inspect.status import limit_in_words, limit_lines, overview_lines
+from evennia_ai.commands.naming import counted_number, npc_and_number, npc_named
+from evennia_ai.commands.shown import day_and_time
+from evennia_ai.commands.strict import CommandError, StrictCommand
+from evennia_ai.game import emergency
+from evennia_ai.game.emergency import Stopped
+from evennia_ai.game.npc_settings import Change, changes_of
+from evennia_ai.game.stopping import is_stopped
+from evennia_ai.store import model_calls
+from evennia_ai.store.model_calls import ANSWERED, OFFLINE, UNSENT, NewCall, RefusedSaying
+from evennia_ai.store.turn_lines import TurnLine, TurnPage, turn_page
+from evennia_ai.text.columns import first_line, hanging, visible
+
+PAGE_TURNS: Final = 10
+MOST_OTHER_CALLS: Final = 50
+"""Calls outside of turns that one page shows."""
+MOST_REFUSED: Final = 200
+"""Refused utterances that one page shows; of more it says that there are."""
+
+_WHY_UNSENT: Final = {
+    OFFLINE: "answered offline, no model was asked",
+    f"{UNSENT}unavailable": "not asked, it rests, is too busy or cannot be asked",
+    f"{UNSENT}timeout": "not asked, it was busy too long",
+}
+
+
+def log_lines(npc: Any, number: int) -> list[str]:
+    """One page of what happened; page 1 is the newest."""
+    ref = npc.ai.ref
+    page = turn_page(ref, number, size=PAGE_TURNS)
+    calls = model_calls.of_turns(ref, [turn.number for turn in page.turns])
+    told = [(turn.created_at, list(_turn(turn, calls))) for turn in page.turns]
+    if page.turns or number == 1:
+        told += _others(npc, page)
+    if not told:
+        raise CommandError(_nothing(npc, number))
+    told.sort(key=lambda one: one[0], reverse=True)
+    lines = [line for _, some in told for line in some]
+    head = f"What {npc.key} did, page {number}, the newest first:"
+    more = [f"Older: ai/log {npc.key}/{number + 1}"] if page.has_older else []
+    return [shown for line in (head, *lines, *more) for shown in hanging(line)]
+
+
+def _others(npc: Any, page: TurnPage) -> list[tuple[float, list[str]]]:
+    """What else happened in the time of the page: calls for no turn, and changes of settings."""
+    calls = model_calls.outside_of_turns(
+        npc.ai.ref, since=page.since, until=page.until, limit_calls=MOST_OTHER_CALLS
+    )
+    refused = model_calls.refused_sayings(
+        npc.ai.ref, since=page.since, until=page.until, limit=MOST_REFUSED + 1
+    )
+    changes = [one for one in changes_of(npc) if page.since <= one.at < page.until]
+    return [
+        *((call.started_at, list(_other_call(call))) for call in calls),
+        *((one.at, list(_refused(one))) for one in refused[:MOST_REFUSED]),
+        *((one.at, ["    and more was refused before that"]) for one in refused[MOST_REFUSED:]),
+        *((change.at, [_change(change)]) for change in changes),
+    ]
+
+
+def _nothing(npc: Any, number: int) -> str:
+    if number == 1:
+        return f"{npc.key} did nothing yet: nobody was answered and nothing was set."
+    return f"There is no page {number}: {npc.key} had fewer turns. ai/log {npc.key} is page 1"
+
+
+def _turn(turn: TurnLine, calls: Sequence[NewCall]) -> Iterator[str]:
+    of_whom = f" by {visible(turn.speaker)}" if turn.speaker else ""
+    what = f"{visible(turn.event) or 'its own accord'}{of_whom}"
+    yield f"#{turn.number}  {day_and_time(turn.created_at)}  {what}"
+    seconds = (turn.ended_at or time.time()) - turn.created_at
+    outcome = f": {first_line(turn.outcome)}" if turn.outcome else ""
+    state = "under way for" if turn.ended_at is None else f"{turn.state} in"
+    yield f"    {state} {max(0.0, seconds):.1f} s{outcome}"
+    mine = [call for call in calls if call.turn == turn.number]
+    yield from (f"    {_call(call)}" for call in mine)
+    if not mine:
+        yield f"    {visible(turn.model)}: prompt of {turn.tokens} tokens"
+
+
+def _other_call(call: NewCall) -> Iterator[str]:
+    yield f"    {day_and_time(call.started_at)}"
+    yield f"    {_call(call)}"
+
+
+def _refused(one: RefusedSaying) -> Iterator[str]:
+    of_whom = f" by {visible(one.speaker)}" if one.speaker else ""
+    what = f"{visible(one.event) or 'something'}{of_whom}"
+    yield f"    {day_and_time(one.at)}  refused: {what}, record #{one.record}"
+    yield f"    {limit_in_words(one.limit)}"
+
+
+def _call(call: NewCall) -> str:
+    """One call of a model in a line."""
+    role = "" if call.role == "speaker" else f"{visible(call.role)}, "
+    if call.outcome.startswith(UNSENT):
+        why = _WHY_UNSENT.get(call.outcome, visible(call.outcome))
+        return f"{role}{visible(_model(call))}: {why}; it does not count"
+    about = "about " if call.is_estimated else ""
+    cached = f" ({call.cached_tokens} cached)" if call.cached_tokens else ""
+    first = f", begun after {call.first_piece_seconds:.1f}" if call.first_piece_seconds else ""
+    outcome = "" if call.outcome == ANSWERED else f", {visible(call.outcome)}"
+    return (
+        f"{role}{visible(_model(call))}: {about}{call.input_tokens} in{cached},"
+        f" {call.output_tokens} out, {call.seconds:.1f} s{first}{outcome}"
+    )
+
+
+def _model(call: NewCall) -> str:
+    """The model, or the profile where that has none: one that says what a script tells it."""
+    return call.model or call.profile or "no model"
+
+
+def _change(change: Change) -> str:
+    return f"    {day_and_time(change.at)}  set {change_in_words(change)}"
+
+
+class OperatingSwitches(StrictCommand):
+    """
+    Switches of `ai` that operate NPCs; see there.
+    """
+
+    def list_all(self) -> None:
+        """All NPCs of the game, or those whose name or room has a word in it."""
+        if self.rhs is not None:
+            raise CommandError("Usage: ai/list [<part of a name>][/<page>], without '='.")
+        part, _, page = (self.args or "").strip().partition("/")
+        number = counted_number(page.strip(), what="page") if page else 1
+        self.show("\n".join(overview_lines(part.strip(), number)))
+
+    def log(self) -> None:
+        """What an NPC did, and what was set for it."""
+        usage = "ai/log <npc>[/<page>]"
+        if self.rhs is not None:
+            raise CommandError(f"Usage: {usage}, without '='.")
+        npc, page = npc_and_number(self.caller, self.wanted(usage), what="page")
+        self.show("\n".join(log_lines(npc, page or 1)))
+
+    def limits(self) -> None:
+        """What may be used and what was."""
+        if self.rhs is not None:
+            raise CommandError("Usage: ai/limits [<npc>], without '='.")
+        npc = npc_named(self.caller, self.lhs) if self.lhs else None
+        self.show("\n".join(limit_lines(npc)))
+
+    def pause(self) -> None:
+        """Have an NPC ask no model for now."""
+        npc = npc_named(self.caller, self.wanted("ai/pause <npc> [= <reason>]"))
+        done = emergency.pause(npc, by=self.typed_by, reason=self.rhs or "")
+        self.say(
+            f"{npc.key} is paused until ai/resume {npc.key}; it still hears and remembers."
+            f"{_in_words(done)}"
+        )
+
+    def resume(self) -> None:
+        """Let a paused NPC go on."""
+        if self.rhs is not None:
+            raise CommandError("Usage: ai/resume <npc>, without '='. Nothing was changed.")
+        npc = npc_named(self.caller, self.wanted("ai/resume <npc>"))
+        if not emergency.resume(npc, by=self.typed_by):
+            raise CommandError(f"{npc.key} is not paused.")
+        self.say(f"{npc.key} goes on.{_still_stopped()}")
+
+    def stop_all(self) -> None:
+        """Stop all NPCs of the game at once."""
+        reason = self._reason("ai/stopall [= <reason>]")
+        done = emergency.stop_all(by=self.typed_by, reason=reason)
+        self.say(
+            "ALL NPCs of the game are stopped until ai/startall: no model is asked for anything."
+            f" They still hear and remember.{_in_words(done)}"
+        )
+
+    def start_all(self) -> None:
+        """Let all NPCs answer again."""
+        if (self.args or "").strip():
+            raise CommandError("Usage: ai/startall, and nothing else. Nothing was changed.")
+        if not emergency.start_all(by=self.typed_by):
+            raise CommandError("The game's NPCs are not stopped.")
+        self.say("The game's NPCs answer again. Those that are paused stay so: see ai/list.")
+
+    def _reason(self, usage: str) -> str:
+        """What stands behind "=", before which nothing may stand."""
+        if self.lhs:
+            raise CommandError(f"Usage: {usage}. Nothing was stopped; ai/pause stops one NPC.")
+        return self.rhs or ""
+
+
+def _in_words(done: Stopped) -> str:
+    """What came of a stop, as sentences; nothing where it ended nothing."""
+    counts = {"Answers dropped": done.dropped, "Calls of models given up": done.given_up}
+    return "".join(f" {what}: {count}." for what, count in counts.items() if count)
+
+
+def _still_stopped() -> Any:
+    return " The whole game is stopped, though: ai/startall." if is_stopped() else ""

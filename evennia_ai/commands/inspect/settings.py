@@ -1,0 +1,349 @@
+"""`ai/set`, `ai/profile` and `ai/mode`: what is set for an NPC, from where, and how it changes.
+
+What a value may be is judged by `evennia_ai.game.npc_settings`; here is how builders write and read
+it, and what an NPC that listens made of what it heard last.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from evennia_ai.commands.strict import CommandError
+from evennia_ai.conf import Conf, SettingError
+from evennia_ai.game.attention import Verdict
+from evennia_ai.game.clients import NotReady
+from evennia_ai.game.endpoints import Access, Models
+from evennia_ai.game.npc_settings import (
+    MODES,
+    Change,
+    Mode,
+    NPCSettings,
+    changed,
+    given_to,
+    settings_of,
+)
+from evennia_ai.game.runtime import runtime
+from evennia_ai.llm.profiles import MODEL_ROLES, ModelProfile
+from evennia_ai.prompt.given_settings import near
+from evennia_ai.text.columns import hanging
+
+Reader = Callable[[str], Any]
+"""Makes a value of what was typed; what cannot be stays text, and who judges it says so."""
+
+_SPLIT: Final = re.compile(r"[\s,]+")
+_LIMIT: Final = re.compile(r"(\w+)\s*=\s*([0-9]{1,15})")
+_ELSEWHERE: Final = {"profile": "ai/profile <npc> = <profile>", "tools": "ai/tools <npc> = <tools>"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origins:
+    """Where the values of an NPC's settings come from."""
+
+    settings: NPCSettings
+    profile: ModelProfile
+    conf: Conf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A setting as builders know it: its name, its field, how it is read, what it is where unset.
+
+    `usual` is what counts where the NPC has none. `nothing` says what None, 0 or "" means, `empty`
+    what an empty list means.
+    """
+
+    name: str
+    field: str
+    read: Reader
+    usual: Callable[[Origins], Any] = lambda _: None
+    nothing: str = ""
+    empty: str = ""
+    of_profile: bool = False
+
+
+def set_lines(npc: Any) -> list[str]:
+    """All settings of an NPC with their values and where each comes from."""
+    given = given_to(npc)
+    origins = _origins(npc)
+    profile_from = "this NPC" if "profile" in given else "the game"
+    rows = [("profile", origins.profile.name, profile_from)]
+    rows += [(row.name, _shown(row, origins), _from(row, origins, given)) for row in ROWS]
+    problems = [f"  problem: {problem}" for problem in npc.ai.settings_problems]
+    lines = [f"Settings of {npc.key}:", *_table(rows), *problems]
+    return [shown for line in lines for shown in hanging(line)]
+
+
+def set_told(npc: Any, typed: str, *, by: str) -> str:
+    """Change one setting as it was typed, `<name> <value>` or `<name>` alone; what is told."""
+    name, _, text = typed.partition(" ")
+    row = _row(name.strip().lower())
+    if not text.strip():
+        return _reset(npc, row, by=by)
+    before = _shown(row, _origins(npc))
+    _change(npc, row, row.read(text.strip()), by=by)
+    runtime().ticker.stirs(npc)  # it may tick from now on, or no more
+    after = _shown(row, _origins(npc))
+    return f"{npc.key}: {row.name} is {_marked(after)} now; it was {_marked(before)}."
+
+
+def profile_lines() -> list[str]:
+    """The profiles of models, how they are, and which roles ask them."""
+    models = runtime().models
+    accesses = models.accesses()
+    rows = [
+        (one.profile.name, one.profile.client, one.profile.model, _state(one), _roles(one, models))
+        for one in accesses
+    ]
+    whys = [
+        f"  problem: {one.profile.name} cannot be asked: {_reason(one)}"
+        for one in accesses
+        if isinstance(one.client, NotReady)
+    ]
+    whys += [
+        f"  problem: {one.profile.name} sends its key over plain http to another machine"
+        for one in accesses
+        if runtime().conf.shows_key_of(one.profile)
+    ]
+    heads = ("profile", "client", "model", "breaker", "asked as")
+    lines = ["Profiles of models:", *_table([heads, *rows]), *whys]
+    return [shown for line in lines for shown in hanging(line)]
+
+
+def profile_of(npc: Any) -> str:
+    """With which models an NPC speaks."""
+    settings = settings_of(npc)
+    asked = runtime().models.of_role("speaker", settings=settings)
+    first, *others = (access.profile.name for access in asked)
+    instead = f", or {', then '.join(others)} where that gives no answer" if others else ""
+    whose = "its own profile" if settings.profile else "the game's usual profile"
+    return f"{npc.key} speaks with {first}, {whose}{instead}."
+
+
+def profile_told(npc: Any, name: str, *, by: str) -> str:
+    """Have an NPC speak with the profile of this name; what is told."""
+    models = runtime().models
+    usual = models.of_role("speaker")[0].profile.name
+    before = _origins(npc).profile.name
+    changed(npc, by=by, profile=None if name == usual else name)
+    open_key = runtime().conf.shows_key_of(_origins(npc).profile)
+    warned = f" {name} sends its key over plain http to another machine." if open_key else ""
+    return f"{npc.key} speaks with {name} now; it was {before}.{warned}"
+
+
+def _reset(npc: Any, row: Row, *, by: str) -> str:
+    """Give a setting back to the profile or the game; what it was is told."""
+    before = _shown(row, _origins(npc))
+    was_set = row.field in given_to(npc)
+    changed(npc, by=by, **{row.field: None})
+    origins = _origins(npc)
+    now = f"{_marked(_shown(row, origins))} ({_from(row, origins, frozenset())})"
+    if not was_set:
+        return f"{npc.key}: {row.name} was not set; it is {now}."
+    return f"{npc.key}: {row.name} is {now} again; it was {_marked(before)}."
+
+
+def _change(npc: Any, row: Row, value: Any, *, by: str) -> None:
+    """Change a setting; what is wrong is told of the name that builders know."""
+    try:
+        changed(npc, by=by, **{row.field: value})
+    except SettingError as error:
+        told = str(error).replace(f": {row.field}: ", f": {row.name}: ", 1)
+        raise CommandError(told) from error
+
+
+def change_in_words(change: Change) -> str:
+    """A change of a setting as builders type and read it."""
+    row = next((row for row in ROWS if row.field == change.name), None)
+    name = row.name if row is not None else change.name
+    by = f", by {change.by}" if change.by else ""
+    return f"{name}: {_value(change.old)} -> {_value(change.new)}{by}"
+
+
+def _value(value: Any) -> str:
+    """A value as it is kept, in words."""
+    if value is None:
+        return "not set"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}={most}" for name, most in value.items()) or "none"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _row(name: str) -> Row:
+    for row in ROWS:
+        if name in (row.name, row.field):
+            return row
+    if name in _ELSEWHERE:
+        raise CommandError(f"For that type {_ELSEWHERE[name]}. Nothing was changed.")
+    names = [row.name for row in ROWS]
+    meant = near(name, names) or f"; there are {', '.join(names)}."
+    raise CommandError(f"There is no setting '{name}'{meant} Nothing was changed.")
+
+
+def _origins(npc: Any) -> Origins:
+    live = runtime()
+    settings = settings_of(npc)
+    profile = live.models.speaking_profile(settings)
+    return Origins(settings=settings, profile=profile, conf=live.conf)
+
+
+def _from(row: Row, origins: Origins, given: frozenset[str]) -> str:
+    if row.field in given:
+        return "this NPC"
+    return f"profile {origins.profile.name}" if row.of_profile else "the game"
+
+
+def _shown(row: Row, origins: Origins) -> str:
+    """The value that counts, in words."""
+    own = getattr(origins.settings, row.field)
+    value = row.usual(origins) if own is None or own == "" else own
+    if isinstance(value, tuple):
+        return ", ".join(value) or row.empty
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}={most}" for name, most in value.items()) or row.empty
+    if not value and row.nothing:
+        return row.nothing
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _marked(value: str) -> str:
+    """A value as it stands in a sentence; one that is a sentence itself, in quotes."""
+    return f"'{value}'" if value.endswith(".") else value
+
+
+def _state(access: Access) -> str:
+    if isinstance(access.client, NotReady):
+        return "not ready"
+    return access.breaker.state if access.breaker is not None else "none"
+
+
+def _reason(access: Access) -> str:
+    """Why a profile cannot be asked; which one it is stands before it."""
+    assert isinstance(access.client, NotReady)
+    return re.sub(r"^endpoint '.*?': ", "", access.client.reason)
+
+
+def _roles(access: Access, models: Models) -> str:
+    roles = models.roles_of(access.profile.name)
+    if len(roles) == len(MODEL_ROLES):
+        return "every role"
+    return ", ".join(roles) or "what an NPC is given"
+
+
+def _table(rows: Iterable[tuple[str, ...]]) -> list[str]:
+    """The rows with their columns under one another."""
+    rows = list(rows)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  " + "  ".join(map(str.ljust, row, widths)).rstrip()  # what stands last may be long
+        for row in rows
+    ]
+
+
+def _number(text: str) -> Any:
+    """A number, or the text where it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _whole(text: str) -> Any:
+    return int(text) if re.fullmatch(r"-?[0-9]{1,15}", text) else text
+
+
+def _words(text: str) -> list[str]:
+    """Words with commas or blanks between them; `none` is no word at all."""
+    return [] if text.lower() == "none" else [word for word in _SPLIT.split(text) if word]
+
+
+def _limits(text: str) -> dict[str, int]:
+    if text.lower() == "none":
+        return {}
+    if _LIMIT.sub("", text).strip(" ,"):
+        raise CommandError(
+            "Limits are written like calls_per_minute=5, tokens_per_day=20000. Nothing was changed."
+        )
+    return {name: int(most) for name, most in _LIMIT.findall(text)}
+
+
+def _of_profile(name: str, read: Reader, usual: Callable[[ModelProfile], Any]) -> Row:
+    return Row(
+        name=name,
+        field=name,
+        read=read,
+        usual=lambda origins: usual(origins.profile),
+        nothing="up to the server",
+        of_profile=True,
+    )
+
+
+def _of_game(name: str, field: str, read: Reader) -> Row:
+    return Row(name=name, field=field, read=read, usual=lambda own: getattr(own.conf, field))
+
+
+ROWS: Final = (
+    _of_profile("model", str, lambda profile: profile.model),
+    _of_profile("temperature", _number, lambda profile: profile.sampling.temperature),
+    _of_profile("top_p", _number, lambda profile: profile.sampling.top_p),
+    _of_profile("reply_tokens", _whole, lambda profile: profile.reply_tokens),
+    Row(name="mode", field="mode", read=str.lower),
+    _of_game("cooldown", "cooldown_seconds", _number),
+    _of_game("engagement", "engagement_seconds", _number),
+    Row(name="tick", field="tick_seconds", read=_number, nothing="never"),
+    _of_game("hops", "hop_limit", _whole),
+    Row(name="thinking", field="thinking", read=str, usual=lambda own: own.conf.thinking_line),
+    Row(name="talkativeness", field="talkativeness", read=_number),
+    Row(name="languages", field="languages", read=_words, nothing="all", empty="none"),
+    Row(name="react_to", field="react_to", read=_words, empty="what is addressed to it"),
+    Row(name="limits", field="limits", read=_limits, empty="those of the game"),
+)
+
+
+SHOWN: Final = 8
+"""How many of the last things it heard are shown."""
+
+MEANINGS: Final[dict[Mode, str]] = {
+    "name_match": "answers who names it, talks or whispers to it, or goes on with it",
+    "always": "answers whatever people say, if no other NPC does",
+    "whisper_only": "answers whispers, and nothing that is said aloud",
+    "decide": "answers as with name_match, and a cheap model decides about the rest",
+}
+
+
+def mode_lines(npc: Any) -> list[str]:
+    """How an NPC listens, and what it answered lately or did not, and why."""
+    mode = settings_of(npc).mode
+    attention = npc.ai.attention
+    lines = [f"{npc.key} listens by {mode}: it {MEANINGS[mode]}."]
+    lines += [f"  {name} - {meaning}" for name, meaning in MEANINGS.items() if name != mode]
+    if attention.overflows:
+        lines.append(f"Not answered because too much waited: {attention.overflows}.")
+    attention.forget_erased()
+    newest = list(attention.last_verdicts)[-SHOWN:]
+    if newest:
+        now = runtime().clock.seconds()
+        lines += ["What it heard last:", *(_heard(verdict, now=now) for verdict in newest)]
+    return [shown for line in lines for shown in hanging(line)]
+
+
+def mode_set(npc: Any, typed: str, *, by: str) -> str:
+    """Have an NPC listen as it was typed; what is told."""
+    mode = typed.strip().lower()
+    if mode not in MODES:
+        meant = near(mode, MODES) or f"; there are {', '.join(MODES)}"
+        end = "" if meant.endswith("?") else "."
+        raise CommandError(f"There is no mode '{mode}'{meant}{end} Nothing was changed.")
+    before = settings_of(npc).mode
+    changed(npc, by=by, mode=mode)
+    after = settings_of(npc).mode
+    return f"{npc.key} listens by {after} now; it was {before}. It {MEANINGS[after]}."
+
+
+def _heard(verdict: Verdict, *, now: float) -> str:
+    what = "answered" if verdict.answers else "silent"
+    who = f"{verdict.speaker}, {verdict.kind}" if verdict.speaker else verdict.kind
+    ago = max(0.0, now - verdict.heard_at)
+    return f'  {ago:.0f} s ago, {who}: "{verdict.text}" - {what}: {verdict.why}'

@@ -1,0 +1,344 @@
+"""`ai`, `ai/limits` and `ai <npc>`: how all NPCs are doing, what they may use, and how one does."""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from twisted.internet.defer import Deferred
+
+from evennia_ai.commands.shown import day_and_time, in_words, name_of
+from evennia_ai.commands.strict import CommandError
+from evennia_ai.game import overview
+from evennia_ai.game.compacting import Outcome
+from evennia_ai.game.compacting_by_hand import compact_room
+from evennia_ai.game.handler import LastTurn
+from evennia_ai.game.limits import Limits, LimitScope
+from evennia_ai.game.npc_settings import settings_of
+from evennia_ai.game.overview import Row, Totals
+from evennia_ai.game.runtime import runtime
+from evennia_ai.game.stopping import is_stopped
+from evennia_ai.game.tools.choosing import problems_of
+from evennia_ai.llm.allowances import LIMITS
+from evennia_ai.prompt.components import Scope
+from evennia_ai.store import model_calls, turns
+from evennia_ai.store.attempts import Compacted, compacted_of
+from evennia_ai.store.halts import halts
+from evennia_ai.store.model_calls import DAY_SECONDS
+from evennia_ai.text.columns import WIDTH, clipped, hanging, padded, visible
+
+PAGE_NPCS: Final = 20
+_WIDTHS: Final = (14, 11, 12, 3, 13, 5, 6)
+_HEADS: Final = ("name", "room", "state", "q", "last turn", "calls", "tokens", "model")
+_MODEL_WIDTH: Final = WIDTH - sum(_WIDTHS) - len(_WIDTHS)
+
+
+def overview_lines(part: str, number: int) -> list[str]:
+    """One page of the NPCs whose name or room has `part` in it."""
+    found = overview.all_npcs(part)
+    first = (number - 1) * PAGE_NPCS
+    shown = found[first : first + PAGE_NPCS]
+    if not shown:
+        raise CommandError(_nobody(part, number))
+    rows = overview.rows_of(shown, now=time.time())
+    return [
+        *stop_lines(),
+        *_total_lines(overview.totals(len(found)), part),
+        _columns(_HEADS),
+        "-" * WIDTH,
+        *map(_row, rows),
+        *_legend(rows),
+        *_more(part, number, pages=-(-len(found) // PAGE_NPCS)),
+    ]
+
+
+def stop_lines() -> list[str]:
+    """That the whole game is stopped, loudly; nothing where it is not."""
+    why = is_stopped()
+    if not why:
+        return []
+    told = f"*** ALL NPCS ARE STOPPED: {visible(why)} ***"
+    return [clipped(told, WIDTH), "*** No model is asked for anything. ai/startall ends it. ***"]
+
+
+def thousands(number: int) -> str:
+    """A number in at most six columns."""
+    if number < 100_000:
+        return str(number)
+    return f"{number / 1000:.0f}k" if number < 10_000_000 else f"{number / 1_000_000:.0f}M"
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things in words: "1 call", "2 calls"."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def ago(seconds: float) -> str:
+    """How long something is past, in at most five columns."""
+    for unit, length in (("d", 86_400), ("h", 3600), ("m", 60)):
+        if seconds >= length:
+            return f"{seconds // length:.0f} {unit}"
+    return f"{max(0.0, seconds):.0f} s"
+
+
+def _nobody(part: str, number: int) -> str:
+    if number > 1:
+        return f"There is no page {number}: there are fewer NPCs."
+    if part:
+        return f"No NPC with a mind, nor its room, has '{part}' in its name."
+    return "There is no NPC with a mind yet; create one: create/drop Oren:evennia_ai.game.npc.AINPC"
+
+
+def _total_lines(all_of: Totals, part: str) -> Iterator[str]:
+    which = f"with '{visible(part)}'" if part else "in the game"
+    npcs = f"{counted(all_of.npcs, 'NPC')} {which}"
+    yield from hanging(
+        f"{npcs}; in all {all_of.answering} answering, {all_of.waiting} waiting; today"
+        f" {counted(all_of.calls, 'call')}, {thousands(all_of.tokens)} tokens."
+    )
+
+
+def _row(row: Row) -> str:
+    return _columns(
+        (
+            row.found.name,
+            row.found.room or "(nowhere)",
+            _state(row),
+            str(row.waiting),
+            _last(row),
+            str(row.calls),
+            thousands(row.tokens),
+            f"{'!' if row.breaker != 'closed' else ''}{row.model}",
+        )
+    )
+
+
+def _state(row: Row) -> str:
+    """What it does; whoever cannot answer says why first."""
+    states = {
+        "played": row.is_played,
+        "off": not row.is_on,
+        "PAUSED": row.is_paused,
+    }
+    for state, holds in states.items():
+        if holds:
+            return state
+    if row.answering_seconds is not None:
+        return f"answers {ago(row.answering_seconds)}"
+    if row.rest_seconds and row.waiting:
+        return "rests"
+    return "waits" if row.waiting else "idle"
+
+
+def _last(row: Row) -> str:
+    if row.last is None:
+        return "-"
+    if row.last.ended_at is None:
+        return "under way"
+    return f"{ago(time.time() - row.last.ended_at)}, {row.last.state}"
+
+
+def _legend(rows: Iterable[Row]) -> Iterator[str]:
+    rows = tuple(rows)
+    if any(row.breaker != "closed" for row in rows):
+        yield "! this model failed repeatedly and is left alone for a while"
+    refused = sum(row.refused for row in rows)
+    if refused:
+        yield f"{refused} answers were refused today because of limits; see ai/limits"
+
+
+def _more(part: str, number: int, *, pages: int) -> Iterator[str]:
+    if number < pages:
+        what = f"{part}/{number + 1}" if part else f"/{number + 1}"
+        yield clipped(f"Page {number} of {pages}; the next: ai/list {visible(what)}", WIDTH)
+
+
+def _columns(texts: Iterable[str]) -> str:
+    *cells, model = (visible(text) for text in texts)
+    row = " ".join(padded(cell, width) for cell, width in zip(cells, _WIDTHS, strict=True))
+    return f"{row} {clipped(model, _MODEL_WIDTH)}"
+
+
+MOST_AT_LIMIT: Final = 20
+
+
+def limit_lines(npc: Any = None) -> list[str]:
+    """What may be used and what was, by the game and one NPC, or by whoever is at a limit now."""
+    limits = runtime().limits
+    lines = ["Limits on calls of models, used of allowed:", *_used(limits, "game", "", "game")]
+    if npc is None:
+        lines += _usual(limits)
+        lines += _at_limit(limits)
+        lines += _refused_today("")
+    else:
+        own = settings_of(npc).limits
+        lines += _used(limits, "npc", npc.ai.ref, visible(npc.key), own)
+        lines += _refused_today(npc.ai.ref)
+    return [clipped(line, WIDTH) for line in lines]
+
+
+def today_lines(npc: Any, *, now: float) -> list[str]:
+    """What an NPC used today and what is left of it, for its status."""
+    limits, ref = runtime().limits, npc.ai.ref
+    used = model_calls.used(now - now % DAY_SECONDS, Scope(kind="npc", ref=ref))
+    all_time = model_calls.spend(ref)
+    share = (
+        f", {100 * used.cached_tokens // used.input_tokens} % cached" if used.input_tokens else ""
+    )
+    calls = counted(used.calls, "call")
+    told = f"{calls}, {used.input_tokens} tokens in{share}, {used.output_tokens} out"
+    lines = [
+        f"  today          {told}",
+        f"  ever           {counted(all_time.calls, 'call')}, {all_time.tokens} tokens",
+    ]
+    left = ", ".join(_left(limits, ref, settings_of(npc).limits))
+    lines.append(f"  left           {left or 'no limits'}")
+    refused = limits.refused(ref)
+    return [*lines, f"  refused        {refused} today"] if refused else lines
+
+
+def _left(limits: Limits, ref: str, own: Mapping[str, int]) -> Iterator[str]:
+    allowance, reading = limits.allowance("npc", own), limits.reading("npc", ref)
+    for limit in LIMITS:
+        most = getattr(allowance, limit)
+        if most is not None:
+            yield f"{max(0, most - getattr(reading, limit))} {limit.replace('_', ' ')}"
+
+
+def _used(
+    limits: Limits, scope: LimitScope, ref: str, name: str, own: Mapping[str, int] | None = None
+) -> Iterator[str]:
+    allowance, reading = limits.allowance(scope, own or {}), limits.reading(scope, ref)
+    for limit in LIMITS:
+        most = getattr(allowance, limit)
+        allowed = "no limit" if most is None else str(most)
+        mine = " (its own)" if own and limit in own and most == own[limit] else ""
+        what = limit.replace("_", " ")
+        yield f"  {name:16.16} {what:18} {getattr(reading, limit):>9} of {allowed}{mine}"
+
+
+def _usual(limits: Limits) -> Iterator[str]:
+    kinds: tuple[tuple[LimitScope, str], ...] = (("npc", "each NPC"), ("player", "each player"))
+    for scope, name in kinds:
+        allowance = limits.allowance(scope)
+        told = [
+            f"{getattr(allowance, limit)} {limit.replace('_', ' ')}"
+            for limit in LIMITS
+            if getattr(allowance, limit) is not None
+        ]
+        yield f"  {name:16} {', '.join(told) or 'no limit'}"
+
+
+def _at_limit(limits: Limits) -> Iterator[str]:
+    found = limits.at_limit()
+    for scope, ref, reached in found[:MOST_AT_LIMIT]:
+        what = reached.limit.replace("_", " ")
+        yield f"  {scope} {visible(name_of(ref))} is at its {reached.most} {what}"
+    if len(found) > MOST_AT_LIMIT:
+        yield f"  and {len(found) - MOST_AT_LIMIT} more are at a limit"
+
+
+def _refused_today(npc_ref: str) -> Iterator[str]:
+    """Who was refused today, by which limit, how often and when the last time."""
+    since = runtime().limits.midnight
+    found = model_calls.refused_times(since, npc_ref=npc_ref, limit=MOST_AT_LIMIT + 1)
+    if found:
+        yield "Refused today, the last first:"
+    for one in found[:MOST_AT_LIMIT]:
+        who = visible(name_of(one.player_ref)) if one.player_ref else "nobody's words"
+        by = "" if npc_ref else f" by {visible(name_of(one.npc_ref))}"
+        yield f"  {day_and_time(one.last_at)}  {who}{by}, {_times(one.times)}"
+        yield f"      {limit_in_words(one.limit)}"
+    if len(found) > MOST_AT_LIMIT:
+        yield "  and others before that; ai/log <npc> has each of them"
+
+
+def limit_in_words(limit: str) -> str:
+    """A limit by its scope and name, as builders read it: "player.calls_per_minute"."""
+    scope, _, name = limit.partition(".")
+    whose = {"player": "the player's", "npc": "the NPC's", "game": "the game's"}.get(scope, scope)
+    return visible(f"{whose} {name.replace('_', ' ')}")
+
+
+def _times(times: int) -> str:
+    return "once" if times == 1 else f"{times} times"
+
+
+def compacting(npc: Any, *, by: str) -> "Deferred[str]":
+    """Compact what the NPC remembers of its room; one line that says what came of it."""
+
+    def told(outcome: Outcome) -> str:
+        if outcome.record is None:
+            return f"{npc.key} remembers its room as before: {outcome.told}."
+        return f"{npc.key} remembers its room in short now: {outcome.told}."
+
+    return compact_room(npc.ai, by=by).addCallback(told)
+
+
+def compaction_lines(npc: Any) -> Iterator[str]:
+    """For each conversation that was compacted: when and by whom, and whether its breaker is open.
+
+    Also where it was only tried.
+    """
+    turn = turns.next_number(npc.ai.ref)
+    for one in compacted_of(npc.ai.ref):
+        yield f"{in_words(one.conversation)}: {', '.join(_parts(one, turn))}"
+
+
+def _parts(one: Compacted, turn: int) -> Iterator[str]:
+    if one.summary is not None:
+        by = "an extract" if one.summary.meta["by"] == "extract" else "a model"
+        yield f"compacted by {by} {day_and_time(one.summary.created_at)}"
+    breaker, rules = one.attempt.breaker, runtime().conf.compaction.rules
+    if breaker.is_open(turn, rules=rules):
+        until = (breaker.opened_at or 0) + rules.rest_turns
+        yield f"breaker open until turn {until} after {breaker.failures} failures in a row"
+    elif breaker.failures:
+        yield f"{breaker.failures} failures in a row"
+    if one.attempt.reason:
+        yield f"last: {one.attempt.reason}"
+
+
+_PLACES: Final = {"room": "in rooms", "private": "in private"}
+
+
+def status_lines(npc: Any) -> list[str]:
+    """How an NPC is doing, one line each."""
+    status = npc.ai.status()
+    busy = "answering now" if status.in_flight else "idle"
+    breaker = f", breaker {status.breaker}" if status.breaker else ""
+    where = "no model is asked" if status.offline else "a model is asked"
+    talks = ", ".join(f"{count} {_PLACES[kind]}" for kind, count in status.conversations.items())
+    state = f"{'on' if status.enabled else 'off'}, {busy}, {status.waiting} waiting"
+    lines = [
+        *stop_lines(),
+        f"{npc.key} (#{npc.id}): {state}",
+        *_pause_lines(npc),
+        f"  answers by     {status.endpoint} ({where}){breaker}",
+        f"  card           {status.card or f'none; card/assign {npc.key} = <card> gives one'}",
+        f"  conversations  {talks or 'none'}",
+        f"  last turn      {_turn_in_words(status.last_turn)}",
+    ]
+    lines += today_lines(npc, now=time.time())
+    lines += [f"  compaction     {line}" for line in compaction_lines(npc)]
+    if npc.ai.attention.overflows:
+        overflows = npc.ai.attention.overflows
+        lines.append(f"  not answered   {overflows} since the start: too much waited")
+    if status.unrecorded:
+        lines.append(f"  not recorded   {status.unrecorded}: the database is away")
+    problems = (*status.problems, *problems_of(npc))
+    lines += [f"  problem        {problem}" for problem in problems]
+    return [shown for line in lines for shown in hanging(line)]
+
+
+def _pause_lines(npc: Any) -> list[str]:
+    pause = halts().get(npc.ai.ref)
+    if pause is None:
+        return []
+    return [f"  PAUSED         {pause}, {day_and_time(pause.halted_at)}; ai/resume {npc.key}"]
+
+
+def _turn_in_words(last: LastTurn | None) -> str:
+    if last is None:
+        return "none yet"
+    outcome = f": {last.outcome}" if last.outcome else ""
+    return f"{last.number}, {last.state}{outcome}, {day_and_time(last.created_at)}"

@@ -1,0 +1,143 @@
+"""The commands of players: `talk` to an NPC, `show` it something, `read` what is written."""
+
+from typing import Any
+
+from evennia_ai.commands.naming import npc_here
+from evennia_ai.commands.strict import CommandError, StrictCommand
+from evennia_ai.game.happenings import item_name
+from evennia_ai.game.output import talk
+from evennia_ai.game.showing import show
+from evennia_ai.game.text import plain_name
+from evennia_ai.game.writings import Writing
+
+
+class CmdRead(StrictCommand):
+    """
+    Read a letter, a book or something else with words on it
+
+    Usage:
+      read <thing>
+
+    Examples:
+      read letter
+      read low water at dawn
+      read sign
+
+    You can read what you carry and what lies here. Of a thing that nobody
+    wrote you see what it looks like.
+    """
+
+    key = "read"
+    locks = "cmd:all()"
+    help_category = "General"
+    auto_help = True
+    verbs = {"": "read"}
+
+    def read(self) -> None:
+        """Show what the thing says."""
+        name = self.args.strip()
+        if not name:
+            raise CommandError("Usage: read <thing>")
+        thing = self._thing(name)
+        if not thing.access(self.caller, "read", default=True):
+            raise CommandError(f"You cannot read {self._name(thing)}.")
+        if not isinstance(thing, Writing):
+            self.msg(text=(self.caller.at_look(thing), {"type": "look"}))
+            return
+        by = f", by {thing.writer_name}" if thing.writer_name else ""
+        self.show(f"{self._name(thing)}{by}\n\n{thing.written_text}")
+
+    def _thing(self, name: str) -> Any:
+        """The thing that is meant; of several of one name any is as good."""
+        found = self._seen(self.caller.search(name, quiet=True))
+        if not found:
+            raise CommandError(f"There is no '{name}' here to read.")
+        names = sorted({self._name(thing) for thing in found})
+        if len(names) > 1:
+            raise CommandError(f"'{name}' could be {', '.join(names)}; name one of them.")
+        return found[0]
+
+    def _seen(self, found: list[Any] | None) -> list[Any]:
+        """Those of the things that the caller may see."""
+        return [thing for thing in found or () if thing.access(self.caller, "view", default=True)]
+
+    def _name(self, thing: Any) -> str:
+        return plain_name(thing.get_display_name(self.caller))
+
+
+class CmdShow(StrictCommand):
+    """
+    Show something you carry to somebody who is here
+
+    Usage:
+      show <thing> to <name>
+      show <thing> = <name>
+
+    Examples:
+      show map to oren
+      show old coin = oren
+
+    The one you show it to sees what it looks like. Everybody here sees that
+    you show it. You keep it; to give it away, use give.
+    """
+
+    key = "show"
+    locks = "cmd:all()"
+    help_category = "General"
+    auto_help = True
+    rhs_split = ("=", " to ")
+    verbs = {"": "show_thing"}
+
+    def show_thing(self) -> None:
+        """Show the thing to the one who was named."""
+        name, whom = self.both("show <thing> to <name>")
+        if self.caller.location is None:
+            raise CommandError("You are nowhere, so nobody can see it.")
+        item = self._carried(name)
+        npc = npc_here(self.caller, whom)
+        seen = show(self.caller, item, npc)
+        their_name = plain_name(npc.get_display_name(self.caller))
+        self.say(f"You show {item_name(self.caller, item)} to {their_name}.")
+        if not seen:
+            self.say(f"{their_name} does not notice.")
+
+    def _carried(self, name: str) -> Any:
+        """The thing that is meant; of things of one name any is as good."""
+        found = self.caller.search(name, location=self.caller, quiet=True)
+        if not found:
+            raise CommandError(f"You do not carry '{name}'.")
+        names = sorted({plain_name(item.get_display_name(self.caller)) for item in found})
+        if len(names) > 1:
+            raise CommandError(f"'{name}' could be {', '.join(names)}; name one of them.")
+        return found[0]
+
+
+class CmdTalk(StrictCommand):
+    """
+    Say something to somebody who is here
+
+    Usage:
+      talk <name> = <text>
+
+    Examples:
+      talk oren = Have you seen the ferry?
+      talk ferryman = Good evening.
+
+    You say it aloud, so everybody here can hear it; the one you name knows
+    that it is meant. To be heard by nobody else, use whisper.
+    """
+
+    key = "talk"
+    locks = "cmd:all()"
+    help_category = "General"
+    auto_help = True
+    verbs = {"": "talk"}
+
+    def talk(self) -> None:
+        """Say the text aloud, to the one who was named."""
+        name, text = self.both("talk <name> = <text>")
+        if self.caller.location is None:
+            raise CommandError("You are nowhere, so nobody can hear you.")
+        npc = npc_here(self.caller, name)
+        if not talk(self.caller, npc, text):
+            raise CommandError("You cannot say that.")

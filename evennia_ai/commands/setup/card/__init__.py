@@ -1,0 +1,1 @@
+"""The command `card`: character cards, their files, rights, players and revisions."""

@@ -1,0 +1,112 @@
+"""A card's file, read and reported on: what the command `card` has done beside the game.
+
+Everything here runs in another thread: values in, values out.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from evennia_ai.cards.components import refuse_unsettled
+from evennia_ai.cards.limits import CardLimits
+from evennia_ai.cards.loading import CardImport, load_card
+from evennia_ai.cards.progress import Progress
+from evennia_ai.cards.report import ImportReport, import_report
+from evennia_ai.commands.folder import bytes_of
+from evennia_ai.commands.strict import CommandError
+from evennia_ai.conf import Conf
+from evennia_ai.errors import FormatError
+from evennia_ai.prompt.grants import NO_GRANTS, Grants
+from evennia_ai.store.card_files import CardFile, file_of
+from evennia_ai.store.cards import StoredCard
+from evennia_ai.text.columns import clipped, visible
+
+_MOST_FIELDS: Final = 30
+_EMPTY: Final[tuple[object, ...]] = ("", [], {}, None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadCard:
+    """A file, the card in it, and what is to be told of it."""
+
+    file: CardFile
+    sha256: str
+    found: CardImport
+    report: ImportReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """Reads cards by the settings it was made with, which another thread must not ask for."""
+
+    limits: CardLimits
+    limit_tokens: int
+    post_history_depth: int
+
+    def path(self, path: Path, progress: Progress) -> ReadCard:
+        """The card of a file that nobody has approved yet."""
+        progress("the file", 0, 1)
+        content = bytes_of(path, most=self.limits.file_bytes)
+        try:
+            found = load_card(content, limits=self.limits, progress=progress)
+            refuse_unsettled(found.card)
+        except FormatError as error:
+            problem = f"{path.name} is refused: {error.message}. Nothing was imported."
+            raise CommandError(problem) from error
+        return self._reported(file_of(content, found), found, NO_GRANTS, progress)
+
+    def stored(self, file: CardFile, grants: Grants, progress: Progress) -> ReadCard:
+        """The card of a file that is stored, with what it was granted."""
+        found = load_card(file.content, limits=self.limits, progress=progress)
+        return self._reported(file, found, grants, progress)
+
+    def _reported(
+        self, file: CardFile, found: CardImport, grants: Grants, progress: Progress
+    ) -> ReadCard:
+        report = import_report(
+            found,
+            grants=grants,
+            limit_tokens=self.limit_tokens,
+            post_history_depth=self.post_history_depth,
+            size_bytes=len(file.content),
+            progress=progress,
+        )
+        return ReadCard(
+            file=file, sha256=sha256(file.content).hexdigest(), found=found, report=report
+        )
+
+
+def reader(conf: Conf) -> Reader:
+    """What reads cards by these settings."""
+    return Reader(
+        limits=conf.card_limits,
+        limit_tokens=conf.limit_tokens,
+        post_history_depth=conf.post_history_depth,
+    )
+
+
+def differences(old: StoredCard, read: ReadCard) -> str:
+    """A sentence about the fields in which a file is not the card in force."""
+    changed = list(changed_fields(json.loads(old.source), read.found.raw))
+    if not changed:
+        return f"No field differs from revision {old.revision}, which is in force."
+    more = f" and {len(changed) - _MOST_FIELDS} more" if len(changed) > _MOST_FIELDS else ""
+    listed = ", ".join(clipped(visible(name), 40) for name in changed[:_MOST_FIELDS])
+    return f"Differs from revision {old.revision}, which is in force, in: {listed}{more}."
+
+
+def changed_fields(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    """The fields that differ between two files of a card, by name; an empty one is none."""
+    before, after = _fields(old), _fields(new)
+    for name in dict.fromkeys((*after, *before)):
+        was, now = before.get(name), after.get(name)
+        if was != now and not (was in _EMPTY and now in _EMPTY):
+            yield name
+
+
+def _fields(raw: Mapping[str, Any]) -> Mapping[str, Any]:
+    data = raw.get("data")
+    return data if "spec" in raw and isinstance(data, dict) else raw

@@ -1,0 +1,301 @@
+"""What builders write for a card, and what the command `card` shows.
+
+`<name>` and `<name>/<number>` are read; the list, one card's state, imports and answers are told.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from evennia.objects.models import ObjectDB
+
+from evennia_ai.commands.shown import day_and_time
+from evennia_ai.commands.strict import CommandError
+from evennia_ai.prompt.grants import ALL_GRANTS, ALLOWS, Grants, in_order
+from evennia_ai.store import card_revisions as log
+from evennia_ai.store import cards as store
+from evennia_ai.store.card_assignments import greeters_of, players_of
+from evennia_ai.store.card_names import known_name
+from evennia_ai.store.card_revisions import CardChange
+from evennia_ai.store.cards import StoredCard
+from evennia_ai.text.columns import WIDTH, clipped, padded, visible, wrapped
+
+_NUMBERED: Final = re.compile(r"(.+)/([0-9]{1,9})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A card as it was named; `number` is that of a revision, None where none was written."""
+
+    name: str
+    number: int | None = None
+
+
+def plain_name(text: str, usage: str) -> str:
+    """The name in `text`, which stands without a number."""
+    named = numbered(text)
+    if named.number is not None:
+        raise CommandError(f"Usage: {usage}, without a number. Nothing was changed.")
+    return named.name
+
+
+def card_named(wanted: str) -> StoredCard:
+    """The card in force of this name; CommandError says where one only waits."""
+    name = known_name(wanted)
+    if store.card_or_none(name) is None:
+        if imports := log.waiting(name):
+            raise CommandError(
+                f"Card {name} is not in force, its import only waits:"
+                f" card/approve {name}/{imports[-1].number} puts it in force."
+                " Nothing was changed."
+            )
+        if log.newest_number(name):
+            raise CommandError(
+                f"Card {name} is not in force any more; card/revisions {name} tells what it was,"
+                " and card/revert brings it back. Nothing was changed."
+            )
+    return store.get_card(name)
+
+
+def numbered(text: str) -> Named:
+    """The card, and the revision, that `text` names.
+
+    What stands behind the last "/" is a number where it is one, and no card has the whole name.
+    """
+    name = known_name(text)
+    found = _NUMBERED.fullmatch(text)
+    if found is None or _is_known(name):
+        return Named(name=name)
+    return Named(name=known_name(found[1].strip()), number=int(found[2]))
+
+
+def revision_named(text: str) -> tuple[str, int]:
+    """The card and the revision that `<name>[/<number>]` means: without one, that in force."""
+    named = numbered(text)
+    if named.number is not None:
+        return named.name, named.number
+    return named.name, card_named(named.name).revision
+
+
+def import_named(text: str, *, read: Mapping[str, int]) -> CardChange:
+    """The import that waits and that `<name>[/<number>]` means, to be approved.
+
+    Without a number it is the only one, and the one whose report the builder was shown last, as
+    `read` has it: what was imported meanwhile, under whatever builder's name, nobody has read.
+    """
+    found = _import_named(text, switch="approve")
+    if numbered(text).number is None and read.get(found.name) != found.number:
+        raise CommandError(
+            f"The import of card {found.name} that waits is {import_in_words(found)}: read it with"
+            f" card/report {found.name}, then card/approve {found.name}/{found.number}."
+            " Nothing was changed."
+        )
+    return found
+
+
+def reported(text: str) -> CardChange:
+    """The revision that `<name>/<number>` means, or the one import of that name that waits."""
+    named = numbered(text)
+    if named.number is not None:
+        return log.revision(named.name, named.number)[0]
+    return _import_named(text, switch="report")
+
+
+def _import_named(text: str, *, switch: str) -> CardChange:
+    named = numbered(text)
+    imports = log.waiting(named.name)
+    if not imports:
+        shown = f"; card {named.name} shows what is in force" if _is_known(named.name) else ""
+        raise CommandError(f"No import of a card '{named.name}' waits{shown}.")
+    chosen = [one for one in imports if named.number in (None, one.number)]
+    if len(chosen) == 1:
+        return chosen[0]
+    waiting = "; ".join(import_in_words(one) for one in imports[-6:])
+    raise CommandError(
+        f"Name the import by its number, as in card/{switch} {named.name}/{imports[-1].number}."
+        f" Of card {named.name} wait: {waiting}. Nothing was changed."
+    )
+
+
+def import_in_words(change: CardChange) -> str:
+    """An import, for a line: its number, whose it is, and when it was made."""
+    return (
+        f"number {change.number} of {visible(change.changed_by)}, {day_and_time(change.changed_at)}"
+    )
+
+
+def _is_known(name: str) -> bool:
+    return name in log.names()
+
+
+_MOST_CARDS: Final = 100
+_MOST_PLAYERS: Final = 10
+_MOST_WAITING: Final = 10
+_NAME_COLUMNS: Final = 28
+_TITLE_COLUMNS: Final = 17
+_UNITS: Final = ("bytes", "KB", "MB", "GB")
+
+
+def listed() -> list[str]:
+    """All cards: the revision in force, its grants, who plays it, and the imports that wait."""
+    in_force, waiting = store.card_names(), log.waiting_names()
+    names = sorted({*in_force, *waiting})
+    if not names:
+        return ["There are no cards yet; card/import reads one from a file."]
+    lines = [f"{'revision':>8}  {padded('card', _NAME_COLUMNS)}  {padded('grants', 20)}  played by"]
+    for name in names[:_MOST_CARDS]:
+        lines.append(clipped(_row(name), WIDTH))
+        lines += [f"{'':10}{line}" for line in _waiting(name)] if name in waiting else []
+    if len(names) > _MOST_CARDS:
+        lines.append(f"{'':10}and {len(names) - _MOST_CARDS} more")
+    return lines
+
+
+def card_state(card: StoredCard) -> list[str]:
+    """One card in force: who approved it, who gave each grant, who plays it, what waits."""
+    changes = log.changes(card.name)
+    given = log.who_gave(changes)
+    lines = [f"Card {visible(card.name)}, revision {card.revision}, from a {card.carrier} file"]
+    lines += [f"  {changed_in_words(change)}" for change in changes if _is_now(change, card)]
+    lines.append(f"  sha256 of the file  {card.sha256}")
+    lines.append(f"  played by           {players_in_words(card.name)}")
+    lines += [f"  may: {grant}, {given_in_words(change)}" for grant, change in given.items()]
+    if not given:
+        lines.append("  may nothing more than stand inside the history, as a user's")
+    return [clipped(line, WIDTH) for line in (*lines, *(f"  {it}" for it in _waiting(card.name)))]
+
+
+def report_head(change: CardChange) -> list[str]:
+    """What a report is about."""
+    if change.action == "imported":
+        said = f"Import {change.number} of card {change.name}, by {visible(change.changed_by)},"
+        return wrapped(f"{said} {day_and_time(change.changed_at)}. It changes nothing yet.", WIDTH)
+    said = f"Revision {change.number} of card {change.name}, {changed_in_words(change)}."
+    return wrapped(said, WIDTH)
+
+
+def to_approve(change: CardChange) -> list[str]:
+    """How an import is put in force, and what the card in force may do that it would not."""
+    lines = ["", f"To put it in force: card/approve {change.name}/{change.number} [= <grants>]"]
+    card = store.card_or_none(change.name)
+    if card is not None and card.grants:
+        had = f"Revision {card.revision} has grants that are not carried over by themselves:"
+        lines += wrapped(f"{had} {grants_in_words(card.grants)}.", WIDTH)
+    return lines
+
+
+def approved(
+    card: StoredCard, old: StoredCard | None, change: CardChange, others: Sequence[CardChange]
+) -> list[str]:
+    """What an approval did."""
+    whose = f"import {change.number} of {visible(change.changed_by)}"
+    may = may_in_words(card.grants)
+    told = [f"Card {card.name} is in force, revision {card.revision}: {whose}, {may}."]
+    lost = old.grants - card.grants if old is not None else frozenset()
+    if old is not None and lost:
+        told.append(
+            f"Not carried over from revision {old.revision}: {grants_in_words(lost)};"
+            f" card/grant {card.name} = {grants_in_words(lost)} gives that again."
+        )
+    if others:
+        named = "; ".join(import_in_words(one) for one in others[-_MOST_WAITING:])
+        told.append(f"What else waited was answered by this: {named}.")
+    players = players_of(card.name)
+    if players:
+        told.append(f"Played from the next turn on by {players_in_words(card.name)}.")
+    else:
+        told.append(f"Nobody plays it yet: card/assign <npc> = {card.name}.")
+    return [line for one in told for line in wrapped(one, WIDTH)]
+
+
+def changed_in_words(change: CardChange) -> str:
+    """Who made a change, and when."""
+    return f"{change.action} by {visible(change.changed_by)}, {day_and_time(change.changed_at)}"
+
+
+def given_in_words(change: CardChange) -> str:
+    """Who gave a grant, and when."""
+    return f"given by {visible(change.changed_by)}, {day_and_time(change.changed_at)}"
+
+
+def grants_in_words(grants: Grants) -> str:
+    """The names of grants, as they are typed."""
+    return ", ".join(in_order(grants)) or "none"
+
+
+def may_in_words(grants: Grants) -> str:
+    """What a card may do, in one clause."""
+    return f"with the grants {grants_in_words(grants)}" if grants else "without any grant"
+
+
+def allowed() -> list[str]:
+    """All grants, with what each allows."""
+    return [line for grant, allows in ALLOWS.items() for line in column(f"  {grant}", allows)]
+
+
+def column(title: str, text: str) -> list[str]:
+    """A text beside its title, in lines."""
+    first, *rest = wrapped(text, WIDTH - _TITLE_COLUMNS)
+    lines = [f"{padded(title, _TITLE_COLUMNS)}{first}"]
+    return lines + [f"{'':{_TITLE_COLUMNS}}{line}" for line in rest]
+
+
+def players_in_words(card_name: str) -> str:
+    """The NPCs that play a card, by name and number."""
+    return _npcs_in_words(players_of(card_name))
+
+
+def silenced(card_name: str, greeters: Sequence[str]) -> list[str]:
+    """Who of those that opened with a greeting of the card does so no longer, in lines."""
+    still = greeters_of(card_name)
+    gone = [ref for ref in greeters if ref not in still]
+    if not gone:
+        return []
+    told = (
+        f"No greeting is said any more by {_npcs_in_words(gone)}: it was chosen from another file;"
+        " card/greeting <npc> = <number> chooses one of this."
+    )
+    return wrapped(told, WIDTH)
+
+
+def _npcs_in_words(refs: Sequence[str]) -> str:
+    found = ObjectDB.objects.filter(id__in=[int(ref) for ref in refs[:_MOST_PLAYERS]])
+    names = {str(npc.id): visible(npc.key) for npc in found}
+    told = [f"{names.get(ref, 'somebody gone')} (#{ref})" for ref in refs[:_MOST_PLAYERS]]
+    more = f" and {len(refs) - _MOST_PLAYERS} more" if len(refs) > _MOST_PLAYERS else ""
+    return ", ".join(told) + more if told else "nobody"
+
+
+def size_in_words(size_bytes: int) -> str:
+    """A file's size."""
+    size, unit = float(size_bytes), _UNITS[0]
+    for unit in _UNITS:
+        if size < 1000 or unit == _UNITS[-1]:
+            break
+        size /= 1000
+    return f"{size_bytes} bytes" if unit == _UNITS[0] else f"{size:.1f} {unit}"
+
+
+def _row(name: str) -> str:
+    card = store.card_or_none(name)
+    if card is None:
+        return f"{'-':>8}  {padded(visible(name), _NAME_COLUMNS)}  not in force"
+    grants = "all" if card.grants == ALL_GRANTS else grants_in_words(card.grants)
+    named = f"{padded(visible(name), _NAME_COLUMNS)}  {padded(grants, 20)}"
+    return f"{card.revision:8}  {named}  {players_in_words(name)}"
+
+
+def _waiting(name: str) -> Iterator[str]:
+    imports = log.waiting(name)
+    for one in imports[-_MOST_WAITING:]:
+        yield clipped(f"waits: {import_in_words(one)}", WIDTH - 10)
+    if len(imports) > _MOST_WAITING:
+        yield f"and {len(imports) - _MOST_WAITING} older imports wait"
+
+
+def _is_now(change: CardChange, card: StoredCard) -> bool:
+    """Whether the change is what made the card what it is: the last that put its file in force."""
+    return change.number == card.revision or (
+        change.action == "approved" and change.sha256 == card.sha256
+    )

@@ -1,0 +1,1 @@
+"""The command `kb`: knowledge bases, their pages, drafts, hints, locks and vaults."""

@@ -1,0 +1,357 @@
+"""The switches of `kb` that make, describe, restrict, bind and remove whole knowledge bases.
+
+A lock such as `restricted:tag(outsider)` asks for what any builder can take away. So whom it held
+once guards the base until somebody who may change it says otherwise, here.
+"""
+
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from evennia.utils.search import search_object
+
+from evennia_ai.commands.background_work import CardWork
+from evennia_ai.commands.naming import knowledge_place_named, npc_named, whole_number
+from evennia_ai.commands.setup.knowledge import named, shown
+from evennia_ai.commands.setup.lore_locks import checked_locks, lost_by
+from evennia_ai.commands.shown import day_and_time, shown_line
+from evennia_ai.commands.strict import CommandError, Run, StrictCommand
+from evennia_ai.game.guarding import is_held_by_lock, names_some
+from evennia_ai.game.holding import look_at_all
+from evennia_ai.game.knowing.opening import BACKENDS
+from evennia_ai.game.npc_settings import settings_of
+from evennia_ai.game.viewers import allows
+from evennia_ai.knowledge.pages import MEDIATIONS, BaseInfo
+from evennia_ai.knowledge.templates import TOOL
+from evennia_ai.prompt.components import Scope
+from evennia_ai.store import knowledge_bases as bases
+from evennia_ai.store import knowledge_bindings as bindings
+from evennia_ai.store import knowledge_holds
+from evennia_ai.store import pages as store
+from evennia_ai.store.knowledge_holds import Hold
+from evennia_ai.text.columns import hanging, visible
+
+_USAGE: Final = "kb/release <base> [= <npc>]"
+_MOST: Final = 40
+
+
+class KnowledgeHolds(StrictCommand):
+    """Everything about those who guard a base for good."""
+
+    def release(self) -> None:
+        """Tell who guards a base for good, or let one of them go."""
+        info = named.base_named(self.caller, self.wanted(_USAGE))
+        look_at_all(info)
+        if self.rhs is None:
+            self.show("\n".join(_lines(info)))
+        else:
+            self._release(info, self.rhs)
+
+    def _release(self, info: BaseInfo, who: str) -> None:
+        named.refuse_change(self.caller, info)
+        held = {hold.npc_ref: hold for hold in knowledge_holds.holds(info.key)}
+        ref, name = self._guard(who, held.keys())
+        if ref not in held:
+            raise CommandError(f"{name} does not guard {info.key} for good. Nothing was changed.")
+        if not all(_may_release(self.caller, locks) for locks in held[ref].locks):
+            raise CommandError(
+                f"{name} guarded a base '{info.key}' that was removed, and its lock lets you not"
+                " change it. Nothing was changed."
+            )
+        npc = _object(ref)
+        if npc is not None and names_some(info) and is_held_by_lock(npc, info):
+            raise CommandError(
+                f"The lock of {info.key} still holds {name}: {info.locks}. Take away first what it"
+                " asks for. Nothing was changed."
+            )
+        knowledge_holds.release(info.key, ref)
+        self.say(f"{name} guards {info.key} no longer: what its pages say is told to {name}.")
+
+    def _guard(self, who: str, refs: Collection[str]) -> tuple[str, str]:
+        """The reference and the name of whoever is meant; one who is gone is named by number."""
+        number = who.removeprefix("#").strip()
+        if number.isdecimal() and _object(number) is None and number in refs:
+            return number, f"#{number}"
+        npc = npc_named(self.caller, who)
+        return str(npc.id), str(npc.key)
+
+
+def still_held(info: BaseInfo) -> str:
+    """The end of what is said of a changed base: how many guard it whatever its lock says."""
+    count = len(knowledge_holds.held_refs(info.key))
+    if not count or not info.restricted:
+        return ""
+    return f" NPCs that guard it for good: {count}; kb/release {info.key} names them."
+
+
+def _may_release(caller: object, locks: str) -> bool:
+    return allows(caller, locks, "view") and allows(caller, locks, "edit")
+
+
+def _lines(info: BaseInfo) -> Iterator[str]:
+    held = knowledge_holds.holds(info.key)
+    if not info.restricted:
+        yield f"Knowledge base {info.key} is not restricted: nobody guards it now."
+    elif not names_some(info):
+        yield f"Knowledge base {info.key} is restricted for every NPC."
+    if not held:
+        yield f"Nobody guards {info.key} for good."
+        return
+    yield f"Who guards {info.key} for good, whatever its lock says of them now:"
+    for hold in held[:_MOST]:
+        yield from hanging(f"  {_row(info, hold)}")
+    if len(held) > _MOST:
+        yield f"  and {len(held) - _MOST} more"
+    yield f"kb/release {info.key} = <npc> lets one go."
+
+
+def _row(info: BaseInfo, hold: Hold) -> str:
+    npc = _object(hold.npc_ref)
+    name = visible(npc.key) if npc is not None else "gone"
+    by_lock = npc is not None and names_some(info) and is_held_by_lock(npc, info)
+    now = "the lock holds it now" if by_lock else "the lock would let it go"
+    return f"{name} (#{hold.npc_ref}), since {day_and_time(hold.held_since)}; {now}"
+
+
+def _object(ref: str) -> Any:
+    found = search_object(f"#{ref}")
+    return found[0] if found else None
+
+
+_NOTHING: Final = "off"
+_STATES: Final[Mapping[str, bool]] = {"on": True, "off": False}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaseField:
+    """A field that `kb/set` sets: how it is read from what was typed, and how it is told."""
+
+    read: Callable[[Any, str], Mapping[str, Any]]
+    told: Callable[[BaseInfo], str]
+
+
+class KnowledgeBases(CardWork):
+    """Everything that changes a base, and nothing of its pages."""
+
+    def new(self) -> None:
+        """Make a base without pages."""
+        key = self.wanted("kb/new <base> [= <name>]").lower()
+        if "/" in key:
+            raise CommandError(
+                f"'{key}' is no key of a knowledge base. To make a page of one: kb/edit {key}"
+            )
+        if bases.base(key) is not None:
+            raise CommandError(f"There is a knowledge base '{key}' already; nothing was changed.")
+        made = bases.save_base(BaseInfo(key=key, name=self.rhs or key), by=self.typed_by)
+        self.say(
+            f"Made knowledge base {made.key}, without pages. It is bound to nothing yet:"
+            f" kb/bind {made.key} = npc:<name>."
+        )
+
+    def set_field(self) -> Run:
+        """Set what is said of a base; what hides it from who types it after a question."""
+        usage = f"kb/set <base>/<{' | '.join(_FIELDS)}> = <value>"
+        text, value = self.both(usage)
+        base, word = named.split(text)
+        if not word:
+            raise CommandError(f"Usage: {usage}.")
+        field = _FIELDS.get(word.lower())
+        if field is None:
+            raise CommandError(f"'{word}' is no field of a knowledge base; {usage}.")
+        info = named.base_to_change(self.caller, base)
+        given = field.read(self.caller, value)
+        if all(getattr(info, name) == new for name, new in given.items()):
+            self.say(f"Knowledge base {info.key} has this {word} already; nothing was changed.")
+            return None
+        if "backend" in given and info.pages:
+            raise CommandError(
+                f"Knowledge base '{info.key}' has {info.pages} pages in '{info.backend}'; make"
+                " another base for those that are elsewhere. Nothing was changed."
+            )
+        if lost_by(self.caller, given.get("locks", ""), named.LOSABLE):
+            return self._set_after_yes(info, word, given)
+        self._set(info, word, given)
+        return None
+
+    def _set_after_yes(
+        self, info: BaseInfo, word: str, given: Mapping[str, Any]
+    ) -> Generator[str, Any, None]:
+        label = f"knowledge base {info.key}"
+        lost = lost_by(self.caller, given["locks"], named.LOSABLE)
+        lock = f"With the lock {given['locks']} you could not {lost} {label} any more"
+        if (yield from self.agreed(f"{lock}, nor take that back. Set it?")):
+            self._set(named.base_to_change(self.caller, info.key), word, given)
+        else:
+            self.say(f"The lock of {label} stays; nothing was changed.")
+
+    def _set(self, info: BaseInfo, word: str, given: Mapping[str, Any]) -> None:
+        field, after = (
+            _FIELDS[word.lower()],
+            bases.save_base(replace(info, **given), by=self.typed_by),
+        )
+        out = "" if allows(self.caller, after.locks, "view") else " You may not see it any more."
+        before, now = field.told(info) or "none", field.told(after) or "none"
+        if "locks" in given:
+            look_at_all(after)
+            out += still_held(after)
+        out += _unheld(given, after)
+        self.say(f"{info.key}: {word} before: {before}; now: {_ended(now)}{out}")
+
+    def restricted(self) -> None:
+        """Say whether the pages of a base are told as they are, or safe summaries of them alone."""
+        base, value = self.both("kb/restricted <base> = on | off")
+        info, state = named.base_to_change(self.caller, base), _STATES.get(value.lower())
+        if state is None:
+            raise CommandError(f"'{value}' is neither on nor off. Nothing was changed.")
+        if info.restricted == state:
+            self.say(f"Knowledge base {info.key} is so already; nothing was changed.")
+            return
+        after = bases.set_restricted(info.key, state, by=self.typed_by)
+        look_at_all(after)
+        if not state:
+            self.say(
+                f"Knowledge base {info.key} is restricted no longer: what its pages say is told."
+            )
+            return
+        told = "" if info.hint else f" It has no hint; write one: kb/set {info.key}/hint = <text>"
+        self.say(
+            f"Knowledge base {info.key} is restricted from now on: NPCs it is bound to read safe"
+            f" summaries and none of its pages.{told}{still_held(after)}"
+        )
+
+    def bind(self) -> None:
+        """Let those who are somewhere, or an NPC, search a base."""
+        info, scope = self._place("bind")
+        if scope in bindings.bindings(info.key):
+            self.say(f"Knowledge base {info.key} is bound to {_told(scope)} already.")
+            return
+        bindings.bind(info.key, scope, by=self.typed_by)
+        self.say(f"Bound to {_told(scope)}. {_bound(info)}{_without_tool(scope)}")
+
+    def unbind(self) -> None:
+        """Let a base count no longer somewhere."""
+        info, scope = self._place("unbind")
+        if not bindings.unbind(info.key, scope, by=self.typed_by):
+            self.say(f"It is not bound to {_told(scope)}. {_bound(info)}")
+            return
+        self.say(f"No longer bound to {_told(scope)}. {_bound(info)}")
+
+    def remove_base(self, info: BaseInfo) -> Generator[Any, Any, None]:
+        """Remove a base after a question."""
+        named.refuse_change(self.caller, info)
+        look_at_all(info)
+        if not all(allows(self.caller, locks, "view") for locks in store.locks_in(info.key)):
+            raise CommandError(
+                f"Knowledge base '{info.key}' has pages that you may not see, so it is not yours to"
+                " remove. Nothing was changed."
+            )
+        pages = "1 page" if info.pages == 1 else f"{info.pages} pages"
+        question = (
+            f"Remove knowledge base {info.key} with its {pages}? Their revisions stay; the base"
+            " itself does not come back. yes/[no]"
+        )
+        answer = yield shown_line(question)
+        if str(answer).strip().lower() not in ("y", "yes"):
+            self.say(f"Knowledge base {info.key} stays.")
+            return
+        named.base_to_change(self.caller, info.key)
+        bases.remove_base(info.key, by=self.typed_by)
+        self.say(f"Removed knowledge base {info.key}.")
+
+    def _place(self, switch: str) -> tuple[BaseInfo, Scope]:
+        base, where = self.both(f"kb/{switch} <base> = <place>")
+        info = named.base_to_change(self.caller, base)
+        known = bindings.bindings(info.key)
+        return info, knowledge_place_named(self.caller, where, known=known)
+
+
+def _unheld(given: Mapping[str, Any], info: BaseInfo) -> str:
+    """The end of what is said where hints were chosen for a base that everybody may read."""
+    if given.get("mediation") != "hints" or info.restricted:
+        return ""
+    return f" It counts once the base is restricted: kb/restricted {info.key} = on"
+
+
+def _told(scope: Scope) -> str:
+    return shown.scope_in_words(scope)
+
+
+def _bound(info: BaseInfo) -> str:
+    return f"Knowledge base {info.key} is bound to {shown.bound_in_words(info)}."
+
+
+def _without_tool(scope: Scope) -> str:
+    """The end of what is said of a binding to an NPC that cannot search; it needs the tool."""
+    npc = search_object(f"#{scope.ref}")[0] if scope.kind == "npc" else None
+    if npc is None or TOOL in settings_of(npc).tools:
+        return ""
+    return f" It cannot search yet: ai/tools {npc.key} = +{TOOL}"
+
+
+def _ended(text: str) -> str:
+    """The text as the end of a sentence."""
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _text(field: str) -> BaseField:
+    return BaseField(
+        read=lambda _caller, value: {field: "" if value.lower() == _NOTHING else value},
+        told=lambda info: str(getattr(info, field)),
+    )
+
+
+def _list(field: str) -> BaseField:
+    def read(_caller: Any, value: str) -> Mapping[str, Any]:
+        if value.lower() == _NOTHING:
+            return {field: ()}
+        words = (" ".join(word.split()) for word in value.split(","))
+        return {field: tuple(dict.fromkeys(filter(None, words)))}
+
+    return BaseField(read=read, told=lambda info: ", ".join(getattr(info, field)))
+
+
+def _read_locks(caller: Any, value: str) -> Mapping[str, Any]:
+    if value.lower() == _NOTHING:
+        return {"locks": ""}
+    return {"locks": checked_locks(caller, value, access=named.BASE_ACCESS, thing="knowledge base")}
+
+
+def _read_direct(_caller: Any, value: str) -> Mapping[str, Any]:
+    if value.lower() == _NOTHING:
+        return {"direct_characters": 0}
+    return {"direct_characters": whole_number(value, what="number of characters", words="off")}
+
+
+def _read_chunks(_caller: Any, value: str) -> Mapping[str, Any]:
+    if value.lower() not in _STATES:
+        raise CommandError(f"'{value}' is neither on nor off. Nothing was changed.")
+    return {"keeps_chunks": _STATES[value.lower()]}
+
+
+def _read_mediation(_caller: Any, value: str) -> Mapping[str, Any]:
+    if value.lower() not in MEDIATIONS:
+        raise CommandError(f"'{value}' is neither {' nor '.join(MEDIATIONS)}. Nothing was changed.")
+    return {"mediation": value.lower()}
+
+
+def _read_backend(_caller: Any, value: str) -> Mapping[str, Any]:
+    if value.lower() not in BACKENDS:
+        raise CommandError(
+            f"'{value}' is no place for pages; there are {', '.join(BACKENDS)}. Nothing was"
+            " changed."
+        )
+    return {"backend": value.lower()}
+
+
+_FIELDS: Final[Mapping[str, BaseField]] = {
+    "name": _text("name"),
+    "summary": _text("summary"),
+    "topics": _list("topics"),
+    "hint": _text("hint"),
+    "keywords": _list("keywords"),
+    "locks": BaseField(read=_read_locks, told=lambda info: info.locks),
+    "direct": BaseField(read=_read_direct, told=lambda info: str(info.direct_characters or "off")),
+    "vault": BaseField(read=_read_chunks, told=lambda info: "on" if info.keeps_chunks else "off"),
+    "mediation": BaseField(read=_read_mediation, told=lambda info: info.mediation),
+    "backend": BaseField(read=_read_backend, told=lambda info: info.backend),
+}

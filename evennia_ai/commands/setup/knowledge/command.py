@@ -1,0 +1,301 @@
+"""The command `kb`: builders list, read, write, bind and restrict knowledge bases.
+
+The command only translates: what a page is, is for `evennia_ai.knowledge`, what is kept for the
+store or another backend. Locks of bases and pages are asked before anything is shown or changed.
+The bare command reads; every change needs its own switch.
+"""
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from twisted.internet.defer import Deferred
+
+from evennia_ai.commands.background_work import Steps, waits
+from evennia_ai.commands.naming import whole_number
+from evennia_ai.commands.setup.knowledge import named, shown
+from evennia_ai.commands.setup.knowledge.bases import KnowledgeHolds
+from evennia_ai.commands.setup.knowledge.drafts import KnowledgeDrafts
+from evennia_ai.commands.setup.knowledge.folder import KnowledgeFolder
+from evennia_ai.commands.setup.knowledge.pages import PAGE, revision_typed
+from evennia_ai.commands.setup.knowledge.shown import requires_tree, tree_lines
+from evennia_ai.commands.shown import day_and_time
+from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand
+from evennia_ai.game.knowing.opening import backend_of, later
+from evennia_ai.game.viewers import viewer_of
+from evennia_ai.knowledge.pages import BaseInfo, Page
+from evennia_ai.knowledge.titles import NAMESPACES, Namespace, PageName, page_name
+from evennia_ai.minds.seeing.hidden_knowledge import withheld
+from evennia_ai.minds.seeing.locked import HiddenPages
+from evennia_ai.store import knowledge_searches
+from evennia_ai.store import pages as store
+from evennia_ai.text.columns import hanging
+
+_MOST_READINGS: Final = 40
+
+
+class KnowledgeVault(StrictCommand):
+    """Everything about what restricted searches found."""
+
+    def vault(self) -> None:
+        """Show what is in the vault of a base, who read it, or empty it."""
+        info = named.base_named(self.caller, self.wanted("kb/vault <base> [= readings | empty]"))
+        shown = _passages if self.rhs is None else _SHOWN.get(self.rhs.lower())
+        if shown is None:
+            raise CommandError(f"'{self.rhs}' opens no vault; write readings or empty.")
+        if shown is _emptied:
+            named.refuse_change(self.caller, info)
+        self.show("\n".join(shown(self.caller, info, self.typed_by)))
+
+
+def _passages(looker: Any, info: BaseInfo, by: str) -> Iterator[str]:
+    found, pages = knowledge_searches.open_vault(info.key, by=by), HiddenPages(viewer_of(looker))
+    if not found:
+        yield f"The vault of knowledge base {info.key} is empty. That you looked is written down."
+        return
+    yield f"The vault of knowledge base {info.key}, newest first; that you read it is written down."
+    for chunk in found:
+        yield ""
+        if pages.covers(chunk.base, chunk.title):
+            mark = withheld(f"a page of knowledge base '{chunk.base}'")
+            yield from hanging(f"search {chunk.search}: {mark}")
+            continue
+        yield from hanging(f"search {chunk.search}: {chunk.title}, revision {chunk.revision}")
+        yield chunk.content
+
+
+def _readings(_viewer: Any, info: BaseInfo, _by: str) -> Iterator[str]:
+    readings = knowledge_searches.readings(info.key)
+    if not readings:
+        yield f"Nobody read the vault of knowledge base {info.key}."
+        return
+    yield f"Who read the vault of knowledge base {info.key}, newest first:"
+    for one in readings[:_MOST_READINGS]:
+        yield from hanging(f"  {day_and_time(one.at)}  {one.by}, passages: {one.chunks}")
+
+
+def _emptied(_viewer: Any, info: BaseInfo, _by: str) -> Iterator[str]:
+    count = knowledge_searches.empty_vault(info.key)
+    yield f"Threw away what was in the vault of knowledge base {info.key}, passages: {count}."
+
+
+_SHOWN: Final[Mapping[str, Callable[[Any, BaseInfo, str], Iterator[str]]]] = {
+    "readings": _readings,
+    "empty": _emptied,
+}
+
+
+_MOST_HITS: Final = 10
+
+
+class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgeVault, KnowledgeHolds):
+    """
+    List, read, write, bind and restrict knowledge bases
+
+    Usage:
+      kb
+      kb <base>
+      kb/<switch> <base> [= <value>]
+      kb/<switch> <base>/<page> [= <value>]
+      kb/<switch> <number of a draft>
+
+    Switches for a base:
+      pages      - [= <n>]: its pages; <base>/<namespace> or <base>/<beginning>
+                   lists some of them
+      search     - <words>: the pages that have them, best first
+      new        - [= <name>]: make a base
+      set        - <base>/<field> = <value>: what is said of it, see below
+      bind       - npc:<name>, room, room:<room>, here, zone:<tag>,
+                   faction:<tag>, game or conversation:<n>: who may search it
+      unbind     - the same: who may search it no longer
+      restricted - on or off: NPCs are told safe summaries alone
+      release    - [= <npc>]: who guards it for good, or let one go
+      import     - <folder> [= <base>]: what a folder of pages would change;
+                   without a folder: list those there are
+      import/run - <folder> [= <base>]: import it
+      hints      - what may be told of its pages where it tells hints alone
+      vault      - [= readings | empty]: what restricted searches found, for
+                   staff; each reading is written down
+      remove     - remove it after a question
+
+    Switches for a page:
+      show       - read it; <base>/<page>/<n> as it was at revision n
+      edit       - open the editor on it, or on a new one
+      links      - where it leads, and what leads to it
+      requires   - what must be read with it, as a tree
+      hints      - [= <hint>]: its hints, or one more
+      hints/remove - <number>: take a hint away
+      rename     - <new title>: a redirect stays
+      lock       - <lock string> or off: who may view and search it
+      revisions  - who changed it, and when
+      revert     - <n>: make it what it was then
+      remove     - remove it
+
+    Switches for drafts, pages that somebody proposes:
+      drafts     - [<base>]: those that wait
+      draft      - what it would change
+      approve    - write it
+      refuse     - do not
+
+    Examples:
+      kb/search harbour = when does the ferry sail
+      kb/show harbour/The Ferry
+      kb/pages harbour/Instructions
+      kb/requires harbour/Instructions:Create/Source/Interview
+      kb/bind harbour = npc:Oren
+      kb/set secret/hint = What happens on the quay at night.
+      kb/restricted secret = on
+      kb/set secret/locks = view:perm(Builder);search:tag(smuggler)
+
+    A page is in a namespace: Main, which is not written, Instructions, Sources
+    or Talk. Fields for /set: name, summary, topics, hint, keywords, locks,
+    direct (a whole base of so many characters is shown at once), vault (keep
+    what restricted searches found), backend (where the pages are), mediation
+    (what searches of a restricted base come to: 'summary', which a model
+    makes, or 'hints', which kb/hints writes and nothing else). The value
+    'off' empties a field. Locks: view says which builders may see a base or a
+    page, search which characters may search it, restricted who is told of a
+    restricted one as of a restricted one, and edit who may change a base, its
+    pages, and who guards it. Whom the lock restricted held once guards the
+    base until kb/release, whatever becomes of its tags.
+    """
+
+    key = "kb"
+    locks = BUILDER_LOCK.format(key="kb")
+    help_category = "Building"
+    auto_help = True
+    verbs = {
+        "": "look",
+        "pages": "pages",
+        "search": "search",
+        "show": "show_page",
+        "edit": "edit",
+        "links": "links",
+        "requires": "requires",
+        "new": "new",
+        "set": "set_field",
+        "bind": "bind",
+        "unbind": "unbind",
+        "restricted": "restricted",
+        "release": "release",
+        "import": "import_plan",
+        "import/run": "import_run",
+        "rename": "rename",
+        "lock": "lock",
+        "revisions": "revisions",
+        "revert": "revert",
+        "remove": "remove",
+        "drafts": "drafts",
+        "draft": "draft",
+        "approve": "approve",
+        "refuse": "refuse",
+        "vault": "vault",
+        "hints": "hints",
+        "hints/remove": "remove_hint",
+    }
+
+    def look(self) -> None:
+        """List the bases, or show one."""
+        self.refuse_value()
+        if not self.lhs:
+            self._look_at_bases()
+            return
+        base, page = named.split(self.lhs)
+        if page:
+            raise CommandError(f"To read a page: kb/show {self.lhs}.")
+        self.show("\n".join(shown.base_shown(named.base_named(self.caller, base))))
+
+    @waits
+    def pages(self) -> Steps:
+        """List the pages of a base, or some of them."""
+        base, begin = named.split(self.wanted("kb/pages <base>[/<namespace or beginning>] [= <n>]"))
+        number = 1 if self.rhs is None else whole_number(self.rhs, what="page")
+        info = named.base_named(self.caller, base)
+        names: list[PageName] = []
+        for namespace, prefix in _asked_for(begin):
+            names += yield later(backend_of(info).listed(namespace, prefix=prefix))
+        if not names:
+            which = f" that begin with '{begin}'" if begin else ""
+            self.say(f"Knowledge base {info.key} has no pages{which}.")
+            return
+        total = -(-len(names) // shown.PAGE)
+        if not 1 <= number <= total:
+            raise CommandError(f"The list has the pages 1 to {total}, no page {number}.")
+        part = names[(number - 1) * shown.PAGE : number * shown.PAGE]
+        found = yield later(backend_of(info).fetch(part))
+        visible = [name for name, page in zip(part, found, strict=True) if self._lists(page)]
+        self.show("\n".join(shown.names_shown(self.lhs, visible, page=number, pages=total)))
+
+    @waits
+    def search(self) -> Steps:
+        """The pages that fit some words."""
+        base, query = self.both("kb/search <base> = <words>")
+        info = named.base_named(self.caller, base)
+        hits = yield later(backend_of(info).search(query, limit=_MOST_HITS))
+        seen = [hit for hit in hits if named.may_see(self.caller, hit.page)]
+        self.show("\n".join(shown.hits_shown(info, query, seen)))
+
+    @waits
+    def show_page(self) -> Steps:
+        """Show a page, as it is or as it was."""
+        self.refuse_value()
+        text = self.wanted(f"kb/show {PAGE}[/<revision>]")
+        info, name = named.page_typed(self.caller, text, usage=f"kb/show {PAGE}")
+        before, number = revision_typed(name.full)
+        page = yield from named.page_or_none(self.caller, info, name)
+        if page is None and number is not None:
+            page = self.then(info, page_name(before), number)
+        elif page is None:
+            page = yield from named.page_seen(self.caller, info, name)
+        self.show("\n".join(shown.page_shown(page, asked=name if number is None else None)))
+
+    @waits
+    def links(self) -> Steps:
+        """Where a page leads, and what leads to it."""
+        info, page = yield from self._read("links")
+        backend = backend_of(info)
+        found = (yield later(backend.fetch(page.links))) if page.links else ()
+        gone = [name for name, at in zip(page.links, found, strict=True) if not self._lists(at)]
+        here: Sequence[PageName] = ()
+        if info.backend == named.STORED:
+            here = self._visible(info, store.linking_to(info.key, page.name))
+        self.show("\n".join(shown.links_shown(page, gone, here)))
+
+    @waits
+    def requires(self) -> Steps:
+        """What must be read with a page."""
+        info, page = yield from self._read("requires")
+        tree = yield from requires_tree(page, backend_of(info), seen=self._lists)
+        self.show("\n".join(tree_lines(tree)))
+
+    def _look_at_bases(self) -> None:
+        infos = list(named.visible_bases(self.caller))
+        if not infos:
+            self.say("There are no knowledge bases yet; kb/new <base> makes one.")
+            return
+        self.show("\n".join(shown.listed(infos)))
+
+    def _read(self, switch: str) -> Generator[Deferred[Any], Any, tuple[BaseInfo, Page]]:
+        """The base and the page that were typed."""
+        self.refuse_value()
+        usage = f"kb/{switch} {PAGE}"
+        info, name = named.page_typed(self.caller, self.wanted(usage), usage=usage)
+        return info, (yield from named.page_seen(self.caller, info, name))
+
+    def _lists(self, page: Page | None) -> bool:
+        """Whether a page is there for the caller."""
+        return page is not None and named.may_see(self.caller, page)
+
+    def _visible(self, info: BaseInfo, names: Sequence[PageName]) -> list[PageName]:
+        found = store.pages_named(info.key, names)
+        return [name for name, page in zip(names, found, strict=True) if self._lists(page)]
+
+
+def _asked_for(begin: str) -> list[tuple[Namespace, str]]:
+    """The namespaces to list, each with what a title there must begin with."""
+    if not begin:
+        return [(namespace, "") for namespace in NAMESPACES]
+    head, _, prefix = begin.partition(":")
+    for namespace in NAMESPACES:
+        if head.strip().casefold() == namespace.casefold():
+            return [(namespace, prefix.strip())]
+    return [("Main", begin)]

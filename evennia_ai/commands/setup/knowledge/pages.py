@@ -1,0 +1,358 @@
+"""The switches of `kb` that change pages and hints: edit, rename, lock, remove, what was before.
+
+Each change knows the revision it was made from. What somebody else changed meanwhile is told, and
+nothing is overwritten. A page is edited in Evennia's line editor with its metadata in front, as in
+a file; the editor survives a reload, and shows what was typed when it is left unsaved. A hint is
+the author's own word for what may get out: where it repeats what its page protects, its author is
+told, and it stays, because it may be meant so.
+"""
+
+from collections.abc import Generator, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from evennia.utils.eveditor import EvEditor
+
+from evennia_ai.commands.naming import counted_number
+from evennia_ai.commands.setup.component_editor import CATEGORY, forget_edited
+from evennia_ai.commands.setup.knowledge import named, shown
+from evennia_ai.commands.setup.knowledge.bases import KnowledgeBases
+from evennia_ai.commands.setup.knowledge.named import (
+    ACCESS,
+    base_named,
+    base_to_change,
+    may_see,
+    stored_base,
+)
+from evennia_ai.commands.setup.lore_locks import checked_locks
+from evennia_ai.commands.shown import shown_line
+from evennia_ai.commands.strict import CommandError, Run
+from evennia_ai.errors import EvenniaAIError
+from evennia_ai.game.viewers import allows
+from evennia_ai.knowledge.backends import Draft
+from evennia_ai.knowledge.hinting import FIELD, MOST_HINT, hints_of, with_hints
+from evennia_ai.knowledge.leaks import leak, protected
+from evennia_ai.knowledge.markup import read_page, write_page
+from evennia_ai.knowledge.pages import BaseInfo, Page
+from evennia_ai.knowledge.titles import PageName, page_name
+from evennia_ai.store import pages as store
+from evennia_ai.store.page_revisions import PageRevision
+from evennia_ai.text.columns import hanging
+
+ATTRIBUTE: Final = "edited_page"
+
+
+def open_editor(caller: Any, info: BaseInfo, name: PageName, *, by: str) -> None:
+    """Open the line editor on a page for `caller`; one that is not there is made by saving."""
+    page = page_to_change(caller, info, name)
+    _remember(caller, info.key, page.name if page else name, page.revision if page else "", by=by)
+    if page is None:
+        caller.msg(shown_line(f"{info.key}/{name} is new: what you save makes it."))
+    EvEditor(
+        caller,
+        loadfunc=load_text,
+        savefunc=save_text,
+        quitfunc=leave_editor,
+        key=shown_line(f"{info.key}/{page.name if page else name}"),
+        persistent=True,
+    )
+
+
+def page_to_change(caller: Any, info: BaseInfo, name: PageName) -> Page | None:
+    """The page as it is stored, a redirect as itself; None where there is none.
+
+    CommandError: its lock hides it from `caller`, or its base is not in the game's database.
+    """
+    page = store.page(stored_base(info).key, name, follow=False)
+    if page is not None and not may_see(caller, page):
+        raise CommandError(
+            f"You may not write {info.key}/{name}: there is something that you may not see."
+            " Nothing was changed."
+        )
+    return page
+
+
+def load_text(caller: Any) -> str:
+    """The text as it was when the editor was opened, for EvEditor."""
+    edited = _edited(caller)
+    page = page_to_change(caller, base_named(caller, edited["base"]), page_name(edited["page"]))
+    return write_page(page) if page else ""
+
+
+def save_text(caller: Any, text: str) -> bool:
+    """Store the editor's text; true where it was stored, for EvEditor."""
+    edited = _edited(caller)
+    try:
+        saved = _saved(caller, edited, text)
+    except EvenniaAIError as error:
+        edited["refused"] = text
+        caller.msg(shown_line(f"Not saved: {error}"))
+        return False
+    _remember(caller, edited["base"], saved.name, saved.revision, by=edited["by"])
+    caller.msg(shown_line(f"Saved {saved.base}/{saved.name} as revision {saved.revision}."))
+    return True
+
+
+def leave_editor(caller: Any) -> None:
+    """Forget what was edited, for EvEditor."""
+    forget_edited(caller, ATTRIBUTE)
+
+
+def _saved(caller: Any, edited: Any, text: str) -> Page:
+    """The page with this text; it is asked again whether `caller` may write it."""
+    name = page_name(edited["page"])
+    now = page_to_change(caller, base_to_change(caller, edited["base"]), name)
+    page = read_page(name, text)
+    if page.locks and page.locks != (now.locks if now else ""):
+        checked_locks(caller, page.locks, access=ACCESS, thing="page")
+    return store.save_page(edited["base"], Draft(page=page, was=edited["was"], by=edited["by"]))
+
+
+def _remember(caller: Any, base: str, name: PageName, was: str, *, by: str) -> None:
+    edited = {"base": base, "page": name.full, "was": was, "by": by}
+    caller.attributes.add(ATTRIBUTE, edited, category=CATEGORY)
+
+
+def _edited(caller: Any) -> Any:
+    return caller.attributes.get(ATTRIBUTE, category=CATEGORY)
+
+
+PAGE: Final = "<base>/<page>"
+
+
+class KnowledgePages(KnowledgeBases):
+    """Everything that changes a page in the game's database."""
+
+    def edit(self) -> None:
+        """Open the editor on a page."""
+        self.refuse_value()
+        info, name = self._typed("edit")
+        named.refuse_change(self.caller, info)
+        open_editor(self.caller, info, name, by=self.typed_by)
+
+    def rename(self) -> None:
+        """Give a page another title; a redirect stays where it was."""
+        usage = f"kb/rename {PAGE} = <new title>"
+        text, title = self.both(usage)
+        info, page = self._page(text, usage)
+        new = page_name(title, default=page.name.namespace)
+        named.refuse_change(self.caller, info)
+        page_to_change(self.caller, info, new)  # a page that is hidden there is not told of
+        after = store.rename_page(info.key, page.name, new, by=self.typed_by)
+        self.say(f"{info.key}/{page.name} is {info.key}/{after.name} now; a redirect leads there.")
+
+    def lock(self) -> Run:
+        """Show or set the lock of a page; one that hides it from who types it after a question."""
+        usage = f"kb/lock {PAGE} [= <lock string> | off]"
+        info, page = self._page(self.wanted(usage), usage)
+        before = page.locks or "none"
+        if self.rhs is None:
+            self.say(f"{info.key}/{page.name}: lock: {before}.")
+            return None
+        locks = self._new_locks(usage)
+        if not allows(self.caller, locks, "view"):
+            return self._lock_after_yes(info, page, locks)
+        self._lock(info, page, locks)
+        return None
+
+    def remove(self) -> Run:
+        """Remove a page, or a whole base after a question."""
+        self.refuse_value()
+        text = self.wanted(f"kb/remove {PAGE} or kb/remove <base>")
+        if "/" not in text:
+            return self.remove_base(named.base_named(self.caller, text))
+        info, page = self._page(text, f"kb/remove {PAGE}")
+        named.refuse_change(self.caller, info)
+        store.remove_page(info.key, page.name, was=page.revision, by=self.typed_by)
+        self.say(
+            f"Removed {info.key}/{page.name};"
+            f" kb/revert {info.key}/{page.name} = {page.revision} brings it back."
+        )
+        return None
+
+    def revisions(self) -> None:
+        """Who changed a page, and when."""
+        self.refuse_value()
+        info, name = self._typed("revisions")
+        page_to_change(self.caller, info, name)
+        changes = store.revisions(info.key, name)
+        if not changes or not self._may_see_past(info, name):
+            raise CommandError(f"There are no revisions of {info.key}/{name}.")
+        self.show("\n".join(shown.history_of(f"{info.key}/{name}", changes)))
+
+    def revert(self) -> None:
+        """Give a page the text it had at a revision; a removed one comes back."""
+        usage = f"kb/revert {PAGE} = <revision>"
+        text, value = self.both(usage)
+        info, name = named.page_typed(self.caller, text, usage=usage)
+        number = counted_number(value, what="revision")
+        named.refuse_change(self.caller, info)
+        now = page_to_change(self.caller, info, name)
+        then = self.then(info, name, number)
+        if now is not None and now.sha256 == then.sha256:
+            self.say(f"{info.key}/{name} is so already; nothing was changed.")
+            return
+        back = replace(then, locks=now.locks if now else then.locks)
+        note = f"as in revision {number}"
+        after = self._save(info, back, was=now.revision if now else "", note=note)
+        self.say(
+            f"{info.key}/{after.name} is what it was at revision {number}; this is revision"
+            f" {after.revision}."
+        )
+
+    def then(self, info: BaseInfo, name: PageName, number: int) -> Page:
+        """The page as it was at a revision, where the caller may see what became of it too."""
+        page = store.at_revision(named.stored_base(info).key, name, number)
+        if page is None or not self._may_see_past(info, name) or not self._sees(page):
+            raise CommandError(
+                f"There is no text of {info.key}/{name} at revision {number};"
+                f" kb/revisions {info.key}/{name} lists those there are."
+            )
+        return page
+
+    def _sees(self, page: Page) -> bool:
+        return named.may_see(self.caller, page)
+
+    def _may_see_past(self, info: BaseInfo, name: PageName) -> bool:
+        """Whether the newest lock of a page, and each one it was removed with, lets the caller."""
+        changes = store.revisions(info.key, name)
+        locks = [change.locks for change in changes if change.action == "removed"]
+        return all(allows(self.caller, lock, "view") for lock in (*locks, _newest(changes)))
+
+    def _typed(self, switch: str) -> tuple[BaseInfo, PageName]:
+        usage = f"kb/{switch} {PAGE}"
+        return named.page_typed(self.caller, self.wanted(usage), usage=usage)
+
+    def _page(self, text: str, usage: str) -> tuple[BaseInfo, Page]:
+        """The page that is to be changed, which is there."""
+        info, name = named.page_typed(self.caller, text, usage=usage)
+        page = page_to_change(self.caller, info, name)
+        if page is None:
+            raise CommandError(
+                f"Knowledge base '{info.key}' has no page '{name}'; kb/pages {info.key} lists"
+                " those there are. Nothing was changed."
+            )
+        return info, page
+
+    def _lock_after_yes(self, info: BaseInfo, page: Page, locks: str) -> Generator[str, Any, None]:
+        label = f"{info.key}/{page.name}"
+        question = f"With the lock {locks} you could not see {label} any more, nor take that back."
+        if (yield from self.agreed(f"{question} Set it?")):
+            self._lock(info, page, locks)
+        else:
+            self.say(f"The lock of {label} stays; nothing was changed.")
+
+    def _lock(self, info: BaseInfo, page: Page, locks: str) -> None:
+        after = self._save(info, replace(page, locks=locks), was=page.revision, note="lock")
+        out = "" if allows(self.caller, locks, "view") else " You may not see it any more."
+        before, now = page.locks or "none", after.locks or "none"
+        self.say(f"{info.key}/{page.name}: lock before: {before}; now: {now}.{out}")
+
+    def _new_locks(self, usage: str) -> str:
+        if not self.rhs:
+            raise CommandError(f"Usage: {usage}")
+        if self.rhs.lower() == "off":
+            return ""
+        return checked_locks(self.caller, self.rhs, access=named.ACCESS, thing="page")
+
+    def _save(self, info: BaseInfo, page: Page, *, was: str, note: str) -> Page:
+        named.refuse_change(self.caller, info)
+        draft = Draft(page=page, was=was, by=self.typed_by, note=note)
+        return store.save_page(info.key, draft)
+
+
+def _newest(changes: Sequence[PageRevision]) -> str:
+    """The lock of the newest text."""
+    return next((one.locks for one in reversed(changes) if one.action != "removed"), "")
+
+
+def revision_typed(text: str) -> tuple[str, int | None]:
+    """`<page>/<number>` as the page and the number, None where the end is no number."""
+    head, slash, tail = text.rpartition("/")
+    is_number = bool(slash) and tail.strip().isascii() and tail.strip().isdigit()
+    return (head.strip(), int(tail)) if is_number and len(tail) < 10 else (text, None)
+
+
+_MOST_OF_A_PAGE: Final = 20
+
+
+class KnowledgeHints(KnowledgePages):
+    """Everything about the hints of pages."""
+
+    def hints(self) -> None:
+        """List the hints of a base or of a page, or write one more."""
+        usage = f"kb/hints <base> or kb/hints {PAGE} [= <hint>]"
+        text = self.wanted(usage)
+        if "/" not in text:
+            self.refuse_value()
+            self._list(named.base_named(self.caller, text))
+            return
+        info, page = self._page(text, usage)
+        if self.rhs is None:
+            self.show("\n".join(_lines(info, [page])))
+            return
+        self._add(info, page, " ".join(self.rhs.split()))
+
+    def remove_hint(self) -> None:
+        """Take a hint away."""
+        usage = f"kb/hints/remove {PAGE} = <number>"
+        text, value = self.both(usage)
+        info, page = self._page(text, usage)
+        before, number = hints_of(page), counted_number(value, what="number of a hint")
+        if number > len(before):
+            raise CommandError(
+                f"{info.key}/{page.name} has {len(before)} hints; kb/hints {info.key}/{page.name}"
+                " lists them. Nothing was changed."
+            )
+        kept = (*before[: number - 1], *before[number:])
+        self._keep(info, page, kept)
+        self.say(f"{info.key}/{page.name}: took away the hint '{before[number - 1]}'.")
+
+    def _add(self, info: BaseInfo, page: Page, hint: str) -> None:
+        before = hints_of(page)
+        if not 0 < len(hint) <= MOST_HINT:
+            raise CommandError(f"A hint has 1 to {MOST_HINT} characters. Nothing was changed.")
+        if len(before) >= _MOST_OF_A_PAGE:
+            raise CommandError(f"A page has {_MOST_OF_A_PAGE} hints at most. Nothing was changed.")
+        if hint in before:
+            self.say(f"{info.key}/{page.name} has this hint already; nothing was changed.")
+            return
+        self._keep(info, page, (*before, hint))
+        self.say(f"{info.key}/{page.name}: hint {len(before) + 1}: {hint}{_warning(page, hint)}")
+        if info.mediation != "hints":
+            self.say(f"Hints are told of {info.key} after kb/set {info.key}/mediation = hints.")
+
+    def _keep(self, info: BaseInfo, page: Page, hints: tuple[str, ...]) -> None:
+        fields = with_hints(page.meta.fields, hints)
+        new = replace(page, meta=replace(page.meta, fields=fields))
+        self._save(info, new, was=page.revision, note="hints")
+
+    def _list(self, info: BaseInfo) -> None:
+        found = store.with_field(named.stored_base(info).key, FIELD)
+        seen = [page for page in found if named.may_see(self.caller, page)]
+        self.show("\n".join(_lines(info, seen)))
+
+
+def _lines(info: BaseInfo, pages: list[Page]) -> list[str]:
+    """The hints of pages, each with its number on its page."""
+    lines = []
+    for page in pages:
+        hints = hints_of(page)
+        lines += hanging(f"{info.key}/{page.name}:") if hints else []
+        for number, hint in enumerate(hints, start=1):
+            lines += hanging(f"  {number}  {hint}{_warning(page, hint)}")
+    return lines or [f"There are no hints; kb/hints {info.key}/<page> = <hint> writes one."]
+
+
+def _warning(page: Page, hint: str) -> str:
+    """The end of a line on a hint that repeats what its page says; "" for most."""
+    kind = leak(hint, protected([page.body], titles=[page.name.title]))
+    return f" (this tells a {_KINDS[kind]} of the page)" if kind in _KINDS else ""
+
+
+_KINDS: Final = {
+    "words": "passage",
+    "letters": "passage",
+    "number": "number",
+    "title": "title",
+}

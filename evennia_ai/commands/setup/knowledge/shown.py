@@ -1,0 +1,257 @@
+"""How knowledge looks to a builder: bases, pages, what a search found, what a page requires.
+
+What is required is a tree, breadth first, as an assembly of pages reads it: each page stands under
+the first that requires it. Where it is required again, the line says that it stands elsewhere, or
+that it leads back to a page above it.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from evennia.utils.search import search_object
+from twisted.internet.defer import Deferred
+
+from evennia_ai.commands.shown import day_and_time
+from evennia_ai.game.knowing.opening import later
+from evennia_ai.knowledge.backends import Backend, Hit
+from evennia_ai.knowledge.pages import BaseInfo, Page
+from evennia_ai.knowledge.titles import PageName
+from evennia_ai.prompt.components import Scope
+from evennia_ai.prompt.tokens import ESTIMATE
+from evennia_ai.store import knowledge_bindings as bindings
+from evennia_ai.store.page_revisions import PageRevision
+from evennia_ai.store.safe_hints import safe_hint_of
+from evennia_ai.text.columns import WIDTH, clipped, first_line, hanging, padded, visible, wrapped
+
+PAGE: Final = 40
+_KEY_COLUMNS: Final = 14
+_NAME_COLUMNS: Final = 24
+_MOST_LINKS: Final = 60
+_PASSAGE_LINES: Final = 3
+_TITLE_COLUMNS: Final = 13
+
+
+def listed(infos: Iterable[BaseInfo]) -> list[str]:
+    """The bases: how many pages each has, whether it is restricted, where it is bound."""
+    head = f"{padded('base', _KEY_COLUMNS)} {padded('name', _NAME_COLUMNS)}"
+    lines = [f"{head} pages restricted  bound to", "-" * WIDTH]
+    for info in infos:
+        key = padded(visible(info.key), _KEY_COLUMNS)
+        name = padded(visible(info.name), _NAME_COLUMNS)
+        count = str(info.pages) if info.backend == "database" else "-"
+        state = "yes" if info.restricted else "no"
+        row = f"{key} {name} {count:>5} {state:10}  {bound_in_words(info)}"
+        lines.append(clipped(row, WIDTH))
+    return lines
+
+
+def base_shown(info: BaseInfo) -> list[str]:
+    """One base: what is said of it, and to whom it is bound."""
+    return [
+        *hanging(f"Knowledge base {info.key}: {info.name}"),
+        *_titled("pages", _pages_in_words(info)),
+        *_titled("summary", info.summary or "none; kb/set writes one for those who may search it"),
+        *_titled("topics", ", ".join(info.topics) or "none"),
+        *_titled("restricted", _restricted_in_words(info)),
+        *_titled("hint", info.hint or "none"),
+        *(_titled("NPCs read", safe_hint_of(info.key) or "no hint") if info.restricted else []),
+        *_titled("keywords", ", ".join(info.keywords) or "none"),
+        *(_titled("shown whole", _direct_in_words(info)) if info.direct_characters else []),
+        *([] if info.keeps_chunks else _titled("vault", "off")),
+        *(_titled("lock", info.locks) if info.locks else []),
+        *_titled("bound to", bound_in_words(info)),
+    ]
+
+
+def bound_in_words(info: BaseInfo) -> str:
+    """Where a base is bound."""
+    return ", ".join(map(scope_in_words, bindings.bindings(info.key))) or "nothing"
+
+
+def scope_in_words(scope: Scope) -> str:
+    """Where a base is bound, as a command takes it, with the name of an object."""
+    if scope.kind in ("npc", "room"):
+        found = search_object(f"#{scope.ref}")
+        return f"{scope.kind}:#{scope.ref} ({visible(found[0].key) if found else 'gone'})"
+    return visible(str(scope))
+
+
+def names_shown(typed: str, names: Sequence[PageName], *, page: int, pages: int) -> list[str]:
+    """One page of the list of those pages that were asked for by what was `typed`."""
+    part = f", part {page} of {pages}" if pages > 1 else ""
+    lines = [*hanging(f"Pages of {typed}{part}:")]
+    lines += [clipped(f"  {visible(name.full)}", WIDTH) for name in names]
+    return [*lines, *(hanging(f"More: kb/pages {typed} = {page + 1}") if page < pages else [])]
+
+
+def page_shown(page: Page, *, asked: PageName | None = None) -> list[str]:
+    """A page in full: what is said of it, then its text; `asked` is the name that led to it."""
+    meta = page.meta
+    told = {
+        "summary": meta.summary,
+        "topics": ", ".join(meta.topics),
+        "aliases": ", ".join(meta.aliases),
+        "tags": ", ".join(meta.tags),
+        "requires": ", ".join(name.full for name in meta.requires),
+        "redirect": meta.redirect.full if meta.redirect else "",
+        **{name: str(value) for name, value in meta.fields.items()},
+        "lock": page.locks,
+    }
+    led = f", found as {asked}" if asked is not None and asked.folded != page.name.folded else ""
+    lines = hanging(f"{page.base}/{page.name}, revision {page.revision or 'unknown'}{led}")
+    for title, text in told.items():
+        lines += _titled(title, text) if text else []
+    if not page.body.strip():
+        return [*lines, "  no text"]
+    return [*lines, f"  about {ESTIMATE.count(page.body)} tokens:", "", page.body]
+
+
+def hits_shown(info: BaseInfo, query: str, hits: Sequence[Hit]) -> list[str]:
+    """What a search found, best first."""
+    if not hits:
+        return wrapped(f"No page of knowledge base {info.key} has the words '{query}'.", WIDTH)
+    lines = []
+    for hit in hits:
+        lines.append(clipped(visible(hit.page.name.full), WIDTH))
+        passage = wrapped(" ".join(hit.passage.split()), WIDTH - 4)
+        more = ["..."] if len(passage) > _PASSAGE_LINES else []
+        lines += [f"    {line}" for line in (*passage[:_PASSAGE_LINES], *more)]
+    return lines
+
+
+def links_shown(
+    page: Page, missing: Iterable[PageName], linked_from: Sequence[PageName]
+) -> list[str]:
+    """Where a page links to, and which pages link to it."""
+    gone = frozenset(missing)
+    lines = hanging(f"{page.base}/{page.name} links to:")
+    lines += [
+        clipped(
+            f"  {visible(name.full)}{' (there is no such page)' if name in gone else ''}", WIDTH
+        )
+        for name in page.links[:_MOST_LINKS]
+    ] or ["  nothing"]
+    lines += _more(len(page.links))
+    if not linked_from:
+        return lines
+    lines.append("Linked from:")
+    lines += [clipped(f"  {visible(name.full)}", WIDTH) for name in linked_from[:_MOST_LINKS]]
+    return [*lines, *_more(len(linked_from))]
+
+
+def history_of(page: str, changes: Sequence[PageRevision]) -> list[str]:
+    """The revisions of a page, oldest first."""
+    lines = hanging(f"Revisions of {page}; kb/revert goes back to one of them:")
+    for change in changes:
+        note = f": {first_line(change.note)}" if change.note else ""
+        row = f"{change.number:5}  {day_and_time(change.changed_at)}  {change.action}"
+        lines += hanging(f"{row} by {change.changed_by}{note}")
+    return lines
+
+
+def _more(count: int) -> list[str]:
+    return [f"  and {count - _MOST_LINKS} more"] if count > _MOST_LINKS else []
+
+
+def _pages_in_words(info: BaseInfo) -> str:
+    if info.backend != "database":
+        return f"where '{info.backend}' has them"
+    pages = "1 page" if info.pages == 1 else f"{info.pages} pages"
+    return f"{pages}, {info.characters} characters"
+
+
+def _direct_in_words(info: BaseInfo) -> str:
+    return f"up to {info.direct_characters} characters of it, instead of what a search finds"
+
+
+def _restricted_in_words(info: BaseInfo) -> str:
+    if not info.restricted:
+        return "no: whoever may search it is told what its pages say"
+    if info.mediation == "hints":
+        return "yes: of its pages only their hints are told, beside the hint and the keywords"
+    return "yes: of its pages only safe summaries are told, beside the hint and the keywords"
+
+
+def _titled(title: str, text: str) -> Iterator[str]:
+    first, *others = wrapped(text, WIDTH - _TITLE_COLUMNS - 3)
+    yield f"  {padded(visible(title), _TITLE_COLUMNS)} {first}"
+    for line in others:
+        yield f"{'':{_TITLE_COLUMNS + 3}}{line}"
+
+
+MOST_PAGES: Final = 300
+_DEEPEST_INDENT: Final = 16
+
+Place = tuple[PageName, PageName]
+"""A page, and a name it requires another page by."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequiresTree:
+    """The pages by the names they are required by, None where there is none.
+
+    `places` says for each page by its own name where it stands: under which page, and required by
+    which name. `is_cut` says that there were more than `MOST_PAGES`.
+    """
+
+    root: Page
+    pages: Mapping[PageName, Page | None]
+    places: Mapping[PageName, Place]
+    is_cut: bool
+
+
+def requires_tree(
+    root: Page, backend: Backend, *, seen: Callable[[Page], bool]
+) -> Generator[Deferred[Any], Any, RequiresTree]:
+    """Everything that `root` requires; a page that may not be `seen` is as if it was not there."""
+    pages: dict[PageName, Page | None] = {root.name: root}
+    places: dict[PageName, Place] = {root.name: (root.name, root.name)}
+    level: Sequence[Page] = [root]
+    while level:
+        wanted = {name: page.name for page in reversed(level) for name in page.meta.requires}
+        new = [name for page in level for name in page.meta.requires if name not in pages]
+        new = list(dict.fromkeys(new))
+        if len(pages) + len(new) > MOST_PAGES:
+            return RequiresTree(root=root, pages=pages, places=places, is_cut=True)
+        found = (yield later(backend.fetch(new))) if new else ()
+        level = []
+        for name, page in zip(new, found, strict=True):
+            pages[name] = page if page is not None and seen(page) else None
+            if pages[name] is not None and page.name not in places:
+                places[page.name] = (wanted[name], name)
+                level.append(page)
+    return RequiresTree(root=root, pages=pages, places=places, is_cut=False)
+
+
+def tree_lines(tree: RequiresTree) -> list[str]:
+    """The tree in lines, each page two columns further in than the one that requires it."""
+    if not tree.root.meta.requires:
+        return [f"{tree.root.name} requires nothing."]
+    lines = [f"{tree.root.name} requires:", *_below(tree, tree.root, above=(tree.root.name,))]
+    if tree.is_cut:
+        lines.append(f"It is more than {MOST_PAGES} pages; what is not shown was not read.")
+    return lines
+
+
+def _below(tree: RequiresTree, page: Page, *, above: tuple[PageName, ...]) -> Iterator[str]:
+    indent = "  " * min(len(above), _DEEPEST_INDENT)
+    for name in dict.fromkeys(page.meta.requires):
+        place, found = (page.name, name), tree.pages.get(name)
+        yield f"{indent}{name}{_mark(tree, place, found, above)}"
+        if found is not None and found.name not in above and tree.places[found.name] == place:
+            yield from _below(tree, found, above=(*above, found.name))
+
+
+def _mark(tree: RequiresTree, place: Place, found: Page | None, above: tuple[PageName, ...]) -> str:
+    """What is to be said of a page that is required."""
+    _, name = place
+    if name not in tree.pages:
+        return " (not read)"
+    if found is None:
+        return " (there is no such page)"
+    if found.name in above:
+        return " (a circle: it stands above)"
+    if tree.places[found.name] != place:
+        return " (stands elsewhere in this tree)"
+    return f" (is {found.name})" if found.name != name else ""
