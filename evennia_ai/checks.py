@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core import checks
 
-from evennia_ai.conf import conf, doubts, problems, unknown_names
+from evennia_ai.settings.conf import conf, doubts, problems, unknown_names
 
 
 @checks.register()

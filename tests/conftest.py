@@ -27,6 +27,7 @@ EVENNIA_PATHS = (
     "commands",
     "game",
     "minds",
+    "settings",
     "store",
     "test_injection_depth.py",
 )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evennia_ai.errors import EvenniaAIError
 
 if TYPE_CHECKING:
-    from evennia_ai.conf import Conf
+    from evennia_ai.settings.model import Conf
 
 SETTINGS: Final = "server.conf.settings"
 _SETTINGS_FILE: Final = Path("server", "conf", "settings.py")
@@ -45,7 +45,7 @@ def opened_game(folder: Path) -> "Conf":
     path = folder.resolve()
     _start_django(path)
     _check_database(path)
-    from evennia_ai.conf import conf
+    from evennia_ai.settings.conf import conf
 
     return conf()
 

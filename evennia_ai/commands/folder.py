@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from evennia_ai.commands.strict import CommandError
-from evennia_ai.conf import conf
 from evennia_ai.private_files import private
+from evennia_ai.settings.conf import conf
 from evennia_ai.text.columns import visible
 
 JSON: Final = (".json",)

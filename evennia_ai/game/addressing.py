@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Final
 
 from evennia_ai.game.events import NOBODYS, Event, asks_for_answer
-from evennia_ai.game.npc_settings import Mode
+from evennia_ai.settings.npc import Mode
 from evennia_ai.text.words import COMMON_WORDS
 
 

@@ -18,7 +18,6 @@ from evennia_ai.game.events import TICK, Event, payer_of
 from evennia_ai.game.gather import Heard
 from evennia_ai.game.limits import Refusal
 from evennia_ai.game.lived_through import Lately
-from evennia_ai.game.npc_settings import NPCSettings
 from evennia_ai.game.presence import why_gone
 from evennia_ai.game.retrying import DATABASE_ERRORS, until_written
 from evennia_ai.game.runtime import runtime
@@ -27,6 +26,7 @@ from evennia_ai.game.thinking import show_thinking
 from evennia_ai.game.turn import Mind, Turn
 from evennia_ai.game.voice import Voice
 from evennia_ai.history.records import fallback_record
+from evennia_ai.settings.npc import NPCSettings
 from evennia_ai.store import conversations, model_calls
 from evennia_ai.store.errors import StoreError
 

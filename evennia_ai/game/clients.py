@@ -10,7 +10,6 @@ from typing import Final
 
 from twisted.internet.defer import Deferred, fail, succeed
 
-from evennia_ai.conf import Conf
 from evennia_ai.llm.anthropic_client import AnthropicChat
 from evennia_ai.llm.chat import ChatModel, ChatReply, ChatRequest, Listener
 from evennia_ai.llm.endpoint import Endpoint
@@ -22,6 +21,7 @@ from evennia_ai.llm.resilience import Clock
 from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile
 from evennia_ai.llm.scripted import FILES, scripted_from
 from evennia_ai.net.bridge import AsyncBridge
+from evennia_ai.settings.model import Conf
 
 OFFLINE: Final = "offline responder"
 

@@ -14,7 +14,6 @@ from evennia.utils import logger
 from twisted.internet.defer import CancelledError, Deferred, inlineCallbacks
 from twisted.python.failure import Failure
 
-from evennia_ai.conf import Conf
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.counting import Counting
 from evennia_ai.game.endpoints import Models
@@ -43,6 +42,7 @@ from evennia_ai.history.summary_records import Attempt, attempt_record, summary_
 from evennia_ai.llm.errors import ModelError
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.prompt import Prompt
+from evennia_ai.settings.model import Conf
 from evennia_ai.store import attempts, conversations, turns
 from evennia_ai.store.conversations import ConversationRef
 from evennia_ai.store.errors import HistoryConflictError

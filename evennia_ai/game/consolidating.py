@@ -16,7 +16,6 @@ from evennia.utils import logger
 from twisted.internet.defer import CancelledError, Deferred, inlineCallbacks
 from twisted.python.failure import Failure
 
-from evennia_ai.conf import Conf
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.counting import Counting
 from evennia_ai.game.endpoints import Access, Models
@@ -40,6 +39,7 @@ from evennia_ai.memory.observing import Observation, Observations, observing_req
 from evennia_ai.memory.scoring import standing
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
+from evennia_ai.settings.model import Conf
 from evennia_ai.store import consolidations, conversations, memories, turns
 from evennia_ai.store.consolidations import (
     AskedToObserve,

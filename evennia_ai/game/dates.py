@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from django.utils.timezone import get_default_timezone
 from evennia.utils import gametime
 
-from evennia_ai.setting_values import TimeSuffix
+from evennia_ai.settings.kinds import TimeSuffix
 
 
 def real_minute() -> str:

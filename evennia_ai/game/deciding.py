@@ -18,7 +18,6 @@ from evennia_ai.game import calls
 from evennia_ai.game.endpoints import Access
 from evennia_ai.game.events import payer_of
 from evennia_ai.game.gather import Heard
-from evennia_ai.game.npc_settings import NPCSettings
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import runtime
 from evennia_ai.history.errors import ReplayError
@@ -28,6 +27,7 @@ from evennia_ai.llm.structured import asking, read
 from evennia_ai.minds.view import NPCView
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.names import short
+from evennia_ai.settings.npc import NPCSettings
 from evennia_ai.store import conversations, decisions
 from evennia_ai.store.decisions import AskedDecision
 

@@ -13,7 +13,6 @@ from evennia.utils import logger
 from twisted.internet.defer import Deferred, FirstError, gatherResults, succeed
 from twisted.python.failure import Failure
 
-from evennia_ai.conf import Conf
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.clients import (
     OFFLINE,
@@ -24,13 +23,14 @@ from evennia_ai.game.clients import (
     roles_of,
     title_of,
 )
-from evennia_ai.game.npc_settings import NPCSettings
 from evennia_ai.game.stopping import Stoppable
 from evennia_ai.llm.chat import ChatModel
 from evennia_ai.llm.profiles import DEFAULT, ModelProfile, ModelRole
 from evennia_ai.llm.resilience import CircuitBreaker, Clock, Guarded, Slots
 from evennia_ai.llm.roles import OPEN, RoleProfile
 from evennia_ai.net.bridge import AsyncBridge
+from evennia_ai.settings.model import Conf
+from evennia_ai.settings.npc import NPCSettings
 
 _UNKNOWN: Final = ModelProfile(name=DEFAULT)
 

@@ -16,7 +16,7 @@ from evennia_ai.game.facts import scopes_of, standing_facts
 from evennia_ai.game.gather import Talk
 from evennia_ai.game.lived_through import Lately
 from evennia_ai.game.naming import label_of
-from evennia_ai.game.npc_settings import KeptSettings, NPCSettings
+from evennia_ai.game.npc_settings import KeptSettings
 from evennia_ai.game.perception import heard_text, perceived, rank_of
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import runtime
@@ -31,6 +31,7 @@ from evennia_ai.prompt.explaining import explain_lines
 from evennia_ai.prompt.names import SOMEONE
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.prompt.report import Report, report_of
+from evennia_ai.settings.npc import NPCSettings
 from evennia_ai.store import conversations, turns
 from evennia_ai.store.conversations import ConversationRef
 from evennia_ai.store.turns import StoredTurn

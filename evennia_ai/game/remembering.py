@@ -12,7 +12,6 @@ from typing import Any, Final
 from evennia.objects.models import ObjectDB
 from evennia.utils import logger
 
-from evennia_ai.conf import conf
 from evennia_ai.game.naming import label_of
 from evennia_ai.game.presence import bystanders
 from evennia_ai.game.reminding import hours_now
@@ -24,6 +23,7 @@ from evennia_ai.memory.recalling import Moment, is_open
 from evennia_ai.memory.scoring import scored
 from evennia_ai.memory.words import words_of
 from evennia_ai.prompt.names import without_mark
+from evennia_ai.settings.conf import conf
 from evennia_ai.store import memories
 from evennia_ai.store.conversations import ConversationRef
 from evennia_ai.store.state import one_transaction

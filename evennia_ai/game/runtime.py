@@ -13,7 +13,6 @@ from twisted.internet.interfaces import IReactorThreads
 from twisted.internet.threads import deferToThreadPool
 from twisted.python.failure import Failure
 
-from evennia_ai.conf import Conf, conf
 from evennia_ai.game.compacting import Compactor
 from evennia_ai.game.consolidating import Consolidator
 from evennia_ai.game.counting import Counting
@@ -32,6 +31,8 @@ from evennia_ai.game.thinking import Gestures
 from evennia_ai.game.ticking import Ticker
 from evennia_ai.game.watching import Gauges, Watch
 from evennia_ai.llm.resilience import Clock
+from evennia_ai.settings.conf import conf
+from evennia_ai.settings.model import Conf
 from evennia_ai.store.model_calls import used_by_npc, used_by_player
 
 

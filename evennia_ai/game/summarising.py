@@ -12,7 +12,6 @@ from typing import Any, Final
 from evennia.utils import logger
 from twisted.internet.defer import Deferred, inlineCallbacks
 
-from evennia_ai.conf import Conf
 from evennia_ai.game.counting import Counting
 from evennia_ai.game.endpoints import Access, Models
 from evennia_ai.game.limits import CallKey
@@ -29,6 +28,7 @@ from evennia_ai.llm.reasoning import takes_another_role, without_reasoning
 from evennia_ai.llm.roles import adapt
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import TokenCounter
+from evennia_ai.settings.model import Conf
 from evennia_ai.store import attempts
 from evennia_ai.store.attempts import Asked
 from evennia_ai.store.conversations import ConversationRef

@@ -11,11 +11,11 @@ from typing import Any, Final
 from django.utils.module_loading import import_string
 from evennia.utils import logger
 
-from evennia_ai.conf import Conf
 from evennia_ai.game.request_log import RequestLog
 from evennia_ai.game.watching import Gauges, Watcher
 from evennia_ai.llm.resilience import Clock
-from evennia_ai.setting_values import GLOBAL_TRACES
+from evennia_ai.settings.kinds import GLOBAL_TRACES
+from evennia_ai.settings.model import Conf
 
 SHUTDOWN_SECONDS: Final = 2.0
 """How long the last spans may take to be sent when the server stops."""

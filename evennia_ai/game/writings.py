@@ -18,7 +18,7 @@ from evennia.utils.create import create_object
 from evennia_ai.game.output import escaped
 from evennia_ai.game.text import LINE_BREAK, one_line, plain_name, unmarked
 from evennia_ai.history.role_markup import neutral
-from evennia_ai.writing_limits import WritingLimits
+from evennia_ai.settings.kinds import WritingLimits
 
 TYPECLASS: Final = "evennia_ai.game.writings.Writing"
 WRITER: Final = "evennia_ai_writer"

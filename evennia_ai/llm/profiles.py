@@ -17,9 +17,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from pydantic_core import ErrorDetails
 
 from evennia_ai.errors import FormatError
+from evennia_ai.foreign.fields import near, own_words
 from evennia_ai.llm.chat import USUAL, Sampling
 from evennia_ai.net.http import is_address
-from evennia_ai.prompt.given_settings import near
 
 ModelRole = Literal["speaker", "planner", "mediator", "summariser", "decider", "lorekeeper"]
 Client = Literal["openai", "anthropic", "scripted", "offline"]
@@ -239,23 +239,19 @@ def _read_profile(name: Any, fields: Any, *, where: str) -> Given:
     try:
         read = _Fields.model_validate(dict(fields))
     except ValidationError as error:
-        told = [f"{where}{_told(one)}" for one in error.errors()]
+        told = [f"{where}{_in_words(one)}" for one in error.errors()]
         raise FormatError("setting", "; ".join(told)) from None
     return read.model_dump(exclude_none=True, by_alias=True)
 
 
-def _told(error: ErrorDetails) -> str:
+def _in_words(error: ErrorDetails) -> str:
     """What is wrong with one field, without the value where that might be a secret."""
     field = str(error["loc"][0]) if error["loc"] else ""
     if error["type"] == "extra_forbidden":
         if "key" in field.lower():
             return f".{field}: a key never stands in settings; name its variable in api_key_env"
         return f": there is no field {field!r}{near(field, FIELDS)}"
-    problem = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-    shown = (
-        "" if field in _UNSHOWN or "Value error" in error["msg"] else f", not {error['input']!r}"
-    )
-    return f".{field}: {problem}{shown}"
+    return f".{field}: {own_words(error, shows_value=field not in _UNSHOWN)}"
 
 
 def _role(role: Any, *, where: str) -> ModelRole:

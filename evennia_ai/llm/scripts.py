@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from evennia_ai.errors import FormatError
+from evennia_ai.foreign.fields import own_words
 from evennia_ai.scenario.documents import read_document
 
 Failing = Literal["timeout", "unavailable", "refused", "rubbish"]
@@ -66,7 +67,7 @@ def read_script(path: Path) -> Script:
     try:
         read = _Script.model_validate({"replies": values} if isinstance(values, list) else values)
     except ValidationError as error:
-        raise FormatError(_KIND, f"{path}: {_told(error)}") from None
+        raise FormatError(_KIND, f"{path}: {_in_words(error)}") from None
     entries = [entry.made() for entry in read.replies]
     return Script(
         in_order=tuple(entry for entry in entries if not entry.when),
@@ -130,7 +131,7 @@ class _Script(_Written):
     piece_seconds: _Seconds = 0.0
 
 
-def _told(error: ValidationError) -> str:
+def _in_words(error: ValidationError) -> str:
     """The first thing that is wrong, with its place counted from 1 as an author does."""
     one = error.errors(include_url=False, include_input=False)[0]
     steps = [f"{step + 1}" if isinstance(step, int) else str(step) for step in one["loc"]]
@@ -138,8 +139,7 @@ def _told(error: ValidationError) -> str:
         return "it must be a list of replies, or an object with that list under 'replies'"
     if one["type"] == "extra_forbidden":
         return f"{' '.join(steps)}: no such word; {_known(one['loc'])}"
-    problem = one["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-    wanted = "must be a text or an object" if one["type"] == "model_type" else problem
+    wanted = "must be a text or an object" if one["type"] == "model_type" else own_words(one)
     return f"{' '.join(steps)}: {wanted}"
 
 

@@ -6,7 +6,9 @@ private is never among them, except in private with whoever told it.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
+
+from pydantic import Field
 
 from evennia_ai.memory.memories import Memory
 from evennia_ai.memory.scoring import Score, scored
@@ -25,14 +27,12 @@ LEFT_OUT: Final = "component semantic_memories was left out"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallRules:
-    """How much is recalled: at most so many memories, in at most this share of the prompt.
+    """How much is recalled: at most so many memories, in at most this share of the prompt."""
 
-    `scan_messages` is how many of the newest messages, the event among them, they are judged by.
-    """
-
-    most: int = 12
-    share_percent: int = 10
-    scan_messages: int = 4
+    most: Annotated[int, Field(ge=0, le=100)] = 12
+    share_percent: Annotated[int, Field(ge=0, le=90)] = 10
+    scan_messages: Annotated[int, Field(ge=1, le=50)] = 4
+    """How many of the newest messages, the event among them, they are judged by."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

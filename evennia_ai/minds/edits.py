@@ -12,7 +12,6 @@ from typing import Any, Generic, TypeVar
 from evennia_ai.cards.card import Card
 from evennia_ai.cards.components import card_components, character_book
 from evennia_ai.compose import ComposeRules, Inputs
-from evennia_ai.conf import conf
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.entries import SourceName
 from evennia_ai.minds.parse_cache import parsed_card
@@ -36,6 +35,7 @@ from evennia_ai.prompt.memo import Memo
 from evennia_ai.prompt.notes import Notes
 from evennia_ai.prompt.settled import check_settled
 from evennia_ai.prompt.staying import BlocksMode
+from evennia_ai.settings.conf import conf
 
 Made = TypeVar("Made")
 

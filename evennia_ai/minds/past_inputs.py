@@ -11,7 +11,6 @@ from hashlib import sha256
 from typing import Any, Final, TypeVar
 
 from evennia_ai.compose import ComposeRules, Inputs
-from evennia_ai.conf import Conf, conf
 from evennia_ai.history.errors import ReplayError
 from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import canonical_json
@@ -33,6 +32,8 @@ from evennia_ai.prompt.contexts import CONVERSATION, PromptContext
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.registry import ComponentRegistry
+from evennia_ai.settings.conf import conf
+from evennia_ai.settings.model import Conf
 from evennia_ai.store.card_revisions import revision as card_revision
 from evennia_ai.store.cards import StoredCard
 from evennia_ai.store.components import revision as component_revision

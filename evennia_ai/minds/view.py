@@ -12,7 +12,6 @@ from typing import Final
 from evennia_ai.cards.card import Card, notes_in
 from evennia_ai.cards.components import card_components
 from evennia_ai.compose import ComposeRules
-from evennia_ai.conf import Conf
 from evennia_ai.errors import FormatError
 from evennia_ai.knowledge.templates import POLICY, RESTRICTED_POLICY
 from evennia_ai.knowledge.templates import TOOL as KNOWLEDGE_TOOL
@@ -29,6 +28,7 @@ from evennia_ai.prompt.names import bounded, short
 from evennia_ai.prompt.notes import AuthorsNote, Notes
 from evennia_ai.prompt.registry import ComponentRegistry
 from evennia_ai.prompt.template import Template, compile_template
+from evennia_ai.settings.model import Conf
 from evennia_ai.store.card_assignments import assignment_of, card_of
 from evennia_ai.store.cards import StoredCard
 from evennia_ai.store.components import registry

@@ -14,10 +14,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from pydantic_core import ErrorDetails
 
 from evennia_ai.errors import FormatError
+from evennia_ai.foreign.fields import near, own_words
 from evennia_ai.knowledge.titles import Namespace
 from evennia_ai.net.http import is_address
 from evennia_ai.net.secrets import SecretText
-from evennia_ai.prompt.given_settings import near
 
 USER_AGENT: Final = "evennia_ai (knowledge of a game made with Evennia)"
 REQUEST_SECONDS: Final = 10.0
@@ -134,14 +134,14 @@ def _read_wiki(key: Any, fields: Any, *, where: str) -> Mapping[str, Any]:
     try:
         read = _Fields.model_validate(dict(fields))
     except ValidationError as error:
-        told = [f"{where}{_told(one)}" for one in error.errors()]
+        told = [f"{where}{_in_words(one)}" for one in error.errors()]
         raise FormatError("setting", "; ".join(told)) from None
     if bool(read.user) != bool(read.password_env):
         raise FormatError("setting", f"{where}: user and password_env go together, or neither")
     return read.model_dump()
 
 
-def _told(error: ErrorDetails) -> str:
+def _in_words(error: ErrorDetails) -> str:
     """What is wrong with one field; a value is never shown, it might be a password."""
     field_name = ".".join(str(part) for part in error["loc"])
     if error["type"] == "missing":
@@ -150,5 +150,4 @@ def _told(error: ErrorDetails) -> str:
         if "pass" in field_name.lower():
             return f".{field_name}: a password never stands in settings; see password_env"
         return f": there is no field {field_name!r}{near(field_name, _Fields.model_fields)}"
-    problem = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-    return f".{field_name}: {problem}"
+    return f".{field_name}: {own_words(error)}"

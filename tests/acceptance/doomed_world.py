@@ -18,7 +18,6 @@ from twisted.internet.task import Clock
 from twisted.logger import formatEvent, globalLogPublisher
 
 from evennia_ai.commands.inspect.command import status_lines
-from evennia_ai.conf import conf
 from evennia_ai.game import runtime as running
 from evennia_ai.game import service, unanswered
 from evennia_ai.game.compacting_by_hand import compact_room
@@ -29,6 +28,7 @@ from evennia_ai.history.records import NewRecord, RecordKind, first_broken
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.llm.errors import ModelUnavailable
 from evennia_ai.llm.scripted import Line, ScriptedModel
+from evennia_ai.settings.conf import conf
 from evennia_ai.store import card_assignments, cards, conversations
 from tests.acceptance.doomed_steps import Steps, Tell, Troubles, committed_open_turns
 

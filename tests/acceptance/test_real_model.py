@@ -14,7 +14,6 @@ import pytest
 from pydantic import BaseModel
 from twisted.internet.task import Clock
 
-from evennia_ai.conf import conf
 from evennia_ai.game import runtime as running
 from evennia_ai.game.endpoints import Models
 from evennia_ai.game.npc_settings import changed
@@ -27,6 +26,7 @@ from evennia_ai.llm.roles import adapt
 from evennia_ai.llm.structured import answered, asking
 from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.prompt.components import PromptComponent
+from evennia_ai.settings.conf import conf
 from evennia_ai.store import components, conversations, model_calls
 from evennia_ai.store.model_calls import NewCall
 from evennia_ai.store.past_turns import turns_in_order

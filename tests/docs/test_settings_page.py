@@ -2,7 +2,9 @@
 
 import ast
 import dataclasses
+import inspect
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +18,28 @@ from evennia_ai.llm.profiles import (
     read_profiles,
     read_roles,
 )
-from evennia_ai.settings_table import SETTINGS
+from evennia_ai.settings.model import SETTINGS, Conf
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "settings.md"
-ROW = re.compile(r"^\| `(\w+)` \| `([^`]*)` \| .+ \| (E\d+) \|$", re.MULTILINE)
+ROW = re.compile(r"^\| `(\w+)` \| `([^`]*)` \| (.+) \| (E\d+) \|$", re.MULTILINE)
 
 
-def test_the_page_lists_every_setting_with_its_default_and_its_check() -> None:
+def described() -> dict[str, str]:
+    """What stands under each field of the model, on one line."""
+    body = ast.parse(inspect.cleandoc(inspect.getsource(Conf))).body[0].body
+    return {
+        field.target.id: " ".join(text.value.value.split())
+        for field, text in pairwise(body)
+        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)
+    }
+
+
+def test_the_page_lists_every_setting_as_the_model_tells_it() -> None:
     rows = ROW.findall(PAGE.read_text(encoding="utf-8"))
-    told = [(name, ast.literal_eval(default), check) for name, default, check in rows]
-    assert told == [(one.name, one.default, one.id) for one in SETTINGS]
+    listed = [(name, ast.literal_eval(default), *row) for name, default, *row in rows]
+    told = described()
+    settings = SETTINGS.items()
+    assert listed == [(one.full_name, one.default, told[name], one.id) for name, one in settings]
 
 
 def test_the_page_lists_every_limit_of_a_card_with_its_default() -> None:

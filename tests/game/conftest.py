@@ -106,8 +106,8 @@ class Stage:
 
         Nobody rests, nothing is limited and nobody shows that they think, where `conf` is silent.
         """
-        from evennia_ai.conf import conf as settings
         from evennia_ai.llm.allowances import Allowance, Allowances
+        from evennia_ai.settings.conf import conf as settings
 
         endless = Allowances(player=Allowance(), npc=Allowance(), game=Allowance())
         quick = {"cooldown_seconds": 0.0, "thinking_seconds": 0.0, "limits": endless}

@@ -7,13 +7,9 @@ from django.test import override_settings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.conf import SettingError
 from evennia_ai.game.npc_settings import (
     ATTRIBUTE,
-    MODES,
     MOST_CHANGES,
-    NAMES,
-    USUAL,
     Change,
     KeptSettings,
     changed,
@@ -22,6 +18,8 @@ from evennia_ai.game.npc_settings import (
     settings_of,
 )
 from evennia_ai.llm.profiles import ModelProfile
+from evennia_ai.settings.conf import SettingError
+from evennia_ai.settings.npc import MODES, NAMES, USUAL
 
 CHEAP = {"cheap": {"base_url": "http://127.0.0.1:9/v1", "model": "small"}}
 

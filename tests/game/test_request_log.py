@@ -67,7 +67,7 @@ def test_both_lines_of_a_call_are_logged_and_belong_together(stage: Any, logged:
 def test_the_flag_switches_the_log_on_and_off(
     stage: Any, logged: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evennia_ai.conf import conf
+    from evennia_ai.settings.conf import conf
 
     tags = []
     for flag in ("0", "1"):
@@ -210,7 +210,7 @@ def test_a_key_is_never_logged(stage: Any, logged: list[str]) -> None:
 def test_the_keys_of_the_settings_are_the_secrets(
     stage: Any, logged: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evennia_ai.conf import conf
+    from evennia_ai.settings.conf import conf
 
     monkeypatch.setenv("AI_LOG_LLM_REQUESTS", "full")
     monkeypatch.setenv("EVENNIA_AI_API_KEY", "sk-very-secret")

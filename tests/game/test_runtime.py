@@ -8,8 +8,8 @@ from twisted.internet.task import Clock
 from twisted.python.threadpool import ThreadPool
 from zope.interface import implementer
 
-from evennia_ai.conf import conf
 from evennia_ai.game.runtime import runtime_of
+from evennia_ai.settings.conf import conf
 
 
 @implementer(interfaces.IReactorThreads)

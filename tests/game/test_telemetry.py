@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from evennia_ai.conf import conf
 from evennia_ai.game.metrics import Metrics
 from evennia_ai.game.request_log import RequestLog
 from evennia_ai.game.telemetry import watchers_of
 from evennia_ai.game.tracing import Traces
 from evennia_ai.game.watching import Gauges, Watch
-from evennia_ai.setting_problems import doubtful
-from evennia_ai.setting_values import Tracing
+from evennia_ai.settings.conf import conf
+from evennia_ai.settings.kinds import Tracing
+from evennia_ai.settings.together import doubtful
 
 EXPORTERS: list[InMemorySpanExporter] = []
 
@@ -119,32 +119,22 @@ def test_an_exporter_that_is_not_there_is_told(logged: list[str]) -> None:
     ("setting", "value", "package"),
     [
         ("metrics_port", 9100, "prometheus_client"),
-        ("traces", {"to": "global"}, "opentelemetry"),
+        ("traces", Tracing(to="global"), "opentelemetry"),
     ],
 )
 def test_a_missing_package_is_a_warning_at_the_start(
     monkeypatch: pytest.MonkeyPatch, setting: str, value: Any, package: str
 ) -> None:
-    monkeypatch.setattr("evennia_ai.setting_problems.find_spec", lambda name: None)
+    monkeypatch.setattr("evennia_ai.settings.together.find_spec", lambda name: None)
     (doubt,) = [one for one in _doubts(**{setting: value}) if one.id == "W004"]
     assert package in doubt.message
     assert doubt.hint == 'Type: pip install "evennia-ai[telemetry]"'
 
 
 def test_nothing_is_missing_where_it_is_installed() -> None:
-    found = _doubts(metrics_port=9100, traces={"to": "global"})
+    found = _doubts(metrics_port=9100, traces=Tracing(to="global"))
     assert [one for one in found if one.id == "W004"] == []
 
 
 def _doubts(**given: Any) -> list[Any]:
-    made = conf()
-    usual = {"profiles": {}, "metrics_port": 0, "traces": {}, "knowledge_budget": {}}
-    found = doubtful(
-        {**usual, **given},
-        profiles=made.profiles,
-        roles={},
-        missing_keys={},
-        missing_passwords={},
-        sent_openly=(),
-    )
-    return list(found)
+    return list(doubtful(replace(conf(), **given), given_budget={}))

@@ -5,10 +5,10 @@ from evennia.objects.objects import DefaultRoom
 from evennia.utils.create import create_object
 
 from evennia_ai.game.logins import watch_logins
-from evennia_ai.game.npc_settings import USUAL
 from evennia_ai.game.output import speak
 from evennia_ai.game.rooms import AIRoomMixin
 from evennia_ai.game.utterance import acting
+from evennia_ai.settings.npc import USUAL
 
 
 class WatchedRoom(AIRoomMixin, DefaultRoom):

@@ -12,7 +12,6 @@ from typing import Any, Final
 from evennia_ai.commands.naming import npc_and_number, npc_named, place_named
 from evennia_ai.commands.shown import day_and_time, name_of
 from evennia_ai.commands.strict import CommandError
-from evennia_ai.conf import conf
 from evennia_ai.game import gather
 from evennia_ai.game.remembering import kept, people_of, plain_text
 from evennia_ai.game.reminding import hours_now
@@ -23,6 +22,7 @@ from evennia_ai.memory.recalling import Moment, is_open, words_said
 from evennia_ai.memory.scoring import Score, scored
 from evennia_ai.minds.seeing.seer import Seer
 from evennia_ai.prompt.history import History
+from evennia_ai.settings.conf import conf
 from evennia_ai.store import conversations
 from evennia_ai.store import memories as store
 from evennia_ai.store.memories import MemoryChange, changes_of

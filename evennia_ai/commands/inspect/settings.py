@@ -10,22 +10,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evennia_ai.commands.strict import CommandError
-from evennia_ai.conf import Conf, SettingError
+from evennia_ai.foreign.fields import near
 from evennia_ai.game.attention import Verdict
 from evennia_ai.game.clients import NotReady
 from evennia_ai.game.endpoints import Access, Models
-from evennia_ai.game.npc_settings import (
-    MODES,
-    Change,
-    Mode,
-    NPCSettings,
-    changed,
-    given_to,
-    settings_of,
-)
+from evennia_ai.game.npc_settings import Change, changed, given_to, settings_of
 from evennia_ai.game.runtime import runtime
 from evennia_ai.llm.profiles import MODEL_ROLES, ModelProfile
-from evennia_ai.prompt.given_settings import near
+from evennia_ai.settings.conf import SettingError
+from evennia_ai.settings.model import Conf
+from evennia_ai.settings.npc import MODES, Mode, NPCSettings
 from evennia_ai.text.columns import hanging
 
 Reader = Callable[[str], Any]

@@ -11,7 +11,6 @@ from evennia_ai.commands.setup import lore_named as named
 from evennia_ai.commands.setup.lore_locks import ACCESS
 from evennia_ai.commands.setup.lore_revisions import history_of
 from evennia_ai.commands.strict import CommandError, StrictCommand
-from evennia_ai.conf import conf
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.strict_json import parse_json
 from evennia_ai.game.viewers import allows
@@ -19,6 +18,7 @@ from evennia_ai.lorebook.book_extension import BOOK_MODES
 from evennia_ai.lorebook.books import Lorebook, read_book
 from evennia_ai.lorebook.formats import as_v3, as_world
 from evennia_ai.prompt.components import Scope
+from evennia_ai.settings.conf import conf
 from evennia_ai.store import lorebooks as store
 from evennia_ai.store.lorebooks import BookChange
 

@@ -5,11 +5,11 @@ What is recalled stands in the component `semantic_memories`; here is only that 
 
 from typing import Any
 
-from evennia_ai.conf import conf
 from evennia_ai.game.events import Event
 from evennia_ai.game.reminding import hours_now
 from evennia_ai.game.text import in_sentence
 from evennia_ai.memory.memories import Memory
+from evennia_ai.settings.conf import conf
 from evennia_ai.store import memories
 from evennia_ai.store.conversations import ConversationRef
 

@@ -10,7 +10,6 @@ from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-from evennia_ai.conf import conf
 from evennia_ai.game.events import NOBODYS, Event
 from evennia_ai.game.lived_through import records_of_room
 from evennia_ai.game.providers.shown import is_shown_to
@@ -18,6 +17,7 @@ from evennia_ai.game.text import in_sentence, one_line
 from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.tokens import ESTIMATE
+from evennia_ai.settings.conf import conf
 from evennia_ai.store.conversations import ConversationRef
 
 HEADING: Final = "What you lately lived through elsewhere:"

@@ -14,7 +14,6 @@ from typing import Annotated, Any, Final
 from pydantic import Field, StringConstraints
 from twisted.internet.defer import Deferred, inlineCallbacks
 
-from evennia_ai.conf import Conf
 from evennia_ai.game.events import payer_of
 from evennia_ai.game.guarding import held_keys, searchable
 from evennia_ai.game.knowing import keeping, mediating, searching
@@ -41,6 +40,7 @@ from evennia_ai.knowledge.mediation import (
 from evennia_ai.knowledge.pages import BaseInfo, MediationKind
 from evennia_ai.knowledge.search_budget import judged
 from evennia_ai.knowledge.templates import TOOL
+from evennia_ai.settings.model import Conf
 from evennia_ai.store import knowledge_searches, turns
 from evennia_ai.store.knowledge_searches import NewSearch
 

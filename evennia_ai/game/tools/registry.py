@@ -14,7 +14,6 @@ from typing import Any, Final
 from django.core.signals import setting_changed
 from django.utils.module_loading import import_string
 
-from evennia_ai.conf import conf
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.tools.ending import EndConversation
 from evennia_ai.game.tools.errand import ErrandResult
@@ -29,6 +28,7 @@ from evennia_ai.game.tools.tool import Tool, ToolArguments
 from evennia_ai.game.tools.using import UseItem
 from evennia_ai.game.tools.writing import Write
 from evennia_ai.prompt.tool_specs import ToolSpec
+from evennia_ai.settings.conf import conf
 
 SHIPPED: Final[tuple[type[Tool], ...]] = (
     Say,

@@ -14,10 +14,10 @@ from django.utils.module_loading import import_string
 from evennia.utils import logger
 from pydantic import Field
 
-from evennia_ai.conf import conf
 from evennia_ai.game.tools.handling import one_of
 from evennia_ai.game.tools.sight import carried, exits, people, thing, things
 from evennia_ai.game.tools.tool import Name, Refused, Tool, ToolArguments, Use
+from evennia_ai.settings.conf import conf
 
 HOOK: Final = "at_use"
 

@@ -8,13 +8,13 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from evennia_ai.conf import conf
 from evennia_ai.game.output import pose
 from evennia_ai.game.tools.handling import hand_over, one_of, put_down
 from evennia_ai.game.tools.sight import person, shown_name
 from evennia_ai.game.tools.tool import Name, Refused, Tool, ToolArguments, Use
 from evennia_ai.game.writings import plain_text, why_no_more, writing_by
-from evennia_ai.writing_limits import MOST_CHARACTERS
+from evennia_ai.settings.conf import conf
+from evennia_ai.settings.kinds import MOST_WRITTEN
 
 NOTHING: Final = "Not done: nothing of it can be read."
 
@@ -29,7 +29,7 @@ def _known(form: str) -> str:
 
 Form = Annotated[str, AfterValidator(_known), Field(json_schema_extra={"enum": list(FORMS)})]
 Text = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MOST_CHARACTERS)
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MOST_WRITTEN)
 ]
 
 

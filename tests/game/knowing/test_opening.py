@@ -4,10 +4,10 @@ import pytest
 from django.test import override_settings
 from twisted.internet.defer import Deferred, succeed
 
-from evennia_ai.conf import conf
 from evennia_ai.game.knowing.opening import BACKENDS, backend_of, later
 from evennia_ai.knowledge.backends import BackendError
 from evennia_ai.knowledge.pages import BaseInfo
+from evennia_ai.settings.conf import conf
 from evennia_ai.store.knowledge_backend import DatabaseBackend
 
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.conf import conf
 from evennia_ai.game.lorekeeping.keeping import SWITCHED_OFF, lorekeeper
 from evennia_ai.knowledge.assembly.trimming import ContextBudgetError
 from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings
@@ -14,6 +13,7 @@ from evennia_ai.llm.allowances import read_allowances
 from evennia_ai.llm.errors import ModelUnavailable
 from evennia_ai.llm.structured import REPAIR
 from evennia_ai.prompt.messages import Message
+from evennia_ai.settings.conf import conf
 from tests.game.lorekeeping.wikis import (
     A_PAGE,
     PAGES,

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from evennia_ai.game.providers.registry import SHIPPED
-from evennia_ai.settings_table import SETTINGS
+from evennia_ai.settings.model import SETTINGS
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "dynamic-context.md").read_text("utf-8")
 
 
 def test_the_page_tells_of_every_provider_and_which_are_asked_by_default() -> None:
     rows = re.findall(r"^\| `(\w+)` \| .+ \| (yes|no)[^|]* \|$", PAGE, re.MULTILINE)
-    default = next(one.default for one in SETTINGS if one.field == "context_providers")
+    default = SETTINGS["context_providers"].default
     assert sorted(name for name, _ in rows) == sorted(SHIPPED)
     assert [name for name, asked in rows if asked == "yes"] == default
 

@@ -6,7 +6,7 @@ from django.test import override_settings
 from evennia_ai.checks import check_context_providers, check_settings
 from evennia_ai.game.events import Event
 from evennia_ai.game.providers.registry import SHIPPED, blocks_of, providers_of
-from evennia_ai.settings_table import SETTINGS
+from evennia_ai.settings.model import SETTINGS
 
 HERE = "tests.game.providers.test_registry"
 SAID = Event(kind="say", speaker_ref="7", speaker_name="Anna", text="The tide?", room_ref="3")
@@ -112,7 +112,7 @@ def test_every_shipped_provider_can_be_asked() -> None:
 
 
 def test_all_that_are_shipped_are_asked_by_default_but_for_the_time() -> None:
-    default = next(one.default for one in SETTINGS if one.field == "context_providers")
+    default = SETTINGS["context_providers"].default
     assert set(SHIPPED) - set(default) == {"game_time"}
     assert set(default) <= set(SHIPPED)
 

@@ -15,7 +15,7 @@ from evennia_ai.commands.setup.card.reading import reader
 from evennia_ai.commands.setup.card.revisions import CardExport, CardRevisions
 from evennia_ai.commands.setup.card.shown import card_named, plain_name
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError
-from evennia_ai.conf import conf
+from evennia_ai.settings.conf import conf
 from evennia_ai.store import card_revisions as log
 
 

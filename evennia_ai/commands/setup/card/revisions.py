@@ -24,7 +24,7 @@ from evennia_ai.commands.setup.card.shown import (
     size_in_words,
 )
 from evennia_ai.commands.strict import CommandError
-from evennia_ai.conf import conf
+from evennia_ai.settings.conf import conf
 from evennia_ai.store import card_assignments
 from evennia_ai.store import card_revisions as log
 from evennia_ai.store import cards as store

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.conf import conf, problems
 from evennia_ai.llm.allowances import Allowances
-from evennia_ai.setting_values import Tracing
+from evennia_ai.settings.conf import conf, problems
+from evennia_ai.settings.kinds import Tracing
 
 VARIABLES = ("AI_LOG_LLM_REQUESTS", "EVENNIA_AI_LOG_LLM_REQUESTS")
 

@@ -3,7 +3,7 @@
 import pytest
 from django.core import checks
 
-from evennia_ai.conf import conf
+from evennia_ai.settings.conf import conf
 from evennia_ai.wiki.site import Site
 
 API = "https://wiki.example/w/api.php"

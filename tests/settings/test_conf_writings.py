@@ -3,8 +3,8 @@
 import pytest
 from django.core import checks
 
-from evennia_ai.conf import conf
-from evennia_ai.writing_limits import WritingLimits
+from evennia_ai.settings.conf import conf
+from evennia_ai.settings.kinds import WritingLimits
 
 
 @pytest.fixture(autouse=True)

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from evennia_ai import setting_problems
-from evennia_ai.conf import conf, problems
+from evennia_ai.settings import together
+from evennia_ai.settings.conf import conf, problems
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +20,7 @@ def told() -> list[str]:
 
 
 def without(monkeypatch: pytest.MonkeyPatch, *packages: str) -> None:
-    monkeypatch.setattr(setting_problems, "missing_packages", lambda: packages)
+    monkeypatch.setattr(together, "missing_packages", lambda: packages)
 
 
 def test_a_game_that_sets_nothing_searches_by_words_alone(monkeypatch: Any) -> None:

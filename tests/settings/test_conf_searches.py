@@ -3,8 +3,8 @@
 import pytest
 from django.core import checks
 
-from evennia_ai.conf import conf
 from evennia_ai.knowledge.search_budget import USUAL, SearchBudget
+from evennia_ai.settings.conf import conf
 
 
 @pytest.fixture(autouse=True)

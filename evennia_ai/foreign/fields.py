@@ -1,0 +1,154 @@
+"""Fields of foreign values: declared once, on the dataclass that they become.
+
+A field's type and bounds say what it may be (`Annotated[int, Field(ge=1)]`), and where they do not
+say it in words `Must` does. `read_fields` makes a value of a mapping that somebody wrote; what is
+made and changed inside the package is not looked at again.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from difflib import get_close_matches
+from functools import cache
+from typing import Any, Final, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
+
+from annotated_types import Ge, Le
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError, create_model
+from pydantic.fields import FieldInfo
+from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError
+from pydantic_core.core_schema import no_info_after_validator_function
+
+from evennia_ai.errors import FormatError
+
+UNBOUNDED: Final = 10**9
+"""A number that nobody reaches: as a bound it is not told."""
+
+_REFUSED: Final = "refused"
+_Form = TypeVar("_Form")
+
+
+@dataclass(frozen=True, slots=True)
+class Must:
+    """What a field must be beyond its type, or where type and bounds do not say it in words."""
+
+    wanted: str
+    """Ends the sentence "it must be ..."."""
+    holds: Callable[[Any], bool] | None = None
+    """What is true of a value that is allowed; None where type and bounds say it."""
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return no_info_after_validator_function(self._checked, handler(source))
+
+    def _checked(self, value: Any) -> Any:
+        if self.holds is not None and not self.holds(value):
+            raise refusal(f"must be {self.wanted}")
+        return value
+
+
+def refusal(problem: str) -> PydanticCustomError:
+    """The error with which a validator says in our own words what is wrong."""
+    return PydanticCustomError(_REFUSED, "{problem}", {"problem": problem})
+
+
+def own_words(error: ErrorDetails, *, shows_value: bool = False) -> str:
+    """What is wrong in our words, with "must be", and the value unless a validator said all."""
+    words = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    is_ours = error["type"] in (_REFUSED, "value_error")
+    return f"{words}, not {error['input']!r}" if shows_value and not is_ours else words
+
+
+def near(wanted: str, known: Iterable[str]) -> str:
+    """'; did you mean x?' where one of the known names is like the wanted one, else ""."""
+    found = get_close_matches(str(wanted), list(known), n=1)
+    return f"; did you mean {found[0]}?" if found else ""
+
+
+@cache
+def door(form: Hashable) -> type[BaseModel]:
+    """The strict model that checks a mapping before it becomes a dataclass of this form.
+
+    A field that is a dataclass itself stands flat: its fields are written beside the others.
+    """
+    fields_of: dict[str, Any] = dict(_flat(form))
+    return create_model(
+        getattr(form, "__name__", ""),
+        __config__=ConfigDict(
+            strict=True,
+            extra="forbid",
+            allow_inf_nan=False,
+            arbitrary_types_allowed=True,
+            protected_namespaces=(),
+        ),
+        **fields_of,
+    )
+
+
+def _flat(form: Any) -> Iterator[tuple[str, tuple[Any, Any]]]:
+    """The type and the default of each field, by its name."""
+    hints = get_type_hints(form, include_extras=True)
+    for one in fields(form):
+        hint = hints[one.name]
+        if is_dataclass(hint):
+            yield from _flat(hint)
+        elif one.default_factory is not MISSING:
+            yield one.name, (hint, one.default_factory())
+        else:
+            yield one.name, (hint, ... if one.default is MISSING else one.default)
+
+
+def _made(form: Any, values: Mapping[str, Any]) -> Any:
+    """The dataclass of checked values, those that stand flat in dataclasses of their own."""
+    hints = get_type_hints(form)
+    inner = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    own = {one.name: values[one.name] for one in fields(form) if one.name in values}
+    return form(**own, **{name: _made(hint, values) for name, hint in inner.items()})
+
+
+def wanted_of(field: FieldInfo) -> str:
+    """What a field must be, as it ends the sentence "it must be ..."."""
+    for said in reversed(field.metadata):
+        if isinstance(said, Must):
+            return said.wanted
+    kind = field.annotation
+    if get_origin(kind) is Literal:
+        *others, last = (f'"{choice}"' for choice in get_args(kind))
+        return f"{', '.join(others)} or {last}" if others else last
+    if kind is bool:
+        return "True or False"
+    return "text" if kind is str else _number(field.metadata, "a whole number" * (kind is int))
+
+
+def read_fields(form: type[_Form], given: Any, *, where: str) -> _Form:
+    """The value of a mapping somebody wrote; what it leaves out is as it is by default.
+
+    FormatError names the first field, in the order of the mapping, that cannot be.
+    """
+    if not isinstance(given, Mapping):
+        raise FormatError("setting", f"{where}: must be a dictionary")
+    made = door(cast(Hashable, form))
+    try:
+        read = made.model_validate(dict(given))
+    except ValidationError as error:
+        written = list(given)
+        first = min(error.errors(), key=lambda one: written.index(one["loc"][0]))
+        raise FormatError("setting", f"{where}{_in_words(first, made)}") from error
+    values = {name: getattr(read, name) for name in read.model_fields_set}
+    return cast(_Form, _made(form, values))
+
+
+def _in_words(error: ErrorDetails, made: type[BaseModel]) -> str:
+    name = str(error["loc"][0])
+    if error["type"] == "extra_forbidden":
+        return f": there is no rule {name!r}{near(name, made.model_fields)}"
+    return f".{name}: must be {wanted_of(made.model_fields[name])}, not {error['input']!r}"
+
+
+def _number(bounds: Iterable[Any], what: str) -> str:
+    low: Any = next((one.ge for one in bounds if isinstance(one, Ge)), None)
+    high: Any = next((one.le for one in bounds if isinstance(one, Le)), UNBOUNDED)
+    if low is None:
+        return what
+    if high < UNBOUNDED:
+        return f"{what} from {low} to {high}"
+    return f"{what} from {low} on" if low else f"{what}, 0 or more"

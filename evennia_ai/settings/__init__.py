@@ -1,0 +1,1 @@
+"""The settings of a game: declared once in `model`, read in `conf`, `together` judges them all."""

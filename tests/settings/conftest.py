@@ -1,0 +1,5 @@
+"""Settings of the game that are changed until the end of a test."""
+
+from tests.store.conftest import settings_of_ai, settings_of_game
+
+__all__ = ["settings_of_ai", "settings_of_game"]
