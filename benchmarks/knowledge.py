@@ -87,8 +87,7 @@ class Ours:
         from django.db import connection
 
         from evennia_ai import models
-        from evennia_ai.knowledge.pages import BaseInfo, Page
-        from evennia_ai.knowledge.titles import page_name
+        from evennia_ai.knowledge.pages.pages import BaseInfo, Page, page_name
         from evennia_ai.store import page_search
         from evennia_ai.store.knowledge_bases import base_id, pages_changed, save_base
 
@@ -145,9 +144,8 @@ class PythonScan:
     """Each page ranked as we rank, one after the other, with all their words in memory."""
 
     def __init__(self, pages):
-        from evennia_ai.knowledge.pages import Page
+        from evennia_ai.knowledge.pages.pages import Page, page_name
         from evennia_ai.knowledge.relevance import words_of_page
-        from evennia_ai.knowledge.titles import page_name
 
         self.pages = [(t, words_of_page(Page(name=page_name(t), body=body))) for t, body in pages]
         self.counts = {}
@@ -156,8 +154,7 @@ class PythonScan:
                 self.counts[word] = self.counts.get(word, 0) + 1
 
     def search(self, query):
-        from evennia_ai.knowledge.query_words import asked_words
-        from evennia_ai.knowledge.relevance import rarity, relevance
+        from evennia_ai.knowledge.relevance import asked_words, rarity, relevance
 
         asked = {
             word: rarity(self.counts[word], pages=len(self.pages))
@@ -265,8 +262,8 @@ class Demo:
     def __init__(self):
         import yaml
 
-        from evennia_ai.knowledge.page_files import read_folder
-        from evennia_ai.knowledge.pages import BaseInfo
+        from evennia_ai.knowledge.pages.files import read_folder
+        from evennia_ai.knowledge.pages.pages import BaseInfo
         from evennia_ai.store import page_import
         from evennia_ai.store.knowledge_bases import save_base
 

@@ -3,9 +3,14 @@
 A message says what is wrong, where, what was wanted and what to do; the facts are attributes
 too. A class exists only where a caller would catch it alone. Authors' mistakes met during a turn
 (a bad template, an entry that cannot be evaluated) are verdicts, not exceptions.
+
+Between a finished prompt and a reply, a caller that only wants to go on catches `ModelError`; the
+classes below it differ in what the caller should do. No message ever holds a key.
 """
 
 from collections.abc import Sequence
+from enum import StrEnum
+from typing import Final
 
 
 class EvenniaAIError(Exception):
@@ -135,3 +140,207 @@ def _shown(value: object) -> str:
     """`value` for a message: quoted text, cut to a length that fits a line."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+MAX_CHARACTERS: Final = 1_000
+"""Of what went wrong; a server may answer with a whole page."""
+
+
+def told(error: BaseException) -> str:
+    """What went wrong, on one short line of letters that are seen, whoever wrote it."""
+    return _on_a_line(str(error))
+
+
+def _on_a_line(text: str) -> str:
+    letters = filter(str.isprintable, " ".join(text[: 4 * MAX_CHARACTERS].split()))
+    return "".join(letters)[:MAX_CHARACTERS]
+
+
+class EndpointError(EvenniaAIError):
+    """An endpoint is configured with a value it cannot have."""
+
+    def __init__(self, endpoint: str, field: str, problem: str) -> None:
+        self.endpoint = endpoint
+        self.field = field
+        super().__init__(f"endpoint '{endpoint}': {field} {problem}")
+
+
+class ModelError(EvenniaAIError):
+    """A model gave no usable reply; `endpoint` is the name of the one that was asked.
+
+    `was_sent` is false where nothing left this process: it was refused here.
+    """
+
+    def __init__(self, endpoint: str, message: str, *, was_sent: bool = True) -> None:
+        self.endpoint = endpoint
+        self.was_sent = was_sent
+        super().__init__(_on_a_line(f"model '{endpoint}' {message}"))
+
+
+class ModelTimeout(ModelError):  # noqa: N818 - reads as what happened, like TimeoutError's peers
+    """No complete reply came in time."""
+
+    def __init__(
+        self,
+        endpoint: str,
+        timeout_seconds: float,
+        doing: str = "answering",
+        *,
+        was_sent: bool = True,
+    ) -> None:
+        self.timeout_seconds = timeout_seconds
+        super().__init__(
+            endpoint,
+            f"was still {doing} after {timeout_seconds:g} seconds; see whether the server is"
+            " overloaded, or raise the time limit",
+            was_sent=was_sent,
+        )
+
+
+class ModelUnavailable(ModelError):  # noqa: N818
+    """The server cannot be reached, is overloaded or broken; later may be better.
+
+    `retry_in_seconds` is set where the server said when, or where nothing was sent because the
+    circuit breaker is open.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        reason: str,
+        *,
+        status: int | None = None,
+        retry_in_seconds: float | None = None,
+        was_sent: bool = True,
+    ) -> None:
+        self.status = status
+        self.retry_in_seconds = retry_in_seconds
+        super().__init__(endpoint, f"is not available: {reason}", was_sent=was_sent)
+
+
+class ModelRefused(ModelError):  # noqa: N818
+    """The server understood the request and turned it down (status 4xx): asking again is no use."""
+
+    def __init__(self, endpoint: str, status: int, reason: str) -> None:
+        self.status = status
+        super().__init__(
+            endpoint,
+            f"refused the request with status {status}: {reason}; check the endpoint's address,"
+            " key and model name",
+        )
+
+
+class ModelRubbish(ModelError):  # noqa: N818
+    """The server answered with something that is not a reply.
+
+    `too_much` says that the reply was given up because of its size.
+    """
+
+    def __init__(self, endpoint: str, problem: str, *, too_much: bool = False) -> None:
+        self.problem = problem
+        self.too_much = too_much
+        super().__init__(endpoint, f"gave no usable reply: {problem}")
+
+
+class AppendOnlyError(EvenniaAIError):
+    """A record would be changed or removed."""
+
+    def __init__(self, action: str) -> None:
+        self.action = action
+        super().__init__(
+            f"records of the history are never {action}; append a new record that says what is so"
+        )
+
+
+class ReplayError(EvenniaAIError):
+    """A turn cannot be rebuilt from its manifest and the records."""
+
+
+class CompactionRulesError(EvenniaAIError):
+    """A rule of compaction has a value it cannot have."""
+
+    def __init__(self, rule: str, value: object, wanted: str) -> None:
+        self.rule = rule
+        self.value = value
+        self.wanted = wanted
+        super().__init__(f"compaction: {rule} cannot be {value}; it must be {wanted}")
+
+
+class ThrashError(EvenniaAIError):
+    """A history that was just compacted is due again at once."""
+
+    def __init__(self, history_tokens: int, other_tokens: int, limit_tokens: int) -> None:
+        self.history_tokens = history_tokens
+        self.other_tokens = other_tokens
+        self.limit_tokens = limit_tokens
+        super().__init__(
+            f"the history was compacted to {history_tokens} tokens and is due again at once:"
+            f" with {other_tokens} of other pieces the limit of {limit_tokens} is nearly reached;"
+            " raise the limit, shorten the components or keep fewer messages"
+        )
+
+
+class RefusalReason(StrEnum):
+    """Why a summary is not accepted."""
+
+    EMPTY = "empty"
+    TOO_LONG = "too_long"
+    NOT_TEXT = "not_text"
+    ROLE_MARKUP = "role_markup"
+    ECHO = "echo"
+    GAINS_NOTHING = "gains_nothing"
+
+
+class SummaryRefused(EvenniaAIError):  # noqa: N818 - a verdict on a text, not a fault of ours
+    """A summary is not fit to be committed; the history stays as it is."""
+
+    def __init__(self, reason: RefusalReason, detail: str) -> None:
+        self.reason = reason
+        self.detail = detail
+        super().__init__(f"the summary is refused ({reason}): {detail}; nothing was changed")
+
+
+class TranscriptTooLongError(EvenniaAIError):
+    """What is to be summarised does not fit into one request."""
+
+    def __init__(self, texts: int, tokens: int, most_tokens: int) -> None:
+        self.texts = texts
+        self.tokens = tokens
+        self.most_tokens = most_tokens
+        super().__init__(
+            f"{texts} texts need {tokens} tokens even when each is shortened, and the request for"
+            f" a summary may have {most_tokens}; make the summary by extraction, or allow more"
+        )
+
+
+class StoreError(EvenniaAIError):
+    """The database did not do what was asked; nothing was written."""
+
+
+class HistoryConflictError(StoreError):
+    """Another writer appended to the conversation first; nothing was written."""
+
+    def __init__(self, conversation: str) -> None:
+        self.conversation = conversation
+        super().__init__(
+            f"somebody else wrote to {conversation} at the same moment; nothing of this was"
+            " written: read the history again and repeat"
+        )
+
+
+class TurnClosedError(StoreError):
+    """The turn was already finished, failed or interrupted."""
+
+
+class PageConflictError(EditConflictError):
+    """A page has another revision than the one that was edited; nothing was written."""
+
+
+class NotStoredError(StoreError):
+    """There is no card, lorebook, knowledge base, page, revision or turn of this name or number."""
+
+    def __init__(self, what: str, wanted: object, known: Sequence[str] = ()) -> None:
+        self.what = what
+        self.wanted = wanted
+        near = f"; there are {', '.join(known)}" if known else ""
+        super().__init__(f"there is no {what} {wanted!r}{near}")

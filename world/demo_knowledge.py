@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.game.tools.choosing import chosen
-from evennia_ai.knowledge.page_files import PageFolder, read_folder
-from evennia_ai.knowledge.pages import Page
-from evennia_ai.knowledge.templates import TOOL
+from evennia_ai.knowledge.meta_prompt import TOOL
+from evennia_ai.knowledge.pages.files import PageFolder, read_folder
+from evennia_ai.knowledge.pages.pages import Page
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store import knowledge_bases, knowledge_bindings, page_import
 from evennia_ai.store.page_revisions import last_changed_by

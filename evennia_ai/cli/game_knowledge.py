@@ -14,9 +14,9 @@ import yaml
 from evennia_ai.cards.progress import Progress
 from evennia_ai.errors import FormatError
 from evennia_ai.knowledge.backends import Hit
-from evennia_ai.knowledge.markup import write_page
-from evennia_ai.knowledge.page_files import file_of, read_folder
-from evennia_ai.knowledge.pages import BaseInfo, Page
+from evennia_ai.knowledge.pages.files import file_of, read_folder
+from evennia_ai.knowledge.pages.markup import write_page
+from evennia_ai.knowledge.pages.pages import BaseInfo, Page
 from evennia_ai.private_files import FOLDER_OF_OWNER
 from evennia_ai.store import folder_import
 from evennia_ai.store import pages as store

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evennia_ai.errors import EvenniaAIError
-from evennia_ai.history.replay import Replay, replay
+from evennia_ai.history.turn.replay import Replay, replay
 from evennia_ai.store import conversations, past_turns, turns
 from evennia_ai.store.turns import StoredTurn
 

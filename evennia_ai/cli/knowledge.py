@@ -9,7 +9,7 @@ from evennia_ai.cli.importing import typed_by
 from evennia_ai.cli.output import write_json, write_lines
 from evennia_ai.cli.progress_bar import shown_progress
 from evennia_ai.cli.refusals import BAD_INPUT, refuse
-from evennia_ai.knowledge.page_files import ImportProblems
+from evennia_ai.knowledge.pages.files import ImportProblems
 from evennia_ai.text.columns import WIDTH, clipped, visible, wrapped
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 
 from twisted.internet.defer import Deferred
 
+from evennia_ai.errors import HistoryConflictError
 from evennia_ai.game import errands
 from evennia_ai.game.errands import Sender
 from evennia_ai.game.gather import Heard
@@ -18,13 +19,11 @@ from evennia_ai.game.rounds import Round
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.tools.tool import Mind, Use
 from evennia_ai.game.tools.toolbox import GIVEN_UP, Found, Ran, Toolbox, Wrong
-from evennia_ai.history.projection import message_of
+from evennia_ai.history.projection import message_of, tool_result
 from evennia_ai.history.records import NewRecord, Record, RecordKind
-from evennia_ai.history.tool_results import tool_result
 from evennia_ai.prompt.messages import Message, ToolCall
 from evennia_ai.store import conversations, turns
 from evennia_ai.store.conversations import ConversationRef
-from evennia_ai.store.errors import HistoryConflictError
 from evennia_ai.store.turns import StoredTurn
 
 GONE: Final = "Not done: you are no more."

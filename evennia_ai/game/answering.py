@@ -12,6 +12,7 @@ from evennia.utils import logger
 from twisted.internet.defer import Deferred, maybeDeferred, succeed
 from twisted.python.failure import Failure
 
+from evennia_ai.errors import StoreError
 from evennia_ai.game.addressing import Address
 from evennia_ai.game.deciding import decided
 from evennia_ai.game.events import TICK, Event, payer_of
@@ -28,7 +29,6 @@ from evennia_ai.game.voice import Voice
 from evennia_ai.history.records import fallback_record
 from evennia_ai.settings.npc import NPCSettings
 from evennia_ai.store import conversations, model_calls
-from evennia_ai.store.errors import StoreError
 
 
 class Asked(Mind, Protocol):

@@ -10,10 +10,10 @@ from typing import Final
 
 from twisted.internet.defer import Deferred, fail, succeed
 
+from evennia_ai.errors import ModelUnavailable
 from evennia_ai.llm.anthropic_client import AnthropicChat
 from evennia_ai.llm.chat import ChatModel, ChatReply, ChatRequest, Listener
 from evennia_ai.llm.endpoint import Endpoint
-from evennia_ai.llm.errors import ModelUnavailable
 from evennia_ai.llm.offline import OfflineResponder
 from evennia_ai.llm.openai_client import OpenAIChat
 from evennia_ai.llm.profiles import DEFAULT, Client, ModelProfile

@@ -11,12 +11,12 @@ from typing import Final, TypeVar
 from evennia.utils import logger
 from twisted.internet.defer import Deferred
 
+from evennia_ai.errors import HistoryConflictError, TurnClosedError
 from evennia_ai.game.calls import Call
 from evennia_ai.game.retrying import until_written
 from evennia_ai.history.records import NewRecord
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.store import model_calls, turns
-from evennia_ai.store.errors import HistoryConflictError, TurnClosedError
 from evennia_ai.store.model_calls import NewCall
 from evennia_ai.store.turns import StoredTurn
 

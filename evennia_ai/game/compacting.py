@@ -14,7 +14,14 @@ from evennia.utils import logger
 from twisted.internet.defer import CancelledError, Deferred, inlineCallbacks
 from twisted.python.failure import Failure
 
-from evennia_ai.errors import EvenniaAIError
+from evennia_ai.errors import (
+    EvenniaAIError,
+    HistoryConflictError,
+    ModelError,
+    SummaryRefused,
+    ThrashError,
+    TranscriptTooLongError,
+)
 from evennia_ai.game.counting import Counting
 from evennia_ai.game.endpoints import Models
 from evennia_ai.game.fullness import (
@@ -32,20 +39,15 @@ from evennia_ai.game.summarising import (
     Summary,
     Task,
 )
-from evennia_ai.history.breaker import Breaker
-from evennia_ai.history.compaction import CompactionPlan, NoPlan, When, plan
-from evennia_ai.history.compaction_settings import By
-from evennia_ai.history.errors import SummaryRefused, ThrashError, TranscriptTooLongError
+from evennia_ai.history.compaction.planning import Breaker, By, CompactionPlan, NoPlan, When, plan
+from evennia_ai.history.compaction.summaries import Attempt, attempt_record, summary_record
 from evennia_ai.history.projection import message_of
 from evennia_ai.history.records import Record
-from evennia_ai.history.summary_records import Attempt, attempt_record, summary_record
-from evennia_ai.llm.errors import ModelError
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.settings.model import Conf
 from evennia_ai.store import attempts, conversations, turns
 from evennia_ai.store.conversations import ConversationRef
-from evennia_ai.store.errors import HistoryConflictError
 from evennia_ai.store.segments import begin_segment, opening_summary
 from evennia_ai.store.state import one_transaction
 

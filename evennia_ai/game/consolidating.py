@@ -16,7 +16,7 @@ from evennia.utils import logger
 from twisted.internet.defer import CancelledError, Deferred, inlineCallbacks
 from twisted.python.failure import Failure
 
-from evennia_ai.errors import EvenniaAIError
+from evennia_ai.errors import EvenniaAIError, HistoryConflictError, ModelError, ReplayError
 from evennia_ai.game.counting import Counting
 from evennia_ai.game.endpoints import Access, Models
 from evennia_ai.game.limits import CallKey
@@ -24,19 +24,17 @@ from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.game.remembering import object_of, remember
 from evennia_ai.game.reminding import hours_now
 from evennia_ai.game.summarising import Steps
-from evennia_ai.history.breaker import Breaker
-from evennia_ai.history.errors import ReplayError
+from evennia_ai.history.compaction.extract import a_name
+from evennia_ai.history.compaction.planning import Breaker
 from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import Record
-from evennia_ai.history.transcript import a_name
 from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatReply, ChatRequest, chat_messages
-from evennia_ai.llm.errors import ModelError
 from evennia_ai.llm.roles import adapt
 from evennia_ai.llm.structured import answered, asking
-from evennia_ai.memory.held import Held
 from evennia_ai.memory.memories import OF_NPC, Memory
+from evennia_ai.memory.memory_set import Held
 from evennia_ai.memory.observing import Observation, Observations, observing_request
-from evennia_ai.memory.scoring import standing
+from evennia_ai.memory.recalling import standing
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.settings.model import Conf
@@ -48,7 +46,6 @@ from evennia_ai.store.consolidations import (
     place_of,
 )
 from evennia_ai.store.conversations import ConversationRef
-from evennia_ai.store.errors import HistoryConflictError
 
 ROLE: Final = "summariser"
 ANSWER_TOKENS: Final = 800

@@ -13,6 +13,7 @@ from typing import Final
 from twisted.internet.defer import CancelledError, Deferred, maybeDeferred
 from twisted.python.failure import Failure
 
+from evennia_ai.errors import ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable
 from evennia_ai.game.endpoints import Access
 from evennia_ai.game.limits import CallKey, Limits, StartedCall
 from evennia_ai.game.redacting import redacted_error, redacted_reply, redacted_request
@@ -20,7 +21,6 @@ from evennia_ai.game.retrying import until_written
 from evennia_ai.game.stopping import ModelStopped, refuse_if_stopped
 from evennia_ai.game.watching import Watch, WatchedCall
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Listener, Usage
-from evennia_ai.llm.errors import ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE

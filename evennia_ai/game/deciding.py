@@ -14,13 +14,13 @@ from pydantic import BaseModel
 from twisted.internet.defer import CancelledError, Deferred, maybeDeferred, succeed
 from twisted.python.failure import Failure
 
+from evennia_ai.errors import ReplayError
 from evennia_ai.game import calls
 from evennia_ai.game.endpoints import Access
 from evennia_ai.game.events import payer_of
 from evennia_ai.game.gather import Heard
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import runtime
-from evennia_ai.history.errors import ReplayError
 from evennia_ai.llm.chat import AnswerSchema, ChatReply, ChatRequest, chat_messages
 from evennia_ai.llm.roles import adapt
 from evennia_ai.llm.structured import asking, read

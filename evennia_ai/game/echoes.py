@@ -11,8 +11,8 @@ from evennia.utils import logger
 from evennia_ai.game.guarding import is_held, searchable, told_before
 from evennia_ai.game.remembering import object_of
 from evennia_ai.game.watching import WatchedCall, Watcher
-from evennia_ai.knowledge.leaks import leak, protected
-from evennia_ai.knowledge.pages import BaseInfo
+from evennia_ai.knowledge.pages.pages import BaseInfo
+from evennia_ai.knowledge.restricted.leaks import leak, protected
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.store.knowledge_bases import bases
 from evennia_ai.store.model_calls import NewCall

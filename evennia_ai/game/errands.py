@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 from evennia.utils import logger
 from twisted.internet.defer import Deferred
 
+from evennia_ai.errors import StoreError
 from evennia_ai.game.events import ERRAND, Event
 from evennia_ai.game.gather import record_of
 from evennia_ai.game.retrying import until_written
@@ -20,7 +21,6 @@ from evennia_ai.prompt.messages import ToolCall
 from evennia_ai.store import conversations, errands
 from evennia_ai.store.conversations import ConversationRef
 from evennia_ai.store.errands import LOST, Errand
-from evennia_ai.store.errors import StoreError
 from evennia_ai.store.state import one_transaction
 
 ERRAND_SECONDS: Final = 600.0

@@ -6,10 +6,10 @@ Dialogue examples do not count: they give way to the history, so compacting for 
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from evennia_ai.history.compaction import CompactionRules, When, is_due, refuse_thrash
+from evennia_ai.history.compaction.planning import CompactionRules, When, is_due, refuse_thrash
+from evennia_ai.history.compaction.summaries import unframed
 from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import RecordKind
-from evennia_ai.history.summary_records import unframed
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.pieces import Tier

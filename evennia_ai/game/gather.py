@@ -19,8 +19,8 @@ from evennia_ai.game.presence import bystanders
 from evennia_ai.game.providers.registry import blocks_of
 from evennia_ai.game.reminding import candidates, moment
 from evennia_ai.game.text import person_name, plain_name
+from evennia_ai.history.projection import MINUTE, minute_in, with_time_line
 from evennia_ai.history.records import NewRecord, Record, RecordKind
-from evennia_ai.history.time_lines import MINUTE, minute_in, with_time_line
 from evennia_ai.lorebook.timers import NO_STATE, Clock
 from evennia_ai.minds.speech import greeting_record
 from evennia_ai.minds.view import NPCView, books_with

@@ -13,11 +13,11 @@ from typing import Any, Final
 from evennia.locks.lockhandler import check_lockstring
 from evennia.utils import logger
 
+from evennia_ai.errors import StoreError
 from evennia_ai.game.facts import scopes_of
-from evennia_ai.knowledge.pages import BaseInfo
+from evennia_ai.knowledge.pages.pages import BaseInfo
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store.conversations import ConversationRef
-from evennia_ai.store.errors import StoreError
 from evennia_ai.store.knowledge_bases import bases as all_bases
 from evennia_ai.store.knowledge_bindings import bound
 from evennia_ai.store.knowledge_holds import held_refs, hold

@@ -23,7 +23,7 @@ from evennia_ai.game.runtime import runtime
 from evennia_ai.game.text import plain_name
 from evennia_ai.game.turn import Turn
 from evennia_ai.game.typing_at import client_of
-from evennia_ai.history.turns import report_of_turn
+from evennia_ai.history.turn.manifest import report_of_turn
 from evennia_ai.lorebook.naming import names_of
 from evennia_ai.minds.view import NPCView, sources_of, view_of
 from evennia_ai.prompt.breaks import Sent

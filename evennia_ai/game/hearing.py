@@ -11,6 +11,7 @@ from typing import Any, Final
 from evennia.utils import logger
 from twisted.python.failure import Failure
 
+from evennia_ai.errors import StoreError
 from evennia_ai.game.dates import minute_of
 from evennia_ai.game.events import Event
 from evennia_ai.game.gather import Heard
@@ -20,7 +21,6 @@ from evennia_ai.game.runtime import runtime
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.store import conversations
 from evennia_ai.store.conversations import ConversationRef
-from evennia_ai.store.errors import StoreError
 
 OVERFLOW: Final = "Too much was said at once; some of it will go unanswered."
 RETRY_SECONDS: Final = 5.0

@@ -15,11 +15,11 @@ from django.db import DatabaseError
 from evennia.objects.models import ObjectDB
 from evennia.utils import logger
 
+from evennia_ai.errors import StoreError
 from evennia_ai.game.presence import bystanders, is_character, is_npc
 from evennia_ai.game.text import in_sentence, person_name, plain_name
 from evennia_ai.prompt.names import folded, is_word_of_the_game, marked, spelt
 from evennia_ai.store import names
-from evennia_ai.store.errors import StoreError
 
 MOST_FOLDED: Final = 200
 """Characters of a folded name that are stored."""

@@ -7,13 +7,13 @@ that made it speak, both or neither: records are never put in another order late
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from evennia_ai.errors import HistoryConflictError
 from evennia_ai.game import gather
 from evennia_ai.game.events import Event
 from evennia_ai.game.gather import Heard
 from evennia_ai.history.records import NewRecord
 from evennia_ai.store import conversations
 from evennia_ai.store.conversations import ConversationRef
-from evennia_ai.store.errors import HistoryConflictError
 from evennia_ai.store.state import one_transaction
 
 Opening = Callable[[ConversationRef], NewRecord | None]

@@ -9,9 +9,9 @@ import json
 from dataclasses import replace
 from typing import Any, Final
 
-from evennia_ai.knowledge.mediation import told_of_answer
+from evennia_ai.errors import ModelError
+from evennia_ai.knowledge.restricted.mediation import told_of_answer
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest
-from evennia_ai.llm.errors import ModelError
 from evennia_ai.llm.json_answers import written
 
 REDACTED: Final = "[redacted]"

@@ -17,11 +17,9 @@ from evennia_ai.game.presence import bystanders
 from evennia_ai.game.reminding import hours_now
 from evennia_ai.game.text import one_line, plain_name, unmarked
 from evennia_ai.history.role_markup import neutral
-from evennia_ai.memory.memories import MAX_TEXT, OF_NPC, USUAL_IMPORTANCE, Memory
-from evennia_ai.memory.persona import People, judged
-from evennia_ai.memory.recalling import Moment, is_open
-from evennia_ai.memory.scoring import scored
-from evennia_ai.memory.words import words_of
+from evennia_ai.memory.memories import MAX_TEXT, OF_NPC, USUAL_IMPORTANCE, Memory, words_of
+from evennia_ai.memory.persona_guard import People, judged
+from evennia_ai.memory.recalling import Moment, is_open, scored
 from evennia_ai.prompt.names import without_mark
 from evennia_ai.settings.conf import conf
 from evennia_ai.store import memories

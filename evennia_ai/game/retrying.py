@@ -11,8 +11,8 @@ from django.db import DatabaseError
 from evennia.utils import logger
 from twisted.internet.defer import Deferred
 
+from evennia_ai.errors import StoreError, TurnClosedError
 from evennia_ai.llm.resilience import Clock
-from evennia_ai.store.errors import StoreError, TurnClosedError
 
 RETRY_SECONDS: Final = 5.0
 DATABASE_ERRORS: Final = (StoreError, DatabaseError)

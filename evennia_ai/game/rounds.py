@@ -14,9 +14,8 @@ from evennia_ai.game.composing import Composed
 from evennia_ai.game.endpoints import Access
 from evennia_ai.game.gather import Heard, context_of
 from evennia_ai.game.providers.registry import own_paths
-from evennia_ai.history.drafts import Draft, draft_of
-from evennia_ai.history.sending import storable_messages
-from evennia_ai.history.tool_lists import tool_list
+from evennia_ai.history.turn.drafts import Draft, draft_of
+from evennia_ai.history.turn.sending import storable_messages, tool_list
 from evennia_ai.llm.chat import (
     AnswerSchema,
     ChatMessage,

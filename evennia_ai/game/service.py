@@ -13,7 +13,7 @@ from evennia.utils import logger
 from twisted.internet.task import LoopingCall
 from twisted.python.failure import Failure
 
-from evennia_ai.errors import EvenniaAIError
+from evennia_ai.errors import EvenniaAIError, StoreError
 from evennia_ai.game import errands, unanswered
 from evennia_ai.game import runtime as running
 from evennia_ai.game.garbage import EVERYTHING_SECONDS, NEW_SECONDS, Garbage
@@ -22,7 +22,6 @@ from evennia_ai.game.logins import watch_logins
 from evennia_ai.game.retrying import DATABASE_ERRORS, until_written
 from evennia_ai.game.ticking import stored_ticks
 from evennia_ai.store import model_calls, retention, turns
-from evennia_ai.store.errors import StoreError
 from evennia_ai.store.state import refresh_if_changed
 
 _DAY_SECONDS: Final = 24 * 60 * 60

@@ -11,9 +11,8 @@ from evennia.utils import logger
 from twisted.internet.defer import Deferred, fail, maybeDeferred
 from twisted.python.failure import Failure
 
+from evennia_ai.errors import ModelError, StoreError
 from evennia_ai.llm.chat import ChatModel, ChatReply, ChatRequest, Listener
-from evennia_ai.llm.errors import ModelError
-from evennia_ai.store.errors import StoreError
 from evennia_ai.store.halts import GAME_REF, Halt, halts
 
 

@@ -12,17 +12,19 @@ from typing import Any, Final
 from evennia.utils import logger
 from twisted.internet.defer import Deferred, inlineCallbacks
 
+from evennia_ai.errors import ModelTimeout, ModelUnavailable, RefusalReason, SummaryRefused
 from evennia_ai.game.counting import Counting
 from evennia_ai.game.endpoints import Access, Models
 from evennia_ai.game.limits import CallKey
-from evennia_ai.history.compaction import CompactionPlan, CompactionRules
-from evennia_ai.history.compaction_settings import By
-from evennia_ai.history.errors import RefusalReason, SummaryRefused
-from evennia_ai.history.extract import extract
-from evennia_ai.history.summaries import REQUEST_TOKENS, checked_summary, summary_request
-from evennia_ai.history.summary_records import Reply
+from evennia_ai.history.compaction.extract import extract
+from evennia_ai.history.compaction.planning import By, CompactionPlan, CompactionRules
+from evennia_ai.history.compaction.summaries import (
+    REQUEST_TOKENS,
+    Reply,
+    checked_summary,
+    summary_request,
+)
 from evennia_ai.llm.chat import ChatReply, ChatRequest, chat_messages
-from evennia_ai.llm.errors import ModelTimeout, ModelUnavailable
 from evennia_ai.llm.profiles import SUMMARISER
 from evennia_ai.llm.reasoning import takes_another_role, without_reasoning
 from evennia_ai.llm.roles import adapt

@@ -9,9 +9,9 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from evennia_ai.errors import ModelRefused, ModelUnavailable
 from evennia_ai.game.watching import TurnOutcome, WatchedCall, WatchedTurn, Watcher
 from evennia_ai.llm.chat import ChatReply, ChatRequest
-from evennia_ai.llm.errors import ModelRefused, ModelUnavailable
 from evennia_ai.prompt.messages import Message
 from evennia_ai.store.model_calls import NewCall
 

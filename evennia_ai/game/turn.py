@@ -15,7 +15,15 @@ from typing import Any, Final, Protocol, TypeVar
 from evennia.utils import logger
 from twisted.internet.defer import CancelledError, Deferred, inlineCallbacks, maybeDeferred
 
-from evennia_ai.errors import BudgetError
+from evennia_ai.errors import (
+    BudgetError,
+    ModelRubbish,
+    ModelTimeout,
+    ModelUnavailable,
+    StoreError,
+    ThrashError,
+    told,
+)
 from evennia_ai.game.acting import Acted, Actor, Acts
 from evennia_ai.game.calls import Call
 from evennia_ai.game.committing import Commits
@@ -33,16 +41,13 @@ from evennia_ai.game.text import plain_name
 from evennia_ai.game.tools.toolbox import Toolbox, toolbox_of
 from evennia_ai.game.voice import Start, Voice
 from evennia_ai.game.watching import TurnOutcome
-from evennia_ai.history.errors import ThrashError
 from evennia_ai.history.records import fallback_record, reply_record
 from evennia_ai.llm.chat import ChatReply
-from evennia_ai.llm.errors import ModelRubbish, ModelTimeout, ModelUnavailable, told
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.minds.speech import is_silence
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.store import conversations
 from evennia_ai.store.conversations import ConversationRef
-from evennia_ai.store.errors import StoreError
 
 STOPPED: Final = "the server stopped before the reply"
 RETRY_SECONDS: Final = 5.0

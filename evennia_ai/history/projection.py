@@ -3,20 +3,63 @@
 A pure function of the records: the same records give the same bytes. It chooses and packs; it
 never changes what happened. The messages of a history are what was said and done, a compaction's
 summary with the tail it kept, and texts of earlier prompts that stay where those had them. What a
-tool returned stands right behind the call it answers, whatever was heard meanwhile.
+tool returned stands right behind the call it answers, whatever was heard meanwhile. How much of it
+is shown, and the time that a line bears, were decided when they were recorded, and stand there.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from evennia_ai.history.errors import ReplayError
-from evennia_ai.history.records import NewRecord, Record, RecordKind
-from evennia_ai.history.time_lines import minute_in, with_time_line
-from evennia_ai.history.tool_results import shown_body
+from evennia_ai.errors import ReplayError
+from evennia_ai.history.records import NewRecord, Record, RecordKind, storable
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import MOVEMENT, Message, Part, ToolCall
+
+MINUTE: Final = "minute"
+"""In the meta of a record: the date and the minute that prompts show with it."""
+
+
+def with_time_line(text: str, minute: str) -> str:
+    """`text` and the minute it was said in; what is heard is one line, so nobody can say this."""
+    return f"{text}\n[Now: {minute}]" if minute else text
+
+
+def minute_in(record: Record) -> str:
+    """The minute that was written down with a record, "" for none."""
+    minute = record.meta.get(MINUTE, "")
+    return minute if isinstance(minute, str) else ""
+
+
+MOST_SHOWN: Final = 4000
+"""Characters of a result that prompts show."""
+
+_SHOWN: Final = "shown"
+
+
+def tool_result(body: str, *, call_id: str, most_shown: int = MOST_SHOWN) -> NewRecord:
+    """The result of the call `call_id`; of a longer one prompts show `most_shown` characters."""
+    body = storable(body)
+    boundary = {_SHOWN: most_shown} if len(body) > most_shown else {}
+    return NewRecord(
+        kind=RecordKind.TOOL_RESULT,
+        role="tool",
+        body=body,
+        meta={"tool_call_id": call_id, **boundary},
+    )
+
+
+def shown_body(record: Record) -> str:
+    """What prompts show of a record: all of it, of a long tool result the recorded beginning."""
+    shown = record.meta.get(_SHOWN)
+    if record.kind is not RecordKind.TOOL_RESULT or not isinstance(shown, int):
+        return record.body
+    left = len(record.body) - shown
+    if shown < 0 or left <= 0:
+        return record.body
+    return f"{record.body[:shown]}\n[{left} more characters are in record {record.place}]"
+
 
 _MESSAGE: Final = Slot[Message]("message")
 RECORD: Final = Slot[Record]("record")

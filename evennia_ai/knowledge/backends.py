@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
 
 from evennia_ai.errors import EvenniaAIError
-from evennia_ai.knowledge.pages import Page
-from evennia_ai.knowledge.titles import Namespace, PageName
+from evennia_ai.knowledge.pages.pages import Namespace, Page, PageName
 
 T = TypeVar("T")
 

@@ -1,18 +1,103 @@
 """Relevance: which of the pages with the words of a query answers it best.
 
-A database finds pages, each in its own way and order; what decides is this score, so equal pages
-come in one order from every backend. It is BM25 with a fixed length instead of the average one,
-which would change all scores with every page that is written, and with more for titles. Pure.
+A database is given words that were folded here, never a text: so it finds the same on SQLite and
+on PostgreSQL, in any script, and what a player writes is never read as its query language. It finds
+pages, each in its own way and order; what decides is this score, so equal pages come in one order
+from every backend. It is BM25 with a fixed length instead of the average one, which would change
+all scores with every page that is written, and with more for titles. Pure: no database is known.
 """
 
+import re
+import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
 from math import log
-from typing import Final
+from typing import Final, TypeVar
 
-from evennia_ai.knowledge.pages import Page
-from evennia_ai.knowledge.query_words import indexed_words
+from evennia_ai.knowledge.pages.pages import Page
+from evennia_ai.text.words import pairs_of, unspaced_runs
+from evennia_ai.text.words import words_of as spaced_words
+
+MOST_ASKED: Final = 32
+"""Words of a query that count: the first ones, each once."""
+
+MOST_ASKED_CHARACTERS: Final = 4_000
+"""Of a query: nobody asks longer, and to fold more would take time."""
+
+MOST_INDEXED_CHARACTERS: Final = 150_000
+"""Of the words of a page: what PostgreSQL has room for whatever the script is."""
+
+LONGEST: Final = 64
+"""Characters of a word that count."""
+
+_ACCENTS: Final = re.compile("[\u0300-\u036f]")
+_POSSESSIVE: Final = re.compile(r"['\u2019]s\b")
+_PLURAL_FROM: Final = 4
+_NO_PLURALS: Final = ("ss", "us", "is")
+
+
+def indexed_words(text: str) -> str:
+    """All words of a page's text in one string, a blank between two, as databases keep them."""
+    folded = _folded(text[: 2 * MOST_INDEXED_CHARACTERS])
+    joined = " ".join(chain(_words(folded), pairs_of(folded)))
+    if len(joined) <= MOST_INDEXED_CHARACTERS:
+        return joined
+    return joined[:MOST_INDEXED_CHARACTERS].rpartition(" ")[0]
+
+
+def asked_words(query: str) -> tuple[str, ...]:
+    """The different words of a query in their order, at most `MOST_ASKED`.
+
+    Marks and signs that belong to no word are dropped, so a query of them alone asks for nothing.
+    """
+    folded = _folded(query[:MOST_ASKED_CHARACTERS])
+    pairs = chain.from_iterable(
+        map("".join, pairwise(run)) if len(run) > 1 else run for run in unspaced_runs(folded)
+    )
+    return tuple(dict.fromkeys(chain(_words(folded), pairs)))[:MOST_ASKED]
+
+
+def _words(folded: str) -> list[str]:
+    return [_singular(word)[:LONGEST] for word in spaced_words(folded)]
+
+
+def _folded(text: str) -> str:
+    """The text in small letters, without accents, marks of possession and underscores."""
+    if not text.isascii():
+        parted = unicodedata.normalize("NFKD", text)
+        text = unicodedata.normalize("NFKC", _ACCENTS.sub("", parted))
+    return _POSSESSIVE.sub("", text.casefold()).replace("_", " ")
+
+
+def _singular(word: str) -> str:
+    """The word without the ending of an English plural (Harman's S stemmer, 1991)."""
+    if len(word) < _PLURAL_FROM or not word.endswith("s") or word.endswith(_NO_PLURALS):
+        return word
+    if word.endswith("ies") and not word.endswith(("eies", "aies")):
+        return word[:-3] + "y"
+    return word[:-1]
+
+
+K = TypeVar("K", bound=Hashable)
+
+LEVELLING: Final = 60
+"""How little it matters to be first rather than second; Cormack and others found 60 (2009)."""
+
+
+def fused(*rankings: Sequence[K]) -> list[tuple[K, float]]:
+    """What the rankings hold, each best first, by its places in them, with its score.
+
+    Reciprocal rank fusion: a place counts 1 / (60 + its number), so scores of different kinds need
+    not be compared. Equal ones stay in the order in which they are met.
+    """
+    scores: dict[K, float] = {}
+    for ranking in rankings:
+        for place, key in enumerate(dict.fromkeys(ranking), start=1):
+            scores[key] = scores.get(key, 0.0) + 1 / (LEVELLING + place)
+    return sorted(scores.items(), key=lambda item: -item[1])
+
 
 TITLE: Final = 1.5
 """How much a word counts that is in a title, where one in a text counts less than 1."""

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from evennia_ai.errors import ModelError, ModelRubbish, ModelTimeout, ModelUnavailable
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Listener
 from evennia_ai.llm.endpoint import Endpoint
-from evennia_ai.llm.errors import ModelError, ModelRubbish, ModelTimeout, ModelUnavailable
 from evennia_ai.llm.failures import FailedRequest, failed_with_status
 from evennia_ai.llm.foreign_values import read_object, words_of
 from evennia_ai.llm.reply_bounds import with_believable_usage

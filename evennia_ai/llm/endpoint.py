@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
-from evennia_ai.llm.errors import EndpointError
+from evennia_ai.errors import EndpointError
 from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile
 from evennia_ai.net.secrets import SecretText
 

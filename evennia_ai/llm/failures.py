@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from evennia_ai.errors import ModelError, ModelRefused, ModelUnavailable
 from evennia_ai.llm.endpoint import Endpoint
-from evennia_ai.llm.errors import ModelError, ModelRefused, ModelUnavailable
 from evennia_ai.net.http import FailedAttempt, retry_after_seconds
 
 _TRANSIENT: Final = frozenset({408, 409, 425, 429})

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from evennia_ai.errors import MAX_CHARACTERS, ModelError, ModelRubbish
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Usage
 from evennia_ai.llm.endpoint import Endpoint
-from evennia_ai.llm.errors import MAX_CHARACTERS, ModelError, ModelRubbish
 from evennia_ai.llm.failures import turned_down
 from evennia_ai.llm.foreign_values import (
     count_of,

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from twisted.internet.defer import CancelledError, Deferred
 
+from evennia_ai.errors import ModelError, ModelTimeout, ModelUnavailable
 from evennia_ai.llm.attempt import Attempt, Provider
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Listener
 from evennia_ai.llm.endpoint import Endpoint
-from evennia_ai.llm.errors import ModelError, ModelTimeout, ModelUnavailable
 from evennia_ai.llm.failures import FailedRequest
 from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.net.http import http_client, persistently

@@ -9,8 +9,8 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from evennia_ai.errors import ModelRubbish
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Usage
-from evennia_ai.llm.errors import ModelRubbish
 
 MOST_CALLS: Final = 64
 """Calls of tools in one reply."""

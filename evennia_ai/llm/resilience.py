@@ -13,8 +13,8 @@ from typing import Any, Final, Literal, Protocol, TypeVar
 from twisted.internet.defer import Deferred, fail, maybeDeferred
 from twisted.python.failure import Failure
 
+from evennia_ai.errors import ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable
 from evennia_ai.llm.chat import ChatModel, ChatReply, ChatRequest, Listener
-from evennia_ai.llm.errors import ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable
 
 T = TypeVar("T")
 BreakerState = Literal["closed", "open", "half_open"]

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Final
 
 from pydantic import AliasChoices, BaseModel, Field, ValidationError
 
+from evennia_ai.errors import ModelRubbish
 from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatReply, ChatRequest
-from evennia_ai.llm.errors import ModelRubbish
 from evennia_ai.llm.json_answers import Written, written
 from evennia_ai.llm.json_schemas import strict_schema
 from evennia_ai.llm.tool_calls import WrittenCall, made_calls

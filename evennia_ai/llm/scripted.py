@@ -15,16 +15,16 @@ from typing import Any, Final
 from twisted.internet.defer import Deferred, fail, maybeDeferred, succeed
 from twisted.internet.task import deferLater
 
-from evennia_ai.errors import FormatError
-from evennia_ai.llm.chat import ChatReply, ChatRequest, Listener, Usage
-from evennia_ai.llm.errors import (
+from evennia_ai.errors import (
     EndpointError,
+    FormatError,
     ModelError,
     ModelRefused,
     ModelRubbish,
     ModelTimeout,
     ModelUnavailable,
 )
+from evennia_ai.llm.chat import ChatReply, ChatRequest, Listener, Usage
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.llm.scripts import Act, Entry, Failing, Script, read_script
 from evennia_ai.prompt.messages import ToolCall

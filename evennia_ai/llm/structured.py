@@ -14,8 +14,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 from twisted.internet.defer import Deferred, maybeDeferred
 
+from evennia_ai.errors import ModelRubbish
 from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatReply
-from evennia_ai.llm.errors import ModelRubbish
 from evennia_ai.llm.json_answers import written
 from evennia_ai.llm.json_schemas import strict_schema
 from evennia_ai.llm.reasoning import without_reasoning

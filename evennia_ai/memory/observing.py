@@ -9,7 +9,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from evennia_ai.history.transcript import a_name, labelled, said_of
+from evennia_ai.history.compaction.extract import a_name, labelled, said_of
 from evennia_ai.memory.memories import LEAST_IMPORTANT, MOST_IMPORTANT
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import TokenCounter

@@ -1,23 +1,92 @@
-"""Recalling: which memories an NPC is reminded of in one prompt, with a verdict on each.
+"""Recalling: which memories an NPC is reminded of in one prompt, with scores and verdicts.
 
 The best by score are taken while there is room in their share of the prompt. What was learnt in
-private is never among them, except in private with whoever told it.
+private is never among them, except in private with whoever told it. A game sets single ones of the
+settings in one dictionary; what it leaves out is as it is by default.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Final, NamedTuple
+from dataclasses import dataclass, field
+from math import log
+from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import Field
 
-from evennia_ai.memory.memories import Memory
-from evennia_ai.memory.scoring import Score, scored
-from evennia_ai.memory.words import words_of
+from evennia_ai.foreign.fields import read_fields
+from evennia_ai.memory.memories import LEAST_IMPORTANT, MOST_IMPORTANT, Memory, weight_of, words_of
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict
+
+KEPT_PER_HOUR: Final = 0.995
+_DIGITS: Final = 4  # what is beyond may differ between machines
+
+
+class Score(NamedTuple):
+    """What a memory counts, and the three numbers it is made of."""
+
+    recency: float
+    importance: float
+    relevance: float
+
+    @property
+    def total(self) -> float:
+        """The mean of the three."""
+        return round(sum(self) / len(self), _DIGITS)
+
+    def __str__(self) -> str:
+        return (
+            f"score {self.total:.2f}: recency {self.recency:.2f},"
+            f" importance {self.importance:.2f}, relevance {self.relevance:.2f}"
+        )
+
+
+def scored(memories: Sequence[Memory], *, hours: float, said: frozenset[str]) -> list[Score]:
+    """The score of each memory at this hour of the game, when these words were just said."""
+    relevances = _relevances(memories, said)
+    return [
+        Score(recency(memory, hours=hours), importance(memory), relevance)
+        for memory, relevance in zip(memories, relevances, strict=True)
+    ]
+
+
+def recency(memory: Memory, *, hours: float) -> float:
+    """1 for what was recalled this hour, falling with every hour since."""
+    since = max(0.0, hours - memory.recalled_at)
+    return round(float(KEPT_PER_HOUR**since), _DIGITS)
+
+
+def importance(memory: Memory) -> float:
+    """The importance from 0 to 1."""
+    span = MOST_IMPORTANT - LEAST_IMPORTANT
+    return round((memory.importance - LEAST_IMPORTANT) / span, _DIGITS)
+
+
+def standing(memory: Memory, *, hours: float) -> float:
+    """What a memory counts whatever is spoken of: the mean of recency and importance."""
+    return round((recency(memory, hours=hours) + importance(memory)) / 2, _DIGITS)
+
+
+def _relevances(memories: Sequence[Memory], said: frozenset[str]) -> list[float]:
+    """From 0 to below 1: a single telling word gives a half, two of them two thirds."""
+    if not said:
+        return [0.0] * len(memories)
+    shared = [memory.words & said for memory in memories]
+    seen = Counter(word for words in shared for word in words)
+    weights = {word: _weight(word, seen[word], len(memories)) for word in seen}
+    # Added up in one order, so that the last digit is the same wherever it is done.
+    found = [sum(sorted(weights[word] for word in words)) for words in shared]
+    return [round(weight / (1 + weight), _DIGITS) for weight in found]
+
+
+def _weight(word: str, seen: int, memories: int) -> float:
+    """What a word tells: 1 for a long one that a single memory has."""
+    rarity = log(1 + memories / seen) / log(1 + memories)
+    return rarity * weight_of(word)
+
 
 _WORDS: Final = Slot[frozenset[str]]("memory words")
 _NEAR_MISSES: Final = 12
@@ -199,3 +268,26 @@ def _words_in(message: Message) -> frozenset[str]:
     made = words_of(f"{message.name or ''} {message.content}")
     message.memo[_WORDS] = made
     return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemorySettings:
+    """How NPCs of a game remember."""
+
+    enabled: bool = True
+    recall: RecallRules = field(default_factory=RecallRules)
+    kept: Annotated[int, Field(ge=1, le=2000)] = 500
+    """How many memories an NPC has at most."""
+    after_messages: Annotated[int, Field(ge=0, le=10**6)] = 30
+    """After so many new messages of a conversation a model is asked in idle time; 0: never."""
+    most_observations: Annotated[int, Field(ge=1, le=20)] = 5
+    """What it is asked for at most."""
+    forget_days: Annotated[int, Field(ge=1, le=10**6)] = 30
+    """Days of the game after which a memory may fade that was not recalled; none of a builder."""
+    floor_percent: Annotated[int, Field(ge=0, le=100)] = 20
+    """It fades where it counts less than this of what it could by recency and importance."""
+
+
+def read_memory(given: Any, *, where: str) -> MemorySettings:
+    """The settings in the dictionary `given`; FormatError names the first that cannot be."""
+    return read_fields(MemorySettings, given, where=where)

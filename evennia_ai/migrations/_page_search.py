@@ -1,6 +1,6 @@
 """What a database searches the words of pages with, for use in migrations.
 
-The words are made by us (`knowledge/query_words.py`), a blank between two: so both databases are
+The words are made by us (`knowledge/relevance.py`), a blank between two: so both databases are
 told to take them as they are, without a language. SQLite makes a table anew when a later migration
 alters it, and its triggers are lost: such a migration of `KnowledgePageWords` begins with
 `take_away` and ends with `make`.

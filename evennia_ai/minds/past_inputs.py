@@ -11,11 +11,11 @@ from hashlib import sha256
 from typing import Any, Final, TypeVar
 
 from evennia_ai.compose import ComposeRules, Inputs
-from evennia_ai.history.errors import ReplayError
+from evennia_ai.errors import NotStoredError, ReplayError
 from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import canonical_json
-from evennia_ai.history.turns import TurnManifest
-from evennia_ai.knowledge.templates import TOOL as KNOWLEDGE_TOOL
+from evennia_ai.history.turn.manifest import TurnManifest
+from evennia_ai.knowledge.meta_prompt import TOOL as KNOWLEDGE_TOOL
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.conditions import Fact
 from evennia_ai.lorebook.entries import SourceName
@@ -37,7 +37,6 @@ from evennia_ai.settings.model import Conf
 from evennia_ai.store.card_revisions import revision as card_revision
 from evennia_ai.store.cards import StoredCard
 from evennia_ai.store.components import revision as component_revision
-from evennia_ai.store.errors import NotStoredError
 from evennia_ai.store.lorebooks import StoredBook, book_revision
 from evennia_ai.store.memories import memories_then
 from evennia_ai.store.notes import note_then

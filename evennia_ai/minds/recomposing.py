@@ -10,8 +10,8 @@ from typing import Literal
 
 from evennia_ai.compose import Inputs, compose
 from evennia_ai.errors import EvenniaAIError
-from evennia_ai.history.differences import Difference, differences, shared_messages
-from evennia_ai.history.sending import storable_messages
+from evennia_ai.history.turn.replay import Difference, differences, shared_messages
+from evennia_ai.history.turn.sending import storable_messages
 from evennia_ai.minds.past_inputs import PastInputs, PastReader
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.prompt import Prompt, digest

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from evennia_ai.compose import Inputs
 from evennia_ai.history.records import Record
-from evennia_ai.knowledge.templates import TOOL as KNOWLEDGE_TOOL
+from evennia_ai.knowledge.meta_prompt import TOOL as KNOWLEDGE_TOOL
 from evennia_ai.lorebook.conditions import Fact
 from evennia_ai.lorebook.entries import SourceName
 from evennia_ai.lorebook.rules import ActivationRules

@@ -13,8 +13,8 @@ from evennia_ai.cards.card import Card, notes_in
 from evennia_ai.cards.components import card_components
 from evennia_ai.compose import ComposeRules
 from evennia_ai.errors import FormatError
-from evennia_ai.knowledge.templates import POLICY, RESTRICTED_POLICY
-from evennia_ai.knowledge.templates import TOOL as KNOWLEDGE_TOOL
+from evennia_ai.knowledge.meta_prompt import POLICY, RESTRICTED_POLICY
+from evennia_ai.knowledge.meta_prompt import TOOL as KNOWLEDGE_TOOL
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.conditions import CHARACTER_NAME, CHARACTER_TAGS, Fact, Facts
 from evennia_ai.lorebook.entries import SourceName

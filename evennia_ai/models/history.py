@@ -4,7 +4,7 @@ from typing import Any, Final, NoReturn
 
 from django.db import models
 
-from evennia_ai.history.errors import AppendOnlyError
+from evennia_ai.errors import AppendOnlyError
 from evennia_ai.models.columns import KINDS, NAME, REF, SHA256
 
 ERASED_META: Final = '{"erased":true}'

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from evennia_ai.cards.limits import CardLimits
 from evennia_ai.foreign.fields import UNBOUNDED, door, wanted_of
-from evennia_ai.history.compaction_settings import CompactionSettings, read_compaction
+from evennia_ai.history.compaction.planning import CompactionSettings, read_compaction
 from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings, read_lorekeeper
 from evennia_ai.llm.allowances import Allowances, read_allowances
 from evennia_ai.llm.profiles import (
@@ -30,7 +30,7 @@ from evennia_ai.llm.profiles import (
     read_roles,
 )
 from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.memory.settings import MemorySettings, read_memory
+from evennia_ai.memory.recalling import MemorySettings, read_memory
 from evennia_ai.net.secrets import SecretText
 from evennia_ai.prompt.expansion import Layout
 from evennia_ai.prompt.staying import BlocksMode

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from evennia_ai.foreign.fields import near
-from evennia_ai.knowledge.search_budget import read_budget
+from evennia_ai.knowledge.restricted.search_budget import read_budget
 from evennia_ai.llm.profiles import (
     DEFAULT,
     SUMMARISER,

@@ -6,13 +6,13 @@ The breaker lives in them, so a reload forgets no failure and needs no table of 
 from dataclasses import dataclass
 
 from evennia_ai import models
+from evennia_ai.errors import HistoryConflictError
+from evennia_ai.history.compaction.summaries import NO_ATTEMPT, Attempt, asking_record, attempt_from
 from evennia_ai.history.records import NewRecord, Record, RecordKind
-from evennia_ai.history.sending import Handle, key_of, sent_messages, text_of
-from evennia_ai.history.summary_records import NO_ATTEMPT, Attempt, asking_record, attempt_from
+from evennia_ai.history.turn.sending import Handle, key_of, sent_messages, text_of
 from evennia_ai.prompt.messages import Message
 from evennia_ai.store import conversations, texts
 from evennia_ai.store.conversations import ConversationRef, conversations_of
-from evennia_ai.store.errors import HistoryConflictError
 from evennia_ai.store.record_rows import record_from
 from evennia_ai.store.state import one_transaction
 

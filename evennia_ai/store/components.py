@@ -15,7 +15,9 @@ from evennia_ai.errors import (
     ComponentValueError,
     EditConflictError,
     EvenniaAIError,
+    NotStoredError,
     StaticComponentError,
+    StoreError,
     UnknownComponentError,
 )
 from evennia_ai.history.records import canonical_json, storable
@@ -23,7 +25,6 @@ from evennia_ai.prompt.components import GAME, PromptComponent, Scope
 from evennia_ai.prompt.registry import ComponentRegistry, with_statics
 from evennia_ai.prompt.settled import check_settled
 from evennia_ai.prompt.template import compile_template
-from evennia_ai.store.errors import NotStoredError, StoreError
 from evennia_ai.store.revision_tables import Change, Revisions, common
 from evennia_ai.store.snapshots import Snapshots
 from evennia_ai.store.state import COMPONENTS, changing

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from evennia_ai import models
-from evennia_ai.history.breaker import Breaker
+from evennia_ai.errors import HistoryConflictError
+from evennia_ai.history.compaction.planning import Breaker
 from evennia_ai.history.records import NewRecord, Record, RecordKind
-from evennia_ai.history.sending import Handle, key_of, sent_messages, text_of
+from evennia_ai.history.turn.sending import Handle, key_of, sent_messages, text_of
 from evennia_ai.prompt.messages import Message
 from evennia_ai.store import conversations, texts
 from evennia_ai.store.conversations import ConversationRef
-from evennia_ai.store.errors import HistoryConflictError
 from evennia_ai.store.record_rows import record_from
 from evennia_ai.store.snapshots import Snapshots
 from evennia_ai.store.state import one_transaction

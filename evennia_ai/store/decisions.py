@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from evennia_ai.errors import StoreError
 from evennia_ai.history.records import NewRecord, Record, RecordKind
-from evennia_ai.history.sending import Handle, key_of, sent_messages, text_of
+from evennia_ai.history.turn.sending import Handle, key_of, sent_messages, text_of
 from evennia_ai.prompt.messages import Message
 from evennia_ai.store import conversations, texts
 from evennia_ai.store.conversations import ConversationRef
-from evennia_ai.store.errors import StoreError
 from evennia_ai.store.state import one_transaction
 
 _DECISION: Final = "decision"

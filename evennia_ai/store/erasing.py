@@ -14,7 +14,7 @@ from django.db.models import Q
 
 from evennia_ai import models
 from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.history.turns import TurnManifest, without_words
+from evennia_ai.history.turn.manifest import TurnManifest, without_words
 from evennia_ai.models import ERASED_META
 from evennia_ai.store import conversations, errands, knowledge_searches, lore_state, texts
 from evennia_ai.store.conversations import ConversationRef, ref_of

@@ -11,10 +11,10 @@ from typing import Any, Final, Literal
 from django.db.models import Max
 
 from evennia_ai import models
+from evennia_ai.errors import NotStoredError
 from evennia_ai.history.records import storable
 from evennia_ai.prompt.messages import ToolCall
 from evennia_ai.store.conversations import ConversationRef, ref_of
-from evennia_ai.store.errors import NotStoredError
 from evennia_ai.store.state import one_transaction
 
 ErrandState = Literal["open", "done", "failed", "lost"]

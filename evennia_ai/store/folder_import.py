@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from evennia_ai.knowledge.page_files import PageFolder
-from evennia_ai.knowledge.pages import BaseInfo
+from evennia_ai.knowledge.pages.files import PageFolder
+from evennia_ai.knowledge.pages.pages import BaseInfo
 from evennia_ai.store import page_import
 from evennia_ai.store.knowledge_bases import base, check_base, save_base
 from evennia_ai.store.page_columns import check_page

@@ -8,9 +8,8 @@ from contextlib import contextmanager
 
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.knowledge.backends import BackendError, Draft, Hit
-from evennia_ai.knowledge.pages import Page
+from evennia_ai.knowledge.pages.pages import Namespace, Page, PageName
 from evennia_ai.knowledge.passages import passage
-from evennia_ai.knowledge.titles import Namespace, PageName
 from evennia_ai.store import page_search, pages
 from evennia_ai.store.page_search import Found
 

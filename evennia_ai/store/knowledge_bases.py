@@ -15,11 +15,10 @@ from typing import Any, Final
 from django.db.models import F
 
 from evennia_ai import models
-from evennia_ai.errors import ComponentValueError
+from evennia_ai.errors import ComponentValueError, NotStoredError
 from evennia_ai.history.records import canonical_json, storable
-from evennia_ai.knowledge.pages import MEDIATIONS, BaseInfo
+from evennia_ai.knowledge.pages.pages import MEDIATIONS, BaseInfo
 from evennia_ai.store import knowledge_holds, page_revisions, snapshots
-from evennia_ai.store.errors import NotStoredError
 from evennia_ai.store.knowledge_locks import check_locks
 from evennia_ai.store.state import KNOWLEDGE, changing
 

@@ -6,7 +6,7 @@ from typing import Final, get_args, get_type_hints
 
 from evennia_ai import models
 from evennia_ai.errors import ComponentValueError
-from evennia_ai.knowledge.pages import BaseInfo
+from evennia_ai.knowledge.pages.pages import BaseInfo
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.store.knowledge_bases import base, base_row, base_written
 from evennia_ai.store.snapshots import Snapshots

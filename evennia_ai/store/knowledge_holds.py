@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evennia_ai import models
-from evennia_ai.store.errors import NotStoredError
+from evennia_ai.errors import NotStoredError
 from evennia_ai.store.snapshots import Snapshots
 from evennia_ai.store.state import KNOWLEDGE, changing
 

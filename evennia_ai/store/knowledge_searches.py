@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from evennia_ai import models
 from evennia_ai.history.records import storable
-from evennia_ai.knowledge.mediation import Chunk, words_told
+from evennia_ai.knowledge.restricted.mediation import Chunk, words_told
 from evennia_ai.store.conversations import ConversationRef, ref_of
 from evennia_ai.store.state import one_transaction
 

@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from evennia_ai import models
-from evennia_ai.errors import ComponentValueError, EditConflictError
+from evennia_ai.errors import ComponentValueError, EditConflictError, NotStoredError
 from evennia_ai.history.records import canonical_json, storable
 from evennia_ai.lorebook.books import ATTACH_RANK
 from evennia_ai.prompt.components import Scope
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.cards import checked_name
-from evennia_ai.store.errors import NotStoredError
 from evennia_ai.store.revision_tables import Change, Revisions, common
 from evennia_ai.store.snapshots import Snapshots
 from evennia_ai.store.sources import checked_source

@@ -12,9 +12,8 @@ from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from evennia_ai import models
-from evennia_ai.errors import ComponentValueError
+from evennia_ai.errors import ComponentValueError, NotStoredError
 from evennia_ai.history.records import canonical_json
-from evennia_ai.memory.held import Held, surplus
 from evennia_ai.memory.memories import (
     LEARNT,
     LEAST_IMPORTANT,
@@ -24,8 +23,8 @@ from evennia_ai.memory.memories import (
     is_importance,
     is_text,
 )
+from evennia_ai.memory.memory_set import Held, surplus
 from evennia_ai.prompt.memo import Memo
-from evennia_ai.store.errors import NotStoredError
 from evennia_ai.store.revision_tables import Change, Revisions, common
 from evennia_ai.store.snapshots import Snapshots
 from evennia_ai.store.state import MEMORIES, changing

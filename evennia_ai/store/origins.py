@@ -10,10 +10,10 @@ from hashlib import sha256
 from typing import Any, Final
 
 from evennia_ai.cards.components import CARD_KEYS
-from evennia_ai.history.turns import TurnManifest
+from evennia_ai.errors import NotStoredError
+from evennia_ai.history.turn.manifest import TurnManifest
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store import card_revisions, components, lorebooks
-from evennia_ai.store.errors import NotStoredError
 from evennia_ai.store.notes import note_change, note_then
 
 

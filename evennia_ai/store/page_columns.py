@@ -8,10 +8,9 @@ from typing import Any, Final
 
 from evennia_ai.errors import ComponentValueError
 from evennia_ai.history.records import storable
-from evennia_ai.knowledge.markup import MAX_META, MAX_TEXT, links_of
-from evennia_ai.knowledge.page_meta import MetaError, alias_names, meta_of, values_of
-from evennia_ai.knowledge.pages import Page
-from evennia_ai.knowledge.titles import PageName
+from evennia_ai.knowledge.pages.markup import MAX_META, MAX_TEXT, links_of
+from evennia_ai.knowledge.pages.metadata import MetaError, alias_names, meta_of, values_of
+from evennia_ai.knowledge.pages.pages import Page, PageName
 from evennia_ai.store.knowledge_locks import check_locks
 
 WRITTEN: Final = ("namespace", "title", "body", "meta", "locks")

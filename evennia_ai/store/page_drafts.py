@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
 from evennia_ai import models
-from evennia_ai.errors import ComponentValueError
+from evennia_ai.errors import ComponentValueError, NotStoredError, StoreError
 from evennia_ai.history.records import canonical_json, storable
 from evennia_ai.knowledge.backends import Draft
-from evennia_ai.store.errors import NotStoredError, StoreError
 from evennia_ai.store.knowledge_bases import base_row
 from evennia_ai.store.page_columns import check_page, page_value, written_columns
 from evennia_ai.store.state import one_transaction

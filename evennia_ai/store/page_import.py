@@ -10,8 +10,7 @@ from typing import Final
 
 from evennia_ai import models
 from evennia_ai.errors import ComponentValueError
-from evennia_ai.knowledge.pages import Page
-from evennia_ai.knowledge.titles import PageName
+from evennia_ai.knowledge.pages.pages import Page, PageName
 from evennia_ai.store.knowledge_bases import base_id
 from evennia_ai.store.page_columns import check_page
 from evennia_ai.store.page_lookup import Row, title_rows

@@ -8,8 +8,8 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 
 from evennia_ai import models
-from evennia_ai.knowledge.page_meta import meta_of
-from evennia_ai.knowledge.titles import PageName
+from evennia_ai.knowledge.pages.metadata import meta_of
+from evennia_ai.knowledge.pages.pages import PageName
 from evennia_ai.store.page_revisions import MOST_NAMES, Named, batches, named
 
 Row = models.KnowledgePage

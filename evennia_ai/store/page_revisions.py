@@ -12,8 +12,7 @@ from typing import Any, Final
 from django.db.models import Max
 
 from evennia_ai import models
-from evennia_ai.knowledge.pages import Page
-from evennia_ai.knowledge.titles import PageName
+from evennia_ai.knowledge.pages.pages import Page, PageName
 from evennia_ai.store.page_columns import WRITTEN, page_value
 from evennia_ai.store.revision_tables import Change, Revisions
 

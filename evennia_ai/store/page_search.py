@@ -14,12 +14,10 @@ from typing import Final, Protocol
 from django.db import DatabaseError, connection
 
 from evennia_ai import models
-from evennia_ai.knowledge.pages import Page
-from evennia_ai.knowledge.query_words import asked_words
-from evennia_ai.knowledge.relevance import PageWords, rarity, relevance, words_of_page
-from evennia_ai.knowledge.titles import Namespace, PageName
+from evennia_ai.errors import StoreError
+from evennia_ai.knowledge.pages.pages import Namespace, Page, PageName
+from evennia_ai.knowledge.relevance import PageWords, asked_words, rarity, relevance, words_of_page
 from evennia_ai.store import page_search_postgres, page_search_sqlite
-from evennia_ai.store.errors import StoreError
 
 RANKED: Final = 100
 """Pages that are ranked; more than any caller asks for."""

@@ -10,8 +10,8 @@ from typing import Final
 
 from django.db import connection
 
+from evennia_ai.knowledge.pages.pages import NAMESPACES, Namespace
 from evennia_ai.knowledge.relevance import TITLE
-from evennia_ai.knowledge.titles import NAMESPACES, Namespace
 
 COUNTED: Final = 10_000
 """A word that more pages have is just common."""

@@ -12,8 +12,8 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from evennia_ai import models
-from evennia_ai.knowledge.chunks import chunks
-from evennia_ai.knowledge.titles import NAMESPACES, Namespace, PageName
+from evennia_ai.knowledge.pages.pages import NAMESPACES, Namespace, PageName
+from evennia_ai.knowledge.passages import chunks
 
 LEAST_SIMILAR: Final = 0.3
 """How near a part must lie to what is asked: below it the two have mostly nothing in common."""

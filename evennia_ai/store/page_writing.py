@@ -10,11 +10,10 @@ from typing import Any, Final
 from django.db import connection
 
 from evennia_ai import models
-from evennia_ai.knowledge.markup import links_of
-from evennia_ai.knowledge.page_meta import alias_names
-from evennia_ai.knowledge.pages import Page
-from evennia_ai.knowledge.titles import PageName
-from evennia_ai.store.errors import PageConflictError, StoreError
+from evennia_ai.errors import PageConflictError, StoreError
+from evennia_ai.knowledge.pages.markup import links_of
+from evennia_ai.knowledge.pages.metadata import alias_names
+from evennia_ai.knowledge.pages.pages import Page, PageName
 from evennia_ai.store.knowledge_bases import base_row, pages_changed
 from evennia_ai.store.page_columns import check_page, page_columns
 from evennia_ai.store.page_lookup import Row

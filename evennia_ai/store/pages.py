@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from evennia_ai import models
+from evennia_ai.errors import NotStoredError, StoreError
 from evennia_ai.knowledge.backends import Draft
-from evennia_ai.knowledge.pages import Page, PageMeta
-from evennia_ai.knowledge.titles import Namespace, PageName
+from evennia_ai.knowledge.pages.pages import Namespace, Page, PageMeta, PageName
 from evennia_ai.store import page_revisions
-from evennia_ai.store.errors import NotStoredError, StoreError
 from evennia_ai.store.knowledge_bases import base_id, base_row
 from evennia_ai.store.page_columns import page_value
 from evennia_ai.store.page_lookup import Row, rows_named, title_row

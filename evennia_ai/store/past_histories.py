@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from evennia_ai import models
-from evennia_ai.history.errors import ReplayError
+from evennia_ai.errors import ReplayError
 from evennia_ai.history.projection import is_staying, message_of, project
 from evennia_ai.history.records import Record
 from evennia_ai.prompt.history import History

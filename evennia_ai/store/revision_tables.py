@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from django.db.models import Max, Model, QuerySet
 
-from evennia_ai.store.errors import NotStoredError
+from evennia_ai.errors import NotStoredError
 
 _COMMON: Final = ("number", "action", "changed_by", "changed_at")
 

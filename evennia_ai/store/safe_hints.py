@@ -7,8 +7,8 @@ one that the hint was copied from is among them, and so are those whose titles s
 from typing import Final
 
 from evennia_ai.errors import EvenniaAIError
-from evennia_ai.knowledge.pages import BaseInfo
-from evennia_ai.knowledge.safe_metadata import safe_hint
+from evennia_ai.knowledge.pages.pages import BaseInfo
+from evennia_ai.knowledge.restricted.safe_metadata import safe_hint
 from evennia_ai.store.knowledge_backend import DatabaseBackend
 from evennia_ai.store.knowledge_bases import base
 from evennia_ai.store.snapshots import Snapshots

@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 from django.db import DatabaseError, transaction
 
-from evennia_ai.store.errors import StoreError
+from evennia_ai.errors import StoreError
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")

@@ -12,8 +12,8 @@ from typing import Final
 from django.db import DatabaseError, transaction
 from django.db.models import F
 
+from evennia_ai.errors import StoreError
 from evennia_ai.models import StateRevision
-from evennia_ai.store.errors import StoreError
 from evennia_ai.store.snapshots import of_kind
 
 COMPONENTS: Final = "components"

@@ -10,7 +10,7 @@ from typing import Final
 
 from evennia_ai import models
 from evennia_ai.history.records import NewRecord, Record, RecordKind
-from evennia_ai.history.sending import Text, TextKey, key_of
+from evennia_ai.history.turn.sending import Text, TextKey, key_of
 from evennia_ai.store import conversations
 from evennia_ai.store.conversations import ConversationRef
 from evennia_ai.store.record_rows import records_from

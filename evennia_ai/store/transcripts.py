@@ -1,7 +1,7 @@
 """Transcripts: a whole conversation out of one database and into another.
 
 Both ways go line by line, so a long conversation costs no more memory than the names of its
-records. What the lines are is `evennia_ai.history.transcript_lines`.
+records. What the lines are is `evennia_ai.history.transcripts`.
 """
 
 import json
@@ -13,8 +13,9 @@ from typing import Any, Final
 from django.db import IntegrityError, transaction
 
 from evennia_ai import models
+from evennia_ai.errors import StoreError
 from evennia_ai.history.records import canonical_json
-from evennia_ai.history.transcript_lines import (
+from evennia_ai.history.transcripts import (
     Header,
     Reader,
     TurnLine,
@@ -25,11 +26,10 @@ from evennia_ai.history.transcript_lines import (
     record_line,
     turn_line,
 )
-from evennia_ai.history.turns import TurnManifest
+from evennia_ai.history.turn.manifest import TurnManifest
 from evennia_ai.lorebook.timers import LoreState, state_from
 from evennia_ai.store import conversations, lore_state, turns
 from evennia_ai.store.conversations import ConversationRef, ref_of
-from evennia_ai.store.errors import StoreError
 from evennia_ai.store.record_rows import record_from, row_of
 from evennia_ai.store.state import one_transaction
 

@@ -16,22 +16,22 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max
 
 from evennia_ai import models
-from evennia_ai.history.drafts import Draft
-from evennia_ai.history.orphans import closing_results, cut_short
-from evennia_ai.history.records import NewRecord, Record, RecordKind, storable
-from evennia_ai.history.sending import Handle, key_of, sent_messages
-from evennia_ai.history.turns import TurnManifest
-from evennia_ai.lorebook.timers import LoreState
-from evennia_ai.prompt.messages import Message
-from evennia_ai.prompt.prompt import digest
-from evennia_ai.store import conversations, lore_state, memories, model_calls, texts
-from evennia_ai.store.conversations import ConversationRef, ref_of
-from evennia_ai.store.errors import (
+from evennia_ai.errors import (
     HistoryConflictError,
     NotStoredError,
     StoreError,
     TurnClosedError,
 )
+from evennia_ai.history.records import NewRecord, Record, RecordKind, storable
+from evennia_ai.history.turn.drafts import Draft
+from evennia_ai.history.turn.manifest import TurnManifest
+from evennia_ai.history.turn.orphans import closing_results, cut_short
+from evennia_ai.history.turn.sending import Handle, key_of, sent_messages
+from evennia_ai.lorebook.timers import LoreState
+from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.prompt import digest
+from evennia_ai.store import conversations, lore_state, memories, model_calls, texts
+from evennia_ai.store.conversations import ConversationRef, ref_of
 from evennia_ai.store.model_calls import NewCall
 from evennia_ai.store.record_rows import records_from
 from evennia_ai.store.snapshots import Snapshots

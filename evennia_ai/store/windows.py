@@ -23,7 +23,7 @@ from evennia_ai.history.projection import (
     record_of,
 )
 from evennia_ai.history.records import Record, RecordKind
-from evennia_ai.history.turns import anchors_from
+from evennia_ai.history.turn.manifest import anchors_from
 from evennia_ai.prompt.anchoring import Anchors
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message

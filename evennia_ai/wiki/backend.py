@@ -1,7 +1,7 @@
-"""A MediaWiki as a knowledge base: the `Backend` whose pages are in a wiki.
+"""A MediaWiki as a knowledge base: the `Backend` whose pages are in a wiki, read and written.
 
 Every answer is a Deferred: the wiki is asked in the bridge's thread, bounded in time, and the game
-goes on meanwhile.
+goes on meanwhile. A page is written only where nobody else changed it since it was looked at.
 """
 
 import asyncio
@@ -12,16 +12,101 @@ from typing import Final, TypeVar
 from twisted.internet.defer import CancelledError, Deferred
 
 from evennia_ai.knowledge.backends import Draft, Hit
-from evennia_ai.knowledge.pages import Page
-from evennia_ai.knowledge.titles import NAMESPACES, Namespace, PageName
+from evennia_ai.knowledge.pages.markup import write_wikitext
+from evennia_ai.knowledge.pages.pages import NAMESPACES, Namespace, Page, PageName
 from evennia_ai.net.bridge import AsyncBridge
-from evennia_ai.wiki.answers import number, part
-from evennia_ai.wiki.client import UNKNOWN, WikiClient, WikiError
+from evennia_ai.wiki.client import UNKNOWN, WikiClient, WikiError, listed, number, part, text
 from evennia_ai.wiki.finding import Finder
-from evennia_ai.wiki.names import Names, names_of
-from evennia_ai.wiki.reading import PageReader
+from evennia_ai.wiki.reading import Current, Names, PageReader, current_of, names_of
 from evennia_ai.wiki.site import Site
-from evennia_ai.wiki.writing import PageWriter
+
+SUMMARY_CHARACTERS: Final = 400
+_CONFLICTS: Final = frozenset({"editconflict", "articleexists", "missingtitle"})
+
+
+class PageWriter:
+    """Edits pages of one wiki."""
+
+    def __init__(self, client: WikiClient, names: Names, reader: PageReader) -> None:
+        self._client = client
+        self._names = names
+        self._reader = reader
+
+    async def write(self, draft: Draft) -> Page:
+        """The page as it is after the draft was written.
+
+        Raises:
+            WikiError: nothing was written, or it is not known; the text says why.
+        """
+        name = draft.page.name
+        title = self._names.title_of(name)
+        if title is None:
+            raise self._problem(f"can have no page '{name}'; see which namespaces it has")
+        there = await self._there(title)
+        revision = "" if there is None else str(there.revision)
+        if revision != draft.was:
+            raise await self._conflict(draft, there)
+        await self._edit(draft, title)
+        written = await self._there(title)
+        pages = await self._reader.texts([written] if written is not None else [])
+        if written is None or written.revision not in pages:
+            raise self._problem(f"took the page '{name}' and does not have it now; look there")
+        return pages[written.revision]
+
+    async def _there(self, title: str) -> Current | None:
+        """The page of exactly this title: a redirect is not followed."""
+        answer = await self._client.ask(action="query", prop="info", titles=title)
+        told = listed(answer, "query", "pages")
+        return current_of(told[0], self._names) if told else None
+
+    async def _edit(self, draft: Draft, title: str) -> None:
+        only = {"baserevid": draft.was, "nocreate": "1"} if draft.was else {"createonly": "1"}
+        wanted = {"action": "edit", "title": title, "bot": "1", "summary": _summary(draft), **only}
+        try:
+            answer = await self._client.change(**wanted, text=self._written(draft.page))
+        except WikiError as error:
+            if error.code not in _CONFLICTS:
+                raise
+            conflict = await self._conflict(draft, await self._there(title))
+            raise conflict from None
+        edit = part(answer, "edit")
+        if text(edit, "result") != "Success":
+            said = text(edit, "result") or "nothing"
+            raise self._problem(f"did not take the page '{title}' and said: {said}; edit it there")
+
+    async def _conflict(self, draft: Draft, there: Current | None) -> WikiError:
+        """The error of a page that is not as it was when the draft was written."""
+        name = draft.page.name
+        if there is None:
+            return self._problem(f"has no page '{name}' any more; write it as a new one")
+        asked = {"prop": "revisions", "rvprop": "user|timestamp", "revids": str(there.revision)}
+        answer = await self._client.ask(action="query", **asked)
+        pages = listed(answer, "query", "pages")
+        last = next(iter(listed(pages[0], "revisions") if pages else []), {})
+        who, when = text(last, "user") or "somebody", text(last, "timestamp") or "meanwhile"
+        if not draft.was:
+            return self._problem(f"already has a page '{name}', by {who} ({when}); edit that one")
+        return self._problem(
+            f"has another '{name}' by now: {who} changed it ({when}); nothing was written, make the"
+            " draft again from the page as it is"
+        )
+
+    def _written(self, page: Page) -> str:
+        """A page's text as the wiki gets it; a redirect must begin with the word for it."""
+        if page.meta.redirect is None:
+            return write_wikitext(page)
+        target = self._names.title_of(page.meta.redirect) or page.meta.redirect.full
+        return f"#REDIRECT [[{target}]]\n{page.body}"
+
+    def _problem(self, why: str) -> WikiError:
+        return WikiError(self._client.site, why)
+
+
+def _summary(draft: Draft) -> str:
+    """What the history of the page says of the edit."""
+    words = " ".join(f"{draft.note or 'Written in the game'} (approved by {draft.by})".split())
+    return words[:SUMMARY_CHARACTERS]
+
 
 T = TypeVar("T")
 

@@ -1,17 +1,212 @@
-"""Asks a wiki in the words of its API: logs in, carries tokens, goes on where an answer does.
+"""Asks a wiki in the words of its API: reads its answers, logs in, carries tokens, goes on.
 
-https://www.mediawiki.org/wiki/API:Main_page. Lives in the bridge's thread; errors never hold the
-password, a token or a cookie.
+https://www.mediawiki.org/wiki/API:Main_page. Lives in the bridge's thread. What a wiki answers is
+JSON whose form nobody promises: each reader gives what is there in the form that was asked for, and
+nothing for the rest. Failures are values (`Refused`) up to `WikiClient`, whose errors never hold
+the password, a token or a cookie.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
-from typing import Any, Final
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode, urlsplit
+
+from evennia_ai.net.bodies import BrokenOff, TooLarge, receive
+from evennia_ai.net.http import (
+    FailedAttempt,
+    NoConnection,
+    answered,
+    headers_of,
+    http_client,
+    persistently,
+    retry_after_seconds,
+)
+from evennia_ai.wiki.site import Site
+
+if TYPE_CHECKING:
+    import httpx2
+from collections.abc import AsyncIterator, Iterable
 
 from evennia_ai.knowledge.backends import BackendError
-from evennia_ai.wiki.answers import Refused, part, text
-from evennia_ai.wiki.site import Site
-from evennia_ai.wiki.transport import Transport
+
+_AGAIN_STATUS: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+_UNTOUCHED_STATUS: Final = frozenset({429, 503})
+_AGAIN_CODES: Final = frozenset({"maxlag", "ratelimited"})
+"""The wiki's own words for "later": a database that lags, somebody who asks too often."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused(FailedAttempt):
+    """Why there is no answer.
+
+    `code` is the wiki's own name of the problem, "" where the problem is another. `untouched` says
+    that surely nothing was changed.
+    """
+
+    why: str
+    code: str = ""
+    untouched: bool = False
+
+
+def read_answer(status: int, headers: Mapping[str, str], body: bytes) -> dict[str, Any] | Refused:
+    """The JSON object of an answer, or why it is none; `headers` have names in small letters."""
+    wait = retry_after_seconds(headers)
+    answer = _object(body)
+    problem = answer.get("error") if answer is not None else None
+    if isinstance(problem, dict):
+        return _refused(problem, wait)
+    if 300 <= status < 400:
+        target = urlsplit(headers.get("location", "")).netloc or "another address"
+        return Refused(why=f"sends us on to {target}; put the address it really has in the setting")
+    if status != 200:
+        return Refused(
+            why=f"answered with status {status}",
+            again=status in _AGAIN_STATUS,
+            untouched=status in _UNTOUCHED_STATUS or 400 <= status < 500,
+            after_seconds=wait,
+        )
+    if answer is None:
+        return Refused(why="answered with something that is no JSON; its address ends in api.php")
+    return answer
+
+
+def part(answer: Any, *path: str) -> dict[str, Any]:
+    """The object at a path, an empty one where there is none."""
+    for step in path:
+        answer = answer.get(step) if isinstance(answer, dict) else None
+    return answer if isinstance(answer, dict) else {}
+
+
+def listed(answer: Any, *path: str) -> list[dict[str, Any]]:
+    """The objects of the list at a path."""
+    found = part(answer, *path[:-1]).get(path[-1])
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def text(answer: Mapping[str, Any], name: str) -> str:
+    """A text, "" where it is none."""
+    found = answer.get(name)
+    return found if isinstance(found, str) else ""
+
+
+def number(answer: Mapping[str, Any], name: str) -> int:
+    """A whole number, 0 where it is none."""
+    found = answer.get(name)
+    return found if isinstance(found, int) and not isinstance(found, bool) else 0
+
+
+def _object(body: bytes) -> dict[str, Any] | None:
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _refused(problem: dict[str, Any], wait: float | None) -> Refused:
+    code = text(problem, "code")
+    said = text(problem, "info") or "no reason given"
+    return Refused(
+        why=f"refused: {said}",
+        code=code or "unknown",
+        again=code in _AGAIN_CODES,
+        untouched=True,
+        after_seconds=wait,
+    )
+
+
+MAX_ANSWER_BYTES: Final = 9_000_000
+"""Of one answer; a MediaWiki bounds the texts in one by 8 MB itself."""
+
+LONGEST_ADDRESS: Final = 1_500
+"""Characters of a question that are put into the address; longer ones go in the body."""
+
+LONGEST_PAUSE_SECONDS: Final = 20.0
+MAX_LAG_SECONDS: Final = 5
+"""A wiki whose database is further behind is left alone for a moment, as its makers ask."""
+
+_ALWAYS: Final = {"format": "json", "formatversion": "2", "maxlag": str(MAX_LAG_SECONDS)}
+_CONNECTIONS: Final = 3
+
+
+class Transport:
+    """The connections to a site; it belongs to the loop that made it."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._client: httpx2.AsyncClient | None = None
+        self._places = asyncio.Semaphore(_CONNECTIONS)
+
+    async def answer(
+        self, asked: Mapping[str, str], *, changes: bool = False, in_body: bool = False
+    ) -> dict[str, Any] | Refused:
+        """What the wiki answers in the end.
+
+        A request that `changes` something is sent again only where surely nothing came of it.
+        """
+
+        async def attempt() -> dict[str, Any] | Refused:
+            outcome = await self._once({**_ALWAYS, **asked}, in_body=changes or in_body)
+            if not isinstance(outcome, Refused) or outcome.untouched or not changes:
+                return outcome
+            return replace(outcome, again=False)
+
+        return await persistently(
+            attempt,
+            max_retries=self._site.max_retries,
+            may_pause=lambda pause: pause <= LONGEST_PAUSE_SECONDS,
+        )
+
+    async def close(self) -> None:
+        """Close the connections, if there are any."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    async def _once(self, asked: Mapping[str, str], *, in_body: bool) -> dict[str, Any] | Refused:
+        try:
+            async with self._places, asyncio.timeout(self._site.request_seconds):
+                return await self._sent(asked, in_body=in_body)
+        except TimeoutError:
+            limit = f"{self._site.request_seconds:g} seconds"
+            return Refused(why=f"was silent for {limit}; see whether it is overloaded", again=True)
+        except (NoConnection, BrokenOff) as problem:
+            return _unreachable(problem)
+        except TooLarge as problem:
+            limit = f"answered with more than {MAX_ANSWER_BYTES:,} bytes"
+            return Refused(why="answered in too many small pieces" if problem.problem else limit)
+
+    async def _sent(self, asked: Mapping[str, str], *, in_body: bool) -> dict[str, Any] | Refused:
+        client = self._connected()
+        written = urlencode(asked)
+        if in_body or len(written) > LONGEST_ADDRESS:
+            headers = {"Content-Type": "application/x-www-form-urlencoded"}
+            request = client.build_request("POST", self._site.api, content=written, headers=headers)
+        else:
+            request = client.build_request("GET", f"{self._site.api}?{written}")
+        body = bytearray()
+        async with answered(client, request) as response:
+            await receive(response, body.extend, limit_bytes=MAX_ANSWER_BYTES)
+        return read_answer(response.status_code, headers_of(response), bytes(body))
+
+    def _connected(self) -> "httpx2.AsyncClient":
+        if self._client is None:
+            self._client = http_client(user_agent=self._site.user_agent)
+        return self._client
+
+
+def _unreachable(problem: NoConnection | BrokenOff) -> Refused:
+    kind = problem.kind if isinstance(problem, NoConnection) else str(problem)
+    connected = "Connect" not in kind
+    what = "broke off the connection" if connected else "cannot be reached"
+    return Refused(
+        why=f"{what} ({kind}); see whether it runs and whether its address is right",
+        again=True,
+        untouched=not connected,
+    )
+
 
 MOST_TITLES: Final = 50
 """Titles or revisions in one request; more are for accounts with special rights."""

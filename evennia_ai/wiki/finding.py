@@ -13,16 +13,21 @@ from typing import Any, Final
 from unicodedata import normalize
 
 from evennia_ai.knowledge.backends import Hit
-from evennia_ai.knowledge.pages import Page
+from evennia_ai.knowledge.pages.pages import NAMESPACES, Namespace, Page, PageName
 from evennia_ai.knowledge.passages import passage
-from evennia_ai.knowledge.query_words import MOST_ASKED_CHARACTERS, asked_words, indexed_words
-from evennia_ai.knowledge.relevance import PageWords, rarities_in, rarity, relevance, words_of_page
-from evennia_ai.knowledge.titles import NAMESPACES, Namespace, PageName
+from evennia_ai.knowledge.relevance import (
+    MOST_ASKED_CHARACTERS,
+    PageWords,
+    asked_words,
+    indexed_words,
+    rarities_in,
+    rarity,
+    relevance,
+    words_of_page,
+)
 from evennia_ai.text.words import unspaced_runs, words_of
-from evennia_ai.wiki.answers import listed, number, part, text
-from evennia_ai.wiki.client import MOST_TITLES, WikiClient, WikiError
-from evennia_ai.wiki.names import Names
-from evennia_ai.wiki.reading import MOST_KEPT, PageReader
+from evennia_ai.wiki.client import MOST_TITLES, WikiClient, WikiError, listed, number, part, text
+from evennia_ai.wiki.reading import MOST_KEPT, Names, PageReader
 
 SMALL_PAGES: Final = 300
 SMALL_BYTES: Final = 4_000_000

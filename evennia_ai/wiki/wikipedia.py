@@ -9,11 +9,10 @@ from typing import Any, Final
 
 from twisted.internet.defer import Deferred
 
-from evennia_ai.knowledge.titles import TitleError, page_name
+from evennia_ai.knowledge.pages.pages import TitleError, page_name
 from evennia_ai.llm.clean import SENTENCE_END, visible
 from evennia_ai.net.bridge import AsyncBridge
-from evennia_ai.wiki.answers import listed, number, part, text
-from evennia_ai.wiki.client import WikiClient, WikiError
+from evennia_ai.wiki.client import WikiClient, WikiError, listed, number, part, text
 from evennia_ai.wiki.site import Site
 
 INTRO_CHARACTERS: Final = 1_500

@@ -18,15 +18,14 @@ from twisted.internet.task import Clock
 from twisted.logger import formatEvent, globalLogPublisher
 
 from evennia_ai.commands.inspect.command import status_lines
+from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game import runtime as running
 from evennia_ai.game import service, unanswered
 from evennia_ai.game.compacting_by_hand import compact_room
 from evennia_ai.game.endpoints import Access
-from evennia_ai.history.compaction import CompactionRules
-from evennia_ai.history.compaction_settings import CompactionSettings
+from evennia_ai.history.compaction.planning import CompactionRules, CompactionSettings
 from evennia_ai.history.records import NewRecord, RecordKind, first_broken
 from evennia_ai.llm.chat import ChatReply, ChatRequest
-from evennia_ai.llm.errors import ModelUnavailable
 from evennia_ai.llm.scripted import Line, ScriptedModel
 from evennia_ai.settings.conf import conf
 from evennia_ai.store import card_assignments, cards, conversations

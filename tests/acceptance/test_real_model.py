@@ -17,7 +17,7 @@ from twisted.internet.task import Clock
 from evennia_ai.game import runtime as running
 from evennia_ai.game.endpoints import Models
 from evennia_ai.game.npc_settings import changed
-from evennia_ai.history.replay import replay
+from evennia_ai.history.turn.replay import replay
 from evennia_ai.llm.anthropic_client import AnthropicChat
 from evennia_ai.llm.chat import ChatReply, chat_messages
 from evennia_ai.llm.endpoint import Endpoint

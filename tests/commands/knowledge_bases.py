@@ -3,9 +3,8 @@
 from typing import Any
 
 from evennia_ai.knowledge.backends import Draft
-from evennia_ai.knowledge.markup import read_page
-from evennia_ai.knowledge.pages import BaseInfo, Page
-from evennia_ai.knowledge.titles import page_name
+from evennia_ai.knowledge.pages.markup import read_page
+from evennia_ai.knowledge.pages.pages import BaseInfo, Page, page_name
 from evennia_ai.store import knowledge_bases, knowledge_bindings, pages
 
 HARBOUR = {

@@ -4,8 +4,8 @@ import pytest
 from django.test import override_settings
 
 from evennia_ai.commands.inspect.debug import rounds_of
-from evennia_ai.knowledge.mediation import Chunk
-from evennia_ai.knowledge.pages import BaseInfo
+from evennia_ai.knowledge.pages.pages import BaseInfo
+from evennia_ai.knowledge.restricted.mediation import Chunk
 from evennia_ai.prompt.components import GAME
 from evennia_ai.store import (
     components,

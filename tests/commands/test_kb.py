@@ -2,8 +2,8 @@
 
 import pytest
 
-from evennia_ai.knowledge.markup import read_page
-from evennia_ai.knowledge.titles import page_name
+from evennia_ai.knowledge.pages.markup import read_page
+from evennia_ai.knowledge.pages.pages import page_name
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.store import knowledge_bases as bases
 from evennia_ai.store import knowledge_bindings as bindings

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from evennia_ai.knowledge.backends import BackendError, Draft
-from evennia_ai.knowledge.markup import read_page
-from evennia_ai.knowledge.titles import page_name
+from evennia_ai.knowledge.pages.markup import read_page
+from evennia_ai.knowledge.pages.pages import page_name
 from evennia_ai.store import page_drafts as drafts
 from tests.commands.knowledge_bases import everything, make_base, page, write
 from tests.commands.stage import one_line

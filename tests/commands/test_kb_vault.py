@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.knowledge.mediation import Chunk
+from evennia_ai.knowledge.restricted.mediation import Chunk
 from evennia_ai.store import knowledge_searches as searches
 from evennia_ai.store.conversations import conversation
 from tests.commands.knowledge_bases import make_base

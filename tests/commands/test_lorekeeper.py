@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from twisted.internet.task import Clock
 
+from evennia_ai.errors import ModelUnavailable
 from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings
-from evennia_ai.llm.errors import ModelUnavailable
 from evennia_ai.llm.scripted import ScriptedModel
 from evennia_ai.settings.conf import conf
 from evennia_ai.store import knowledge_bases, page_drafts

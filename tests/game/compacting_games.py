@@ -2,11 +2,10 @@
 
 from twisted.internet.defer import Deferred, maybeDeferred
 
-from evennia_ai.history.compaction import CompactionRules
-from evennia_ai.history.compaction_settings import CompactionSettings
+from evennia_ai.history.compaction.planning import CompactionRules, CompactionSettings
 from evennia_ai.history.records import RecordKind
 from evennia_ai.llm.chat import ChatReply
-from evennia_ai.memory.settings import MemorySettings
+from evennia_ai.memory.recalling import MemorySettings
 from evennia_ai.store import conversations
 from evennia_ai.store.conversations import conversations_of
 

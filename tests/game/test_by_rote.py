@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.endpoints import Access
 from evennia_ai.llm.allowances import Allowance, Allowances
-from evennia_ai.llm.errors import ModelUnavailable
 from evennia_ai.llm.offline import OfflineResponder
 from evennia_ai.prompt.components import GAME
 from evennia_ai.store import lorebooks

@@ -6,13 +6,12 @@ import pytest
 from twisted.internet.defer import CancelledError
 from twisted.python.failure import Failure
 
+from evennia_ai.errors import ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable, StoreError
 from evennia_ai.game.calls import Call, asked
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.stopping import ModelStopped
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, Usage
-from evennia_ai.llm.errors import ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable
 from evennia_ai.store import model_calls
-from evennia_ai.store.errors import StoreError
 from evennia_ai.store.halts import Halt, halt
 
 REQUEST = ChatRequest(

@@ -3,9 +3,9 @@
 import pytest
 from twisted.internet.defer import CancelledError
 
+from evennia_ai.errors import ModelTimeout, ModelUnavailable
+from evennia_ai.history.compaction.summaries import FRAME
 from evennia_ai.history.records import RecordKind
-from evennia_ai.history.summary_records import FRAME
-from evennia_ai.llm.errors import ModelTimeout, ModelUnavailable
 from evennia_ai.minds.past_inputs import PastReader
 from evennia_ai.minds.recomposing import composed_again
 from evennia_ai.store import conversations, turns

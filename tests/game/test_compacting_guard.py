@@ -5,12 +5,12 @@ import json
 import pytest
 
 from evennia_ai import models
+from evennia_ai.errors import StoreError
 from evennia_ai.game import compacting
 from evennia_ai.history.records import RecordKind
 from evennia_ai.prompt.components import GAME
 from evennia_ai.store.attempts import newest_attempt
 from evennia_ai.store.components import update
-from evennia_ai.store.errors import StoreError
 from evennia_ai.store.lorebooks import attach, save_book
 from tests.game.compacting_games import (
     FULL,

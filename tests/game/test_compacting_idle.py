@@ -3,10 +3,10 @@
 import pytest
 
 from evennia_ai.commands.inspect.status import status_lines
+from evennia_ai.errors import ModelTimeout
 from evennia_ai.game.idle_time import IDLE_SECONDS
+from evennia_ai.history.compaction.summaries import FRAME
 from evennia_ai.history.records import RecordKind
-from evennia_ai.history.summary_records import FRAME
-from evennia_ai.llm.errors import ModelTimeout
 from evennia_ai.store import conversations
 from evennia_ai.store.attempts import newest_attempt
 from evennia_ai.store.erasing import erase_conversation

@@ -7,12 +7,12 @@ from django.db import transaction
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from evennia_ai.errors import ModelTimeout
 from evennia_ai.game.compacting_by_hand import compact_room
 from evennia_ai.game.idle_time import IDLE_SECONDS
 from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import RecordKind
-from evennia_ai.history.replay import replay
-from evennia_ai.llm.errors import ModelTimeout
+from evennia_ai.history.turn.replay import replay
 from evennia_ai.minds.past_inputs import PastReader
 from evennia_ai.minds.recomposing import composed_again
 from evennia_ai.store import conversations

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from evennia_ai.errors import ModelTimeout
 from evennia_ai.game.consolidating import Consolidator
 from evennia_ai.game.idle_time import IDLE_SECONDS
 from evennia_ai.history.records import RecordKind
 from evennia_ai.llm.allowances import read_allowances
-from evennia_ai.llm.errors import ModelTimeout
-from evennia_ai.memory.settings import MemorySettings
+from evennia_ai.memory.recalling import MemorySettings
 from evennia_ai.store import consolidations, conversations, memories
 from evennia_ai.store.conversations import conversations_of, records_of
 from evennia_ai.store.erasing import erase_conversation

@@ -3,11 +3,11 @@
 import pytest
 from twisted.internet.defer import Deferred
 
+from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.deciding import DECIDE_SECONDS, MOST_LINES
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.llm.allowances import Allowance, Allowances
 from evennia_ai.llm.chat import ChatReply
-from evennia_ai.llm.errors import ModelUnavailable
 from evennia_ai.store.conversations import conversations_of, records_of
 
 

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
+from evennia_ai.errors import StoreError
 from evennia_ai.game import emergency
 from evennia_ai.game.calls import Call
 from evennia_ai.game.emergency import Stopped
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.stopping import ModelStopped, is_stopped, why_halted
 from evennia_ai.llm.chat import ChatMessage, ChatRequest
-from evennia_ai.store.errors import StoreError
 from evennia_ai.store.snapshots import forget_everything
 from evennia_ai.store.turns import last_turn
 

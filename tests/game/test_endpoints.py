@@ -8,11 +8,11 @@ import pytest
 from django.test import override_settings
 from twisted.internet.defer import Deferred
 
+from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.clients import OFFLINE, client_of
 from evennia_ai.game.endpoints import Access, Models
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.llm.chat import ChatRequest
-from evennia_ai.llm.errors import ModelUnavailable
 from evennia_ai.llm.scripted import ScriptedModel
 from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.settings.conf import conf

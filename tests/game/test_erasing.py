@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.history.errors import ReplayError
+from evennia_ai.errors import ReplayError
 from evennia_ai.store.chains import verify
 from evennia_ai.store.conversations import conversations_of
 from evennia_ai.store.erasing import erase_private

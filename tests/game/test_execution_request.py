@@ -10,7 +10,7 @@ import pytest
 from evennia_ai.execution.request import ExecutionRequest
 from evennia_ai.game import composing, gather
 from evennia_ai.game.tools import choosing
-from evennia_ai.knowledge.pages import BaseInfo
+from evennia_ai.knowledge.pages.pages import BaseInfo
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.prompt.components import GAME
 from evennia_ai.prompt.messages import ToolCall
@@ -22,7 +22,7 @@ from tests.game.scripted_games import furnish, play
 WORKER = """
 import json, sys
 from evennia_ai.execution.request import ExecutionRequest
-from evennia_ai.history.sending import storable_messages
+from evennia_ai.history.turn.sending import storable_messages
 from evennia_ai.prompt.prompt import digest
 
 told = []

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.endpoints import Access
 from evennia_ai.llm.allowances import Allowance, Allowances
-from evennia_ai.llm.errors import ModelUnavailable
 from evennia_ai.llm.offline import OfflineResponder
 from evennia_ai.llm.scripted import ScriptedModel
 from evennia_ai.prompt.components import GAME

@@ -1,8 +1,8 @@
 """Fullness: what of a history may be summarised, and as which messages."""
 
 from evennia_ai.game.fullness import summaries_in, summarisable
+from evennia_ai.history.compaction.summaries import FRAME, summary_record
 from evennia_ai.history.projection import message_of
-from evennia_ai.history.summary_records import FRAME, summary_record
 from evennia_ai.prompt.history import History
 from tests.history.builders import a_new_record, stored
 

@@ -4,14 +4,13 @@ import json
 
 import pytest
 
+from evennia_ai.errors import HistoryConflictError, ModelUnavailable, StoreError
 from evennia_ai.game import gather
 from evennia_ai.game.handler import AIHandler
 from evennia_ai.game.turn import Turn
-from evennia_ai.llm.errors import ModelUnavailable
 from evennia_ai.prompt.components import GAME
 from evennia_ai.store import card_assignments, conversations, turns
 from evennia_ai.store.cards import save_card
-from evennia_ai.store.errors import HistoryConflictError, StoreError
 from evennia_ai.store.lorebooks import attach, save_book
 from evennia_ai.store.snapshots import forget_everything
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evennia_ai.game.guarding import held_keys, is_held, may_search, searchable, told_before
-from evennia_ai.knowledge.pages import BaseInfo
+from evennia_ai.knowledge.pages.pages import BaseInfo
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store import knowledge_bases, knowledge_bindings
 

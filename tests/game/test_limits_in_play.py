@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
+from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.runtime import runtime
 from evennia_ai.llm.allowances import Allowance, Allowances
-from evennia_ai.llm.errors import ModelUnavailable
 from evennia_ai.store import model_calls
 
 

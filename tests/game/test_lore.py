@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+from evennia_ai.errors import StoreError
 from evennia_ai.game import gather
 from evennia_ai.game.handler import AIHandler
 from evennia_ai.lorebook.timers import NO_STATE, Clock, LoreState, Spell
@@ -11,7 +12,6 @@ from evennia_ai.prompt.history import History
 from evennia_ai.store import conversations, lore_state, turns
 from evennia_ai.store.card_assignments import assign
 from evennia_ai.store.cards import save_card
-from evennia_ai.store.errors import StoreError
 from evennia_ai.store.lorebooks import attach, detach, save_book
 from evennia_ai.store.snapshots import forget_everything
 from evennia_ai.store.state import one_transaction

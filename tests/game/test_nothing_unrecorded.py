@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.history.sending import key_of
+from evennia_ai.history.turn.sending import key_of
 from evennia_ai.prompt.breakpoints import breakpoints
 from evennia_ai.store import components, conversations, turns
 from evennia_ai.store.conversations import conversations_of

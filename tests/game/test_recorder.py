@@ -1,9 +1,9 @@
 """The recorder: what many NPCs hear is committed a little at a time, in order."""
 
+from evennia_ai.errors import StoreError
 from evennia_ai.game.recorder import AT_ONCE
 from evennia_ai.game.runtime import runtime
 from evennia_ai.store import conversations
-from evennia_ai.store.errors import StoreError
 
 
 def a_crowd(stage, count: int):

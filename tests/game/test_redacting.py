@@ -2,12 +2,12 @@
 
 import pytest
 
+from evennia_ai.errors import ModelRefused
 from evennia_ai.game.limits import CallKey
 from evennia_ai.game.redacting import ProtectedCallError
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.watching import Watcher
 from evennia_ai.llm.chat import ChatMessage, ChatRequest
-from evennia_ai.llm.errors import ModelRefused
 
 CANARY = "Mandragora"
 

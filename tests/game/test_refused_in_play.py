@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.endpoints import Access
 from evennia_ai.game.limits import CallKey, Limits
 from evennia_ai.game.runtime import runtime
 from evennia_ai.llm.allowances import Allowance, Allowances
-from evennia_ai.llm.errors import ModelUnavailable
 from evennia_ai.llm.offline import OfflineResponder
 from evennia_ai.llm.resilience import CircuitBreaker, Guarded
 from evennia_ai.llm.scripted import ScriptedModel

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from evennia_ai import models
+from evennia_ai.errors import ReplayError
 from evennia_ai.game.reminding import candidates
-from evennia_ai.history.errors import ReplayError
-from evennia_ai.memory.settings import MemorySettings
+from evennia_ai.memory.recalling import MemorySettings
 from evennia_ai.minds.past_inputs import NotReadBackError, PastReader
 from evennia_ai.minds.recomposing import composed_again
 from evennia_ai.store import memories, turns

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from evennia_ai.errors import ModelRefused
 from evennia_ai.game.calls import Call
 from evennia_ai.game.request_log import RequestLog, kinds_of
 from evennia_ai.game.runtime import runtime
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, Usage, chat_messages
-from evennia_ai.llm.errors import ModelRefused
 from evennia_ai.llm.roles import OPEN, STRICT, adapt
 from evennia_ai.net.secrets import SecretText
 from evennia_ai.prompt.messages import Message, ToolCall

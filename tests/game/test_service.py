@@ -6,11 +6,11 @@ import pytest
 from django.conf import settings
 
 from evennia_ai.apps import SERVICE
+from evennia_ai.errors import StoreError
 from evennia_ai.game import service
 from evennia_ai.game.garbage import Garbage
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.store import turns
-from evennia_ai.store.errors import StoreError
 from tests.game.test_turn import Pending
 
 

@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from evennia_ai.history.compaction_settings import CompactionSettings
+from evennia_ai.history.compaction.planning import CompactionSettings
 from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.history.replay import replay
+from evennia_ai.history.turn.replay import replay
 from evennia_ai.minds.past_inputs import PastReader
 from evennia_ai.minds.recomposing import composed_again
 from evennia_ai.prompt.components import GAME

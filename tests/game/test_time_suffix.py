@@ -9,7 +9,7 @@ import pytest
 from evennia.utils import gametime
 
 from evennia_ai.game import dates
-from evennia_ai.history.time_lines import MINUTE
+from evennia_ai.history.projection import MINUTE
 from evennia_ai.store.conversations import conversations_of, records_of
 from evennia_ai.store.snapshots import forget_everything
 
@@ -105,7 +105,7 @@ def test_a_preview_shows_the_minute(stage, now):
 
 
 def test_a_past_turn_has_its_minute_when_it_is_replayed(stage, now):
-    from evennia_ai.history.turns import messages_of
+    from evennia_ai.history.turn.manifest import messages_of
     from evennia_ai.store import turns
     from evennia_ai.store.conversations import records
 

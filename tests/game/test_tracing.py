@@ -8,11 +8,11 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
+from evennia_ai.errors import ModelRefused
 from evennia_ai.game.limits import CallKey
 from evennia_ai.game.tracing import Traces
 from evennia_ai.game.watching import Watch, WatchedCall
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, Sampling
-from evennia_ai.llm.errors import ModelRefused
 from evennia_ai.store.model_calls import NewCall
 
 REQUEST = ChatRequest(

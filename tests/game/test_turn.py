@@ -5,8 +5,8 @@ import json
 import pytest
 from twisted.internet.defer import CancelledError, Deferred
 
+from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.turn import STOPPED
-from evennia_ai.llm.errors import ModelUnavailable
 from evennia_ai.prompt.components import GAME
 from evennia_ai.store import lorebooks, turns
 from evennia_ai.store.components import update

@@ -6,17 +6,16 @@ import pytest
 from twisted.internet.defer import Deferred, succeed
 
 from evennia_ai import models
+from evennia_ai.errors import HistoryConflictError, ModelTimeout, ModelUnavailable, StoreError
 from evennia_ai.game import service
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.game.tools import registry as tools
 from evennia_ai.game.tools.tool import Tool
 from evennia_ai.llm.chat import ChatReply
-from evennia_ai.llm.errors import ModelTimeout, ModelUnavailable
 from evennia_ai.prompt.messages import ToolCall
 from evennia_ai.store import conversations, turns
 from evennia_ai.store.erasing import erase_private
 from evennia_ai.store.errands import errand
-from evennia_ai.store.errors import HistoryConflictError, StoreError
 from evennia_ai.store.transcripts import export_lines, import_lines
 from tests.game.test_turn_early import Streaming
 

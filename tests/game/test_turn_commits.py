@@ -3,11 +3,10 @@
 import pytest
 from django.db.utils import OperationalError
 
+from evennia_ai.errors import HistoryConflictError, ModelUnavailable, StoreError
 from evennia_ai.game import handler, voice
 from evennia_ai.llm.chat import sent_sha256
-from evennia_ai.llm.errors import ModelUnavailable
 from evennia_ai.store import conversations, turns
-from evennia_ai.store.errors import HistoryConflictError, StoreError
 
 
 @pytest.mark.req("S2-01")

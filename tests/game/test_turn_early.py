@@ -3,10 +3,9 @@
 import pytest
 from twisted.internet.defer import Deferred
 
+from evennia_ai.errors import ModelTimeout, StoreError
 from evennia_ai.llm.chat import ChatReply
-from evennia_ai.llm.errors import ModelTimeout
 from evennia_ai.store import turns
-from evennia_ai.store.errors import StoreError
 
 
 class Streaming:

@@ -9,7 +9,7 @@ from evennia_ai.game.runtime import runtime
 from evennia_ai.game.turn import STOPPED
 from evennia_ai.history.projection import calls_of, record_of
 from evennia_ai.history.records import Record, RecordKind
-from evennia_ai.history.replay import replay
+from evennia_ai.history.turn.replay import replay
 from evennia_ai.minds.past_inputs import PastReader
 from evennia_ai.minds.recomposing import composed_again
 from evennia_ai.store import conversations

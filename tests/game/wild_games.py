@@ -16,7 +16,7 @@ from django.db.utils import OperationalError
 from twisted.internet.task import Clock
 
 from evennia_ai import models
-from evennia_ai.errors import BudgetError, EvenniaAIError
+from evennia_ai.errors import BudgetError, EvenniaAIError, HistoryConflictError
 from evennia_ai.game import emergency, service
 from evennia_ai.game.compacting_by_hand import compact_room
 from evennia_ai.game.npc_settings import changed
@@ -25,7 +25,6 @@ from evennia_ai.game.tools.tool import Refused
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.store import card_assignments, conversations, erasing
 from evennia_ai.store.cards import save_card
-from evennia_ai.store.errors import HistoryConflictError
 from evennia_ai.store.snapshots import forget_everything
 from evennia_ai.store.windows import windows
 from tests.game.compacting_games import SMALL, rules

@@ -7,10 +7,10 @@ from typing import Any, Final
 from pydantic import Field
 from twisted.internet.defer import Deferred, succeed
 
+from evennia_ai.errors import ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable
 from evennia_ai.game.tools.tool import Tool, ToolArguments, Use
 from evennia_ai.history.records import RecordKind
 from evennia_ai.llm.chat import ChatReply
-from evennia_ai.llm.errors import ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable
 from evennia_ai.prompt.messages import ToolCall
 from evennia_ai.store import conversations
 from tests.game.compacting_games import GOOD, is_for_summary

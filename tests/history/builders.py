@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from evennia_ai.compose import ComposeRules, Inputs, compose
-from evennia_ai.history.drafts import draft_of
 from evennia_ai.history.projection import project
 from evennia_ai.history.records import (
     NewRecord,
@@ -13,8 +12,9 @@ from evennia_ai.history.records import (
     chain_sha256,
     content_sha256,
 )
-from evennia_ai.history.sending import Handle, key_of
-from evennia_ai.history.turns import TurnManifest
+from evennia_ai.history.turn.drafts import draft_of
+from evennia_ai.history.turn.manifest import TurnManifest
+from evennia_ai.history.turn.sending import Handle, key_of
 from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.components import PromptComponent

@@ -2,9 +2,8 @@
 
 import pytest
 
-from evennia_ai.history.projection import project
+from evennia_ai.history.projection import project, tool_result
 from evennia_ai.history.records import RecordKind
-from evennia_ai.history.tool_results import tool_result
 from tests.history.builders import a_new_record, stored
 
 CALL = {"id": "c1", "name": "look", "arguments": "{}"}

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from evennia_ai.knowledge.backends import Backend, BackendError, Draft
-from evennia_ai.knowledge.chunks import MAX_CHARACTERS
-from evennia_ai.knowledge.pages import Page, PageMeta
-from evennia_ai.knowledge.titles import page_name
+from evennia_ai.knowledge.pages.pages import Page, PageMeta, page_name
+from evennia_ai.knowledge.passages import MAX_CHARACTERS
 
 Told = Callable[[Any], Any]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from evennia_ai.knowledge.assembly.package import Package
-from evennia_ai.knowledge.page_files import read_folder
-from evennia_ai.knowledge.pages import Page
+from evennia_ai.knowledge.assembly.packages import Package
+from evennia_ai.knowledge.pages.files import read_folder
+from evennia_ai.knowledge.pages.pages import Page
 from tests.knowledge.assembly.driver import AnswersFrom, a_plan, assembled
 
 GOLDEN = Path(__file__).parent / "golden"

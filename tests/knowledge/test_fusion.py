@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.knowledge.fusion import fused
+from evennia_ai.knowledge.relevance import fused
 
 
 def keys(*rankings):

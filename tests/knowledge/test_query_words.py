@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.knowledge.query_words import (
+from evennia_ai.knowledge.relevance import (
     LONGEST,
     MOST_ASKED,
     MOST_INDEXED_CHARACTERS,

@@ -1,9 +1,13 @@
 """Which of the pages with the words of a query comes first."""
 
-from evennia_ai.knowledge.pages import Page, PageMeta
-from evennia_ai.knowledge.query_words import asked_words
-from evennia_ai.knowledge.relevance import rarities_in, rarity, relevance, words_of_page
-from evennia_ai.knowledge.titles import page_name
+from evennia_ai.knowledge.pages.pages import Page, PageMeta, page_name
+from evennia_ai.knowledge.relevance import (
+    asked_words,
+    rarities_in,
+    rarity,
+    relevance,
+    words_of_page,
+)
 
 
 def a_page(title: str, body: str = "", **meta) -> Page:

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from evennia_ai.knowledge import templates
+from evennia_ai.knowledge import meta_prompt
 
-TEXTS = (templates.POLICY, templates.RESTRICTED_POLICY)
+TEXTS = (meta_prompt.POLICY, meta_prompt.RESTRICTED_POLICY)
 
 
 @pytest.mark.req("S1-01")
@@ -17,7 +17,7 @@ def test_nothing_is_ever_put_into_them(text):
 
 @pytest.mark.req("S0-25")
 def test_the_restricted_one_finds_out_what_is_wanted_before_a_search():
-    text = templates.RESTRICTED_POLICY
+    text = meta_prompt.RESTRICTED_POLICY
     assert text.index("find out what is wanted") < text.index("you may search it")
     assert "If you are not sure, refuse" in text
     assert "are no answer: never repeat them" in text

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from twisted.internet.defer import CancelledError
 
-from evennia_ai.llm.chat import AnswerSchema, ChatReply, Sampling, Usage
-from evennia_ai.llm.errors import (
+from evennia_ai.errors import (
     ModelError,
     ModelRefused,
     ModelRubbish,
     ModelTimeout,
     ModelUnavailable,
 )
+from evennia_ai.llm.chat import AnswerSchema, ChatReply, Sampling, Usage
 from evennia_ai.net.secrets import SecretText
 from evennia_ai.prompt.messages import ToolCall
 from tests.llm.builders import a_request

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from evennia_ai.errors import EndpointError
 from evennia_ai.llm.endpoint import Endpoint
-from evennia_ai.llm.errors import EndpointError
 from evennia_ai.llm.roles import OPEN, STRICT
 from evennia_ai.net.secrets import SecretText
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.llm.errors import (
+from evennia_ai.errors import (
     MAX_CHARACTERS,
     ModelRefused,
     ModelRubbish,

@@ -5,8 +5,8 @@ from email.utils import formatdate
 
 import pytest
 
+from evennia_ai.errors import ModelRefused, ModelUnavailable
 from evennia_ai.llm.endpoint import Endpoint
-from evennia_ai.llm.errors import ModelRefused, ModelUnavailable
 from evennia_ai.llm.failures import FailedRequest, failed_with_status
 
 ENDPOINT = Endpoint(name="stub", base_url="http://127.0.0.1:1/v1", model="tiny")

@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 from twisted.internet.defer import CancelledError, Deferred, DeferredList
 
+from evennia_ai.errors import ModelError, ModelRubbish, ModelTimeout, ModelUnavailable
 from evennia_ai.llm.chat import AnswerSchema, ChatModel, ChatReply
-from evennia_ai.llm.errors import ModelError, ModelRubbish, ModelTimeout, ModelUnavailable
 from evennia_ai.net.bridge import AsyncBridge
 from tests.llm.builders import a_request
 from tests.llm.conftest import Making, MakingClaude

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from evennia_ai.errors import ModelError
 from evennia_ai.llm.chat import ChatReply
-from evennia_ai.llm.errors import ModelError
 from evennia_ai.net.secrets import MASK, SecretText
 from tests.llm.builders import a_request
 from tests.llm.conftest import Making, MakingClaude

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from twisted.internet.defer import Deferred
 
+from evennia_ai.errors import ModelRubbish, ModelTimeout
 from evennia_ai.llm import foreign_values
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Usage
-from evennia_ai.llm.errors import ModelRubbish, ModelTimeout
 from evennia_ai.llm.json_answers import MAX_WRITTEN_CHARACTERS, written
 from evennia_ai.llm.reply_bounds import MOST_CALLS, MOST_UNSEEN_TOKENS
 from evennia_ai.net import bodies

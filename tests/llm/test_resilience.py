@@ -9,8 +9,8 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
+from evennia_ai.errors import ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable
 from evennia_ai.llm.chat import ChatReply, ChatRequest
-from evennia_ai.llm.errors import ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable
 from evennia_ai.llm.resilience import Guarded, Slots
 from evennia_ai.llm.scripted import ScriptedModel
 from tests.llm.builders import a_breaker, a_request

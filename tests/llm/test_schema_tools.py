@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evennia_ai.errors import ModelRubbish
 from evennia_ai.llm.chat import ChatReply
-from evennia_ai.llm.errors import ModelRubbish
 from evennia_ai.llm.roles import RoleProfile, adapt
 from evennia_ai.llm.schema_tools import MOST_ACTS, reply_from, schema_of, tool_text
 from evennia_ai.prompt.tool_specs import ToolSpec

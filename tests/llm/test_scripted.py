@@ -7,14 +7,14 @@ import pytest
 from twisted.internet.defer import CancelledError
 from twisted.internet.task import Clock
 
-from evennia_ai.llm.chat import ChatReply, ChatRequest, Usage
-from evennia_ai.llm.errors import (
+from evennia_ai.errors import (
     EndpointError,
     ModelRefused,
     ModelRubbish,
     ModelTimeout,
     ModelUnavailable,
 )
+from evennia_ai.llm.chat import ChatReply, ChatRequest, Usage
 from evennia_ai.llm.scripted import ScriptedModel, ScriptEndedError, Told, scripted_from
 from tests.llm.builders import a_call, a_message, a_request
 from tests.llm.test_resilience import outcome, watched

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from twisted.internet.defer import CancelledError
 
+from evennia_ai.errors import ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable
 from evennia_ai.llm.chat import ChatReply, Usage
-from evennia_ai.llm.errors import ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable
 from evennia_ai.prompt.messages import ToolCall
 from tests.llm.builders import a_request
 from tests.llm.conftest import Making

@@ -7,8 +7,8 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field
 from twisted.internet.defer import Deferred
 
+from evennia_ai.errors import ModelRubbish, ModelTimeout
 from evennia_ai.llm.chat import ChatMessage, ChatReply
-from evennia_ai.llm.errors import ModelRubbish, ModelTimeout
 from evennia_ai.llm.scripted import ScriptedModel
 from evennia_ai.llm.structured import answered, asking, read, repair
 from tests.llm.builders import a_message, a_request

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from evennia_ai.errors import ModelRubbish
 from evennia_ai.llm.chat import AnswerSchema, Sampling
 from evennia_ai.llm.endpoint import Endpoint
-from evennia_ai.llm.errors import ModelRubbish
 from evennia_ai.llm.openai_reply import whole_reply
 from evennia_ai.llm.openai_wire import body_of
 from evennia_ai.llm.tool_calls import WrittenCall, argument_object, made_calls

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.memory.memories import Memory
+from evennia_ai.memory.memories import Memory, words_of
 from evennia_ai.memory.recalling import (
     LEFT_OUT,
     Moment,
@@ -15,7 +15,6 @@ from evennia_ai.memory.recalling import (
     refused,
     words_said,
 )
-from evennia_ai.memory.words import words_of
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, pending, said
 from evennia_ai.prompt.tokens import ESTIMATE

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.memory.memories import Memory
-from evennia_ai.memory.scoring import Score, scored
-from evennia_ai.memory.words import words_of
+from evennia_ai.memory.memories import Memory, words_of
+from evennia_ai.memory.recalling import Score, scored
 from tests.memory.builders import a_memory
 
 ROPE = "Anna owes Oren a rope."

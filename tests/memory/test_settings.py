@@ -3,8 +3,7 @@
 import pytest
 
 from evennia_ai.errors import FormatError
-from evennia_ai.memory.recalling import RecallRules
-from evennia_ai.memory.settings import MemorySettings, read_memory
+from evennia_ai.memory.recalling import MemorySettings, RecallRules, read_memory
 
 
 def test_without_anything_given_all_is_as_by_default() -> None:

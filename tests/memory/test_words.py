@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.memory.words import weight_of, words_of
+from evennia_ai.memory.memories import weight_of, words_of
 
 
 @pytest.mark.parametrize(

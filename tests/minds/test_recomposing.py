@@ -6,7 +6,7 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.history.replay import replay
+from evennia_ai.history.turn.replay import replay
 from evennia_ai.minds.past_inputs import NotReadBackError, PastReader
 from evennia_ai.minds.recomposing import as_it_was, compared, composed_again
 from evennia_ai.store import card_assignments, conversations, turns

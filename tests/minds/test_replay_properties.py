@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from evennia_ai.history.replay import replay
-from evennia_ai.history.turns import messages_of
+from evennia_ai.history.turn.manifest import messages_of
+from evennia_ai.history.turn.replay import replay
 from evennia_ai.llm.chat import chat_messages
 from evennia_ai.llm.roles import OPEN, adapt
 from evennia_ai.minds.past_inputs import PastReader

@@ -6,8 +6,7 @@ import pytest
 from django.core import checks
 
 from evennia_ai.cards.limits import CardLimits
-from evennia_ai.history.compaction import CompactionRules
-from evennia_ai.history.compaction_settings import CompactionSettings
+from evennia_ai.history.compaction.planning import CompactionRules, CompactionSettings
 from evennia_ai.settings.conf import SettingError, conf
 
 

@@ -1,9 +1,8 @@
 """What the tests of knowledge in the store make; each shows only what matters."""
 
 from evennia_ai.knowledge.backends import Draft
-from evennia_ai.knowledge.markup import page_of_values
-from evennia_ai.knowledge.pages import BaseInfo, Page
-from evennia_ai.knowledge.titles import page_name
+from evennia_ai.knowledge.pages.markup import page_of_values
+from evennia_ai.knowledge.pages.pages import BaseInfo, Page, page_name
 from evennia_ai.store import pages
 from evennia_ai.store.knowledge_bases import save_base
 

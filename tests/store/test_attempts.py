@@ -2,15 +2,15 @@
 
 import pytest
 
-from evennia_ai.history.breaker import Breaker
+from evennia_ai.errors import HistoryConflictError
+from evennia_ai.history.compaction.planning import Breaker
+from evennia_ai.history.compaction.summaries import NO_ATTEMPT, Attempt, Reply, attempt_record
 from evennia_ai.history.records import RecordKind
-from evennia_ai.history.summary_records import NO_ATTEMPT, Attempt, Reply, attempt_record
 from evennia_ai.prompt.messages import Message
 from evennia_ai.store import conversations
 from evennia_ai.store.attempts import ask, compacted_of, newest_attempt, tell
 from evennia_ai.store.conversations import conversation
 from evennia_ai.store.erasing import erase_conversation
-from evennia_ai.store.errors import HistoryConflictError
 from evennia_ai.store.snapshots import forget_everything
 from tests.store.builders import said, talked
 

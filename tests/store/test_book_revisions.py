@@ -7,10 +7,9 @@ from django.apps import apps
 from django.db import transaction
 
 from evennia_ai import models
-from evennia_ai.errors import EditConflictError, FormatError
+from evennia_ai.errors import EditConflictError, FormatError, NotStoredError
 from evennia_ai.prompt.components import GAME
 from evennia_ai.store import lorebooks
-from evennia_ai.store.errors import NotStoredError
 from evennia_ai.store.snapshots import forget_everything
 
 FIRST, SECOND = '{"entries": []}', '{"entries": [], "name": "Harbour"}'

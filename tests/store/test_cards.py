@@ -4,10 +4,9 @@ import json
 
 import pytest
 
-from evennia_ai.errors import ComponentValueError, FormatError
+from evennia_ai.errors import ComponentValueError, FormatError, NotStoredError
 from evennia_ai.store import card_assignments, cards
 from evennia_ai.store import card_revisions as log
-from evennia_ai.store.errors import NotStoredError
 from evennia_ai.store.snapshots import forget_everything
 
 SOURCE = '{ "name" : "Oren",\n\t"extensions": {"x": 1.50, "é": "\\u00e9"} }\n'

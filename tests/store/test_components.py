@@ -8,13 +8,14 @@ from evennia_ai.errors import (
     ComponentValueError,
     DuplicateComponentError,
     EditConflictError,
+    NotStoredError,
     StaticComponentError,
+    StoreError,
     TemplateError,
     UnknownComponentError,
 )
 from evennia_ai.prompt.components import GAME, STATIC_COMPONENTS, PromptComponent, Scope
 from evennia_ai.store import components
-from evennia_ai.store.errors import NotStoredError, StoreError
 from evennia_ai.store.snapshots import forget_everything
 
 OREN = Scope(kind="npc", ref="12")

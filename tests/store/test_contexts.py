@@ -2,8 +2,8 @@
 
 import pytest
 
+from evennia_ai.errors import NotStoredError
 from evennia_ai.store import contexts
-from evennia_ai.store.errors import NotStoredError
 from evennia_ai.store.snapshots import forget_everything
 
 

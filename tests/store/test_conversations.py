@@ -6,11 +6,10 @@ import pytest
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
 from evennia_ai import models
-from evennia_ai.history.errors import AppendOnlyError
+from evennia_ai.errors import AppendOnlyError, HistoryConflictError, StoreError
 from evennia_ai.history.records import NewRecord, RecordKind, first_broken
 from evennia_ai.store import conversations
 from evennia_ai.store.conversations import append, conversation, history
-from evennia_ai.store.errors import HistoryConflictError, StoreError
 from evennia_ai.store.snapshots import forget_everything
 from evennia_ai.store.windows import WINDOW_MESSAGES
 

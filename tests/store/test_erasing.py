@@ -7,10 +7,10 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 
 from evennia_ai import models
-from evennia_ai.history.drafts import draft_of
-from evennia_ai.history.errors import ReplayError
+from evennia_ai.errors import HistoryConflictError, ReplayError, StoreError, TurnClosedError
 from evennia_ai.history.records import RecordKind
-from evennia_ai.history.turns import messages_of
+from evennia_ai.history.turn.drafts import draft_of
+from evennia_ai.history.turn.manifest import messages_of
 from evennia_ai.lorebook.timers import NO_STATE, LoreState, Spell
 from evennia_ai.store import conversations, lore_state, turns
 from evennia_ai.store.chains import verify
@@ -22,7 +22,6 @@ from evennia_ai.store.erasing import (
     erase_private,
     private_partners,
 )
-from evennia_ai.store.errors import HistoryConflictError, StoreError, TurnClosedError
 from evennia_ai.store.snapshots import forget_everything
 from evennia_ai.store.state import one_transaction
 from tests.history.builders import a_prompt

@@ -4,14 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from evennia_ai.errors import ComponentValueError
+from evennia_ai.errors import ComponentValueError, PageConflictError
 from evennia_ai.knowledge.backends import Draft
-from evennia_ai.knowledge.markup import read_page
-from evennia_ai.knowledge.page_files import PageFolder
-from evennia_ai.knowledge.pages import BaseInfo
-from evennia_ai.knowledge.titles import page_name
+from evennia_ai.knowledge.pages.files import PageFolder
+from evennia_ai.knowledge.pages.markup import read_page
+from evennia_ai.knowledge.pages.pages import BaseInfo, page_name
 from evennia_ai.store import folder_import, knowledge_bases, pages
-from evennia_ai.store.errors import PageConflictError
 
 FOG = {"Fog": "It is thick."}
 

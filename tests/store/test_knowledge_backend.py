@@ -3,11 +3,10 @@
 import pytest
 
 from evennia_ai import models
+from evennia_ai.errors import StoreError
 from evennia_ai.knowledge.backends import BackendError, Draft
-from evennia_ai.knowledge.pages import BaseInfo
-from evennia_ai.knowledge.titles import page_name
+from evennia_ai.knowledge.pages.pages import BaseInfo, page_name
 from evennia_ai.store import page_search
-from evennia_ai.store.errors import StoreError
 from evennia_ai.store.knowledge_backend import DatabaseBackend
 from evennia_ai.store.knowledge_bases import save_base
 from evennia_ai.store.pages import remove_page, rename_page

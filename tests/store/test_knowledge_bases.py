@@ -5,12 +5,10 @@ from dataclasses import replace
 import pytest
 
 from evennia_ai import models
-from evennia_ai.errors import ComponentValueError
-from evennia_ai.knowledge.pages import BaseInfo
-from evennia_ai.knowledge.titles import page_name
+from evennia_ai.errors import ComponentValueError, NotStoredError
+from evennia_ai.knowledge.pages.pages import BaseInfo, page_name
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.store import knowledge_bases, pages
-from evennia_ai.store.errors import NotStoredError
 from evennia_ai.store.knowledge_bases import base, bases, remove_base, save_base, set_restricted
 from evennia_ai.store.knowledge_bindings import bind, bindings, bound, unbind
 from evennia_ai.store.snapshots import forget_everything

@@ -3,10 +3,9 @@
 import pytest
 
 from evennia_ai import models
-from evennia_ai.errors import ComponentValueError
+from evennia_ai.errors import ComponentValueError, NotStoredError, StoreError
 from evennia_ai.knowledge.backends import Draft
 from evennia_ai.store import page_drafts, pages
-from evennia_ai.store.errors import NotStoredError, StoreError
 from evennia_ai.store.knowledge_bases import remove_base
 from tests.store.knowledge_builders import a_base, a_page
 

@@ -2,10 +2,9 @@
 
 import pytest
 
-from evennia_ai.errors import ComponentValueError
-from evennia_ai.knowledge.titles import page_name
+from evennia_ai.errors import ComponentValueError, NotStoredError, PageConflictError
+from evennia_ai.knowledge.pages.pages import page_name
 from evennia_ai.store import page_writing, pages
-from evennia_ai.store.errors import NotStoredError, PageConflictError
 from evennia_ai.store.knowledge_bases import base
 from evennia_ai.store.page_import import plan, run
 from tests.store.knowledge_builders import a_base, a_page, a_saved_page

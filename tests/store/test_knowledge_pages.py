@@ -2,12 +2,10 @@
 
 import pytest
 
-from evennia_ai.errors import ComponentValueError
+from evennia_ai.errors import ComponentValueError, NotStoredError, PageConflictError, StoreError
 from evennia_ai.knowledge.backends import Draft
-from evennia_ai.knowledge.pages import Page
-from evennia_ai.knowledge.titles import page_name
+from evennia_ai.knowledge.pages.pages import Page, page_name
 from evennia_ai.store import pages
-from evennia_ai.store.errors import NotStoredError, PageConflictError, StoreError
 from evennia_ai.store.knowledge_bases import base
 from tests.store.knowledge_builders import a_base, a_page, a_saved_page, saved
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.knowledge.mediation import Chunk
-from evennia_ai.knowledge.pages import BaseInfo
+from evennia_ai.knowledge.pages.pages import BaseInfo
+from evennia_ai.knowledge.restricted.mediation import Chunk
 from evennia_ai.store import conversations, knowledge_bases, knowledge_searches
 from evennia_ai.store.erasing import erase_conversation
 from evennia_ai.store.knowledge_searches import NewSearch

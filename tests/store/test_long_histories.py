@@ -10,9 +10,9 @@ import pytest
 from django.db import connection
 
 from evennia_ai import models
-from evennia_ai.history.drafts import draft_of
 from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.history.turn.drafts import draft_of
 from evennia_ai.store import conversations, turns
 from evennia_ai.store.conversations import append, conversation
 from evennia_ai.store.record_rows import End, rows_after

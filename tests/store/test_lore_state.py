@@ -4,12 +4,12 @@ import pytest
 from django.db import DatabaseError, transaction
 
 from evennia_ai import models
-from evennia_ai.history.drafts import draft_of
+from evennia_ai.errors import HistoryConflictError, StoreError
 from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.history.turn.drafts import draft_of
 from evennia_ai.lorebook.timers import NO_STATE, LoreState, Spell
 from evennia_ai.store import conversations, lore_state, turns
 from evennia_ai.store.conversations import ConversationRef, append, conversation
-from evennia_ai.store.errors import HistoryConflictError, StoreError
 from evennia_ai.store.snapshots import forget_everything
 from tests.history.builders import a_prompt
 

@@ -2,10 +2,9 @@
 
 import pytest
 
-from evennia_ai.errors import ComponentValueError, FormatError
+from evennia_ai.errors import ComponentValueError, FormatError, NotStoredError
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.store import lorebooks
-from evennia_ai.store.errors import NotStoredError
 from evennia_ai.store.snapshots import forget_everything
 
 HARBOUR = Scope(kind="zone", ref="harbour")

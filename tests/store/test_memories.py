@@ -6,10 +6,9 @@ import pytest
 from django.db import transaction
 
 from evennia_ai import models
-from evennia_ai.errors import ComponentValueError
+from evennia_ai.errors import ComponentValueError, NotStoredError
 from evennia_ai.memory.memories import Memory
 from evennia_ai.store import memories
-from evennia_ai.store.errors import NotStoredError
 from evennia_ai.store.memories import changes_of, memories_then
 from evennia_ai.store.snapshots import forget_everything
 from tests.memory.builders import ANNA, BEN, a_memory

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from evennia_ai.errors import ComponentValueError, TemplateError
+from evennia_ai.errors import ComponentValueError, NotStoredError, TemplateError
 from evennia_ai.store import notes
-from evennia_ai.store.errors import NotStoredError
 from evennia_ai.store.notes import StoredNote, note_change, record_note_revision
 from evennia_ai.store.snapshots import forget_everything
 

@@ -4,11 +4,10 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 
 from evennia_ai import models
-from evennia_ai.knowledge.pages import Page, PageMeta
-from evennia_ai.knowledge.titles import page_name
+from evennia_ai.errors import StoreError
+from evennia_ai.knowledge.pages.pages import Page, PageMeta, page_name
 from evennia_ai.migrations import _page_search
 from evennia_ai.store import page_search
-from evennia_ai.store.errors import StoreError
 
 
 def a_base(key="harbour"):

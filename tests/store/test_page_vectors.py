@@ -6,8 +6,7 @@ import pytest
 
 from evennia_ai import models
 from evennia_ai.knowledge.backends import Draft
-from evennia_ai.knowledge.pages import BaseInfo, Page
-from evennia_ai.knowledge.titles import page_name
+from evennia_ai.knowledge.pages.pages import BaseInfo, Page, page_name
 from evennia_ai.store import page_vectors
 from evennia_ai.store.knowledge_bases import save_base
 from evennia_ai.store.pages import remove_page, save_page

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evennia_ai.knowledge.backends import Draft
-from evennia_ai.knowledge.pages import BaseInfo, Page, PageMeta
-from evennia_ai.knowledge.titles import page_name
+from evennia_ai.knowledge.pages.pages import BaseInfo, Page, PageMeta, page_name
 from evennia_ai.store import knowledge_bases
 from evennia_ai.store.knowledge_backend import DatabaseBackend
 from evennia_ai.store.pages import save_page

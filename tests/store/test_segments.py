@@ -4,11 +4,11 @@ import pytest
 from django.db import DatabaseError
 
 from evennia_ai import models
+from evennia_ai.errors import HistoryConflictError, StoreError
 from evennia_ai.history.records import RecordKind
 from evennia_ai.store import conversations, turns
 from evennia_ai.store.chains import verify
 from evennia_ai.store.conversations import append, conversation, history
-from evennia_ai.store.errors import HistoryConflictError, StoreError
 from evennia_ai.store.segments import (
     begin_segment,
     history_in,

@@ -3,7 +3,7 @@
 import pytest
 from django.db import DatabaseError, transaction
 
-from evennia_ai.store.errors import StoreError
+from evennia_ai.errors import StoreError
 from evennia_ai.store.snapshots import Snapshots, of_kind
 
 

@@ -6,9 +6,9 @@ from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
 from evennia_ai import models
+from evennia_ai.errors import StoreError
 from evennia_ai.prompt.components import GAME
 from evennia_ai.store import card_assignments, cards, components, lorebooks, notes, state
-from evennia_ai.store.errors import StoreError
 
 
 def another_process_writes(kind: str, sql: str) -> None:

@@ -4,15 +4,14 @@ import json
 
 import pytest
 
-from evennia_ai.errors import FormatError
+from evennia_ai.errors import FormatError, StoreError
 from evennia_ai.history.records import RecordKind
-from evennia_ai.history.turns import messages_of
+from evennia_ai.history.turn.manifest import messages_of
 from evennia_ai.lorebook.timers import LoreState, Spell
 from evennia_ai.store import conversations, lore_state, turns
 from evennia_ai.store.chains import verify
 from evennia_ai.store.conversations import append, conversation, history
 from evennia_ai.store.erasing import erase_conversation
-from evennia_ai.store.errors import StoreError
 from evennia_ai.store.segments import begin_segment
 from evennia_ai.store.snapshots import forget_everything
 from evennia_ai.store.state import one_transaction

@@ -8,20 +8,20 @@ from django.test.utils import CaptureQueriesContext
 
 from evennia_ai import models
 from evennia_ai.compose import ComposeRules, Inputs, compose
-from evennia_ai.history.drafts import draft_of
-from evennia_ai.history.records import NewRecord, RecordKind, first_broken
-from evennia_ai.history.turns import messages_of
-from evennia_ai.prompt.budget import BudgetRules
-from evennia_ai.prompt.expansion import ComponentSet
-from evennia_ai.prompt.prompt import Prompt, digest
-from evennia_ai.store import conversations, texts, turns
-from evennia_ai.store.conversations import append, conversation, history
-from evennia_ai.store.errors import (
+from evennia_ai.errors import (
     HistoryConflictError,
     NotStoredError,
     StoreError,
     TurnClosedError,
 )
+from evennia_ai.history.records import NewRecord, RecordKind, first_broken
+from evennia_ai.history.turn.drafts import draft_of
+from evennia_ai.history.turn.manifest import messages_of
+from evennia_ai.prompt.budget import BudgetRules
+from evennia_ai.prompt.expansion import ComponentSet
+from evennia_ai.prompt.prompt import Prompt, digest
+from evennia_ai.store import conversations, texts, turns
+from evennia_ai.store.conversations import append, conversation, history
 from evennia_ai.store.snapshots import forget_everything
 from tests.history.builders import a_prompt
 

@@ -88,15 +88,14 @@ def make_book(name: str) -> None:
 def the_ferry(body: str, *, was: str, by: str):
     """The draft of a page."""
     from evennia_ai.knowledge.backends import Draft
-    from evennia_ai.knowledge.pages import Page
-    from evennia_ai.knowledge.titles import page_name
+    from evennia_ai.knowledge.pages.pages import Page, page_name
 
     return Draft(page=Page(name=page_name("Ferry"), body=body), was=was, by=by)
 
 
 def make_page(name: str) -> None:
     """Make the page that others edit, in a base that is bound to an NPC."""
-    from evennia_ai.knowledge.pages import BaseInfo
+    from evennia_ai.knowledge.pages.pages import BaseInfo
     from evennia_ai.prompt.components import Scope
     from evennia_ai.store import knowledge_bases, knowledge_bindings, pages
 
@@ -141,9 +140,9 @@ def watch_bases(_: str) -> None:
 
 def append(name: str) -> None:
     """Append 20 pairs of records to one conversation, again after each conflict."""
+    from evennia_ai.errors import HistoryConflictError
     from evennia_ai.history.records import NewRecord, RecordKind
     from evennia_ai.store import conversations
-    from evennia_ai.store.errors import HistoryConflictError
 
     where = the_quay()
     say(ready=True)

@@ -3,8 +3,7 @@
 from typing import Any
 
 from evennia_ai.knowledge.backends import Draft
-from evennia_ai.knowledge.pages import Page, PageMeta
-from evennia_ai.knowledge.titles import page_name
+from evennia_ai.knowledge.pages.pages import Page, PageMeta, page_name
 
 
 def a_page(title: str, body: str = "Stone.", **meta: Any) -> Page:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.knowledge.titles import PageName, page_name
-from evennia_ai.wiki.names import names_of
+from evennia_ai.knowledge.pages.pages import PageName, page_name
+from evennia_ai.wiki.reading import names_of
 
 GERMAN: dict[str, Any] = {
     "query": {

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from evennia_ai.knowledge.backends import BackendError, Draft
-from evennia_ai.knowledge.page_files import read_folder
-from evennia_ai.knowledge.titles import page_name
+from evennia_ai.knowledge.pages.files import read_folder
+from evennia_ai.knowledge.pages.pages import page_name
 from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.wiki.backend import MediaWikiBackend
 from evennia_ai.wiki.wikipedia import Intro, Wikipedia

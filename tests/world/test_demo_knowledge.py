@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 import yaml
 
-from evennia_ai.knowledge.page_files import PageFolder, read_folder
-from evennia_ai.knowledge.page_meta import alias_names
-from evennia_ai.knowledge.pages import Page
-from evennia_ai.knowledge.titles import PageName, page_name
+from evennia_ai.knowledge.pages.files import PageFolder, read_folder
+from evennia_ai.knowledge.pages.metadata import alias_names
+from evennia_ai.knowledge.pages.pages import Page, PageName, page_name
 from world.demo_content import DEMO
 
 KNOWLEDGE = DEMO / "knowledge"

@@ -9,8 +9,8 @@ from typing import Any, Final, TypeGuard
 
 from evennia_ai.commands.shown import day_and_time
 from evennia_ai.game.viewers import seer_for
-from evennia_ai.history.turns import RecordedMessage, RenderedMessage, TurnManifest
-from evennia_ai.knowledge.templates import TOOL
+from evennia_ai.history.turn.manifest import RecordedMessage, RenderedMessage, TurnManifest
+from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.store import conversations, knowledge_searches, model_calls, turns
 from evennia_ai.store.knowledge_searches import StoredSearch
 from evennia_ai.store.model_calls import NewCall

@@ -10,10 +10,9 @@ from typing import Any, Final
 from evennia_ai.commands.shown import day_and_time, in_words
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.viewers import seer_for
-from evennia_ai.history.prefixes import shared_prefix
 from evennia_ai.history.records import Record, RecordKind
-from evennia_ai.history.replay import Fault, replay
-from evennia_ai.history.turns import report_of_turn
+from evennia_ai.history.turn.manifest import report_of_turn
+from evennia_ai.history.turn.replay import Fault, replay, shared_prefix
 from evennia_ai.minds.seeing.seer import Seer
 from evennia_ai.prompt.breaks import MEANINGS
 from evennia_ai.prompt.report import Report

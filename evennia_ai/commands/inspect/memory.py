@@ -17,9 +17,8 @@ from evennia_ai.game.remembering import kept, people_of, plain_text
 from evennia_ai.game.reminding import hours_now
 from evennia_ai.game.viewers import seer_for
 from evennia_ai.memory.memories import MAX_TEXT, USUAL_IMPORTANCE, Memory
-from evennia_ai.memory.persona import judged
-from evennia_ai.memory.recalling import Moment, is_open, words_said
-from evennia_ai.memory.scoring import Score, scored
+from evennia_ai.memory.persona_guard import judged
+from evennia_ai.memory.recalling import Moment, Score, is_open, scored, words_said
 from evennia_ai.minds.seeing.seer import Seer
 from evennia_ai.prompt.history import History
 from evennia_ai.settings.conf import conf

@@ -8,7 +8,7 @@ from evennia_ai.commands.shown import day_and_time, in_words
 from evennia_ai.game.viewers import seer_for
 from evennia_ai.history.projection import CONVERSATION
 from evennia_ai.history.records import Record
-from evennia_ai.history.turns import RecordedMessage, TurnManifest, report_of_turn
+from evennia_ai.history.turn.manifest import RecordedMessage, TurnManifest, report_of_turn
 from evennia_ai.lorebook.naming import names_of
 from evennia_ai.prompt.explaining import explain_lines, is_message, origins_meant
 from evennia_ai.prompt.messages import Part

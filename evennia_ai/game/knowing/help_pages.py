@@ -15,12 +15,22 @@ from evennia.help.models import HelpEntry
 
 from evennia_ai.game.text import unmarked
 from evennia_ai.knowledge.backends import BackendError, Draft, Hit
-from evennia_ai.knowledge.chunks import MAX_CHARACTERS
-from evennia_ai.knowledge.pages import Page, PageMeta
-from evennia_ai.knowledge.passages import passage
-from evennia_ai.knowledge.query_words import asked_words
-from evennia_ai.knowledge.relevance import PageWords, rarities_in, relevance, words_of_page
-from evennia_ai.knowledge.titles import Namespace, PageName, TitleError, page_name
+from evennia_ai.knowledge.pages.pages import (
+    Namespace,
+    Page,
+    PageMeta,
+    PageName,
+    TitleError,
+    page_name,
+)
+from evennia_ai.knowledge.passages import MAX_CHARACTERS, passage
+from evennia_ai.knowledge.relevance import (
+    PageWords,
+    asked_words,
+    rarities_in,
+    relevance,
+    words_of_page,
+)
 
 _CACHED: Final = 4096
 _NOT_IN_TITLES: Final = str.maketrans("[]{}", "()()", "#<>|")

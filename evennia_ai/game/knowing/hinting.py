@@ -12,9 +12,9 @@ from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.guarding import may_search
 from evennia_ai.game.knowing.searching import NAMESPACES, Findings
 from evennia_ai.game.retrying import DATABASE_ERRORS
-from evennia_ai.knowledge.hinting import FIELD, hints_of, ranked
-from evennia_ai.knowledge.mediation import Chunk
-from evennia_ai.knowledge.pages import BaseInfo
+from evennia_ai.knowledge.pages.pages import BaseInfo
+from evennia_ai.knowledge.restricted.hinting import FIELD, hints_of, ranked
+from evennia_ai.knowledge.restricted.mediation import Chunk
 from evennia_ai.store import pages
 
 

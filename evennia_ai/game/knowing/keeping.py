@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 from evennia.utils import logger
 
 from evennia_ai.game.retrying import DATABASE_ERRORS
-from evennia_ai.knowledge.mediation import Chunk
+from evennia_ai.knowledge.restricted.mediation import Chunk
 from evennia_ai.store import knowledge_searches
 from evennia_ai.store.knowledge_searches import NewSearch
 

@@ -14,10 +14,9 @@ from twisted.internet.defer import Deferred, inlineCallbacks
 from twisted.internet.threads import deferToThread
 
 from evennia_ai.knowledge.backends import Draft, Hit
-from evennia_ai.knowledge.chunks import chunks
-from evennia_ai.knowledge.fusion import fused
-from evennia_ai.knowledge.pages import Page
-from evennia_ai.knowledge.titles import Namespace, PageName
+from evennia_ai.knowledge.pages.pages import Namespace, Page, PageName
+from evennia_ai.knowledge.passages import chunks
+from evennia_ai.knowledge.relevance import fused
 from evennia_ai.llm.sentence_model import SentenceModel, SentenceModelError, sentence_model
 from evennia_ai.store import page_search, page_vectors
 from evennia_ai.store.knowledge_backend import DatabaseBackend, as_backend_errors

@@ -14,15 +14,16 @@ from evennia.utils import logger
 from twisted.internet.defer import CancelledError, Deferred, maybeDeferred, succeed
 from twisted.python.failure import Failure
 
+from evennia_ai.errors import ModelTimeout, ModelUnavailable
 from evennia_ai.game.endpoints import Access
 from evennia_ai.game.events import Line
 from evennia_ai.game.limits import CallKey
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import runtime
-from evennia_ai.knowledge.hinting import HintChoice, by_words, chosen, hint_messages
-from evennia_ai.knowledge.leaks import Protected, protected
-from evennia_ai.knowledge.mediation import (
+from evennia_ai.knowledge.restricted.hinting import HintChoice, by_words, chosen, hint_messages
+from evennia_ai.knowledge.restricted.leaks import Protected, protected
+from evennia_ai.knowledge.restricted.mediation import (
     FAILED,
     MOST_IN_ALL,
     NO_CHUNKS,
@@ -36,7 +37,6 @@ from evennia_ai.knowledge.mediation import (
     summary_of,
 )
 from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatReply, ChatRequest, chat_messages
-from evennia_ai.llm.errors import ModelTimeout, ModelUnavailable
 from evennia_ai.llm.roles import adapt
 from evennia_ai.llm.structured import answered, asking
 

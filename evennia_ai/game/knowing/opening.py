@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred, ensureDeferred, succeed
 from evennia_ai.game.endpoints import Models
 from evennia_ai.game.runtime import runtime
 from evennia_ai.knowledge.backends import Backend, BackendError
-from evennia_ai.knowledge.pages import BaseInfo
+from evennia_ai.knowledge.pages.pages import BaseInfo
 
 _opened: Final[WeakKeyDictionary[Models, dict[str, Backend]]] = WeakKeyDictionary()
 

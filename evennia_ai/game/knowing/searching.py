@@ -15,10 +15,9 @@ from twisted.internet.defer import CancelledError, Deferred, inlineCallbacks
 
 from evennia_ai.game.guarding import may_search
 from evennia_ai.game.knowing.opening import backend_of, later
-from evennia_ai.knowledge.chunks import chunks
-from evennia_ai.knowledge.mediation import Chunk, Mode
-from evennia_ai.knowledge.pages import BaseInfo, Page
-from evennia_ai.knowledge.titles import Namespace
+from evennia_ai.knowledge.pages.pages import BaseInfo, Namespace, Page
+from evennia_ai.knowledge.passages import chunks
+from evennia_ai.knowledge.restricted.mediation import Chunk, Mode
 
 NAMESPACES: Final[tuple[Namespace, ...]] = ("Main", "Sources")
 PROTECTED_FIELD: Final = "protect"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evennia_ai.knowledge.assembly.package import Package
+from evennia_ai.knowledge.assembly.packages import Package
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

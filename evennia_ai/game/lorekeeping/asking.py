@@ -13,13 +13,12 @@ from typing import Any, Final
 from twisted.internet.defer import Deferred, inlineCallbacks
 from twisted.python.failure import Failure
 
-from evennia_ai.errors import EvenniaAIError
+from evennia_ai.errors import EvenniaAIError, ModelError, ModelTimeout, ModelUnavailable
 from evennia_ai.game.endpoints import Access
 from evennia_ai.game.limits import CallKey
 from evennia_ai.game.runtime import runtime
 from evennia_ai.knowledge.assembly.requests import Failed, Plan
 from evennia_ai.llm.chat import ChatReply, ChatRequest, chat_messages
-from evennia_ai.llm.errors import ModelError, ModelTimeout, ModelUnavailable
 from evennia_ai.llm.profiles import ModelRole
 from evennia_ai.llm.roles import adapt
 from evennia_ai.llm.structured import asking

@@ -16,9 +16,8 @@ from evennia_ai.game.knowing.opening import later
 from evennia_ai.game.lorekeeping.reading import may_read
 from evennia_ai.game.lorekeeping.writing import WrittenPage, written_pages
 from evennia_ai.knowledge.backends import Backend, Draft
-from evennia_ai.knowledge.markup import MarkupError, read_page
-from evennia_ai.knowledge.pages import Page, PageMeta
-from evennia_ai.knowledge.titles import PageName
+from evennia_ai.knowledge.pages.markup import MarkupError, read_page
+from evennia_ai.knowledge.pages.pages import Page, PageMeta, PageName
 from evennia_ai.store import page_drafts
 
 MOST_PAGES: Final = 20

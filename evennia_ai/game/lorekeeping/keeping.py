@@ -13,7 +13,7 @@ from typing import Any, Final
 from evennia.utils import logger
 from twisted.internet.defer import Deferred, inlineCallbacks
 
-from evennia_ai.errors import EvenniaAIError
+from evennia_ai.errors import EvenniaAIError, NotStoredError
 from evennia_ai.game.guarding import is_held
 from evennia_ai.game.knowing.opening import backend_of
 from evennia_ai.game.lorekeeping.answers import LorekeeperAnswer
@@ -25,20 +25,17 @@ from evennia_ai.game.lorekeeping.writing import stored_request, text_of_answer, 
 from evennia_ai.game.npc import AIMixin
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import runtime
-from evennia_ai.knowledge.assembly.package import Package
-from evennia_ai.knowledge.assembly.rules import AssemblyRules
-from evennia_ai.knowledge.assembly.task_types import UNKNOWN
-from evennia_ai.knowledge.assembly.tasks import Task
+from evennia_ai.knowledge.assembly.config import UNKNOWN, AssemblyRules
+from evennia_ai.knowledge.assembly.packages import Package
+from evennia_ai.knowledge.assembly.requests import Task
 from evennia_ai.knowledge.backends import Backend
 from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings
-from evennia_ai.knowledge.pages import BaseInfo
-from evennia_ai.knowledge.titles import PageName
+from evennia_ai.knowledge.pages.pages import BaseInfo, PageName
 from evennia_ai.llm.chat import ChatReply, ChatRequest, chat_messages, sent_sha256
 from evennia_ai.llm.roles import adapt
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store import knowledge_bases, lorekeeper_tasks
-from evennia_ai.store.errors import NotStoredError
 from evennia_ai.store.lorekeeper_tasks import NewTask
 
 SWITCHED_OFF: Final = "the assembly is switched off in the settings"

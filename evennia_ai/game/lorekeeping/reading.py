@@ -13,7 +13,8 @@ from twisted.internet.defer import Deferred, inlineCallbacks
 from evennia_ai.game.knowing.opening import later
 from evennia_ai.game.viewers import allows
 from evennia_ai.knowledge.assembly.assembly import assemble
-from evennia_ai.knowledge.assembly.package import Package
+from evennia_ai.knowledge.assembly.config import AssemblyRules
+from evennia_ai.knowledge.assembly.packages import Package
 from evennia_ai.knowledge.assembly.requests import (
     Article,
     Failed,
@@ -26,12 +27,10 @@ from evennia_ai.knowledge.assembly.requests import (
     Request,
     Search,
     Step,
+    Task,
 )
-from evennia_ai.knowledge.assembly.rules import AssemblyRules
-from evennia_ai.knowledge.assembly.tasks import Task
 from evennia_ai.knowledge.backends import Backend, Hit
-from evennia_ai.knowledge.pages import Page
-from evennia_ai.knowledge.titles import PageName
+from evennia_ai.knowledge.pages.pages import Page, PageName
 
 _BUILDERS: Final = "view:perm(Builder)"
 """Who may read what has no lock of its own."""

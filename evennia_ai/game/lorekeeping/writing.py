@@ -11,10 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from evennia_ai.knowledge.assembly.package import Package
-from evennia_ai.knowledge.assembly.placing import placed
+from evennia_ai.knowledge.assembly.packages import Package, placed
 from evennia_ai.knowledge.lorekeeper_settings import Placement
-from evennia_ai.knowledge.titles import PageName, TitleError, page_name
+from evennia_ai.knowledge.pages.pages import PageName, TitleError, page_name
 from evennia_ai.llm.reasoning import without_reasoning
 from evennia_ai.prompt.messages import Message
 

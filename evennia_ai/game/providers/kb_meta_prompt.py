@@ -11,8 +11,8 @@ from evennia_ai.game.events import Event
 from evennia_ai.game.guarding import held_keys, searchable, told_before
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.knowledge import meta_prompt
-from evennia_ai.knowledge.pages import BaseInfo
-from evennia_ai.knowledge.templates import TOOL
+from evennia_ai.knowledge.meta_prompt import TOOL
+from evennia_ai.knowledge.pages.pages import BaseInfo
 from evennia_ai.store.conversations import ConversationRef
 
 

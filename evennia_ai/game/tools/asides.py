@@ -8,11 +8,11 @@ it is erased.
 
 from typing import Any
 
+from evennia_ai.errors import HistoryConflictError
 from evennia_ai.game.gather import Talk, opened
 from evennia_ai.game.tools.tool import Use
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.store import conversations
-from evennia_ai.store.errors import HistoryConflictError
 
 
 def room_talk(npc: Any) -> Talk:

@@ -2,9 +2,9 @@
 
 from pydantic import Field
 
+from evennia_ai.errors import NotStoredError
 from evennia_ai.game.tools.tool import Refused, Tool, ToolArguments, Use
 from evennia_ai.store import errands
-from evennia_ai.store.errors import NotStoredError
 
 
 class ErrandResult(Tool):

@@ -23,10 +23,12 @@ from evennia_ai.game.knowing.searching import Findings
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.tools.results import result_text
 from evennia_ai.game.tools.tool import Refused, Tool, ToolArguments, Use
-from evennia_ai.knowledge.hinting import together
-from evennia_ai.knowledge.leaks import Protected
-from evennia_ai.knowledge.markup import without_links
-from evennia_ai.knowledge.mediation import (
+from evennia_ai.knowledge.meta_prompt import TOOL
+from evennia_ai.knowledge.pages.markup import without_links
+from evennia_ai.knowledge.pages.pages import BaseInfo, MediationKind
+from evennia_ai.knowledge.restricted.hinting import together
+from evennia_ai.knowledge.restricted.leaks import Protected
+from evennia_ai.knowledge.restricted.mediation import (
     MOST_CHUNKS,
     MOST_IN_ALL,
     NO_CHUNKS,
@@ -37,9 +39,7 @@ from evennia_ai.knowledge.mediation import (
     refused,
     sendable,
 )
-from evennia_ai.knowledge.pages import BaseInfo, MediationKind
-from evennia_ai.knowledge.search_budget import judged
-from evennia_ai.knowledge.templates import TOOL
+from evennia_ai.knowledge.restricted.search_budget import judged
 from evennia_ai.settings.model import Conf
 from evennia_ai.store import knowledge_searches, turns
 from evennia_ai.store.knowledge_searches import NewSearch

@@ -4,12 +4,10 @@ It does no I/O and knows no model: it yields what it needs (`requests.py`) and i
 The order of the steps is fixed; each writes one line into the trace.
 """
 
-from evennia_ai.knowledge.assembly import finishing, gathering, instructing, preparing
-from evennia_ai.knowledge.assembly.package import Package
-from evennia_ai.knowledge.assembly.requests import Step
-from evennia_ai.knowledge.assembly.rules import AssemblyRules
-from evennia_ai.knowledge.assembly.tasks import Task
-from evennia_ai.knowledge.assembly.trace import Trace
+from evennia_ai.knowledge.assembly import finishing, gathering, instructing, planning
+from evennia_ai.knowledge.assembly.config import AssemblyRules
+from evennia_ai.knowledge.assembly.packages import Package
+from evennia_ai.knowledge.assembly.requests import Step, Task, Trace
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter
 
 
@@ -22,10 +20,10 @@ def assemble(
         ContextBudgetError: the instructions alone are more than a package may have.
     """
     trace = Trace()
-    rules = yield from preparing.load_config(rules or AssemblyRules(), trace)  # 1
-    if preparing.is_query(task, rules, trace):  # 2
+    rules = yield from planning.load_config(rules or AssemblyRules(), trace)  # 1
+    if planning.is_query(task, rules, trace):  # 2
         return finishing.bypassed_by_words(task, trace)
-    plan = yield from preparing.plan(task, rules, trace)  # 3
+    plan = yield from planning.plan(task, rules, trace)  # 3
     if plan.bypass_reason:
         return finishing.bypassed(task, plan, trace)
     bible = yield from instructing.world_bible(rules, trace)  # 4

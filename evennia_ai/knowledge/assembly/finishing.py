@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 
-from evennia_ai.knowledge.assembly import ranking, trimming
-from evennia_ai.knowledge.assembly.package import Package
-from evennia_ai.knowledge.assembly.packed import BUCKETS, DroppedPage, PackedPage
-from evennia_ai.knowledge.assembly.planner import Planned
-from evennia_ai.knowledge.assembly.rules import AssemblyRules
-from evennia_ai.knowledge.assembly.serialising import serialised
-from evennia_ai.knowledge.assembly.task_types import QUERY
-from evennia_ai.knowledge.assembly.tasks import Task
-from evennia_ai.knowledge.assembly.trace import Trace
+from evennia_ai.knowledge.assembly import packages
+from evennia_ai.knowledge.assembly.config import QUERY, AssemblyRules
+from evennia_ai.knowledge.assembly.packages import (
+    BUCKETS,
+    DroppedPage,
+    Package,
+    PackedPage,
+    serialised,
+)
+from evennia_ai.knowledge.assembly.planning import Planned
+from evennia_ai.knowledge.assembly.requests import Task, Trace
 from evennia_ai.prompt.tokens import TokenCounter
 
 Dropped = tuple[DroppedPage, ...]
@@ -63,7 +65,7 @@ def ranked(
     pages: Sequence[PackedPage], task: Task, rules: AssemblyRules, trace: Trace
 ) -> tuple[PackedPage, ...]:
     """Step 13: the pages of each section by how much they have of the task's words."""
-    found = ranking.ranked(pages, task=task.text, stop_words=rules.stop_words)
+    found = packages.ranked(pages, task=task.text, stop_words=rules.stop_words)
     told = [f"{one.heading} {one.score:.3f}" for one in found if one.bucket != "instructions"]
     trace.did(13, ", ".join(told) or "nothing to rank")
     return found
@@ -82,7 +84,7 @@ def trimmed(
     Raises:
         ContextBudgetError: the instructions alone do not fit.
     """
-    kept, dropped = trimming.trimmed(
+    kept, dropped = packages.trimmed(
         pages, limit_tokens=rules.limit_tokens, world=world_of(task, rules), counter=counter
     )
     gone = ", ".join(one.page.heading for one in dropped) or "nothing"
@@ -112,7 +114,7 @@ def package(
         world=world,
         pages=pages,
         dropped=dropped,
-        tokens=trimming.section_tokens(pages, world=world, counter=counter),
+        tokens=packages.section_tokens(pages, world=world, counter=counter),
         total_tokens=total_tokens,
         limit_tokens=rules.limit_tokens,
         steps=tuple(trace.steps),

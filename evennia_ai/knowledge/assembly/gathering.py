@@ -1,14 +1,14 @@
-"""Steps 7 to 11: what is known of the things that a task is about."""
+"""Steps 7 to 11: what is known of the things that a task is about, talk about them included."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from evennia_ai.knowledge.assembly.co_occurrence import Related, Seed, mentions, related
-from evennia_ai.knowledge.assembly.packed import PackedPage, packed
-from evennia_ai.knowledge.assembly.planner import Planned
-from evennia_ai.knowledge.assembly.reading import distinct, read, titles
+from evennia_ai.knowledge.assembly.config import AssemblyRules
+from evennia_ai.knowledge.assembly.graph import Related, Seed, mentions, related
+from evennia_ai.knowledge.assembly.packages import PackedPage, packed
+from evennia_ai.knowledge.assembly.planning import Planned
 from evennia_ai.knowledge.assembly.requests import (
     Article,
     Failed,
@@ -17,13 +17,48 @@ from evennia_ai.knowledge.assembly.requests import (
     Links,
     Search,
     Step,
+    Task,
+    Trace,
+    distinct,
+    read,
+    titles,
 )
-from evennia_ai.knowledge.assembly.rules import AssemblyRules
-from evennia_ai.knowledge.assembly.talk_sections import filtered
-from evennia_ai.knowledge.assembly.tasks import Task
-from evennia_ai.knowledge.assembly.trace import Trace
-from evennia_ai.knowledge.pages import Page
-from evennia_ai.knowledge.titles import PageName
+from evennia_ai.knowledge.pages.markup import Section, sections
+from evennia_ai.knowledge.pages.pages import Page, PageName
+
+MOST_CHARACTERS: Final = 100_000
+"""Of a talk page: what stands behind them is not looked through."""
+
+
+def filtered(body: str, *, headings: Sequence[str]) -> str:
+    """The sections with exactly these headings, in the order of `headings`; "" without any.
+
+    What stands below a heading of a deeper level belongs to the section.
+    """
+    found = sections(body[:MOST_CHARACTERS])
+    wanted = [
+        _shown(heading, found[at:])
+        for heading in headings
+        for at, one in enumerate(found)
+        if one.heading == heading
+    ]
+    return "\n".join(filter(None, wanted))
+
+
+def _shown(heading: str, found: Sequence[Section]) -> str:
+    """A section under its header, "" where nothing stands in it."""
+    text = "\n".join(filter(None, _texts(found)))
+    return f"= {heading} =\n{text}" if text else ""
+
+
+def _texts(found: Sequence[Section]) -> Iterator[str]:
+    first, *rest = found
+    yield first.text
+    for one in rest:
+        if one.level <= first.level:
+            return
+        yield f"== {one.heading} ==\n{one.text}"
+
 
 READ_FOR_EACH: Final = 4
 """Linked pages that are read for each that is shown: some links lead nowhere, some to one page."""

@@ -2,16 +2,67 @@
 
 Breadth first: all pages of one hop before those of the next, each page's in the order it declares
 them. A page is taken once, at its least depth, so that circles end. It does no I/O: it yields what
-it needs to read.
+it needs to read. Pages that name the same things belong together without saying so: co-occurrence.
 """
 
+import re
+from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from evennia_ai.knowledge.assembly.requests import Fetch, Hidden, Step
-from evennia_ai.knowledge.pages import Page
-from evennia_ai.knowledge.titles import PageName
+from evennia_ai.knowledge.pages.markup import without_code
+from evennia_ai.knowledge.pages.pages import Page, PageName, TitleError, page_name
+
+_LINK: Final = re.compile(r"\[\[([^\[\]{}|<>#\n]{1,600})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seed:
+    """A page at hand: what it links to, and how often where a link stands more than once."""
+
+    name: PageName
+    links: Sequence[PageName]
+    mentions: Sequence[PageName] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Related:
+    """A page that seeds link to: how many of them, and with how many links."""
+
+    name: PageName
+    seeds: int
+    links: int
+
+
+def related(seeds: Sequence[Seed]) -> tuple[Related, ...]:
+    """The pages of the encyclopedia that the seeds link to, without the seeds, best first."""
+    linking = Counter[PageName]()
+    links = Counter[PageName]()
+    for seed in seeds:
+        targets = set(seed.links)
+        linking.update(targets)
+        mentioned = Counter(seed.mentions)
+        links.update({name: max(1, mentioned[name]) for name in targets})
+    own = {seed.name for seed in seeds}
+    found = [
+        Related(name=name, seeds=count, links=links[name])
+        for name, count in linking.items()
+        if name.namespace == "Main" and name not in own
+    ]
+    return tuple(sorted(found, key=lambda one: (-one.seeds, -one.links, one.name.title)))
+
+
+def mentions(body: str) -> tuple[PageName, ...]:
+    """Every link in a text, as often as it stands there."""
+    found: list[PageName] = []
+    for link in _LINK.finditer(without_code(body)):
+        with suppress(TitleError):  # what is no title is no link either
+            found.append(page_name(link[1]))
+    return tuple(found)
+
 
 MOST_PAGES: Final = 200
 """Pages of a graph that are read, however much of it there is."""

@@ -1,19 +1,70 @@
-"""Steps 4 to 6: the instructions of a package."""
+"""Steps 4 to 6: the instructions of a package, and which page says them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
+from evennia_ai.knowledge.assembly import config as written
+from evennia_ai.knowledge.assembly.config import CONFIG_PAGE, AssemblyRules, TaskType
 from evennia_ai.knowledge.assembly.graph import resolved
-from evennia_ai.knowledge.assembly.instructions import included_by_default, of_task
-from evennia_ai.knowledge.assembly.packed import PackedPage, packed
-from evennia_ai.knowledge.assembly.planner import Planned
-from evennia_ai.knowledge.assembly.reading import distinct, read, read_listed, titles
-from evennia_ai.knowledge.assembly.requests import Listed, Step
-from evennia_ai.knowledge.assembly.rules import CONFIG_PAGE, AssemblyRules
-from evennia_ai.knowledge.assembly.tasks import Task
-from evennia_ai.knowledge.assembly.trace import Trace
-from evennia_ai.knowledge.pages import Page
-from evennia_ai.knowledge.titles import PageName
+from evennia_ai.knowledge.assembly.packages import PackedPage, packed
+from evennia_ai.knowledge.assembly.planning import Planned
+from evennia_ai.knowledge.assembly.requests import (
+    Listed,
+    Step,
+    Task,
+    Trace,
+    distinct,
+    read,
+    read_listed,
+    titles,
+)
+from evennia_ai.knowledge.assembly.words import phrase_of
+from evennia_ai.knowledge.pages.pages import Page, PageName
+
+
+def included_by_default(pages: Sequence[Page]) -> list[Page]:
+    """The pages that belong to every task."""
+    return _by_priority(one for one in pages if _says(one, "include_by_default"))
+
+
+def of_task(pages: Sequence[Page], task: str, task_type: TaskType) -> list[Page]:
+    """The pages that belong to this task by its type."""
+    said = phrase_of(task)
+    return _by_priority(
+        one for one in pages if _is_of_type(one, task_type.key) and _is_meant(one, said)
+    )
+
+
+def _by_priority(pages: Iterable[Page]) -> list[Page]:
+    return sorted(pages, key=lambda one: (-_priority(one), one.name.title))
+
+
+def _priority(page: Page) -> int:
+    try:
+        return written.a_number(page.meta.fields.get("priority"), least=-(10**6), most=10**6)
+    except written.WrittenValueError:  # without a priority that is one, it is like most pages
+        return 0
+
+
+def _says(page: Page, field: str) -> bool:
+    try:
+        return written.a_truth(page.meta.fields.get(field))
+    except written.WrittenValueError:  # a page that says nothing clear does not say yes
+        return False
+
+
+def _is_of_type(page: Page, key: str) -> bool:
+    try:
+        return key in written.lines(page.meta.fields.get("task_type"))
+    except written.WrittenValueError:  # it names no type
+        return False
+
+
+def _is_meant(page: Page, said: str) -> bool:
+    kind = page.meta.fields.get("type")
+    special = [tag for tag in page.meta.tags if tag != kind]
+    return not special or any(phrase_of(tag) in said for tag in special)
+
 
 MOST_LOOKED_THROUGH: Final = 200
 """Pages of the namespace that are looked through for those a task needs."""

@@ -1,4 +1,4 @@
-"""Requests: what an assembly needs to know, and the answers that are no plain values.
+"""Tasks, the requests that an assembly makes about them, and the trace of its fifteen steps.
 
 The assembly does no I/O. It yields these, and whoever drives it sends the answers back: from
 backends, from models, or in tests from a dict. Where a page or a hit is not for the eyes of who
@@ -6,14 +6,54 @@ asks, the driver leaves it out, or answers `Hidden` in its place, which the trac
 that cannot be read ends the assembly: the driver lets its error go.
 """
 
-from collections.abc import Generator
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, TypeVar
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
-from evennia_ai.knowledge.titles import Namespace, PageName
+from evennia_ai.knowledge.pages.pages import Namespace, Page, PageName
 from evennia_ai.prompt.messages import Message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What is to be done, in the words of who asks for it.
+
+    `type_override` is the key of a task type: where it is given, neither the pre-check nor the
+    planner decides the type. `custom_pages` are shown in any case, before all others of the
+    encyclopedia. `world` is what the world is called, "" for what the config page says.
+    """
+
+    text: str
+    type_override: str = ""
+    custom_pages: tuple[PageName, ...] = ()
+    world: str = ""
+
+
+STEPS: Final = (
+    *("Load Instructions:Config", "Fast pre-check", "Planner", "World Bible", "Core instructions"),
+    *("Resolve requires", "Encyclopedia pages", "Linked pages", "Sources", "Talk sections"),
+    *("Wikipedia", "Deduplicate", "Rank", "Trim", "Serialise"),
+)
+"""The steps in their order; the first has number 1."""
+
+
+@dataclass(slots=True)
+class Trace:
+    """Grows while an assembly runs: the one thing that its steps change."""
+
+    steps: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def did(self, number: int, what: str) -> None:
+        """Tell what came of step `number`."""
+        self.steps.append(f"{number}. {STEPS[number - 1]}: {what}")
+
+    def warn(self, *warnings: str) -> None:
+        """Tell what is wrong in the wiki or went wrong, each of it once."""
+        self.warnings.extend(one for one in dict.fromkeys(warnings) if one not in self.warnings)
+
 
 T = TypeVar("T")
 
@@ -88,3 +128,39 @@ class Article(Protocol):
 
     @property
     def text(self) -> str: ...
+
+
+def read(names: Sequence[PageName], trace: Trace) -> Step[list[Page | None]]:
+    """The pages of these names in their order, None for each that is not there or not to be seen.
+
+    That a page is hidden is a warning; what it is called was known to whoever asked for it.
+    """
+    if not names:
+        return []
+    answer = yield Fetch(tuple(names))
+    hidden = (name for name, page in zip(names, answer, strict=True) if isinstance(page, Hidden))
+    trace.warn(*(f"{name} may not be read here" for name in hidden))
+    return [page if isinstance(page, Page) else None for page in answer]
+
+
+def read_listed(names: Sequence[PageName], trace: Trace) -> Step[list[Page]]:
+    """The pages of these names, each once, where the names are the backend's own.
+
+    Of those that may not be seen the number alone is told: a title may be a secret as well.
+    """
+    if not names:
+        return []
+    answer = yield Fetch(tuple(names))
+    if hidden := sum(isinstance(page, Hidden) for page in answer):
+        trace.warn(f"{hidden} of the pages that are listed may not be read here")
+    return distinct(page if isinstance(page, Page) else None for page in answer)
+
+
+def distinct(pages: Iterable[Page | None]) -> list[Page]:
+    """The pages that are there, each once: two titles may lead to one."""
+    return list({page.name: page for page in pages if page is not None}.values())
+
+
+def titles(pages: Iterable[Page]) -> str:
+    """The names of pages for a line of the trace."""
+    return ", ".join(page.name.full for page in pages) or "none"

@@ -12,14 +12,13 @@ from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Final
 
+from evennia_ai.errors import NotStoredError
 from evennia_ai.history.records import Record, RecordKind
-from evennia_ai.knowledge.leaks import Protected, leak, protected
-from evennia_ai.knowledge.meta_prompt import bases_told
-from evennia_ai.knowledge.templates import TOOL
+from evennia_ai.knowledge.meta_prompt import TOOL, bases_told
+from evennia_ai.knowledge.restricted.leaks import Protected, leak, protected
 from evennia_ai.memory.memories import OF_NPC, Memory
 from evennia_ai.minds.seeing.locked import HiddenPages, Viewer
 from evennia_ai.store import conversations, knowledge_searches, memories, turns
-from evennia_ai.store.errors import NotStoredError
 from evennia_ai.store.knowledge_searches import StoredSearch
 
 META_PROMPT: Final = "block:kb_meta_prompt"

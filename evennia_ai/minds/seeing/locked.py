@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from evennia_ai.knowledge.pages import BaseInfo, Page
-from evennia_ai.knowledge.titles import PageName, TitleError, page_name
+from evennia_ai.knowledge.pages.pages import BaseInfo, Page, PageName, TitleError, page_name
 from evennia_ai.store import knowledge_bases, lorebooks, page_revisions, pages
 
 STORED: Final = "database"

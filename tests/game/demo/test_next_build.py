@@ -13,8 +13,8 @@ from evennia.server.models import ServerConfig
 from evennia_ai.errors import UnknownComponentError
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.knowledge.backends import Draft
-from evennia_ai.knowledge.templates import TOOL
-from evennia_ai.knowledge.titles import page_name
+from evennia_ai.knowledge.meta_prompt import TOOL
+from evennia_ai.knowledge.pages.pages import page_name
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.store import (
     card_assignments,

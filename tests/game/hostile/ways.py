@@ -7,10 +7,10 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.gather import Talk, opened
 from evennia_ai.game.happenings import happened
 from evennia_ai.game.remembering import remember
-from evennia_ai.llm.errors import ModelUnavailable
 from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.grants import NO_GRANTS
 from evennia_ai.store import card_assignments

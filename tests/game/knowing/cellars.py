@@ -6,9 +6,8 @@ from typing import Any
 
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.knowledge.backends import Draft
-from evennia_ai.knowledge.pages import BaseInfo, Page, PageMeta
-from evennia_ai.knowledge.templates import TOOL
-from evennia_ai.knowledge.titles import page_name
+from evennia_ai.knowledge.meta_prompt import TOOL
+from evennia_ai.knowledge.pages.pages import BaseInfo, Page, PageMeta, page_name
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.messages import ToolCall

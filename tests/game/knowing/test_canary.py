@@ -21,7 +21,7 @@ from evennia_ai.game.metrics import Metrics
 from evennia_ai.game.request_log import RequestLog
 from evennia_ai.game.tracing import Traces
 from evennia_ai.game.watching import Gauges
-from evennia_ai.knowledge.search_budget import SearchBudget
+from evennia_ai.knowledge.restricted.search_budget import SearchBudget
 from evennia_ai.store import knowledge_searches
 from tests.game.knowing.cellars import (
     CANARIES,
@@ -34,7 +34,7 @@ from tests.game.knowing.cellars import (
     written,
 )
 from tests.game.knowing.hiding import found_in
-from tests.knowledge.disguises import DISGUISES, PIECES
+from tests.knowledge.restricted.disguises import DISGUISES, PIECES
 
 # Words of the passage without a term, a number or a title of it.
 SAYING = "whispered over the step of the cellar stairs while the lantern must stand apart"

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from evennia_ai.errors import ModelUnavailable
 from evennia_ai.knowledge.backends import Draft
-from evennia_ai.llm.errors import ModelUnavailable
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store import knowledge_bases, knowledge_bindings, knowledge_searches, pages
 from tests.game.knowing.cellars import CANARIES, PASSAGE, TITLE, VAULT, a_page, answering, written

@@ -6,7 +6,7 @@ from twisted.internet.defer import Deferred, succeed
 
 from evennia_ai.game.knowing.opening import BACKENDS, backend_of, later
 from evennia_ai.knowledge.backends import BackendError
-from evennia_ai.knowledge.pages import BaseInfo
+from evennia_ai.knowledge.pages.pages import BaseInfo
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.knowledge_backend import DatabaseBackend
 

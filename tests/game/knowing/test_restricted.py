@@ -6,13 +6,12 @@ from dataclasses import replace
 import pytest
 from twisted.internet.defer import Deferred
 
+from evennia_ai.errors import ModelRefused, ModelUnavailable, StoreError
 from evennia_ai.game.runtime import runtime
-from evennia_ai.knowledge.templates import TOOL
-from evennia_ai.llm.errors import ModelRefused, ModelUnavailable
+from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.messages import ToolCall
 from evennia_ai.store import knowledge_bases, knowledge_bindings, knowledge_searches, turns
-from evennia_ai.store.errors import StoreError
 from tests.game.knowing.cellars import (
     CANARIES,
     CODE,

@@ -7,8 +7,8 @@ import pytest
 
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.game.runtime import runtime
-from evennia_ai.knowledge.pages import BaseInfo
-from evennia_ai.knowledge.templates import TOOL
+from evennia_ai.knowledge.meta_prompt import TOOL
+from evennia_ai.knowledge.pages.pages import BaseInfo
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store import knowledge_bases, knowledge_bindings
 from evennia_ai.wiki.site import Site

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.lorekeeping.keeping import SWITCHED_OFF, lorekeeper
-from evennia_ai.knowledge.assembly.trimming import ContextBudgetError
+from evennia_ai.knowledge.assembly.packages import ContextBudgetError
 from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings
-from evennia_ai.knowledge.titles import page_name
+from evennia_ai.knowledge.pages.pages import page_name
 from evennia_ai.llm.allowances import read_allowances
-from evennia_ai.llm.errors import ModelUnavailable
 from evennia_ai.llm.structured import REPAIR
 from evennia_ai.prompt.messages import Message
 from evennia_ai.settings.conf import conf

@@ -12,9 +12,8 @@ from evennia_ai.game.lorekeeping.answers import LorekeeperAnswer
 from evennia_ai.game.lorekeeping.keeping import lorekeeper
 from evennia_ai.knowledge.backends import Draft
 from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings
-from evennia_ai.knowledge.markup import read_page
-from evennia_ai.knowledge.pages import BaseInfo, Page
-from evennia_ai.knowledge.titles import page_name
+from evennia_ai.knowledge.pages.markup import read_page
+from evennia_ai.knowledge.pages.pages import BaseInfo, Page, page_name
 from evennia_ai.store import page_drafts, pages
 from evennia_ai.store.knowledge_bases import save_base
 

@@ -7,9 +7,8 @@ from evennia_ai.game.events import Event
 from evennia_ai.game.gather import Talk
 from evennia_ai.game.providers.kb_meta_prompt import kb_meta_prompt
 from evennia_ai.game.tools import choosing
-from evennia_ai.knowledge.meta_prompt import HEADING
-from evennia_ai.knowledge.pages import BaseInfo
-from evennia_ai.knowledge.templates import TOOL
+from evennia_ai.knowledge.meta_prompt import HEADING, TOOL
+from evennia_ai.knowledge.pages.pages import BaseInfo
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.store import knowledge_bases, knowledge_bindings, turns
 

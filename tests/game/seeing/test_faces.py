@@ -16,10 +16,9 @@ from evennia_ai.commands.cmdset import AICmdSet
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.knowledge.backends import Draft
-from evennia_ai.knowledge.mediation import Chunk
-from evennia_ai.knowledge.pages import BaseInfo
-from evennia_ai.knowledge.templates import TOOL
-from evennia_ai.knowledge.titles import page_name
+from evennia_ai.knowledge.meta_prompt import TOOL
+from evennia_ai.knowledge.pages.pages import BaseInfo, page_name
+from evennia_ai.knowledge.restricted.mediation import Chunk
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.memory.memories import Memory
 from evennia_ai.prompt.components import Scope

@@ -29,8 +29,8 @@ def test_it_is_recorded_before_it_is_heard(stage: Any) -> None:
 def test_what_cannot_be_recorded_is_not_whispered(
     stage: Any, logged: list[str], monkeypatch: Any
 ) -> None:
+    from evennia_ai.errors import StoreError
     from evennia_ai.store import conversations
-    from evennia_ai.store.errors import StoreError
 
     def refuses(*_: Any) -> None:
         raise StoreError("the database is away")

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from evennia_ai.knowledge.assembly.assembly import assemble
-from evennia_ai.knowledge.assembly.package import Package
+from evennia_ai.knowledge.assembly.packages import Package
 from evennia_ai.knowledge.assembly.requests import (
     Fetch,
     Hidden,
@@ -20,13 +20,12 @@ from evennia_ai.knowledge.assembly.requests import (
     Request,
     Search,
     Step,
+    Task,
 )
-from evennia_ai.knowledge.assembly.tasks import Task
 from evennia_ai.knowledge.assembly.words import words_of
 from evennia_ai.knowledge.backends import Hit
-from evennia_ai.knowledge.markup import read_page
-from evennia_ai.knowledge.pages import Page
-from evennia_ai.knowledge.titles import PageName, page_name
+from evennia_ai.knowledge.pages.markup import read_page
+from evennia_ai.knowledge.pages.pages import Page, PageName, page_name
 from evennia_ai.text.words import COMMON_WORDS
 
 WIKI = Path(__file__).parent / "wiki.yaml"

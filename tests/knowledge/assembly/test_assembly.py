@@ -4,11 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from evennia_ai.knowledge.assembly.requests import Failed, Fetch, Intro, Plan, Search
-from evennia_ai.knowledge.assembly.rules import AssemblyRules
-from evennia_ai.knowledge.assembly.tasks import Task
-from evennia_ai.knowledge.assembly.trace import STEPS
-from evennia_ai.knowledge.assembly.trimming import ContextBudgetError
+from evennia_ai.knowledge.assembly.config import AssemblyRules
+from evennia_ai.knowledge.assembly.packages import ContextBudgetError
+from evennia_ai.knowledge.assembly.requests import STEPS, Failed, Fetch, Intro, Plan, Search, Task
 from tests.knowledge.assembly.driver import (
     AnArticle,
     AnswersFrom,

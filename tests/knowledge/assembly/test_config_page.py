@@ -4,8 +4,7 @@ from dataclasses import fields
 
 import pytest
 
-from evennia_ai.knowledge.assembly.config_page import READERS, configured
-from evennia_ai.knowledge.assembly.rules import AssemblyRules
+from evennia_ai.knowledge.assembly.config import READERS, AssemblyRules, configured
 from tests.knowledge.assembly.driver import a_page, named
 
 RULES = AssemblyRules()

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evennia_ai.knowledge.assembly.package import Package
-from evennia_ai.knowledge.assembly.rules import AssemblyRules
-from evennia_ai.knowledge.assembly.task_types import TASK_TYPES
+from evennia_ai.knowledge.assembly.config import TASK_TYPES, AssemblyRules
+from evennia_ai.knowledge.assembly.packages import Package
 from tests.knowledge.assembly.driver import AnArticle, AnswersFrom, a_plan, assembled, the_wiki
 
 GOLDEN = Path(__file__).parent / "golden"

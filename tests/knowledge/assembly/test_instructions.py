@@ -2,8 +2,8 @@
 
 import pytest
 
-from evennia_ai.knowledge.assembly.instructions import included_by_default, of_task
-from evennia_ai.knowledge.assembly.task_types import TaskType
+from evennia_ai.knowledge.assembly.config import TaskType
+from evennia_ai.knowledge.assembly.instructing import included_by_default, of_task
 from tests.knowledge.assembly.driver import a_page
 
 SOURCE = TaskType(key="create_source", description="A source")

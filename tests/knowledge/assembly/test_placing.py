@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.knowledge.assembly.placing import placed
+from evennia_ai.knowledge.assembly.packages import placed
 from tests.knowledge.assembly.test_golden_packages import package_of
 
 PACKAGE = package_of("create_source")

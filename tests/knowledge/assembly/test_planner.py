@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.knowledge.assembly.planner import (
+from evennia_ai.knowledge.assembly.config import AssemblyRules, TaskType
+from evennia_ai.knowledge.assembly.planning import (
     PlannerAnswer,
     named_in,
     overridden,
@@ -12,8 +13,6 @@ from evennia_ai.knowledge.assembly.planner import (
     planned,
 )
 from evennia_ai.knowledge.assembly.requests import Failed
-from evennia_ai.knowledge.assembly.rules import AssemblyRules
-from evennia_ai.knowledge.assembly.task_types import TaskType
 from tests.knowledge.assembly.driver import a_plan, named
 
 RULES = AssemblyRules()

@@ -2,8 +2,8 @@
 
 import pytest
 
-from evennia_ai.knowledge.assembly.precheck import is_obviously_query
-from evennia_ai.knowledge.assembly.rules import AssemblyRules
+from evennia_ai.knowledge.assembly.config import AssemblyRules
+from evennia_ai.knowledge.assembly.planning import is_obviously_query
 
 TABLE = {
     "show exits": True,

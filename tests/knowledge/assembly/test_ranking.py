@@ -2,8 +2,7 @@
 
 import pytest
 
-from evennia_ai.knowledge.assembly.packed import PackedPage, packed
-from evennia_ai.knowledge.assembly.ranking import ranked, score
+from evennia_ai.knowledge.assembly.packages import PackedPage, packed, ranked, score
 from tests.knowledge.assembly.driver import a_page
 
 STOP = frozenset({"the", "a", "of"})

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from evennia_ai.knowledge.assembly.packed import BUCKETS, Bucket, PackedPage
-from evennia_ai.knowledge.assembly.serialising import section, serialised
+from evennia_ai.knowledge.assembly.packages import BUCKETS, Bucket, PackedPage, section, serialised
 from tests.knowledge.assembly.test_golden_packages import package_of
 
 

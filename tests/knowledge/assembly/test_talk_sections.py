@@ -2,8 +2,8 @@
 
 import pytest
 
-from evennia_ai.knowledge.assembly.rules import AssemblyRules
-from evennia_ai.knowledge.assembly.talk_sections import filtered
+from evennia_ai.knowledge.assembly.config import AssemblyRules
+from evennia_ai.knowledge.assembly.gathering import filtered
 
 HEADINGS = AssemblyRules().talk_sections
 

@@ -8,18 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.knowledge.assembly.package import Package
-from evennia_ai.knowledge.assembly.packed import BUCKETS, Bucket, PackedPage
-from evennia_ai.knowledge.assembly.rules import AssemblyRules
-from evennia_ai.knowledge.assembly.serialising import serialised
-from evennia_ai.knowledge.assembly.tasks import Task
-from evennia_ai.knowledge.assembly.trimming import (
+from evennia_ai.knowledge.assembly.config import AssemblyRules
+from evennia_ai.knowledge.assembly.packages import (
+    BUCKETS,
     DROP_ORDER,
+    Bucket,
     ContextBudgetError,
+    Package,
+    PackedPage,
     section_tokens,
+    serialised,
     trimmed,
 )
-from evennia_ai.knowledge.titles import page_name
+from evennia_ai.knowledge.assembly.requests import Task
+from evennia_ai.knowledge.pages.pages import page_name
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter
 from tests.knowledge.assembly.driver import (
     AnArticle,

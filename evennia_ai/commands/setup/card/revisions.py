@@ -24,6 +24,7 @@ from evennia_ai.commands.setup.card.shown import (
     size_in_words,
 )
 from evennia_ai.commands.strict import CommandError
+from evennia_ai.errors import NotStoredError
 from evennia_ai.settings.conf import conf
 from evennia_ai.store import card_assignments
 from evennia_ai.store import card_revisions as log
@@ -31,7 +32,6 @@ from evennia_ai.store import cards as store
 from evennia_ai.store.card_files import CardFile
 from evennia_ai.store.card_names import known_name
 from evennia_ai.store.card_revisions import IN_FORCE, CardChange
-from evennia_ai.store.errors import NotStoredError
 from evennia_ai.text.columns import WIDTH, clipped, wrapped
 
 MOST_SHOWN: Final = 50

@@ -21,8 +21,8 @@ from evennia_ai.game.holding import look_at_all
 from evennia_ai.game.knowing.opening import BACKENDS
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.game.viewers import allows
-from evennia_ai.knowledge.pages import MEDIATIONS, BaseInfo
-from evennia_ai.knowledge.templates import TOOL
+from evennia_ai.knowledge.meta_prompt import TOOL
+from evennia_ai.knowledge.pages.pages import MEDIATIONS, BaseInfo
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store import knowledge_bases as bases
 from evennia_ai.store import knowledge_bindings as bindings

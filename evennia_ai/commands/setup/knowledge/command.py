@@ -22,8 +22,14 @@ from evennia_ai.commands.shown import day_and_time
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand
 from evennia_ai.game.knowing.opening import backend_of, later
 from evennia_ai.game.viewers import viewer_of
-from evennia_ai.knowledge.pages import BaseInfo, Page
-from evennia_ai.knowledge.titles import NAMESPACES, Namespace, PageName, page_name
+from evennia_ai.knowledge.pages.pages import (
+    NAMESPACES,
+    BaseInfo,
+    Namespace,
+    Page,
+    PageName,
+    page_name,
+)
 from evennia_ai.minds.seeing.hidden_knowledge import withheld
 from evennia_ai.minds.seeing.locked import HiddenPages
 from evennia_ai.store import knowledge_searches

@@ -21,8 +21,8 @@ from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.knowing.opening import backend_of, later
 from evennia_ai.game.viewers import viewer_of
 from evennia_ai.knowledge.backends import Draft
-from evennia_ai.knowledge.markup import write_page
-from evennia_ai.knowledge.pages import BaseInfo, Page
+from evennia_ai.knowledge.pages.markup import write_page
+from evennia_ai.knowledge.pages.pages import BaseInfo, Page
 from evennia_ai.minds.seeing.seer import may_see_package
 from evennia_ai.store import page_drafts as store
 from evennia_ai.store.page_drafts import StoredDraft

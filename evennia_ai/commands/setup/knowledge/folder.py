@@ -17,7 +17,7 @@ from evennia_ai.commands.setup.lore_locks import checked_locks
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.holding import look_at_all
 from evennia_ai.game.viewers import allows
-from evennia_ai.knowledge.page_files import ImportProblems, PageFolder, read_folder
+from evennia_ai.knowledge.pages.files import ImportProblems, PageFolder, read_folder
 from evennia_ai.settings.conf import conf
 from evennia_ai.store import folder_import, knowledge_bases, pages
 from evennia_ai.store.folder_import import FolderPlan

@@ -12,8 +12,7 @@ from twisted.internet.defer import Deferred
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.knowing.opening import backend_of, later
 from evennia_ai.game.viewers import allows
-from evennia_ai.knowledge.pages import BaseInfo, Page
-from evennia_ai.knowledge.titles import PageName, page_name
+from evennia_ai.knowledge.pages.pages import BaseInfo, Page, PageName, page_name
 from evennia_ai.store import knowledge_bases as bases
 
 STORED: Final = "database"

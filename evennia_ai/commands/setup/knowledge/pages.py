@@ -30,11 +30,10 @@ from evennia_ai.commands.strict import CommandError, Run
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.viewers import allows
 from evennia_ai.knowledge.backends import Draft
-from evennia_ai.knowledge.hinting import FIELD, MOST_HINT, hints_of, with_hints
-from evennia_ai.knowledge.leaks import leak, protected
-from evennia_ai.knowledge.markup import read_page, write_page
-from evennia_ai.knowledge.pages import BaseInfo, Page
-from evennia_ai.knowledge.titles import PageName, page_name
+from evennia_ai.knowledge.pages.markup import read_page, write_page
+from evennia_ai.knowledge.pages.pages import BaseInfo, Page, PageName, page_name
+from evennia_ai.knowledge.restricted.hinting import FIELD, MOST_HINT, hints_of, with_hints
+from evennia_ai.knowledge.restricted.leaks import leak, protected
 from evennia_ai.store import pages as store
 from evennia_ai.store.page_revisions import PageRevision
 from evennia_ai.text.columns import hanging

@@ -1,0 +1,307 @@
+"""Transcripts: a conversation as lines of JSON, written and read without a database.
+
+The first line says whose conversation it is, then come the records in their order, the turns, what
+the lore remembers, and a last line that counts them, so that a file which was cut short is noticed.
+Records are called by their places, which are the same in every database, and keep their hashes.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any, Final, NoReturn
+
+from evennia_ai.errors import FormatError, ReplayError
+from evennia_ai.history.projection import Totals, is_staying, message_of
+from evennia_ai.history.records import Record, RecordKind, canonical_json, first_broken, storable
+from evennia_ai.history.turn.manifest import TurnManifest, wrong_field
+from evennia_ai.prompt.messages import ROLES
+
+FORMAT: Final = 1
+KINDS: Final = ("room", "private")
+STATES: Final = ("open", "done", "failed", "interrupted")
+MOST_NAME: Final = 200
+_TEXTS: Final = ("npc_ref", "partner_ref", "place_ref", "origin")
+_MADE_BADLY: Final = (AttributeError, KeyError, ReplayError, TypeError, ValueError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """Whose conversation it is and how it was opened."""
+
+    npc_ref: str
+    kind: str
+    partner_ref: str
+    place_ref: str
+    origin: str
+    opened_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnLine:
+    """A turn; `event` is the place of the record it answers, `manifest` calls records by place."""
+
+    number: int
+    state: str
+    event: str | None
+    manifest: Mapping[str, Any]
+    outcome: str
+    created_at: float
+    ended_at: float | None
+
+
+def header_line(header: Header) -> str:
+    """The first line."""
+    told = {name: getattr(header, name) for name in (*_TEXTS, "kind", "opened_at")}
+    return canonical_json({"transcript": FORMAT, **told})
+
+
+def record_line(record: Record) -> str:
+    """The line of one record."""
+    return canonical_json(
+        {
+            "place": record.place,
+            "kind": record.kind.value,
+            "role": record.role,
+            "name": record.name,
+            "body": record.body,
+            "meta": dict(record.meta),
+            "content_sha256": record.content_sha256,
+            "sha256": record.sha256,
+            "created_at": record.created_at,
+        }
+    )
+
+
+def turn_line(turn: TurnLine) -> str:
+    """The line of one turn."""
+    return canonical_json(
+        {
+            "turn": turn.number,
+            "state": turn.state,
+            "event": turn.event,
+            "manifest": dict(turn.manifest),
+            "outcome": turn.outcome,
+            "created_at": turn.created_at,
+            "ended_at": turn.ended_at,
+        }
+    )
+
+
+def lore_line(state: Mapping[str, Any]) -> str:
+    """The line of what the lore remembers."""
+    return canonical_json({"lore_state": dict(state)})
+
+
+def last_line(*, records: int, turns: int) -> str:
+    """The line that ends a transcript."""
+    return canonical_json({"records": records, "turns": turns})
+
+
+def calling(manifest: Mapping[str, Any], name: Callable[[str], str]) -> dict[str, Any]:
+    """A manifest's JSON values with `name` applied to everything that names a record."""
+    called = dict(manifest)
+    called["messages"] = [_calling(message, name) for message in manifest["messages"]]
+    inputs = dict(manifest.get("inputs", {}))
+    if "event" in inputs:
+        inputs["event"] = name(inputs["event"])
+    if "history" in inputs:
+        held = inputs["history"]
+        inputs["history"] = {
+            **held,
+            **{end: held[end] and name(held[end]) for end in ("first", "last")},
+            "left_out": [name(one) for one in held["left_out"]],
+        }
+    return {**called, "inputs": inputs} if inputs else called
+
+
+def _calling(message: Any, name: Callable[[str], str]) -> Any:
+    if isinstance(message, list):
+        return [name(message[0]), *message[1:]]
+    return {**message, "record": name(message["record"])} if "record" in message else message
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads the lines of a transcript in their order and checks each against those before it.
+
+    FormatError: a line is not what it must be; the message names it.
+    """
+
+    number: int = 0
+    before: str = ""
+    segment: int = 1
+    seq: int = 0
+    totals: Totals = field(default_factory=Totals)
+    lengths: dict[int, int] = field(default_factory=dict)
+
+    def header(self, line: str | bytes) -> Header:
+        """The first line."""
+        told = self._read(line)
+        if told.get("transcript") != FORMAT:
+            self._refuse(f"this is no transcript of format {FORMAT}")
+        texts = {name: self._text(told, name, most=255) for name in _TEXTS}
+        kind = self._one_of(told, "kind", KINDS)
+        if bool(texts["partner_ref"]) == (kind == "room") or bool(texts["place_ref"]) != (
+            kind == "room"
+        ):
+            self._refuse("a room is told by place_ref alone, a private one by partner_ref alone")
+        return Header(**texts, kind=kind, opened_at=self._moment(told, "opened_at"))
+
+    def line(self, line: str | bytes) -> Mapping[str, Any]:
+        """A line that is not the first, as JSON values; `record` or `turn` say what is in it."""
+        return self._read(line)
+
+    def record(self, told: Mapping[str, Any]) -> Record:
+        """The record of a line, which must follow from the one before it."""
+        segment, seq = self._next_place(told)
+        record = Record(
+            id="",
+            conversation=0,
+            segment=segment,
+            seq=seq,
+            kind=RecordKind(self._one_of(told, "kind", tuple(RecordKind))),
+            role=self._one_of(told, "role", ROLES),  # type: ignore[arg-type]
+            name=self._text(told, "name", most=MOST_NAME),
+            body=self._text(told, "body"),
+            meta=self._object(told, "meta"),
+            content_sha256=self._text(told, "content_sha256", most=64),
+            sha256=self._text(told, "sha256", most=64),
+            created_at=self._moment(told, "created_at"),
+        )
+        if first_broken([record], previous=self.before):
+            self._refuse(
+                f"record {record.place} was changed: its hash does not cover what it says or what"
+                " stands before it; take the transcript from the game again"
+            )
+        self._check_meta(record)
+        self.before, self.segment, self.seq = record.sha256, record.segment, record.seq
+        self.lengths[record.segment] = record.seq
+        self.totals = self.totals.after(record)
+        return record
+
+    def turn(self, told: Mapping[str, Any]) -> TurnLine:
+        """The turn of a line, whose records are all there."""
+        event = told.get("event")
+        if event is not None:
+            self._known(event)
+        ended_at = told.get("ended_at")
+        return TurnLine(
+            number=self._count(told, "turn"),
+            state=self._one_of(told, "state", STATES),
+            event=event,
+            manifest=self._manifest(told),
+            outcome=self._text(told, "outcome"),
+            created_at=self._moment(told, "created_at"),
+            ended_at=None if ended_at is None else self._moment(told, "ended_at"),
+        )
+
+    def end(self, told: Mapping[str, Any], *, records: int, turns: int) -> None:
+        """The last line, which must count what was read."""
+        if (told.get("records"), told.get("turns")) != (records, turns):
+            self._refuse(
+                f"the last line must count {records} records and {turns} turns; lines are missing"
+            )
+
+    def cut_short(self) -> NoReturn:
+        """The lines ended before the last one."""
+        self._refuse("the transcript is cut short: the line that ends it is missing")
+
+    def refuse(self, problem: str) -> NoReturn:
+        """The line that was read last cannot be taken."""
+        self._refuse(problem)
+
+    def _read(self, line: str | bytes) -> Mapping[str, Any]:
+        self.number += 1
+        try:
+            told = json.loads(line, parse_constant=_no_constant)
+        except (ValueError, RecursionError) as error:
+            self._refuse(f"this is no JSON: {error}")
+        if not isinstance(told, dict):
+            self._refuse("must be a JSON object")
+        return told
+
+    def _next_place(self, told: Mapping[str, Any]) -> tuple[int, int]:
+        found, segment, seq = told.get("place"), self.segment, self.seq + 1
+        if found == f"{segment + 1}.1":
+            return segment + 1, 1
+        if found != f"{segment}.{seq}":
+            self._refuse(f"record {segment}.{seq} must come here, not {str(found)[:40]!r}")
+        return segment, seq
+
+    def _check_meta(self, record: Record) -> None:
+        """What other records are called in the meta must be there before it."""
+        meta = record.meta
+        if is_staying(record) and meta.get("before") is not None:
+            self._known(meta["before"])
+        tail = meta.get("tail", [])
+        if not isinstance(tail, list) or (tail and record.kind is not RecordKind.SUMMARY):
+            self._refuse("meta.tail must be a list, and a summary's")
+        for place in tail:
+            self._known(place)
+        try:
+            message_of(record)
+        except _MADE_BADLY:
+            self._refuse(f"the meta of record {record.place} is none of a message")
+
+    def _known(self, place: Any) -> None:
+        segment, _, seq = place.partition(".") if isinstance(place, str) else ("", "", "")
+        if not (segment.isdecimal() and seq.isdecimal()):
+            self._refuse(f"{str(place)[:40]!r} is no place of a record, such as 1.12")
+        if not 1 <= int(seq) <= self.lengths.get(int(segment), 0):
+            self._refuse(f"there is no record {place[:40]} before this line")
+
+    def _manifest(self, told: Mapping[str, Any]) -> Mapping[str, Any]:
+        manifest = self._object(told, "manifest")
+        try:
+            made = TurnManifest.from_json(canonical_json(manifest))
+            calling(manifest, self._checked)
+            wrong = wrong_field(made)
+        except _MADE_BADLY:
+            self._refuse("manifest is none of a turn")
+        if wrong is not None:
+            self._refuse(f"manifest.{wrong} has no value that a turn writes")
+        return manifest
+
+    def _checked(self, place: str) -> str:
+        self._known(place)
+        return place
+
+    def _text(self, told: Mapping[str, Any], name: str, *, most: int | None = None) -> str:
+        value = told.get(name)
+        if not isinstance(value, str) or storable(value) != value:
+            self._refuse(f"{name} must be a text without null characters")
+        if most is not None and len(value) > most:
+            self._refuse(f"{name} must have at most {most} characters, not {len(value)}")
+        return value
+
+    def _count(self, told: Mapping[str, Any], name: str) -> int:
+        value = told.get(name)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            self._refuse(f"{name} must be a number from 1 on")
+        return value
+
+    def _object(self, told: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+        value = told.get(name)
+        if not isinstance(value, dict):
+            self._refuse(f"{name} must be a JSON object")
+        return value
+
+    def _one_of(self, told: Mapping[str, Any], name: str, known: tuple[str, ...]) -> str:
+        value = told.get(name)
+        if not isinstance(value, str) or value not in known:
+            self._refuse(f"{name} must be one of {', '.join(known)}")
+        return value
+
+    def _moment(self, told: Mapping[str, Any], name: str) -> float:
+        value = told.get(name)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+            self._refuse(f"{name} must be a time in seconds")
+        return float(value)
+
+    def _refuse(self, problem: str) -> NoReturn:
+        raise FormatError("transcript", f"line {self.number}: {problem}; nothing was taken over")
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")

@@ -1,0 +1,350 @@
+"""The manifest of a turn: enough to rebuild its prompt byte for byte, and to say why it was so.
+
+Every message is named by the record that holds it, so later edits of components, cards and lore
+change no past turn. Entries of lore that nothing concerned are told in bulk: a book of 10,000 costs
+a turn a few words. Manifests are made from drafts (`evennia_ai.history.turn.drafts`).
+One in a transcript may have been written by anybody: `wrong_field` says which value of it is not of
+the kind that a turn writes; that it names records which are there is looked at in `transcripts`.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from evennia_ai.errors import ReplayError
+from evennia_ai.history.projection import parts_from
+from evennia_ai.history.records import Record, canonical_json
+from evennia_ai.history.turn.sending import Handle, sent_messages
+from evennia_ai.lorebook.silence import Unmatched
+from evennia_ai.prompt.anchoring import Anchor, Anchors
+from evennia_ai.prompt.breaks import REASONS, Reason
+from evennia_ai.prompt.expansion import LAYOUTS, Layout
+from evennia_ai.prompt.messages import Block, Message, Part, Role, ToolCall
+from evennia_ai.prompt.prompt import digest
+from evennia_ai.prompt.report import Report, reported
+from evennia_ai.prompt.trace import Verdict
+
+FORMAT: Final = 3
+# Format 1 had a verdict of its own for every entry; formats 1 and 2 held rendered texts themselves.
+READ_FORMATS: Final = (1, 2, FORMAT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedMessage:
+    """A message that is in the records; the record must show exactly what the prompt showed."""
+
+    record: str
+    block: Block
+    tokens: int
+    injected: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderedMessage:
+    """A message that only the manifest has, with its exact text, as formats 1 and 2 kept it."""
+
+    role: Role
+    content: str
+    block: Block
+    tokens: int
+    name: str | None = None
+    injected: bool = False
+    parts: tuple[Part, ...] = ()
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnManifest:
+    """What one prompt consisted of.
+
+    `segment` is the part of the conversation it stands in, `inputs` the small values it was made
+    from, as JSON, `anchors` where its anchored notes stand, `tools_record` the record of the list
+    of tools that was sent beside the messages, if one was. `erased`: the words of its records,
+    its inputs and its verdicts were erased on request.
+    `silent` are the entries of lore without a verdict of their own, by the reason they share.
+    `revisions` says which version of each card, book and component took part, by origin;
+    `counter` names the token counter; `sha256` is the prompt's own, `sent_sha256` that of the
+    messages as the provider's adapter sent them. `shared_tokens` is what the prompt had in common
+    with the conversation's prompt before, None where there was none, `broken_by` the origin of the
+    piece that ended it, and `break_reason` why.
+    """
+
+    messages: tuple[RecordedMessage | RenderedMessage, ...]
+    verdicts: tuple[Verdict, ...]
+    silent: tuple[Unmatched, ...] = ()
+    tokens: int
+    limit_tokens: int
+    by_origin: Mapping[str, int]
+    breakpoints: tuple[int, ...]
+    stable_tokens: int
+    cut: int
+    layout: Layout
+    counter: str
+    sha256: str
+    shared_tokens: int | None = None
+    broken_by: str | None = None
+    break_reason: Reason | None = None
+    model: str = ""
+    sent_sha256: str = ""
+    revisions: Mapping[str, str] = field(default_factory=dict)
+    segment: int = 1
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    anchors: Anchors = field(default_factory=dict)
+    tools_record: str | None = None
+    erased: bool = False
+
+    @property
+    def record_ids(self) -> tuple[str, ...]:
+        """Ids of the records the prompt shows, in its order."""
+        return tuple(m.record for m in self.messages if isinstance(m, RecordedMessage))
+
+    def to_json(self) -> str:
+        """The manifest as one canonical JSON text."""
+        told = {name: getattr(self, name) for name in _PLAIN}
+        for name in _MAPPINGS:
+            told[name] = dict(getattr(self, name))
+        told["messages"] = [_told(message) for message in self.messages]
+        told["verdicts"] = [list(_verdict_fields(verdict)) for verdict in self.verdicts]
+        told["silent"] = [[one.book, one.reason, one.uids] for one in self.silent]
+        return canonical_json({"format": FORMAT, **told})
+
+    @classmethod
+    def from_json(cls, text: str) -> "TurnManifest":
+        """The manifest that `to_json` wrote; ReplayError for one of another format."""
+        told = json.loads(text)
+        found = told.pop("format", None)
+        if found not in READ_FORMATS:
+            known = " and ".join(map(str, READ_FORMATS))
+            raise ReplayError(f"the manifest has format {found}, this version reads {known}")
+        told["messages"] = tuple(_message_from(message) for message in told["messages"])
+        told["verdicts"] = tuple(_verdict_from(fields) for fields in told["verdicts"])
+        told["silent"] = tuple(Unmatched(*fields) for fields in told.get("silent", ()))
+        told["breakpoints"] = tuple(told["breakpoints"])
+        told["anchors"] = anchors_from(told.get("anchors", {}))
+        return cls(**told)
+
+
+_PLAIN: Final = (
+    "tokens",
+    "limit_tokens",
+    "breakpoints",
+    "stable_tokens",
+    "cut",
+    "layout",
+    "counter",
+    "sha256",
+    "shared_tokens",
+    "broken_by",
+    "break_reason",
+    "model",
+    "sent_sha256",
+    "segment",
+    "tools_record",
+    "erased",
+)
+_MAPPINGS: Final = ("by_origin", "revisions", "inputs", "anchors")
+
+
+def anchors_from(told: Mapping[str, Any]) -> Anchors:
+    """The anchors of notes, from [index, hash] by origin."""
+    return {origin: Anchor(*anchor) for origin, anchor in told.items()}
+
+
+def without_words(manifest: TurnManifest) -> TurnManifest:
+    """The manifest of a turn whose words were erased: what it cost, its hashes and its records."""
+    recorded = (m for m in manifest.messages if isinstance(m, RecordedMessage))
+    return replace(
+        manifest,
+        messages=tuple(recorded),
+        verdicts=(),
+        silent=(),
+        by_origin={},
+        revisions={},
+        inputs={},
+        anchors={},
+        broken_by=None,
+        break_reason=None,
+        erased=True,
+    )
+
+
+def messages_of(manifest: TurnManifest, records: Iterable[Record]) -> tuple[Message, ...]:
+    """The messages of a past turn, the same bytes as then.
+
+    ReplayError: a record is missing or erased, or the result does not have the hash of the prompt
+    that was sent.
+    """
+    if manifest.erased:
+        raise ReplayError("the words of the turn were erased on request")
+    by_id = {record.id: record for record in records}
+    messages = tuple(_rebuilt(message, by_id) for message in manifest.messages)
+    found = digest(messages)
+    if found != manifest.sha256:
+        raise ReplayError(
+            f"the rebuilt prompt has the hash {found[:12]}..., the prompt that was sent had"
+            f" {manifest.sha256[:12]}...; a record or the manifest was changed in the database"
+        )
+    return messages
+
+
+def report_of_turn(manifest: TurnManifest, records: Iterable[Record]) -> Report:
+    """The account of a past turn's prompt, as it was when the prompt was sent.
+
+    ReplayError: the prompt cannot be rebuilt.
+    """
+    rebuilt = messages_of(manifest, records)
+    return Report(
+        messages=tuple(
+            reported(message, kept.tokens)
+            for message, kept in zip(rebuilt, manifest.messages, strict=True)
+        ),
+        verdicts=_all_verdicts(manifest),
+        tokens=manifest.tokens,
+        limit=manifest.limit_tokens,
+        by_origin=manifest.by_origin,
+        breakpoints=manifest.breakpoints,
+        stable_tokens=manifest.stable_tokens,
+        sha256=manifest.sha256,
+        layout=manifest.layout,
+        counter=manifest.counter,
+        shared_tokens=manifest.shared_tokens,
+        broken_by=manifest.broken_by,
+        break_reason=manifest.break_reason,
+    )
+
+
+def _all_verdicts(manifest: TurnManifest) -> tuple[Verdict, ...]:
+    """The verdicts, each silent entry's behind those of the activation."""
+    own = [verdict for verdict in manifest.verdicts if verdict.stage == "activate"]
+    judged = {verdict.item for verdict in own}
+    silent = [
+        Verdict(stage="activate", item=f"lore:{label}", kept=False, reason=silence.reason)
+        for silence in manifest.silent
+        for label in silence.labels()
+        if f"lore:{label}" not in judged
+    ]
+    later = (verdict for verdict in manifest.verdicts if verdict.stage != "activate")
+    return (*own, *silent, *later)
+
+
+def _rebuilt(message: RecordedMessage | RenderedMessage, by_id: Mapping[str, Record]) -> Message:
+    if isinstance(message, RenderedMessage):
+        return Message(
+            role=message.role,
+            content=message.content,
+            name=message.name,
+            block=message.block,
+            injected=message.injected,
+            joined=message.parts,
+            tool_calls=message.tool_calls,
+            tool_call_id=message.tool_call_id,
+        )
+    record = by_id.get(message.record)
+    if record is None:
+        raise ReplayError(f"record {message.record} of the turn is not there")
+    handle = Handle(record=record, block=message.block, injected=message.injected)
+    return sent_messages([handle])[0]
+
+
+def _told(message: RecordedMessage | RenderedMessage) -> list[Any]:
+    """The message as JSON values."""
+    if isinstance(message, RenderedMessage):
+        raise ReplayError(
+            "a manifest that holds texts itself is read and never written; commit them as records"
+        )
+    return [message.record, message.block, message.injected, message.tokens]
+
+
+def _message_from(told: Any) -> RecordedMessage | RenderedMessage:
+    if isinstance(told, list):
+        record, block, injected, tokens = told
+        return RecordedMessage(record=record, block=block, injected=injected, tokens=tokens)
+    if "record" in told:
+        return RecordedMessage(**told)
+    fields = dict(told)
+    fields["parts"] = parts_from(told.get("parts", ()))
+    fields["tool_calls"] = tuple(ToolCall(**call) for call in told.get("tool_calls", ()))
+    return RenderedMessage(**fields)
+
+
+def _verdict_fields(verdict: Verdict) -> tuple[object, ...]:
+    return (
+        verdict.stage,
+        verdict.item,
+        verdict.kept,
+        verdict.reason,
+        verdict.tokens,
+        verdict.cause,
+    )
+
+
+def _verdict_from(fields: list[Any]) -> Verdict:
+    stage, item, kept, reason, tokens, cause = fields
+    return Verdict(stage=stage, item=item, kept=kept, reason=reason, tokens=tokens, cause=cause)
+
+
+MOST_COUNT: Final = 2**31 - 1
+"""What every database stores as a whole number."""
+
+MOST_MODEL: Final = 200
+
+
+def wrong_field(manifest: TurnManifest) -> str | None:
+    """The name of the first field that has a value of another kind, None where all are right."""
+    return next((name for name, is_right in _FIELDS if not is_right(getattr(manifest, name))), None)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_COUNT
+
+
+def _is_model(value: Any) -> bool:
+    return _is_text(value) and len(value) <= MOST_MODEL
+
+
+def _maybe(is_right: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: value is None or is_right(value)
+
+
+def _mapping_of(is_right: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, Mapping) and all(map(is_right, value.values()))
+
+
+def _is_verdict(value: Any) -> bool:
+    texts = (value.stage, value.item, value.reason)
+    return (
+        all(map(_is_text, texts))
+        and isinstance(value.kept, bool)
+        and _is_count(value.tokens)
+        and _maybe(_is_text)(value.cause)
+    )
+
+
+def _is_silence(value: Any) -> bool:
+    return all(map(_is_text, (value.book, value.reason, value.uids)))
+
+
+_FIELDS: Final[tuple[tuple[str, Callable[[Any], bool]], ...]] = (
+    *((name, _is_count) for name in ("tokens", "limit_tokens", "stable_tokens", "cut", "segment")),
+    *((name, _is_text) for name in ("counter", "sha256", "sent_sha256")),
+    ("model", _is_model),
+    ("layout", lambda value: value in LAYOUTS),
+    ("break_reason", _maybe(lambda value: value in REASONS)),
+    ("broken_by", _maybe(_is_text)),
+    ("shared_tokens", _maybe(_is_count)),
+    ("erased", lambda value: isinstance(value, bool)),
+    ("breakpoints", lambda value: all(map(_is_count, value))),
+    ("by_origin", _mapping_of(_is_count)),
+    ("revisions", _mapping_of(_is_text)),
+    ("inputs", lambda value: isinstance(value, Mapping)),
+    ("anchors", _mapping_of(lambda a: _is_count(a.at) and _is_text(a.digest))),
+    ("verdicts", lambda value: all(map(_is_verdict, value))),
+    ("silent", lambda value: all(map(_is_silence, value))),
+    ("messages", lambda value: all(_is_count(message.tokens) for message in value)),
+)

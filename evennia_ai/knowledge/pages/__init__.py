@@ -1,0 +1,1 @@
+"""Pages of a world: titles, metadata, markup, and the files they come in."""

@@ -1,0 +1,184 @@
+"""Pages: what a knowledge base is made of, and the titles that name them.
+
+A page is a value: its text without the block of metadata it may have been written with, what that
+block said, and the revision it is of. Which notations a text may have is told in `markup.py`.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final, Literal, get_args
+from unicodedata import normalize
+
+from evennia_ai.errors import EvenniaAIError
+
+Namespace = Literal["Main", "Instructions", "Sources", "Talk"]
+NAMESPACES: Final[tuple[Namespace, ...]] = get_args(Namespace)
+
+MAX_BYTES: Final = 255
+"""Of a title in UTF-8, as in MediaWiki."""
+
+# Characters of a text that may be a title: more are too long however they are counted.
+_MOST_READ: Final = 4 * MAX_BYTES
+
+_NAMED: Final[dict[str, Namespace]] = {one.casefold(): one for one in NAMESPACES}
+_FORBIDDEN: Final = re.compile(
+    r"[#<>\[\]{}|\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
+)
+
+
+class TitleError(EvenniaAIError):
+    """A text is no title of a page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class PageName:
+    """A namespace and the title in it, both as they are shown."""
+
+    namespace: Namespace
+    title: str
+
+    @property
+    def full(self) -> str:
+        """The name with its namespace, the title alone for the encyclopedia."""
+        return self.title if self.namespace == "Main" else f"{self.namespace}:{self.title}"
+
+    @property
+    def folded(self) -> str:
+        """The title as it is looked for: upper and lower case are one."""
+        return self.title.casefold()
+
+    @property
+    def talk(self) -> "PageName":
+        """The page where this one is talked about."""
+        return self if self.namespace == "Talk" else PageName(namespace="Talk", title=self.full)
+
+    def __str__(self) -> str:
+        return self.full
+
+
+def page_name(text: str, *, default: Namespace = "Main") -> PageName:
+    """The page that `text` names; `default` is the namespace where it names none.
+
+    Raises:
+        TitleError: it is empty, too long or has a character that no title may have.
+    """
+    if len(text) > _MOST_READ:
+        raise _too_long(text)
+    namespace, title = default, _spaced(text)
+    head, rest = _parted(title)
+    if head:
+        namespace, title = head, rest
+    if not title:
+        raise TitleError(f"'{text[:80]}' is no title: write one, such as Ferry or Sources:Ledger")
+    if namespace == "Main" and _parted(title)[0]:
+        raise TitleError(f"'{text[:80]}' names two namespaces; leave one out")
+    if found := _FORBIDDEN.search(title):
+        raise TitleError(f"the title '{text[:80]}' has {found[0]!r} in it, which no title may have")
+    title = normalize("NFC", title[0].upper() + title[1:])
+    if len(title.encode("utf-8", "replace")) > MAX_BYTES:
+        raise _too_long(text)
+    return PageName(namespace=namespace, title=title)
+
+
+def _too_long(text: str) -> TitleError:
+    return TitleError(f"the title '{text[:80]}...' is longer than {MAX_BYTES} bytes")
+
+
+def _parted(title: str) -> tuple[Namespace | None, str]:
+    """The namespace that a title begins with, if it does, and the rest."""
+    head, colon, rest = title.partition(":")
+    namespace = _NAMED.get(head.strip().casefold()) if colon else None
+    return namespace, rest.strip() if namespace else title
+
+
+def _spaced(text: str) -> str:
+    return " ".join(normalize("NFC", text).replace("_", " ").split())
+
+
+MediationKind = Literal["summary", "hints"]
+MEDIATIONS: Final[tuple[MediationKind, ...]] = get_args(MediationKind)
+"""What a search of a restricted base may come to."""
+
+NOTHING: Final[Mapping[str, Any]] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageMeta:
+    """What the author of a page says about it.
+
+    `redirect` sends readers to another page. `requires` are pages that must be read with this one,
+    in the order that counts. `summary` and `topics` tell what it is about. `fields` holds whatever
+    else was said, such as `type`, `task_type`, `include_by_default` or `reliability`, as JSON.
+    """
+
+    summary: str = ""
+    topics: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    requires: tuple[PageName, ...] = ()
+    redirect: PageName | None = None
+    fields: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """A page of a knowledge base.
+
+    `base` is the key of that base, "" for a page that belongs to none yet. `revision` is the
+    backend's own id of this text, "" where it is not stored. `links` are the pages it links to, in
+    the order of their first link. `locks` is an Evennia lock string, "" where there is none.
+    """
+
+    name: PageName
+    body: str
+    meta: PageMeta = PageMeta()
+    links: tuple[PageName, ...] = ()
+    base: str = ""
+    revision: str = ""
+    locks: str = ""
+
+    @cached_property
+    def sha256(self) -> str:
+        """The hash of everything an author wrote: name, text and metadata."""
+        meta = self.meta
+        written = [
+            *(self.name.full, self.body, meta.summary, meta.topics, meta.aliases, meta.tags),
+            [one.full for one in meta.requires],
+            meta.redirect.full if meta.redirect else "",
+            dict(meta.fields),
+        ]
+        told = json.dumps(written, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaseInfo:
+    """What is known of a knowledge base without reading its pages.
+
+    `key` is the id that tools and commands take. `summary` and `topics` are written for everybody
+    who may search the base; of a `restricted` one only `hint` and `keywords` are told, which its
+    author wrote to be told. `mediation` says what a search of it comes to: a "summary" that a
+    mediator makes, or "hints" that the authors of pages wrote. `direct_characters` is the most the
+    whole base may have to be shown whole, 0 for never. `locks` may have `view`, `search` and
+    `restricted`.
+    """
+
+    key: str
+    name: str
+    summary: str = ""
+    topics: tuple[str, ...] = ()
+    hint: str = ""
+    keywords: tuple[str, ...] = ()
+    restricted: bool = False
+    keeps_chunks: bool = True
+    direct_characters: int = 0
+    pages: int = 0
+    characters: int = 0
+    revision: int = 0
+    locks: str = ""
+    backend: str = "database"
+    mediation: MediationKind = "summary"

@@ -1,0 +1,1 @@
+"""Restricted knowledge: safe summaries instead of pages, and what must not get out in them."""

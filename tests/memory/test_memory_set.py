@@ -1,0 +1,59 @@
+"""Which memories a turn may be about, and which go when there are too many."""
+
+from evennia_ai.memory.memories import Memory
+from evennia_ai.memory.memory_set import MOST_CANDIDATES, Held, surplus
+from tests.memory.builders import ANNA, BEN, a_memory
+
+
+def candidates(*memories: Memory, speaker: str = ANNA, present: tuple[str, ...] = ()) -> list[int]:
+    found = Held(memories).candidates(speaker_ref=speaker, present_refs=present)
+    return [memory.id for memory in found]
+
+
+def test_the_speaker_those_present_and_the_world_count() -> None:
+    memories = [
+        a_memory(id=number, about=about) for number, about in enumerate([ANNA, BEN, "", "99"])
+    ]
+    assert candidates(*memories, present=(ANNA, BEN)) == [0, 1, 2]
+    assert candidates(*memories) == [0, 2]
+
+
+def test_without_a_speaker_only_the_world_counts() -> None:
+    assert candidates(a_memory(id=1, about=ANNA), a_memory(id=2), speaker="") == [2]
+
+
+def test_a_whisper_of_the_speaker_is_looked_at_and_that_of_another_is_not() -> None:
+    hers = a_memory(id=1, about=ANNA, learnt="private")
+    his = a_memory(id=2, about=BEN, learnt="private")
+    assert candidates(hers, his, present=(BEN,)) == [1]
+
+
+def test_there_is_a_bound_and_the_speaker_comes_first() -> None:
+    world = [a_memory(id=i, recalled_at=float(i)) for i in range(MOST_CANDIDATES)]
+    hers = a_memory(id=900, about=ANNA)
+    found = candidates(*world, hers)
+    assert len(found) == MOST_CANDIDATES
+    assert found[0] == 1  # of the world the one that was recalled longest ago gives way
+    assert found[-1] == 900
+
+
+def test_no_surplus_under_the_bound() -> None:
+    assert surplus(Held((a_memory(),)), most=1, hours=0.0) == []
+
+
+def test_the_least_worth_is_too_much() -> None:
+    small, great = a_memory(id=1, importance=1), a_memory(id=2, importance=9)
+    assert surplus(Held((small, great)), most=1, hours=0.0) == [small]
+
+
+def test_what_a_builder_wrote_is_worth_more_than_anything_else() -> None:
+    builders = a_memory(id=1, importance=1, author="Mira")
+    great = a_memory(id=2, importance=9)
+    assert surplus(Held((builders, great)), most=1, hours=0.0) == [great]
+
+
+def test_a_new_form_of_a_memory_takes_its_place() -> None:
+    old, other = a_memory(id=1), a_memory("Fire!", id=2)
+    new = a_memory("Lost.", id=1)
+    assert Held((old, other)).with_memory(new).memories == (new, other)
+    assert Held((old, other)).without([1]).memories == (other,)
