@@ -180,7 +180,7 @@ class Evidence:
 
     def _refusal(self, key: str) -> Refused | None:
         if key not in self._known_refusals:
-            read = read_pattern(key, trusted="regex" in self.book.grants)
+            read = read_pattern(key)
             self._known_refusals[key] = read if isinstance(read, Refused) else None
         return self._known_refusals[key]
 

@@ -163,7 +163,7 @@ def _filled(
 
 
 def _made(book: Lorebook, rules: ActivationRules, filled: Mapping[str, _Filled]) -> BookIndex:
-    reader = _KeyReader(rules, filled=filled, trusted="regex" in book.grants)
+    reader = _KeyReader(rules, filled=filled)
     entry_keys = tuple(reader.entry_keys(entry) for entry in book.entries)
     one_text = rules.flags.one_text
     table = KeyTable(reader.keys(), patterns={} if one_text else reader.patterns, fold=reader.fold)
@@ -216,15 +216,12 @@ def _owners(entry_keys: Iterable[EntryKeys]) -> dict[int, tuple[int, ...]]:
 class _KeyReader:
     """Gives each key of a book its number; equal keys of different entries share one."""
 
-    def __init__(
-        self, rules: ActivationRules, *, filled: Mapping[str, _Filled], trusted: bool
-    ) -> None:
+    def __init__(self, rules: ActivationRules, *, filled: Mapping[str, _Filled]) -> None:
         self.patterns: dict[int, Pattern] = {}
         self.fold = str.lower if rules.flags.ascii_words else str.casefold
         self._rules = rules
         self._flags = rules.flags
         self._filled = filled
-        self._trusted = trusted
         self._numbers: dict[Key | str, int] = {}
         self._refusals: dict[tuple[str, bool], str] = {}
 
@@ -326,7 +323,7 @@ class _KeyReader:
         if text in self._numbers:
             return self._numbers[text]
         if (text, by_form) not in self._refusals:
-            read = read_pattern(text, trusted=self._trusted)
+            read = read_pattern(text)
             if not isinstance(read, Refused):
                 number = self._numbers[text] = len(self._numbers)
                 self.patterns[number] = read

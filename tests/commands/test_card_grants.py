@@ -72,7 +72,7 @@ def test_without_a_value_every_grant_is_told_with_who_gave_it_and_its_use(stage,
         assert f" {grant} its " in told
     assert "* fields its description, personality, scenario and examples" in told
     assert "(given by Mara," in told
-    assert "extra that limits their time the card has no use for it" in told
+    assert "as they do without it the card has no use for it" in told
     assert "here: 1 lore entry stands as system or assistant" in told
 
 

@@ -1,7 +1,7 @@
 """Keys that are regular expressions: their form, what is searched first, where they are stopped."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evennia_ai.lorebook.patterns import (
@@ -12,15 +12,13 @@ from evennia_ai.lorebook.patterns import (
     is_delimited,
     read_pattern,
 )
-from evennia_ai.lorebook.patterns.engines import LIMIT_SECONDS, RE, REGEX
+from evennia_ai.lorebook.patterns.engines import LIMIT_SECONDS
 from evennia_ai.lorebook.patterns.pattern import MOST_SEARCHED
 from tests.effort import little_work
 
-ENGINES = pytest.mark.parametrize("engine", [REGEX, RE], ids=lambda engine: engine.name)
 
-
-def a_pattern(written: str, *, engine=REGEX) -> Pattern:
-    pattern = read_pattern(written, trusted=True, engine=engine)
+def a_pattern(written: str) -> Pattern:
+    pattern = read_pattern(written)
     assert isinstance(pattern, Pattern), pattern
     return pattern
 
@@ -63,7 +61,7 @@ def test_a_bare_pattern_is_the_whole_text_without_flags():
 
 
 def test_an_empty_pattern_is_none():
-    refused = read_pattern("", trusted=True)
+    refused = read_pattern("")
     assert refused == Refused(reason="is no regular expression: it is empty", is_broken=True)
 
 
@@ -114,56 +112,6 @@ def test_of_a_very_long_text_the_beginning_is_searched():
     assert found(pattern, " " * (MOST_SEARCHED - 5) + "keeper") is None
 
 
-def test_without_the_extra_a_stranger_s_pattern_does_not_run():
-    refused = read_pattern("/dragon/", trusted=False, engine=RE)
-    assert refused == Refused(
-        reason="is a regular expression and needs the extra evennia-ai[regex]", is_broken=False
-    )
-    broken = read_pattern("/[/", trusted=False, engine=RE)
-    assert isinstance(broken, Refused)
-    assert broken.is_broken
-
-
-@pytest.mark.parametrize(
-    "written",
-    [
-        "/(a+)+$/",
-        "/(?:a|aa)+$/",
-        "/(.*)*x/",
-        "/(\\w|\\w\\w)*$/",
-        "/(x+x+)+y/",
-        "/(?:a?){30}b/",
-        "/(?:a{0,30}){0,30}b/",
-        "/.*.*.*=/",
-        "/" + "a?" * 40 + "a" * 40 + "/",
-        "/" + "(?:a|a)" * 40 + "b/",
-        "/(a)(?:b\\1)*/",
-        "/(?<=a+)b/",
-        "/" + "[\\p{L}\\p{N}\\p{P}]" * 10 + "/u",
-    ],
-)
-def test_without_the_extra_what_may_explode_does_not_run_either(written):
-    refused = read_pattern(written, trusted=True, engine=RE)
-    assert isinstance(refused, Refused), refused
-    assert not refused.is_broken
-    assert refused.reason.endswith("; it needs the extra evennia-ai[regex]")
-
-
-@pytest.mark.parametrize(
-    ("written", "text", "span"),
-    [
-        ("/\\bdragons?\\b/i", "two Dragons", (4, 11)),
-        ("/(?:smoke|fire|ash)+/", "smokefire", (0, 9)),
-        ("/(?:(?!end).)*end/", "so the end", (0, 10)),
-        ("/king.*queen/s", "king\nand queen", (0, 14)),
-        ("/\\w+\\s+fox/", "the red fox", (4, 11)),
-        ("/^(?:red|blue) (?:fox|fish)$/m", "a\nred fish", (2, 10)),
-    ],
-)
-def test_without_the_extra_common_patterns_of_a_trusted_book_run(written, text, span):
-    assert found(a_pattern(written, engine=RE), text) == span
-
-
 HOSTILE = [
     "/(a+)+$/",
     "/(?:a|aa)+$/",
@@ -198,12 +146,11 @@ TEXTS = [
 ]
 
 
-@ENGINES
 @pytest.mark.parametrize("written", HOSTILE, ids=lambda written: written[:20])
-def test_a_hostile_pattern_is_done_with_soon(written, engine):
+def test_a_hostile_pattern_is_done_with_soon(written):
     # Twice its time limit and what one step overshoots; a slow machine may need tenfold.
     with little_work(400 * LIMIT_SECONDS):
-        pattern = read_pattern(written, trusted=True, engine=engine)
+        pattern = read_pattern(written)
         if isinstance(pattern, Pattern):
             pattern.literal = ""
             for text in TEXTS:
@@ -217,12 +164,11 @@ WRITTEN = st.lists(SIGNS, max_size=14).map("".join)
 TEXT = st.text(alphabet="abkKsSſ1_ -\n\r\0İıΣςß😀\ud800\u2028", max_size=12)
 
 
-@ENGINES
 @given(body=WRITTEN, flags=st.text(alphabet="gimsuy", max_size=2), text=TEXT)
-def test_no_pattern_and_no_text_raises(engine, body, flags, text):
+def test_no_pattern_and_no_text_raises(body, flags, text):
     for written in (body, f"/{body}/{flags}"):
         is_delimited(written)
-        pattern = read_pattern(written, trusted=True, engine=engine)
+        pattern = read_pattern(written)
         if isinstance(pattern, Pattern):
             span = found(pattern, text)
             assert span is None or 0 <= span[0] <= span[1] <= len(text)
@@ -232,19 +178,8 @@ def test_no_pattern_and_no_text_raises(engine, body, flags, text):
 
 @given(body=WRITTEN, flags=st.sampled_from(["", "i", "u", "iu"]), text=TEXT)
 def test_the_literal_never_hides_a_match(body, flags, text):
-    pattern = read_pattern(f"/{body}/{flags}", trusted=True, engine=REGEX)
+    pattern = read_pattern(f"/{body}/{flags}")
     if isinstance(pattern, Pattern):
         with_literal = found(pattern, text)
         pattern.literal = ""
         assert found(pattern, text) == with_literal
-
-
-@settings(deadline=None)  # the first class of letters makes the table of all of them
-@given(body=WRITTEN, flags=st.sampled_from(["", "i", "u", "iu"]), text=TEXT)
-def test_both_engines_agree_where_both_run(body, flags, text):
-    patterns = [
-        read_pattern(f"/{body}/{flags}", trusted=True, engine=engine) for engine in (REGEX, RE)
-    ]
-    if all(isinstance(pattern, Pattern) for pattern in patterns):
-        one, two = (found(pattern, text) for pattern in patterns)
-        assert one == two or any(pattern.problem for pattern in patterns)

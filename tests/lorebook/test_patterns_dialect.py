@@ -3,7 +3,6 @@
 import pytest
 
 from evennia_ai.lorebook.patterns import Pattern, Refused, read_pattern
-from evennia_ai.lorebook.patterns.engines import RE, REGEX
 
 # Pattern, text, span of the first match in code points.
 FOUND = [
@@ -104,17 +103,16 @@ BROKEN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("engine", [REGEX, RE], ids=lambda engine: engine.name)
 @pytest.mark.parametrize(("written", "text", "span"), FOUND)
-def test_a_pattern_finds_what_javascript_finds(written, text, span, engine):
-    pattern = read_pattern(written, trusted=True, engine=engine)
+def test_a_pattern_finds_what_javascript_finds(written, text, span):
+    pattern = read_pattern(written)
     assert isinstance(pattern, Pattern), pattern
     assert pattern.search(text) == span
 
 
 @pytest.mark.parametrize("written", BROKEN)
 def test_what_javascript_does_not_compile_is_broken(written):
-    refused = read_pattern(written, trusted=True)
+    refused = read_pattern(written)
     assert isinstance(refused, Refused), refused
     assert refused.is_broken
     assert refused.reason.startswith("is no regular expression: ")
@@ -122,7 +120,7 @@ def test_what_javascript_does_not_compile_is_broken(written):
 
 
 def test_the_reason_names_the_place():
-    refused = read_pattern("/drag(on/", trusted=True)
+    refused = read_pattern("/drag(on/")
     assert refused == Refused(
         reason="is no regular expression: a ( that is never closed at character 8", is_broken=True
     )
@@ -145,24 +143,19 @@ def test_the_reason_names_the_place():
     ],
 )
 def test_what_cannot_be_done_alike_is_refused_but_not_broken(written, why):
-    refused = read_pattern(written, trusted=True)
+    refused = read_pattern(written)
     assert isinstance(refused, Refused), refused
     assert why in refused.reason
     assert not refused.is_broken
 
 
 def test_what_is_broken_is_told_before_what_is_too_much():
-    refused = read_pattern("/a{1001}(/", trusted=True)
+    refused = read_pattern("/a{1001}(/")
     assert isinstance(refused, Refused)
     assert refused.is_broken
 
 
-def test_scripts_are_known_to_the_extra_alone():
-    greek = r"/\p{Script=Greek}\p{sc=Han}/u"
-    pattern = read_pattern(greek, trusted=True, engine=REGEX)
+def test_scripts_are_known_by_name():
+    pattern = read_pattern(r"/\p{Script=Greek}\p{sc=Han}/u")
     assert isinstance(pattern, Pattern)
     assert pattern.search("a\u03b1\u6f22") == (1, 3)
-    refused = read_pattern(greek, trusted=True, engine=RE)
-    assert isinstance(refused, Refused)
-    assert "needs the extra evennia-ai[regex]" in refused.reason
-    assert not refused.is_broken

@@ -84,7 +84,7 @@ def test_a_pattern_is_searched_once_in_a_text():
 
 
 def test_a_pattern_beyond_its_limit_is_given_up_for_that_text_alone():
-    pattern = read_pattern(SLOW, trusted=True)
+    pattern = read_pattern(SLOW)
     assert isinstance(pattern, Pattern)
     for _ in range(5):
         hostile = SearchedText(LONG)

@@ -116,11 +116,11 @@ class _Patterns:
         yield "regex", Sighting(where=where, excerpt=f"{shown} {problem}".rstrip())
 
     def _problem(self, key: str) -> str:
-        """Why a key does not run without a grant, "" where it does or nobody looked."""
+        """Why a key does not run, "" where it does or nobody looked."""
         if key not in self._known:
             if self._left < len(key):
                 return ""
             self._left -= len(key)
-            read = read_pattern(key, trusted=False)
+            read = read_pattern(key)
             self._known[key] = read.reason if isinstance(read, Refused) else ""
         return self._known[key]

@@ -67,7 +67,7 @@ def check_patterns(keys: Iterable[str], patterns: Patterns) -> None:
     for key in keys:
         if patterns == "none" or (patterns == "by_form" and not is_delimited(key)):
             continue
-        read = read_pattern(key, trusted=True)
+        read = read_pattern(key)
         if isinstance(read, Refused) and read.is_broken:
             raise CommandError(f"The key {clipped(key, 80)} {read.reason}. Nothing was changed.")
 

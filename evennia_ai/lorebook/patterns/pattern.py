@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evennia_ai.lorebook.patterns.charsets import LAST, SURROGATES, CharSet
-from evennia_ai.lorebook.patterns.engines import EXTRA, INSTALLED, LIMIT_SECONDS, Engine, Search
+from evennia_ai.lorebook.patterns.engines import LIMIT_SECONDS, Search
 from evennia_ai.lorebook.patterns.literals import required
 from evennia_ai.lorebook.patterns.parsing import parse
 from evennia_ai.lorebook.patterns.source import (
@@ -107,7 +107,7 @@ def is_delimited(written: str) -> bool:
     return _parts(written) is not None
 
 
-def read_pattern(written: str, *, trusted: bool, engine: Engine = INSTALLED) -> Pattern | Refused:
+def read_pattern(written: str) -> Pattern | Refused:
     """The pattern of a key, `/body/flags` or else the bare body, or why there is none."""
     body, letters = _parts(written) or (written, "")
     if not body:
@@ -115,14 +115,9 @@ def read_pattern(written: str, *, trusted: bool, engine: Engine = INSTALLED) -> 
     try:
         flags = _flags(letters)
         tree = parse(body, flags)
+        search = Search(tree)
     except BrokenPatternError as error:
         return Refused(reason=f"is no regular expression: {error}", is_broken=True)
-    except UnsupportedPatternError as error:
-        return Refused(reason=f"cannot run here: {error}", is_broken=False)
-    if engine.only_trusted and not trusted:
-        return Refused(reason=f"is a regular expression and {EXTRA}", is_broken=False)
-    try:
-        search = engine.make(tree)
     except UnsupportedPatternError as error:
         return Refused(reason=f"cannot run here: {error}", is_broken=False)
     halves = not flags.unicode and _sees_halves(tree)

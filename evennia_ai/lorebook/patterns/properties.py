@@ -7,10 +7,9 @@ only their form is checked here.
 import re
 import unicodedata
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Final
 
-from evennia_ai.lorebook.patterns.charsets import LAST, Property, Ranges, merged, others
+from evennia_ai.lorebook.patterns.charsets import LAST, Property, Ranges, others
 
 _CATEGORIES: Final[Mapping[str, str]] = {
     long: short
@@ -102,29 +101,5 @@ def has_category(wanted: Property, code: int) -> bool:
     return _is(unicodedata.category(chr(code)), wanted.category) is not wanted.negated
 
 
-@lru_cache(maxsize=128)
-def ranges_of(category: str) -> Ranges:
-    """All code points of a general category."""
-    return merged(
-        ranges
-        for known, members in _by_category().items()
-        if _is(known, category)
-        for ranges in members
-    )
-
-
 def _is(known: str, wanted: str) -> bool:
     return known in ("Lu", "Ll", "Lt") if wanted == "LC" else known.startswith(wanted)
-
-
-@lru_cache(maxsize=1)
-def _by_category() -> Mapping[str, list[tuple[int, int]]]:
-    found: dict[str, list[tuple[int, int]]] = {}
-    first, current = 0, unicodedata.category("\0")
-    for code in range(1, LAST + 1):
-        category = unicodedata.category(chr(code))
-        if category != current:
-            found.setdefault(current, []).append((first, code - 1))
-            first, current = code, category
-    found.setdefault(current, []).append((first, LAST))
-    return found
