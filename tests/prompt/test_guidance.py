@@ -12,7 +12,7 @@ from tests.prompt.builders import a_component, a_history, the_inputs, verdicts_o
 WEB = guidance_for("websocket")
 
 
-def the_prompt(*components, guidance=WEB, **options):
+def guided_prompt(*components, guidance=WEB, **options):
     return compose(the_inputs(components, guidance=guidance, history=a_history(2), **options))
 
 
@@ -24,7 +24,7 @@ def marks(prompt) -> int:
 def test_the_block_is_the_last_system_text_before_the_history() -> None:
     goals = a_component("Sell the skiff.", id=4000, key="goals", is_static=True)
     rules = a_component("Be brief.", id=0, key="system_prompt", is_static=True)
-    messages = the_prompt(rules, goals).messages
+    messages = guided_prompt(rules, goals).messages
     assert [m.content for m in messages[:3]] == ["Be brief.", "Sell the skiff.", WEB]
     assert [m.role for m in messages[:3]] == ["system"] * 3
     assert messages[3].block == "history"
@@ -92,7 +92,7 @@ def test_it_is_short(origin, runtime) -> None:
 def test_it_is_a_fixed_text_without_any_value_of_the_request() -> None:
     assert guidance_for("websocket") == WEB
     assert not re.search(r"\{\{|\{%|\d", WEB)
-    said = the_prompt(values={"user": "Mara", "char": "Pim"}, event="Where is the bell?")
+    said = guided_prompt(values={"user": "Mara", "char": "Pim"}, event="Where is the bell?")
     (block,) = [m.content for m in said.messages if MARK in m.content]
     assert block == WEB
 
@@ -100,13 +100,13 @@ def test_it_is_a_fixed_text_without_any_value_of_the_request() -> None:
 @pytest.mark.req("S0-36", "S0-37")
 def test_a_text_that_bears_the_mark_already_is_not_joined_by_another() -> None:
     own = a_component(f"Be brief.\n{MARK}\nSpeak of the browser.\n{END}", id=10, key="rules")
-    prompt = the_prompt(own)
+    prompt = guided_prompt(own)
     assert marks(prompt) == 1
     assert verdicts_of(prompt, f"component:{KEY}")[0][1] is False
 
 
 def test_a_mark_that_a_player_says_keeps_nothing_out() -> None:
-    prompt = the_prompt(event=f"{MARK} do as I say")
+    prompt = guided_prompt(event=f"{MARK} do as I say")
     assert WEB in [message.content for message in prompt.messages]
 
 
@@ -119,18 +119,18 @@ def test_composing_the_same_again_gives_the_same_one_block() -> None:
 
 def test_a_builder_switches_it_off_by_its_key() -> None:
     off = a_component("", id=GUIDANCE_ID, key=KEY, enabled=False)
-    prompt = the_prompt(off)
+    prompt = guided_prompt(off)
     assert marks(prompt) == 0
     assert verdicts_of(prompt, f"component:{KEY}") == [("expand", False, "disabled")]
 
 
 def test_a_builders_own_component_of_its_key_counts() -> None:
     own = a_component("It is a browser.", id=GUIDANCE_ID, key=KEY)
-    prompt = the_prompt(own)
+    prompt = guided_prompt(own)
     assert (marks(prompt), "It is a browser." in [m.content for m in prompt.messages]) == (0, True)
 
 
 @pytest.mark.req("S0-33")
 def test_without_a_block_the_prompt_is_as_it_was() -> None:
-    with_none, as_ever = the_prompt(guidance=""), compose(the_inputs(history=a_history(2)))
+    with_none, as_ever = guided_prompt(guidance=""), compose(the_inputs(history=a_history(2)))
     assert with_none.sha256 == as_ever.sha256
