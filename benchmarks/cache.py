@@ -28,8 +28,8 @@ from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import pending, said
 from evennia_ai.prompt.notes import AuthorsNote, Notes
+from evennia_ai.prompt.persisted import left_behind
 from evennia_ai.prompt.registry import with_statics
-from evennia_ai.prompt.staying import left_behind
 from evennia_ai.prompt.tokens import TokenCounter
 
 SEED = 20417

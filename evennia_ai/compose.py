@@ -9,8 +9,8 @@ Each stage judges everything it saw; the verdicts of the stages are the trace.
     budget    what of them and of the history fits           evennia_ai.prompt.budget
     place     where each stands                              evennia_ai.prompt.placement
 
-What stays in the history (`evennia_ai.prompt.staying`) and where anchored notes stand
-(`evennia_ai.prompt.anchoring`) is given back with the next turn's inputs.
+What stays in the history (`evennia_ai.prompt.persisted`) and where anchored notes stand
+(`evennia_ai.prompt.placement`) is given back with the next turn's inputs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,29 +42,34 @@ from evennia_ai.memory.recalling import (
     refused,
     words_said,
 )
-from evennia_ai.prompt.anchoring import NO_ANCHORS, Anchors, anchored
-from evennia_ai.prompt.blocks import FILLED, DynamicBlock, Filling, blocks_alone, with_filled
+from evennia_ai.prompt.blocks import (
+    FILLED,
+    DynamicBlock,
+    Filling,
+    blocks_alone,
+    with_filled,
+    with_guidance,
+)
 from evennia_ai.prompt.budget import BudgetRules, Fitted
 from evennia_ai.prompt.components import EVENT_ID, TOOL_ID
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import CompiledComponents, ComponentSet, Layout
-from evennia_ai.prompt.guidance import with_guidance
 from evennia_ai.prompt.history import History
-from evennia_ai.prompt.hot import hot_value
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.names import in_system
 from evennia_ai.prompt.notes import Notes, not_due
-from evennia_ai.prompt.pieces import DYNAMIC, Piece
-from evennia_ai.prompt.placement import NO_SLOTS, Slots, Stand, place
-from evennia_ai.prompt.prompt import Prompt
-from evennia_ai.prompt.staying import (
+from evennia_ai.prompt.persisted import (
     OF_LORE,
     BlocksMode,
     fit_beside,
     with_staying_facts,
 )
+from evennia_ai.prompt.pieces import DYNAMIC, Piece
+from evennia_ai.prompt.placement import NO_ANCHORS, NO_SLOTS, Anchors, Slots, Stand, anchored, place
+from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter
 from evennia_ai.prompt.trace import Verdict
+from evennia_ai.prompt.typed_frozen import typed_frozen
 
 NO_HISTORY: Final = History()
 NO_NOTES: Final = Notes()
@@ -89,7 +94,7 @@ class ComposeRules:
     dice: Dice = field(default_factory=lambda: Dice(turn="0", conversation="0"))
 
 
-@hot_value
+@typed_frozen
 class Inputs:
     """Everything one prompt depends on, as values.
 

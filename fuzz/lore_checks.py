@@ -17,8 +17,8 @@ from evennia_ai.lorebook.books import Lorebook, read_book
 from evennia_ai.lorebook.lints import lints
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.lorebook.timers import NO_STATE, Clock, LoreState, state_from
+from evennia_ai.prompt.components import ALL_GRANTS, NO_GRANTS, Grants
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.grants import ALL_GRANTS, NO_GRANTS, Grants
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, pending, said
 from evennia_ai.prompt.tokens import TokenCounter

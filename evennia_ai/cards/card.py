@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from evennia_ai.errors import FormatError
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.messages import Message, said
-from evennia_ai.prompt.template import compile_template
+from evennia_ai.prompt.templates.template import compile_template
 
 Spec = Literal["chara_card_v3", "chara_card_v2", "v1"]
 DEFAULT_USER: Final = "User"

@@ -1,9 +1,9 @@
 """What a card gives the prompt: its fields as pluggable components, its book as a lorebook.
 
 Card text knows macros only, whoever vouches for it: no logic of it ever runs. A card may do what it
-was granted (`evennia_ai.prompt.grants`). Without grants its texts are role user inside the history:
-its fields at the top, its note at its own depth, its instructions for after the history near the
-newest messages; its system prompt is left out.
+was granted (`evennia_ai.prompt.components`). Without grants its texts are role user inside the
+history: its fields at the top, its note at its own depth, its instructions for after the history
+near the newest messages; its system prompt is left out.
 """
 
 import re
@@ -13,10 +13,15 @@ from evennia_ai.cards.card import Card
 from evennia_ai.errors import ComponentValueError, FormatError
 from evennia_ai.lorebook.books import Lorebook, read_book
 from evennia_ai.lorebook.containment import CONTAINED_PRIORITY
-from evennia_ai.prompt.components import MAX_DEPTH, PLUGGABLE_IDS, PromptComponent
-from evennia_ai.prompt.grants import ALL_GRANTS, Grants
+from evennia_ai.prompt.components import (
+    ALL_GRANTS,
+    MAX_DEPTH,
+    PLUGGABLE_IDS,
+    Grants,
+    PromptComponent,
+)
 from evennia_ai.prompt.messages import TEXT_ROLES
-from evennia_ai.prompt.settled import check_settled
+from evennia_ai.prompt.templates.template import check_settled
 
 DEPTH_PROMPT_ID: Final = 5020
 CONTAINED_POST_HISTORY_ID: Final = 5030

@@ -20,7 +20,7 @@ from evennia_ai.cards.phrases import (
     spellings,
 )
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.macros import fill, split
+from evennia_ai.prompt.templates.macros import fill, split
 
 Kind = Literal[
     "override",

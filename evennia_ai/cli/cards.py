@@ -18,7 +18,7 @@ from evennia_ai.cli.refusals import FINDING
 from evennia_ai.cli.writing import write_file
 from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.lints import lints
-from evennia_ai.prompt.grants import NO_GRANTS
+from evennia_ai.prompt.components import NO_GRANTS
 from evennia_ai.text.columns import WIDTH, visible, wrapped
 
 _TEXTS = (

@@ -6,7 +6,7 @@ from typing import Literal
 import click
 
 import evennia_ai as package
-from evennia_ai.prompt.grants import ALLOWS, Grant
+from evennia_ai.prompt.components import ALLOWS, Grant
 
 FILE = click.Path(path_type=Path)
 

@@ -9,7 +9,7 @@ from typing import Literal
 from evennia_ai.cards.components import refuse_unsettled
 from evennia_ai.cards.loading import CardImport
 from evennia_ai.errors import ComponentValueError, FormatError
-from evennia_ai.prompt.grants import NO_GRANTS, Grants, in_order
+from evennia_ai.prompt.components import NO_GRANTS, Grants, in_order
 from evennia_ai.store import card_files
 from evennia_ai.store import card_revisions as log
 from evennia_ai.store import cards as store

@@ -13,7 +13,7 @@ from evennia_ai.cli.output import write_json, write_lines
 from evennia_ai.cli.progress_bar import shown_progress
 from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.prompt.grants import Grants, in_order
+from evennia_ai.prompt.components import Grants, in_order
 from evennia_ai.text.columns import WIDTH, wrapped
 
 # What a prompt has room for where no game says so: the defaults of the settings.

@@ -19,7 +19,7 @@ from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.notes import AuthorsNote, Notes
-from evennia_ai.prompt.template import Template, compile_template
+from evennia_ai.prompt.templates.template import Template, compile_template
 from evennia_ai.prompt.tokens import TokenCounter
 
 _Reads = Callable[..., Any]

@@ -12,9 +12,8 @@ from typing import Any, Final
 
 from evennia_ai.compose import Composition, Inputs, compose_with_lore
 from evennia_ai.execution.plain_values import ExecutionRequestError, PlainReader, plain
-from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.messages import Message, ToolSpec
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter
-from evennia_ai.prompt.tool_specs import ToolSpec
 
 VERSION: Final = 1
 """The version of the plain values; what reads them knows this one alone."""

@@ -18,8 +18,7 @@ from evennia_ai.game.fullness import Fullness, fullness_of
 from evennia_ai.game.gather import Heard
 from evennia_ai.game.runtime import runtime
 from evennia_ai.minds.view import NPCView
-from evennia_ai.prompt.messages import Message
-from evennia_ai.prompt.tool_specs import ToolSpec
+from evennia_ai.prompt.messages import Message, ToolSpec
 from evennia_ai.store import turns
 
 

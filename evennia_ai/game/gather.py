@@ -24,14 +24,13 @@ from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.lorebook.timers import NO_STATE, Clock
 from evennia_ai.minds.speech import greeting_record
 from evennia_ai.minds.view import NPCView, books_with
-from evennia_ai.prompt.anchoring import NO_ANCHORS
-from evennia_ai.prompt.contexts import PromptContext, context_for
+from evennia_ai.prompt.blocks import guidance_for
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.guidance import guidance_for
 from evennia_ai.prompt.history import History
-from evennia_ai.prompt.messages import Message, pending
+from evennia_ai.prompt.messages import Message, ToolSpec, pending
 from evennia_ai.prompt.names import spoken
-from evennia_ai.prompt.tool_specs import ToolSpec
+from evennia_ai.prompt.placement import NO_ANCHORS
+from evennia_ai.prompt.registry import PromptContext, context_for
 from evennia_ai.store import contexts, conversations, lore_state, turns
 from evennia_ai.store.conversations import ConversationKind, ConversationRef
 

@@ -29,11 +29,9 @@ from evennia_ai.llm.roles import adapt
 from evennia_ai.llm.schema_tools import reply_from, schema_of
 from evennia_ai.minds.turn_sources import made_of, recorded_inputs
 from evennia_ai.minds.view import revisions_of
-from evennia_ai.prompt.breakpoints import CacheAccount, account
-from evennia_ai.prompt.breaks import Sent
-from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.cache_account import CacheAccount, Sent, account
+from evennia_ai.prompt.messages import Message, ToolSpec
 from evennia_ai.prompt.prompt import Prompt
-from evennia_ai.prompt.tool_specs import ToolSpec
 from evennia_ai.store import conversations, turns
 from evennia_ai.store.conversations import ConversationRef
 from evennia_ai.store.turns import StoredTurn

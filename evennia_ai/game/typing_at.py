@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from evennia_ai.prompt.guidance import SCREENREADER
+from evennia_ai.prompt.blocks import SCREENREADER
 
 OTHER: Final = "other"
 """A protocol of the game's own: somebody types there, and nothing is known of it."""

@@ -14,10 +14,9 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.llm.labels import set_in
 from evennia_ai.prompt.memo import Memo, Slot
-from evennia_ai.prompt.messages import Message, Role, ToolCall
+from evennia_ai.prompt.messages import Message, Role, ToolCall, ToolSpec
+from evennia_ai.prompt.persisted import OF_DYNAMIC
 from evennia_ai.prompt.prompt import digest
-from evennia_ai.prompt.staying import OF_DYNAMIC
-from evennia_ai.prompt.tool_specs import ToolSpec
 
 _WIRE: Final = Slot[bytes]("wire")
 

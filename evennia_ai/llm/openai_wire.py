@@ -7,8 +7,7 @@ from typing import Any, Final
 from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatRequest, Sampling
 from evennia_ai.llm.sendable import sendable, sendable_json
 from evennia_ai.llm.tool_calls import UNREADABLE, argument_object
-from evennia_ai.prompt.messages import ToolCall
-from evennia_ai.prompt.tool_specs import ToolSpec
+from evennia_ai.prompt.messages import ToolCall, ToolSpec
 
 NEWER_LIMIT: Final = "max_completion_tokens"
 """What some models want in the place of `max_tokens`; set as a further field it replaces it."""

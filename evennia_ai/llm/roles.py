@@ -19,8 +19,7 @@ from evennia_ai.llm.labels import NAME_LIMIT, label, labelled
 from evennia_ai.llm.schema_tools import with_tools_as_text
 from evennia_ai.llm.tool_messages import has_tool_messages, narrated, paired
 from evennia_ai.prompt.memo import Slot
-from evennia_ai.prompt.messages import Role
-from evennia_ai.prompt.tool_specs import ToolSpec
+from evennia_ai.prompt.messages import Role, ToolSpec
 
 FRAME_OPEN: Final = "[Game instruction]"
 FRAME_CLOSE: Final = "[/Game instruction]"

@@ -18,8 +18,7 @@ from evennia_ai.llm.json_answers import Written, written
 from evennia_ai.llm.json_schemas import strict_schema
 from evennia_ai.llm.tool_calls import WrittenCall, made_calls
 from evennia_ai.llm.tool_messages import bare, paired, told, unframed
-from evennia_ai.prompt.messages import ToolCall
-from evennia_ai.prompt.tool_specs import ToolSpec
+from evennia_ai.prompt.messages import ToolCall, ToolSpec
 
 MOST_ACTS: Final = 8
 SCHEMA_NAME: Final = "npc_turn"

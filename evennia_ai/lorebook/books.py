@@ -22,7 +22,7 @@ from evennia_ai.lorebook.entries import NO_GATES, LoreEntry
 from evennia_ai.lorebook.entry_formats import read_entry
 from evennia_ai.lorebook.foreign_books import translated
 from evennia_ai.lorebook.translation import Translation
-from evennia_ai.prompt.grants import ALL_GRANTS, Grants
+from evennia_ai.prompt.components import ALL_GRANTS, Grants
 from evennia_ai.prompt.memo import Memo
 
 MAX_ENTRIES: Final = 100_000

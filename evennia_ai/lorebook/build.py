@@ -25,10 +25,10 @@ from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.scanning import FED, Scan
 from evennia_ai.lorebook.shelves import ActiveBook
 from evennia_ai.lorebook.timers import Timers
+from evennia_ai.prompt.components import ALL_GRANTS
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.grants import ALL_GRANTS
-from evennia_ai.prompt.hot import hot_value
 from evennia_ai.prompt.tokens import TokenCounter
+from evennia_ai.prompt.typed_frozen import typed_frozen
 
 # However the rules are set, a run ends: no more entries than this are judged, pass for pass.
 MOST_JUDGED: Final = 20_000
@@ -47,7 +47,7 @@ class Decision(NamedTuple):
     tokens: int = 0
 
 
-@hot_value
+@typed_frozen
 class RunInputs:
     """What a run is made with, beside the books."""
 

@@ -12,8 +12,7 @@ from typing import Final
 
 from evennia_ai.lorebook.entries import IN_HISTORY, LoreEntry, Position
 from evennia_ai.lorebook.places import ActiveEntry
-from evennia_ai.prompt.components import MAX_DEPTH
-from evennia_ai.prompt.grants import ALL_GRANTS, Grant, Grants
+from evennia_ai.prompt.components import ALL_GRANTS, MAX_DEPTH, Grant, Grants
 
 CONTAINED_PRIORITY: Final = 50
 """Below the 100 of a game's own texts, which text that nobody vouches for does not crowd out."""

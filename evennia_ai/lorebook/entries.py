@@ -11,7 +11,7 @@ from typing import Final, Literal, get_args
 from evennia_ai.lorebook.conditions import Condition
 from evennia_ai.lorebook.decorators import Decorator
 from evennia_ai.prompt.messages import Role
-from evennia_ai.prompt.template import Template
+from evennia_ai.prompt.templates.template import Template
 
 Position = Literal[
     "before",

@@ -40,7 +40,7 @@ from evennia_ai.lorebook.field_writes import ROLES
 from evennia_ai.lorebook.fields import MAX_KEY
 from evennia_ai.prompt.components import MAX_DEPTH
 from evennia_ai.prompt.messages import MOVEMENT, Role
-from evennia_ai.prompt.template import compile_template
+from evennia_ai.prompt.templates.template import compile_template
 
 _WORLD_MARKS: Final = frozenset({"key", "keysecondary", "uid", "disable"})
 # The values of @@position, as places.

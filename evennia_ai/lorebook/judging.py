@@ -17,8 +17,8 @@ from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.scanning import ANYWHERE, Window
 from evennia_ai.lorebook.timers import Timers
 from evennia_ai.lorebook.wanted import ALWAYS, EntryKeys
-from evennia_ai.prompt.hot import hot_value
 from evennia_ai.prompt.memo import Slot
+from evennia_ai.prompt.typed_frozen import typed_frozen
 
 PassKind = Literal["first", "recursion", "widened"]
 
@@ -35,7 +35,7 @@ class Judgement(NamedTuple):
 JUDGED: Final = Slot[dict[int, Judgement]]("judged")
 
 
-@hot_value
+@typed_frozen
 class PassView:
     """What one entry is judged by: what of its book is in view, in which pass.
 

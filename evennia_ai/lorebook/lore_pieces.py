@@ -15,11 +15,11 @@ from evennia_ai.lorebook.entries import Anchor, Position
 from evennia_ai.lorebook.places import ActiveEntry, in_output_order, outlets_of
 from evennia_ai.prompt.components import DEFAULT_ORDER, HISTORY_ID
 from evennia_ai.prompt.expansion import ComponentSet, Layout
-from evennia_ai.prompt.macros import OUTLET
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import Role
+from evennia_ai.prompt.persisted import OF_LORE
 from evennia_ai.prompt.pieces import DYNAMIC, Claim, Joint, Piece, Tier, make_piece
-from evennia_ai.prompt.staying import OF_LORE
+from evennia_ai.prompt.templates.macros import OUTLET
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict
 

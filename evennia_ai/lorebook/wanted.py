@@ -17,7 +17,7 @@ from evennia_ai.lorebook.patterns import Pattern, Refused, is_delimited, read_pa
 from evennia_ai.lorebook.rules import ActivationRules, PresetFlags
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.memo import Memo, Slot
-from evennia_ai.prompt.template import Template, compile_template
+from evennia_ai.prompt.templates.template import Template, compile_template
 
 # Numbers that stand for no key of the table: one that is always there, one that never is.
 ALWAYS: Final = -1

@@ -11,13 +11,12 @@ from evennia_ai.errors import FormatError, TemplateError
 from evennia_ai.foreign.strict_json import check_plain
 from evennia_ai.lorebook.rules import PRESETS, ActivationRules, read_rules
 from evennia_ai.minds.edits import ProposedEdit
-from evennia_ai.prompt.components import PromptComponent, Trust
+from evennia_ai.prompt.components import ALLOWS, NO_GRANTS, Grants, PromptComponent, Trust
 from evennia_ai.prompt.expansion import LAYOUTS
-from evennia_ai.prompt.grants import ALLOWS, NO_GRANTS, Grants
 from evennia_ai.prompt.messages import TEXT_ROLES
 from evennia_ai.prompt.notes import NOTE_MODES, AuthorsNote, Notes
-from evennia_ai.prompt.staying import BLOCKS_MODES, BlocksMode
-from evennia_ai.prompt.template import compile_template
+from evennia_ai.prompt.persisted import BLOCKS_MODES, BlocksMode
+from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.scenario.components import COPIED, read_components
 from evennia_ai.scenario.documents import read_document
 from evennia_ai.scenario.files import Files

@@ -25,13 +25,12 @@ from evennia_ai.memory.recalling import Moment, RecallRules
 from evennia_ai.minds.parse_cache import attached_book, own_book
 from evennia_ai.minds.turn_sources import policy_sha256
 from evennia_ai.minds.view import NPCView, Sources, view_of
-from evennia_ai.prompt.anchoring import Anchor
 from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.components import GAME, STATIC_COMPONENTS, PromptComponent, Scope
-from evennia_ai.prompt.contexts import CONVERSATION, PromptContext
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.messages import Message
-from evennia_ai.prompt.registry import ComponentRegistry
+from evennia_ai.prompt.placement import Anchor
+from evennia_ai.prompt.registry import CONVERSATION, ComponentRegistry, PromptContext
 from evennia_ai.settings.conf import conf
 from evennia_ai.settings.model import Conf
 from evennia_ai.store.card_revisions import revision as card_revision

@@ -21,13 +21,12 @@ from evennia_ai.lorebook.entries import SourceName
 from evennia_ai.minds.parse_cache import own_book, parsed_card, players_books, read_books
 from evennia_ai.minds.speech import NOT_CHOSEN, Chosen, chosen
 from evennia_ai.prompt.components import PromptComponent, Scope
-from evennia_ai.prompt.contexts import CONVERSATION, PromptContext
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.names import bounded, short
 from evennia_ai.prompt.notes import AuthorsNote, Notes
-from evennia_ai.prompt.registry import ComponentRegistry
-from evennia_ai.prompt.template import Template, compile_template
+from evennia_ai.prompt.registry import CONVERSATION, ComponentRegistry, PromptContext
+from evennia_ai.prompt.templates.template import Template, compile_template
 from evennia_ai.settings.model import Conf
 from evennia_ai.store.card_assignments import assignment_of, card_of
 from evennia_ai.store.cards import StoredCard

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from evennia_ai.errors import BudgetError
-from evennia_ai.prompt.examples import block_tokens, leading_blocks
 from evennia_ai.prompt.history import History
-from evennia_ai.prompt.pieces import Piece, Tier, make_piece
+from evennia_ai.prompt.pieces import Piece, Tier, block_tokens, leading_blocks, make_piece
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Called, Verdict
 

@@ -16,10 +16,9 @@ from evennia_ai.prompt.components import (
     PromptComponent,
 )
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.examples import block_breaks
 from evennia_ai.prompt.names import in_system
-from evennia_ai.prompt.pieces import DYNAMIC, Claim, Joint, Piece, Tier, make_piece
-from evennia_ai.prompt.template import Template, compile_template
+from evennia_ai.prompt.pieces import DYNAMIC, Claim, Joint, Piece, Tier, block_breaks, make_piece
+from evennia_ai.prompt.templates.template import Template, compile_template
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict
 

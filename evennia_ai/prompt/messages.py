@@ -1,4 +1,4 @@
-"""A message of a prompt, from the history or made by the pipeline.
+"""Messages of a prompt, from the history or made by the pipeline; tools as a model reads of them.
 
 Messages are immutable and shared: one that was said once is the same object in the history and in
 every prompt that holds it, and what is costly about it (its tokens, its bytes) is kept with it.
@@ -7,11 +7,11 @@ every prompt that holds it, and what is costly about it (its tokens, its bytes) 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
-from evennia_ai.prompt.hot import hot_value
 from evennia_ai.prompt.memo import Memo, Slot
 from evennia_ai.prompt.tokens import TokenCounter
+from evennia_ai.prompt.typed_frozen import typed_frozen
 
 Role = Literal["system", "user", "assistant", "tool"]
 ROLES: Final[tuple[Role, ...]] = ("system", "user", "assistant", "tool")
@@ -49,7 +49,7 @@ class ToolCall:
     arguments: str
 
 
-@hot_value
+@typed_frozen
 class Message:
     """One message of a prompt.
 
@@ -158,3 +158,12 @@ def pending(
         record=record,
         origin="event",
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSpec:
+    """A tool a model may call; `parameters` is the JSON schema of its arguments, an object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]

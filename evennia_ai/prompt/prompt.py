@@ -5,28 +5,26 @@ from dataclasses import field, replace
 from hashlib import sha256
 from typing import Final, Protocol
 
-from evennia_ai.prompt.anchoring import Anchors
-from evennia_ai.prompt.breakpoints import CacheAccount, account, breakpoints
-from evennia_ai.prompt.breaks import Sent
 from evennia_ai.prompt.budget import Fitted
+from evennia_ai.prompt.cache_account import CacheAccount, Sent, account, breakpoints
 from evennia_ai.prompt.components import HISTORY_ID, MAX_DEPTH
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import ComponentSet, Layout
 from evennia_ai.prompt.history import History
-from evennia_ai.prompt.hot import hot_value
 from evennia_ai.prompt.memo import Memo, Slot
 from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.persisted import BlocksMode, Standing
 from evennia_ai.prompt.pieces import Claim, Piece
-from evennia_ai.prompt.placement import slot_of
-from evennia_ai.prompt.staying import BlocksMode, Standing
+from evennia_ai.prompt.placement import Anchors, slot_of
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import ManyVerdicts, NamingVerdicts, Verdict
+from evennia_ai.prompt.typed_frozen import typed_frozen
 
 _SHA256: Final = Slot[str]("sha256")
 _LORE: Final = Slot[ManyVerdicts]("lore")
 
 
-@hot_value
+@typed_frozen
 class Prompt:
     """What `compose` returns.
 

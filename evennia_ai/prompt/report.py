@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from itertools import groupby
 from typing import Any, Final
 
-from evennia_ai.prompt.breaks import MEANINGS, Reason, Sent
+from evennia_ai.prompt.cache_account import MEANINGS, Reason, Sent
 from evennia_ai.prompt.expansion import Layout
 from evennia_ai.prompt.messages import Block, Message, Part, Role
 from evennia_ai.prompt.prompt import Prompt

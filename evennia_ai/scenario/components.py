@@ -19,7 +19,7 @@ from evennia_ai.prompt.components import (
     is_plain_int,
 )
 from evennia_ai.prompt.registry import with_statics
-from evennia_ai.prompt.settled import check_settled
+from evennia_ai.prompt.templates.template import check_settled
 from evennia_ai.scenario.tables import KIND, Table, wrong
 
 FIELDS: Final = (

@@ -18,7 +18,7 @@ from evennia_ai.lorebook.book_extension import BOOK_MODES, BookMode
 from evennia_ai.lorebook.books import ATTACH_RANK, Lorebook, read_book
 from evennia_ai.lorebook.decorators import NO_ICONS, Absent
 from evennia_ai.lorebook.rules import Preset
-from evennia_ai.prompt.grants import ALL_GRANTS, Grants
+from evennia_ai.prompt.components import ALL_GRANTS, Grants
 from evennia_ai.scenario.documents import read_bytes, read_text
 from evennia_ai.scenario.tables import Table, wrong
 

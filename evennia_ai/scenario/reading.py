@@ -20,12 +20,11 @@ from evennia_ai.lorebook.conditions import Fact, Facts
 from evennia_ai.lorebook.decorators import NO_ICONS
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.prompt.blocks import DynamicBlock
-from evennia_ai.prompt.components import PromptComponent
+from evennia_ai.prompt.components import ALL_GRANTS, ALLOWS, NO_GRANTS, Grants, PromptComponent
 from evennia_ai.prompt.expansion import LAYOUTS, Layout
-from evennia_ai.prompt.grants import ALL_GRANTS, ALLOWS, NO_GRANTS, Grants
 from evennia_ai.prompt.messages import ROLES, TEXT_ROLES, Message, pending, said
 from evennia_ai.prompt.notes import NOTE_MODES, AuthorsNote
-from evennia_ai.prompt.staying import BLOCKS_MODES, BlocksMode
+from evennia_ai.prompt.persisted import BLOCKS_MODES, BlocksMode
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter, ratio_counter
 from evennia_ai.scenario.components import read_components
 from evennia_ai.scenario.documents import read_document

@@ -11,9 +11,8 @@ from evennia_ai.cards.card import macro_values, opening_message
 from evennia_ai.cards.components import card_components
 from evennia_ai.compose import ComposeRules, Composition, Inputs, compose_with_lore
 from evennia_ai.lorebook.timers import NO_STATE, Clock, LoreState
-from evennia_ai.prompt.anchoring import Anchors
-from evennia_ai.prompt.breaks import Sent
 from evennia_ai.prompt.budget import BudgetRules
+from evennia_ai.prompt.cache_account import Sent
 from evennia_ai.prompt.components import (
     PLUGGABLE_IDS,
     STATIC_COMPONENTS,
@@ -25,7 +24,8 @@ from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.notes import Notes
-from evennia_ai.prompt.staying import left_behind
+from evennia_ai.prompt.persisted import left_behind
+from evennia_ai.prompt.placement import Anchors
 from evennia_ai.scenario.components import component_set
 from evennia_ai.scenario.reading import Scenario, TurnText
 from evennia_ai.scenario.surroundings import Sources, facts_of

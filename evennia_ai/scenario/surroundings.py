@@ -20,7 +20,7 @@ from evennia_ai.lorebook.conditions import (
 from evennia_ai.lorebook.entries import SourceName
 from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.template import Template, compile_template
+from evennia_ai.prompt.templates.template import Template, compile_template
 
 # The components of the card and the persona that hold a text for scanning, by key.
 _HOLDERS: Final[Mapping[str, SourceName]] = MappingProxyType(

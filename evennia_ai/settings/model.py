@@ -33,7 +33,7 @@ from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.memory.recalling import MemorySettings, read_memory
 from evennia_ai.net.secrets import SecretText
 from evennia_ai.prompt.expansion import Layout
-from evennia_ai.prompt.staying import BlocksMode
+from evennia_ai.prompt.persisted import BlocksMode
 from evennia_ai.settings.kinds import (
     GAME_LORE,
     USUAL_PROVIDERS,

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from django.db.models import Exists, Max, OuterRef, QuerySet
 
 from evennia_ai import models
-from evennia_ai.prompt.grants import Grant, Grants, in_order
+from evennia_ai.prompt.components import Grant, Grants, in_order
 from evennia_ai.store.card_files import CardFile, read_file
 from evennia_ai.store.revision_tables import Change, Revisions, common
 

@@ -23,8 +23,7 @@ from evennia_ai.errors import (
 from evennia_ai.history.records import canonical_json, storable
 from evennia_ai.prompt.components import GAME, PromptComponent, Scope
 from evennia_ai.prompt.registry import ComponentRegistry, with_statics
-from evennia_ai.prompt.settled import check_settled
-from evennia_ai.prompt.template import compile_template
+from evennia_ai.prompt.templates.template import check_settled, compile_template
 from evennia_ai.store.revision_tables import Change, Revisions, common
 from evennia_ai.store.snapshots import Snapshots
 from evennia_ai.store.state import COMPONENTS, changing

@@ -13,7 +13,7 @@ from typing import Final
 from evennia_ai import models
 from evennia_ai.errors import NotStoredError
 from evennia_ai.history.records import canonical_json
-from evennia_ai.prompt.contexts import BUILT_IN, PromptContext
+from evennia_ai.prompt.registry import BUILT_IN, PromptContext
 from evennia_ai.store.snapshots import Snapshots
 from evennia_ai.store.state import changing
 

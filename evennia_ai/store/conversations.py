@@ -15,8 +15,8 @@ from django.db.models import OuterRef, Subquery
 from evennia_ai import models
 from evennia_ai.errors import HistoryConflictError, StoreError
 from evennia_ai.history.records import NewRecord, Record, RecordKind
-from evennia_ai.prompt.anchoring import NO_ANCHORS, Anchors
 from evennia_ai.prompt.history import History
+from evennia_ai.prompt.placement import NO_ANCHORS, Anchors
 from evennia_ai.store.record_rows import End, insert, records_from, rows_after
 from evennia_ai.store.snapshots import Snapshots
 from evennia_ai.store.state import one_transaction

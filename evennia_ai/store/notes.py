@@ -15,7 +15,7 @@ from evennia_ai.history.records import canonical_json, storable
 from evennia_ai.prompt.components import MAX_CONTENT, MAX_DEPTH, is_plain_int
 from evennia_ai.prompt.messages import ROLES, Role
 from evennia_ai.prompt.notes import NOTE_MODES, NoteMode
-from evennia_ai.prompt.template import compile_template
+from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.store.revision_tables import Change, Revisions, common
 from evennia_ai.store.snapshots import Snapshots
 from evennia_ai.store.state import NOTES, changing

@@ -12,9 +12,9 @@ from evennia_ai import models
 from evennia_ai.errors import HistoryConflictError, StoreError
 from evennia_ai.history.projection import project, project_newest, record_of
 from evennia_ai.history.records import NewRecord, Record, RecordKind
-from evennia_ai.prompt.anchoring import NO_ANCHORS
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.placement import NO_ANCHORS
 from evennia_ai.store import conversations
 from evennia_ai.store.conversations import ConversationRef
 from evennia_ai.store.record_rows import End, end_of, record_from

@@ -24,9 +24,9 @@ from evennia_ai.history.projection import (
 )
 from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.history.turn.manifest import anchors_from
-from evennia_ai.prompt.anchoring import Anchors
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.placement import Anchors
 from evennia_ai.store.record_rows import (
     End,
     end_of,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.prompt.guidance import MARK, guidance_for
+from evennia_ai.prompt.blocks import MARK, guidance_for
 from server.evennia_process import Evennia
 from server.newcomer import read_demo
 from tests.acceptance.games import builder_beside_npc, copied_game, reload, rows_of, started

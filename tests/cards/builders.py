@@ -8,8 +8,8 @@ from evennia_ai.cards.reading import read_card
 from evennia_ai.compose import ComposeRules, Inputs, compose
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.prompt.budget import BudgetRules
+from evennia_ai.prompt.components import ALL_GRANTS, Grants
 from evennia_ai.prompt.expansion import ComponentSet
-from evennia_ai.prompt.grants import ALL_GRANTS, Grants
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, said
 from evennia_ai.prompt.prompt import Prompt

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from evennia_ai.prompt.grants import ALL_GRANTS
+from evennia_ai.prompt.components import ALL_GRANTS
 from tests.cards.builders import lore, prompt_of, shown, with_lore
 
 CASES = [

@@ -12,8 +12,7 @@ from evennia_ai.cards.components import (
     with_original,
 )
 from evennia_ai.errors import FormatError
-from evennia_ai.prompt.components import MAX_DEPTH, PLUGGABLE_IDS, STATIC_IDS
-from evennia_ai.prompt.grants import ALL_GRANTS, NO_GRANTS
+from evennia_ai.prompt.components import ALL_GRANTS, MAX_DEPTH, NO_GRANTS, PLUGGABLE_IDS, STATIC_IDS
 from tests.cards.builders import a_card, lore, prompt_of, shown, with_lore
 
 FULL = {

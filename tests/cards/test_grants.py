@@ -5,9 +5,15 @@ import pytest
 from evennia_ai.cards.components import FIELDS, card_components
 from evennia_ai.compose import ComposeRules, Inputs, compose
 from evennia_ai.prompt.budget import BudgetRules
-from evennia_ai.prompt.components import PromptComponent
+from evennia_ai.prompt.components import (
+    ALL_GRANTS,
+    ALLOWS,
+    NO_GRANTS,
+    Grants,
+    PromptComponent,
+    in_order,
+)
 from evennia_ai.prompt.expansion import ComponentSet
-from evennia_ai.prompt.grants import ALL_GRANTS, ALLOWS, NO_GRANTS, Grants, in_order
 from evennia_ai.prompt.registry import with_statics
 from tests.cards.builders import a_card, shown
 

@@ -12,7 +12,7 @@ from evennia_ai.cards.card import Card
 from evennia_ai.cards.loading import CardImport, load_card
 from evennia_ai.cards.report import import_report, report_lines, report_object
 from evennia_ai.errors import FormatError
-from evennia_ai.prompt.grants import ALL_GRANTS
+from evennia_ai.prompt.components import ALL_GRANTS
 from evennia_ai.text.columns import WIDTH, columns, visible
 from tests.cards.builders import a_card, card_data, lore, with_lore
 from tests.effort import little_work

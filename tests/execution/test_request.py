@@ -10,10 +10,10 @@ from evennia_ai.compose import DynamicBlock, compose
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.execution.plain_values import ExecutionRequestError
 from evennia_ai.execution.request import VERSION, ExecutionRequest, execution_request
-from evennia_ai.prompt.anchoring import Anchor
 from evennia_ai.prompt.history import History
+from evennia_ai.prompt.messages import ToolSpec
+from evennia_ai.prompt.placement import Anchor
 from evennia_ai.prompt.tokens import TokenCounter, estimate
-from evennia_ai.prompt.tool_specs import ToolSpec
 from evennia_ai.scenario.reading import read_scenario
 from evennia_ai.scenario.running import composed_turns
 from tests.memory.builders import a_memory

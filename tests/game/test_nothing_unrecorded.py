@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.sending import key_of
-from evennia_ai.prompt.breakpoints import breakpoints
+from evennia_ai.prompt.cache_account import breakpoints
 from evennia_ai.store import components, conversations, turns
 from evennia_ai.store.conversations import conversations_of
 from evennia_ai.store.snapshots import forget_everything

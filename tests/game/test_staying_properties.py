@@ -14,7 +14,7 @@ from evennia_ai.minds.past_inputs import PastReader
 from evennia_ai.minds.recomposing import composed_again
 from evennia_ai.prompt.components import GAME
 from evennia_ai.prompt.notes import NOTE_MODES
-from evennia_ai.prompt.staying import BLOCKS_MODES
+from evennia_ai.prompt.persisted import BLOCKS_MODES
 from evennia_ai.store import conversations
 from evennia_ai.store.lorebooks import attach, save_book
 from evennia_ai.store.notes import set_note

@@ -6,8 +6,7 @@ from twisted.internet.task import Clock
 
 from evennia_ai.llm.chat import ChatMessage, ChatRequest, Passage
 from evennia_ai.llm.resilience import CircuitBreaker
-from evennia_ai.prompt.messages import Role, ToolCall
-from evennia_ai.prompt.tool_specs import ToolSpec
+from evennia_ai.prompt.messages import Role, ToolCall, ToolSpec
 
 
 def a_message(role: Role, content: str, **more: Any) -> ChatMessage:

@@ -11,7 +11,7 @@ from evennia_ai.errors import ModelRubbish
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.llm.roles import RoleProfile, adapt
 from evennia_ai.llm.schema_tools import MOST_ACTS, reply_from, schema_of, tool_text
-from evennia_ai.prompt.tool_specs import ToolSpec
+from evennia_ai.prompt.messages import ToolSpec
 from tests.llm.builders import a_call, a_message, a_request, a_tool
 
 TOOLS = (a_tool("look"), a_tool("give", item={"type": "string"}))

@@ -11,8 +11,7 @@ from evennia_ai.llm.endpoint import Endpoint
 from evennia_ai.llm.openai_reply import whole_reply
 from evennia_ai.llm.openai_wire import body_of
 from evennia_ai.llm.tool_calls import WrittenCall, argument_object, made_calls
-from evennia_ai.prompt.messages import ToolCall
-from evennia_ai.prompt.tool_specs import ToolSpec
+from evennia_ai.prompt.messages import ToolCall, ToolSpec
 from tests.llm.builders import a_call, a_message, a_request
 
 ENDPOINT = Endpoint(name="stub", base_url="http://127.0.0.1:1/v1", model="tiny")

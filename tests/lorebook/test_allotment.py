@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.prompt.grants import NO_GRANTS
+from evennia_ai.prompt.components import NO_GRANTS
 from tests.lorebook.builders import a_book, a_scan, a_world_entry, an_entry, awake, reasons, texts
 
 COIN = a_scan("user: coin")

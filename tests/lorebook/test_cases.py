@@ -21,8 +21,8 @@ from evennia_ai.lorebook.activation import Activation, Scan
 from evennia_ai.lorebook.books import Lorebook, read_book
 from evennia_ai.lorebook.rules import read_rules
 from evennia_ai.lorebook.timers import NO_STATE, Clock
+from evennia_ai.prompt.components import ALL_GRANTS
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.grants import ALL_GRANTS
 from tests.lorebook.builders import a_scan, reasons
 from tests.lorebook.turns import NO_FACTS, a_turn
 

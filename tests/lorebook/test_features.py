@@ -5,7 +5,7 @@ import pytest
 from evennia_ai.lorebook.activation import Scan, activate
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.timers import NO_STATE, Clock
-from evennia_ai.prompt.grants import NO_GRANTS
+from evennia_ai.prompt.components import NO_GRANTS
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import pending
 from tests.lorebook.builders import (

@@ -14,7 +14,7 @@ from evennia_ai.lorebook.lints import lints
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.lorebook.timers import LoreState, Spell
 from evennia_ai.lorebook.wanted import INDEXES
-from evennia_ai.prompt.grants import ALL_GRANTS, NO_GRANTS
+from evennia_ai.prompt.components import ALL_GRANTS, NO_GRANTS
 from tests.effort import little_work
 from tests.lorebook.builders import a_book, a_scan, a_world_entry, an_entry, awake, reasons, texts
 from tests.lorebook.turns import a_turn

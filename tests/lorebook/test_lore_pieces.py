@@ -3,7 +3,7 @@
 import pytest
 
 from evennia_ai.compose import compose
-from evennia_ai.prompt.grants import ALL_GRANTS, NO_GRANTS
+from evennia_ai.prompt.components import ALL_GRANTS, NO_GRANTS
 from evennia_ai.prompt.notes import AuthorsNote
 from tests.lorebook.builders import a_book, an_entry
 from tests.prompt.builders import (

@@ -14,7 +14,7 @@ from evennia_ai.lorebook.patterns import Patience, Pattern, SearchedText, read_p
 from evennia_ai.lorebook.patterns.engines import LIMIT_SECONDS
 from evennia_ai.lorebook.patterns.together import NO_TIME, TEXT_SECONDS, TURN_SECONDS
 from evennia_ai.lorebook.rules import read_rules
-from evennia_ai.prompt.grants import ALL_GRANTS
+from evennia_ai.prompt.components import ALL_GRANTS
 from tests.lorebook.builders import a_book, a_scan, a_world_entry, an_entry, awake, reasons, texts
 from tests.properties import up_to
 

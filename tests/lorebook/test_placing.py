@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from evennia_ai.lorebook.entries import Anchor
 from evennia_ai.lorebook.places import in_output_order, outlets_of
 from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.prompt.components import MAX_DEPTH
-from evennia_ai.prompt.grants import NO_GRANTS
+from evennia_ai.prompt.components import MAX_DEPTH, NO_GRANTS
 from tests.lorebook.builders import a_book, an_entry, awake
 
 CODES = ("before", "after", "note_top", "note_bottom", "depth", "examples_before", "examples_after")

@@ -2,8 +2,8 @@
 
 from itertools import pairwise
 
-from evennia_ai.prompt.anchoring import MOST_DRIFT
 from evennia_ai.prompt.notes import AuthorsNote
+from evennia_ai.prompt.placement import MOST_DRIFT
 from evennia_ai.prompt.prompt import Prompt
 from tests.lorebook.builders import a_book, an_entry
 from tests.prompt.builders import a_component, texts, verdicts_of

@@ -7,7 +7,7 @@ import pytest
 
 ROOMS = (
     "evennia_ai.prompt.report",
-    "evennia_ai.prompt.contexts",
+    "evennia_ai.prompt.registry",
     "evennia_ai.lorebook.activation",
     "evennia_ai.cards.reading",
     "evennia_ai.compose",

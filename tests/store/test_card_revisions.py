@@ -4,7 +4,7 @@ import pytest
 
 from evennia_ai import models
 from evennia_ai.errors import NotStoredError, StoreError
-from evennia_ai.prompt.grants import ALL_GRANTS, NO_GRANTS
+from evennia_ai.prompt.components import ALL_GRANTS, NO_GRANTS
 from evennia_ai.store import card_assignments, cards
 from evennia_ai.store import card_revisions as log
 from evennia_ai.store.card_files import CardFile, json_file

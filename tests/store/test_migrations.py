@@ -12,8 +12,7 @@ from django.db import DatabaseError, connection, transaction
 from evennia_ai import models
 from evennia_ai.history.records import NewRecord, RecordKind, canonical_json
 from evennia_ai.migrations import _append_only
-from evennia_ai.prompt.components import STATIC_COMPONENTS
-from evennia_ai.prompt.grants import ALL_GRANTS
+from evennia_ai.prompt.components import ALL_GRANTS, STATIC_COMPONENTS
 from evennia_ai.store.card_revisions import from_text
 from evennia_ai.store.chains import verify
 from evennia_ai.store.conversations import append, conversation, history

@@ -13,7 +13,7 @@ import yaml
 from evennia_ai.lorebook.books import read_book
 from evennia_ai.lorebook.lints import lints
 from evennia_ai.prompt.components import STATIC_COMPONENTS
-from evennia_ai.prompt.template import compile_template
+from evennia_ai.prompt.templates.template import compile_template
 from server.newcomer import first_question
 from world.demo_content import DEMO, DemoContent, read_content
 

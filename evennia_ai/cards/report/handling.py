@@ -14,8 +14,7 @@ from evennia_ai.lorebook.books import Lorebook, in_order, unwrapped
 from evennia_ai.lorebook.containment import missing
 from evennia_ai.lorebook.decorators import head_lines, read_decorators
 from evennia_ai.lorebook.entries import LoreEntry
-from evennia_ai.prompt.components import MAX_DEPTH
-from evennia_ai.prompt.grants import Grants
+from evennia_ai.prompt.components import MAX_DEPTH, Grants
 
 MOST_NAMES: Final = 8
 # Members of a V3 card's data that are read, or known and kept.

@@ -11,8 +11,7 @@ from evennia_ai.lorebook.containment import is_moved, missing
 from evennia_ai.lorebook.entries import LoreEntry, Position
 from evennia_ai.lorebook.mentions import mention_in_words
 from evennia_ai.lorebook.patterns import is_delimited
-from evennia_ai.prompt.components import PLUGGABLE_IDS
-from evennia_ai.prompt.grants import Grants
+from evennia_ai.prompt.components import PLUGGABLE_IDS, Grants
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.text.columns import first_line
 

@@ -17,7 +17,7 @@ from evennia_ai.cards.suspicions import grouped
 from evennia_ai.errors import ComponentValueError, FormatError
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.prompt.grants import NO_GRANTS, Grants
+from evennia_ai.prompt.components import NO_GRANTS, Grants
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter
 
 _USUAL_RULES: Final = ActivationRules()

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from evennia_ai.cards.report.values import ImportReport
-from evennia_ai.prompt.grants import in_order
+from evennia_ai.prompt.components import in_order
 
 
 def report_object(report: ImportReport) -> dict[str, Any]:

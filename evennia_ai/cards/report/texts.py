@@ -10,8 +10,7 @@ from typing import Final
 from evennia_ai.cards.card import Card, greetings
 from evennia_ai.cards.components import DEFAULT_DEPTH, FIELDS, card_components
 from evennia_ai.cards.report.values import GreetingPart, TextPart
-from evennia_ai.prompt.components import PromptComponent
-from evennia_ai.prompt.grants import ALL_GRANTS, Grant, Grants
+from evennia_ai.prompt.components import ALL_GRANTS, Grant, Grants, PromptComponent
 from evennia_ai.prompt.tokens import TokenCounter
 
 # From here on a depth is told to be the top of the history: few histories are so long.

@@ -6,7 +6,7 @@ Texts of the card are as the file has them: whoever prints a report makes them v
 from dataclasses import dataclass
 
 from evennia_ai.cards.suspicions import Suspicion
-from evennia_ai.prompt.grants import Grant, Grants
+from evennia_ai.prompt.components import Grant, Grants
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

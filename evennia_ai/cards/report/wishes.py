@@ -11,7 +11,7 @@ from evennia_ai.cards.report.values import GrantUse
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.containment import missing
 from evennia_ai.lorebook.entries import IN_HISTORY, LoreEntry
-from evennia_ai.prompt.grants import ALLOWS, NO_GRANTS, Grant, Grants
+from evennia_ai.prompt.components import ALLOWS, NO_GRANTS, Grant, Grants
 
 # The entries that can be active, and the card: what a grant would give, "" where nothing.
 _Entries = list[LoreEntry]

@@ -14,7 +14,7 @@ from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.history.turn.manifest import report_of_turn
 from evennia_ai.history.turn.replay import Fault, replay, shared_prefix
 from evennia_ai.minds.seeing.seer import Seer
-from evennia_ai.prompt.breaks import MEANINGS
+from evennia_ai.prompt.cache_account import MEANINGS
 from evennia_ai.prompt.report import Report
 from evennia_ai.store import conversations
 from evennia_ai.store.memory_erasing import OF_MEMORIES

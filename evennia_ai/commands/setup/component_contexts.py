@@ -6,10 +6,9 @@ from evennia_ai.cards.components import FIELDS
 from evennia_ai.commands.shown import day_and_time
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.minds.view import KNOWLEDGE_POLICY
+from evennia_ai.prompt.blocks import KEY as GUIDANCE
 from evennia_ai.prompt.components import PLUGGABLE_IDS
-from evennia_ai.prompt.contexts import PromptContext
-from evennia_ai.prompt.guidance import KEY as GUIDANCE
-from evennia_ai.prompt.registry import ComponentRegistry
+from evennia_ai.prompt.registry import ComponentRegistry, PromptContext
 from evennia_ai.store import contexts as store
 from evennia_ai.text.columns import hanging
 

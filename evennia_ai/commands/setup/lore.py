@@ -16,8 +16,8 @@ from evennia_ai.commands.setup.lore_trial import npc_at_hand, trial_lines
 from evennia_ai.commands.setup.turn_shown import why_lines
 from evennia_ai.commands.strict import BUILDER_LOCK
 from evennia_ai.lorebook.lints import lints
-from evennia_ai.prompt.macros import OUTLET
-from evennia_ai.prompt.template import compile_template
+from evennia_ai.prompt.templates.macros import OUTLET
+from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.components import registry
 from evennia_ai.text.columns import WIDTH, wrapped

@@ -27,7 +27,7 @@ from evennia_ai.game.tools.speaking import Pose, Say, Whisper
 from evennia_ai.game.tools.tool import Tool, ToolArguments
 from evennia_ai.game.tools.using import UseItem
 from evennia_ai.game.tools.writing import Write
-from evennia_ai.prompt.tool_specs import ToolSpec
+from evennia_ai.prompt.messages import ToolSpec
 from evennia_ai.settings.conf import conf
 
 SHIPPED: Final[tuple[type[Tool], ...]] = (

@@ -23,8 +23,7 @@ from evennia_ai.game.tools.registry import Registered, registry
 from evennia_ai.game.tools.results import result_text
 from evennia_ai.game.tools.tool import Refused, Tool, ToolArguments, Use
 from evennia_ai.game.utterance import acting
-from evennia_ai.prompt.messages import ToolCall
-from evennia_ai.prompt.tool_specs import ToolSpec
+from evennia_ai.prompt.messages import ToolCall, ToolSpec
 
 MOST_CALLS: Final = 8
 """How many calls of a turn are run; further ones are refused."""

@@ -17,10 +17,10 @@ from evennia_ai.history.projection import parts_from
 from evennia_ai.history.records import Record, canonical_json
 from evennia_ai.history.turn.sending import Handle, sent_messages
 from evennia_ai.lorebook.silence import Unmatched
-from evennia_ai.prompt.anchoring import Anchor, Anchors
-from evennia_ai.prompt.breaks import REASONS, Reason
+from evennia_ai.prompt.cache_account import REASONS, Reason
 from evennia_ai.prompt.expansion import LAYOUTS, Layout
 from evennia_ai.prompt.messages import Block, Message, Part, Role, ToolCall
+from evennia_ai.prompt.placement import Anchor, Anchors
 from evennia_ai.prompt.prompt import digest
 from evennia_ai.prompt.report import Report, reported
 from evennia_ai.prompt.trace import Verdict

@@ -21,8 +21,7 @@ from evennia_ai.history.records import (
     storable,
 )
 from evennia_ai.prompt.memo import Slot
-from evennia_ai.prompt.messages import Block, Message
-from evennia_ai.prompt.tool_specs import ToolSpec
+from evennia_ai.prompt.messages import Block, Message, ToolSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,7 @@ from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.gather import Talk, opened
 from evennia_ai.game.happenings import happened
 from evennia_ai.game.remembering import remember
-from evennia_ai.prompt.components import Scope
-from evennia_ai.prompt.grants import NO_GRANTS
+from evennia_ai.prompt.components import NO_GRANTS, Scope
 from evennia_ai.store import card_assignments
 from evennia_ai.store.cards import save_card
 from evennia_ai.store.lorebooks import attach, detach, save_book

@@ -124,7 +124,7 @@ def test_a_tool_of_the_games_own_tells_it_when_it_is_done_later(stage: Any) -> N
     from evennia_ai.game.tools.sight import person
     from evennia_ai.game.tools.tool import Name, Tool, ToolArguments
     from evennia_ai.game.tools.toolbox import Toolbox
-    from evennia_ai.prompt.tool_specs import ToolSpec
+    from evennia_ai.prompt.messages import ToolSpec
 
     done: Deferred[str] = Deferred()
 

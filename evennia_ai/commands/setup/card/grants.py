@@ -15,7 +15,7 @@ from evennia_ai.commands.setup.card import shown
 from evennia_ai.commands.setup.card.reading import reader
 from evennia_ai.commands.setup.card.shown import card_named, plain_name
 from evennia_ai.commands.strict import CommandError, StrictCommand
-from evennia_ai.prompt.grants import ALLOWS, Grants, in_order
+from evennia_ai.prompt.components import ALLOWS, Grants, in_order
 from evennia_ai.settings.conf import conf
 from evennia_ai.store import card_revisions as log
 from evennia_ai.store import cards as store

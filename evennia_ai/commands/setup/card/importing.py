@@ -18,7 +18,7 @@ from evennia_ai.commands.setup.card.grants import reports_seen, saw_report, type
 from evennia_ai.commands.setup.card.reading import ReadCard, differences, reader
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.errors import ComponentValueError
-from evennia_ai.prompt.grants import NO_GRANTS
+from evennia_ai.prompt.components import NO_GRANTS
 from evennia_ai.settings.conf import conf
 from evennia_ai.store import card_revisions as log
 from evennia_ai.store import cards as store

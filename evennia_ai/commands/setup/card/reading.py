@@ -18,7 +18,7 @@ from evennia_ai.cards.report import ImportReport, import_report
 from evennia_ai.commands.folder import bytes_of
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.errors import FormatError
-from evennia_ai.prompt.grants import NO_GRANTS, Grants
+from evennia_ai.prompt.components import NO_GRANTS, Grants
 from evennia_ai.settings.model import Conf
 from evennia_ai.store.card_files import CardFile, file_of
 from evennia_ai.store.cards import StoredCard

@@ -12,7 +12,7 @@ from evennia.objects.models import ObjectDB
 
 from evennia_ai.commands.shown import day_and_time
 from evennia_ai.commands.strict import CommandError
-from evennia_ai.prompt.grants import ALL_GRANTS, ALLOWS, Grants, in_order
+from evennia_ai.prompt.components import ALL_GRANTS, ALLOWS, Grants, in_order
 from evennia_ai.store import card_revisions as log
 from evennia_ai.store import cards as store
 from evennia_ai.store.card_assignments import greeters_of, players_of

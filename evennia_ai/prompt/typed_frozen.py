@@ -12,6 +12,6 @@ T = TypeVar("T")
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
-def hot_value(cls: type[T]) -> type[T]:
+def typed_frozen(cls: type[T]) -> type[T]:
     """`cls` as a slotted, keyword-only, hashable dataclass; never assign to its fields."""
     return dataclass(slots=True, kw_only=True, unsafe_hash=True)(cls)

@@ -1,4 +1,4 @@
-"""Breaks: what a prompt does not share with the one before it has a declared reason."""
+"""The cache account: what stays from prompt to prompt, and the declared reason of what does not."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from evennia_ai.compose import ComposeRules
-from evennia_ai.prompt.breakpoints import CacheAccount
-from evennia_ai.prompt.breaks import MEANINGS, REASONS
 from evennia_ai.prompt.budget import BudgetRules
+from evennia_ai.prompt.cache_account import MEANINGS, REASONS, CacheAccount
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import said
 from evennia_ai.prompt.notes import AuthorsNote
 from evennia_ai.prompt.registry import with_statics
+from evennia_ai.prompt.tokens import ESTIMATE
 from tests.lorebook.builders import a_book, an_entry
-from tests.prompt.builders import a_component, a_history, injected
+from tests.prompt.builders import a_component, a_history, injected, the_prompt
 from tests.prompt.chats import Chat
 
 RULES = a_component("Rules.", id=1, key="rules")
@@ -265,3 +265,60 @@ def test_of_bare_messages_nobody_can_tell_why_they_differ() -> None:
 
 def test_every_reason_is_explained() -> None:
     assert tuple(MEANINGS) == REASONS
+
+
+ROOM_RULES = a_component("Rules.", id=1, key="rules")
+
+
+@pytest.mark.req("S2-06")
+def test_the_head_ends_at_the_last_message_before_the_history() -> None:
+    mood = a_component("Mood.", id=1201, key="mood")
+    assert the_prompt([ROOM_RULES, mood], history=a_history(3)).breakpoints == (1, 4)
+
+
+@pytest.mark.req("S2-06")
+def test_a_moving_injection_ends_what_can_be_cached() -> None:
+    prompt = the_prompt([ROOM_RULES, injected("note", 1)], history=a_history(3))
+    assert [m.injected for m in prompt.messages] == [False, False, False, True, False]
+    assert prompt.breakpoints == (0, 2)
+
+
+@pytest.mark.req("S2-06")
+def test_the_event_and_the_dynamic_block_are_never_cached() -> None:
+    weather = a_component("Rain.", key="weather", volatile=True)
+    prompt = the_prompt([ROOM_RULES, weather], history=a_history(2), event="now")
+    assert [m.block for m in prompt.messages][-2:] == ["dynamic", "event"]
+    assert prompt.breakpoints == (0, 2)
+
+
+def test_an_empty_prompt_has_no_breakpoints() -> None:
+    prompt = the_prompt()
+    assert (prompt.breakpoints, prompt.stable_tokens) == ((), 0)
+
+
+def test_stable_tokens_are_those_up_to_the_last_breakpoint() -> None:
+    prompt = the_prompt([ROOM_RULES], history=a_history(2), event="now")
+    assert prompt.stable_tokens == sum(m.tokens(ESTIMATE) for m in prompt.messages[:3])
+
+
+def test_a_grown_history_shares_its_whole_prefix() -> None:
+    older = the_prompt([ROOM_RULES], history=a_history(4))
+    newer = the_prompt([ROOM_RULES], history=a_history(6))
+    account = newer.account(older.messages)
+    assert (account.shared_messages, account.broken_by) == (5, None)
+
+
+def test_the_first_piece_that_differs_is_named() -> None:
+    older = the_prompt([ROOM_RULES, a_component("Calm.", key="mood")], history=a_history(2))
+    newer = the_prompt([ROOM_RULES, a_component("Angry.", key="mood")], history=a_history(2))
+    account = newer.account(older.messages)
+    assert (account.shared_messages, account.broken_by) == (1, "component:mood")
+
+
+def test_the_head_does_not_change_with_the_facts_of_a_request() -> None:
+    """Message 0 and all before the history hold nothing request-scoped in the cache layout."""
+    for hour in ("noon", "dusk"):
+        facts = a_component(f"It is {hour}.", key="time", volatile=True)
+        prompt = the_prompt([ROOM_RULES, facts], history=a_history(2), event=hour)
+        assert [m.content for m in prompt.messages[:1]] == ["Rules."]
+        assert hour in prompt.messages[-2].content

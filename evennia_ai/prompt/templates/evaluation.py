@@ -10,8 +10,9 @@ from typing import Final, cast
 from jinja2 import nodes
 
 from evennia_ai.errors import TemplateError
-from evennia_ai.prompt.allowed import cost, loop_attribute, written_range
-from evennia_ai.prompt.operations import (
+from evennia_ai.prompt.templates.allowed import cost, loop_attribute, written_range
+from evennia_ai.prompt.templates.macros import Spending
+from evennia_ai.prompt.templates.operations import (
     COMPARISONS,
     FILTERS,
     LENIENT_TESTS,
@@ -24,7 +25,6 @@ from evennia_ai.prompt.operations import (
     negated,
     subtracted,
 )
-from evennia_ai.prompt.spending import Spending
 
 Part = Callable[[Spending], None]
 Expression = Callable[[Spending], object]

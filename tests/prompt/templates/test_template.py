@@ -3,7 +3,7 @@
 import pytest
 
 from evennia_ai.errors import TemplateError
-from evennia_ai.prompt.template import compile_template
+from evennia_ai.prompt.templates.template import compile_template
 from tests.effort import little_work
 from tests.prompt.builders import DICE, a_component, texts, the_prompt, verdicts_of
 

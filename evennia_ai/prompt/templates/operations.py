@@ -1,8 +1,8 @@
 """What templates with logic can do with values: filters, tests, comparisons, items, sums.
 
 A value is a text, a number, a truth value, nothing, or a list of these. No function here asks an
-object for anything by a name, so no template reaches a method, a class or an address. Each one
-pays for its work before it does it.
+object for anything by a name, so no template reaches a method, a class or an address; each pays
+for its work before it does it.
 """
 
 import operator
@@ -12,13 +12,11 @@ from types import MappingProxyType
 from typing import Final
 
 from evennia_ai.errors import TemplateError
-from evennia_ai.prompt.spending import Spending
+from evennia_ai.prompt.templates.macros import Spending
 
-# What a step compares when a text is looked for in another one.
-_COMPARED_A_STEP: Final = 250
+_COMPARED_A_STEP: Final = 250  # of a text that is looked for in another one
 _STRIPPED_A_STEP: Final = 100
-# The letters that writing a list out can make of one letter.
-_QUOTED: Final = 3
+_QUOTED: Final = 3  # letters that writing a list out can make of one letter
 _SORT_STEPS: Final = 4
 _WORD: Final = re.compile(r"[^-\s({\[<]+")
 
@@ -398,6 +396,4 @@ def _kind(value: object) -> str:
         return "a text"
     if isinstance(value, bool) or value is None:
         return str(value).lower()
-    if isinstance(value, int | float):
-        return "a number"
-    return "a list"
+    return "a number" if isinstance(value, int | float) else "a list"

@@ -3,7 +3,7 @@
 import pytest
 
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.template import compile_template
+from evennia_ai.prompt.templates.template import compile_template
 
 
 def expanded(text: str, *, turn: str = "1:0", conversation: str = "1") -> str:

@@ -1,6 +1,6 @@
 """Templates that mean harm, made without end, and what each one costs in a process of its own.
 
-    python -m tests.prompt.hostile_templates SEED COUNT
+    python -m tests.prompt.templates.hostile_templates SEED COUNT
 
 tries COUNT templates of this seed within little memory and little time, and prints one line of
 JSON: how many were refused and rendered, the worst of them, and whatever went wrong.
@@ -20,7 +20,7 @@ from typing import Any
 
 from evennia_ai.errors import TemplateError
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.template import Template, compile_template
+from evennia_ai.prompt.templates.template import Template, compile_template
 
 MIB = 1024 * 1024
 SECONDS_OF_PROCESSOR = 300

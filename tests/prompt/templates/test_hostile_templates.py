@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.prompt.hostile_templates import MIB
+from tests.prompt.templates.hostile_templates import MIB
 
 SECONDS = 0.005
 COUNT = 1_000
@@ -16,7 +16,7 @@ COUNT = 1_000
 @pytest.fixture(scope="module", params=[14, 15])
 def told(request: pytest.FixtureRequest) -> Any:
     """What a process found out that has little memory and tries templates of one seed."""
-    command = [sys.executable, "-m", "tests.prompt.hostile_templates", str(request.param)]
+    command = [sys.executable, "-m", "tests.prompt.templates.hostile_templates", str(request.param)]
     done = subprocess.run(
         [*command, str(COUNT)], capture_output=True, text=True, check=False, timeout=300
     )

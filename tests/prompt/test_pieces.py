@@ -11,11 +11,10 @@ from evennia_ai.compose import ComposeRules, Inputs, compose
 from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.components import MAX_DEPTH, PromptComponent
-from evennia_ai.prompt.examples import block_breaks, leading_blocks
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, said
-from evennia_ai.prompt.pieces import Claim, Piece, Tier, make_piece
+from evennia_ai.prompt.pieces import Claim, Piece, Tier, block_breaks, leading_blocks, make_piece
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.prompt.registry import with_statics
 from evennia_ai.prompt.tokens import TokenCounter, ratio_counter

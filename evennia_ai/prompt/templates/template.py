@@ -1,0 +1,224 @@
+"""Templates: a component's or an entry's text, compiled once, rendered over plain values.
+
+Trust decides the language. Imported text (cards, lore) knows the card standard's macros alone.
+Builders' and authors' text may have the syntax of Jinja2 as well: its tree is checked when it is
+saved, and our own code renders it within limits of steps and characters. Jinja2 parses, and no
+more: its own rendering reaches methods of texts, prints addresses and knows no limit of time or
+memory (its sandbox lets nested loops of 100,000 hang a server, `'a' * 2e9` and
+`'%2000000000d' is odd` take gigabytes). Text without logic never reaches Jinja, and player text is
+never a template.
+
+What stands before the history is the same from turn to turn, so `check_settled` refuses texts of
+the request there: each door through which components come asks it, the store, scenarios, proposed
+edits and the import of cards. Dice and outlets of lore may stand there; their authors are told.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from jinja2 import Environment, nodes
+from jinja2.exceptions import TemplateSyntaxError
+
+from evennia_ai.errors import ComponentValueError, TemplateError
+from evennia_ai.prompt.components import HISTORY_ID, PromptComponent, Trust
+from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.templates import macros
+from evennia_ai.prompt.templates.allowed import names_in
+from evennia_ai.prompt.templates.evaluation import writer
+from evennia_ai.prompt.templates.macros import Spending
+
+MAX_WORDS: Final = 500
+"""Names, numbers, texts and signs inside its `{{ }}` and `{% %}`."""
+MAX_BRACKETS: Final = 20
+MAX_DIGITS: Final = 18
+MAX_NAME: Final = 100
+_MAX_PROBLEM: Final = 200
+_SILENT: Final = frozenset(
+    {"data", "whitespace", "raw_begin", "raw_end"}
+    | {"comment", "comment_begin", "comment_end"}
+    | {"linecomment", "linecomment_begin", "linecomment_end"}
+)
+_ENVIRONMENT: Final = Environment(keep_trailing_newline=True)  # noqa: S701 prompts are no HTML
+
+
+class CheckedLogic:
+    """A compiled and checked template with logic."""
+
+    __slots__ = ("_write", "names")
+
+    def __init__(self, tree: nodes.Template) -> None:
+        self.names = names_in(tree)
+        self._write = writer(tree.body)
+
+    def render(self, values: Mapping[str, str]) -> str:
+        """The text; TemplateError with the line for an unknown name and for what cannot be done."""
+        run = Spending(dict(values))
+        try:
+            self._write(run)
+        except TemplateError as error:
+            raise TemplateError(f"cannot be rendered: {error.problem}", line=run.line) from error
+        return "".join(run.written)
+
+
+@lru_cache(maxsize=64)  # each NPC has components of its own with the same texts
+def compile_logic(source: str) -> CheckedLogic:
+    """The template; TemplateError with the line for bad syntax and for what is not allowed."""
+    try:
+        _check_size(source)
+        tree = _ENVIRONMENT.parse(source)
+    except TemplateSyntaxError as error:
+        problem = (error.message or "bad syntax")[:_MAX_PROBLEM]
+        raise TemplateError(problem, line=error.lineno) from error
+    except RecursionError as error:
+        raise TemplateError("is nested too deeply; take some of it out") from error
+    return CheckedLogic(tree)
+
+
+def _check_size(source: str) -> None:
+    """Refuse what is too much to be read at all; Jinja2 itself takes whatever there is."""
+    words = depth = 0
+    for line, kind, written in _ENVIRONMENT.lex(source):
+        if kind in _SILENT:
+            continue
+        words += 1
+        if words > MAX_WORDS:
+            raise TemplateError(
+                f"has more than {MAX_WORDS} words and signs in its {{{{ }}}} and {{% %}};"
+                " split it into several components",
+                line=line,
+            )
+        _check_word(kind, written, line)
+        depth += _opened(kind, written)
+        if depth > MAX_BRACKETS:
+            raise TemplateError(
+                f"its brackets are nested deeper than {MAX_BRACKETS} levels", line=line
+            )
+
+
+def _check_word(kind: str, written: str, line: int) -> None:
+    if kind in ("integer", "float") and len(written) > MAX_DIGITS:
+        raise TemplateError(f"a number has more than {MAX_DIGITS} digits", line=line)
+    if kind == "name" and len(written) > MAX_NAME:
+        raise TemplateError(f"a name has more than {MAX_NAME} characters", line=line)
+
+
+def _opened(kind: str, written: str) -> int:
+    if kind != "operator":
+        return 0
+    return (written in ("(", "[", "{")) - (written in (")", "]", "}"))
+
+
+MAX_SOURCE: Final = 50_000
+"""Characters that a builder's or an author's text may have: more than most models can read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A compiled text. `names` are the values it reads; `rolls` says whether it asks the dice."""
+
+    source: str
+    names: tuple[str, ...]
+    rolls: bool
+    pieces: tuple[macros.Piece, ...]
+    logic: CheckedLogic | None = None
+    told: bool = False
+    """Whether its author is told what does not fit; in imported text it stays as it is written."""
+
+    def render(self, values: Mapping[str, str], dice: Dice) -> str:
+        """The text for these values; TemplateError where a builder's text cannot be rendered."""
+        if self.logic is not None:
+            return self.logic.render(values)
+        try:
+            return macros.fill(self.pieces, values=values, dice=dice, source=self.source)
+        except macros.TooLongError as error:
+            if self.told:
+                raise TemplateError(f"{error}; name its values less often") from error
+            return error.shortened
+
+    @property
+    def reads(self) -> bool:
+        """Whether its text depends on anything but itself."""
+        return bool(self.names) or self.rolls or self.logic is not None
+
+    @property
+    def differs_by_turn(self) -> bool:
+        """Whether it says who speaks or rolls anew each turn."""
+        if any(name == "speaker" or name.startswith(macros.OUTLET) for name in self.names):
+            return True
+        return any(
+            isinstance(piece, macros.Roll) and piece.name in macros.ROLLED_EACH_TURN
+            for piece in self.pieces
+        )
+
+    @property
+    def hidden_keys(self) -> tuple[str, ...]:
+        """What `{{hidden_key:...}}` in it holds: seen by recursive scanning alone (Card V3)."""
+        return tuple(
+            piece.argument.strip()
+            for piece in self.pieces
+            if isinstance(piece, macros.Roll) and piece.name == macros.HIDDEN_KEY
+        )
+
+    def unknown(self, values: Mapping[str, str]) -> tuple[str, ...]:
+        """Names this template reads that `values` does not have; they stay as written."""
+        return tuple([n for n in self.names if n not in values and not n.startswith(macros.OUTLET)])
+
+
+def compile_template(source: str, *, trust: Trust) -> Template:
+    """`source` ready to render.
+
+    TemplateError: the text is no valid template, or uses what templates may not use. Imported
+    text and player text never raise.
+    """
+    if trust == "player":
+        return Template(source, (), False, (source,))
+    imported = trust == "imported"
+    if not imported and len(source) > MAX_SOURCE:
+        raise TemplateError(
+            f"has {len(source)} characters, and {MAX_SOURCE} are the limit; split it into several"
+        )
+    text = macros.split(source, v1_names=imported)
+    if not imported and (text.foreign or "{%" in source or "{#" in source):
+        compiled = compile_logic(source)
+        return Template(source, compiled.names, False, (), compiled)
+    names = dict.fromkeys(p.name for p in text.pieces if isinstance(p, macros.Value))
+    rolls = any(isinstance(p, macros.Roll) and p.name in macros.ROLLED for p in text.pieces)
+    return Template(source, tuple(names), rolls, text.pieces, told=not imported)
+
+
+_SPEAKER: Final = frozenset({"speaker"})
+# Names that others fill with the moment; here they have no value, and would be sent as written.
+_MOMENT: Final = frozenset({"time", "date", "weekday", "isotime", "isodate"})
+
+
+def check_settled(component: PromptComponent) -> None:
+    """Refuse a component whose text is about the request where every request begins with it.
+
+    A volatile one moves behind the history, and a disabled one stands nowhere. Imported text knows
+    no names of the moment: they stay as they are written, the same in each turn.
+    ComponentValueError: it says what the component may not have, and the way out.
+    """
+    c = component
+    if not c.enabled or c.volatile or c.placement == "history" or c.id >= HISTORY_ID:
+        return
+    names = _SPEAKER if c.trust == "imported" else _SPEAKER | _MOMENT
+    found = [name for name in _names(c) if name in names]
+    if found:
+        written = " and ".join(f"{{{{{name}}}}}" for name in found)
+        raise ComponentValueError(
+            "content",
+            c.content,
+            f"without {written}, because '{c.key}' (ID {c.id}) stands before the history, which"
+            " begins alike in every turn; give it a place behind the history (an ID from"
+            f" {HISTORY_ID + 1} on), a depth in it, or make it volatile first",
+        )
+
+
+def _names(component: PromptComponent) -> tuple[str, ...]:
+    """The names of values in its text; none where it is no template, which is told elsewhere."""
+    try:
+        return compile_template(component.content, trust=component.trust).names
+    except TemplateError:
+        return ()
