@@ -72,11 +72,11 @@ def _python(title: str, *words: str) -> Step:
 
 
 ONE_EXCHANGE = _pytest("One exchange in a real game", *PLAYED)
+TYPES = Step(title="Types", command=("mypy",))
 STATIC = (
     Step(title="Style", command=("ruff", "check", ".")),
     Step(title="Format", command=("ruff", "format", "--check", ".")),
     Step(title="Layers", command=("lint-imports",)),
-    Step(title="Types", command=("mypy",)),
     _python(
         "Migrations",
         *("-m", "django", "makemigrations", "evennia_ai", "--check", "--dry-run"),
@@ -95,9 +95,13 @@ PREPARING = Step(
 )
 GAMES = _pytest(
     "Whole games and real services",
-    *("-n", WORKERS, "--dist", "loadfile", EVERY_EXAMPLE, "-m", f"not ({ALONE})"),
+    *("-n", str(int(WORKERS) + 1), "--dist", "loadfile", "--no-loadscope-reorder"),
+    *(EVERY_EXAMPLE, "-m", f"not ({ALONE})"),
 )
-"""A file's tests share a game, so none is torn apart."""
+"""A file's tests share a game, so none is torn apart; the longest begin first (tests/conftest.py).
+
+One process more than there are cores, for most of what a game does is waiting.
+"""
 FLOORS = (
     _python("Prefix caches", "-m", "benchmarks.cache", "--check"),
     _python("Long histories", "-m", "benchmarks.history", "--records", "20000", "--check"),
@@ -138,8 +142,12 @@ def test(root: Path) -> None:
         StepError: one or more failed; the text names them.
     """
     installation = for_development(root)
-    with _meanwhile(installation, ONE_EXCHANGE) as exchange:  # it mostly waits
-        failed = _failing(installation, (*STATIC, TESTS)) + _waited(exchange)
+    with (
+        _meanwhile(installation, TYPES) as types,  # one process, and so are the other static steps
+        _meanwhile(installation, ONE_EXCHANGE) as exchange,  # it mostly waits
+    ):
+        failed = _failing(installation, (*STATIC, TESTS))
+        failed += _waited(types) + _waited(exchange)
     _raise_for(failed)
     say(f"All of `make test` passed on Python {this_version()}; `make check` runs the rest.")
 
@@ -154,7 +162,7 @@ def check(root: Path) -> None:
     installation = for_development(root)
     other = other_python()
     with _meanwhile(installation, PREPARING) as preparing:
-        failed = _failing(installation, STATIC) + _waited(preparing)
+        failed = _failing(installation, (*STATIC, TYPES)) + _waited(preparing)
     with _meanwhile(installation, GAMES) as games:
         failed += _failing(installation, (ALL_TESTS, *FLOORS))
         failed += _fuzzed(installation)

@@ -22,7 +22,7 @@ from tests.hostile.audit import audit, errors_of_ours
 from tests.hostile.harbour import PASSWORD, Harbour
 from tests.hostile.test_output import lines_at
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.minutes(2)]
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*m|<span class=[^>]*>|</span>")
 """What the game itself paints a room with."""

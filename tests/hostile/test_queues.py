@@ -12,7 +12,7 @@ from tests.hostile.audit import audit
 from tests.hostile.harbour import PATIENCE_SECONDS, Harbour, Person, Scene
 from tests.llm.stub_server import answers, answers_after
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.minutes(4)]
 
 LINES, FEWER_LINES = 60, 12
 """What one types in a burst; and where all do so in another way, still more than their share."""
