@@ -30,6 +30,7 @@ EVENNIA_PATHS = (
     "settings",
     "store",
     "test_injection_depth.py",
+    "test_walk.py",
 )
 """Folders and files below `tests/` whose tests live inside a started Evennia."""
 
@@ -57,10 +58,10 @@ def pytest_configure() -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Show the figures that the tables of attacks print, one line each."""
+    """Show the figures that tests print, a line each: attacks that were held, walks of actions."""
     for report in terminalreporter.getreports("passed"):
         for line in report.capstdout.splitlines():
-            if line.endswith("attacks held"):
+            if line.endswith("attacks held") or line.startswith("walk "):
                 terminalreporter.write_line(line)
 
 

@@ -1,0 +1,69 @@
+"""How many files a reader enters who follows one action: a ceiling for each, and its figures.
+
+The ceilings are what the walks are today; who shortens a walk lowers its own.
+"""
+
+import json
+from typing import Any
+
+from evennia_ai.compose import compose
+from evennia_ai.prompt.components import GAME
+from evennia_ai.store import lorebooks
+from tests.commands.stage import Stage as Harbour
+from tests.game import conftest as of_the_game
+from tests.lorebook.builders import a_book, an_entry
+from tests.prompt.builders import a_history, the_inputs
+from tests.walks import Walk, walked
+
+_cast, stage = of_the_game._cast, of_the_game.stage  # the fixtures
+
+LINE = "Oren, and where to?"
+FIVE_KEYS = ("ferry", "where", "bell", "tide", "lamp")
+
+
+def bounded(name: str, walk: Walk, *, files: int, moves: int) -> None:
+    """Print the figures of a walk; fail where it is longer than its ceiling."""
+    print(f"walk {name}: {walk}")
+    assert len(walk.files) <= files, f"{name}: {walk}; in order: {', '.join(walk.files)}"
+    assert walk.moves <= moves, f"{name}: {walk}"
+
+
+def said_twice(stage: Any) -> Walk:
+    """The walk of a line from what a player says to the reply, the second time."""
+    model = stage.talks_with(lambda _: "Over the river, and back.")
+    stage.says(stage.anna, LINE)
+    with walked() as walk:
+        stage.says(stage.anna, LINE)
+    assert len(model.requests) == 2
+    assert stage.screen_of(stage.anna).count('Oren says, "Over the river, and back."') == 2
+    return walk
+
+
+def test_a_line_is_followed_to_its_reply(stage: Any) -> None:
+    bounded("say", said_twice(stage), files=126, moves=970)
+
+
+def test_a_line_is_followed_to_its_reply_where_there_is_a_lorebook(stage: Any) -> None:
+    entries = [an_entry(f"Of the {key}.", keys=[key]) for key in FIVE_KEYS]
+    lorebooks.save_book("harbour", json.dumps({"entries": entries}), by="Mara")
+    lorebooks.attach("harbour", GAME, by="Mara")
+    bounded("say_lore", said_twice(stage), files=148, moves=1122)
+
+
+def test_a_prompt_with_one_entry_of_lore_is_followed() -> None:
+    book = a_book(an_entry("The ferry sails with the tide.", keys=["ferry"]))
+    inputs = the_inputs(books=(book,), history=a_history(4), event="Oren, the ferry?")
+    compose(inputs)
+    with walked() as walk:
+        prompt = compose(inputs)
+    assert any("sails with the tide" in message.content for message in prompt.messages)
+    bounded("compose", walk, files=33, moves=148)
+
+
+def test_a_change_of_a_components_depth_is_followed(db: None) -> None:
+    harbour = Harbour()
+    harbour.builds("component/create mood = 1200: The air is heavy.", "component/depth mood = 3")
+    with walked() as walk:
+        told = harbour.builds("component/depth mood = 2")
+    assert "depth" in told
+    bounded("depth", walk, files=20, moves=93)
