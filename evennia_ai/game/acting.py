@@ -5,19 +5,19 @@ changed the world; they are closed with a result that says so, and never run aga
 with which arguments, and what was told of it, is in the history of the turn's conversation.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import HistoryConflictError
 from evennia_ai.game import errands
-from evennia_ai.game.errands import Sender
-from evennia_ai.game.gather import Heard
+from evennia_ai.game.committed import CommittedEvent
+from evennia_ai.game.protocols import Mind
 from evennia_ai.game.rounds import Round
-from evennia_ai.game.runtime import runtime
-from evennia_ai.game.tools.tool import Mind, Use
+from evennia_ai.game.runtime import Runtime
+from evennia_ai.game.tools.tool import Use
 from evennia_ai.game.tools.toolbox import GIVEN_UP, Found, Ran, Toolbox, Wrong
 from evennia_ai.history.projection import message_of, tool_result
 from evennia_ai.history.records import NewRecord, Record, RecordKind
@@ -32,12 +32,6 @@ MOST_CALLS: Final = 16
 
 WAIT_SECONDS: Final = 120.0
 """How long a turn waits for what a tool that `waits` finds out."""
-
-Waiting = Generator["Deferred[Ran]", Ran, Ran]
-
-
-class Actor(Mind, Sender, Protocol):
-    """The mind of the NPC that acts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +57,20 @@ class Acted:
 class Acts:
     """The acts of one turn."""
 
-    def __init__(self, mind: Actor, heard: Heard, toolbox: Toolbox, *, speaker: Any) -> None:
+    def __init__(
+        self,
+        mind: Mind,
+        heard: CommittedEvent,
+        toolbox: Toolbox,
+        live: Runtime,
+        *,
+        speaker: Any,
+    ) -> None:
         self._mind: Final = mind
         self._heard: Final = heard
         self._toolbox: Final = toolbox
         self._speaker: Final = speaker
+        self._live: Final = live
         self._waited_for: Deferred[Ran] | None = None
 
     def cancel(self) -> None:
@@ -83,13 +86,13 @@ class Acts:
         (record,) = turns.add(this.stored, [recorded])
         return Called(record=record, found=found, round=this)
 
-    def done(self, called: "Called") -> "Generator[Deferred[Ran], Ran, Acted]":
+    async def done(self, called: "Called") -> Acted:
         """Do them one after the other, each result committed before the next."""
         stored = called.round.stored
         ran: list[Ran] = []
         results: list[Record] = []
         for one in called.found:
-            ran.append((yield from self._ran(one, turn=stored.number)))
+            ran.append(await self._ran(one, called.round))
             results += _committed(stored, tool_result(ran[-1].text, call_id=one.recorded.id))
         return Acted(
             messages=tuple(map(_tool_message, (called.record, *results))),
@@ -98,15 +101,18 @@ class Acts:
             is_end=any(one.ok and one.ends_turn for one in ran),
         )
 
-    def _ran(self, one: Found | Wrong, *, turn: int) -> Waiting:
+    async def _ran(self, one: Found | Wrong, this: Round) -> Ran:
         if isinstance(one, Wrong):
             return Ran(text=one.text, ok=False)
         if self._mind.npc.pk is None:
             return Ran(text=GONE, ok=False)
-        heard = self._heard
+        heard, gathered, turn = self._heard, this.composed.gathered, this.stored.number
         use = Use(
             npc=self._mind.npc,
             mind=self._mind,
+            view=gathered.view,
+            settings=gathered.settings,
+            runtime=self._live,
             event=heard.event,
             speaker=self._speaker,
             conversation=heard.conversation,
@@ -117,7 +123,7 @@ class Acts:
         if ran.later is None:
             return ran
         if ran.waits:
-            return (yield from self._waited(ran.later))
+            return await self._waited(ran.later)
         told = errands.sent_off(
             self._mind,
             ran.later,
@@ -125,20 +131,20 @@ class Acts:
             event=heard.event,
             where=heard.conversation,
             turn=turn,
+            clock=self._live.clock,
         )
         return replace(ran, text=told)
 
-    def _waited(self, later: "Deferred[Ran]") -> Waiting:
+    async def _waited(self, later: "Deferred[Ran]") -> Ran:
         """How something ended that the turn waits for."""
-        clock: Any = runtime().clock
+        clock: Any = self._live.clock
         self._waited_for = later
         try:
-            ran: Ran = yield later.addTimeout(
+            return await later.addTimeout(
                 WAIT_SECONDS, clock, lambda *_: Ran(text=GIVEN_UP, ok=False)
             )
         finally:
             self._waited_for = None
-        return ran
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,31 +14,20 @@ from twisted.python.failure import Failure
 
 from evennia_ai.errors import StoreError
 from evennia_ai.game.addressing import Address
+from evennia_ai.game.committed import CommittedEvent
 from evennia_ai.game.deciding import decided
 from evennia_ai.game.events import TICK, Event, payer_of
-from evennia_ai.game.gather import Heard
 from evennia_ai.game.limits import Refusal
-from evennia_ai.game.lived_through import Lately
 from evennia_ai.game.presence import why_gone
+from evennia_ai.game.protocols import Mind
 from evennia_ai.game.retrying import DATABASE_ERRORS, until_written
-from evennia_ai.game.runtime import runtime
+from evennia_ai.game.runtime import Runtime
 from evennia_ai.game.stopping import why_halted
 from evennia_ai.game.thinking import show_thinking
-from evennia_ai.game.turn import Mind, Turn
+from evennia_ai.game.turn import Turn
 from evennia_ai.game.voice import Voice
 from evennia_ai.history.records import fallback_record
-from evennia_ai.settings.npc import NPCSettings
 from evennia_ai.store import conversations, model_calls
-
-
-class Asked(Mind, Protocol):
-    """The mind that may answer."""
-
-    @property
-    def settings(self) -> NPCSettings: ...
-
-    @property
-    def lately(self) -> Lately: ...
 
 
 class Watching(Protocol):
@@ -54,13 +43,21 @@ class Watching(Protocol):
 class Answering:
     """An event, and whether and how it is answered; itself a `Bidder` and a `Work`."""
 
-    def __init__(self, mind: Asked, watching: Watching, heard: Heard, address: Address) -> None:
+    def __init__(
+        self,
+        mind: Mind,
+        watching: Watching,
+        heard: CommittedEvent,
+        address: Address,
+        live: Runtime,
+    ) -> None:
         self.heard: Final = heard
         self.address: Final = address
-        self.turn: Final = Turn(mind, heard)
+        self.turn: Final = Turn(mind, heard, live)
         self.is_waiting = False
         self.is_running = False
         self._mind: Final = mind
+        self._live: Final = live
         self._watching: Final = watching
         self._is_over = False
         self._offered_at = 0.0
@@ -91,8 +88,8 @@ class Answering:
             return
         self._ended = ended
         self.is_waiting = True
-        self._offered_at = runtime().clock.seconds()
-        why_silent = runtime().lines.why_silent(self.event, npc_ref=self._mind.ref)
+        self._offered_at = self._live.clock.seconds()
+        why_silent = self._live.lines.why_silent(self.event, npc_ref=self._mind.ref)
         if why_silent:
             self._over(why_silent)
             return
@@ -100,7 +97,7 @@ class Answering:
         if refusal is None:
             self._watching.offer(self)
         else:  # when everybody has read what was said
-            runtime().clock.callLater(0, self._refused, refusal)
+            self._live.clock.callLater(0, self._refused, refusal)
 
     def _refused(self, refusal: Refusal) -> None:
         """A limit is reached: say so, unless it is answered by nobody meanwhile."""
@@ -115,7 +112,7 @@ class Answering:
         """Why it does not want to answer, "" if it does."""
         if self._is_over:
             return succeed("nobody waits for it any more")
-        self._decision = decided(self._mind, self.heard)
+        self._decision = decided(self._mind, self.heard, self._live)
         return self._decision
 
     def withdraw(self, why: str) -> None:
@@ -142,7 +139,7 @@ class Answering:
             self._over(why_not)
             return None
         self.is_running = True
-        runtime().gestures.started(self, self._show_thinking)
+        self._live.gestures.started(self, self._show_thinking)
         return maybeDeferred(self.turn.run).addBoth(self._ran)
 
     def waits_again(self) -> None:
@@ -151,11 +148,11 @@ class Answering:
 
     def begun(self) -> None:
         """Something of the answer was said or done."""
-        runtime().gestures.ended(self)
+        self._live.gestures.ended(self)
 
     def _ran(self, outcome: Failure | None) -> Failure | None:
         self.is_running = False
-        runtime().gestures.ended(self)
+        self._live.gestures.ended(self)
         if not self.is_waiting:
             self._over("")
         return outcome
@@ -164,8 +161,8 @@ class Answering:
         why_not = self._why_nobody()
         if why_not:
             return why_not
-        waited_seconds = runtime().clock.seconds() - self._offered_at
-        if self.is_chatter and waited_seconds > runtime().conf.hop_seconds:
+        waited_seconds = self._live.clock.seconds() - self._offered_at
+        if self.is_chatter and waited_seconds > self._live.conf.hop_seconds:
             return f"no person waits for it, and it waited {waited_seconds:.0f} s"
         refusal = self._refusal()
         return "" if refusal is None else self._limit_told(refusal)
@@ -173,16 +170,27 @@ class Answering:
     def _why_nobody(self) -> str:
         """Why the NPC may not speak, or nobody is there to hear it."""
         why_not = why_halted(self._mind.ref) or why_gone(self._mind.npc, self.event)
-        return why_not or runtime().lines.why_spent(self.event)
+        return why_not or self._live.lines.why_spent(self.event)
 
     def _limit_told(self, refusal: Refusal) -> str:
         self._refuse(refusal)
         return refusal.told
 
     def _refusal(self) -> Refusal | None:
-        """Which limit is reached; none where that cannot be read, for then nothing is asked."""
+        """Which limit is reached; none where that cannot be read, for then nothing is asked.
+
+        The offline responder costs nothing and is asked however often.
+        """
+        live = self._live
         try:
-            return refusal_of(self._mind, self.event)
+            settings = self._mind.settings
+            if live.models.of_role("speaker", settings=settings)[0].model.offline:
+                return None
+            return live.limits.refusal(
+                npc_ref=self._mind.ref,
+                player_ref=payer_of(self.event),
+                npc_limits=settings.limits,
+            )
         except DATABASE_ERRORS as error:
             logger.log_err(f"evennia_ai: NPC {self._mind.ref}: limits are not known: {error}")
             return None
@@ -190,11 +198,11 @@ class Answering:
     def _refuse(self, refusal: Refusal) -> None:
         """Tell builders, and the speaker in character, which is in the history before."""
         ref = self._mind.ref
-        runtime().watch.refused(ref, refusal)
+        self._live.watch.refused(ref, refusal)
         heard = self.heard.record.id
         row = refusal.row(npc_ref=ref, player_ref=payer_of(self.event), event_record=heard)
         doing = f"NPC {ref}: a refusal is not written down"
-        until_written(partial(model_calls.add_alone, row), doing, clock=runtime().clock)
+        until_written(partial(model_calls.add_alone, row), doing, clock=self._live.clock)
         if not refusal.in_character or self.is_chatter:
             return
         said = fallback_record(refusal.in_character, refused=refusal.told)
@@ -203,10 +211,11 @@ class Answering:
         except StoreError as error:
             logger.log_err(f"evennia_ai: NPC {self._mind.ref}: a refusal is not said: {error}")
             return
-        Voice(self._mind, self.event).say(refusal.in_character, by_rote=True)
+        voice = Voice(self._mind.npc, self.event, own_names=self._mind.own_names)
+        voice.say(refusal.in_character, by_rote=True)
 
     def _show_thinking(self) -> None:
-        line = self._mind.settings.thinking or runtime().conf.thinking_line
+        line = self.turn.settings.thinking or self._live.conf.thinking_line
         if self._mind.npc.pk is not None and line:
             show_thinking(self._mind.npc, self.event, line)
 
@@ -218,17 +227,3 @@ class Answering:
         self._watching.over(self, why_silent)
         if self._ended is not None:
             self._ended()
-
-
-def refusal_of(mind: Asked, event: Event) -> Refusal | None:
-    """The limit that keeps the NPC from asking a model because of this event, if one does.
-
-    The offline responder costs nothing and is asked however often.
-    """
-    if runtime().models.of_role("speaker", settings=mind.settings)[0].model.offline:
-        return None
-    return runtime().limits.refusal(
-        npc_ref=mind.ref,
-        player_ref=payer_of(event),
-        npc_limits=mind.settings.limits,
-    )

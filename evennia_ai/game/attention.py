@@ -12,20 +12,21 @@ from typing import Any, Final
 from django.db import DatabaseError
 from evennia.utils import logger
 
-from evennia_ai.game import gather
+from evennia_ai.game import committed, gather
 from evennia_ai.game.addressing import Address, Claim, Listener, address_of
-from evennia_ai.game.answering import Answering, Asked
+from evennia_ai.game.answering import Answering
+from evennia_ai.game.committed import CommittedEvent
 from evennia_ai.game.engagement import Engagement
 from evennia_ai.game.events import Event
-from evennia_ai.game.gather import Heard
-from evennia_ai.game.hearing import Hearing, record_overflow
+from evennia_ai.game.hearing import Hearing
 from evennia_ai.game.presence import bystanders, is_npc
-from evennia_ai.game.runtime import runtime
+from evennia_ai.game.protocols import Mind
+from evennia_ai.game.runtime import Current, Runtime
 from evennia_ai.game.stopping import why_halted
 from evennia_ai.game.text import plain_name
-from evennia_ai.game.turn import Turn
 from evennia_ai.game.turn_taking import Bid, roll_of
 from evennia_ai.history.records import NewRecord
+from evennia_ai.settings.npc import NPCSettings
 from evennia_ai.store import card_assignments, conversations
 from evennia_ai.store.conversations import ConversationRef
 from evennia_ai.text.columns import clipped
@@ -54,12 +55,15 @@ class Verdict:
 class Attention:
     """What one NPC gives its mind to. All of it may be lost in a reload."""
 
-    def __init__(self, mind: Asked) -> None:
+    def __init__(self, mind: Mind, current: Current) -> None:
         self._mind: Final = mind
-        self._hearing: Final = Hearing(mind.ref, opening=self._opening, consider=self._heard)
+        self._current: Final = current
+        self._hearing: Final = Hearing(
+            mind.ref, current, opening=self._opening, consider=self._heard
+        )
         # What is not answered yet and may be, by the id of its record.
         self._open: dict[str, Answering] = {}
-        self._engagement: Final = Engagement(seconds=_now)
+        self._engagement: Final = Engagement(seconds=self._now)
         # With whom the NPC ended the conversation, until the answer is over in which it did.
         self._dismissed: set[str] = set()
         self._spoke_at = 0.0
@@ -88,8 +92,9 @@ class Attention:
         An event that cannot be committed is kept and tried again; nothing is asked of a model
         before.
         """
-        runtime().floors.chains.heard(event)
-        self._hearing.hear(runtime().lines.traced(event, npc_ref=self._mind.ref))
+        live = self._live
+        live.floors.chains.heard(event)
+        self._hearing.hear(live.lines.traced(event, npc_ref=self._mind.ref))
 
     # What nobody waits for any more
 
@@ -124,44 +129,41 @@ class Attention:
         return listeners and not answering.event.private
 
     def _given_up(self, answers: list[Answering], why: str) -> None:
-        runtime().watch.dropped(self._mind.ref, count=self._withdraw(answers, why), why=why)
+        self._live.watch.dropped(self._mind.ref, count=self._withdraw(answers, why), why=why)
 
     def _withdraw(self, answers: list[Answering], why: str) -> int:
-        runtime().scheduler.withdraw(self._mind.ref, [one.run for one in answers])
+        self._live.scheduler.withdraw(self._mind.ref, [one.run for one in answers])
         for one in answers:
             one.withdraw(why)
         return len(answers)
 
     # What a turn tells
 
-    def started(self, turn: Turn) -> None:
-        """The turn does not wait any more."""
-
-    def begun(self, turn: Turn) -> None:
-        """Something of its answer was said or done; a greeting may be said when it is over."""
-        answering = self._open.get(turn.heard.record.id)
+    def begun(self, heard: CommittedEvent) -> None:
+        """Something of the answer was said or done; a greeting may be said when it is over."""
+        answering = self._open.get(heard.record.id)
         if answering is not None:
             answering.begun()
 
-    def answered(self, turn: Turn) -> None:
+    def answered(self, heard: CommittedEvent, settings: NPCSettings) -> None:
         """The turn ended with a reply: whoever is answered is in conversation, unless dismissed."""
-        self._spoke_at = _now()
-        event = turn.heard.event
+        self._spoke_at = self._now()
+        event = heard.event
         if event.speaker_ref in self._dismissed:
             self._dismissed.discard(event.speaker_ref)
         else:
-            self._engage(event)
+            self._engage(event, settings)
 
     def disengage(self, speaker_ref: str) -> None:
         """The NPC ends the conversation with somebody, in the answer that is under way."""
         self._engagement.end(speaker_ref)
         self._dismissed.add(speaker_ref)
 
-    def put_back(self, turn: Turn, *, delay_seconds: float) -> None:
-        """Take the turn again later."""
-        answering = self._answering(turn)
+    def put_back(self, heard: CommittedEvent, *, delay_seconds: float) -> None:
+        """Take the turn that answers this again later."""
+        answering = self._open[heard.record.id]
         answering.waits_again()
-        runtime().scheduler.put_back(
+        self._live.scheduler.put_back(
             self._mind.ref,
             answering.run,
             delay_seconds=delay_seconds,
@@ -170,40 +172,38 @@ class Attention:
             cooldown_seconds=self._mind.settings.cooldown_seconds,
         )
 
-    def _answering(self, turn: Turn) -> Answering:
-        return self._open[turn.heard.record.id]
-
     # Whether the NPC is meant
 
-    def consider(self, heard: Heard) -> None:
+    def consider(self, heard: CommittedEvent) -> None:
         """Bid to answer what was committed, if the NPC is meant."""
         try:
-            address = self._address(heard.event)
+            settings, live = self._mind.settings, self._live
+            address = self._address(heard.event, settings)
             if address.claim is Claim.NONE:
                 self._judged(heard, answers=False, why=address.why)
                 return
             rivals = self._has_rivals(heard.event)
-            answering = Answering(self._mind, self, heard, address)
+            answering = Answering(self._mind, self, heard, address, live)
         except DatabaseError as error:
             logger.log_err(f"evennia_ai: NPC {self._mind.ref}: recorded, not answered: {error}")
             return
         self._open[heard.record.id] = answering
         if heard.greeting:  # when everybody has read the event, however long the turn waits
-            runtime().clock.callLater(0, answering.turn.greet)
+            live.clock.callLater(0, answering.turn.greet)
         if rivals or address.claim is Claim.UNDECIDED:
-            runtime().floors.bid(heard.event, self._bid(answering), answering)
+            live.floors.bid(heard.event, self._bid(answering, settings), answering)
         else:
             answering.speak(ended=_nobody_waits)
 
-    def _heard(self, heard: Heard) -> None:
+    def _heard(self, heard: CommittedEvent) -> None:
         self._mind.lately.heard(heard.conversation)
         self.consider(heard)
 
     def offer(self, answering: Answering) -> None:
         """It may answer: its turn waits for its time."""
+        settings, scheduler = self._mind.settings, self._live.scheduler
         self._dismissed.discard(answering.event.speaker_ref)
-        self._engage(answering.event)
-        scheduler = runtime().scheduler
+        self._engage(answering.event, settings)
         self._is_overflowing = self._is_overflowing and scheduler.waiting(self._mind.ref) > 0
         older = self._older_than(answering)
         offered = scheduler.offer(
@@ -211,7 +211,7 @@ class Attention:
             answering.run,
             owner=answering.owner,
             chatter=answering.is_chatter,
-            cooldown_seconds=self._mind.settings.cooldown_seconds,
+            cooldown_seconds=settings.cooldown_seconds,
         )
         if offered:
             self._judged(answering.heard, answers=True, why=answering.address.why)
@@ -224,7 +224,7 @@ class Attention:
         """What is not answered any more so that this one can be, taken out of what waits."""
         if answering.is_chatter:
             return None
-        scheduler = runtime().scheduler
+        scheduler = self._live.scheduler
         work = scheduler.room_for(self._mind.ref, owner=answering.owner)
         older = next((one for one in self._open.values() if one.run == work), None)
         if older is not None:
@@ -236,8 +236,8 @@ class Attention:
         self.overflows += 1
         if not self._is_overflowing:
             self._is_overflowing = True
-            record_overflow(self._mind.ref, unanswered.heard.conversation)
-        runtime().watch.dropped(self._mind.ref, count=1, why=TOO_MUCH)
+            self._hearing.record_overflow(unanswered.heard.conversation)
+        self._live.watch.dropped(self._mind.ref, count=1, why=TOO_MUCH)
         unanswered.keep_silent(TOO_MUCH)
 
     def over(self, answering: Answering, why_silent: str = "") -> None:
@@ -254,11 +254,11 @@ class Attention:
         self.last_verdicts.clear()
         self.last_verdicts.extend(kept)
 
-    def _judged(self, heard: Heard, *, answers: bool, why: str) -> None:
+    def _judged(self, heard: CommittedEvent, *, answers: bool, why: str) -> None:
         event = heard.event
         self.last_verdicts.append(
             Verdict(
-                heard_at=_now(),
+                heard_at=self._now(),
                 record=heard.record.id,
                 kind=event.kind,
                 speaker=event.speaker_name,
@@ -268,14 +268,14 @@ class Attention:
             )
         )
 
-    def _bid(self, answering: Answering) -> Bid:
+    def _bid(self, answering: Answering, settings: NPCSettings) -> Bid:
         heard, address = answering.heard, answering.address
         return Bid(
             npc_ref=self._mind.ref,
             claim=address.claim,
             named_at=address.named_at,
             engaged_at=self._engagement.since(heard.event) or 0.0,
-            talkativeness=self._mind.settings.talkativeness,
+            talkativeness=settings.talkativeness,
             roll=roll_of(self._mind.ref, heard.conversation.place_ref, heard.record.place),
             spoke_at=self._spoke_at,
         )
@@ -290,21 +290,21 @@ class Attention:
         assigned = card_assignments.assignment_of(self._mind.ref)
         if assigned is None or assigned.greeting is None:
             return None
-        return gather.opening(self._mind.npc, self._mind.view(), gather.talk_of(event), event)
+        return gather.opening(self._mind.npc, self._mind.view(), committed.key_of(event), event)
 
     def is_sure(self, event: Event) -> bool:
         """Whether the NPC answers the event whatever others do, and without asking a decider."""
-        claim = self._address(event).claim
+        claim = self._address(event, self._mind.settings).claim
         if claim in (Claim.NONE, Claim.UNDECIDED):
             return False
         return claim is Claim.MEANT or not self._has_rivals(event)
 
-    def _address(self, event: Event) -> Address:
+    def _address(self, event: Event, settings: NPCSettings) -> Address:
         """Whether the NPC is meant, and may answer at all."""
         unable = self._why_unable()
         if unable:
             return Address(claim=Claim.NONE, why=unable)
-        return address_of(event, self._listener(event))
+        return address_of(event, self._listener(event, settings))
 
     def _why_unable(self) -> str:
         if self._mind.npc.pk is None:
@@ -313,10 +313,10 @@ class Attention:
             return "switched off, or played by somebody"
         return self._mind.npc.why_unable() or why_halted(self._mind.ref)
 
-    def _listener(self, event: Event) -> Listener:
-        settings, conf = self._mind.settings, runtime().conf
+    def _listener(self, event: Event, settings: NPCSettings) -> Listener:
+        live = self._live
         others = [who for who in self._others() if str(who.id) != event.speaker_ref]
-        hop_limit = conf.hop_limit if settings.hop_limit is None else settings.hop_limit
+        hop_limit = live.conf.hop_limit if settings.hop_limit is None else settings.hop_limit
         return Listener(
             ref=self._mind.ref,
             names=_names(self._mind.npc),
@@ -324,7 +324,7 @@ class Attention:
             mode=settings.mode,
             is_engaged=self._engagement.since(event) is not None,
             hop_limit=hop_limit,
-            is_chain_over=runtime().floors.chains.is_over(event.room_ref),
+            is_chain_over=live.floors.chains.is_over(event.room_ref),
             react_to=settings.react_to,
         )
 
@@ -338,20 +338,23 @@ class Attention:
     def _others(self) -> list[Any]:
         return bystanders(self._mind.npc)
 
-    def _engage(self, event: Event) -> None:
+    def _engage(self, event: Event, settings: NPCSettings) -> None:
         """Be in conversation with the speaker, here, for a while."""
-        own = self._mind.settings.engagement_seconds
-        lasts = runtime().conf.engagement_seconds if own is None else own
+        own = settings.engagement_seconds
+        lasts = self._live.conf.engagement_seconds if own is None else own
         self._engagement.begin(event, lasts_seconds=lasts)
+
+    @property
+    def _live(self) -> Runtime:
+        return self._current.runtime
+
+    def _now(self) -> float:
+        return self._current.runtime.clock.seconds()
 
 
 def _names(character: Any) -> tuple[str, ...]:
     """What a character is called: its name and its aliases."""
     return (plain_name(character.key), *sorted(map(str, character.aliases.all())))
-
-
-def _now() -> float:
-    return runtime().clock.seconds()
 
 
 def _nobody_waits() -> None:

@@ -12,7 +12,7 @@ from evennia.utils import logger
 from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import HistoryConflictError, TurnClosedError
-from evennia_ai.game.calls import Call
+from evennia_ai.game.counting import CountedCall
 from evennia_ai.game.retrying import until_written
 from evennia_ai.history.records import NewRecord
 from evennia_ai.llm.resilience import Clock
@@ -27,7 +27,7 @@ class Commits:
     """What one turn of an NPC commits; `call` is the newest call of a model, until it is."""
 
     def __init__(self, npc_ref: str) -> None:
-        self.call: Call | None = None
+        self.call: CountedCall | None = None
         self._npc_ref: Final = npc_ref
 
     def written(self, write: Callable[[], T]) -> T:

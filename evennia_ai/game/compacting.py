@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from django.db import DatabaseError
 from evennia.utils import logger
-from twisted.internet.defer import CancelledError, Deferred, inlineCallbacks
+from twisted.internet.defer import CancelledError, Deferred, inlineCallbacks, succeed
 from twisted.python.failure import Failure
 
 from evennia_ai.errors import (
@@ -22,6 +22,8 @@ from evennia_ai.errors import (
     ThrashError,
     TranscriptTooLongError,
 )
+from evennia_ai.game import committed
+from evennia_ai.game.committed import ConversationKey
 from evennia_ai.game.counting import Counting
 from evennia_ai.game.endpoints import Models
 from evennia_ai.game.fullness import (
@@ -31,6 +33,7 @@ from evennia_ai.game.fullness import (
     summarisable,
     tokens_since,
 )
+from evennia_ai.game.protocols import Mind
 from evennia_ai.game.summarising import (
     InThread,
     ReplyRefusedError,
@@ -130,6 +133,27 @@ class Compactor:
 
         done: Deferred[Outcome] = self._compacted(wanted)
         return done.addErrback(_given_up, wanted).addCallback(ended)
+
+    def compact_room(self, mind: Mind, *, by: str) -> "Deferred[Outcome]":
+        """Compact what an NPC remembers of the room it is in, as a builder wants it.
+
+        BudgetError: no prompt can be made, so nobody knows how much room there is.
+        """
+        if mind.is_busy:
+            return succeed(Outcome(told="it is answering somebody; try again in a moment"))
+        room = mind.npc.location
+        key = ConversationKey(kind="room", place_ref=str(room.id) if room else "nowhere")
+        where = committed.found(mind.ref, key)
+        if where is None:
+            return succeed(Outcome(told="nothing was said here that it remembers"))
+        wanted = Wanted(
+            conversation=where,
+            npc_name=mind.view().char_name,
+            asked_by=by,
+            is_pressing=True,
+            fullness=fullness_of(mind.preview(), cut=conversations.cut(where)),
+        )
+        return self.compact(wanted)
 
     def close(self) -> None:
         """Commit nothing any more, whatever still comes from other threads."""

@@ -4,21 +4,17 @@ Where the prompt is nearly full, the older part of the history is summarised fir
 composed again from what is left.
 """
 
-from collections.abc import Collection, Generator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
-
-from twisted.internet.defer import Deferred
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from evennia_ai.compose import Composition
-from evennia_ai.execution.request import ExecutionRequest
-from evennia_ai.game import gather
-from evennia_ai.game.compacting import Outcome, Wanted
+from evennia_ai.game.committed import CommittedEvent
+from evennia_ai.game.compacting import Compactor, Wanted
 from evennia_ai.game.fullness import Fullness, fullness_of
-from evennia_ai.game.gather import Heard
-from evennia_ai.game.runtime import runtime
-from evennia_ai.minds.view import NPCView
+from evennia_ai.game.gather import Gathered, gathered
+from evennia_ai.game.protocols import Mind
 from evennia_ai.prompt.messages import Message, ToolSpec
+from evennia_ai.settings.npc import NPCSettings
 from evennia_ai.store import turns
 
 
@@ -26,9 +22,9 @@ from evennia_ai.store import turns
 class Composed:
     """A prompt and what it was made from, which may be another one by the time it is sent."""
 
-    view: NPCView
-    """What the NPC was made of when the turn was gathered; it counts until the turn has ended."""
-    request: ExecutionRequest
+    gathered: Gathered
+    """What was gathered of the world and the store; it counts until the turn has ended."""
+
     composition: Composition
 
     def after(self, messages: Sequence[Message]) -> "Composed":
@@ -36,53 +32,42 @@ class Composed:
 
         BudgetError: there is no room for it.
         """
-        request = self.request.after(messages)
-        return replace(self, request=request, composition=request.composed())
+        return composed(self.gathered.after(messages))
 
 
-Steps = Generator["Deferred[Any]", Any, Composed | None]
+def composed(gathered: Gathered) -> Composed:
+    """The prompt of what was gathered. BudgetError: what is required does not fit."""
+    return Composed(gathered=gathered, composition=gathered.request.composed())
 
 
-class Composer(Protocol):
-    """The mind whose prompt it is."""
-
-    npc: Any
-    ref: str
-
-    @property
-    def waiting_records(self) -> Collection[str]: ...
-
-    def view(self) -> NPCView: ...
-
-
-def with_room(mind: Composer, heard: Heard, *, tools: Sequence[ToolSpec]) -> Steps:
+async def with_room(
+    mind: Mind,
+    heard: CommittedEvent,
+    *,
+    settings: NPCSettings,
+    tools: Sequence[ToolSpec],
+    compactor: Compactor,
+) -> Composed | None:
     """The prompt that answers `heard`; None: the server stops.
 
     BudgetError: what is required does not fit. ThrashError: a compaction was no use. StoreError:
     something cannot be read.
     """
-    composed = _composed(mind, heard, tools)
-    fullness = fullness_of(composed.composition.prompt, cut=composed.request.inputs.cut)
-    compactor = runtime().compactor
+    first = composed(gathered(mind, heard, settings=settings, tools=tools))
+    fullness = fullness_of(first.composition.prompt, cut=first.gathered.request.inputs.cut)
     if not compactor.is_due(fullness, "turn"):
-        return composed
-    wanted = _wanted(mind, heard, fullness, npc_name=composed.view.char_name)
-    outcome: Outcome = yield compactor.compact(wanted)
+        return first
+    wanted = _wanted(mind, heard, fullness, npc_name=first.gathered.view.char_name)
+    outcome = await compactor.compact(wanted)
     if outcome.stopped:
         return None
-    composed = _composed(mind, heard, tools)
+    again = composed(gathered(mind, heard, settings=settings, tools=tools))
     if outcome.record is not None:  # the prompt after it is looked at like any other
-        compactor.look_again(composed.composition.prompt, wanted)
-    return composed
+        compactor.look_again(again.composition.prompt, wanted)
+    return again
 
 
-def _composed(mind: Composer, heard: Heard, tools: Sequence[ToolSpec]) -> Composed:
-    view = mind.view()
-    request = gather.request_for(mind.npc, view, heard, tools=tools, waiting=mind.waiting_records)
-    return Composed(view=view, request=request, composition=request.composed())
-
-
-def _wanted(mind: Composer, heard: Heard, fullness: Fullness, *, npc_name: str) -> Wanted:
+def _wanted(mind: Mind, heard: CommittedEvent, fullness: Fullness, *, npc_name: str) -> Wanted:
     """The compaction without which the turn would have too little room."""
     return Wanted(
         conversation=heard.conversation,

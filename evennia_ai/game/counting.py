@@ -1,8 +1,9 @@
 """Counting: what every call of a model in this process goes through, whoever asks and what for.
 
 A call is refused while its NPC is paused, counts against the limits from its begin to its end, is
-watched, can be given up, and is a row once it has ended. Turns and whatever else happens in the
-running game ask by `game.calls`; what the runtime itself is made of is given a `Counting`.
+watched, can be given up, and is a row once it has ended. Whoever has a transaction of its own for
+what comes of a call asks with a `CountedCall` and writes its `row` there (`store.model_calls.add`);
+everybody else asks with `Counting.asked`, which writes the row itself.
 """
 
 from collections.abc import Sequence

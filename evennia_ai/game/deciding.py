@@ -7,7 +7,7 @@ silent: whoever names it is answered without any decider.
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from evennia.utils import logger
 from pydantic import BaseModel
@@ -15,19 +15,18 @@ from twisted.internet.defer import CancelledError, Deferred, maybeDeferred, succ
 from twisted.python.failure import Failure
 
 from evennia_ai.errors import ReplayError
-from evennia_ai.game import calls
+from evennia_ai.game.committed import CommittedEvent
 from evennia_ai.game.endpoints import Access
 from evennia_ai.game.events import payer_of
-from evennia_ai.game.gather import Heard
+from evennia_ai.game.limits import CallKey
+from evennia_ai.game.protocols import Mind
 from evennia_ai.game.retrying import DATABASE_ERRORS
-from evennia_ai.game.runtime import runtime
+from evennia_ai.game.runtime import Runtime
 from evennia_ai.llm.chat import AnswerSchema, ChatReply, ChatRequest, chat_messages
 from evennia_ai.llm.roles import adapt
 from evennia_ai.llm.structured import asking, read
-from evennia_ai.minds.view import NPCView
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.names import short
-from evennia_ai.settings.npc import NPCSettings
 from evennia_ai.store import conversations, decisions
 from evennia_ai.store.decisions import AskedDecision
 
@@ -51,28 +50,16 @@ class WillAnswer(BaseModel):
     answer: bool
 
 
-class Deciding(Protocol):
-    """The mind of the NPC that may answer."""
-
-    ref: str
-
-    @property
-    def settings(self) -> NPCSettings: ...
-
-    def view(self) -> NPCView: ...
-
-
-def decided(mind: Deciding, heard: Heard) -> "Deferred[str]":
+def decided(mind: Mind, heard: CommittedEvent, live: Runtime) -> "Deferred[str]":
     """Why the NPC does not want to answer, "" if it does; it never fails but by being cancelled."""
-    accesses = [it for it in runtime().models.of_role("decider") if not it.model.offline]
+    accesses = [it for it in live.models.of_role("decider") if not it.model.offline]
     if not accesses:
         return succeed("no model decides")
     ready = (it for it in accesses if it.breaker is None or it.breaker.admits)
-    return _asked_of(next(ready, accesses[0]), mind, heard)
+    return _asked_of(next(ready, accesses[0]), mind, heard, live)
 
 
-def _asked_of(access: Access, mind: Deciding, heard: Heard) -> "Deferred[str]":
-    live = runtime()
+def _asked_of(access: Access, mind: Mind, heard: CommittedEvent, live: Runtime) -> "Deferred[str]":
     event = heard.event
     player = payer_of(event) if event.hops else event.speaker_ref
     if spent := live.lines.why_spent(event):
@@ -94,21 +81,14 @@ def _asked_of(access: Access, mind: Deciding, heard: Heard) -> "Deferred[str]":
         sampling=access.profile.sampling,
         schema=schema,
     )
-    answer: Deferred[ChatReply] = maybeDeferred(
-        calls.asked,
-        access,
-        request,
-        npc_ref=mind.ref,
-        role="decider",
-        player_ref=player,
-        line=event.line,
-    )
+    key = CallKey(npc_ref=mind.ref, role="decider", player_ref=player, line=event.line)
+    answer: Deferred[ChatReply] = maybeDeferred(live.counting.asked, access, request, key)
     answer.addTimeout(DECIDE_SECONDS, live.clock)
     return answer.addBoth(partial(_told, mind, heard, asked))
 
 
 def _committed(
-    access: Access, mind: Deciding, heard: Heard
+    access: Access, mind: Mind, heard: CommittedEvent
 ) -> tuple[AskedDecision, AnswerSchema | None]:
     """The question, committed, and the form of the answer where the server takes one."""
     name = short(mind.view().char_name)
@@ -127,7 +107,7 @@ def _committed(
     return asked, schema
 
 
-def _lines(heard: Heard) -> Sequence[str]:
+def _lines(heard: CommittedEvent) -> Sequence[str]:
     """The ids of the records of the newest lines up to the event."""
     history, event = conversations.history(heard.conversation), heard.record.id
     lines: list[str] = []
@@ -142,7 +122,7 @@ def _lines(heard: Heard) -> Sequence[str]:
 
 
 def _told(
-    mind: Deciding, heard: Heard, asked: AskedDecision, answer: ChatReply | Failure
+    mind: Mind, heard: CommittedEvent, asked: AskedDecision, answer: ChatReply | Failure
 ) -> str | Failure:
     """Write down what came of it; why the NPC does not want to answer, "" if it does."""
     if isinstance(answer, Failure):
@@ -165,6 +145,6 @@ def _why_not(answer: ChatReply) -> str:
     return "" if got.answer.answer else "the decider says no"
 
 
-def _failed(mind: Deciding, why: str) -> str:
+def _failed(mind: Mind, why: str) -> str:
     logger.log_warn(f"evennia_ai: NPC {mind.ref}: {why}")
     return why

@@ -6,17 +6,18 @@ what it knows of the world is always the answer to a question it asked.
 """
 
 from dataclasses import replace
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from evennia.utils import logger
 from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import StoreError
+from evennia_ai.game.committed import event_record
 from evennia_ai.game.events import ERRAND, Event
-from evennia_ai.game.gather import record_of
+from evennia_ai.game.protocols import Mind
 from evennia_ai.game.retrying import until_written
-from evennia_ai.game.runtime import runtime
 from evennia_ai.game.tools.toolbox import GIVEN_UP, Ran
+from evennia_ai.llm.resilience import Clock
 from evennia_ai.prompt.messages import ToolCall
 from evennia_ai.store import conversations, errands
 from evennia_ai.store.conversations import ConversationRef
@@ -29,23 +30,15 @@ ERRAND_SECONDS: Final = 600.0
 NOT_BEGUN: Final = "That did not work."
 
 
-class Sender(Protocol):
-    """The mind of the NPC that began an errand."""
-
-    npc: Any
-    ref: str
-
-    def hear(self, event: Event) -> None: ...
-
-
 def sent_off(
-    mind: Sender,
+    mind: Mind,
     later: "Deferred[Ran]",
     call: ToolCall,
     *,
     event: Event,
     where: ConversationRef,
     turn: int,
+    clock: Clock,
 ) -> str:
     """Write an errand down and wait for its end; what the model is told of it now."""
     try:
@@ -54,9 +47,9 @@ def sent_off(
         logger.log_err(f"evennia_ai: NPC {mind.ref}: an errand is given up: {error}")
         later.cancel()
         return NOT_BEGUN
-    clock: Any = runtime().clock
-    later.addTimeout(ERRAND_SECONDS, clock, lambda *_: Ran(text=GIVEN_UP, ok=False))
-    later.addCallback(lambda ran: _ended(mind, errand, ran, event))
+    reactor: Any = clock
+    later.addTimeout(ERRAND_SECONDS, reactor, lambda *_: Ran(text=GIVEN_UP, ok=False))
+    later.addCallback(lambda ran: _ended(mind, errand, ran, event, clock=clock))
     return f"Errand {errand.number} has begun: {call.name}. You will be told when it is done."
 
 
@@ -72,11 +65,11 @@ def close_lost(*, begun_before: float) -> int:
         conversations.history(where)
         with one_transaction(f"closing errand {one.number} of NPC {one.npc_ref}"):
             if errands.end(one, LOST, state="lost"):
-                conversations.append(where, [record_of(_told(one, _nobodys(one)))])
+                conversations.append(where, [event_record(_told(one, _nobodys(one)))])
     return len(lost)
 
 
-def _ended(mind: Sender, errand: Errand, ran: Ran, event: Event) -> None:
+def _ended(mind: Mind, errand: Errand, ran: Ran, event: Event, *, clock: Clock) -> None:
     """Write down what came of it, and tell the NPC; not of one that was erased or is lost."""
     doing = f"NPC {mind.ref}: errand {errand.number} is not closed"
 
@@ -85,7 +78,7 @@ def _ended(mind: Sender, errand: Errand, ran: Ran, event: Event) -> None:
         if is_news and mind.npc.pk is not None:
             mind.hear(_told(errand, event))
 
-    until_written(write, doing, clock=runtime().clock)
+    until_written(write, doing, clock=clock)
 
 
 def _told(errand: Errand, event: Event) -> Event:

@@ -12,15 +12,17 @@ from evennia.utils import gametime
 
 from evennia_ai.compose import ComposeRules, Inputs
 from evennia_ai.execution.request import ExecutionRequest, execution_request
+from evennia_ai.game.committed import CommittedEvent, ConversationKey, found, key_of
 from evennia_ai.game.dates import minute_of
 from evennia_ai.game.events import Event
 from evennia_ai.game.facts import passing_facts, scanned_sources
 from evennia_ai.game.presence import bystanders
+from evennia_ai.game.protocols import Mind
 from evennia_ai.game.providers.registry import blocks_of
 from evennia_ai.game.reminding import candidates, moment
 from evennia_ai.game.text import person_name, plain_name
-from evennia_ai.history.projection import MINUTE, minute_in, with_time_line
-from evennia_ai.history.records import NewRecord, Record, RecordKind
+from evennia_ai.history.projection import minute_in, with_time_line
+from evennia_ai.history.records import NewRecord, Record
 from evennia_ai.lorebook.timers import NO_STATE, Clock
 from evennia_ai.minds.speech import greeting_record
 from evennia_ai.minds.view import NPCView, books_with
@@ -31,8 +33,9 @@ from evennia_ai.prompt.messages import Message, ToolSpec, pending
 from evennia_ai.prompt.names import spoken
 from evennia_ai.prompt.placement import NO_ANCHORS
 from evennia_ai.prompt.registry import PromptContext, context_for
+from evennia_ai.settings.npc import NPCSettings
 from evennia_ai.store import contexts, conversations, lore_state, turns
-from evennia_ai.store.conversations import ConversationKind, ConversationRef
+from evennia_ai.store.conversations import ConversationRef
 
 VISITOR: Final = "the visitor"
 """What `{{user}}` is in a room, where no one partner is fixed."""
@@ -42,39 +45,21 @@ NAMES: Final = frozenset({"char", "user", "speaker"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Talk:
-    """Which conversation is meant, by what tells it apart."""
+class Gathered:
+    """What a turn was begun with; it counts to the turn's end, whatever is edited meanwhile."""
 
-    kind: ConversationKind
-    partner_ref: str = ""
-    place_ref: str = ""
+    view: NPCView
+    """What the NPC is made of."""
 
-    @property
-    def seed(self) -> str:
-        """What its dice are seeded with, the same before it is opened and after."""
-        return f"{self.kind}/{self.partner_ref or self.place_ref}"
+    settings: NPCSettings
+    """What is set for the NPC alone."""
 
+    request: ExecutionRequest
+    """What is composed and asked from."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heard:
-    """An event that is committed: its record, and the history as it was before it.
-
-    `greeting` is what the NPC opened the conversation with because of it, "" where it did not; it
-    is committed, the newest message of the history, and not said yet.
-    """
-
-    event: Event
-    conversation: ConversationRef
-    record: Record
-    before: History
-    greeting: str = ""
-
-
-def talk_of(event: Event) -> Talk:
-    """The conversation an event belongs to: private with its speaker, else that of the room."""
-    if event.private:
-        return Talk(kind="private", partner_ref=event.speaker_ref)
-    return Talk(kind="room", place_ref=event.room_ref or "nowhere")
+    def after(self, messages: Sequence[Message]) -> "Gathered":
+        """The same after `messages`: calls of tools and what came of them."""
+        return replace(self, request=self.request.after(messages))
 
 
 def context_of(event: Event | None) -> PromptContext:
@@ -84,51 +69,9 @@ def context_of(event: Event | None) -> PromptContext:
     return context_for(event.kind, contexts.contexts(), private=event.private)
 
 
-def opened(npc_ref: str, talk: Talk) -> ConversationRef:
-    """The conversation, opened when it is new."""
-    return conversations.conversation(
-        npc_ref,
-        kind=talk.kind,
-        partner_ref=talk.partner_ref,
-        place_ref=talk.place_ref,
-    )
-
-
-def found(npc_ref: str, talk: Talk) -> ConversationRef | None:
-    """The conversation if it was ever opened; nothing is written."""
-    wanted = (talk.kind, talk.partner_ref, talk.place_ref)
-    for known in conversations.conversations_of(npc_ref):
-        if (known.kind, known.partner_ref, known.place_ref) == wanted:
-            return known
-    return None
-
-
-def record_of(event: Event, *, minute: str = "") -> NewRecord:
-    """What is written down of an event: who, and what was said or done, and when if that is told.
-
-    Somebody's own words are a record of kind `user` and of their name. What happened is one of kind
-    `event` and of nobody's, so that a prompt shows it without a label: nobody can say it.
-    """
-    body = f"*{event.text}*" if event.kind == "pose" else event.text
-    meta = {"event": event.kind, "speaker": event.speaker_ref, "hops": event.hops}
-    told = {
-        "to": event.to_ref,
-        "language": event.language,
-        "volume": event.volume,
-        "item": event.item,
-        "data": dict(event.data),
-        MINUTE: minute,
-    }
-    return NewRecord(
-        kind=RecordKind.EVENT if event.is_happening else RecordKind.USER,
-        role="user",
-        name="" if event.is_happening else event.speaker_name,
-        body=body,
-        meta=meta | {name: value for name, value in told.items() if value},
-    )
-
-
-def opening(npc: Any, view: NPCView, talk: Talk, event: Event | None) -> NewRecord | None:
+def opening(
+    npc: Any, view: NPCView, talk: ConversationKey, event: Event | None
+) -> NewRecord | None:
     """The greeting the NPC opens this conversation with, None where it opens with none.
 
     Its dice are those of the conversation, so a preview shows what will be said.
@@ -148,7 +91,7 @@ def opening(npc: Any, view: NPCView, talk: Talk, event: Event | None) -> NewReco
     return greeting_record(greeting, text) if text else None
 
 
-def history_for(heard: Heard, *, waiting: Collection[str] = ()) -> History:
+def history_for(heard: CommittedEvent, *, waiting: Collection[str] = ()) -> History:
     """The history that answers `heard`: all but the event itself and what is still `waiting`.
 
     `waiting` are ids of records that get an answer of their own later.
@@ -163,7 +106,7 @@ def history_for(heard: Heard, *, waiting: Collection[str] = ()) -> History:
     return _without(now, {*waiting, heard.record.id})
 
 
-def pending_message(heard: Heard) -> Message:
+def pending_message(heard: CommittedEvent) -> Message:
     """The event as the message being answered.
 
     It is the history's own message elsewhere, so what is known about it (its tokens, its lore) is
@@ -200,10 +143,20 @@ def _without(history: History, records: Collection[str]) -> History:
     )
 
 
+def gathered(
+    mind: Mind, heard: CommittedEvent, *, settings: NPCSettings, tools: Sequence[ToolSpec]
+) -> Gathered:
+    """What the turn that answers `heard` needs; no later part of it asks world or store again."""
+    view = mind.view(settings)
+    waiting = mind.waiting_records
+    request = request_for(mind.npc, view, heard, tools=tools, waiting=waiting)
+    return Gathered(view=view, settings=settings, request=request)
+
+
 def request_for(
     npc: Any,
     view: NPCView,
-    heard: Heard,
+    heard: CommittedEvent,
     *,
     tools: Sequence[ToolSpec] = (),
     waiting: Collection[str] = (),
@@ -218,12 +171,14 @@ def request_for(
     )
 
 
-def inputs_for(npc: Any, view: NPCView, heard: Heard, *, waiting: Collection[str] = ()) -> Inputs:
+def inputs_for(
+    npc: Any, view: NPCView, heard: CommittedEvent, *, waiting: Collection[str] = ()
+) -> Inputs:
     """The inputs of the turn that answers `heard`."""
     return inputs(
         npc,
         view,
-        talk_of(heard.event),
+        key_of(heard.event),
         conversation=heard.conversation,
         event=heard.event,
         said=pending_message(heard),
@@ -232,7 +187,9 @@ def inputs_for(npc: Any, view: NPCView, heard: Heard, *, waiting: Collection[str
     )
 
 
-def foreseen_inputs(npc: Any, view: NPCView, talk: Talk, *, event: Event | None) -> Inputs:
+def foreseen_inputs(
+    npc: Any, view: NPCView, talk: ConversationKey, *, event: Event | None
+) -> Inputs:
     """The inputs of a turn that would answer `event` now; nothing is written.
 
     Where the NPC would speak first, its greeting is in the history already.
@@ -267,7 +224,7 @@ def _foreseen(event: Event, view: NPCView) -> Message:
 def inputs(
     npc: Any,
     view: NPCView,
-    talk: Talk,
+    talk: ConversationKey,
     *,
     conversation: ConversationRef | None,
     event: Event | None,
@@ -293,7 +250,9 @@ def inputs(
         event=said,
         notes=view.notes,
         books=books_with(view, player_ref=event.speaker_ref if event else ""),
-        blocks=blocks_of(npc, event, conversation, paths=conf.context_providers),
+        blocks=blocks_of(
+            npc, event, conversation, paths=conf.context_providers, tools=view.sources.tools
+        ),
         values=values,
         cut=conversations.cut(conversation) if conversation else 0,
         anchors=conversations.anchors(conversation) if conversation else NO_ANCHORS,
@@ -329,7 +288,7 @@ def _clock(conversation: ConversationRef | None, history: History, event: Event 
     )
 
 
-def _partner(npc: Any, talk: Talk, event: Event | None) -> str:
+def _partner(npc: Any, talk: ConversationKey, event: Event | None) -> str:
     """The conversation's fixed partner."""
     if talk.kind == "private" and event is not None:
         return event.speaker_name

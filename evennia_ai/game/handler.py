@@ -11,17 +11,16 @@ from evennia.utils import logger
 from evennia_ai.compose import Composition, compose_with_lore
 from evennia_ai.game import gather
 from evennia_ai.game.attention import Attention
+from evennia_ai.game.committed import ConversationKey
 from evennia_ai.game.events import Event
 from evennia_ai.game.facts import scopes_of, standing_facts
-from evennia_ai.game.gather import Talk
 from evennia_ai.game.lived_through import Lately
 from evennia_ai.game.naming import label_of
 from evennia_ai.game.npc_settings import KeptSettings
 from evennia_ai.game.perception import heard_text, perceived, rank_of
 from evennia_ai.game.retrying import DATABASE_ERRORS
-from evennia_ai.game.runtime import runtime
+from evennia_ai.game.runtime import Current
 from evennia_ai.game.text import plain_name
-from evennia_ai.game.turn import Turn
 from evennia_ai.game.typing_at import client_of
 from evennia_ai.history.turn.manifest import report_of_turn
 from evennia_ai.lorebook.naming import names_of
@@ -71,16 +70,26 @@ class Status:
 class AIHandler:
     """The mind of `npc`. What it knows lasts in the store; here is only what a reload may lose."""
 
-    def __init__(self, npc: Any) -> None:
+    def __init__(self, npc: Any, current: Current) -> None:
         self.npc = npc
         self.ref = str(npc.id)
         self._settings: Final = KeptSettings(npc)
         self._view: NPCView | None = None
-        self.attention: Final = Attention(self)
+        self._current: Final = current
         self.lately: Final = Lately(self.ref)
         self._sent: OrderedDict[int, Sent] = OrderedDict()
-        self.foreseen_names: Final[dict[str, dict[str, None]]] = {}
+        self.foreseen_names: dict[str, dict[str, None]] = {}
         """Folded name -> references of those seen under it, in order, while nothing is settled."""
+
+        self.attention: Final = Attention(self, current)
+        # What it perceives, and what a turn tells it, is all for its attention.
+        self.hear: Final = self.attention.hear
+        self.gone: Final = self.attention.gone
+        self.speaker_left: Final = self.attention.speaker_left
+        self.begun: Final = self.attention.begun
+        self.answered: Final = self.attention.answered
+        self.disengage: Final = self.attention.disengage
+        self.put_back: Final = self.attention.put_back
 
     @property
     def enabled(self) -> bool:
@@ -101,12 +110,12 @@ class AIHandler:
     @property
     def fallback_line(self) -> str:
         """What the NPC says when there is no reply."""
-        return self.npc.fallback_line or runtime().conf.fallback_line
+        return self.npc.fallback_line or self._current.runtime.conf.fallback_line
 
     @property
     def is_busy(self) -> bool:
         """Whether something of it is only in memory: a turn, or an event not committed yet."""
-        return self.attention.is_busy or runtime().scheduler.in_flight(self.ref)
+        return self.attention.is_busy or self._current.runtime.scheduler.in_flight(self.ref)
 
     @property
     def waiting_records(self) -> frozenset[str]:
@@ -127,19 +136,23 @@ class AIHandler:
         """What it is called: by the game, and by its card where that can be read."""
         key = plain_name(self.npc.key)
         try:
-            return key, (self._view or self.view()).char_name
+            return (self._view or self.view()).char_name, key
         except DATABASE_ERRORS:  # told by the turn, which needs the view and is put off
             return (key,)
 
-    def view(self) -> NPCView:
-        """What turns are composed from, made anew where something of it was changed."""
+    def view(self, settings: NPCSettings | None = None) -> NPCView:
+        """What turns are composed from, made anew where something of it was changed.
+
+        A turn has read the `settings` already.
+        """
+        settings, live = settings or self.settings, self._current.runtime
         sources = sources_of(
             self.ref,
             scopes_of(self.npc),
             facts=standing_facts(self.npc),
-            conf=runtime().conf,
-            limit_tokens=runtime().models.speaking_profile(self.settings).limit_tokens,
-            tools=self.settings.tools,
+            conf=live.conf,
+            limit_tokens=live.models.speaking_profile(settings).limit_tokens,
+            tools=settings.tools,
         )
         if self._view is None or not self._view.sources.is_same(sources):
             self._view = view_of(plain_name(self.npc.key), sources)
@@ -161,23 +174,7 @@ class AIHandler:
         if event is not None:
             self.hear(event)
 
-    def hear(self, event: Event) -> None:
-        """Commit what was perceived, then answer it if the NPC is meant."""
-        self.attention.hear(event)
-
-    def gone(self) -> None:
-        """The NPC is somewhere else now, or nowhere: nothing is answered any more."""
-        self.attention.gone()
-
-    def speaker_left(self, speaker_ref: str) -> None:
-        """Somebody is not where the NPC is any more."""
-        self.attention.speaker_left(speaker_ref)
-
-    # What a turn tells its NPC
-
-    def started(self, turn: Turn) -> None:
-        """The turn does not wait any more."""
-        self.attention.started(turn)
+    # The prompts that were sent
 
     def sent_before(self, conversation: ConversationRef) -> Sent | None:
         """What is remembered of the prompt before in this conversation, by this process alone.
@@ -197,26 +194,6 @@ class AIHandler:
         while len(self._sent) > MOST_SENT:
             self._sent.popitem(last=False)
 
-    def begun(self, turn: Turn) -> None:
-        """The turn has said or done something of its answer."""
-        self.attention.begun(turn)
-
-    def answered(self, turn: Turn) -> None:
-        """The turn ended with a reply."""
-        self.attention.answered(turn)
-
-    def disengage(self, speaker_ref: str) -> None:
-        """In the turn the NPC ended the conversation with somebody."""
-        self.attention.disengage(speaker_ref)
-
-    def rested(self, conversation: ConversationRef, prompt: Prompt) -> None:
-        """A turn with this prompt has ended, with a reply or without."""
-        runtime().idle_time.after_turn(self, conversation, prompt)
-
-    def put_back(self, turn: Turn, *, delay_seconds: float) -> None:
-        """Take the turn again later."""
-        self.attention.put_back(turn, delay_seconds=delay_seconds)
-
     # Explaining
 
     def preview(self, question: str | None = None, speaker: Any = None) -> Prompt:
@@ -229,7 +206,7 @@ class AIHandler:
     def preview_composition(self, question: str | None = None, speaker: Any = None) -> Composition:
         """The same prompt with the activation of lore it was made with."""
         room_ref = str(self.npc.location.id) if self.npc.location else ""
-        talk = Talk(kind="room", place_ref=room_ref or "nowhere")
+        talk = ConversationKey(kind="room", place_ref=room_ref or "nowhere")
         event = None if question is None else self._imagined(question, speaker, room_ref)
         return compose_with_lore(gather.foreseen_inputs(self.npc, self.view(), talk, event=event))
 
@@ -265,11 +242,11 @@ class AIHandler:
 
     def status(self) -> Status:
         """How the NPC is doing."""
-        live = runtime()
+        live, settings = self._current.runtime, self.settings
         last = turns.last_turn(self.ref)
         kinds = [known.kind for known in conversations.conversations_of(self.ref)]
-        view = self.view()
-        access = live.models.of_role("speaker", settings=self.settings)[0]
+        view = self.view(settings)
+        access = live.models.of_role("speaker", settings=settings)[0]
         return Status(
             enabled=self.enabled,
             endpoint=access.name,

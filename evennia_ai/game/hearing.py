@@ -12,12 +12,12 @@ from evennia.utils import logger
 from twisted.python.failure import Failure
 
 from evennia_ai.errors import StoreError
+from evennia_ai.game.committed import CommittedEvent
 from evennia_ai.game.dates import minute_of
 from evennia_ai.game.events import Event
-from evennia_ai.game.gather import Heard
 from evennia_ai.game.recording import Prepared, prepared, recorded
 from evennia_ai.game.retrying import DATABASE_ERRORS
-from evennia_ai.game.runtime import runtime
+from evennia_ai.game.runtime import Current
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.store import conversations
 from evennia_ai.store.conversations import ConversationRef
@@ -33,9 +33,15 @@ class Hearing:
     """Commits the events of one NPC and passes them on to `consider`."""
 
     def __init__(
-        self, npc_ref: str, *, opening: Opening, consider: Callable[[Heard], None]
+        self,
+        npc_ref: str,
+        current: Current,
+        *,
+        opening: Opening,
+        consider: Callable[[CommittedEvent], None],
     ) -> None:
         self._npc_ref: Final = npc_ref
+        self._current: Final = current
         self._opening: Final = opening
         self._consider: Final = consider
         self._unrecorded: deque[Event] = deque()
@@ -49,12 +55,13 @@ class Hearing:
 
     def hear(self, event: Event) -> None:
         """Have what was perceived committed, soon or when the database is back."""
-        if len(self._unrecorded) >= runtime().conf.queue_limit:
+        live = self._current.runtime
+        if len(self._unrecorded) >= live.conf.queue_limit:
             self._lost += 1
             if not self._made_room(event):
                 return
         self._unrecorded.append(event)
-        runtime().recorder.soon(self)
+        live.recorder.soon(self)
 
     def _made_room(self, event: Event) -> bool:
         """Whether somebody of whom much more is kept gave up their newest for this one.
@@ -79,12 +86,14 @@ class Hearing:
             return None
         try:
             event = self._unrecorded[0]
-            return prepared(self._npc_ref, event, opening=self._opening_of_first, minute=_minute())
+            return prepared(
+                self._npc_ref, event, opening=self._opening_of_first, minute=self._minute()
+            )
         except DATABASE_ERRORS as error:
             self._record_later(error)
             return None
 
-    def took(self, heard: Heard) -> None:
+    def took(self, heard: CommittedEvent) -> None:
         """The oldest event is committed."""
         self._unrecorded.popleft()
         try:
@@ -99,7 +108,9 @@ class Hearing:
             return
         try:
             event = self._unrecorded[0]
-            heard = recorded(self._npc_ref, event, opening=self._opening_of_first, minute=_minute())
+            heard = recorded(
+                self._npc_ref, event, opening=self._opening_of_first, minute=self._minute()
+            )
         except DATABASE_ERRORS as error:
             self._record_later(error)
             return
@@ -131,28 +142,28 @@ class Hearing:
                 f"evennia_ai: NPC {self._npc_ref}: {self._lost} events were not recorded"
             )
             self._lost = 0
-            record_overflow(self._npc_ref, conversation)
+            self.record_overflow(conversation)
 
     def _record_later(self, error: Exception) -> None:
         logger.log_err(f"evennia_ai: NPC {self._npc_ref}: not recorded, kept: {error}")
-        self._retry = runtime().clock.callLater(RETRY_SECONDS, self._record_all)
+        self._retry = self._current.runtime.clock.callLater(RETRY_SECONDS, self._record_all)
 
+    def record_overflow(self, conversation: ConversationRef) -> None:
+        """Commit that more was said than will be answered."""
+        limit = self._current.runtime.conf.queue_limit
+        note = NewRecord(
+            kind=RecordKind.EVENT, role="system", body=OVERFLOW, meta={"queue_limit": limit}
+        )
+        try:
+            conversations.append(conversation, [note])
+        except StoreError as error:
+            logger.log_err(
+                f"evennia_ai: NPC {self._npc_ref}: the overflow was not recorded: {error}"
+            )
 
-def record_overflow(npc_ref: str, conversation: ConversationRef) -> None:
-    """Commit that more was said than will be answered."""
-    limit = runtime().conf.queue_limit
-    note = NewRecord(
-        kind=RecordKind.EVENT, role="system", body=OVERFLOW, meta={"queue_limit": limit}
-    )
-    try:
-        conversations.append(conversation, [note])
-    except StoreError as error:
-        logger.log_err(f"evennia_ai: NPC {npc_ref}: the overflow was not recorded: {error}")
-
-
-def _minute() -> str:
-    """The time that prompts show with what is heard now, "" where the game wants none."""
-    return minute_of(runtime().conf.time_suffix)
+    def _minute(self) -> str:
+        """The time that prompts show with what is heard now, "" where the game wants none."""
+        return minute_of(self._current.runtime.conf.time_suffix)
 
 
 def _log_trace(npc_ref: str, problem: str) -> None:

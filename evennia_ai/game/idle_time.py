@@ -5,7 +5,7 @@ the whole game at a time, so that no player has to wait. Whoever speaks meanwhil
 ever.
 """
 
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from evennia.utils import logger
 from twisted.internet.defer import Deferred
@@ -13,25 +13,16 @@ from twisted.internet.defer import Deferred
 from evennia_ai.game.compacting import Compactor, Wanted
 from evennia_ai.game.consolidating import Consolidator
 from evennia_ai.game.fullness import Fullness, fullness_after
+from evennia_ai.game.protocols import Mind
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.stopping import why_halted
 from evennia_ai.llm.resilience import Clock
-from evennia_ai.minds.view import NPCView
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.store import conversations
 from evennia_ai.store.conversations import ConversationRef
 
 IDLE_SECONDS: Final = 5.0
 """How long nothing must have happened."""
-
-
-class Resting(Protocol):
-    """What is asked of an NPC that has nothing to do."""
-
-    @property
-    def is_busy(self) -> bool: ...
-
-    def view(self) -> NPCView: ...
 
 
 class IdleTime:
@@ -44,7 +35,7 @@ class IdleTime:
         self._planned: dict[int, Any] = {}  # the call that is waited for, by conversation
         self._is_at_work = False
 
-    def after_turn(self, mind: Resting, where: ConversationRef, prompt: Prompt) -> None:
+    def after_turn(self, mind: Mind, where: ConversationRef, prompt: Prompt) -> None:
         """A turn with this prompt has ended; look in a while whether there is something to do."""
         try:
             is_full = self._compactor.is_due(_fullness(where, prompt), "idle")
@@ -62,7 +53,7 @@ class IdleTime:
             call.cancel()
         self._planned.clear()
 
-    def _look_later(self, mind: Resting, where: ConversationRef, prompt: Prompt) -> None:
+    def _look_later(self, mind: Mind, where: ConversationRef, prompt: Prompt) -> None:
         known = self._planned.pop(where.id, None)
         if known is not None:
             known.cancel()
@@ -70,7 +61,7 @@ class IdleTime:
             IDLE_SECONDS, self._look, mind, where, prompt
         )
 
-    def _look(self, mind: Resting, where: ConversationRef, prompt: Prompt) -> None:
+    def _look(self, mind: Mind, where: ConversationRef, prompt: Prompt) -> None:
         del self._planned[where.id]
         if why_halted(where.npc_ref):  # the turn after the release looks again
             return
@@ -88,9 +79,7 @@ class IdleTime:
             self._is_at_work = not work.called
             work.addBoth(self._ended)
 
-    def _begun(
-        self, mind: Resting, where: ConversationRef, prompt: Prompt
-    ) -> "Deferred[Any] | None":
+    def _begun(self, mind: Mind, where: ConversationRef, prompt: Prompt) -> "Deferred[Any] | None":
         """What is to be done now, begun; what else there is waits for the next turn's end."""
         wanted = _wanted(mind, where, prompt)
         if self._compactor.is_due(wanted.fullness, "idle"):
@@ -103,7 +92,7 @@ class IdleTime:
         self._is_at_work = False
 
 
-def _wanted(mind: Resting, where: ConversationRef, prompt: Prompt) -> Wanted:
+def _wanted(mind: Mind, where: ConversationRef, prompt: Prompt) -> Wanted:
     return Wanted(
         conversation=where,
         npc_name=mind.view().char_name,

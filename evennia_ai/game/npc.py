@@ -8,7 +8,7 @@ from evennia.utils.utils import lazy_property
 
 from evennia_ai.game.handler import AIHandler
 from evennia_ai.game.languages import rendered_for
-from evennia_ai.game.npc_settings import settings_of
+from evennia_ai.game.runtime import current
 from evennia_ai.game.witness import Witness, safely
 
 
@@ -27,18 +27,18 @@ class AIMixin:
     @lazy_property
     def ai(self) -> AIHandler:
         """The mind."""
-        return AIHandler(self)
+        return AIHandler(self, current)
 
     @lazy_property
     def witness(self) -> Witness:
         """What it sees happen."""
-        return Witness(self)
+        return Witness(self, current)
 
     # For a game to override
 
     def understands(self, language: str) -> bool:
         """Whether it understands what is said in `language`; "" is what everybody speaks."""
-        languages = settings_of(self).languages
+        languages = self.ai.settings.languages
         if not language or languages is None:
             return True
         return language.casefold() in {known.casefold() for known in languages}

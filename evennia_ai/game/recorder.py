@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 from evennia.utils import logger
 from twisted.python.failure import Failure
 
-from evennia_ai.game.gather import Heard
+from evennia_ai.game.committed import CommittedEvent
 from evennia_ai.game.recording import Prepared, committed_each
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.llm.resilience import Clock
@@ -27,7 +27,7 @@ class Listening(Protocol):
     def prepared(self) -> Prepared | None:
         """The oldest one, ready to be committed; None: it cannot be, or there is none any more."""
 
-    def took(self, heard: Heard) -> None:
+    def took(self, heard: CommittedEvent) -> None:
         """It is committed."""
 
     def record_alone(self) -> None:

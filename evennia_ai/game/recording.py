@@ -8,9 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from evennia_ai.errors import HistoryConflictError
-from evennia_ai.game import gather
+from evennia_ai.game.committed import CommittedEvent, event_record, key_of, opened
 from evennia_ai.game.events import Event
-from evennia_ai.game.gather import Heard
 from evennia_ai.history.records import NewRecord
 from evennia_ai.store import conversations
 from evennia_ai.store.conversations import ConversationRef
@@ -34,10 +33,10 @@ class Prepared:
     @property
     def record(self) -> NewRecord:
         """What is written down of the event."""
-        return gather.record_of(self.event, minute=self.minute)
+        return event_record(self.event, minute=self.minute)
 
 
-def recorded(npc_ref: str, event: Event, *, opening: Opening, minute: str = "") -> Heard:
+def recorded(npc_ref: str, event: Event, *, opening: Opening, minute: str = "") -> CommittedEvent:
     """The event, committed; `opening` tells the greeting that goes before it, if one does.
 
     StoreError: nothing was committed.
@@ -53,14 +52,14 @@ def prepared(npc_ref: str, event: Event, *, opening: Opening, minute: str = "") 
 
     Read before the transaction: on SQLite one that reads first may not get to write.
     """
-    conversation = gather.opened(npc_ref, gather.talk_of(event))
+    conversation = opened(npc_ref, key_of(event))
     conversations.history(conversation)
     return Prepared(
         conversation=conversation, event=event, greeting=opening(conversation), minute=minute
     )
 
 
-def committed(ready: Prepared) -> Heard:
+def committed(ready: Prepared) -> CommittedEvent:
     """The event as what the NPC heard, in a transaction of its own or the current one."""
     if ready.greeting is None:
         return _appended(ready)
@@ -69,22 +68,22 @@ def committed(ready: Prepared) -> Heard:
         return _appended(ready, greeting=ready.greeting.body)
 
 
-def committed_each(ready: Sequence[Prepared]) -> list[Heard]:
+def committed_each(ready: Sequence[Prepared]) -> list[CommittedEvent]:
     """The same for events in different conversations, all of them or none."""
     if any(one.greeting is not None for one in ready):
         with one_transaction("recording what NPCs perceived"):
             return [committed(one) for one in ready]
     appended = conversations.append_each([(one.conversation, one.record) for one in ready])
     return [
-        Heard(event=one.event, conversation=one.conversation, record=record, before=before)
+        CommittedEvent(event=one.event, conversation=one.conversation, record=record, before=before)
         for one, (before, record) in zip(ready, appended, strict=True)
     ]
 
 
-def _appended(ready: Prepared, *, greeting: str = "") -> Heard:
+def _appended(ready: Prepared, *, greeting: str = "") -> CommittedEvent:
     before = conversations.history(ready.conversation)
     (record,) = conversations.append(ready.conversation, [ready.record])
-    return Heard(
+    return CommittedEvent(
         event=ready.event,
         conversation=ready.conversation,
         record=record,

@@ -142,7 +142,7 @@ def people_of(npc_ref: str, *, about: str = "") -> People:
     npc = object_of(npc_ref)
     if npc is None:
         return People(own_names=(f"NPC {npc_ref}",), is_about_somebody=bool(about))
-    own = dict.fromkeys((npc.ai.view().char_name, *_names(npc)))
+    own = dict.fromkeys((*npc.ai.own_names, *_names(npc)))
     others = [name for other in bystanders(npc) for name in _names(other)]
     someone = object_of(about) if about else None
     return People(

@@ -7,12 +7,14 @@ and the tools' messages after it; each is stored as a turn of its own, with its 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from evennia_ai.compose import Composition
+from evennia_ai.game.committed import CommittedEvent
 from evennia_ai.game.composing import Composed
 from evennia_ai.game.endpoints import Access
-from evennia_ai.game.gather import Heard, context_of
+from evennia_ai.game.gather import context_of
+from evennia_ai.game.protocols import Mind
 from evennia_ai.game.providers.registry import own_paths
 from evennia_ai.history.turn.drafts import Draft, draft_of
 from evennia_ai.history.turn.sending import storable_messages, tool_list
@@ -33,18 +35,7 @@ from evennia_ai.prompt.cache_account import CacheAccount, Sent, account
 from evennia_ai.prompt.messages import Message, ToolSpec
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.store import conversations, turns
-from evennia_ai.store.conversations import ConversationRef
 from evennia_ai.store.turns import StoredTurn
-
-
-class Asking(Protocol):
-    """What a round needs of the NPC whose turn it is."""
-
-    ref: str
-
-    def sent_before(self, conversation: ConversationRef) -> Sent | None: ...
-
-    def prompted(self, stored: StoredTurn, sent: Sent) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +56,7 @@ class Round:
 
         ModelRubbish: it is half an answer.
         """
-        tools = self.composed.request.tools
+        tools = self.composed.gathered.request.tools
         if self.access.roles.tools != "schema" or not tools:
             return reply
         return reply_from(reply, tools, request=self.asked)
@@ -74,7 +65,7 @@ class Round:
 class Rounds:
     """Begins the rounds of the turn of `mind` that answers `heard`."""
 
-    def __init__(self, mind: Asking, heard: Heard) -> None:
+    def __init__(self, mind: Mind, heard: CommittedEvent) -> None:
         self._mind: Final = mind
         self._heard: Final = heard
 
@@ -97,7 +88,7 @@ class Rounds:
         return self._begun(acted.composed.after(tools), acted.access, is_first=False)
 
     def _begun(self, composed: Composed, access: Access, *, is_first: bool) -> Round:
-        heard, made, tools = self._heard, composed.composition, composed.request.tools
+        heard, made, tools = self._heard, composed.composition, composed.gathered.request.tools
         # All that may fail comes before: what is begun would stay open.
         asked = self._asked(composed, access)
         begun = turns.begin(
@@ -106,7 +97,7 @@ class Rounds:
             event=heard.record,
             lore=made.lore.after if is_first else None,
             recalled=made.recalled.shown_ids if is_first else (),
-            at_hours=composed.request.inputs.moment.hours,
+            at_hours=composed.gathered.request.inputs.moment.hours,
             client=heard.event.client,
         )
         self._mind.prompted(begun.turn, _sent(composed))
@@ -119,7 +110,7 @@ class Rounds:
         )
 
     def _draft(self, composed: Composed, access: Access) -> Draft:
-        made, request = composed.composition, composed.request
+        made, request = composed.composition, composed.gathered.request
         outgoing = _outgoing(storable_messages(made.prompt.messages), request.tools, access)
         tools = request.tools if access.roles.tools != "none" else ()
         return draft_of(
@@ -127,7 +118,7 @@ class Rounds:
             event=self._heard.record,
             account=self._account(composed),
             model=access.model_id or access.name,
-            revisions=revisions_of(composed.view, request.inputs.books),
+            revisions=revisions_of(composed.gathered.view, request.inputs.books),
             sent_sha256=sent_sha256(outgoing, tools=_beside(request.tools, access)),
             silent=made.lore.silent,
             inputs=self._recorded(composed, access),
@@ -145,7 +136,7 @@ class Rounds:
 
     def _recorded(self, composed: Composed, access: Access) -> dict[str, Any]:
         """What the prompt is made from, for its manifest."""
-        where, inputs = self._heard.conversation, composed.request.inputs
+        where, inputs = self._heard.conversation, composed.gathered.request.inputs
         values = recorded_inputs(
             inputs,
             event=self._heard.record,
@@ -154,16 +145,16 @@ class Rounds:
         )
         newest_record = conversations.newest_record(where)
         sources = made_of(
-            composed.view,
+            composed.gathered.view,
             inputs,
             context=context_of(self._heard.event).name,
             newest_record=newest_record,
-            providers=own_paths(composed.view.sources.conf.context_providers),
+            providers=own_paths(composed.gathered.view.sources.conf.context_providers),
         )
         return {**values, "made_of": sources}
 
     def _asked(self, composed: Composed, access: Access) -> ChatRequest:
-        profile, tools = access.profile, composed.request.tools
+        profile, tools = access.profile, composed.gathered.request.tools
         prompt = composed.composition.prompt
         return ChatRequest(
             messages=_outgoing(storable_messages(prompt.messages), tools, access),
@@ -175,15 +166,15 @@ class Rounds:
             schema=_form(tools, access),
             breakpoints=prompt.breakpoints,
             passages=_passages(composed.composition),
-            speaker=composed.view.char_name,
+            speaker=composed.gathered.view.char_name,
             question=self._heard.event.text,
-            cache_key=f"npc-{composed.request.npc_ref}",
+            cache_key=f"npc-{composed.gathered.request.npc_ref}",
         )
 
 
 def _sent(composed: Composed) -> Sent:
     """What is remembered of the prompt until the next one."""
-    return replace(composed.composition.prompt.sent, revisions=composed.view.revisions)
+    return replace(composed.composition.prompt.sent, revisions=composed.gathered.view.revisions)
 
 
 def _outgoing(

@@ -1,10 +1,12 @@
 """The runtime: what the NPCs of one server process share: the clock, the models, the scheduler.
 
-Made when it is first needed, from the settings and Twisted's reactor; tests install their own.
+Made when it is first needed, from the settings and Twisted's reactor; tests install their own. Who
+lives as long as the process is handed `current` where it is made, and looks there which runtime is
+in use; what is done once (a turn) is handed the runtime itself.
 """
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final
 
 from evennia.utils import logger
@@ -80,31 +82,44 @@ class Runtime:
         self.watch.close()
 
 
-# The one in use, if any.
-_installed: Final[list[Runtime]] = []
+class Current:
+    """Which runtime is in use."""
+
+    @cached_property
+    def runtime(self) -> Runtime:
+        """This process's runtime, made when it is first asked for."""
+        from twisted.internet import reactor
+
+        return runtime_of(conf(), clock=reactor)
+
+    @property
+    def installed(self) -> Runtime | None:
+        """The same where it was made, else None."""
+        return vars(self).get("runtime")
+
+
+current: Final = Current()
 
 
 def runtime() -> Runtime:
-    """This process's runtime."""
-    if not _installed:
-        from twisted.internet import reactor
-
-        _installed.append(runtime_of(conf(), clock=reactor))
-    return _installed[0]
+    """This process's runtime, for the doors of the game: hooks, commands, start and stop."""
+    return current.runtime
 
 
 def install(new: Runtime | None) -> Runtime | None:
     """Use `new` from now on, None to make another when it is needed; the one there was."""
-    old = _installed[0] if _installed else None
-    _installed[:] = [new] if new else []
+    old = current.installed
+    vars(current).pop("runtime", None)
+    if new is not None:
+        current.runtime = new
     return old
 
 
 def stop() -> None:
     """End this process's runtime, if it has one; what NPCs perceived is committed first."""
-    if not _installed:
+    live = current.installed
+    if live is None:
         return
-    live = _installed[0]
     live.recorder.flush()
     live.close()  # while it is installed: who ends by it must not make another one
     install(None)

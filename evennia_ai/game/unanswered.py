@@ -12,8 +12,8 @@ from django.core.exceptions import ObjectDoesNotExist
 from evennia.objects.models import ObjectDB
 from evennia.utils import logger
 
+from evennia_ai.game.committed import CommittedEvent
 from evennia_ai.game.events import SPOKEN, Event, Line
-from evennia_ai.game.gather import Heard
 from evennia_ai.game.perception import is_alone_with, rank_of
 from evennia_ai.game.presence import why_gone
 from evennia_ai.game.typing_at import client_of
@@ -68,7 +68,7 @@ def _npc(npc_ref: str) -> Any:
     return npc if hasattr(type(npc), "ai") else None
 
 
-def _heard(npc: Any, where: ConversationRef, record: Record) -> Heard | None:
+def _heard(npc: Any, where: ConversationRef, record: Record) -> CommittedEvent | None:
     """What the record says that the NPC heard; None where no person said it, or they are gone."""
     meta = record.meta
     kind, speaker_ref = meta.get("event"), str(meta.get("speaker") or "")
@@ -93,4 +93,4 @@ def _heard(npc: Any, where: ConversationRef, record: Record) -> Heard | None:
         line=Line(player_ref=speaker_ref),
     )
     before = conversations.history(where)
-    return Heard(event=event, conversation=where, record=record, before=before)
+    return CommittedEvent(event=event, conversation=where, record=record, before=before)

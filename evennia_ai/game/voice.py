@@ -5,8 +5,8 @@ first whole sentences: they are committed on their own, and the end of the turn 
 itself, or, where the turn is cut short, that this much of it was said.
 """
 
-from collections.abc import Callable
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from evennia.utils import logger
 
@@ -20,29 +20,28 @@ from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.text import plain_name
 from evennia_ai.llm.sentences import SpokenStart
 from evennia_ai.minds.speech import MOST_LINES, speech
-from evennia_ai.minds.view import NPCView
 from evennia_ai.store import turns
 from evennia_ai.store.turns import StoredTurn
 
 
-class Speaker(Protocol):
-    """Whose voice it is."""
-
-    npc: Any
-
-    def view(self) -> NPCView: ...
-
-
 class Voice:
-    """Says things for the NPC of `mind`, in answer to `event`; `said` is told when it does."""
+    """Says things for `npc`, which goes by `own_names`, in answer to `event`.
+
+    `said` is told when it does.
+    """
 
     def __init__(
-        self, mind: Speaker, event: Event, *, said: Callable[[], None] | None = None
+        self,
+        npc: Any,
+        event: Event,
+        *,
+        own_names: Sequence[str],
+        said: Callable[[], None] | None = None,
     ) -> None:
-        self._mind: Final = mind
-        self._said: Final = said
-        self._npc: Final = mind.npc
+        self.own_names: Final = tuple(own_names)
+        self._npc: Final = npc
         self._event: Final = event
+        self._said: Final = said
 
     @property
     def partner(self) -> Any:
@@ -52,7 +51,7 @@ class Voice:
 
     def speech(self, raw: str) -> str:
         """What of a model's text is said aloud, "" where that is nothing."""
-        return speech(raw, own_names=self.own_names(), other_names=self._others())
+        return speech(raw, own_names=self.own_names, other_names=self._others())
 
     def say(self, text: str, *, after: int = 0, by_rote: bool = False) -> None:
         """Say and do it where the event was: for all to see, or for the one who whispered.
@@ -68,7 +67,7 @@ class Voice:
             deliver(
                 self._npc,
                 text,
-                own_names=self.own_names(),
+                own_names=self.own_names,
                 after=after,
                 hops=self._event.hops + 1,
                 to=partner,
@@ -80,12 +79,8 @@ class Voice:
 
         `is_wanted` tells whether somebody still waits for it.
         """
-        spoken = SpokenStart(self.own_names(), self._others(), early=early, max_lines=MOST_LINES)
+        spoken = SpokenStart(self.own_names, self._others(), early=early, max_lines=MOST_LINES)
         return Start(self, stored, spoken, is_wanted=is_wanted)
-
-    def own_names(self) -> tuple[str, str]:
-        """By what a model may call the one it speaks for."""
-        return self._mind.view().char_name, plain_name(self._npc.key)
 
     def _others(self) -> list[str]:
         there = bystanders(self._npc)
@@ -121,7 +116,7 @@ class Start:
         if self._is_over:
             return
         self._given_out += "".join(self._spoken.feed(piece))
-        names = self._voice.own_names()
+        names = self._voice.own_names
         if self._given_out.strip() and not is_open(self._given_out, own_names=names):
             self._is_over = True
             if self._is_wanted():

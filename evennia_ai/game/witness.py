@@ -25,7 +25,7 @@ from evennia_ai.game.happenings import (
 )
 from evennia_ai.game.perception import heard_text, payload_of, sender_of
 from evennia_ai.game.presence import is_character
-from evennia_ai.game.runtime import runtime
+from evennia_ai.game.runtime import Current
 from evennia_ai.game.text import in_sentence, plain_name
 
 LOOK_SECONDS: Final = 60.0
@@ -75,8 +75,9 @@ class _Gifts:
 class Witness:
     """What one NPC sees. All of it but the newest moment is in the records."""
 
-    def __init__(self, npc: Any) -> None:
+    def __init__(self, npc: Any, current: Current) -> None:
         self._npc: Final = npc
+        self._current: Final = current
         self._moves: dict[str, _Move] = {}
         self._gifts: dict[str, _Gifts] = {}
         self._looked: dict[str, float] = {}
@@ -89,7 +90,7 @@ class Witness:
 
     def hears(self, text: Any, from_obj: Any) -> None:
         """The NPC is sent a message: the line about a move, or something else."""
-        runtime().ticker.stirs(self._npc)
+        self._current.runtime.ticker.stirs(self._npc)
         mover = sender_of(from_obj)
         payload = payload_of(text)
         if mover is None or payload.kind not in _MOVES or not is_character(mover):
@@ -192,10 +193,10 @@ class Witness:
 
     def _settle_soon(self) -> None:
         if self._call is None or not self._call.active():
-            self._call = runtime().clock.callLater(0, safely, self._npc, self.settle)
+            self._call = self._current.runtime.clock.callLater(0, safely, self._npc, self.settle)
 
     def _is_new_look(self, ref: str) -> bool:
-        now = runtime().clock.seconds()
+        now = self._current.runtime.clock.seconds()
         if ref in self._looked and now - self._looked[ref] < LOOK_SECONDS:
             return False
         self._looked.pop(ref, None)

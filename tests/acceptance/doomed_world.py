@@ -17,12 +17,12 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.logger import formatEvent, globalLogPublisher
 
-from evennia_ai.commands.inspect.command import status_lines
+from evennia_ai.commands.inspect.status import status_lines
 from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game import runtime as running
 from evennia_ai.game import service, unanswered
-from evennia_ai.game.compacting_by_hand import compact_room
 from evennia_ai.game.endpoints import Access
+from evennia_ai.game.runtime import runtime
 from evennia_ai.history.compaction.planning import CompactionRules, CompactionSettings
 from evennia_ai.history.records import NewRecord, RecordKind, first_broken
 from evennia_ai.llm.chat import ChatReply, ChatRequest
@@ -97,7 +97,7 @@ class World:
 
     def compacts(self) -> None:
         """A builder has what the NPC remembers of the room compacted."""
-        done = compact_room(self._npc.ai, by="Mira")
+        done = runtime().compactor.compact_room(self._npc.ai, by="Mira")
         done.addCallback(lambda outcome: self._tell(compacted=outcome.told))
         self.passes(ANSWER_SECONDS)
 

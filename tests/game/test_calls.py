@@ -7,7 +7,8 @@ from twisted.internet.defer import CancelledError
 from twisted.python.failure import Failure
 
 from evennia_ai.errors import ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable, StoreError
-from evennia_ai.game.calls import Call, asked
+from evennia_ai.game.counting import CountedCall
+from evennia_ai.game.limits import CallKey
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.stopping import ModelStopped
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, Usage
@@ -24,9 +25,14 @@ USAGE = Usage(input_tokens=9, output_tokens=3, cached_tokens=4)
 REPLY = ChatReply(text="well met", model="small", usage=USAGE)
 
 
-def a_call(**values: Any) -> Call:
+def a_call(**values: Any) -> CountedCall:
     usual: dict[str, Any] = {"npc_ref": "5", "role": "speaker", "player_ref": "7", "turn": 3}
-    return Call(runtime().access, **{**usual, **values})
+    return CountedCall(runtime().counting, runtime().access, CallKey(**{**usual, **values}))
+
+
+def asked() -> Any:
+    key = CallKey(npc_ref="5", role="decider")
+    return runtime().counting.asked(runtime().access, REQUEST, key)
 
 
 def outcome_of(waiting: Any) -> Any:
@@ -157,7 +163,7 @@ def test_nobody_is_asked_while_it_is_not_known_what_was_used(
 
 def test_a_call_outside_of_turns_is_written_down_by_itself(stage: Any) -> None:
     stage.talks_with(REPLY)
-    waiting = asked(runtime().access, REQUEST, npc_ref="5", role="decider")
+    waiting = asked()
     assert outcome_of(waiting) is REPLY
     (row,) = model_calls.newest_of("5", limit_calls=5)
     assert (row.role, row.player_ref, row.turn, row.output_tokens) == ("decider", "", None, 3)
@@ -165,7 +171,7 @@ def test_a_call_outside_of_turns_is_written_down_by_itself(stage: Any) -> None:
 
 def test_a_failed_call_outside_of_turns_is_written_down_too(stage: Any) -> None:
     stage.talks_with(ModelTimeout("small", 5.0))
-    waiting = asked(runtime().access, REQUEST, npc_ref="5", role="decider")
+    waiting = asked()
     assert outcome_of(waiting).check(ModelTimeout)
     (row,) = model_calls.newest_of("5", limit_calls=5)
     assert row.outcome == "failed:timeout"
@@ -185,7 +191,7 @@ def test_a_row_that_cannot_be_written_is_written_later(
 
     monkeypatch.setattr(model_calls, "add", add)
     stage.talks_with(REPLY)
-    assert outcome_of(asked(runtime().access, REQUEST, npc_ref="5", role="decider")) is REPLY
+    assert outcome_of(asked()) is REPLY
     stage.passes(5)
     assert len(model_calls.newest_of("5", limit_calls=5)) == 1
     assert "not written down" in logged[0]

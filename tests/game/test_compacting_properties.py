@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from evennia_ai.errors import ModelTimeout
-from evennia_ai.game.compacting_by_hand import compact_room
 from evennia_ai.game.idle_time import IDLE_SECONDS
+from evennia_ai.game.runtime import runtime
 from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import RecordKind
 from evennia_ai.history.turn.replay import replay
@@ -40,7 +40,7 @@ def step(stage: Any, kind: str, words: str) -> None:
         forget_everything()
         stage.npc.ai._sent.clear()
     elif kind == "by hand":
-        compact_room(stage.npc.ai, by="Mara")
+        runtime().compactor.compact_room(stage.npc.ai, by="Mara")
     elif kind == "erase":
         erase_private(str(stage.anna.id), by="Anna")
     elif kind == "whisper":

@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 from evennia_ai.game import emergency
-from evennia_ai.game.compacting_by_hand import compact_room
 from evennia_ai.game.request_log import RequestLog
 from evennia_ai.game.runtime import runtime
 from evennia_ai.store import model_calls
@@ -40,7 +39,7 @@ def test_no_model_summarises_for_a_paused_npc(stage: Any) -> None:
     model = stage.talks_with(Talker(GOOD), compaction=rules(enabled=False), **SMALL)
     talks(stage, FULL)
     emergency.pause(stage.npc, by="Mira")
-    compact_room(stage.npc.ai, by="Mira")
+    runtime().compactor.compact_room(stage.npc.ai, by="Mira")
     stage.passes(10)
     assert not any(is_for_summary(request) for request in model.requests)
 

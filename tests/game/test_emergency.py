@@ -6,8 +6,9 @@ import pytest
 
 from evennia_ai.errors import StoreError
 from evennia_ai.game import emergency
-from evennia_ai.game.calls import Call
+from evennia_ai.game.counting import CountedCall
 from evennia_ai.game.emergency import Stopped
+from evennia_ai.game.limits import CallKey
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.stopping import ModelStopped, is_stopped, why_halted
 from evennia_ai.llm.chat import ChatMessage, ChatRequest
@@ -51,7 +52,8 @@ def test_a_pause_gives_up_the_calls_of_that_npc(stage: Any) -> None:
     stage.talks_with("Aye.", "Aye.", delay_seconds=3.0)
     outcomes: list[Any] = []
     for ref in (stage.npc.ai.ref, "4711"):
-        call = Call(runtime().access, npc_ref=ref, role="decider")
+        key = CallKey(npc_ref=ref, role="decider")
+        call = CountedCall(runtime().counting, runtime().access, key)
         call.ask(REQUEST).addBoth(outcomes.append)
     assert emergency.pause(stage.npc, by="Mira").given_up == 1
     stage.passes(3)

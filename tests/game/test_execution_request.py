@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from evennia_ai.execution.request import ExecutionRequest
-from evennia_ai.game import composing, gather
+from evennia_ai.game import gather
 from evennia_ai.game.tools import choosing
 from evennia_ai.knowledge.pages.pages import BaseInfo
 from evennia_ai.llm.chat import ChatReply
@@ -108,7 +108,7 @@ def test_the_turn_is_composed_from_its_request_and_from_nothing_else(stage, monk
 
     furnish(stage)
     original = gather.request_for
-    monkeypatch.setattr(composing.gather, "request_for", other)
+    monkeypatch.setattr(gather, "request_for", other)
     stage.talks_with("Aye.")
     stage.says(stage.anna, "Oren?")
     assert turns.last_turn(stage.npc.ai.ref).manifest.inputs["values"]["char"] == "Sent"

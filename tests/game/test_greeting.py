@@ -7,6 +7,7 @@ import pytest
 from evennia_ai.errors import HistoryConflictError, ModelUnavailable, StoreError
 from evennia_ai.game import gather
 from evennia_ai.game.handler import AIHandler
+from evennia_ai.game.runtime import current
 from evennia_ai.game.turn import Turn
 from evennia_ai.prompt.components import GAME
 from evennia_ai.store import card_assignments, conversations, turns
@@ -159,7 +160,7 @@ class TestOpening:
     def test_a_turn_that_starts_at_once_greets_before_it_answers(self, stage):
         greets(stage)
         stage.talks_with("Aye.")
-        turn = Turn(stage.npc.ai, heard_next(stage, "Oren?"))
+        turn = Turn(stage.npc.ai, heard_next(stage, "Oren?"), current.runtime)
         turn.run()
         turn.greet()
         assert stage.screen_of(stage.ben)[1:] == [HELLO, 'Oren says, "Aye."']
@@ -385,7 +386,7 @@ class TestCommits:
         before = stage.npc.ai.last_report()
         greets(stage, 1, first_mes="Another one.")
         forget_everything()
-        assert AIHandler(stage.npc).last_report() == before
+        assert AIHandler(stage.npc, current).last_report() == before
 
     def test_the_turn_after_it_asks_the_database_nothing_when_warm(self, stage, no_queries):
         greets(stage, 1)

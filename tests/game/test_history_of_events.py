@@ -3,8 +3,8 @@
 import pytest
 
 from evennia_ai.game import gather
+from evennia_ai.game.committed import CommittedEvent
 from evennia_ai.game.events import Event
-from evennia_ai.game.gather import Heard
 from evennia_ai.history.records import RecordKind
 from evennia_ai.store import conversations
 from evennia_ai.store.conversations import conversation
@@ -17,7 +17,7 @@ def quay(stage):
     return conversation("12", kind="room", place_ref="3")
 
 
-def heard(where, text: str) -> Heard:
+def heard(where, text: str) -> CommittedEvent:
     """Something that was said and committed."""
     before = conversations.history(where)
     (record,) = conversations.append(where, [a_line(text)])
@@ -29,10 +29,10 @@ def heard(where, text: str) -> Heard:
         text=text,
         room_ref="3",
     )
-    return Heard(event=event, conversation=where, record=record, before=before)
+    return CommittedEvent(event=event, conversation=where, record=record, before=before)
 
 
-def answers(event: Heard, *, waiting=()) -> list[str]:
+def answers(event: CommittedEvent, *, waiting=()) -> list[str]:
     """The history that answers it."""
     return [m.content for m in gather.history_for(event, waiting=waiting)]
 

@@ -5,7 +5,7 @@ from evennia.contrib.rpg.rpsystem.rpsystem import ContribRPCharacter, send_emote
 from evennia.objects.objects import DefaultCharacter
 from evennia.utils.create import create_object
 
-from evennia_ai.game.gather import record_of
+from evennia_ai.game.committed import event_record
 from evennia_ai.game.npc import AIMixin
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.game.perception import AISpeakerMixin
@@ -50,7 +50,7 @@ def test_they_may_stand_in_the_options_of_the_message(stage, heard):
 
 def test_the_record_and_the_facts_of_the_prompt_tell_them(stage, heard, cora):
     stage.talks_with("Aye.")
-    del stage.npc.ai.hear
+    stage.npc.ai.hear = stage.npc.ai.attention.hear
     cora.at_say("Oren, mae govannen", language="Elvish", volume="shout")
     stage.passes(1)
     ((kind, _, body), *_) = stage.records()
@@ -61,7 +61,7 @@ def test_the_record_and_the_facts_of_the_prompt_tell_them(stage, heard, cora):
 
 def test_a_record_keeps_language_and_volume(stage, heard, cora):
     cora.at_say("Mae govannen", language="Elvish", volume="shout")
-    meta = record_of(heard[0]).meta
+    meta = event_record(heard[0]).meta
     assert (meta["language"], meta["volume"]) == ("Elvish", "shout")
 
 

@@ -4,8 +4,9 @@ import json
 from dataclasses import replace
 
 from evennia_ai.errors import StoreError
-from evennia_ai.game import gather
+from evennia_ai.game import committed, gather
 from evennia_ai.game.handler import AIHandler
+from evennia_ai.game.runtime import current
 from evennia_ai.lorebook.timers import NO_STATE, Clock, LoreState, Spell
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.prompt.history import History
@@ -257,7 +258,7 @@ class TestTheClock:
         assert inputs_now(stage, "Oren, two").clock.seconds == 40
 
     def test_it_stands_at_its_start_where_no_conversation_was_opened(self, stage):
-        talk = gather.Talk(kind="room", place_ref=str(stage.room.id))
+        talk = committed.ConversationKey(kind="room", place_ref=str(stage.room.id))
         view = stage.npc.ai.view()
         inputs = gather.inputs(
             stage.npc, view, talk, conversation=None, event=None, said=None, history=History()
@@ -371,7 +372,7 @@ class TestPastTurns:
         stage.says(stage.anna, "Oren, key7?")
         before = stage.npc.ai.why("harbour#150")
         forget_everything()
-        mind = AIHandler(stage.npc)
+        mind = AIHandler(stage.npc, current)
         assert mind.why("harbour#150") == before
         assert mind.why("harbour#7") == stage.npc.ai.why("harbour#7")
 

@@ -7,7 +7,7 @@ from django.test import override_settings
 
 from evennia_ai import models
 from evennia_ai.errors import ComponentValueError
-from evennia_ai.game.gather import Talk, opened
+from evennia_ai.game.committed import ConversationKey, opened
 from evennia_ai.game.remembering import recall, remember
 from evennia_ai.store import memories
 from evennia_ai.store.snapshots import forget_everything
@@ -22,17 +22,17 @@ def memory_of_game():
 
 @pytest.fixture
 def room(stage):
-    return opened(stage.npc.ai.ref, Talk(kind="room", place_ref=str(stage.room.id)))
+    return opened(stage.npc.ai.ref, ConversationKey(kind="room", place_ref=str(stage.room.id)))
 
 
 @pytest.fixture
 def with_anna(stage):
-    return opened(stage.npc.ai.ref, Talk(kind="private", partner_ref=str(stage.anna.id)))
+    return opened(stage.npc.ai.ref, ConversationKey(kind="private", partner_ref=str(stage.anna.id)))
 
 
 @pytest.fixture
 def with_ben(stage):
-    return opened(stage.npc.ai.ref, Talk(kind="private", partner_ref=str(stage.ben.id)))
+    return opened(stage.npc.ai.ref, ConversationKey(kind="private", partner_ref=str(stage.ben.id)))
 
 
 def learnt(stage, text: str, where, **fields):

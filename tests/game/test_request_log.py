@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from evennia_ai.errors import ModelRefused
-from evennia_ai.game.calls import Call
+from evennia_ai.game.counting import CountedCall
+from evennia_ai.game.limits import CallKey
 from evennia_ai.game.request_log import RequestLog, kinds_of
 from evennia_ai.game.runtime import runtime
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, Usage, chat_messages
@@ -45,8 +46,8 @@ def watched_by(stage: Any, log: RequestLog, *script: Any) -> None:
 
 def called(request: ChatRequest, prompt: Any = PROMPT, **values: Any) -> None:
     usual: dict[str, Any] = {"npc_ref": "5", "role": "speaker", "turn": 3}
-    asked = Call(runtime().access, **{**usual, **values}).ask(request, prompt=prompt)
-    asked.addErrback(lambda _: None)
+    call = CountedCall(runtime().counting, runtime().access, CallKey(**{**usual, **values}))
+    call.ask(request, prompt=prompt).addErrback(lambda _: None)
 
 
 def lines_of(logged: list[str], tag: str) -> list[dict[str, Any]]:

@@ -79,7 +79,7 @@ def test_without_a_player_nothing_ticks_unless_the_game_wants_it(stage, ticks, t
 
 def test_a_busy_npc_does_not_tick(stage, ticks, told):
     stage.talks_with("Aye.", delay_seconds=500)
-    del stage.npc.ai.hear
+    stage.npc.ai.hear = stage.npc.ai.attention.hear
     stage.says(stage.anna, "Oren?")
     stage.npc.ai.hear = told.append
     stage.passes(60)

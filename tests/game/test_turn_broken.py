@@ -334,7 +334,7 @@ class TestTheServerStops:
         model.close = model.asked.cancel
         service.at_server_stop()
 
-        assert stage.running._installed == []
+        assert stage.running.current.installed is None
         assert turns.last_turn(stage.npc.ai.ref).state == "interrupted"
 
     def test_an_errand_is_closed_and_told_of_both_or_neither(self, acting, logged, monkeypatch):

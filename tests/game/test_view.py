@@ -271,6 +271,7 @@ def test_the_last_report_is_there_after_a_reload(furnished):
     from evennia.utils.idmapper.models import flush_cache
 
     from evennia_ai.game.handler import AIHandler
+    from evennia_ai.game.runtime import current
     from evennia_ai.store.snapshots import forget_everything
 
     furnished.talks_with("Aye.")
@@ -280,9 +281,9 @@ def test_the_last_report_is_there_after_a_reload(furnished):
     update("goals", by="builder", content="Something else altogether.")
     flush_cache()
     forget_everything()
-    after = AIHandler(furnished.npc).last_report()
+    after = AIHandler(furnished.npc, current).last_report()
     assert after == before
-    assert AIHandler(furnished.npc).why("note:0") == mind.why("note:0")
+    assert AIHandler(furnished.npc, current).why("note:0") == mind.why("note:0")
 
 
 def test_before_the_first_turn_there_is_no_report_and_why_tells_of_the_next_prompt(furnished):

@@ -18,9 +18,9 @@ from twisted.internet.task import Clock
 from evennia_ai import models
 from evennia_ai.errors import BudgetError, EvenniaAIError, HistoryConflictError
 from evennia_ai.game import emergency, service
-from evennia_ai.game.compacting_by_hand import compact_room
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.game.rooms import left
+from evennia_ai.game.runtime import runtime
 from evennia_ai.game.tools.tool import Refused
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.store import card_assignments, conversations, erasing
@@ -261,7 +261,7 @@ class Game:
 
     def compact(self, name: str) -> None:
         if self.npcs[name].pk is not None:
-            self._if_written(compact_room, self.npcs[name].ai, by="Mira")
+            self._if_written(runtime().compactor.compact_room, self.npcs[name].ai, by="Mira")
         self.stage.passes()
 
     def conflict(self, name: str) -> None:
@@ -305,7 +305,7 @@ class Game:
 
     def reload(self) -> None:
         service.at_server_stop()
-        assert self.stage.running._installed == [], "something began after the stop"
+        assert self.stage.running.current.installed is None, "something began after the stop"
         if self.has_failed:  # what waits for the database
             self._loses_calls()
         self._begins_again(_clock_at(self.clock.seconds()))

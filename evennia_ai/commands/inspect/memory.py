@@ -12,7 +12,7 @@ from typing import Any, Final
 from evennia_ai.commands.naming import npc_and_number, npc_named, place_named
 from evennia_ai.commands.shown import day_and_time, name_of
 from evennia_ai.commands.strict import CommandError
-from evennia_ai.game import gather
+from evennia_ai.game import committed
 from evennia_ai.game.remembering import kept, people_of, plain_text
 from evennia_ai.game.reminding import hours_now
 from evennia_ai.game.viewers import seer_for
@@ -161,7 +161,7 @@ def _seen(seer: Seer, memory: Memory) -> Memory:
 def _ranked(npc: Any) -> list[tuple[Memory, Score]]:
     held = store.held_by(npc.ai.ref).memories
     place = str(npc.location.id) if npc.location else "nowhere"
-    where = gather.found(npc.ai.ref, gather.Talk(kind="room", place_ref=place))
+    where = committed.found(npc.ai.ref, committed.ConversationKey(kind="room", place_ref=place))
     history = conversations.history(where) if where is not None else History()
     said = words_said(history, None, messages=conf().memory.recall.scan_messages)
     scores = scored(held, hours=hours_now(), said=said)

@@ -10,7 +10,6 @@ from evennia_ai.commands.shown import day_and_time, in_words, name_of
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.game import overview
 from evennia_ai.game.compacting import Outcome
-from evennia_ai.game.compacting_by_hand import compact_room
 from evennia_ai.game.handler import LastTurn
 from evennia_ai.game.limits import Limits, LimitScope
 from evennia_ai.game.npc_settings import settings_of
@@ -271,7 +270,7 @@ def compacting(npc: Any, *, by: str) -> "Deferred[str]":
             return f"{npc.key} remembers its room as before: {outcome.told}."
         return f"{npc.key} remembers its room in short now: {outcome.told}."
 
-    return compact_room(npc.ai, by=by).addCallback(told)
+    return runtime().compactor.compact_room(npc.ai, by=by).addCallback(told)
 
 
 def compaction_lines(npc: Any) -> Iterator[str]:

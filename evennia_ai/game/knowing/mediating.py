@@ -5,10 +5,10 @@ refusal with a fixed reason. What it is sent and what it writes is in no log, no
 watchers are told of the call without its words, and of errors the kind alone.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from evennia.utils import logger
 from twisted.internet.defer import CancelledError, Deferred, maybeDeferred, succeed
@@ -18,9 +18,8 @@ from evennia_ai.errors import ModelTimeout, ModelUnavailable
 from evennia_ai.game.endpoints import Access
 from evennia_ai.game.events import Line
 from evennia_ai.game.limits import CallKey
-from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.game.retrying import DATABASE_ERRORS
-from evennia_ai.game.runtime import runtime
+from evennia_ai.game.runtime import Runtime
 from evennia_ai.knowledge.restricted.hinting import HintChoice, by_words, chosen, hint_messages
 from evennia_ai.knowledge.restricted.leaks import Protected, protected
 from evennia_ai.knowledge.restricted.mediation import (
@@ -55,48 +54,58 @@ NOTHING_PROTECTED: Final = protected(())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mediation:
-    """What is to be summed up, for whom.
+    """What is to be summed up, for whom."""
 
-    `player_ref` is who is charged for it, `line` what it counts against, in the turn of this
-    number. The `chunks` are those that are sent, or hints to choose from; `secret` is what must not
-    be given away, neither at once nor together with what was told `before` in the conversation.
-    """
-
-    npc: Any
     npc_ref: str
+
     player_ref: str
+    """Who is charged for it."""
+
+    npc_limits: Mapping[str, int]
+    """What narrows what the NPC may use."""
+
     turn: int
     query: str
+
     chunks: tuple[Chunk, ...]
+    """What is sent: passages, or hints to choose from."""
+
     secret: Protected = NOTHING_PROTECTED
+    """What must not be given away, neither at once nor together with what was told `before`."""
+
     before: str = ""
+    """What was told in the conversation before."""
+
     line: Line | None = None
+    """The line that it counts against."""
 
 
-def most_characters() -> int:
+def most_characters(live: Runtime) -> int:
     """How many characters of passages the mediator can be sent."""
-    access = _access()
+    access = _access(live)
     if access is None:
         return MOST_IN_ALL
     left = access.profile.context_tokens - ANSWER_TOKENS - _FRAME_TOKENS
     return max(0, min(MOST_IN_ALL, left * _CHARACTERS_OF_TOKEN))
 
 
-def mediated(wanted: Mediation) -> "Deferred[SafeSummary]":
+def mediated(wanted: Mediation, live: Runtime) -> "Deferred[SafeSummary]":
     """A Deferred of what may be told; it never fails but by being cancelled."""
-    return _made(wanted, _asked)
+    return _made(wanted, live, _asked)
 
 
-def hinted(wanted: Mediation) -> "Deferred[SafeSummary]":
+def hinted(wanted: Mediation, live: Runtime) -> "Deferred[SafeSummary]":
     """The same of hints: those that a mediator chooses, or, where there is none, their words.
 
     Nothing of what the mediator writes goes on but which hints it means.
     """
-    return _made(wanted, _asked_to_choose)
+    return _made(wanted, live, _asked_to_choose)
 
 
 def _made(
-    wanted: Mediation, ask: "Callable[[Mediation], Deferred[SafeSummary] | SafeSummary]"
+    wanted: Mediation,
+    live: Runtime,
+    ask: "Callable[[Mediation, Runtime], Deferred[SafeSummary] | SafeSummary]",
 ) -> "Deferred[SafeSummary]":
     logger.log_msg(
         f"{STARTING}: NPC {wanted.npc_ref}, turn {wanted.turn}, bases"
@@ -105,37 +114,41 @@ def _made(
     )
     if not wanted.chunks:
         return succeed(_completed(wanted, refused(NO_CHUNKS)))
-    made: Deferred[SafeSummary] = maybeDeferred(ask, wanted)
+    made: Deferred[SafeSummary] = maybeDeferred(ask, wanted, live)
     made.addErrback(_closed)
     return made.addCallback(partial(_completed, wanted))
 
 
-def _asked(wanted: Mediation) -> "Deferred[SafeSummary] | SafeSummary":
-    access = _access()
-    if access is None or _is_refused(wanted):
+def _asked(wanted: Mediation, live: Runtime) -> "Deferred[SafeSummary] | SafeSummary":
+    access = _access(live)
+    if access is None or _is_refused(wanted, live):
         return refused(UNAVAILABLE)
     native = access.profile.schema == "native"
     task = mediator_messages(wanted.query, wanted.chunks)
     messages, schema = asking(chat_messages(task), MediatorAnswer, native=native)
-    answer = answered(partial(_ask, wanted, access, schema), messages, MediatorAnswer)
+    answer = answered(partial(_ask, wanted, live, access, schema), messages, MediatorAnswer)
     return answer.addCallback(lambda told: summary_of(told, wanted.secret, before=wanted.before))
 
 
-def _asked_to_choose(wanted: Mediation) -> "Deferred[SafeSummary] | SafeSummary":
-    if not _has_model():
+def _asked_to_choose(wanted: Mediation, live: Runtime) -> "Deferred[SafeSummary] | SafeSummary":
+    if not _has_model(live):
         return by_words(wanted.query, wanted.chunks)
-    access = _access()
-    if access is None or _is_refused(wanted):
+    access = _access(live)
+    if access is None or _is_refused(wanted, live):
         return refused(UNAVAILABLE)
     native = access.profile.schema == "native"
     task = hint_messages(wanted.query, wanted.chunks)
     messages, schema = asking(chat_messages(task), HintChoice, native=native)
-    answer = answered(partial(_ask, wanted, access, schema), messages, HintChoice)
+    answer = answered(partial(_ask, wanted, live, access, schema), messages, HintChoice)
     return answer.addCallback(lambda choice: chosen(choice, wanted.chunks))
 
 
 def _ask(
-    wanted: Mediation, access: Access, schema: AnswerSchema | None, messages: Sequence[ChatMessage]
+    wanted: Mediation,
+    live: Runtime,
+    access: Access,
+    schema: AnswerSchema | None,
+    messages: Sequence[ChatMessage],
 ) -> "Deferred[ChatReply]":
     request = ChatRequest(
         messages=adapt(messages, profile=access.roles),
@@ -154,29 +167,29 @@ def _ask(
         line=wanted.line,
         is_protected=True,
     )
-    return runtime().counting.asked(access, request, key)
+    return live.counting.asked(access, request, key)
 
 
-def _access() -> Access | None:
+def _access(live: Runtime) -> Access | None:
     """The first model that can be asked now; the offline responder sums nothing up."""
-    found = (one for one in runtime().models.of_role(ROLE) if not one.model.offline)
+    found = (one for one in live.models.of_role(ROLE) if not one.model.offline)
     return next((one for one in found if one.breaker is None or one.breaker.admits), None)
 
 
-def _has_model() -> bool:
+def _has_model(live: Runtime) -> bool:
     """Whether the game has a model for it at all, asked or not."""
-    return any(not one.model.offline for one in runtime().models.of_role(ROLE))
+    return any(not one.model.offline for one in live.models.of_role(ROLE))
 
 
-def _is_refused(wanted: Mediation) -> bool:
+def _is_refused(wanted: Mediation, live: Runtime) -> bool:
     """Whether a limit of the game forbids the call."""
-    refusal = runtime().limits.refusal(
+    refusal = live.limits.refusal(
         npc_ref=wanted.npc_ref,
         player_ref=wanted.player_ref,
-        npc_limits=settings_of(wanted.npc).limits,
+        npc_limits=wanted.npc_limits,
     )
     if refusal is not None:
-        runtime().watch.refused(wanted.npc_ref, refusal)
+        live.watch.refused(wanted.npc_ref, refusal)
     return refusal is not None
 
 

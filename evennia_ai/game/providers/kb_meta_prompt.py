@@ -9,9 +9,7 @@ from typing import Any
 
 from evennia_ai.game.events import Event
 from evennia_ai.game.guarding import held_keys, searchable, told_before
-from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.knowledge import meta_prompt
-from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.knowledge.pages.pages import BaseInfo
 from evennia_ai.store.conversations import ConversationRef
 
@@ -20,10 +18,8 @@ def kb_meta_prompt(npc: Any, event: Event | None, conversation: ConversationRef 
     """The block about the bases bound to `npc`, its place and the conversation, "" for none.
 
     Of those that it must guard safe metadata alone is told. An NPC without the tool to search them
-    could do nothing with any of it.
+    could do nothing with any of it, and is not asked (`registry.NEEDS`).
     """
-    if TOOL not in settings_of(npc).tools:
-        return ""
     bases = told_before(npc, searchable(npc, conversation))
     return _block(bases, held_keys(npc, bases)) if bases else ""
 

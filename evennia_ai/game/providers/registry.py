@@ -6,7 +6,7 @@ conversation) -> str. `event` is what the NPC answers, None in a preview of noth
 that fails is left out of that prompt and told in the log once.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
@@ -17,6 +17,7 @@ from evennia.utils import logger
 
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.events import Event
+from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.store.conversations import ConversationRef
 
@@ -42,6 +43,9 @@ FILLS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """Those of ours that tell what a component stands for: they fill it."""
+
+NEEDS: Final[Mapping[str, str]] = MappingProxyType({"kb_meta_prompt": TOOL})
+"""Those of ours that tell what an NPC can do nothing with that has not this tool."""
 
 _PACKAGE: Final = "evennia_ai.game.providers"
 
@@ -98,16 +102,25 @@ def blocks_of(
     conversation: ConversationRef | None,
     *,
     paths: tuple[str, ...],
+    tools: Collection[str] = (),
 ) -> tuple[DynamicBlock, ...]:
-    """What the providers named by `paths` tell `npc` now, each block under its provider's key."""
-    return tuple(_blocks(npc, event, conversation, providers_of(paths).members))
+    """What the providers named by `paths` tell `npc` now, each block under its provider's key.
+
+    `tools` are the names of those that the NPC has.
+    """
+    members = (
+        one
+        for one in providers_of(paths).members
+        if one.path not in NEEDS or NEEDS[one.path] in tools
+    )
+    return tuple(_blocks(npc, event, conversation, members))
 
 
 def _blocks(
     npc: Any,
     event: Event | None,
     conversation: ConversationRef | None,
-    providers: Sequence[Provider],
+    providers: Iterable[Provider],
 ) -> Iterator[DynamicBlock]:
     for provider in providers:
         try:

@@ -9,18 +9,20 @@ it is erased.
 from typing import Any
 
 from evennia_ai.errors import HistoryConflictError
-from evennia_ai.game.gather import Talk, opened
+from evennia_ai.game.committed import ConversationKey, opened
 from evennia_ai.game.tools.tool import Use
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.store import conversations
 
 
-def room_talk(npc: Any) -> Talk:
+def room_talk(npc: Any) -> ConversationKey:
     """The conversation of the room where the NPC is."""
-    return Talk(kind="room", place_ref=str(npc.location.id) if npc.location else "nowhere")
+    return ConversationKey(
+        kind="room", place_ref=str(npc.location.id) if npc.location else "nowhere"
+    )
 
 
-def noted_aside(use: Use, talk: Talk, text: str) -> None:
+def noted_aside(use: Use, talk: ConversationKey, text: str) -> None:
     """Record that the NPC says `text` in `talk`, unless it is the conversation of the turn.
 
     StoreError: it was not recorded, so it must not be said.

@@ -7,12 +7,12 @@ gets what it could hand out.
 
 import json
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from pydantic import Field, StringConstraints
-from twisted.internet.defer import Deferred, inlineCallbacks
+from twisted.internet.defer import Deferred
 
 from evennia_ai.game.events import payer_of
 from evennia_ai.game.guarding import held_keys, searchable
@@ -20,7 +20,6 @@ from evennia_ai.game.knowing import keeping, mediating, searching
 from evennia_ai.game.knowing.hinting import offered
 from evennia_ai.game.knowing.mediating import NOTHING_PROTECTED, Mediation
 from evennia_ai.game.knowing.searching import Findings
-from evennia_ai.game.runtime import runtime
 from evennia_ai.game.tools.results import result_text
 from evennia_ai.game.tools.tool import Refused, Tool, ToolArguments, Use
 from evennia_ai.knowledge.meta_prompt import TOOL
@@ -40,7 +39,6 @@ from evennia_ai.knowledge.restricted.mediation import (
     sendable,
 )
 from evennia_ai.knowledge.restricted.search_budget import judged
-from evennia_ai.settings.model import Conf
 from evennia_ai.store import knowledge_searches, turns
 from evennia_ai.store.knowledge_searches import NewSearch
 
@@ -57,7 +55,6 @@ Query = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MOST_QUERY)
 ]
 Id = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)]
-Steps = Generator["Deferred[Any]", Any, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +113,7 @@ class KnowledgeBaseSearch(Tool):
             held=held_keys(use.npc, bases),
             warning=_allowed(use),
         )
-        searched: Deferred[str] = _searched(asked)
-        return searched
+        return Deferred.fromCoroutine(_searched(asked))
 
 
 def _wanted(known: Sequence[BaseInfo], ids: Sequence[str]) -> tuple[BaseInfo, ...]:
@@ -137,7 +133,7 @@ def _wanted(known: Sequence[BaseInfo], ids: Sequence[str]) -> tuple[BaseInfo, ..
 
 def _allowed(use: Use) -> str:
     """What to tell the model of its budget; `Refused`: it is used up."""
-    budget = _conf().knowledge_budget
+    budget = use.runtime.conf.knowledge_budget
     before = knowledge_searches.count_since(
         use.conversation, use.event.speaker_ref, since=time.time() - 60 * budget.minutes
     )
@@ -154,11 +150,10 @@ def _tokens(use: Use) -> tuple[int, int]:
     return manifest.tokens, manifest.limit_tokens
 
 
-@inlineCallbacks
-def _searched(asked: Asked) -> Steps:
+async def _searched(asked: Asked) -> str:
     """Search the bases that are told as they stand, then those that are guarded."""
     most_told = _most_told(asked)
-    found = yield searching.found(
+    found = await searching.found(
         asked.use.npc,
         asked.open_bases,
         asked.query,
@@ -168,14 +163,14 @@ def _searched(asked: Asked) -> Steps:
     shown = _fitting(found.chunks, most_characters=most_told)
     if not asked.held:
         return _told_openly(asked, found, shown)
-    guarded = yield searching.found(
+    guarded = await searching.found(
         asked.use.npc,
         asked.of_mediation("summary"),
         asked.query,
         limit=min(MOST_CHUNKS, MOST_HITS),
         most_whole=MOST_IN_ALL,
     )
-    return (yield _told_safely(asked, guarded, found, shown))
+    return await _told_safely(asked, guarded, found, shown)
 
 
 def _told_openly(asked: Asked, found: Findings, shown: tuple[Chunk, ...]) -> str:
@@ -188,12 +183,11 @@ def _told_openly(asked: Asked, found: Findings, shown: tuple[Chunk, ...]) -> str
     return told
 
 
-@inlineCallbacks
-def _told_safely(
+async def _told_safely(
     asked: Asked, guarded: Findings, found: Findings, shown: tuple[Chunk, ...]
-) -> Steps:
+) -> str:
     """The safe summary of guarded bases, and what ordinary ones have beside it."""
-    sent = sendable(guarded.chunks, most_characters=mediating.most_characters())
+    sent = sendable(guarded.chunks, most_characters=mediating.most_characters(asked.use.runtime))
     secret = protected_by(
         sent, names=guarded.names, terms=guarded.terms, told=_told_anyway(asked.held_bases)
     )
@@ -207,9 +201,10 @@ def _told_safely(
     if asked.of_mediation("summary"):
         before = knowledge_searches.told_safely(asked.use.conversation)
         wanted = replace(_mediation(asked, sent, secret), before=before)
-        summary = yield mediating.mediated(wanted)
+        summary = await mediating.mediated(wanted, asked.use.runtime)
     if asked.of_mediation("hints"):
-        choice = yield mediating.hinted(_mediation(asked, hints.chunks, NOTHING_PROTECTED))
+        of_hints = _mediation(asked, hints.chunks, NOTHING_PROTECTED)
+        choice = await mediating.hinted(of_hints, asked.use.runtime)
         summary = together(summary, choice) if asked.of_mediation("summary") else choice
     external = [
         {"knowledge_base_id": chunk.base, "title": chunk.title, "content": _words(chunk)}
@@ -231,7 +226,7 @@ def _told_safely(
 def _mediation(asked: Asked, chunks: tuple[Chunk, ...], secret: Protected) -> Mediation:
     event = asked.use.event
     return Mediation(
-        npc=asked.use.npc,
+        npc_limits=asked.use.settings.limits,
         npc_ref=asked.use.mind.ref,
         player_ref=payer_of(event) if event.hops else event.speaker_ref,
         line=event.line,
@@ -265,7 +260,7 @@ def _new(asked: Asked, found: Findings, used: Sequence[Chunk], *, restricted: bo
 def _for_vault(asked: Asked, sent: Sequence[Chunk]) -> tuple[Chunk, ...]:
     """Those passages that the game and their base keep under lock."""
     keeping_bases = {info.key for info in asked.held_bases if info.keeps_chunks}
-    if not _conf().knowledge_vault:
+    if not asked.use.runtime.conf.knowledge_vault:
         return ()
     return tuple(chunk for chunk in sent if chunk.base in keeping_bases)
 
@@ -277,7 +272,7 @@ def _told_anyway(bases: Sequence[BaseInfo]) -> str:
 
 def _most_told(asked: Asked) -> int:
     """Characters of passages for this NPC's model: about a quarter of its room."""
-    limit_tokens = asked.use.mind.view().rules.budget.limit_tokens
+    limit_tokens = asked.use.view.rules.budget.limit_tokens
     return min(MOST_TOLD, limit_tokens)
 
 
@@ -291,7 +286,3 @@ def _fitting(chunks: Sequence[Chunk], *, most_characters: int) -> tuple[Chunk, .
             break
         kept.append(chunk)
     return tuple(kept)
-
-
-def _conf() -> Conf:
-    return runtime().conf

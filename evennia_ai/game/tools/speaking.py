@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from pydantic import Field
 
+from evennia_ai.game.committed import ConversationKey
 from evennia_ai.game.delivery import behind_name
 from evennia_ai.game.events import Event
-from evennia_ai.game.gather import Talk
 from evennia_ai.game.output import deliver, pose
 from evennia_ai.game.text import plain_name
 from evennia_ai.game.tools.asides import noted_aside, room_talk
@@ -62,7 +62,7 @@ class Whisper(Tool):
         hearer = person(use.npc, arguments.to, answered=use.event.speaker_ref)
         words = cleaned(use, arguments.text)
         text = allowed(use, words, whisper=True, receivers=[hearer])
-        noted_aside(use, Talk(kind="private", partner_ref=str(hearer.id)), text)
+        noted_aside(use, ConversationKey(kind="private", partner_ref=str(hearer.id)), text)
         deliver(use.npc, text, own_names=own_names(use), hops=use.hops, to=hearer)
         told = f': "{text}"' if _is_with(use.event, hearer) else ", and nobody else hears it."
         return f"You whisper to {shown_name(use.npc, hearer)}{told}"
@@ -104,7 +104,7 @@ class Pose(Tool):
 
 def cleaned(use: Use, text: str) -> str:
     """What of a model's words is said, by the rules of its replies; `Refused`: nothing is."""
-    said = Voice(use.mind, use.event).speech(text)
+    said = Voice(use.npc, use.event, own_names=own_names(use)).speech(text)
     if not said:
         raise Refused(UNSAID)
     return said
@@ -120,7 +120,7 @@ def allowed(use: Use, text: str, **options: Any) -> str:
 
 def own_names(use: Use) -> tuple[str, str]:
     """By what a model may call the one it speaks for."""
-    return Voice(use.mind, use.event).own_names()
+    return use.view.char_name, plain_name(use.npc.key)
 
 
 def _is_with(event: Event, partner: Any) -> bool:

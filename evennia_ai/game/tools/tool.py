@@ -6,14 +6,17 @@ It checks as the NPC what the game lets the NPC do, and refuses what it does not
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.events import Event
+from evennia_ai.game.protocols import Mind
+from evennia_ai.game.runtime import Runtime
 from evennia_ai.minds.view import NPCView
+from evennia_ai.settings.npc import NPCSettings
 from evennia_ai.store.conversations import ConversationRef
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
@@ -33,33 +36,35 @@ class Refused(EvenniaAIError):  # noqa: N818 - it is an answer to the model, not
     """A tool does not do what it was asked; nothing was done. The text is told to the model."""
 
 
-class Mind(Protocol):
-    """What tools need of the mind of the NPC."""
-
-    npc: Any
-    ref: str
-
-    def view(self) -> NPCView: ...
-
-    def disengage(self, speaker_ref: str) -> None: ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
-    """One use of a tool: by whom, because of what, in which turn.
-
-    `speaker` is who is answered, None where nobody is or they are not here any more. `hops` is
-    that of what the NPC says in this turn: the NPC replies in a row, this one among them. `turn`
-    is the number of the turn.
-    """
+    """One use of a tool: by whom, because of what, in which turn."""
 
     npc: Any
     mind: Mind
+
+    view: NPCView
+    """What the NPC was made of when the turn began."""
+
+    settings: NPCSettings
+    """What was set for the NPC alone when the turn began."""
+
+    runtime: Runtime
+    """What all NPCs of the process share."""
+
     event: Event
+    """What the turn answers."""
+
     speaker: Any | None
+    """Who is answered, None where nobody is or they are not here any more."""
+
     conversation: ConversationRef
+
     hops: int
+    """Of what the NPC says in this turn: the NPC replies in a row, this one among them."""
+
     turn: int
+    """The number of the turn."""
 
 
 class Tool(ABC):

@@ -7,7 +7,7 @@ as `recorded`, and then has it `run`. Nothing that a model writes makes these ra
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from evennia.utils import logger
 from twisted.internet.defer import CancelledError, Deferred
@@ -169,21 +169,14 @@ class Toolbox:
         return f"There is no tool '{one_line(name)[:_MAX_UNKNOWN]}'; {there_are}."
 
 
-class HasTools(Protocol):
-    """What says by their names which tools an NPC has."""
-
-    @property
-    def tools(self) -> tuple[str, ...]: ...
-
-
-def toolbox_of(npc: Any, settings: HasTools, *, event: Event) -> Toolbox:
-    """The tools of an NPC for one turn, the one that answers `event`; made anew for each turn.
+def toolbox_of(npc: Any, names: Sequence[str], *, event: Event) -> Toolbox:
+    """The tools of these names for the turn of an NPC that answers `event`, made for it alone.
 
     A tool that the game has not any more is left out; one that takes long brings the tool along
     that tells what came of it.
     """
     known = registry().tools
-    tools = [known[name] for name in settings.tools if name in known]
+    tools = [known[name] for name in names if name in known]
     if any(one.tool.later for one in tools):
         tools.append(known[ErrandResult.name])
     return Toolbox(tools, npc=npc, event=event)

@@ -157,7 +157,7 @@ def _faults(scene: Scene) -> tuple[str, ...]:
 def _adapted(scene: Scene) -> dict[str, tuple[tuple[ChatMessage, ...], ...]]:
     """The prompts of all turns as each kind of server takes them, from their records alone."""
     settings = settings_of(scene.npc)
-    specs = toolbox_of(scene.npc, settings, event=None).specs  # type: ignore[arg-type]
+    specs = toolbox_of(scene.npc, settings.tools, event=None).specs  # type: ignore[arg-type]
     prompts = []
     for stored in _stored(scene):
         records = conversations.records(stored.manifest.record_ids)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from evennia_ai.errors import ModelUnavailable
-from evennia_ai.game.gather import Talk, opened
+from evennia_ai.game.committed import ConversationKey, opened
 from evennia_ai.game.happenings import happened
 from evennia_ai.game.remembering import remember
 from evennia_ai.prompt.components import NO_GRANTS, Scope
@@ -144,7 +144,7 @@ def _entry(content: str, **fields: Any) -> dict[str, Any]:
 
 def memory(scene: Scene, text: str) -> None:
     """Told to the NPC, which remembers it."""
-    where = opened(scene.npc.ai.ref, Talk(kind="room", place_ref=str(scene.room.id)))
+    where = opened(scene.npc.ai.ref, ConversationKey(kind="room", place_ref=str(scene.room.id)))
     remember(scene.npc.ai.ref, text, where=where, importance=10)
     scene.says(scene.anna, f"{QUESTION} {MARK}")
 

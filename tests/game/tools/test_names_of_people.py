@@ -27,9 +27,9 @@ def heard_from_anna(stage: Any) -> None:
 
 
 def remembers_anna(stage: Any) -> None:
-    from evennia_ai.game import gather, remembering
+    from evennia_ai.game import committed, remembering
 
-    room = gather.opened(stage.npc.ai.ref, gather.talk_of(an_event(stage)))
+    room = committed.opened(stage.npc.ai.ref, committed.key_of(an_event(stage)))
     about = str(stage.anna.id)
     assert remembering.remember(
         stage.npc.ai.ref, "Anna fears the tide.", about=about, where=room

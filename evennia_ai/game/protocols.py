@@ -1,0 +1,94 @@
+"""An NPC and its mind, as all who deal with them see them.
+
+`AINPC` and `AIHandler` are what they are; both know all who deal with them.
+"""
+
+from typing import Any, Protocol
+
+from evennia_ai.game.character import Character
+from evennia_ai.game.committed import CommittedEvent
+from evennia_ai.game.events import Event
+from evennia_ai.game.lived_through import Lately
+from evennia_ai.minds.view import NPCView
+from evennia_ai.prompt.cache_account import Sent
+from evennia_ai.prompt.prompt import Prompt
+from evennia_ai.settings.npc import NPCSettings
+from evennia_ai.store.conversations import ConversationRef
+from evennia_ai.store.turns import StoredTurn
+
+
+class NPC(Character, Protocol):
+    """A character with a mind."""
+
+    ai_enabled: Any
+    ai_partner: Any
+    fallback_line: Any
+
+    @property
+    def ai(self) -> "Mind": ...
+
+    @property
+    def witness(self) -> Any: ...
+
+    def understands(self, language: str) -> bool: ...
+
+    def why_unable(self) -> str: ...
+
+
+class Mind(Protocol):
+    """The mind of one NPC."""
+
+    npc: Any
+    """An `NPC`, None of whose attributes Evennia has types for."""
+
+    ref: str
+    """The NPC's database id, as a text."""
+
+    foreseen_names: dict[str, dict[str, None]]
+
+    @property
+    def lately(self) -> Lately: ...
+
+    @property
+    def enabled(self) -> bool: ...
+
+    @property
+    def is_busy(self) -> bool: ...
+
+    @property
+    def settings(self) -> NPCSettings: ...
+
+    @property
+    def fallback_line(self) -> str: ...
+
+    @property
+    def own_names(self) -> tuple[str, ...]: ...
+
+    @property
+    def waiting_records(self) -> frozenset[str]: ...
+
+    def view(self, settings: NPCSettings | None = None) -> NPCView: ...
+
+    def preview(self, question: str | None = None, speaker: Any = None) -> Prompt: ...
+
+    # What it perceives
+
+    def hear(self, event: Event) -> None: ...
+
+    def gone(self) -> None: ...
+
+    def speaker_left(self, speaker_ref: str) -> None: ...
+
+    # What a turn asks it, and tells it
+
+    def sent_before(self, conversation: ConversationRef) -> Sent | None: ...
+
+    def prompted(self, stored: StoredTurn, sent: Sent) -> None: ...
+
+    def begun(self, heard: CommittedEvent) -> None: ...
+
+    def answered(self, heard: CommittedEvent, settings: NPCSettings) -> None: ...
+
+    def disengage(self, speaker_ref: str) -> None: ...
+
+    def put_back(self, heard: CommittedEvent, *, delay_seconds: float) -> None: ...
