@@ -27,12 +27,12 @@ def backfilled(card: Mapping[str, Any]) -> dict[str, Any]:
     notes = data["creator_notes"]
     data["creator_notes"] = f"{NOTICE}\n\n{notes}" if notes.strip() else NOTICE
     if "character_book" in data:
-        entries = [_plain(entry) for entry in data["character_book"]["entries"]]
+        entries = [_plain_entry(entry) for entry in data["character_book"]["entries"]]
         data["character_book"] = {**data["character_book"], "entries": entries}
     return {**card, **_SPEC, "data": data}
 
 
-def _plain(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _plain_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
     """An entry without decorators and without what V2 has no word for."""
     plain = {name: value for name, value in entry.items() if name != "use_regex"}
     return {**plain, "content": read_decorators(entry["content"]).text}

@@ -25,7 +25,7 @@ def source_of(card: Card) -> Mapping[str, Any]:
     raw = card.source or _EMPTY
     before = read_card(raw)
     edited = {
-        name: _plain(name, value)
+        name: _as_json(name, value)
         for name in _FIELDS
         if (value := getattr(card, name)) != getattr(before, name)
     }
@@ -34,7 +34,7 @@ def source_of(card: Card) -> Mapping[str, Any]:
     return {**raw, **edited} if before.spec == "v1" else {**raw, "data": {**raw["data"], **edited}}
 
 
-def _plain(name: str, value: Any) -> Any:
+def _as_json(name: str, value: Any) -> Any:
     """A field's value as JSON has it."""
     if name == "assets":
         return [asdict(asset) for asset in value]

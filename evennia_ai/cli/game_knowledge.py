@@ -50,7 +50,7 @@ def taken_in(
             remove=remove,
             progress=lambda done, total: progress("pages", done, total),
         )
-    return _told(plan)
+    return _taken_in(plan)
 
 
 def found(key: str, words: str, *, most: int) -> Sequence[Hit]:
@@ -100,7 +100,7 @@ def _base_text(info: BaseInfo) -> str:
     return yaml.safe_dump(said, allow_unicode=True, sort_keys=False)
 
 
-def _told(plan: FolderPlan) -> TakenIn:
+def _taken_in(plan: FolderPlan) -> TakenIn:
     pages = plan.pages
     return TakenIn(
         base=plan.info.key,

@@ -28,7 +28,7 @@ def verify(folder: Path, npc: str | None, *, as_json: bool) -> int:
         if not as_json:
             write_lines([_line(one, game_history.named(one.conversation))])
     if as_json:
-        write_json({"conversations": [_object(one) for one in found]}, indent=2)
+        write_json({"conversations": [_checked_object(one) for one in found]}, indent=2)
     return FINDING if any(one.broken for one in found) else 0
 
 
@@ -72,7 +72,7 @@ def _line(one: "Checked", which: str) -> str:
     return f"NPC #{one.conversation.npc_ref}: {which}: {one.records} records, {state}"
 
 
-def _object(one: "Checked") -> dict[str, Any]:
+def _checked_object(one: "Checked") -> dict[str, Any]:
     where = one.conversation
     return {
         "npc": where.npc_ref,

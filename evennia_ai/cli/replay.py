@@ -25,7 +25,7 @@ def replay_turn(folder: Path, npc: str, number: int, *, with_diff: bool, as_json
     found = game_turns.replayed(npc_ref, number)
     today = game_turns.against_today(npc_ref, number) if with_diff else None
     if as_json:
-        write_json(_object(found, today), indent=2)
+        write_json(_replayed_object(found, today), indent=2)
     else:
         write_lines(_lines(found, today))
     differs = today is not None and today.outcome != "unchanged"
@@ -54,7 +54,7 @@ def replay_against(
     tokens = 0
     if not as_json:
         write_lines(visible(f"notice: {notice}") for notice in edit.notices)
-    for comparison in _told(stream, total):
+    for comparison in _with_progress(stream, total):
         outcomes[comparison.outcome] += 1
         tokens += comparison.tokens - comparison.tokens_before
         write(comparison)
@@ -66,7 +66,7 @@ def replay_against(
     return FINDING if outcomes["changed"] or outcomes["unknown"] else 0
 
 
-def _told(stream: "Iterable[Comparison]", total: int) -> "Iterator[Comparison]":
+def _with_progress(stream: "Iterable[Comparison]", total: int) -> "Iterator[Comparison]":
     """The comparisons, with a bar on a terminal."""
     with shown_progress() as progress:
         for done, comparison in enumerate(stream, start=1):
@@ -134,7 +134,7 @@ def _comparison_object(comparison: "Comparison") -> dict[str, Any]:
     return {"turn": told.pop("number"), **told}
 
 
-def _object(found: "Replayed", today: "Comparison | None") -> dict[str, Any]:
+def _replayed_object(found: "Replayed", today: "Comparison | None") -> dict[str, Any]:
     turn, rebuilt = found.turn, found.replay
     made: dict[str, Any] = {
         "turn": turn.number,

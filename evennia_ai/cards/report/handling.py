@@ -54,9 +54,9 @@ def clamped(card: Card, book: Lorebook | None) -> Iterator[str]:
     depth = note.get("depth") if isinstance(note, dict) else None
     if isinstance(depth, str) and re.fullmatch(r"-?[0-9]{1,9}", depth.strip()):
         depth = int(depth)
-    if isinstance(depth, int) and not isinstance(depth, bool) and (told := _depth_told(depth)):
+    if isinstance(depth, int) and not isinstance(depth, bool) and (told := _depth_clamped(depth)):
         yield f"extensions.depth_prompt: {told}"
-    deep = Counter(told for entry in _at_depths(book) if (told := _entry_told(entry)))
+    deep = Counter(told for entry in _at_depths(book) if (told := _entry_clamped(entry)))
     for told, entries in deep.most_common():
         yield f"{_count(entries, 'lore entry', 'lore entries')}: {told}"
 
@@ -116,17 +116,17 @@ def _at_depths(book: Lorebook | None) -> Iterator[LoreEntry]:
             yield entry
 
 
-def _entry_told(entry: LoreEntry) -> str:
+def _entry_clamped(entry: LoreEntry) -> str:
     """What becomes of an entry's depth that no history has, "" for others."""
     asked = entry.depth if entry.asked_depth is None else entry.asked_depth
     if asked is None or (entry.from_oldest and asked >= 0):
         return ""
     if entry.from_oldest:
         return "a reverse depth below 0 is the top of the history"
-    return _depth_told(asked, exact=False)
+    return _depth_clamped(asked, exact=False)
 
 
-def _depth_told(depth: int, *, exact: bool = True) -> str:
+def _depth_clamped(depth: int, *, exact: bool = True) -> str:
     """What becomes of a depth that no history has, "" for others."""
     if depth >= TOP_FROM:
         named = f"depth {min(depth, MAX_DEPTH)}" if exact else f"a depth of {TOP_FROM} or more"

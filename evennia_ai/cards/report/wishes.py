@@ -47,12 +47,12 @@ def _after_history(card: Card, entries: _Entries) -> str:
 
 def _positions(card: Card, entries: _Entries) -> str:
     moved = sum(entry.position not in IN_HISTORY for entry in entries)
-    return f"{_counted(moved)} where they ask to, outside the history" if moved else ""
+    return f"{_entries_stand(moved)} where they ask to, outside the history" if moved else ""
 
 
 def _roles(card: Card, entries: _Entries) -> str:
     others = sum("roles" in missing(entry, NO_GRANTS) for entry in entries)
-    told = [f"{_counted(others)} as system or assistant"] if others else []
+    told = [f"{_entries_stand(others)} as system or assistant"] if others else []
     if note_role(card) not in ("", "user"):
         told.append("its note by depth in the role it asks for")
     return "; ".join(told)
@@ -61,7 +61,7 @@ def _roles(card: Card, entries: _Entries) -> str:
 def _lore_budget(entries: _Entries, asked: int | None) -> str:
     told = [] if asked is None else [f"its lore has a budget of {asked} tokens of its own"]
     if ignoring := sum(entry.ignore_budget for entry in entries):
-        told.append(f"{_counted(ignoring)} outside any budget")
+        told.append(f"{_entries_stand(ignoring)} outside any budget")
     return "; ".join(told)
 
 
@@ -80,7 +80,7 @@ _GIVES: Final[Mapping[Grant, Callable[[Card, _Entries], str]]] = {
 }
 
 
-def _counted(number: int) -> str:
+def _entries_stand(number: int) -> str:
     return "1 lore entry stands" if number == 1 else f"{number} lore entries stand"
 
 
