@@ -3,23 +3,19 @@
 Imported after `evennia_ai.cli.game_folder.opened_game` alone, because the store needs Django.
 """
 
-import contextlib
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from evennia_ai.cli.game_npcs import ref_among
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.history.turn.replay import Replay, replay
+from evennia_ai.minds.edit_files import read_edit_file
+from evennia_ai.minds.edits import AsOfToday, ProposedEdit
+from evennia_ai.minds.past_inputs import PastReader
+from evennia_ai.minds.recomposing import Comparison, compared, composed_again
 from evennia_ai.store import conversations, past_turns, turns
 from evennia_ai.store.turns import StoredTurn
-
-with contextlib.redirect_stdout(sys.stderr):  # Evennia may print while it is imported
-    from evennia_ai.cli.game_npcs import ref_among
-    from evennia_ai.minds.edit_files import read_edit_file
-    from evennia_ai.minds.edits import AsOfToday, ProposedEdit
-    from evennia_ai.minds.past_inputs import PastReader
-    from evennia_ai.minds.recomposing import Comparison, compared, composed_again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
