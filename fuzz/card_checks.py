@@ -14,10 +14,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
-from evennia_ai.cards.backfill import backfilled
 from evennia_ai.cards.card import Card
 from evennia_ai.cards.components import character_book
-from evennia_ai.cards.dumping import FORMS, dump_card, left_out, v3_of
+from evennia_ai.cards.dumping import FORMS, backfilled, dump_card, left_out, v3_of
 from evennia_ai.cards.loading import CardImport, load_card
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.strict_json import MAX_NOTICES

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from evennia_ai.cards.card import Asset
-from evennia_ai.cards.encoding import from_base64, from_percents
-from evennia_ai.cards.progress import Progress, silent
+from evennia_ai.cards.limits import from_base64, from_percents
+from evennia_ai.foreign.documents import Progress, silent
 from evennia_ai.foreign.strict_json import one_line
 
 DEFAULT_ADDRESS: Final = "ccdefault:"

@@ -2,24 +2,146 @@
 
 The file's own JSON is what is written, upgraded to V3, with the time of the export. Addresses of
 assets are left alone, unless the carrier changes and another address is where the bytes then are.
+
+What was changed in a card is written into its own JSON value; all else stays as it was. Beside the
+V3 card stands its V2 copy for programs that know no better (Card V3, "Backfilling"): it says what
+it is, has no decorators, which V2 would read aloud, and none of V3's own fields. The main icon of a
+PNG file is the file itself, which `ccdefault:` stands for (Card V3, `assets`); in an archive it is
+a file like others, and a program finds it by the address in `assets` alone.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, fields
 from typing import Any, Final, Literal
 
-from evennia_ai.cards import charx, chunks, icons
-from evennia_ai.cards.assets import EMBEDDED, path_beside
-from evennia_ai.cards.backfill import backfilled
+from evennia_ai.cards import charx, png
+from evennia_ai.cards.assets import DEFAULT_ADDRESS, EMBEDDED, StoredAsset, path_beside
 from evennia_ai.cards.card import Card
-from evennia_ai.cards.edits import source_of
+from evennia_ai.cards.charx import ascii_path, asset_path
 from evennia_ai.cards.limits import DEFAULT_LIMITS, CardLimits
 from evennia_ai.cards.loading import PICTURE_MEMBERS, CardImport
-from evennia_ai.cards.paths import ascii_path, asset_path
 from evennia_ai.cards.png import Keyword, with_cards
 from evennia_ai.cards.reading import read_card
 from evennia_ai.cards.upgrade import upgraded
 from evennia_ai.errors import FormatError
+from evennia_ai.lorebook.decorators import read_decorators
+
+Object = Mapping[str, Any]
+
+
+def in_archive(value: Object, path: str) -> Object:
+    """The card's JSON value for an archive with its picture at `path`.
+
+    The picture is named as the main icon, unless the card has an icon of its own.
+    """
+    assets = value["data"].get("assets", [])
+    icons = [asset for asset in assets if asset["type"] == "icon"]
+    if not all(map(_is_the_picture, icons)):
+        return value
+    address, ext = EMBEDDED + path, path.rpartition(".")[2]
+    if icons:
+        return _with_main(value, {"uri": address, "ext": ext}, _is_the_picture)
+    icon = {"type": "icon", "uri": address, "name": "main", "ext": ext}
+    return _with_assets(value, [*assets, icon])
+
+
+def in_picture(value: Object, picture: bytes, stored: Iterable[StoredAsset]) -> Object:
+    """The card's JSON value for a PNG file of this picture: an icon that shows it is the file."""
+    shown = {each.asset.uri for each in stored if shows(each, picture)}
+    return _with_main(value, {"uri": DEFAULT_ADDRESS}, lambda asset: asset["uri"] in shown)
+
+
+def shows(stored: StoredAsset, picture: bytes) -> bool:
+    """Whether an asset is an icon in a file of its own, and that file is this picture."""
+    is_file = path_beside(stored.asset.uri) is not None
+    return is_file and stored.asset.type == "icon" and stored.content == picture
+
+
+def _is_the_picture(asset: Object) -> bool:
+    return asset["uri"] == DEFAULT_ADDRESS or path_beside(asset["uri"]) in PICTURE_MEMBERS
+
+
+def _with_main(value: Object, fields: Object, is_meant: Callable[[Object], bool]) -> Object:
+    """The card with these fields in the main one of the icons that are meant, else the first."""
+    assets = list(value["data"].get("assets", []))
+    meant = [at for at, asset in enumerate(assets) if asset["type"] == "icon" and is_meant(asset)]
+    if not meant:
+        return value
+    at = next((at for at in meant if assets[at]["name"] == "main"), meant[0])
+    assets[at] = {**assets[at], **fields}
+    return _with_assets(value, assets)
+
+
+def _with_assets(value: Object, assets: list[Any]) -> Object:
+    return {**value, "data": {**value["data"], "assets": assets}}
+
+
+NOTICE: Final = (
+    "This is a Character Card V3, and you are reading its V2 copy: your program does not support"
+    " V3, so parts of the character may be missing or work otherwise."
+)
+_SPEC: Final = {"spec": "chara_card_v2", "spec_version": "2.0"}
+_V3_ONLY: Final = frozenset(
+    {
+        *("assets", "nickname", "creator_notes_multilingual", "source", "group_only_greetings"),
+        *("creation_date", "modification_date"),
+    }
+)
+
+
+def backfilled(card: Mapping[str, Any]) -> dict[str, Any]:
+    """The V2 copy of a V3 card's JSON value."""
+    data = {name: value for name, value in card["data"].items() if name not in _V3_ONLY}
+    notes = data["creator_notes"]
+    data["creator_notes"] = f"{NOTICE}\n\n{notes}" if notes.strip() else NOTICE
+    if "character_book" in data:
+        entries = [_plain_entry(entry) for entry in data["character_book"]["entries"]]
+        data["character_book"] = {**data["character_book"], "entries": entries}
+    return {**card, **_SPEC, "data": data}
+
+
+def _plain_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry without decorators and without what V2 has no word for."""
+    plain = {name: value for name, value in entry.items() if name != "use_regex"}
+    return {**plain, "content": read_decorators(entry["content"]).text}
+
+
+# What is no field of the standard's data.
+_ABOUT_THE_FILE: Final = frozenset({"spec", "spec_version", "source", "notices"})
+_FIELDS: Final = tuple(field.name for field in fields(Card) if field.name not in _ABOUT_THE_FILE)
+_EMPTY: Final[Mapping[str, Any]] = {
+    "spec": "chara_card_v3",
+    "spec_version": "3.0",
+    "data": {"name": ""},
+}
+
+
+def source_of(card: Card) -> Mapping[str, Any]:
+    """The card's own JSON value with the fields in which the card differs from it.
+
+    A card that was made without a file gets all of its fields.
+    """
+    raw = card.source or _EMPTY
+    before = read_card(raw)
+    edited = {
+        name: _as_json(name, value)
+        for name in _FIELDS
+        if (value := getattr(card, name)) != getattr(before, name)
+    }
+    if not edited:
+        return raw
+    return {**raw, **edited} if before.spec == "v1" else {**raw, "data": {**raw["data"], **edited}}
+
+
+def _as_json(name: str, value: Any) -> Any:
+    """A field's value as JSON has it."""
+    if name == "assets":
+        return [asdict(asset) for asset in value]
+    if isinstance(value, tuple):
+        return list(value)
+    return dict(value) if isinstance(value, Mapping) else value
+
 
 Form = Literal["json", "png", "charx"]
 FORMS: Final[tuple[Form, ...]] = ("json", "png", "charx")
@@ -75,7 +197,7 @@ def left_out(card: CardImport, form: Form, *, picture: bytes | None = None) -> t
         for stored in card.assets
         if stored.resolved
         and path_beside(stored.asset.uri) is not None
-        and not (shown is not None and icons.shows(stored, shown))
+        and not (shown is not None and shows(stored, shown))
     ]
     if form == "png" and _keeps_assets(card, picture):
         lines = []
@@ -109,12 +231,12 @@ def _picture(
 ) -> bytes:
     own = _own_picture(card)
     if picture is None and own is not None:
-        value = icons.in_picture(value, own, card.assets)
+        value = in_picture(value, own, card.assets)
     texts: list[tuple[Keyword, bytes]] = [("ccv3", json_bytes(value))]
     if with_v2:
         texts.append(("chara", json_bytes(backfilled(value))))
     return with_cards(
-        picture or own or chunks.blank_picture(),
+        picture or own or png.blank_picture(),
         texts,
         keep_assets=_keeps_assets(card, picture),
         limits=limits,
@@ -127,7 +249,7 @@ def _own_picture(card: CardImport) -> bytes | None:
 
 
 def _is_png(picture: bytes | None) -> bool:
-    return picture is not None and picture.startswith(chunks.SIGNATURE)
+    return picture is not None and picture.startswith(png.SIGNATURE)
 
 
 def _keeps_assets(card: CardImport, picture: bytes | None) -> bool:
@@ -137,7 +259,7 @@ def _keeps_assets(card: CardImport, picture: bytes | None) -> bool:
 
 def _is_worth_keeping(picture: bytes | None, card: CardImport) -> bool:
     """Whether a picture is one that somebody made, and no asset holds it."""
-    is_made = picture is not None and chunks.BLANK_PIXELS not in picture
+    is_made = picture is not None and png.BLANK_PIXELS not in picture
     return is_made and all(stored.content != picture for stored in card.assets)
 
 
@@ -152,7 +274,7 @@ def _archive(
         bare = with_cards(found, (), keep_assets=False, limits=limits) if is_png else found
         path = PICTURE_MEMBERS[not is_png]
         files = {**files, path: bare} if picture else {path: bare, **files}
-        value = icons.in_archive(value, path)
+        value = in_archive(value, path)
     return charx.archive_of(((charx.CARD, json_bytes(value)), *files.items()))
 
 

@@ -10,22 +10,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from evennia_ai.cards import charx, chunks
+from evennia_ai.cards import charx, png
 from evennia_ai.cards.assets import StoredAsset, icon_of, stored_assets
 from evennia_ai.cards.card import Card
-from evennia_ai.cards.encoding import as_text
 from evennia_ai.cards.limits import (
     DEFAULT_LIMITS,
     CardLimits,
+    as_text,
     check_strings,
     check_text,
     check_value,
     refuse,
 )
 from evennia_ai.cards.png import AssetsBeside, Pictured, card_in_picture
-from evennia_ai.cards.progress import Progress, silent
 from evennia_ai.cards.reading import card_from_text
 from evennia_ai.errors import FormatError
+from evennia_ai.foreign.documents import Progress, silent
 from evennia_ai.foreign.strict_json import few
 
 Carrier = Literal["json", "png", "apng", "charx"]
@@ -77,7 +77,7 @@ def load_card(
     content = file_bytes(source, limits) if isinstance(source, Path) else source
     if len(content) > limits.file_bytes:
         refuse(f"the file has {len(content)} bytes", limit="file_bytes", most=limits.file_bytes)
-    if content.startswith(chunks.SIGNATURE):
+    if content.startswith(png.SIGNATURE):
         return _from_picture(content, limits, progress)
     if content.startswith((*charx.STARTS, charx.JPEG_START)):
         return _from_archive(content, limits, progress)

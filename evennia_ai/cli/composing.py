@@ -8,6 +8,7 @@ from typing import Any, BinaryIO, Final
 from evennia_ai.cli.output import is_terminal, write_json, write_lines
 from evennia_ai.cli.refusals import refusal, refuse
 from evennia_ai.errors import EvenniaAIError, FormatError
+from evennia_ai.foreign.documents import MAX_BYTES, decoded, json_values
 from evennia_ai.lorebook.naming import names_of
 from evennia_ai.prompt.explaining import explain_lines, is_message, origins_meant
 from evennia_ai.prompt.report import Report, report_of, trace_lines
@@ -19,7 +20,6 @@ from evennia_ai.scenario import (
     result_of,
     run_scenario,
 )
-from evennia_ai.scenario.documents import MAX_BYTES, decoded, json_values
 
 STANDARD_INPUT: Final = "line"
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from evennia_ai.cards.progress import Progress
 from evennia_ai.errors import FormatError
+from evennia_ai.foreign.documents import Progress
 from evennia_ai.knowledge.backends import Hit
 from evennia_ai.knowledge.pages.files import file_of, read_folder
 from evennia_ai.knowledge.pages.markup import write_page

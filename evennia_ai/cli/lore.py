@@ -16,7 +16,7 @@ from evennia_ai.lorebook.formats import as_v3, as_world
 from evennia_ai.lorebook.lints import Lint, lints
 from evennia_ai.lorebook.mentions import mention_in_words
 from evennia_ai.prompt.components import MAX_DEPTH
-from evennia_ai.scenario.files import book_file
+from evennia_ai.scenario.parts import book_file
 from evennia_ai.text.columns import WIDTH, clipped, first_line, visible
 
 Form = Literal["v3", "world"]

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
 from rich.progress import Progress as Bar
 
-from evennia_ai.cards.progress import Progress, silent
+from evennia_ai.foreign.documents import Progress, silent
 
 PATIENCE_SECONDS: Final = 0.3
 

@@ -15,9 +15,9 @@ from twisted.internet.task import LoopingCall
 from twisted.internet.threads import deferToThread
 from twisted.python.failure import Failure
 
-from evennia_ai.cards.progress import Progress
 from evennia_ai.commands.strict import CommandError, StrictCommand
 from evennia_ai.errors import EvenniaAIError, FormatError
+from evennia_ai.foreign.documents import Progress
 from evennia_ai.game.runtime import runtime
 from evennia_ai.minds.parse_cache import read_ahead
 from evennia_ai.store.cards import StoredCard

@@ -14,8 +14,8 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from evennia_ai.errors import FormatError
+from evennia_ai.foreign.documents import read_document
 from evennia_ai.foreign.fields import own_words
-from evennia_ai.scenario.documents import read_document
 
 Failing = Literal["timeout", "unavailable", "refused", "rubbish"]
 """How a call can fail, by the names of the errors."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evennia_ai.errors import FormatError, TemplateError
+from evennia_ai.foreign.documents import read_document
 from evennia_ai.foreign.strict_json import check_plain
 from evennia_ai.lorebook.rules import PRESETS, ActivationRules, read_rules
 from evennia_ai.minds.edits import ProposedEdit
@@ -17,9 +18,7 @@ from evennia_ai.prompt.messages import TEXT_ROLES
 from evennia_ai.prompt.notes import NOTE_MODES, AuthorsNote, Notes
 from evennia_ai.prompt.persisted import BLOCKS_MODES, BlocksMode
 from evennia_ai.prompt.templates.template import compile_template
-from evennia_ai.scenario.components import COPIED, read_components
-from evennia_ai.scenario.documents import read_document
-from evennia_ai.scenario.files import Files
+from evennia_ai.scenario.parts import COPIED, Files, read_components
 from evennia_ai.scenario.tables import Table, one_of, text_at, wrong
 
 KIND: Final = "edit"

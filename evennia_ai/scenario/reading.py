@@ -14,6 +14,7 @@ from typing import Any, Final
 from evennia_ai.cards.card import Card
 from evennia_ai.cards.components import DEFAULT_DEPTH
 from evennia_ai.errors import FormatError, NotYetError
+from evennia_ai.foreign.documents import read_document
 from evennia_ai.foreign.strict_json import check_plain
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.conditions import Fact, Facts
@@ -26,9 +27,7 @@ from evennia_ai.prompt.messages import ROLES, TEXT_ROLES, Message, pending, said
 from evennia_ai.prompt.notes import NOTE_MODES, AuthorsNote
 from evennia_ai.prompt.persisted import BLOCKS_MODES, BlocksMode
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter, ratio_counter
-from evennia_ai.scenario.components import read_components
-from evennia_ai.scenario.documents import read_document
-from evennia_ai.scenario.files import Files
+from evennia_ai.scenario.parts import Files, read_components
 from evennia_ai.scenario.tables import KIND, Table, brief, one_of, text_at, wrong
 
 KEYS: Final = (

@@ -2,23 +2,32 @@
 
 Carried from turn to turn: the cut of the history, where anchored notes stand, the texts that stay
 in the history, and what lore remembers.
+
+Beside the conversation lore may ask about facts (`character.tags`) and look for its keys in texts
+of the card and the persona; neither is part of what was said.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
 
-from evennia_ai.cards.card import macro_values, opening_message
+from evennia_ai.cards.card import Card, macro_values, opening_message
 from evennia_ai.cards.components import card_components
 from evennia_ai.compose import ComposeRules, Composition, Inputs, compose_with_lore
+from evennia_ai.lorebook.conditions import (
+    CHARACTER_NAME,
+    CHARACTER_TAGS,
+    GENERATION_KIND,
+    NORMAL,
+    Fact,
+    Facts,
+)
+from evennia_ai.lorebook.entries import SourceName
 from evennia_ai.lorebook.timers import NO_STATE, Clock, LoreState
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.cache_account import Sent
-from evennia_ai.prompt.components import (
-    PLUGGABLE_IDS,
-    STATIC_COMPONENTS,
-    PromptComponent,
-    Trust,
-)
+from evennia_ai.prompt.components import PLUGGABLE_IDS, STATIC_COMPONENTS, PromptComponent, Trust
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.history import History
@@ -26,9 +35,48 @@ from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.notes import Notes
 from evennia_ai.prompt.persisted import left_behind
 from evennia_ai.prompt.placement import Anchors
-from evennia_ai.scenario.components import component_set
+from evennia_ai.prompt.templates.template import Template, compile_template
+from evennia_ai.scenario.parts import component_set
 from evennia_ai.scenario.reading import Scenario, TurnText
-from evennia_ai.scenario.surroundings import Sources, facts_of
+
+# The components of the card and the persona that hold a text for scanning, by key.
+_HOLDERS: Final[Mapping[str, SourceName]] = MappingProxyType(
+    {
+        "persona_description": "persona",
+        "char_description": "char_description",
+        "char_personality": "char_personality",
+        "card_depth_prompt": "char_depth_prompt",
+        "scenario": "scenario",
+    }
+)
+
+
+def facts_of(card: Card | None, *, given: Facts) -> Facts:
+    """The facts of a scenario: who the character is, and what its author says, which wins."""
+    known: dict[str, Fact] = {GENERATION_KIND: NORMAL}
+    if card is not None:
+        known |= {CHARACTER_NAME: card.name, CHARACTER_TAGS: card.tags}
+    return {**known, **given}
+
+
+class Sources:
+    """Texts for scanning, compiled once: `plugged` are the components of the card and persona."""
+
+    def __init__(self, plugged: Iterable[PromptComponent], card: Card | None) -> None:
+        texts: dict[SourceName, str] = {
+            _HOLDERS[component.key]: component.content
+            for component in plugged
+            if component.key in _HOLDERS
+        }
+        if card is not None and card.creator_notes:
+            texts["creator_notes"] = card.creator_notes
+        self._templates: dict[SourceName, Template] = {
+            name: compile_template(text, trust="imported") for name, text in texts.items()
+        }
+
+    def expanded(self, values: Mapping[str, str], dice: Dice) -> dict[SourceName, str]:
+        """Each text as it reads in this turn, its macros expanded."""
+        return {name: made.render(values, dice) for name, made in self._templates.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from hashlib import sha256
 
 from evennia_ai import models
 from evennia_ai.cards.dumping import json_bytes
-from evennia_ai.cards.encoding import as_text
+from evennia_ai.cards.limits import as_text
 from evennia_ai.cards.loading import CardImport
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.sources import checked_source

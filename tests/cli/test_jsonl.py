@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.scenario import documents
+from evennia_ai.foreign import documents
 from tests.scenario.builders import said
 
 GOOD = json.dumps({"history": said(1)})

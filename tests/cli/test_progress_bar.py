@@ -5,8 +5,8 @@ import sys
 
 from rich.console import Console
 
-from evennia_ai.cards.progress import silent
 from evennia_ai.cli.progress_bar import PATIENCE_SECONDS, PatientBar, shown_progress
+from evennia_ai.foreign.documents import silent
 
 
 class Clock:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.scenario.documents import read_document
+from evennia_ai.foreign.documents import read_document
 from tests.scenario.golden import shown
 
 FOLDER = Path(__file__).parent / "cases"

@@ -9,7 +9,7 @@ from evennia_ai.cards.reading import read_card
 from evennia_ai.errors import FormatError
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.scenario import read_scenario
-from evennia_ai.scenario.surroundings import Sources, facts_of
+from evennia_ai.scenario.running import Sources, facts_of
 from tests.scenario.builders import a_card
 
 DICE = Dice(turn="0", conversation="0")

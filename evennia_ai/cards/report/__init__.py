@@ -4,9 +4,7 @@ Made without storing anything (`import_report`), and shown as lines (`report_lin
 values (`report_object`), the same for the game and the command line.
 """
 
-from evennia_ai.cards.report.lines import report_lines
 from evennia_ai.cards.report.making import import_report
-from evennia_ai.cards.report.objects import report_object
-from evennia_ai.cards.report.values import ImportReport
+from evennia_ai.cards.report.report import ImportReport, report_lines, report_object
 
 __all__ = ["ImportReport", "import_report", "report_lines", "report_object"]

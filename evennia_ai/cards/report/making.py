@@ -6,15 +6,19 @@ from evennia_ai.cards.assets import DEFAULT_ADDRESS
 from evennia_ai.cards.card import Card, greetings, notes_in
 from evennia_ai.cards.components import DEFAULT_DEPTH, character_book
 from evennia_ai.cards.loading import CardImport
-from evennia_ai.cards.progress import Progress, silent
-from evennia_ai.cards.report.handling import clamped, ignored, neutralised
-from evennia_ai.cards.report.looking import always_tokens, looked_at, oversized
-from evennia_ai.cards.report.lore import book_account
-from evennia_ai.cards.report.texts import greeting_parts, text_parts
-from evennia_ai.cards.report.values import Identity, ImportReport, TextPart
-from evennia_ai.cards.report.wishes import grant_uses
+from evennia_ai.cards.report.findings import (
+    always_tokens,
+    clamped,
+    ignored,
+    looked_at,
+    neutralised,
+    oversized,
+)
+from evennia_ai.cards.report.parts import book_account, grant_uses, greeting_parts, text_parts
+from evennia_ai.cards.report.report import Identity, ImportReport, TextPart
 from evennia_ai.cards.suspicions import grouped
 from evennia_ai.errors import ComponentValueError, FormatError
+from evennia_ai.foreign.documents import Progress, silent
 from evennia_ai.lorebook.books import Lorebook
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.prompt.components import NO_GRANTS, Grants

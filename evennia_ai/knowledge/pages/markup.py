@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from evennia_ai.foreign.strict_yaml import yaml_text
+from evennia_ai.foreign.documents import yaml_text
 from evennia_ai.knowledge.pages.metadata import (
     MAX_META,
     Block,

@@ -13,11 +13,11 @@ from typing import Any, Final
 from evennia_ai.cards.components import refuse_unsettled
 from evennia_ai.cards.limits import CardLimits
 from evennia_ai.cards.loading import CardImport, load_card
-from evennia_ai.cards.progress import Progress
 from evennia_ai.cards.report import ImportReport, import_report
 from evennia_ai.commands.folder import bytes_of
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.errors import FormatError
+from evennia_ai.foreign.documents import Progress
 from evennia_ai.prompt.components import NO_GRANTS, Grants
 from evennia_ai.settings.model import Conf
 from evennia_ai.store.card_files import CardFile, file_of

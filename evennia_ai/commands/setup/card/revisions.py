@@ -11,7 +11,6 @@ from evennia.objects.models import ObjectDB
 from evennia_ai.cards.dumping import FORMS, Form, dump_card, left_out
 from evennia_ai.cards.limits import CardLimits
 from evennia_ai.cards.loading import load_card
-from evennia_ai.cards.progress import Progress
 from evennia_ai.commands.background_work import CardWork, Steps, waits
 from evennia_ai.commands.folder import new_file
 from evennia_ai.commands.naming import whole_number
@@ -25,6 +24,7 @@ from evennia_ai.commands.setup.card.shown import (
 )
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.errors import NotStoredError
+from evennia_ai.foreign.documents import Progress
 from evennia_ai.settings.conf import conf
 from evennia_ai.store import card_assignments
 from evennia_ai.store import card_revisions as log

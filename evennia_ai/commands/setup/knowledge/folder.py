@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from twisted.internet.defer import Deferred
 
-from evennia_ai.cards.progress import Progress
 from evennia_ai.commands.background_work import CardWork, Steps, waits
 from evennia_ai.commands.setup.knowledge import named
 from evennia_ai.commands.setup.lore_locks import checked_locks
 from evennia_ai.commands.strict import CommandError
+from evennia_ai.foreign.documents import Progress
 from evennia_ai.game.holding import look_at_all
 from evennia_ai.game.viewers import allows
 from evennia_ai.knowledge.pages.files import ImportProblems, PageFolder, read_folder

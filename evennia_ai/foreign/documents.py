@@ -1,16 +1,19 @@
-"""Foreign YAML at the door: one safe document of plain values, or a one-line error; and back.
+"""Documents: the text of a file -> plain values, as strict JSON or safe YAML, and YAML for people.
 
-Refused is what would pass in silence otherwise: keys that come twice, nesting without end, and
-aliases, which a small file can multiply into a huge one.
+Refused is what would pass in silence otherwise: keys that come twice, numbers that are none,
+nesting without end, and YAML's aliases, which a small file can multiply into a huge one. Whoever
+reads for long tells its progress: what is done now, and how much of it.
 """
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 from evennia_ai.errors import FormatError
-from evennia_ai.foreign.strict_json import check_plain
+from evennia_ai.foreign.strict_json import check_plain, parse_json
 
 # Line ends that YAML folds into blanks unless they are written as escapes.
 _ODD_LINE_ENDS: Final = re.compile("[\r\x85\u2028\u2029]")
@@ -100,3 +103,59 @@ def _in_one_line(error: Exception) -> str:
         return str(error)
     problem = getattr(error, "problem", None) or "bad syntax"
     return f"{problem} at line {mark.line + 1}; a text with signs of YAML in it wants quotes"
+
+
+MAX_BYTES: Final = 32 * 1024 * 1024
+
+
+def read_document(path: Path, *, kind: str) -> Any:
+    """The values of a `.json` file, or of any other file as YAML; FormatError where it is neither.
+
+    `kind` says what the file was taken for: "scenario", "card", "book".
+    """
+    text = read_text(path, kind=kind)
+    if path.suffix.lower() == ".json":
+        return json_values(text, kind=kind, where=str(path))
+    return yaml_values(text, kind=kind, where=str(path))
+
+
+def read_bytes(path: Path, *, kind: str) -> bytes:
+    """The bytes of a file; FormatError for one that cannot be read or is too large."""
+    try:
+        with path.open("rb") as file:  # a device has no size and may have no end
+            content = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise FormatError(kind, f"{path}: cannot be read: {reason}") from error
+    if len(content) > MAX_BYTES:
+        raise FormatError(kind, f"{path}: the file is larger than {MAX_BYTES} bytes")
+    return content
+
+
+def read_text(path: Path, *, kind: str) -> str:
+    """The text of a UTF-8 file, without its byte order mark."""
+    return decoded(read_bytes(path, kind=kind), kind=kind, where=str(path))
+
+
+def decoded(data: bytes, *, kind: str, where: str) -> str:
+    """`data` as UTF-8 text."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FormatError(kind, f"{where}: is no UTF-8 text (byte {error.start})") from error
+
+
+def json_values(text: str, *, kind: str, where: str) -> Any:
+    """The values of strict JSON."""
+    values, twice = parse_json(text, kind=kind, where=where)
+    if twice:
+        raise FormatError(kind, f"{where}: {twice[0].partition(';')[0]}; leave one out")
+    return values
+
+
+# What is done ("assets"), how many of them are done, how many there are.
+Progress = Callable[[str, int, int], None]
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """Show nothing."""

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from evennia_ai.errors import FormatError
-from evennia_ai.foreign.strict_yaml import yaml_values
-from evennia_ai.scenario import documents
-from evennia_ai.scenario.documents import read_document
+from evennia_ai.foreign import documents
+from evennia_ai.foreign.documents import read_document, yaml_values
 from tests.effort import little_work
 
 
