@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from evennia_ai.game.events import Line
-from evennia_ai.llm.allowances import DAY_SECONDS, Allowance, Allowances, Meter, Reached, Reading
+from evennia_ai.llm.allowances import DAY_SECONDS, Meter, Quota, QuotaReached, Quotas, QuotaUse
 from evennia_ai.llm.chat import Usage
 from evennia_ai.store.model_calls import ANSWERED, UNSENT, NewCall, Used, is_counted
 
@@ -97,13 +97,13 @@ class Limits:
 
     def __init__(
         self,
-        allowances: Allowances,
+        quotas: Quotas,
         *,
         line: str,
         now: Callable[[], float],
         used_since: ReadUsed,
     ) -> None:
-        self.allowances: Final = allowances
+        self.quotas: Final = quotas
         self._line: Final = line
         self._now: Final = now
         self._used_since: Final = used_since
@@ -129,8 +129,8 @@ class Limits:
         now = self._today()
         for scope, ref in _scopes(npc_ref, player_ref):
             meter = self._meters.get((scope, ref))
-            allowance = self.allowance(scope, npc_limits)
-            reached = (meter or Meter()).reached(now, allowance, tokens=tokens)
+            quota = self.quota(scope, npc_limits)
+            reached = (meter or Meter()).reached(now, quota, tokens=tokens)
             if reached is not None:
                 self._refused[npc_ref] = self._refused.get(npc_ref, 0) + 1
                 return self._refusal(scope, ref, reached, told_to=(npc_ref, player_ref))
@@ -177,16 +177,16 @@ class Limits:
                 meter.taken_back(call.started_at)
         return row
 
-    def allowance(self, scope: LimitScope, npc_limits: Mapping[str, int] = _NO_LIMITS) -> Allowance:
+    def quota(self, scope: LimitScope, npc_limits: Mapping[str, int] = _NO_LIMITS) -> Quota:
         """What one of a kind may use; an NPC's own limits narrow it."""
-        allowance: Allowance = getattr(self.allowances, scope)
-        return allowance.narrowed(npc_limits) if scope == "npc" else allowance
+        quota: Quota = getattr(self.quotas, scope)
+        return quota.narrowed(npc_limits) if scope == "npc" else quota
 
-    def reading(self, scope: LimitScope, ref: str = "") -> Reading:
+    def reading(self, scope: LimitScope, ref: str = "") -> QuotaUse:
         """What one of a kind has used."""
         now = self._today()
         meter = self._meters.get((scope, ref))
-        return meter.reading(now) if meter is not None else Reading()
+        return meter.reading(now) if meter is not None else QuotaUse()
 
     def refused(self, npc_ref: str) -> int:
         """How often today something was refused to this NPC, as far as this process knows."""
@@ -199,12 +199,12 @@ class Limits:
         now = self._now()
         return now - now % DAY_SECONDS
 
-    def at_limit(self) -> tuple[tuple[LimitScope, str, Reached], ...]:
+    def at_limit(self) -> tuple[tuple[LimitScope, str, QuotaReached], ...]:
         """The players and NPCs that are at a limit of the game now, and which it is."""
         now = self._today()
         found = []
         for (scope, ref), meter in self._meters.items():
-            reached = meter.reached(now, self.allowance(scope))
+            reached = meter.reached(now, self.quota(scope))
             if reached is not None and scope != "game":
                 found.append((scope, ref, reached))
         return tuple(found)
@@ -240,7 +240,7 @@ class Limits:
         meter.restored(now, calls=used.calls, tokens=used.tokens)
 
     def _refusal(
-        self, scope: LimitScope, ref: str, reached: Reached, *, told_to: tuple[str, str]
+        self, scope: LimitScope, ref: str, reached: QuotaReached, *, told_to: tuple[str, str]
     ) -> Refusal:
         return Refusal(
             scope=scope,
@@ -313,7 +313,7 @@ def _row(
     )
 
 
-def _told(scope: LimitScope, ref: str, reached: Reached) -> str:
+def _told(scope: LimitScope, ref: str, reached: QuotaReached) -> str:
     who = {"player": f"player #{ref}", "npc": f"NPC #{ref}", "game": "the game"}[scope]
     what = reached.limit.replace("_", " ")
     own = "ai/set limits or " if scope == "npc" else ""

@@ -1,4 +1,4 @@
-"""Allowances: how many calls and tokens somebody may use a minute and a day, and what they used.
+"""Quotas: how many calls and tokens somebody may use a minute and a day, and what they used.
 
 Pure: time comes as seconds since 1970, and days are those of UTC. A meter costs the same however
 much was used: a minute is kept by the second, a day as a sum.
@@ -18,7 +18,7 @@ DAY_SECONDS: Final = 24 * 60 * 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Allowance:
+class Quota:
     """How much one of a kind may use; None is as much as there is."""
 
     calls_per_minute: int | None = None
@@ -26,7 +26,7 @@ class Allowance:
     calls_per_day: int | None = None
     tokens_per_day: int | None = None
 
-    def narrowed(self, by: Mapping[str, int]) -> "Allowance":
+    def narrowed(self, by: Mapping[str, int]) -> "Quota":
         """The smaller of the two, limit by limit; `by` has names of limits, others do not count."""
         smaller = {name: most for name, most in by.items() if self._narrows(name, most)}
         return replace(self, **smaller) if smaller else self
@@ -36,27 +36,27 @@ class Allowance:
         return mine is None or most < mine
 
 
-LIMITS: Final = tuple(field.name for field in fields(Allowance))
+LIMITS: Final = tuple(field.name for field in fields(Quota))
 """The names of the limits, as settings and refusals have them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Allowances:
+class Quotas:
     """What each player, each NPC and the whole game may use.
 
     The defaults let everybody talk as fast as people type, and stop a flood.
     """
 
-    player: Allowance = Allowance(calls_per_minute=20, calls_per_day=2000)
-    npc: Allowance = Allowance(calls_per_minute=60, calls_per_day=10_000)
-    game: Allowance = Allowance(calls_per_minute=600, calls_per_day=100_000)
+    player: Quota = Quota(calls_per_minute=20, calls_per_day=2000)
+    npc: Quota = Quota(calls_per_minute=60, calls_per_day=10_000)
+    game: Quota = Quota(calls_per_minute=600, calls_per_day=100_000)
 
 
-SCOPES: Final = tuple(field.name for field in fields(Allowances))
+SCOPES: Final = tuple(field.name for field in fields(Quotas))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reached:
+class QuotaReached:
     """A limit that is reached, what it is, and in how many seconds there is room again."""
 
     limit: str
@@ -65,7 +65,7 @@ class Reached:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class QuotaUse:
     """What was used in the last minute and on this day; tokens with those of calls under way."""
 
     calls_per_minute: int = 0
@@ -115,24 +115,26 @@ class Meter:
         self._turn_to(now)
         return not (self._minute or self._reserved or self._day_calls or self._day_tokens)
 
-    def reading(self, now: float) -> Reading:
+    def reading(self, now: float) -> QuotaUse:
         """What was used up to now."""
         self._turn_to(now)
-        return Reading(
+        return QuotaUse(
             calls_per_minute=sum(calls for _, calls, _ in self._minute),
             tokens_per_minute=sum(tokens for *_, tokens in self._minute) + self._reserved,
             calls_per_day=self._day_calls,
             tokens_per_day=self._day_tokens + self._reserved,
         )
 
-    def reached(self, now: float, allowance: Allowance, *, tokens: int = 0) -> Reached | None:
+    def reached(self, now: float, quota: Quota, *, tokens: int = 0) -> QuotaReached | None:
         """The limit that another call of so many tokens, as far as known, would go over."""
         read = self.reading(now)
         for limit in LIMITS:
-            most = getattr(allowance, limit)
+            most = getattr(quota, limit)
             wanted = max(1, tokens) if limit.startswith("tokens") else 1
             if most is not None and getattr(read, limit) + wanted > most:
-                return Reached(limit=limit, most=most, retry_in_seconds=self._room_in(limit, now))
+                return QuotaReached(
+                    limit=limit, most=most, retry_in_seconds=self._room_in(limit, now)
+                )
         return None
 
     def _count(self, now: float, *, calls: int, tokens: int) -> None:
@@ -161,21 +163,21 @@ class Meter:
         return max(1.0, oldest + MINUTE_SECONDS - now)
 
 
-def read_allowances(given: Any, *, where: str) -> Allowances:
+def read_quotas(given: Any, *, where: str) -> Quotas:
     """The defaults with what is given instead; FormatError names what is wrong and where."""
-    known = Allowances()
+    known = Quotas()
     if not isinstance(given, Mapping):
         raise FormatError("setting", f"{where}: must be a dictionary")
     for scope in given:
         _refuse_unknown(scope, SCOPES, what="scope", where=where)
     read = {
-        scope: _allowance(limits, getattr(known, scope), where=f"{where}.{scope}")
+        scope: _quota(limits, getattr(known, scope), where=f"{where}.{scope}")
         for scope, limits in given.items()
     }
     return replace(known, **read)
 
 
-def _allowance(given: Any, known: Allowance, *, where: str) -> Allowance:
+def _quota(given: Any, known: Quota, *, where: str) -> Quota:
     if not isinstance(given, Mapping):
         raise FormatError("setting", f"{where}: must be a dictionary")
     for name, most in given.items():

@@ -7,7 +7,7 @@ the rest.
 from dataclasses import dataclass
 from typing import Any, Final
 
-from evennia_ai.llm.anthropic_reply import StreamedReply, whole_reply
+from evennia_ai.llm.anthropic_reply import AnthropicStream, whole_reply
 from evennia_ai.llm.anthropic_wire import body_of
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.llm.endpoint import Endpoint
@@ -48,5 +48,5 @@ class _Anthropic:
     def whole(self, body: bytes, request: ChatRequest) -> ChatReply:
         return whole_reply(body, request=request, endpoint=self.endpoint)
 
-    def streamed(self, request: ChatRequest) -> StreamedReply:
-        return StreamedReply(request=request, endpoint=self.endpoint)
+    def streamed(self, request: ChatRequest) -> AnthropicStream:
+        return AnthropicStream(request=request, endpoint=self.endpoint)

@@ -93,7 +93,7 @@ def whole_reply(body: bytes, *, request: ChatRequest, endpoint: Endpoint) -> Cha
     return _made(said)
 
 
-class StreamedReply:
+class AnthropicStream:
     """Puts a reply together from the events of a stream."""
 
     def __init__(self, *, request: ChatRequest, endpoint: Endpoint) -> None:

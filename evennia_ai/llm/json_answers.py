@@ -12,8 +12,8 @@ from typing import Any, Final, NoReturn
 
 from evennia_ai.llm.reasoning import without_reasoning
 
-MAX_CHARACTERS: Final = 100_000
-MAX_WRITTEN_CHARACTERS: Final = 4 * MAX_CHARACTERS
+MAX_JSON_CHARACTERS: Final = 100_000
+MAX_WRITTEN_CHARACTERS: Final = 4 * MAX_JSON_CHARACTERS
 """With the hidden reasoning, which is looked for only within this."""
 
 MAX_NESTING: Final = 32
@@ -28,7 +28,7 @@ _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class JsonObjects:
     """What of a text is JSON objects, in order, and what stands `around` them.
 
     `problem` says why something that sets out as an object is none, "" where all is well.
@@ -39,13 +39,13 @@ class Written:
     problem: str = ""
 
 
-def written(text: str) -> Written:
+def json_objects(text: str) -> JsonObjects:
     """The objects side by side in `text`, its hidden reasoning apart."""
     if len(text) > MAX_WRITTEN_CHARACTERS:
-        return Written(problem=f"it has more than {MAX_WRITTEN_CHARACTERS} characters")
+        return JsonObjects(problem=f"it has more than {MAX_WRITTEN_CHARACTERS} characters")
     text = without_reasoning(text)
-    if len(text) > MAX_CHARACTERS:
-        return Written(problem=f"it has more than {MAX_CHARACTERS} characters")
+    if len(text) > MAX_JSON_CHARACTERS:
+        return JsonObjects(problem=f"it has more than {MAX_JSON_CHARACTERS} characters")
     objects: list[dict[str, Any]] = []
     around: list[str] = []
     at = 0
@@ -54,15 +54,15 @@ def written(text: str) -> Written:
         try:
             value, at = _DECODER.raw_decode(text, found.start())
         except (ValueError, RecursionError) as error:
-            return Written(around="".join(around), problem=_told(error))
+            return JsonObjects(around="".join(around), problem=_why_no_object(error))
         if problem := _over_a_limit(value) or _too_many(objects):
-            return Written(around="".join(around), problem=problem)
+            return JsonObjects(around="".join(around), problem=problem)
         objects.append(value)
     around.append(text[at:])
     if not objects and _BRACE_FIRST.match(text):
-        return Written(problem="it begins with a brace and is no JSON object")
+        return JsonObjects(problem="it begins with a brace and is no JSON object")
     outside = _FENCE.sub("", "".join(around)) if objects else "".join(around)
-    return Written(objects=tuple(objects), around=outside.strip())
+    return JsonObjects(objects=tuple(objects), around=outside.strip())
 
 
 def _over_a_limit(value: object) -> str:
@@ -84,7 +84,7 @@ def _too_many(objects: list[dict[str, Any]]) -> str:
     return f"it has more than {MAX_OBJECTS} objects" if len(objects) >= MAX_OBJECTS else ""
 
 
-def _told(error: Exception) -> str:
+def _why_no_object(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         where = f"line {error.lineno}, column {error.colno}"
         return f"it is no whole JSON object ({error.msg.removesuffix(' at')} at {where})"

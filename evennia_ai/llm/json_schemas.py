@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from evennia_ai.errors import FormatError
 
-MAX_NESTING: Final = 24
+MAX_SCHEMA_NESTING: Final = 24
 
 # What says nothing to a model, or what strict servers refuse.
 _LEFT_OUT: Final = frozenset({"$defs", "$schema", "definitions", "default", "title"})
@@ -37,11 +37,11 @@ class _Strict:
         self._origin = origin
 
     def of(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
-        if depth > MAX_NESTING:
+        if depth > MAX_SCHEMA_NESTING:
             raise FormatError(
                 "schema",
                 f"{self._origin}: its schema refers to itself or is nested more than"
-                f" {MAX_NESTING} deep; make the form flatter",
+                f" {MAX_SCHEMA_NESTING} deep; make the form flatter",
             )
         if "$ref" in schema:
             beside = {key: value for key, value in schema.items() if key != "$ref"}

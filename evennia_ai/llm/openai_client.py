@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.llm.endpoint import Endpoint
-from evennia_ai.llm.openai_reply import StreamedReply, whole_reply
+from evennia_ai.llm.openai_reply import OpenAIStream, whole_reply
 from evennia_ai.llm.openai_wire import body_of
 from evennia_ai.llm.remote import RemoteChat
 from evennia_ai.net.bridge import AsyncBridge
@@ -44,5 +44,5 @@ class _OpenAI:
     def whole(self, body: bytes, request: ChatRequest) -> ChatReply:
         return whole_reply(body, request=request, endpoint=self.endpoint)
 
-    def streamed(self, request: ChatRequest) -> StreamedReply:
-        return StreamedReply(request=request, endpoint=self.endpoint)
+    def streamed(self, request: ChatRequest) -> OpenAIStream:
+        return OpenAIStream(request=request, endpoint=self.endpoint)

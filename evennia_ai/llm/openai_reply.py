@@ -72,7 +72,7 @@ def whole_reply(body: bytes, *, request: ChatRequest, endpoint: Endpoint) -> Cha
     return _made(said, request, endpoint)
 
 
-class StreamedReply:
+class OpenAIStream:
     """Puts a reply together from the events of a stream."""
 
     def __init__(self, *, request: ChatRequest, endpoint: Endpoint) -> None:

@@ -14,7 +14,7 @@ from pydantic import AliasChoices, BaseModel, Field, ValidationError
 
 from evennia_ai.errors import ModelRubbish
 from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatReply, ChatRequest
-from evennia_ai.llm.json_answers import Written, written
+from evennia_ai.llm.json_answers import JsonObjects, json_objects
 from evennia_ai.llm.json_schemas import strict_schema
 from evennia_ai.llm.tool_calls import WrittenCall, made_calls
 from evennia_ai.llm.tool_messages import bare, paired, told, unframed
@@ -89,7 +89,7 @@ def reply_from(reply: ChatReply, tools: Sequence[ToolSpec], *, request: ChatRequ
     """
     if reply.offline or reply.tool_calls:
         return reply
-    found = written(reply.text)
+    found = json_objects(reply.text)
     if found.problem:
         raise ModelRubbish(reply.model, found.problem)
     answers = _answers(found, reply.model)
@@ -145,7 +145,7 @@ def _parameters(tool: ToolSpec) -> dict[str, Any]:
     return strict_schema({"type": "object", **tool.parameters}, origin=tool.name)
 
 
-def _answers(found: Written, model: str) -> list[_Answer]:
+def _answers(found: JsonObjects, model: str) -> list[_Answer]:
     """The objects that are answers; an object that is something else stands in prose only."""
     answers: list[_Answer] = []
     try:

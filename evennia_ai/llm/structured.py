@@ -16,7 +16,7 @@ from twisted.internet.defer import Deferred, maybeDeferred
 
 from evennia_ai.errors import ModelRubbish
 from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatReply
-from evennia_ai.llm.json_answers import written
+from evennia_ai.llm.json_answers import json_objects
 from evennia_ai.llm.json_schemas import strict_schema
 from evennia_ai.llm.reasoning import without_reasoning
 
@@ -64,7 +64,7 @@ def asking(
 
 def read(text: str, form: type[AnswerT]) -> Read[AnswerT]:
     """The first object in a reply's text that has the form, else what is wrong."""
-    found = written(text)
+    found = json_objects(text)
     if found.problem:
         return Read(problem=found.problem)
     problem = "it holds no JSON object"
@@ -72,7 +72,7 @@ def read(text: str, form: type[AnswerT]) -> Read[AnswerT]:
         try:
             return Read(answer=form.model_validate(value))
         except ValidationError as error:
-            problem = problem if place else _told(error)
+            problem = problem if place else _why_unfit(error)
     return Read(problem=problem)
 
 
@@ -118,13 +118,13 @@ def _canonical(schema: Mapping[str, Any]) -> str:
     return json.dumps(schema, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
-def _told(error: ValidationError) -> str:
+def _why_unfit(error: ValidationError) -> str:
     """What is wrong with an answer, for the model that wrote it."""
     found = error.errors(include_url=False, include_input=False, include_context=False)
     more = f"; and {len(found) - TOLD_PROBLEMS} more" if len(found) > TOLD_PROBLEMS else ""
-    return "; ".join(map(_told_one, found[:TOLD_PROBLEMS])) + more
+    return "; ".join(map(_problem_of, found[:TOLD_PROBLEMS])) + more
 
 
-def _told_one(one: ErrorDetails) -> str:
+def _problem_of(one: ErrorDetails) -> str:
     where = ".".join(str(step)[:80] for step in one["loc"]) or "the object"
     return f"{where}: {one['msg'].removeprefix('Value error, ')[:200]}"

@@ -15,7 +15,7 @@ from evennia_ai.cards.limits import CardLimits
 from evennia_ai.foreign.fields import UNBOUNDED, door, wanted_of
 from evennia_ai.history.compaction.planning import CompactionSettings, read_compaction
 from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings, read_lorekeeper
-from evennia_ai.llm.allowances import Allowances, read_allowances
+from evennia_ai.llm.allowances import Quotas, read_quotas
 from evennia_ai.llm.profiles import (
     DEFAULT,
     IDLE_SECONDS,
@@ -212,8 +212,8 @@ class Conf:
     thinking_line: Annotated[Line, Setting("E038", "thinks it over.")]
     """what it then does; an NPC's own `thinking` wins"""
     limits: Annotated[
-        Allowances,
-        read_by(read_allowances),
+        Quotas,
+        read_by(read_quotas),
         Setting("E042", {}, 'a dictionary of limits, such as {"player": {"calls_per_minute": 12}}'),
     ]
     """calls and tokens that players, NPCs and the game may use, see

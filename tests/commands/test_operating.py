@@ -20,7 +20,7 @@ from evennia_ai.game.npc import AINPC
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.stopping import is_stopped, why_halted
-from evennia_ai.llm.allowances import Allowance
+from evennia_ai.llm.allowances import Quota
 from evennia_ai.settings.conf import conf
 from evennia_ai.store import model_calls
 from evennia_ai.store.model_calls import NewCall
@@ -371,9 +371,9 @@ def test_limits_of_an_npc_tell_which_are_its_own(stage: Any) -> None:
 
 def test_limits_tell_who_is_at_one(stage: Any) -> None:
 
-    allowances = replace(conf().limits, player=Allowance(calls_per_minute=1))
+    quotas = replace(conf().limits, player=Quota(calls_per_minute=1))
     with stage.model("Aye."):
-        live = running.runtime_of(replace(conf(), limits=allowances), clock=stage.clock)
+        live = running.runtime_of(replace(conf(), limits=quotas), clock=stage.clock)
         running.install(live)
         ref = str(stage.player.id)
         live.limits.begun(CallKey(npc_ref=stage.npc.ai.ref, player_ref=ref))

@@ -106,10 +106,10 @@ class Stage:
 
         Nobody rests, nothing is limited and nobody shows that they think, where `conf` is silent.
         """
-        from evennia_ai.llm.allowances import Allowance, Allowances
+        from evennia_ai.llm.allowances import Quota, Quotas
         from evennia_ai.settings.conf import conf as settings
 
-        endless = Allowances(player=Allowance(), npc=Allowance(), game=Allowance())
+        endless = Quotas(player=Quota(), npc=Quota(), game=Quota())
         quick = {"cooldown_seconds": 0.0, "thinking_seconds": 0.0, "limits": endless}
         values = replace(settings(), **{**quick, **conf})
         self.running.install(self.running.runtime_of(values, clock=self.clock, access=access))

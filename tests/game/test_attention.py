@@ -4,7 +4,7 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from evennia_ai.game.npc_settings import changed
-from evennia_ai.llm.allowances import Allowance, Allowances
+from evennia_ai.llm.allowances import Quota, Quotas
 from evennia_ai.llm.chat import ChatReply
 
 
@@ -218,7 +218,7 @@ class TestLeaving:
 
 class TestLimits:
     def limits(self, **player):
-        return Allowances(player=Allowance(**player), npc=Allowance(), game=Allowance())
+        return Quotas(player=Quota(**player), npc=Quota(), game=Quota())
 
     def test_at_a_limit_the_npc_says_so_once_and_remembers_what_was_said(self, stage):
         stage.talks_with(own_name, limits=self.limits(calls_per_minute=1), limit_line="Enough.")

@@ -6,7 +6,7 @@ import pytest
 
 from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.endpoints import Access
-from evennia_ai.llm.allowances import Allowance, Allowances
+from evennia_ai.llm.allowances import Quota, Quotas
 from evennia_ai.llm.offline import OfflineResponder
 from evennia_ai.prompt.components import GAME
 from evennia_ai.store import lorebooks
@@ -57,7 +57,7 @@ def test_fallback_lines_that_name_others_are_not_answered(both, logged):
 
 
 def test_a_line_at_a_limit_that_names_others_is_not_answered(both):
-    limits = Allowances(player=Allowance(calls_per_minute=1), npc=Allowance(), game=Allowance())
+    limits = Quotas(player=Quota(calls_per_minute=1), npc=Quota(), game=Quota())
     both.talks_with("Aye.", "Never said.", limits=limits, limit_line="Ask Brida.")
     for _ in range(2):
         both.says(both.anna, "Oren?")

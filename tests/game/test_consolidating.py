@@ -9,7 +9,7 @@ from evennia_ai.errors import ModelTimeout
 from evennia_ai.game.consolidating import Consolidator
 from evennia_ai.game.idle_time import IDLE_SECONDS
 from evennia_ai.history.records import RecordKind
-from evennia_ai.llm.allowances import read_allowances
+from evennia_ai.llm.allowances import read_quotas
 from evennia_ai.memory.recalling import MemorySettings
 from evennia_ai.store import consolidations, conversations, memories
 from evennia_ai.store.conversations import conversations_of, records_of
@@ -245,7 +245,7 @@ def test_a_game_may_switch_it_off(stage, settings):
 
 def test_over_a_limit_no_model_is_asked(stage):
     talker = Talker(observations(ROPE))
-    limits = read_allowances({"npc": {"calls_per_minute": 2}}, where="LIMITS")
+    limits = read_quotas({"npc": {"calls_per_minute": 2}}, where="LIMITS")
     stage.talks_with(talker, memory=MemorySettings(after_messages=4), limits=limits)
     talks(stage)
     rests(stage)

@@ -12,7 +12,7 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.game.providers.elsewhere import HEADING
-from evennia_ai.llm.allowances import Allowance, Allowances
+from evennia_ai.llm.allowances import Quota, Quotas
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.store.snapshots import forget_everything
 from tests.properties import up_to
@@ -213,10 +213,10 @@ def test_each_line_is_answered_once_or_not_for_a_reason(
 ):
     from django.db import transaction
 
-    player = Allowance(calls_per_minute=calls)
+    player = Quota(calls_per_minute=calls)
     conf = {
         "cooldown_seconds": cooldown_seconds,
-        "limits": Allowances(player=player, npc=Allowance(), game=Allowance()),
+        "limits": Quotas(player=player, npc=Quota(), game=Quota()),
         "max_concurrent_calls": 2,
     }
     try:

@@ -6,7 +6,7 @@ from twisted.internet.defer import Deferred
 from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.deciding import DECIDE_SECONDS, MOST_LINES
 from evennia_ai.game.npc_settings import changed
-from evennia_ai.llm.allowances import Allowance, Allowances
+from evennia_ai.llm.allowances import Quota, Quotas
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.store.conversations import conversations_of, records_of
 
@@ -150,7 +150,7 @@ def test_each_is_asked_at_most_once_about_an_utterance_and_the_first_yes_speaks(
 
 
 def test_a_limit_keeps_the_decider_from_being_asked(stage, models):
-    none = Allowances(player=Allowance(calls_per_minute=0), npc=Allowance(), game=Allowance())
+    none = Quotas(player=Quota(calls_per_minute=0), npc=Quota(), game=Quota())
     stage.install(models, limits=none)
     stage.says(stage.anna, "Is there a ferry tonight?")
     assert models.asked == []

@@ -3,7 +3,7 @@
 import pytest
 
 from evennia_ai.game.hearing import OVERFLOW
-from evennia_ai.llm.allowances import Allowance, Allowances
+from evennia_ai.llm.allowances import Quota, Quotas
 
 ATTACKERS = 20
 BURST = 20
@@ -121,7 +121,7 @@ def test_a_full_share_costs_nobody_else_a_place(stage, model, attackers):
 
 
 def test_at_a_limit_words_take_no_place_among_what_waits(stage, attackers):
-    one_call = Allowances(player=Allowance(calls_per_minute=1), npc=Allowance(), game=Allowance())
+    one_call = Quotas(player=Quota(calls_per_minute=1), npc=Quota(), game=Quota())
     slow = stage.talks_with("Aye.", delay_seconds=10, limits=one_call)
     all_press(stage, attackers[:1], lines=5)
     assert stage.npc.ai.status().waiting == 0

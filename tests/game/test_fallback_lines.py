@@ -9,7 +9,7 @@ import pytest
 
 from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.endpoints import Access
-from evennia_ai.llm.allowances import Allowance, Allowances
+from evennia_ai.llm.allowances import Quota, Quotas
 from evennia_ai.llm.offline import OfflineResponder
 from evennia_ai.llm.scripted import ScriptedModel
 from evennia_ai.prompt.components import GAME
@@ -37,7 +37,7 @@ def _whose_prompt_does_not_fit(stage: Any) -> str:
 
 
 def _at_a_limit(stage: Any) -> str:
-    limits = replace(Allowances(), player=Allowance(calls_per_minute=1))
+    limits = replace(Quotas(), player=Quota(calls_per_minute=1))
     stage.talks_with("Aye.", limits=limits)
     for _ in range(2):
         stage.says(stage.anna, "Oren?")

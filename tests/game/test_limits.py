@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from evennia_ai.game.limits import CallKey, Limits, Refusal
-from evennia_ai.llm.allowances import DAY_SECONDS, Allowance, Allowances
+from evennia_ai.llm.allowances import DAY_SECONDS, Quota, Quotas
 from evennia_ai.llm.chat import Usage
 from evennia_ai.store.model_calls import Used
 
@@ -31,8 +31,8 @@ def clock() -> Hands:
 
 
 def limits_of(clock: Hands, *, npcs: Any = None, players: Any = None, **scopes: Any) -> Limits:
-    none = Allowances(player=Allowance(), npc=Allowance(), game=Allowance())
-    given = {scope: Allowance(**limits) for scope, limits in scopes.items()}
+    none = Quotas(player=Quota(), npc=Quota(), game=Quota())
+    given = {scope: Quota(**limits) for scope, limits in scopes.items()}
     return Limits(
         replace(none, **given),
         line=LINE,
@@ -169,7 +169,7 @@ def test_what_was_used_today_is_read_from_midnight_on(clock: Hands) -> None:
         asked.append(since)
         return {}, {}
 
-    limits = Limits(Allowances(), line=LINE, now=clock, used_since=used_since)
+    limits = Limits(Quotas(), line=LINE, now=clock, used_since=used_since)
     refusal(limits)
     refusal(limits)
     assert asked == [20_000 * DAY_SECONDS]

@@ -5,7 +5,7 @@ from typing import Any
 
 from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.runtime import runtime
-from evennia_ai.llm.allowances import Allowance, Allowances
+from evennia_ai.llm.allowances import Quota, Quotas
 from evennia_ai.store import model_calls
 
 
@@ -35,8 +35,8 @@ def test_a_turn_without_a_reply_is_a_row_that_says_why(stage: Any) -> None:
 
 
 def test_a_player_at_a_limit_is_told_in_character_and_no_model_is_asked(stage: Any) -> None:
-    allowances = replace(Allowances(), player=Allowance(calls_per_minute=2))
-    model = stage.talks_with(*["Aye."] * 9, limits=allowances)
+    quotas = replace(Quotas(), player=Quota(calls_per_minute=2))
+    model = stage.talks_with(*["Aye."] * 9, limits=quotas)
     for _ in range(4):
         stage.says(stage.anna, "Oren, are you there?")
         stage.passes(5)
@@ -51,8 +51,8 @@ def test_a_player_at_a_limit_is_told_in_character_and_no_model_is_asked(stage: A
 
 
 def test_another_player_is_answered_meanwhile(stage: Any) -> None:
-    allowances = replace(Allowances(), player=Allowance(calls_per_minute=1))
-    stage.talks_with(*["Aye."] * 9, limits=allowances)
+    quotas = replace(Quotas(), player=Quota(calls_per_minute=1))
+    stage.talks_with(*["Aye."] * 9, limits=quotas)
     for speaker in (stage.anna, stage.ben):
         stage.says(speaker, "Oren, are you there?")
         stage.passes(5)
@@ -60,8 +60,8 @@ def test_another_player_is_answered_meanwhile(stage: Any) -> None:
 
 
 def test_a_player_is_answered_again_when_the_minute_is_over(stage: Any) -> None:
-    allowances = replace(Allowances(), player=Allowance(calls_per_minute=1))
-    model = stage.talks_with(*["Aye."] * 9, limits=allowances)
+    quotas = replace(Quotas(), player=Quota(calls_per_minute=1))
+    model = stage.talks_with(*["Aye."] * 9, limits=quotas)
     for _ in range(2):
         stage.says(stage.anna, "Oren, are you there?")
         stage.passes(61)
@@ -80,11 +80,11 @@ def test_an_npc_of_its_own_limits_is_silent_sooner(stage: Any) -> None:
 
 
 def test_a_reload_gives_no_new_day(stage: Any) -> None:
-    allowances = replace(Allowances(), player=Allowance(calls_per_day=1))
-    stage.talks_with("Aye.", limits=allowances)
+    quotas = replace(Quotas(), player=Quota(calls_per_day=1))
+    stage.talks_with("Aye.", limits=quotas)
     stage.says(stage.anna, "Oren, are you there?")
     stage.passes(5)
-    model = stage.talks_with("Aye.", limits=allowances)
+    model = stage.talks_with("Aye.", limits=quotas)
     stage.says(stage.anna, "Oren, and now?")
     stage.passes(5)
     assert model.requests == []

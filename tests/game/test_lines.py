@@ -5,7 +5,7 @@ from twisted.internet.task import Clock
 
 from evennia_ai.game.events import TICK, Event, payer_of
 from evennia_ai.game.lines import SAME_SECONDS, Lines
-from evennia_ai.llm.allowances import Allowance, Allowances
+from evennia_ai.llm.allowances import Quota, Quotas
 from evennia_ai.store.model_calls import used_by_player
 
 NPCS = ("Oren", "Brida", "Ismay", "Karl", "Tomas", "Wenna", "Ulf", "Rika", "Sven", "Maud")
@@ -123,7 +123,7 @@ def test_a_whole_chain_is_charged_to_who_began_it(stage):
 
 
 def test_a_players_limit_counts_the_chain(stage):
-    five = Allowances(player=Allowance(calls_per_minute=5), npc=Allowance(), game=Allowance())
+    five = Quotas(player=Quota(calls_per_minute=5), npc=Quota(), game=Quota())
     model = town(stage, limits=five)
     stage.says(stage.anna, f"{ALL}, all of you!")
     goes_on(stage, seconds=30)

@@ -9,7 +9,7 @@ from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.endpoints import Access
 from evennia_ai.game.limits import CallKey, Limits
 from evennia_ai.game.runtime import runtime
-from evennia_ai.llm.allowances import Allowance, Allowances
+from evennia_ai.llm.allowances import Quota, Quotas
 from evennia_ai.llm.offline import OfflineResponder
 from evennia_ai.llm.resilience import CircuitBreaker, Guarded
 from evennia_ai.llm.scripted import ScriptedModel
@@ -17,7 +17,7 @@ from evennia_ai.store import model_calls
 from evennia_ai.store.model_calls import Used
 from evennia_ai.store.snapshots import forget_everything
 
-TIGHT = replace(Allowances(), player=Allowance(calls_per_minute=2))
+TIGHT = replace(Quotas(), player=Quota(calls_per_minute=2))
 
 
 def asks(stage: Any, times: int, *, seconds: float = 5.0) -> None:

@@ -16,7 +16,7 @@ from twisted.internet.task import Clock
 from twisted.logger import globalLogPublisher
 
 from evennia_ai.game.runtime import install
-from evennia_ai.llm.allowances import Allowance, Allowances
+from evennia_ai.llm.allowances import Quota, Quotas
 from evennia_ai.store.snapshots import forget_everything
 from tests.game.conftest import Stage
 from tests.game.wild_checks import check_end, check_step
@@ -119,7 +119,7 @@ def own_tools(db, logged):
 def test_records_screens_and_prompts_agree_whatever_happens(
     own_tools, steps, habits, calls, cooldown_seconds, context_tokens, mode
 ):
-    limits = Allowances(player=Allowance(calls_per_minute=calls), npc=Allowance(), game=Allowance())
+    limits = Quotas(player=Quota(calls_per_minute=calls), npc=Quota(), game=Quota())
     conf = {
         "limits": limits,
         "cooldown_seconds": cooldown_seconds,

@@ -1,4 +1,4 @@
-"""Allowances: what may be used a minute and a day, and what a meter says was used."""
+"""Quotas: what may be used a minute and a day, and what a meter says was used."""
 
 import pytest
 
@@ -6,10 +6,10 @@ from evennia_ai.errors import FormatError
 from evennia_ai.llm.allowances import (
     DAY_SECONDS,
     LIMITS,
-    Allowance,
-    Allowances,
     Meter,
-    read_allowances,
+    Quota,
+    Quotas,
+    read_quotas,
 )
 
 NOON = 20_000 * DAY_SECONDS + DAY_SECONDS / 2
@@ -25,47 +25,47 @@ def a_meter(*, calls: int = 0, tokens: int = 0, at: float = NOON) -> Meter:
 
 
 def test_nothing_is_reached_without_a_limit() -> None:
-    assert a_meter(calls=10_000, tokens=10**9).reached(NOON, Allowance()) is None
+    assert a_meter(calls=10_000, tokens=10**9).reached(NOON, Quota()) is None
 
 
 def test_the_last_call_of_a_minute_is_allowed_and_the_next_is_not() -> None:
-    allowance = Allowance(calls_per_minute=2)
-    assert a_meter(calls=1).reached(NOON, allowance) is None
-    reached = a_meter(calls=2).reached(NOON, allowance)
+    quota = Quota(calls_per_minute=2)
+    assert a_meter(calls=1).reached(NOON, quota) is None
+    reached = a_meter(calls=2).reached(NOON, quota)
     assert reached is not None
     assert (reached.limit, reached.most) == ("calls_per_minute", 2)
 
 
 def test_a_call_does_not_count_for_the_minute_after_sixty_seconds() -> None:
     meter = a_meter(calls=1)
-    assert meter.reached(NOON + 59.9, Allowance(calls_per_minute=1)) is not None
-    assert meter.reached(NOON + 60, Allowance(calls_per_minute=1)) is None
+    assert meter.reached(NOON + 59.9, Quota(calls_per_minute=1)) is not None
+    assert meter.reached(NOON + 60, Quota(calls_per_minute=1)) is None
 
 
 def test_a_full_minute_says_when_there_is_room() -> None:
-    reached = a_meter(calls=1).reached(NOON + 20, Allowance(calls_per_minute=1))
+    reached = a_meter(calls=1).reached(NOON + 20, Quota(calls_per_minute=1))
     assert reached is not None
     assert reached.retry_in_seconds == 40
 
 
 def test_a_full_day_says_when_the_next_begins() -> None:
-    reached = a_meter(calls=1).reached(NOON, Allowance(calls_per_day=1))
+    reached = a_meter(calls=1).reached(NOON, Quota(calls_per_day=1))
     assert reached is not None
     assert reached.retry_in_seconds == DAY_SECONDS / 2
 
 
 def test_a_call_counts_for_its_day_alone() -> None:
     meter = a_meter(calls=1)
-    assert meter.reached(NOON + 3600, Allowance(calls_per_day=1)) is not None
-    assert meter.reached(NOON + DAY_SECONDS / 2, Allowance(calls_per_day=1)) is None
+    assert meter.reached(NOON + 3600, Quota(calls_per_day=1)) is not None
+    assert meter.reached(NOON + DAY_SECONDS / 2, Quota(calls_per_day=1)) is None
 
 
 def test_tokens_of_a_call_under_way_are_reserved() -> None:
     meter = Meter()
     meter.begun(NOON, reserved_tokens=900)
-    allowance = Allowance(tokens_per_minute=1000)
-    assert meter.reached(NOON, allowance, tokens=100) is None
-    assert meter.reached(NOON, allowance, tokens=101) is not None
+    quota = Quota(tokens_per_minute=1000)
+    assert meter.reached(NOON, quota, tokens=100) is None
+    assert meter.reached(NOON, quota, tokens=101) is not None
 
 
 def test_tokens_that_were_reserved_become_those_that_were_used() -> None:
@@ -107,24 +107,22 @@ def test_a_meter_keeps_a_minute_by_the_second_however_much_is_used() -> None:
 
 
 def test_a_limit_of_ones_own_narrows_and_never_widens() -> None:
-    allowance = Allowance(calls_per_minute=10, calls_per_day=100)
-    narrowed = allowance.narrowed(
+    quota = Quota(calls_per_minute=10, calls_per_day=100)
+    narrowed = quota.narrowed(
         {"calls_per_minute": 5, "calls_per_day": 500, "tokens_per_day": 9, "of_old": 1}
     )
-    assert narrowed == Allowance(calls_per_minute=5, calls_per_day=100, tokens_per_day=9)
+    assert narrowed == Quota(calls_per_minute=5, calls_per_day=100, tokens_per_day=9)
 
 
 def test_what_a_game_does_not_set_stays_as_it_is() -> None:
-    read = read_allowances({"player": {"calls_per_minute": 3}}, where="LIMITS")
-    assert read.player == Allowance(
-        calls_per_minute=3, calls_per_day=Allowances().player.calls_per_day
-    )
-    assert read.npc == Allowances().npc
+    read = read_quotas({"player": {"calls_per_minute": 3}}, where="LIMITS")
+    assert read.player == Quota(calls_per_minute=3, calls_per_day=Quotas().player.calls_per_day)
+    assert read.npc == Quotas().npc
 
 
 def test_a_game_takes_a_limit_away_with_none() -> None:
-    read = read_allowances({"game": dict.fromkeys(LIMITS)}, where="LIMITS")
-    assert read.game == Allowance()
+    read = read_quotas({"game": dict.fromkeys(LIMITS)}, where="LIMITS")
+    assert read.game == Quota()
 
 
 @pytest.mark.parametrize(
@@ -149,5 +147,5 @@ def test_a_game_takes_a_limit_away_with_none() -> None:
 )
 def test_what_is_wrong_with_limits_is_told(given: object, problem: str) -> None:
     with pytest.raises(FormatError) as refused:
-        read_allowances(given, where="LIMITS")
+        read_quotas(given, where="LIMITS")
     assert refused.value.message == problem

@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred
 from evennia_ai.errors import ModelRubbish, ModelTimeout
 from evennia_ai.llm import foreign_values
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Usage
-from evennia_ai.llm.json_answers import MAX_WRITTEN_CHARACTERS, written
+from evennia_ai.llm.json_answers import MAX_WRITTEN_CHARACTERS, json_objects
 from evennia_ai.llm.reply_bounds import MOST_CALLS, MOST_UNSEEN_TOKENS
 from evennia_ai.net import bodies
 from evennia_ai.net.http import retry_after_seconds
@@ -170,7 +170,7 @@ def test_tokens_of_a_stream_are_believed_as_far_as_they_can_be_true(
 
 
 def test_an_answer_of_a_form_is_not_looked_for_in_a_flood() -> None:
-    assert "characters" in written("<" * (MAX_WRITTEN_CHARACTERS + 1)).problem
+    assert "characters" in json_objects("<" * (MAX_WRITTEN_CHARACTERS + 1)).problem
 
 
 def test_a_header_is_read_no_further_than_a_date_is_long() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.llm.allowances import Allowances
+from evennia_ai.llm.allowances import Quotas
 from evennia_ai.settings.conf import conf, problems
 from evennia_ai.settings.kinds import Tracing
 
@@ -27,7 +27,7 @@ def told(check: str) -> list[str]:
 def test_a_game_that_sets_nothing_is_not_watched() -> None:
     read = conf()
     assert (read.log_llm_requests, read.metrics_port, read.traces) == ("", 0, Tracing())
-    assert read.limits == Allowances()
+    assert read.limits == Quotas()
 
 
 def test_limits_are_read(settings_of_ai: Any) -> None:

@@ -196,9 +196,9 @@ def today_lines(npc: Any, *, now: float) -> list[str]:
 
 
 def _left(limits: Limits, ref: str, own: Mapping[str, int]) -> Iterator[str]:
-    allowance, reading = limits.allowance("npc", own), limits.reading("npc", ref)
+    quota, reading = limits.quota("npc", own), limits.reading("npc", ref)
     for limit in LIMITS:
-        most = getattr(allowance, limit)
+        most = getattr(quota, limit)
         if most is not None:
             yield f"{max(0, most - getattr(reading, limit))} {limit.replace('_', ' ')}"
 
@@ -206,9 +206,9 @@ def _left(limits: Limits, ref: str, own: Mapping[str, int]) -> Iterator[str]:
 def _used(
     limits: Limits, scope: LimitScope, ref: str, name: str, own: Mapping[str, int] | None = None
 ) -> Iterator[str]:
-    allowance, reading = limits.allowance(scope, own or {}), limits.reading(scope, ref)
+    quota, reading = limits.quota(scope, own or {}), limits.reading(scope, ref)
     for limit in LIMITS:
-        most = getattr(allowance, limit)
+        most = getattr(quota, limit)
         allowed = "no limit" if most is None else str(most)
         mine = " (its own)" if own and limit in own and most == own[limit] else ""
         what = limit.replace("_", " ")
@@ -218,11 +218,11 @@ def _used(
 def _usual(limits: Limits) -> Iterator[str]:
     kinds: tuple[tuple[LimitScope, str], ...] = (("npc", "each NPC"), ("player", "each player"))
     for scope, name in kinds:
-        allowance = limits.allowance(scope)
+        quota = limits.quota(scope)
         told = [
-            f"{getattr(allowance, limit)} {limit.replace('_', ' ')}"
+            f"{getattr(quota, limit)} {limit.replace('_', ' ')}"
             for limit in LIMITS
-            if getattr(allowance, limit) is not None
+            if getattr(quota, limit) is not None
         ]
         yield f"  {name:16} {', '.join(told) or 'no limit'}"
 

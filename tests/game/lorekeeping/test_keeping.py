@@ -10,7 +10,7 @@ from evennia_ai.game.lorekeeping.keeping import SWITCHED_OFF, lorekeeper
 from evennia_ai.knowledge.assembly.packages import ContextBudgetError
 from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings
 from evennia_ai.knowledge.pages.pages import page_name
-from evennia_ai.llm.allowances import read_allowances
+from evennia_ai.llm.allowances import read_quotas
 from evennia_ai.llm.structured import REPAIR
 from evennia_ai.prompt.messages import Message
 from evennia_ai.settings.conf import conf
@@ -229,7 +229,7 @@ def test_an_empty_task_is_refused(stage, mara):
 
 
 def test_whoever_asked_too_much_is_told_so(stage, mara):
-    limits = read_allowances({"player": {"calls_per_minute": 2}}, where="L")
+    limits = read_quotas({"player": {"calls_per_minute": 2}}, where="L")
     stage.talks_with(Writer(), limits=limits)
     answer(mara)
     assert "the lorekeeper is not asked" in refused(mara)
