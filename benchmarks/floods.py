@@ -2,10 +2,11 @@
 
     python -m benchmarks.floods [--check]
 
-A server on this machine sends each flood of `tests/llm/floods.py`, while another one is asked for
-one short reply after the other by the same bridge. `processor` are the seconds that this process
-worked from the flood's question to its refusal, both servers included; `slowest` is the longest
-time that one of the other replies took, in seconds, `alone` what one takes on a quiet bridge.
+A server on this machine sends each flood of `tests/llm/clients/floods.py`, while another one is
+asked for one short reply after the other by the same bridge. `processor` are the seconds that this
+process worked from the flood's question to its refusal, both servers included; `slowest` is the
+longest time that one of the other replies took, in seconds, `alone` what one takes on a quiet
+bridge.
 `--check` ends with status 1 where the others wait over a second more, or a flood costs more than
 eight seconds of a processor.
 """
@@ -18,12 +19,12 @@ from time import monotonic, process_time
 from typing import Final, NamedTuple
 
 from evennia_ai.llm.chat import ChatReply
+from evennia_ai.llm.clients.openai import OpenAIChat
 from evennia_ai.llm.endpoint import Endpoint
-from evennia_ai.llm.openai_client import OpenAIChat
 from evennia_ai.net.bridge import AsyncBridge
 from tests.llm.builders import a_message, a_request
-from tests.llm.floods import OPENAI, Flood
-from tests.llm.stub_server import StubServer
+from tests.llm.clients.floods import OPENAI, Flood
+from tests.llm.clients.stub_server import StubServer
 from tests.net.handover import Handover
 
 MOST_SECONDS_MORE: Final = 1.0

@@ -130,7 +130,7 @@ ELSEWHERE = _pytest(
     *_parallel("-p", "tests.sampling", "--hypothesis-profile=few", "-m", ALONE),
     *("--ignore=tests/cli", "--ignore=tests/docs", "--ignore=tests/setup"),
     *("--ignore=tests/cards/test_bounds.py", "--ignore=tests/lorebook/test_hostile.py"),
-    *("--ignore=tests/llm/test_faults.py", "--ignore=tests/store/test_two_processes.py"),
+    *("--ignore=tests/llm/clients/test_faults.py", "--ignore=tests/store/test_two_processes.py"),
 )
 """What the other Python runs: every test function of what may depend on it, some cases of each."""
 

@@ -11,15 +11,15 @@ from typing import Final
 from twisted.internet.defer import Deferred, fail, succeed
 
 from evennia_ai.errors import ModelUnavailable
-from evennia_ai.llm.anthropic_client import AnthropicChat
 from evennia_ai.llm.chat import ChatModel, ChatReply, ChatRequest, Listener
+from evennia_ai.llm.clients.anthropic import AnthropicChat
+from evennia_ai.llm.clients.offline import OfflineResponder
+from evennia_ai.llm.clients.openai import OpenAIChat
+from evennia_ai.llm.clients.scripted import FILES, scripted_from
 from evennia_ai.llm.endpoint import Endpoint
-from evennia_ai.llm.offline import OfflineResponder
-from evennia_ai.llm.openai_client import OpenAIChat
+from evennia_ai.llm.fitting.roles import OPEN, STRICT, RoleProfile
 from evennia_ai.llm.profiles import DEFAULT, Client, ModelProfile
 from evennia_ai.llm.resilience import Clock
-from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile
-from evennia_ai.llm.scripted import FILES, scripted_from
 from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.settings.model import Conf
 

@@ -25,9 +25,9 @@ from evennia_ai.game.clients import (
 )
 from evennia_ai.game.stopping import Stoppable
 from evennia_ai.llm.chat import ChatModel
+from evennia_ai.llm.fitting.roles import OPEN, RoleProfile
 from evennia_ai.llm.profiles import DEFAULT, ModelProfile, ModelRole
 from evennia_ai.llm.resilience import CircuitBreaker, Clock, Guarded, Slots
-from evennia_ai.llm.roles import OPEN, RoleProfile
 from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.settings.model import Conf
 from evennia_ai.settings.npc import NPCSettings

@@ -1,6 +1,6 @@
 """Limits: how much players, NPCs and the whole game may ask of models, and what happens then.
 
-Calls and tokens, a minute and a day (`evennia_ai.llm.allowances`). Counted in memory; what was used
+Calls and tokens, a minute and a day (`evennia_ai.llm.quotas`). Counted in memory; what was used
 today is read from the table of calls once, so that a reload gives nobody a new day. A refusal is
 said to the player by the NPC, in character and now and then only, and to builders in numbers.
 """
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from evennia_ai.game.events import Line
-from evennia_ai.llm.allowances import DAY_SECONDS, Meter, Quota, QuotaReached, Quotas, QuotaUse
 from evennia_ai.llm.chat import Usage
+from evennia_ai.llm.quotas import DAY_SECONDS, Meter, Quota, QuotaReached, Quotas, QuotaUse
 from evennia_ai.store.model_calls import ANSWERED, UNSENT, NewCall, Used, is_counted
 
 LimitScope = Literal["player", "npc", "game"]

@@ -12,7 +12,7 @@ from typing import Any, Final
 from evennia_ai.errors import ModelError
 from evennia_ai.knowledge.restricted.mediation import told_of_answer
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest
-from evennia_ai.llm.json_answers import written
+from evennia_ai.llm.replies.structured import json_objects
 
 REDACTED: Final = "[redacted]"
 
@@ -35,7 +35,7 @@ def redacted_request(request: ChatRequest) -> ChatRequest:
 
 def redacted_reply(reply: ChatReply) -> ChatReply:
     """The reply without a word of it; of a mediator's answer what it decides, in our words."""
-    objects = written(reply.text).objects
+    objects = json_objects(reply.text).objects
     text = _decision(objects[0]) if len(objects) == 1 else ""
     return replace(reply, text=text or _told(reply.text), tool_calls=())
 

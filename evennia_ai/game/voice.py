@@ -18,7 +18,7 @@ from evennia_ai.game.output import deliver
 from evennia_ai.game.presence import bystanders
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.text import plain_name
-from evennia_ai.llm.sentences import SpokenStart
+from evennia_ai.llm.replies.sentences import SpokenStart
 from evennia_ai.minds.speech import MOST_LINES, speech
 from evennia_ai.store import turns
 from evennia_ai.store.turns import StoredTurn

@@ -13,7 +13,7 @@ from typing import Final
 
 from evennia_ai.cards.card import Card, greetings, opening_message
 from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.llm.clean import spoken_text
+from evennia_ai.llm.replies.clean import spoken_text
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.store.conversations import GREETING, ConversationKind
 

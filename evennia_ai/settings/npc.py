@@ -12,8 +12,8 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from evennia_ai.foreign.fields import door, near, own_words
-from evennia_ai.llm.allowances import LIMITS
 from evennia_ai.llm.profiles import ModelProfile
+from evennia_ai.llm.quotas import LIMITS
 from evennia_ai.settings.conf import SettingError, conf
 
 LEAST_TICK_SECONDS: Final = 5

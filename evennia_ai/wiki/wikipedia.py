@@ -10,7 +10,7 @@ from typing import Any, Final
 from twisted.internet.defer import Deferred
 
 from evennia_ai.knowledge.pages.pages import TitleError, page_name
-from evennia_ai.llm.clean import SENTENCE_END, visible
+from evennia_ai.llm.replies.clean import SENTENCE_END, visible
 from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.wiki.client import WikiClient, WikiError, listed, number, part, text
 from evennia_ai.wiki.site import Site

@@ -26,7 +26,7 @@ from evennia_ai.game.runtime import runtime
 from evennia_ai.history.compaction.planning import CompactionRules, CompactionSettings
 from evennia_ai.history.records import NewRecord, RecordKind, first_broken
 from evennia_ai.llm.chat import ChatReply, ChatRequest
-from evennia_ai.llm.scripted import Line, ScriptedModel
+from evennia_ai.llm.clients.scripted import Line, ScriptedModel
 from evennia_ai.settings.conf import conf
 from evennia_ai.store import card_assignments, cards, conversations
 from tests.acceptance.doomed_steps import Steps, Tell, Troubles, committed_open_turns

@@ -16,7 +16,7 @@ import yaml
 from server.evennia_process import Evennia
 from tests.acceptance.games import ROOT, rows_of, shown
 from tests.acceptance.interviews import NPC, interview
-from tests.llm.stub_server import answers, calls
+from tests.llm.clients.stub_server import answers, calls
 
 pytestmark = pytest.mark.server
 

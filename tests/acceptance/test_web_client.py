@@ -12,7 +12,7 @@ from server.evennia_process import Evennia
 from server.newcomer import read_demo
 from tests.acceptance.games import builder_beside_npc, copied_game, reload, rows_of, started
 from tests.acceptance.web_client import at_the_web_client
-from tests.llm.stub_server import StubServer, answers
+from tests.llm.clients.stub_server import StubServer, answers
 
 pytestmark = pytest.mark.server
 

@@ -19,7 +19,7 @@ from evennia_ai.commands.cmdset import AICmdSet
 from evennia_ai.game import runtime as running
 from evennia_ai.game.endpoints import Access
 from evennia_ai.game.npc import AINPC
-from evennia_ai.llm.scripted import ScriptedModel
+from evennia_ai.llm.clients.scripted import ScriptedModel
 from evennia_ai.prompt.components import GAME, PromptComponent, Scope
 from evennia_ai.settings.conf import conf
 from evennia_ai.store import components as store

@@ -20,7 +20,7 @@ from evennia_ai.game.npc import AINPC
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.stopping import is_stopped, why_halted
-from evennia_ai.llm.allowances import Quota
+from evennia_ai.llm.quotas import Quota
 from evennia_ai.settings.conf import conf
 from evennia_ai.store import model_calls
 from evennia_ai.store.model_calls import NewCall

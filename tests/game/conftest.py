@@ -88,7 +88,7 @@ class Stage:
 
     def talks_with(self, *script: Any, delay_seconds: float = 0.0, **conf: Any) -> Any:
         """Install a model that says `script`; or a callable that makes each line."""
-        from evennia_ai.llm.scripted import ScriptedModel
+        from evennia_ai.llm.clients.scripted import ScriptedModel
 
         lines = script[0] if script and callable(script[0]) else script
         delayed = {"delay_seconds": delay_seconds, "clock": self.clock} if delay_seconds else {}
@@ -106,7 +106,7 @@ class Stage:
 
         Nobody rests, nothing is limited and nobody shows that they think, where `conf` is silent.
         """
-        from evennia_ai.llm.allowances import Quota, Quotas
+        from evennia_ai.llm.quotas import Quota, Quotas
         from evennia_ai.settings.conf import conf as settings
 
         endless = Quotas(player=Quota(), npc=Quota(), game=Quota())

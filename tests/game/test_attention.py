@@ -4,8 +4,8 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from evennia_ai.game.npc_settings import changed
-from evennia_ai.llm.allowances import Quota, Quotas
 from evennia_ai.llm.chat import ChatReply
+from evennia_ai.llm.quotas import Quota, Quotas
 
 
 class Slow:

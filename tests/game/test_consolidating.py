@@ -9,7 +9,7 @@ from evennia_ai.errors import ModelTimeout
 from evennia_ai.game.consolidating import Consolidator
 from evennia_ai.game.idle_time import IDLE_SECONDS
 from evennia_ai.history.records import RecordKind
-from evennia_ai.llm.allowances import read_quotas
+from evennia_ai.llm.quotas import read_quotas
 from evennia_ai.memory.recalling import MemorySettings
 from evennia_ai.store import consolidations, conversations, memories
 from evennia_ai.store.conversations import conversations_of, records_of

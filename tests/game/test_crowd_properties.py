@@ -12,8 +12,8 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.game.providers.elsewhere import HEADING
-from evennia_ai.llm.allowances import Quota, Quotas
 from evennia_ai.llm.chat import ChatReply
+from evennia_ai.llm.quotas import Quota, Quotas
 from evennia_ai.store.snapshots import forget_everything
 from tests.properties import up_to
 

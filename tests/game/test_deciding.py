@@ -6,8 +6,8 @@ from twisted.internet.defer import Deferred
 from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.deciding import DECIDE_SECONDS, MOST_LINES
 from evennia_ai.game.npc_settings import changed
-from evennia_ai.llm.allowances import Quota, Quotas
 from evennia_ai.llm.chat import ChatReply
+from evennia_ai.llm.quotas import Quota, Quotas
 from evennia_ai.store.conversations import conversations_of, records_of
 
 

@@ -13,11 +13,11 @@ from evennia_ai.game.clients import OFFLINE, client_of
 from evennia_ai.game.endpoints import Access, Models
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.llm.chat import ChatRequest
-from evennia_ai.llm.scripted import ScriptedModel
+from evennia_ai.llm.clients.scripted import ScriptedModel
 from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.settings.conf import conf
 from evennia_ai.settings.npc import NPCSettings
-from tests.llm.stub_server import (
+from tests.llm.clients.stub_server import (
     StubServer,
     answers,
     closes_early,

@@ -3,7 +3,7 @@
 import pytest
 
 from evennia_ai.game.hearing import OVERFLOW
-from evennia_ai.llm.allowances import Quota, Quotas
+from evennia_ai.llm.quotas import Quota, Quotas
 
 ATTACKERS = 20
 BURST = 20

@@ -9,9 +9,9 @@ import pytest
 
 from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.endpoints import Access
-from evennia_ai.llm.allowances import Quota, Quotas
-from evennia_ai.llm.offline import OfflineResponder
-from evennia_ai.llm.scripted import ScriptedModel
+from evennia_ai.llm.clients.offline import OfflineResponder
+from evennia_ai.llm.clients.scripted import ScriptedModel
+from evennia_ai.llm.quotas import Quota, Quotas
 from evennia_ai.prompt.components import GAME
 from evennia_ai.store import conversations, lorebooks
 from evennia_ai.store.components import update

@@ -5,7 +5,7 @@ from typing import Any
 
 from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.runtime import runtime
-from evennia_ai.llm.allowances import Quota, Quotas
+from evennia_ai.llm.quotas import Quota, Quotas
 from evennia_ai.store import model_calls
 
 

@@ -9,10 +9,10 @@ from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.endpoints import Access
 from evennia_ai.game.limits import CallKey, Limits
 from evennia_ai.game.runtime import runtime
-from evennia_ai.llm.allowances import Quota, Quotas
-from evennia_ai.llm.offline import OfflineResponder
+from evennia_ai.llm.clients.offline import OfflineResponder
+from evennia_ai.llm.clients.scripted import ScriptedModel
+from evennia_ai.llm.quotas import Quota, Quotas
 from evennia_ai.llm.resilience import CircuitBreaker, Guarded
-from evennia_ai.llm.scripted import ScriptedModel
 from evennia_ai.store import model_calls
 from evennia_ai.store.model_calls import Used
 from evennia_ai.store.snapshots import forget_everything

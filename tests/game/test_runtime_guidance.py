@@ -4,9 +4,9 @@ import pytest
 
 from evennia_ai.game.happenings import happened
 from evennia_ai.game.ticking import tick_of
-from evennia_ai.llm.anthropic_wire import ONE_SYSTEM
 from evennia_ai.llm.chat import chat_messages
-from evennia_ai.llm.roles import STRICT, adapt
+from evennia_ai.llm.clients.anthropic import ONE_SYSTEM
+from evennia_ai.llm.fitting.roles import STRICT, adapt
 from evennia_ai.prompt.blocks import END, MARK, guidance_for
 from evennia_ai.store.conversations import conversations_of
 from evennia_ai.store.snapshots import forget_everything

@@ -15,7 +15,7 @@ from evennia_ai.game.stopping import (
     why_halted,
 )
 from evennia_ai.llm.chat import ChatMessage, ChatRequest
-from evennia_ai.llm.scripted import ScriptedModel
+from evennia_ai.llm.clients.scripted import ScriptedModel
 from evennia_ai.store.halts import Halt, halt, release
 
 REQUEST = ChatRequest(

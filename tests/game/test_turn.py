@@ -146,8 +146,8 @@ def test_a_dead_model_gets_the_fallback_line_a_log_entry_and_a_recovery(stage, l
 
 
 def test_a_model_that_takes_too_long_is_given_up_and_asked_again_later(stage, logged):
+    from evennia_ai.llm.clients.scripted import ScriptedModel
     from evennia_ai.llm.resilience import CircuitBreaker, Guarded
-    from evennia_ai.llm.scripted import ScriptedModel
 
     slow = ScriptedModel(["Too late."] * 9, delay_seconds=30, clock=stage.clock)
     breaker = CircuitBreaker(seconds=stage.clock.seconds, failures=2, rest_seconds=60)

@@ -13,7 +13,7 @@ from server.newcomer import Demo, read_demo
 from server.ports import HOST
 from server.telnet import Connection
 from tests.acceptance.web_client import WebClient
-from tests.llm.stub_server import Seen, StubServer, answers
+from tests.llm.clients.stub_server import Seen, StubServer, answers
 
 PASSWORD = "harbour-player-2"
 START = "#2"

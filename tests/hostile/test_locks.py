@@ -11,7 +11,7 @@ import pytest
 
 from tests.hostile.audit import audit
 from tests.hostile.harbour import Harbour
-from tests.llm.stub_server import answers, calls
+from tests.llm.clients.stub_server import answers, calls
 
 pytestmark = pytest.mark.server
 

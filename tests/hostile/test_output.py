@@ -15,7 +15,7 @@ from tests.game.hostile.corpus import MARK, Case, corpus
 from tests.game.hostile.plain import assert_plain
 from tests.hostile.audit import audit
 from tests.hostile.harbour import Harbour, Person
-from tests.llm.stub_server import answers
+from tests.llm.clients.stub_server import answers
 
 pytestmark = pytest.mark.server
 

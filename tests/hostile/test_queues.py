@@ -10,7 +10,7 @@ import pytest
 from tests.acceptance.games import rows_of
 from tests.hostile.audit import audit
 from tests.hostile.harbour import PATIENCE_SECONDS, Harbour, Person, Scene
-from tests.llm.stub_server import answers, answers_after
+from tests.llm.clients.stub_server import answers, answers_after
 
 pytestmark = [pytest.mark.server, pytest.mark.minutes(4)]
 

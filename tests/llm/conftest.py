@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from twisted.internet.task import Clock
 
-from evennia_ai.llm.anthropic_client import AnthropicChat
+from evennia_ai.llm.clients.anthropic import AnthropicChat
+from evennia_ai.llm.clients.openai import OpenAIChat
 from evennia_ai.llm.endpoint import Endpoint
-from evennia_ai.llm.openai_client import OpenAIChat
 from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.net.secrets import SecretText
-from tests.llm.stub_server import StubServer
+from tests.llm.clients.stub_server import StubServer
 from tests.net.conftest import _no_proxy, bridge, reactor  # noqa: F401 - fixtures
 from tests.net.handover import Handover
 from tests.net.keys import KEY

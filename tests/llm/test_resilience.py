@@ -11,11 +11,11 @@ from twisted.python.failure import Failure
 
 from evennia_ai.errors import ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable
 from evennia_ai.llm.chat import ChatReply, ChatRequest
+from evennia_ai.llm.clients.scripted import ScriptedModel
 from evennia_ai.llm.resilience import Guarded, Slots
-from evennia_ai.llm.scripted import ScriptedModel
 from tests.llm.builders import a_breaker, a_request
+from tests.llm.clients.stub_server import StubServer, answers, fails
 from tests.llm.conftest import Making
-from tests.llm.stub_server import StubServer, answers, fails
 from tests.net.handover import Handover
 
 STEPS = ["ask", "answer", "fail", "cancel", "advance"]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.llm.allowances import Quotas
+from evennia_ai.llm.quotas import Quotas
 from evennia_ai.settings.conf import conf, problems
 from evennia_ai.settings.kinds import Tracing
 

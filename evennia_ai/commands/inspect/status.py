@@ -17,7 +17,7 @@ from evennia_ai.game.overview import Row, Totals
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.stopping import is_stopped
 from evennia_ai.game.tools.choosing import problems_of
-from evennia_ai.llm.allowances import LIMITS
+from evennia_ai.llm.quotas import LIMITS
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store import model_calls, turns
 from evennia_ai.store.attempts import Compacted, compacted_of

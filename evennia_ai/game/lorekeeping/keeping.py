@@ -32,7 +32,7 @@ from evennia_ai.knowledge.backends import Backend
 from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings
 from evennia_ai.knowledge.pages.pages import BaseInfo, PageName
 from evennia_ai.llm.chat import ChatReply, ChatRequest, chat_messages, sent_sha256
-from evennia_ai.llm.roles import adapt
+from evennia_ai.llm.fitting.roles import adapt
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store import knowledge_bases, lorekeeper_tasks

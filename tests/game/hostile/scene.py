@@ -18,8 +18,8 @@ from evennia_ai.commands.cmdset import AICmdSet
 from evennia_ai.game.endpoints import Access
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.llm.chat import ChatReply, ChatRequest
-from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile
-from evennia_ai.llm.scripted import Line, ScriptedModel
+from evennia_ai.llm.clients.scripted import Line, ScriptedModel
+from evennia_ai.llm.fitting.roles import OPEN, STRICT, RoleProfile
 from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.prompt.messages import ToolCall
 from evennia_ai.store import components, notes

@@ -12,7 +12,7 @@ from evennia_ai.game.knowing.opening import backend_of
 from evennia_ai.game.lorekeeping import grounding, keeping
 from evennia_ai.game.lorekeeping.keeping import lorekeeper
 from evennia_ai.knowledge.backends import BackendError
-from evennia_ai.llm.scripted import ScriptedModel
+from evennia_ai.llm.clients.scripted import ScriptedModel
 from evennia_ai.wiki.wikipedia import Intro
 from tests.game.lorekeeping.wikis import TASK, Writer, answer, keeps, write
 

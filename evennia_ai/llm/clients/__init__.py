@@ -1,0 +1,1 @@
+"""Models that can be asked: over HTTP (what they share, then each protocol), scripted, offline."""

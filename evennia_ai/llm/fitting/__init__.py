@@ -1,0 +1,1 @@
+"""Fits messages, roles and tools to what a provider takes, before the hash and the call."""

@@ -1,0 +1,227 @@
+"""Fits a prompt's messages to what a provider takes: the last step before the hash and the call.
+
+Pure, deterministic, applied once. Special tokens of chat templates are undone, tool calls and
+results fitted, speakers labelled, neighbours of one role merged, one system message kept, roles
+alternated. Nobody's text can pass for what this module writes: neither for another speaker's line
+nor for the frame that stands for a system message.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+from evennia_ai.history.role_markup import without_tags, without_tokens
+from evennia_ai.llm.chat import ChatMessage
+from evennia_ai.llm.fitting.tools import has_tool_messages, narrated, paired, with_tools_as_text
+from evennia_ai.llm.labels import NAME_LIMIT, frame, has_bracket, label, labelled, undone
+from evennia_ai.prompt.memo import Slot
+from evennia_ai.prompt.messages import Role, ToolSpec
+
+FRAME_OPEN: Final = "[Game instruction]"
+FRAME_CLOSE: Final = "[/Game instruction]"
+"""Around a system message that must travel as a user message."""
+
+FILLERS: Final[dict[Role, str]] = {"user": "(listens)", "assistant": "(is silent)"}
+"""Said for the one whose turn is missing where a provider wants strict alternation."""
+
+_FRAME: Final = frame("game", "instruction")
+_MARKS: Final = re.compile(r"[<>\[\]\\]")  # without any of these there is no special token
+_NOT_IN_NAME: Final = re.compile(r"[\s<|\\/>\x00-\x1f\x7f]+")
+
+_Step = Callable[[ChatMessage], ChatMessage]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleProfile:
+    """What a provider's messages must look like.
+
+    `speakers`: a user message's speaker goes before the text (`label`: "Anna: "), into the
+    `name` field (`name`), or is left out (`none`). A message merged of several speakers is
+    always labelled. `one_system`: a later system message becomes a framed user message.
+    `alternate` includes both merging and `one_system`. `tools`: calls and results are messages of
+    their own (`native`), or text, the list of tools among it (`schema`), or are only told (`none`).
+    """
+
+    speakers: Literal["label", "name", "none"] = "label"
+    merge: bool = False
+    one_system: bool = False
+    alternate: bool = False
+    tools: Literal["native", "schema", "none"] = "native"
+
+
+OPEN: Final = RoleProfile()
+"""Takes any order of roles: the servers of today."""
+
+STRICT: Final = RoleProfile(merge=True, one_system=True, alternate=True)
+"""One system message, then user and assistant in turn."""
+
+
+def adapt(
+    messages: Iterable[ChatMessage], *, profile: RoleProfile, tools: Sequence[ToolSpec] = ()
+) -> tuple[ChatMessage, ...]:
+    """The messages as `profile` wants them; the results of tools stand right behind their calls.
+
+    `tools` are those the model may use now; they become text only where the profile says so.
+    """
+    plain = tuple(_remembered(_plain, message) for message in messages)
+    adapted = _with_tools(plain, tools, profile=profile)
+    if profile.one_system or profile.alternate:
+        adapted = _one_system(adapted)
+    spoken = _spoken_by(profile)
+    adapted = [_remembered(spoken, message) for message in adapted]
+    if profile.merge or profile.alternate:
+        adapted = _merged(adapted)
+    if profile.alternate:
+        adapted = list(_alternating(adapted))
+    return tuple(adapted)
+
+
+def _with_tools(
+    messages: Sequence[ChatMessage], tools: Sequence[ToolSpec], *, profile: RoleProfile
+) -> Sequence[ChatMessage]:
+    if profile.tools == "schema":
+        return with_tools_as_text(messages, tools)
+    if profile.tools == "none":
+        return narrated(messages)
+    return paired(messages) if has_tool_messages(messages) else messages
+
+
+def _spoken_by(profile: RoleProfile) -> _Step:
+    if profile.speakers == "none":
+        return _nameless
+    merging = profile.merge or profile.alternate
+    return _named if profile.speakers == "name" and not merging else _labelled
+
+
+def _remembered(step: _Step, message: ChatMessage) -> ChatMessage:
+    """What a step makes of a message, worked out once: it goes out with every later prompt."""
+    slot = _SLOTS[step]
+    known = message.memo.get(slot)
+    if known is not None:
+        return known
+    made = step(message)
+    message.memo[slot] = made
+    return made
+
+
+def _plain(message: ChatMessage) -> ChatMessage:
+    """Without what a server would take for its chat template's own marks, in texts and calls.
+
+    Tags that models write around calls and thoughts stand as they are in what the game itself says.
+    """
+    undo = without_tokens if message.role == "system" else without_tags
+    content, name = undo(message.content), message.name and without_tags(message.name)
+    calls = tuple(
+        replace(call, arguments=_plain_arguments(call.arguments)) for call in message.tool_calls
+    )
+    if (content, name, calls) == (message.content, message.name, message.tool_calls):
+        return message
+    return replace(message, content=content, name=name, tool_calls=calls)
+
+
+def _plain_arguments(text: str) -> str:
+    """The JSON of a call's arguments without such marks; servers read what is escaped in it too."""
+    if not _MARKS.search(text):
+        return text
+    try:
+        given = json.loads(text)
+        plain = _with_each_text(without_tags, given)
+    except (ValueError, RecursionError):
+        return without_tags(text)
+    return text if plain == given else json.dumps(plain, ensure_ascii=False)
+
+
+def _with_each_text(change: Callable[[str], str], value: Any) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {change(name): _with_each_text(change, one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_with_each_text(change, one) for one in value]
+    return value
+
+
+def _nameless(message: ChatMessage) -> ChatMessage:
+    return replace(message, name=None)
+
+
+def _named(message: ChatMessage) -> ChatMessage:
+    """With a name that every provider takes, on the roles that may have one."""
+    if message.name is None or message.role not in ("user", "assistant"):
+        return _nameless(message)
+    name = _NOT_IN_NAME.sub("_", message.name.strip())[:NAME_LIMIT]
+    return replace(message, name=name or None)
+
+
+def _labelled(message: ChatMessage) -> ChatMessage:
+    """With "Anna: " before the text; the model's own lines stay bare, or it would copy that."""
+    name = label(message.name or "")
+    if message.role != "user" or not name:
+        return _nameless(message)
+    return replace(message, name=None, content=labelled(name, message.content))
+
+
+def _one_system(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """The leading system messages as one; every later one framed, as a user message."""
+    leading = 0
+    while leading < len(messages) and messages[leading].role == "system":
+        leading += 1
+    head = _merged([_nameless(message) for message in messages[:leading]])
+    return [*head, *(_remembered(_framed, message) for message in messages[leading:])]
+
+
+def _framed(message: ChatMessage) -> ChatMessage:
+    """A system message in its frame; look-alikes of the frame in any text or name are undone."""
+    if message.role != "system" and not has_bracket(f"{message.content}{message.name}"):
+        return message
+    content = undone(_FRAME, message.content)
+    if message.role == "system":
+        return ChatMessage(role="user", content=f"{FRAME_OPEN}\n{content}\n{FRAME_CLOSE}")
+    name = None if message.name is None else undone(_FRAME, message.name)
+    return replace(message, content=content, name=name)
+
+
+def _merged(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """Neighbours of one role as one message, a blank line between their texts.
+
+    Tool results are never merged; a text before a tool call joins the call's message.
+    """
+    merged: list[ChatMessage] = []
+    for message in messages:
+        if merged and _joins(merged[-1], message):
+            merged[-1] = _joined(merged[-1], message)
+        else:
+            merged.append(message)
+    return merged
+
+
+def _joins(first: ChatMessage, second: ChatMessage) -> bool:
+    return first.role == second.role != "tool" and not first.tool_calls
+
+
+def _joined(first: ChatMessage, second: ChatMessage) -> ChatMessage:
+    texts = [text for text in (first.content, second.content) if text]
+    return replace(second, content="\n\n".join(texts))
+
+
+def _alternating(messages: Iterable[ChatMessage]) -> Iterator[ChatMessage]:
+    """User and assistant in turn, beginning with the user.
+
+    Results of tools do not count, and a call is made in the model's turn without ending it.
+    """
+    due: Role = "user"
+    for message in messages:
+        if message.role in FILLERS and message.role != due:
+            yield ChatMessage(role=due, content=FILLERS[due])
+            due = message.role
+        if message.role in FILLERS and not message.tool_calls:
+            due = "assistant" if message.role == "user" else "user"
+        yield message
+
+
+# Where a message keeps what each step makes of it.
+_SLOTS: Final[Mapping[_Step, Slot[ChatMessage]]] = {
+    step: Slot(step.__name__) for step in (_plain, _framed, _nameless, _named, _labelled)
+}

@@ -1,0 +1,299 @@
+"""Tools in messages: calls and results that every provider takes, or told as text.
+
+A result stands right behind its call and nowhere else, whatever was cut from the history or came
+in between. A model whose server knows no tools is told what it can do in one constant text behind
+the system messages, and writes one JSON object: what it says, and what it does. Its earlier calls
+are shown to it in the same form, results as framed user messages; nobody's text can pass for that
+frame. A text that is no JSON is simply speech; half a JSON object is no reply. Pure.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Final
+
+from pydantic import AliasChoices, BaseModel, Field, ValidationError
+
+from evennia_ai.errors import ModelRubbish
+from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatReply, ChatRequest
+from evennia_ai.llm.fitting.tool_calls import WrittenCall, made_calls
+from evennia_ai.llm.labels import LINE_BREAK, frame, has_bracket, undone
+from evennia_ai.llm.replies.structured import JsonObjects, json_objects, strict_schema
+from evennia_ai.prompt.memo import Slot
+from evennia_ai.prompt.messages import ToolCall, ToolSpec
+
+RESULT_OPEN: Final = "[Tool result]"
+RESULT_CLOSE: Final = "[/Tool result]"
+"""Around what a tool returned, where that must travel as a user message."""
+
+NO_RESULT: Final = "(no result)"
+"""Stands for the result of a call that has none in the prompt."""
+
+_UNFRAMED: Final = Slot[ChatMessage]("unframed")
+_FRAME: Final = frame("tool", "result")  # and "results"
+
+# The number of a call's message, and of the call in it -> what it returned.
+_Results = dict[tuple[int, int], ChatMessage]
+
+
+def has_tool_messages(messages: Sequence[ChatMessage]) -> bool:
+    """Whether any of the messages is a call or a result."""
+    return any(message.tool_calls or message.role == "tool" for message in messages)
+
+
+def paired(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """The messages with each result right behind its call, in the order of the calls.
+
+    A call without a result gets one that says so. A result whose call is not there is told.
+    """
+    results, lost = _results(messages)
+    if lost:
+        messages = [unframed(message) for message in messages]
+        results, lost = _results(messages)
+    ordered: list[ChatMessage] = []
+    for place, message in enumerate(messages):
+        if place in lost:
+            ordered.append(told(message))
+        elif message.role != "tool":
+            ordered.append(message)
+            for number, call in enumerate(message.tool_calls):
+                ordered.append(results.get((place, number)) or _missing(call))
+    return ordered
+
+
+def narrated(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """The messages without calls and results: what was done is told with what came of it."""
+    return list(_narrated([unframed(message) for message in messages]))
+
+
+def told(result: ChatMessage, label: str = "") -> ChatMessage:
+    """A result in its frame, as a user message; look-alikes of the frame in it are undone."""
+    said = f"{label}: {result.content}" if label else result.content
+    told_lines = LINE_BREAK.sub("\n", bare(said))
+    return ChatMessage(role="user", content=f"{RESULT_OPEN}\n{told_lines}\n{RESULT_CLOSE}")
+
+
+def unframed(message: ChatMessage) -> ChatMessage:
+    """The message without look-alikes of the frame, in its text and in its speaker's name."""
+    if not has_bracket(f"{message.content}{message.name or ''}"):
+        return message
+    known = message.memo.get(_UNFRAMED)
+    if known is not None:
+        return known
+    name = None if message.name is None else bare(message.name)
+    made = replace(message, content=bare(message.content), name=name)
+    message.memo[_UNFRAMED] = made
+    return made
+
+
+def bare(text: str) -> str:
+    """`text` without look-alikes of the frame."""
+    return undone(_FRAME, text)
+
+
+def _narrated(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
+    calls: dict[str, ToolCall] = {}
+    for message in paired(messages):
+        if message.role == "tool":
+            call = calls[message.tool_call_id or ""]
+            yield told(message, f"{call.name} {call.arguments}")
+        elif message.tool_calls:
+            calls = {call.id: call for call in message.tool_calls}
+            if message.content:
+                yield replace(message, tool_calls=())
+        else:
+            yield message
+
+
+def _results(messages: Sequence[ChatMessage]) -> tuple[_Results, set[int]]:
+    """What each call returned, and the places of results whose call is not there.
+
+    A result belongs to the newest call of its id before it, and a call has one.
+    """
+    waiting: dict[str, tuple[int, int]] = {}
+    results: _Results = {}
+    lost: set[int] = set()
+    for place, message in enumerate(messages):
+        for number, call in enumerate(message.tool_calls):
+            waiting[call.id] = (place, number)
+        if message.role == "tool":
+            key = waiting.pop(message.tool_call_id or "", None)
+            if key is None:
+                lost.add(place)
+            else:
+                results[key] = message
+    return results, lost
+
+
+def _missing(call: ToolCall) -> ChatMessage:
+    return ChatMessage(role="tool", content=NO_RESULT, tool_call_id=call.id)
+
+
+MOST_ACTS: Final = 8
+SCHEMA_NAME: Final = "npc_turn"
+
+INTRODUCTION: Final = """\
+You can act with the tools below. Answer with one JSON object and nothing else:
+{"say": "what you say aloud", "acts": [{"tool": "name of a tool", "arguments": {}}]}
+"say" may be empty, and "acts" is empty when you do nothing. What your acts led to is then told to \
+you as a tool result, and you answer again. Use no tool that is not in this list:"""
+
+# The members of an answer, those of a call that stands alone among them.
+_MEMBERS: Final = frozenset({"say", "acts"})
+_CALLS: Final = (frozenset({"tool"}), frozenset({"name", "arguments"}))
+_CALL_TAGS: Final = ("<tool_call>", "</tool_call>")
+
+
+class _Act(BaseModel):
+    """A call as models write it, be it by the names that other model formats have."""
+
+    tool: Annotated[str, Field(validation_alias=AliasChoices("tool", "name"), min_length=1)]
+    arguments: Any = None
+
+
+class _Answer(BaseModel):
+    say: str | None = None
+    acts: Annotated[list[_Act], Field(max_length=MOST_ACTS)] | None = None
+
+
+def with_tools_as_text(
+    messages: Sequence[ChatMessage], tools: Sequence[ToolSpec]
+) -> list[ChatMessage]:
+    """The messages as a model without tools takes them; to be applied once, before the hash.
+
+    The list of tools stands right behind the leading system messages. Look-alikes of a tool
+    result inside anybody's text are undone.
+    """
+    shown = list(_shown([unframed(message) for message in messages]))
+    if not tools:
+        return shown
+    leading = next((n for n, one in enumerate(shown) if one.role != "system"), len(shown))
+    return [
+        *shown[:leading],
+        ChatMessage(role="system", content=tool_text(tools)),
+        *shown[leading:],
+    ]
+
+
+def tool_text(tools: Sequence[ToolSpec]) -> str:
+    """What the model is told of its tools; the same for the same tools in any order."""
+    return "\n".join([INTRODUCTION, *(_told(tool) for tool in _sorted(tools))])
+
+
+def schema_of(tools: Sequence[ToolSpec]) -> AnswerSchema:
+    """The schema of an answer, for servers that hold a model to one."""
+    members: dict[str, Any] = {"say": {"type": "string"}}
+    if tools:
+        acts = [_act_schema(tool) for tool in _sorted(tools)]
+        members["acts"] = {"type": "array", "items": {"anyOf": acts}, "maxItems": MOST_ACTS}
+    schema = strict_schema({"type": "object", "properties": members}, origin=SCHEMA_NAME)
+    return AnswerSchema(name=SCHEMA_NAME, schema=schema)
+
+
+def reply_from(reply: ChatReply, tools: Sequence[ToolSpec], *, request: ChatRequest) -> ChatReply:
+    """The reply with its text and its calls apart; `ModelRubbish` for half an answer.
+
+    Ids of calls depend on the request and the call alone. A tool that is not there is left for
+    whoever runs the calls to refuse.
+    """
+    if reply.offline or reply.tool_calls:
+        return reply
+    found = json_objects(reply.text)
+    if found.problem:
+        raise ModelRubbish(reply.model, found.problem)
+    answers = _answers(found, reply.model)
+    if not answers:
+        return reply
+    said = [answer.say.strip() for answer in answers if answer.say and answer.say.strip()]
+    acts = [act for answer in answers for act in answer.acts or ()]
+    if len(acts) > MOST_ACTS:
+        raise ModelRubbish(reply.model, f"it has more than {MOST_ACTS} acts")
+    calls = made_calls([_written_call(act, tools) for act in acts], request)
+    text = "\n".join(said) or _prose(found.around)
+    return replace(reply, text=text, tool_calls=calls)
+
+
+def _shown(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
+    """Calls as the answers that made them, results as what is told of them."""
+    names: dict[str, str] = {}
+    for message in paired(messages):
+        if message.role == "tool":
+            yield told(message, names[message.tool_call_id or ""])
+        elif message.tool_calls:
+            names = {call.id: call.name for call in message.tool_calls}
+            yield replace(message, content=_as_answer(message), tool_calls=())
+        else:
+            yield message
+
+
+def _as_answer(message: ChatMessage) -> str:
+    acts = [{"tool": call.name, "arguments": _arguments(call)} for call in message.tool_calls]
+    return bare(_json({"say": message.content, "acts": acts}))
+
+
+def _arguments(call: ToolCall) -> Any:
+    """The arguments as the object they are, or as the text that is none."""
+    try:
+        arguments = json.loads(call.arguments or "{}")
+    except (ValueError, RecursionError):
+        return call.arguments
+    return arguments if isinstance(arguments, dict) else call.arguments
+
+
+def _told(tool: ToolSpec) -> str:
+    members = _json(_parameters(tool)["properties"], sort_keys=True)
+    return f"- {tool.name}: {tool.description}\n  arguments: {members}"
+
+
+def _act_schema(tool: ToolSpec) -> Mapping[str, Any]:
+    named = {"type": "string", "enum": [tool.name]}
+    return {"type": "object", "properties": {"tool": named, "arguments": _parameters(tool)}}
+
+
+def _parameters(tool: ToolSpec) -> dict[str, Any]:
+    return strict_schema({"type": "object", **tool.parameters}, origin=tool.name)
+
+
+def _answers(found: JsonObjects, model: str) -> list[_Answer]:
+    """The objects that are answers; an object that is something else stands in prose only."""
+    answers: list[_Answer] = []
+    try:
+        for value in found.objects:
+            if value.keys() & _MEMBERS:
+                answers.append(_Answer.model_validate(value))
+            elif any(members <= value.keys() for members in _CALLS):
+                answers.append(_Answer(acts=[_Act.model_validate(value)]))
+    except ValidationError as error:
+        one = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, one["loc"]))
+        raise ModelRubbish(model, f"its answer has not the form: {where}: {one['msg']}") from None
+    if found.objects and not answers and not found.around:
+        raise ModelRubbish(model, "its JSON object has neither 'say' nor 'acts'")
+    return answers
+
+
+def _written_call(act: _Act, tools: Sequence[ToolSpec]) -> WrittenCall:
+    given = act.arguments
+    arguments = given if isinstance(given, str) else _json({} if given is None else given)
+    return WrittenCall(name=_known_name(act.tool, tools), arguments=arguments)
+
+
+def _known_name(name: str, tools: Sequence[ToolSpec]) -> str:
+    """The tool's own name where a model wrote it in other case or with blanks around it."""
+    wanted = name.strip().casefold()
+    near = [tool.name for tool in tools if tool.name.casefold() == wanted]
+    return near[0] if len(near) == 1 and name not in near else name
+
+
+def _prose(around: str) -> str:
+    for tag in _CALL_TAGS:
+        around = around.replace(tag, "")
+    return around.strip(" \t\n[],")
+
+
+def _sorted(tools: Sequence[ToolSpec]) -> list[ToolSpec]:
+    return sorted(tools, key=lambda tool: tool.name)
+
+
+def _json(value: Any, *, sort_keys: bool = False) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=sort_keys)

@@ -1,0 +1,171 @@
+"""Makes speech of a model's raw text: no hidden reasoning, no label, no quotes, no control, short.
+
+What is left is still untrusted: the game escapes it for Evennia's markup. Each step walks the
+text once, so a hostile reply costs no more than its length.
+"""
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable
+from functools import lru_cache
+from typing import Final
+
+from evennia_ai.llm.replies.reasoning import LateEnd, without_reasoning
+
+LOOKED_AT_CHARACTERS: Final = 8_000
+"""How much of a reply, its hidden reasoning apart, is looked at at all."""
+
+LABELS_IN_A_ROW: Final = 3
+"""How often a line may begin with a label of the speaker."""
+
+MAX_CHARACTERS: Final = 600
+MAX_LINES: Final = 4
+"""How much of a reply is said aloud, where nothing else was chosen."""
+
+# Bounded: a name may itself be made of these marks, and a line of nothing else.
+_MARKS_AROUND: Final = 8
+_OPENED: Final = rf"(?P<opened>[\"'“‘„«*_\[(# ]{{0,{_MARKS_AROUND}}})"
+_CLOSED: Final = rf"(?P<closed>[\"'”’“»*_\]) ]{{0,{_MARKS_AROUND}}})"
+_HEAD_CHARACTERS: Final = 4
+_ESCAPE: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
+_LINE_BREAK: Final = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_BLANKS: Final = re.compile(r"[^\S\n]+")
+SENTENCE_END: Final = re.compile(r"[.!?…][\"'”’»)\]*_]*(?=\s|$)|[。！？][」』”’）]*")
+
+_QUOTES: Final = {'"': '"', "'": "'", "“": "”", "‘": "’", "„": "“", "«": "»", "»": "«", "「": "」"}
+_APOSTROPHE: Final = re.compile(r"(?<=\w)['’](?=\w)")
+_JOINERS: Final = frozenset("\u200c\u200d")  # they spell words and emoji
+_SHAPELESS: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
+)
+_CLOSING: Final = str.maketrans({"[": "]", "(": ")", "“": "”", "‘": "’", "«": "»", "„": "“"})
+
+
+def spoken_text(
+    text: str,
+    *,
+    own_names: Iterable[str],
+    other_names: Collection[str] = (),
+    max_characters: int = MAX_CHARACTERS,
+    max_lines: int = MAX_LINES,
+    late_end: LateEnd = "hides_all_before",
+) -> str:
+    """What of a reply is said aloud; empty when nothing is.
+
+    A line may begin with one of the names the speaker goes by. One that begins with the label of
+    one of `other_names` ends the speech: there the model went on to speak for somebody else.
+    `late_end` says what an end mark of reasoning does that nothing opened.
+    """
+    written = without_reasoning(text, late_end=late_end).lstrip()[:LOOKED_AT_CHARACTERS]
+    names = tuple(own_names)
+    own: list[str] = []
+    for line in visible(written).split("\n"):
+        if speaks_for_another(line.strip(), names, other_names):
+            break
+        own.append(own_line(line.strip(), names))
+    speech = _unquoted("\n".join(filter(None, own)))
+    return _capped("\n".join(speech.split("\n")[: max(0, max_lines)]), max_characters)
+
+
+def visible(text: str) -> str:
+    """With one kind of line break, single blanks, and nothing a terminal would obey."""
+    broken = _LINE_BREAK.sub("\n", _ESCAPE.sub("", text)).replace("\t", " ")
+    broken = broken if broken.isascii() else _SHAPELESS.sub("", broken)
+    return _BLANKS.sub(" ", "".join(letter for letter in broken if _is_visible(letter)))
+
+
+def _is_visible(letter: str) -> bool:
+    if letter == "\n" or " " <= letter <= "~":
+        return True
+    if letter in _JOINERS:
+        return True
+    return unicodedata.category(letter) not in ("Cc", "Cf", "Cs", "Cn", "Co")
+
+
+def speaks_for_another(line: str, own_names: Collection[str], other_names: Collection[str]) -> bool:
+    """Whether a line begins with the label of somebody else."""
+    known = {name.casefold() for name in own_names}
+    return is_labelled(line, (name for name in other_names if name.casefold() not in known))
+
+
+def own_line(line: str, own_names: Collection[str]) -> str:
+    """A line without the speaker's own labels."""
+    for _ in range(LABELS_IN_A_ROW):
+        bare = [rest for name in own_names if (rest := _without_label(line, name)) is not None]
+        if not bare:
+            break
+        line = _unquoted(bare[0])
+    return line
+
+
+def is_labelled(line: str, names: Iterable[str]) -> bool:
+    """Whether a line begins with the label of one of these names."""
+    return any(_without_label(line, name) is not None for name in names)
+
+
+def may_be_labelled(start: str, name: str) -> bool:
+    """Whether a line that begins like this may turn out to have the label of `name`."""
+    if not name or len(start) >= len(name) + 2 * _MARKS_AROUND + 1:
+        return False
+    head = name[:_HEAD_CHARACTERS]
+    short = len(start) < _MARKS_AROUND + len(head)
+    return short or re.match(_OPENED + re.escape(head), start, re.IGNORECASE) is not None
+
+
+def _without_label(line: str, name: str) -> str | None:
+    """The rest of a line that begins with `name:`, plain, bold or quoted; None for any other.
+
+    Marks that open before the name close behind it, behind the colon, or at the line's end.
+    """
+    label = _label(name).match(line) if name else None
+    if label is None:
+        return None
+    rest = line[label.end() :]
+    closing = label["opened"].strip()[::-1].translate(_CLOSING)
+    if not closing or closing in label["closed"]:
+        return rest
+    if rest.startswith(closing):
+        return rest.removeprefix(closing).lstrip()
+    return rest.removesuffix(closing).rstrip()
+
+
+@lru_cache(maxsize=256)
+def _label(name: str) -> re.Pattern[str]:
+    return re.compile(f"{_OPENED}{re.escape(name)}{_CLOSED}[:：] *", re.IGNORECASE)
+
+
+def _unquoted(text: str) -> str:
+    """Without the one pair of quotes that holds all of `text`."""
+    closing = _QUOTES.get(text[:1])
+    if closing is None or len(text) < 2 or text[-1] != closing:
+        return text
+    inner = text[1:-1]
+    marks = _APOSTROPHE.sub("", inner)
+    return text if text[0] in marks or closing in marks else inner.strip()
+
+
+def keeps_its_quotes(start: str) -> bool:
+    """Whether no pair of quotes can hold all of a text that begins like this."""
+    closing = _QUOTES.get(start[:1])
+    if closing is None:
+        return bool(start)
+    inner = _APOSTROPHE.sub("x", start[1:])[:-1]  # its last character may be the pair's end
+    return start[0] in inner or closing in inner
+
+
+def _capped(text: str, max_characters: int) -> str:
+    """`text` up to its last sentence that fits, or the last word where none of some length does.
+
+    No sentence that fits is cut into, be it as short as it may.
+    """
+    if len(text) <= max_characters:
+        return text
+    if max_characters < 2:
+        return ""
+    ends = [end.end() for end in SENTENCE_END.finditer(text[: max_characters + 1])]
+    whole = max((end for end in ends if end <= max_characters), default=0)
+    if whole and whole >= max_characters // 4:
+        return text[:whole]
+    words, blank, _ = text[whole : max_characters - 1].rpartition(" ")
+    cut = words.rstrip(" ,;:-") if blank else text[whole : max_characters - 1]
+    return f"{text[:whole]}{cut}…"

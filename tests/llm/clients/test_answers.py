@@ -1,0 +1,67 @@
+"""Which answers with a status of failure are worth another attempt, and when."""
+
+import time
+from email.utils import formatdate
+
+import pytest
+
+from evennia_ai.errors import ModelRefused, ModelUnavailable
+from evennia_ai.llm.clients.answers import FailedRequest, failed_with_status
+from evennia_ai.llm.endpoint import Endpoint
+
+ENDPOINT = Endpoint(name="stub", base_url="http://127.0.0.1:1/v1", model="tiny")
+
+
+def a_failure(status: int = 503, **headers: str) -> FailedRequest:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return failed_with_status(ENDPOINT, status, "out of order", named)
+
+
+@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 529])
+def test_a_busy_or_broken_server_is_worth_another_attempt(status: int) -> None:
+    failure = a_failure(status)
+    assert isinstance(failure.error, ModelUnavailable)
+    assert (failure.error.status, failure.again) == (status, True)
+
+
+@pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 413, 422])
+def test_a_refusal_is_not(status: int) -> None:
+    failure = a_failure(status)
+    assert isinstance(failure.error, ModelRefused)
+    assert not failure.again
+
+
+def test_a_server_can_say_that_another_attempt_is_no_use() -> None:
+    assert not a_failure(429, x_should_retry="false").again
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry_after": "2"}, 2),
+        ({"retry_after": " 0.5 "}, 0.5),
+        ({"retry_after_ms": "250", "retry_after": "9"}, 0.25),
+        ({"retry_after": "-1"}, None),
+        ({"retry_after": "nan"}, None),
+        ({"retry_after": "inf"}, None),
+        ({"retry_after": "soon"}, None),
+        ({"retry_after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0),
+        ({}, None),
+    ],
+)
+def test_the_time_a_server_asks_for_is_read(headers: dict[str, str], seconds: float | None) -> None:
+    failure = a_failure(429, **headers)
+    assert failure.after_seconds == seconds
+    assert isinstance(failure.error, ModelUnavailable)
+    assert failure.error.retry_in_seconds == seconds
+
+
+def test_a_date_to_come_is_so_many_seconds_away() -> None:
+    after = a_failure(429, retry_after=formatdate(time.time() + 60, usegmt=True)).after_seconds
+    assert after is not None
+    assert 50 < after <= 61
+
+
+@pytest.mark.parametrize("date", ["Wed, 99 Foo 99999 99:99:99", "Fri, 31 Dec 99999 23:59:59 GMT"])
+def test_a_date_that_is_none_is_nothing(date: str) -> None:
+    assert a_failure(429, retry_after=date).after_seconds is None
