@@ -42,14 +42,21 @@ from evennia_ai.game.summarising import (
     Summary,
     Task,
 )
-from evennia_ai.history.compaction.planning import Breaker, By, CompactionPlan, NoPlan, When, plan
+from evennia_ai.history.compaction.planning import (
+    Breaker,
+    By,
+    CompactionPlan,
+    NoPlan,
+    When,
+    plan,
+)
 from evennia_ai.history.compaction.summaries import Attempt, attempt_record, summary_record
 from evennia_ai.history.projection import message_of
 from evennia_ai.history.records import Record
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.settings.model import Conf
-from evennia_ai.store import attempts, conversations, turns
+from evennia_ai.store import conversations, model_requests, turns
 from evennia_ai.store.conversations import ConversationRef
 from evennia_ai.store.segments import begin_segment, opening_summary
 from evennia_ai.store.state import one_transaction
@@ -169,10 +176,10 @@ class Compactor:
         try:
             fullness_of(prompt, cut=conversations.cut(where)).refuse_thrash(rules)
         except ThrashError as error:
-            newest = attempts.newest_attempt(where)
+            newest = model_requests.newest_attempt(where)
             breaker = newest.breaker.after_thrash(turns.next_number(where.npc_ref), rules=rules)
             thrash = replace(newest, result="thrash", reason=str(error), breaker=breaker)
-            attempts.tell(where, attempt_record(thrash))
+            model_requests.tell_attempt(where, attempt_record(thrash))
             raise
 
     @inlineCallbacks
@@ -270,7 +277,7 @@ class Compactor:
         _refuse_another_segment(work)
         _log(wanted, f"{error} ({failed.breaker.failures} in a row)")
         reply = error.reply if isinstance(error, ReplyRefusedError) else None
-        attempts.tell(wanted.conversation, attempt_record(failed, reply=reply))
+        model_requests.tell_attempt(wanted.conversation, attempt_record(failed, reply=reply))
         return replace(work, newest=failed)
 
     def _committed(self, work: _Work, made: CompactionPlan, summary: Summary) -> Outcome:
@@ -307,7 +314,7 @@ def _work(wanted: Wanted) -> _Work:
         history=history,
         summaries=summaries_in(now) | ({first.id} if first is not None else set()),
         other_tokens=max(0, fullness.tokens - own_tokens),
-        newest=attempts.newest_attempt(where),
+        newest=model_requests.newest_attempt(where),
         turn=turns.next_number(where.npc_ref),
     )
 

@@ -38,14 +38,15 @@ from evennia_ai.memory.recalling import standing
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.settings.model import Conf
-from evennia_ai.store import consolidations, conversations, memories, turns
-from evennia_ai.store.consolidations import (
-    AskedToObserve,
+from evennia_ai.store import conversations, memories, model_requests, turns
+from evennia_ai.store.conversations import ConversationRef
+from evennia_ai.store.model_requests import (
     Consolidated,
+    ModelRequest,
     Observed,
+    Place,
     place_of,
 )
-from evennia_ai.store.conversations import ConversationRef
 
 ROLE: Final = "summariser"
 ANSWER_TOKENS: Final = 800
@@ -61,11 +62,11 @@ class _Work:
     npc_name: str
     segment: int
     messages: Sequence[Message]
-    upto: consolidations.Place
+    upto: Place
     before: Consolidated
     turn: int
     access: Access
-    asked: AskedToObserve | None = None
+    asked: ModelRequest | None = None
     reply: str = ""
 
     @property
@@ -98,7 +99,7 @@ class Consolidator:
         after = self._conf.memory.after_messages
         if not (self._conf.memory.enabled and after) or self._access() is None:
             return False
-        known = consolidations.newest(where)
+        known = model_requests.consolidated(where)
         if known.breaker.is_open(turns.next_number(where.npc_ref), rules=self._rules):
             return False
         return len(_said_since(where, known.upto, most=after)) >= after
@@ -154,7 +155,7 @@ class Consolidator:
         return self._kept(work, answer.observations[: self._conf.memory.most_observations])
 
     def _work(self, where: ConversationRef, npc_name: str) -> _Work | None:
-        access, before = self._access(), consolidations.newest(where)
+        access, before = self._access(), model_requests.consolidated(where)
         new = _said_since(where, before.upto)
         last = record_of(new[-1]) if new else None
         if access is None or last is None:
@@ -189,7 +190,7 @@ class Consolidator:
     ) -> "Deferred[ChatReply]":
         """Commit the messages, then ask."""
         access = work.access
-        work.asked = asked = consolidations.ask(
+        work.asked = asked = model_requests.ask_to_observe(
             work.where,
             [Message(role=said.role, content=said.content) for said in messages],
             model=access.model_id or access.name,
@@ -263,9 +264,7 @@ def _remembered(work: _Work, one: Observation) -> tuple[Memory | None, str]:
     return done.memory, done.refusal
 
 
-def _said_since(
-    where: ConversationRef, upto: consolidations.Place, *, most: int | None = None
-) -> list[Message]:
+def _said_since(where: ConversationRef, upto: Place, *, most: int | None = None) -> list[Message]:
     """What was said and done after a record, oldest first; at most the newest `most` of it."""
     history = conversations.history(where)
     found: list[Message] = []
@@ -306,8 +305,7 @@ def _refuse_another_segment(work: _Work) -> None:
 
 
 def _tell(work: _Work, observed: Observed) -> None:
-    asked = work.asked.record if work.asked is not None else None
-    consolidations.tell(work.where, observed, asked=asked)
+    model_requests.tell_observed(work.where, observed, asked=work.asked)
 
 
 def _given_up(where: ConversationRef, failure: Failure) -> str:

@@ -27,8 +27,8 @@ from evennia_ai.llm.fitting.roles import adapt
 from evennia_ai.llm.replies.structured import asking, read
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.names import short
-from evennia_ai.store import conversations, decisions
-from evennia_ai.store.decisions import AskedDecision
+from evennia_ai.store import conversations, model_requests
+from evennia_ai.store.model_requests import ModelRequest
 
 DECIDE_SECONDS: Final = 5.0
 MOST_LINES: Final = 8
@@ -89,13 +89,13 @@ def _asked_of(access: Access, mind: Mind, heard: CommittedEvent, live: Runtime) 
 
 def _committed(
     access: Access, mind: Mind, heard: CommittedEvent
-) -> tuple[AskedDecision, AnswerSchema | None]:
+) -> tuple[ModelRequest, AnswerSchema | None]:
     """The question, committed, and the form of the answer where the server takes one."""
     name = short(mind.view().char_name)
     native = access.profile.schema == "native"
     instructions, schema = asking((), WillAnswer, native=native)
     form = [Message(role="system", content=said.content) for said in instructions]
-    asked = decisions.ask(
+    asked = model_requests.ask_to_decide(
         heard.conversation,
         [Message(role="system", content=_TASK.format(name=name))],
         _lines(heard),
@@ -122,7 +122,7 @@ def _lines(heard: CommittedEvent) -> Sequence[str]:
 
 
 def _told(
-    mind: Mind, heard: CommittedEvent, asked: AskedDecision, answer: ChatReply | Failure
+    mind: Mind, heard: CommittedEvent, asked: ModelRequest, answer: ChatReply | Failure
 ) -> str | Failure:
     """Write down what came of it; why the NPC does not want to answer, "" if it does."""
     if isinstance(answer, Failure):
@@ -130,7 +130,9 @@ def _told(
     else:
         why, reply = _why_not(answer), answer.text
     try:
-        decisions.tell(asked, heard.conversation, outcome=why or "answers", reply=reply)
+        model_requests.tell_decided(
+            heard.conversation, asked, outcome=why or "answers", reply=reply
+        )
     except DATABASE_ERRORS as error:
         logger.log_err(f"evennia_ai: NPC {mind.ref}: a decision is not written down: {error}")
     if isinstance(answer, Failure):

@@ -31,9 +31,9 @@ from evennia_ai.llm.replies.reasoning import takes_another_role, without_reasoni
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.settings.model import Conf
-from evennia_ai.store import attempts
-from evennia_ai.store.attempts import Asked
+from evennia_ai.store import model_requests
 from evennia_ai.store.conversations import ConversationRef
+from evennia_ai.store.model_requests import ModelRequest
 
 InThread = Callable[..., "Deferred[Any]"]
 Steps = Generator["Deferred[Any]", Any, Any]
@@ -116,7 +116,7 @@ class Summariser:
     def _by(self, access: Access, task: Task) -> Steps:
         """The summary of this model."""
         request = yield self._in_thread(self._request, task, access)
-        asked = attempts.ask(
+        asked = model_requests.ask_for_summary(
             task.conversation,
             request,
             asked_by=task.asked_by,
@@ -155,7 +155,7 @@ class Summariser:
             most_tokens=min(REQUEST_TOKENS, room),
         )
 
-    def _sent(self, asked: Asked, task: Task, access: Access) -> ChatRequest:
+    def _sent(self, asked: ModelRequest, task: Task, access: Access) -> ChatRequest:
         return ChatRequest(
             messages=adapt(chat_messages(asked.messages), profile=access.roles),
             model=access.model_id,
@@ -185,7 +185,7 @@ class Summariser:
         return checked_summary(text, plan=task.plan, rules=self.rules, counter=task.counter)
 
 
-def _reply(asked: Asked, answer: ChatReply) -> Reply:
+def _reply(asked: ModelRequest, answer: ChatReply) -> Reply:
     usage = answer.usage
     return Reply(
         asked=asked.record.place,

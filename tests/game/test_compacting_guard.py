@@ -9,9 +9,9 @@ from evennia_ai.errors import StoreError
 from evennia_ai.game import compacting
 from evennia_ai.history.records import RecordKind
 from evennia_ai.prompt.components import GAME
-from evennia_ai.store.attempts import newest_attempt
 from evennia_ai.store.components import update
 from evennia_ai.store.lorebooks import attach, save_book
+from evennia_ai.store.model_requests import newest_attempt
 from tests.game.compacting_games import (
     FULL,
     GOOD,
@@ -137,7 +137,7 @@ def test_a_request_that_cannot_be_committed_is_not_sent(stage, logged, monkeypat
 
     talker = Talker(GOOD)
     stage.talks_with(talker, compaction=rules(), **SMALL)
-    monkeypatch.setattr(compacting.attempts, "ask", refuse)
+    monkeypatch.setattr(compacting.model_requests, "ask_for_summary", refuse)
     talks(stage, FULL)
 
     assert (talker.asked, segment_of(stage)) == ([], 1)

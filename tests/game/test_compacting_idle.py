@@ -8,8 +8,8 @@ from evennia_ai.game.idle_time import IDLE_SECONDS
 from evennia_ai.history.compaction.summaries import FRAME
 from evennia_ai.history.records import RecordKind
 from evennia_ai.store import conversations
-from evennia_ai.store.attempts import newest_attempt
 from evennia_ai.store.erasing import erase_conversation
+from evennia_ai.store.model_requests import newest_attempt
 from evennia_ai.store.snapshots import forget_everything
 from tests.game.compacting_games import (
     GOOD,

@@ -11,7 +11,7 @@ from evennia_ai.game.idle_time import IDLE_SECONDS
 from evennia_ai.history.records import RecordKind
 from evennia_ai.llm.quotas import read_quotas
 from evennia_ai.memory.recalling import MemorySettings
-from evennia_ai.store import consolidations, conversations, memories
+from evennia_ai.store import conversations, memories, model_requests
 from evennia_ai.store.conversations import conversations_of, records_of
 from evennia_ai.store.erasing import erase_conversation
 from evennia_ai.store.memory_erasing import erase_about
@@ -214,7 +214,7 @@ def test_after_failures_in_a_row_it_rests(stage, logged, fault):
     rests(stage)
     asked = len(talker.asked)
 
-    state = consolidations.newest(room_of(stage))
+    state = model_requests.consolidated(room_of(stage))
     assert (state.breaker.failures, state.breaker.opened_at is not None) == (3, True)
     assert (kept(stage), state.upto) == ([], (0, 0))
     assert asked in (3, 6)

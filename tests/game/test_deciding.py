@@ -168,7 +168,7 @@ def test_who_leaves_while_it_is_decided_is_not_answered(stage, models, logged):
 
 
 def test_a_decision_is_no_attempt_to_compact(stage, models):
-    from evennia_ai.store.attempts import NO_ATTEMPT, newest_attempt
+    from evennia_ai.store.model_requests import NO_ATTEMPT, newest_attempt
 
     stage.says(stage.anna, "Is there a ferry tonight?")
     (room,) = [one for one in conversations_of(stage.npc.ai.ref) if one.kind == "room"]

@@ -20,9 +20,9 @@ from evennia_ai.game.tools.choosing import problems_of
 from evennia_ai.llm.quotas import LIMITS
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store import model_calls, turns
-from evennia_ai.store.attempts import Compacted, compacted_of
 from evennia_ai.store.halts import halts
 from evennia_ai.store.model_calls import DAY_SECONDS
+from evennia_ai.store.model_requests import Compacted, compacted_of
 from evennia_ai.text.columns import WIDTH, clipped, hanging, padded, visible
 
 PAGE_NPCS: Final = 20

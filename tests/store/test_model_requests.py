@@ -4,13 +4,23 @@ import pytest
 
 from evennia_ai.errors import HistoryConflictError
 from evennia_ai.history.compaction.planning import Breaker
-from evennia_ai.history.compaction.summaries import NO_ATTEMPT, Attempt, Reply, attempt_record
+from evennia_ai.history.compaction.summaries import (
+    NO_ATTEMPT,
+    Attempt,
+    Reply,
+    attempt_record,
+)
 from evennia_ai.history.records import RecordKind
 from evennia_ai.prompt.messages import Message
 from evennia_ai.store import conversations
-from evennia_ai.store.attempts import ask, compacted_of, newest_attempt, tell
 from evennia_ai.store.conversations import conversation
 from evennia_ai.store.erasing import erase_conversation
+from evennia_ai.store.model_requests import (
+    ask_for_summary,
+    compacted_of,
+    newest_attempt,
+    tell_attempt,
+)
 from evennia_ai.store.snapshots import forget_everything
 from tests.store.builders import said, talked
 
@@ -34,7 +44,7 @@ def quay():
 
 
 def asked(quay):
-    return ask(quay, REQUEST, asked_by="turn 7", model="tiny", messages=4, segment=1)
+    return ask_for_summary(quay, REQUEST, asked_by="turn 7", model="tiny", messages=4, segment=1)
 
 
 def test_without_a_try_nothing_failed(quay):
@@ -51,7 +61,7 @@ def test_what_was_erased_meanwhile_is_neither_committed_nor_asked_about(quay):
 
 
 def test_a_try_is_read_back_from_its_record(quay):
-    tell(quay, attempt_record(REFUSED, reply=Reply(asked="1.5", text="...", model="tiny")))
+    tell_attempt(quay, attempt_record(REFUSED, reply=Reply(asked="1.5", text="...", model="tiny")))
     forget_everything()
     found = newest_attempt(quay)
 
@@ -60,14 +70,14 @@ def test_a_try_is_read_back_from_its_record(quay):
 
 
 def test_the_newest_try_counts(quay):
-    tell(quay, attempt_record(REFUSED))
-    tell(quay, attempt_record(NO_ATTEMPT))
+    tell_attempt(quay, attempt_record(REFUSED))
+    tell_attempt(quay, attempt_record(NO_ATTEMPT))
 
     assert newest_attempt(quay).breaker == Breaker()
 
 
 def test_a_try_that_was_erased_is_none(quay):
-    tell(quay, attempt_record(REFUSED))
+    tell_attempt(quay, attempt_record(REFUSED))
     erase_conversation(quay, by="Mira")
 
     assert newest_attempt(quay) is NO_ATTEMPT
@@ -92,13 +102,13 @@ def test_the_instructions_are_stored_once_in_a_segment(quay):
 def test_nothing_of_it_is_in_the_history(quay):
     before = said(quay)
     asked(quay)
-    tell(quay, attempt_record(REFUSED, reply=Reply(asked="1.5", text="Hm.")))
+    tell_attempt(quay, attempt_record(REFUSED, reply=Reply(asked="1.5", text="Hm.")))
 
     assert said(quay) == before
 
 
 def test_the_conversations_that_were_tried_are_found_with_their_summaries(quay):
-    tell(quay, attempt_record(REFUSED))
+    tell_attempt(quay, attempt_record(REFUSED))
     (found,) = compacted_of("12")
 
     assert (found.conversation.id, found.summary) == (quay.id, None)
