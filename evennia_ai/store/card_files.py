@@ -8,7 +8,7 @@ from evennia_ai.cards.dumping import json_bytes
 from evennia_ai.cards.limits import as_text
 from evennia_ai.cards.loading import CardImport
 from evennia_ai.settings.conf import conf
-from evennia_ai.store.sources import checked_source
+from evennia_ai.store.checks import checked_source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from typing import Final
 from evennia_ai.errors import ComponentValueError
 from evennia_ai.store import card_revisions as log
 from evennia_ai.store import cards as store
+from evennia_ai.store.checks import MAX_NAME
 
 _WANTED: Final = (
     "1 to 200 printable characters, no = and no / at its start, and no / before a number at its end"
@@ -20,7 +21,7 @@ _UNSEEN: Final = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u3164\ufe00-\ufe0f\
 def typeable_name(name: str) -> str:
     """`name` in one line; ComponentValueError where no command could be told it."""
     plain = " ".join(name.split())
-    fits = plain and plain.isprintable() and len(plain) <= store.MAX_NAME
+    fits = plain and plain.isprintable() and len(plain) <= MAX_NAME
     is_odd = _UNSEEN.search(plain) or _NUMBERED.search(plain)
     if not fits or is_odd or "=" in plain or plain.startswith("/"):
         raise ComponentValueError("name of the card", name[:60], _WANTED)

@@ -10,15 +10,15 @@ from typing import Final
 from evennia_ai import models
 from evennia_ai.cards.components import refuse_unsettled
 from evennia_ai.cards.reading import card_from_text
-from evennia_ai.errors import ComponentValueError, FormatError, NotStoredError, StoreError
+from evennia_ai.errors import FormatError, NotStoredError, StoreError
 from evennia_ai.prompt.components import ALL_GRANTS, NO_GRANTS, Grants
 from evennia_ai.store import card_revisions as log
 from evennia_ai.store.card_files import CardFile, json_file, kept_file
 from evennia_ai.store.card_revisions import Action
+from evennia_ai.store.checks import checked_name
 from evennia_ai.store.snapshots import Snapshots, of_kind
 from evennia_ai.store.state import CARDS, changing
 
-MAX_NAME: Final = 200
 MOST_WAITING: Final = 100
 """Imports that may wait at once, in the whole game."""
 
@@ -157,13 +157,6 @@ def card_or_none(name: str) -> StoredCard | None:
 def card_names() -> tuple[str, ...]:
     """The names of all cards in force, in alphabetical order."""
     return tuple(models.Card.objects.order_by("name").values_list("name", flat=True))
-
-
-def checked_name(name: str, *, what: str) -> str:
-    """`name`; ComponentValueError where it cannot name a card or a lorebook."""
-    if not name.strip() or len(name) > MAX_NAME or not name.isprintable():
-        raise ComponentValueError(f"name of the {what}", name, "1 to 200 printable characters")
-    return name
 
 
 def _refuse_unsettled(file: CardFile) -> None:

@@ -19,7 +19,7 @@ from evennia_ai.errors import ComponentValueError, NotStoredError
 from evennia_ai.history.records import canonical_json, storable
 from evennia_ai.knowledge.pages.pages import MEDIATIONS, BaseInfo
 from evennia_ai.store import knowledge_holds, page_revisions, snapshots
-from evennia_ai.store.knowledge_locks import check_locks
+from evennia_ai.store.checks import check_locks
 from evennia_ai.store.state import KNOWLEDGE, changing
 
 MAX_TOLD: Final = 4000

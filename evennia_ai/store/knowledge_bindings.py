@@ -5,14 +5,14 @@ from collections.abc import Collection
 from typing import Final, get_args, get_type_hints
 
 from evennia_ai import models
-from evennia_ai.errors import ComponentValueError
 from evennia_ai.knowledge.pages.pages import BaseInfo
-from evennia_ai.prompt.components import GAME, Scope
+from evennia_ai.prompt.components import Scope
+from evennia_ai.store.checks import check_scope
 from evennia_ai.store.knowledge_bases import base, base_row, base_written
 from evennia_ai.store.snapshots import Snapshots
 from evennia_ai.store.state import KNOWLEDGE, changing
 
-# From wide to narrow.
+# From wide to narrow; the first is the game.
 _KINDS: Final[tuple[str, ...]] = get_args(get_type_hints(Scope)["kind"])
 
 
@@ -21,7 +21,7 @@ def bind(key: str, scope: Scope, *, by: str) -> None:
 
     NotStoredError: there is no such base. ComponentValueError: it is no scope.
     """
-    _check_scope(scope)
+    check_scope(scope, kinds=_KINDS[1:])
     with changing(KNOWLEDGE, f"binding knowledge base '{key}'"):
         models.KnowledgeBinding.objects.get_or_create(
             base=base_row(key),
@@ -55,13 +55,6 @@ def bound(scopes: Collection[Scope]) -> tuple[BaseInfo, ...]:
     """The bases that count in any of `scopes`, each once, by their keys. Warm, without a query."""
     keys = sorted({key for scope in scopes for key in _bound.read(scope)})
     return tuple(info for key in keys if (info := base(key)))
-
-
-def _check_scope(scope: Scope) -> None:
-    is_named = scope.kind in _KINDS and 0 < len(scope.ref) <= 255 and scope.ref.isprintable()
-    if scope != GAME and (scope.kind == GAME.kind or not is_named):
-        wanted = f"the game, or {', '.join(_KINDS[1:])} with the tag or id of which one"
-        raise ComponentValueError("scope", str(scope), wanted)
 
 
 def _load(scope: Scope) -> tuple[str, ...]:

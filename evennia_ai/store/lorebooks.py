@@ -11,20 +11,18 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from evennia_ai import models
-from evennia_ai.errors import ComponentValueError, EditConflictError, NotStoredError
-from evennia_ai.history.records import canonical_json, storable
+from evennia_ai.errors import EditConflictError, NotStoredError
+from evennia_ai.history.records import canonical_json
 from evennia_ai.lorebook.books import ATTACH_RANK
 from evennia_ai.prompt.components import Scope
 from evennia_ai.settings.conf import conf
-from evennia_ai.store.cards import checked_name
+from evennia_ai.store.checks import check_locks, check_scope, checked_name, checked_source
 from evennia_ai.store.revision_tables import Change, Revisions, common
 from evennia_ai.store.snapshots import Snapshots
-from evennia_ai.store.sources import checked_source
 from evennia_ai.store.state import LOREBOOKS, changing
 
 # Scopes that name something: all but the game.
 _NAMED_KINDS: Final = ("zone", "room", "npc", "faction", "player")
-_MAX_LOCKS: Final = 2000
 
 _revisions: Final = Revisions(models.LorebookRevision)
 
@@ -129,7 +127,7 @@ def revert_book(name: str, number: int, *, by: str) -> StoredBook:
 
 def set_book_locks(name: str, locks: str, *, by: str) -> StoredBook:
     """Say who may see and change a lorebook, as an Evennia lock string; "" takes it away."""
-    _check_locks(locks)
+    check_locks(locks)
     with changing(LOREBOOKS, f"locking lorebook '{name}' for {by}"):
         row = _row(name)
         if row.locks != locks:
@@ -146,7 +144,7 @@ def entry_locks(name: str) -> dict[str, str]:
 
 def set_entry_locks(name: str, uid: str, locks: str, *, by: str) -> None:
     """Say who may see and change one entry; "" takes it away."""
-    _check_locks(locks)
+    check_locks(locks)
     with changing(LOREBOOKS, f"locking entry {uid} of lorebook '{name}' for {by}"):
         row = _row(name)
         kept = json.loads(row.entry_locks)
@@ -157,7 +155,7 @@ def set_entry_locks(name: str, uid: str, locks: str, *, by: str) -> None:
 
 def attach(name: str, scope: Scope, *, by: str) -> None:
     """Let a lorebook count in `scope`; again changes nothing."""
-    _check_scope(scope)
+    check_scope(scope, kinds=_NAMED_KINDS)
     with changing(LOREBOOKS, f"attaching lorebook '{name}'"):
         models.LorebookAttachment.objects.get_or_create(
             lorebook=_row(name),
@@ -255,19 +253,6 @@ def _refuse_stale(name: str, row: models.Lorebook | None, expected_revision: int
         newest = max(current, _revisions.newest_number(name=name))
         by_whom = _revisions.last_changed_by(name=name)
         raise EditConflictError(f"lorebook '{name}'", expected_revision, newest, by_whom)
-
-
-def _check_locks(locks: str) -> None:
-    if len(locks) > _MAX_LOCKS or storable(locks) != locks:
-        wanted = f"a lock string of at most {_MAX_LOCKS} characters"
-        raise ComponentValueError("locks", locks, wanted)
-
-
-def _check_scope(scope: Scope) -> None:
-    named = scope.kind in _NAMED_KINDS and 0 < len(scope.ref) <= 255 and scope.ref.isprintable()
-    if not named and scope != Scope():
-        wanted = f"the game, or {', '.join(_NAMED_KINDS)} with the tag or id of which one"
-        raise ComponentValueError("scope", str(scope), wanted)
 
 
 def _row(name: str) -> models.Lorebook:

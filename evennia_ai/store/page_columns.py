@@ -11,7 +11,7 @@ from evennia_ai.history.records import storable
 from evennia_ai.knowledge.pages.markup import MAX_META, MAX_TEXT, links_of
 from evennia_ai.knowledge.pages.metadata import MetaError, alias_names, meta_of, values_of
 from evennia_ai.knowledge.pages.pages import Page, PageName
-from evennia_ai.store.knowledge_locks import check_locks
+from evennia_ai.store.checks import check_locks
 
 WRITTEN: Final = ("namespace", "title", "body", "meta", "locks")
 """The columns that say what an author wrote."""

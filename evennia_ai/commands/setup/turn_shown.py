@@ -10,11 +10,11 @@ from evennia_ai.history.projection import CONVERSATION
 from evennia_ai.history.records import Record
 from evennia_ai.history.turn.manifest import RecordedMessage, TurnManifest, report_of_turn
 from evennia_ai.lorebook.naming import names_of
+from evennia_ai.minds.origins import source_of, told_by
 from evennia_ai.prompt.explaining import explain_lines, is_message, origins_meant
 from evennia_ai.prompt.messages import Part
 from evennia_ai.prompt.report import Report, ReportMessage, report_of
 from evennia_ai.store import conversations, turns
-from evennia_ai.store.origins import source_of, told_by
 from evennia_ai.store.turns import StoredTurn
 from evennia_ai.text.columns import WIDTH, clipped, first_line, visible, wrapped
 

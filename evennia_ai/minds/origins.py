@@ -19,26 +19,23 @@ from evennia_ai.store.notes import note_change, note_then
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A revision of something authored: `what` it is, its number, by whom and when it was made.
-
-    `changed_at` is in epoch seconds.
-    """
+    """A revision of something authored."""
 
     what: str
     number: int
     changed_by: str
     changed_at: float
+    """In epoch seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """Where words that nobody stored came from: `by` a provider of facts, or this program.
-
-    `revision` is the start of the hash of the words.
-    """
+    """Where words that nobody stored came from."""
 
     by: str
+    """A provider of facts, or this program."""
     revision: str
+    """The start of the hash of the words."""
 
 
 def told_by(origin: str, text: str, manifest: TurnManifest) -> Iterator[Told]:
