@@ -7,7 +7,7 @@ traceback, and nothing on standard output.
 import sys
 from collections.abc import Sequence
 
-from evennia_ai.cli.refusals import refuse
+from evennia_ai.cli.output import refuse
 from evennia_ai.errors import EvenniaAIError
 
 INTERRUPTED = 130

@@ -144,9 +144,9 @@ def card_export(
     revision: int | None,
 ) -> int:
     """Write a card of a game as Card V3 in JSON, in a PNG picture or in a CHARX archive."""
-    from evennia_ai.cli import exporting
+    from evennia_ai.cli import cards
 
-    return exporting.export_from(
+    return cards.export_from(
         game, name, target, form=form, with_v2=with_v2, force=force, number=revision
     )
 
@@ -174,17 +174,17 @@ def replay(
     With --against: compose past turns again with the edit in FILE (components, card, lorebooks,
     notes, settings, as in a scenario) and show what would be otherwise. Nothing is stored.
     """
-    from evennia_ai.cli import replay as replaying
+    from evennia_ai.cli import history as records
 
     if against is not None:
         if with_diff or (number is not None and newest is not None):
             raise click.UsageError("--against takes --turn or --last, and no --diff")
-        return replaying.replay_against(
+        return records.replay_against(
             game, npc, against, newest=newest, number=number, as_json=as_json
         )
     if number is None or newest is not None:
         raise click.UsageError("name one turn with --turn N; --last goes with --against")
-    return replaying.replay_turn(game, npc, number, with_diff=with_diff, as_json=as_json)
+    return records.replay_turn(game, npc, number, with_diff=with_diff, as_json=as_json)
 
 
 @evennia_ai.group(invoke_without_command=True)

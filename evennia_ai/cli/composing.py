@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from evennia_ai.cli.output import is_terminal, write_json, write_lines
-from evennia_ai.cli.refusals import refusal, refuse
+from evennia_ai.cli.output import is_terminal, refusal, refuse, write_json, write_lines
 from evennia_ai.errors import EvenniaAIError, FormatError
 from evennia_ai.foreign.documents import MAX_BYTES, decoded, json_values
 from evennia_ai.lorebook.naming import names_of
@@ -125,7 +124,7 @@ def _print_text(
         if explained:
             write_lines([*heads, *explained[index], ""])
         elif is_terminal():
-            from evennia_ai.cli.screen import show_trace
+            from evennia_ai.cli.terminal import show_trace
 
             show_trace(_report(turns, index), heads=heads)
         else:

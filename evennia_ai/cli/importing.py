@@ -8,9 +8,9 @@ from evennia_ai.cards.components import DEFAULT_DEPTH
 from evennia_ai.cards.limits import DEFAULT_LIMITS, CardLimits
 from evennia_ai.cards.loading import CardImport, file_bytes, load_card
 from evennia_ai.cards.report import ImportReport, import_report, report_lines, report_object
-from evennia_ai.cli.game_folder import opened_game
+from evennia_ai.cli.game.folder import opened_game
 from evennia_ai.cli.output import write_json, write_lines
-from evennia_ai.cli.progress_bar import shown_progress
+from evennia_ai.cli.terminal import shown_progress
 from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.prompt.components import Grants, in_order
@@ -41,7 +41,7 @@ def import_into(
     """Let the card wait in the game of `folder`, or put it in force where `grants` are given."""
     path, shown = path.absolute(), path
     conf = opened_game(folder)
-    from evennia_ai.cli.game_cards import take_in
+    from evennia_ai.cli.game.cards import take_in
 
     content, found, report = _read(
         path,

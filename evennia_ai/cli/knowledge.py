@@ -4,16 +4,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from evennia_ai.cli.game_folder import opened_game
+from evennia_ai.cli.game.folder import opened_game
 from evennia_ai.cli.importing import typed_by
-from evennia_ai.cli.output import write_json, write_lines
-from evennia_ai.cli.progress_bar import shown_progress
-from evennia_ai.cli.refusals import BAD_INPUT, refuse
+from evennia_ai.cli.output import BAD_INPUT, refuse, write_json, write_lines
+from evennia_ai.cli.terminal import shown_progress
 from evennia_ai.knowledge.pages.files import ImportProblems
 from evennia_ai.text.columns import WIDTH, clipped, visible, wrapped
 
 if TYPE_CHECKING:
-    from evennia_ai.cli.game_knowledge import TakenIn
+    from evennia_ai.cli.game.knowledge import TakenIn
     from evennia_ai.knowledge.backends import Hit
 
 _PASSAGE_LINES: Final = 3
@@ -29,11 +28,11 @@ def take_in(
     """
     path = source.absolute()  # to open a game is to go into its folder
     opened_game(folder)
-    from evennia_ai.cli import game_knowledge
+    from evennia_ai.cli.game import knowledge
 
     try:
         with shown_progress() as progress:
-            done = game_knowledge.taken_in(
+            done = knowledge.taken_in(
                 path, key=key, dry_run=dry_run, remove=remove, by=typed_by(), progress=progress
             )
     except ImportProblems as error:
@@ -50,9 +49,9 @@ def take_in(
 def search(folder: Path, key: str, words: str, *, most: int, as_json: bool) -> int:
     """Print the pages of a base that have these words, best first."""
     opened_game(folder)
-    from evennia_ai.cli import game_knowledge
+    from evennia_ai.cli.game import knowledge
 
-    hits = game_knowledge.found(key, words, most=most)
+    hits = knowledge.found(key, words, most=most)
     if as_json:
         write_json({"hits": [_hit_object(hit) for hit in hits]}, indent=2)
     else:
@@ -64,10 +63,10 @@ def export(folder: Path, key: str, target: Path) -> int:
     """Write the pages of a base into a new folder, which an import reads back."""
     path = target.absolute()
     opened_game(folder)
-    from evennia_ai.cli import game_knowledge
+    from evennia_ai.cli.game import knowledge
 
     with shown_progress() as progress:
-        count = game_knowledge.written_out(key, path, progress=progress)
+        count = knowledge.written_out(key, path, progress=progress)
     pages = "1 page" if count == 1 else f"{count} pages"
     write_lines([visible(f"{target}: knowledge base {key}, {pages}")])
     return 0

@@ -5,9 +5,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from evennia_ai.cli.output import json_bytes, write_json, write_lines
-from evennia_ai.cli.refusals import FINDING
-from evennia_ai.cli.writing import write_file
+from evennia_ai.cli.output import FINDING, json_bytes, write_file, write_json, write_lines
 from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.books import Lorebook, read_book
 from evennia_ai.lorebook.editing import fields_of

@@ -1,10 +1,27 @@
-"""Standard output: JSON as UTF-8 bytes, text plain to a pipe and coloured to a terminal."""
+"""What the command line writes: JSON as UTF-8 bytes, plain text to a pipe, coloured to a terminal.
+
+Of bad input one line is said, short, without anything a terminal would obey. A file is never made
+over one that is there, unless that is wanted.
+"""
 
 import json
 import re
 import sys
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from evennia_ai.errors import (
+    BudgetError,
+    ComponentValueError,
+    DuplicateComponentError,
+    EvenniaAIError,
+    FormatError,
+    StaticComponentError,
+    TemplateError,
+)
+from evennia_ai.private_files import private
+from evennia_ai.text.columns import visible
 
 # What JSON may hold as it is, but a terminal obeys or a reader of lines takes for a line's end.
 _NOT_PLAIN: Final = re.compile("[\x7f-\x9f\u2028\u2029]")
@@ -35,3 +52,74 @@ def write_lines(lines: Iterable[str]) -> None:
 def is_terminal() -> bool:
     """Whether a person is looking at standard output."""
     return sys.stdout.isatty()
+
+
+MAX_LINE: Final = 600
+BAD_INPUT: Final = 2
+FINDING: Final = 1
+_KINDS: Final[Mapping[type[Exception], str]] = {
+    BudgetError: "budget",
+    ComponentValueError: "component",
+    DuplicateComponentError: "component",
+    StaticComponentError: "component",
+    TemplateError: "template",
+    RecursionError: "nesting",
+}
+
+
+def refuse(error: Exception | str) -> int:
+    """Say on standard error what is wrong; the exit status for it."""
+    sys.stderr.write(f"{one_line(f'evennia-ai: {message_of(error)}')}\n")
+    return BAD_INPUT
+
+
+def refusal(error: EvenniaAIError | RecursionError) -> Mapping[str, Mapping[str, str]]:
+    """The error as the object that `--jsonl` answers with."""
+    return {"error": {"kind": kind_of(error), "message": one_line(message_of(error))}}
+
+
+def kind_of(error: Exception) -> str:
+    """One word for what is wrong."""
+    if isinstance(error, FormatError):
+        return error.kind
+    return _KINDS.get(type(error), "input")
+
+
+def message_of(error: Exception | str) -> str:
+    """What is wrong, in words."""
+    return "is nested too deeply" if isinstance(error, RecursionError) else str(error)
+
+
+def one_line(text: str) -> str:
+    """`text` on one line of at most `MAX_LINE` characters, control characters made visible."""
+    line = visible(" ".join(text[: 4 * MAX_LINE].split()))
+    return line if len(line) <= MAX_LINE else line[: MAX_LINE - 3] + "..."
+
+
+def write_file(path: Path, content: bytes, *, kind: str, force: bool) -> None:
+    """Write the file; FormatError where it is there already without `force`, or cannot be written.
+
+    `kind` is what it holds: "card", "book".
+    """
+    write_pieces(path, [content], kind=kind, force=force)
+
+
+def write_pieces(path: Path, pieces: Iterable[bytes], *, kind: str, force: bool) -> None:
+    """Write a file piece by piece, as `write_file`; one that is not finished is taken away."""
+    try:
+        with open(path, "wb" if force else "xb", opener=private) as file:
+            _write(file, path, pieces)
+    except FileExistsError as error:
+        raise FormatError(kind, f"{path}: is there already; --force writes over it") from error
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise FormatError(kind, f"{path}: cannot be written: {reason}") from error
+
+
+def _write(file: BinaryIO, path: Path, pieces: Iterable[bytes]) -> None:
+    try:
+        file.writelines(pieces)
+        file.flush()
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise

@@ -56,7 +56,7 @@ def main() -> None:
     with contextlib.redirect_stdout(sys.stderr):
         django.setup()
     # What every call would import; none of it asks the database at import.
-    from evennia_ai.cli import commands, game_cards, game_turns  # noqa: F401
+    from evennia_ai.cli.game import history  # noqa: F401
 
     for line in sys.stdin:
         child = os.fork()

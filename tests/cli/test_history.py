@@ -98,7 +98,7 @@ def test_of_several_conversations_one_must_be_named(call, harbour, tmp_path) -> 
 
 
 def test_an_export_that_breaks_off_leaves_no_file(call, harbour, tmp_path) -> None:
-    from evennia_ai.cli.writing import write_pieces
+    from evennia_ai.cli.output import write_pieces
 
     def pieces():
         yield b"one line\n"

@@ -1,6 +1,6 @@
 """Cards of a game, for the command line: taking one in, and giving one out.
 
-Imported after `evennia_ai.cli.game_folder.opened_game` alone, because the store needs Django.
+Imported after `evennia_ai.cli.game.folder.opened_game` alone, because the store needs Django.
 """
 
 from dataclasses import dataclass

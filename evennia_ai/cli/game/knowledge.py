@@ -1,6 +1,6 @@
 """Knowledge bases of a game, for the command line: folders in and out, and a search.
 
-Imported after `evennia_ai.cli.game_folder.opened_game` alone, because the store needs Django.
+Imported after `evennia_ai.cli.game.folder.opened_game` alone, because the store needs Django.
 """
 
 import shutil

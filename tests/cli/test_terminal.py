@@ -5,7 +5,7 @@ import sys
 
 from rich.console import Console
 
-from evennia_ai.cli.progress_bar import PATIENCE_SECONDS, PatientBar, shown_progress
+from evennia_ai.cli.terminal import PATIENCE_SECONDS, PatientBar, shown_progress
 from evennia_ai.foreign.documents import silent
 
 
