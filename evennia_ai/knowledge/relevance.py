@@ -12,12 +12,12 @@ import unicodedata
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain
 from math import log
 from typing import Final, TypeVar
 
 from evennia_ai.knowledge.pages.pages import Page
-from evennia_ai.text.words import pairs_of, unspaced_runs
+from evennia_ai.text.words import neighbours_of, pairs_of
 from evennia_ai.text.words import words_of as spaced_words
 
 MOST_ASKED: Final = 32
@@ -53,10 +53,7 @@ def asked_words(query: str) -> tuple[str, ...]:
     Marks and signs that belong to no word are dropped, so a query of them alone asks for nothing.
     """
     folded = _folded(query[:MOST_ASKED_CHARACTERS])
-    pairs = chain.from_iterable(
-        map("".join, pairwise(run)) if len(run) > 1 else run for run in unspaced_runs(folded)
-    )
-    return tuple(dict.fromkeys(chain(_words(folded), pairs)))[:MOST_ASKED]
+    return tuple(dict.fromkeys(chain(_words(folded), neighbours_of(folded))))[:MOST_ASKED]
 
 
 def _words(folded: str) -> list[str]:

@@ -10,13 +10,12 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Final, Literal, get_args
 
 from evennia_ai.prompt.components import is_plain_int
 from evennia_ai.prompt.memo import Memo, Slot
-from evennia_ai.text.words import COMMON_WORDS, unspaced_runs
+from evennia_ai.text.words import COMMON_WORDS, neighbours_of, unspaced_runs
 from evennia_ai.text.words import words_of as spaced_words
 
 STEM: Final = 6
@@ -31,9 +30,7 @@ def words_of(text: str) -> frozenset[str]:
     """The words of `text` as they are compared: folded, without endings."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     words = {_stem(word) for word in spaced_words(folded) if word not in COMMON_WORDS}
-    for run in unspaced_runs(folded):
-        words.update(map("".join, pairwise(run)) if len(run) > 1 else run)
-    return frozenset(words)
+    return frozenset(words.union(neighbours_of(folded)))
 
 
 def wording_of(text: str) -> tuple[str, ...]:

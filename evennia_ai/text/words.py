@@ -2,33 +2,67 @@
 
 A word is a run of letters, digits, underscores and combining marks. Scripts without blanks between
 words (Chinese, Japanese, Korean, Thai, ...) have no such edges, so keys in them are found anywhere.
-SillyTavern knows ASCII letters, digits and the underscore alone; both ways are here.
+SillyTavern knows ASCII letters, digits and the underscore alone; both ways are here. `SCRIPTS` is
+the one table of such scripts; who compares texts word by word chooses from it.
 """
 
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from itertools import pairwise
-from typing import Final
+from types import MappingProxyType
+from typing import Final, Literal
 
-# First and last code point of scripts that put no blanks between words.
-_UNSPACED: Final = (
-    (0x0E00, 0x0EFF),  # Thai, Lao
-    (0x1000, 0x109F),  # Burmese
-    (0x1100, 0x11FF),  # Hangul letters
-    (0x1780, 0x17FF),  # Khmer
-    (0x2E80, 0x30FF),  # Han radicals and marks, kana
-    (0x3100, 0x9FFF),  # bopomofo, Hangul letters, Han
-    (0xA960, 0xA97F),
-    (0xAC00, 0xD7FF),  # Hangul
-    (0xF900, 0xFAFF),  # Han
-    (0xFF66, 0xFFDC),  # half-width kana and Hangul
-    (0x20000, 0x3FFFF),  # Han
+Script = Literal["thai", "burmese", "khmer", "han", "kana", "hangul"]
+
+SCRIPTS: Final[Mapping[Script, tuple[tuple[int, int], ...]]] = MappingProxyType(
+    {
+        "thai": ((0x0E00, 0x0EFF),),  # and Lao
+        "burmese": ((0x1000, 0x109F),),
+        "khmer": ((0x1780, 0x17FF),),
+        # radicals, marks, bopomofo, the characters and those of the other planes
+        "han": (
+            (0x2E80, 0x303F),
+            (0x3100, 0x312F),
+            (0x3190, 0x9FFF),
+            (0xF900, 0xFAFF),
+            (0x20000, 0x3FFFF),
+        ),
+        "kana": ((0x3040, 0x30FF), (0xFF66, 0xFF9F)),
+        "hangul": (
+            (0x1100, 0x11FF),
+            (0x3130, 0x318F),
+            (0xA960, 0xA97F),
+            (0xAC00, 0xD7FF),
+            (0xFFA0, 0xFFDC),
+        ),
+    }
 )
-_RANGES: Final = "".join(f"{chr(first)}-{chr(last)}" for first, last in _UNSPACED)
+"""First and last code points of scripts that put no blanks between words.
+
+Korean has blanks, but its particles cling to the words: where keys are looked for, it is as if it
+had none.
+"""
+
+
+def letters_of(*scripts: Script) -> str:
+    """What stands in the brackets of a pattern for a character of these scripts."""
+    ranges = (one for script in scripts for one in SCRIPTS[script])
+    return "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges)
+
+
+def words_and_signs(*scripts: Script) -> re.Pattern[str]:
+    """Matches each word of a text; in these scripts each letter is one."""
+    signs = letters_of(*scripts)
+    return re.compile(f"(?=\\w)[{signs}]|[^\\W_{signs}]+")
+
+
+_UNSPACED: Final = tuple(one for ranges in SCRIPTS.values() for one in ranges)
+_RANGES: Final = letters_of(*SCRIPTS)
 _RUN: Final = re.compile(f"[^\\W{_RANGES}]+")
+_SIGNS: Final = words_and_signs("thai", "burmese", "khmer", "han", "kana")
 _UNSPACED_RUN: Final = re.compile(f"[{_RANGES}]+")
 # Everything that is no part of an ASCII word becomes a blank: by far the fastest way to split.
 _BLANKED: Final = "".join(c if c.isalnum() or c == "_" else " " for c in map(chr, range(128)))
@@ -78,12 +112,34 @@ def ascii_words_of(text: str) -> list[str]:
     return text.translate(_BLANKED).split()
 
 
+def signs_of(text: str) -> list[str]:
+    """The words of `text` in their order, whatever their case and width.
+
+    In scripts without blanks each character is one, so that a phrase in them is found as well;
+    Korean has blanks.
+    """
+    return _SIGNS.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+def phrase_of(text: str) -> str:
+    """Those words with a blank around each: one phrase is in another as a text is."""
+    return f" {' '.join(signs_of(text))} "
+
+
 def pairs_of(text: str) -> list[str]:
     """Each two neighbours, and each one alone, in the runs of scripts without blanks."""
     pairs: list[str] = []
     for run in unspaced_runs(text):
         pairs += map("".join, pairwise(run))
         pairs += run
+    return pairs
+
+
+def neighbours_of(text: str) -> list[str]:
+    """The same for what is looked for: one alone only where it has no neighbour."""
+    pairs: list[str] = []
+    for run in unspaced_runs(text):
+        pairs += map("".join, pairwise(run)) if len(run) > 1 else run
     return pairs
 
 

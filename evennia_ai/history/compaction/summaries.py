@@ -26,6 +26,7 @@ from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.history.role_markup import role_markup
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import TokenCounter
+from evennia_ai.text.words import words_and_signs
 
 REQUEST_TOKENS: Final = 50_000
 """How long a request for a summary may be unless the caller says otherwise."""
@@ -59,10 +60,7 @@ _SHOWN_CHARACTERS: Final = (16_000, 8_000, 4_000, 2_000, 1_000, 500, 250, 120)
 
 # Words that are copied in this order are copied; fewer stand in many texts.
 _RUN: Final = 4
-_WORD: Final = re.compile(
-    "[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
-    "|[^\\W_\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+"
-)
+_WORD: Final = words_and_signs("thai", "kana", "han", "hangul")
 _BLANKS: Final = re.compile(r"[^\S\n]+")
 _LINES_APART: Final = re.compile(r"\n(?: ?\n){2,}")
 _NUMBERED: Final = re.compile(r"\n|(?=\[\d+\])")

@@ -13,9 +13,8 @@ from functools import partial
 from typing import Any, Final, Literal, get_args
 
 from evennia_ai.errors import EvenniaAIError
-from evennia_ai.knowledge.assembly.words import words_of
 from evennia_ai.knowledge.pages.pages import Page, PageName, TitleError, page_name
-from evennia_ai.text.words import COMMON_WORDS
+from evennia_ai.text.words import COMMON_WORDS, signs_of
 
 Bypass = Literal["never", "read_only", "always"]
 BYPASSES: Final[tuple[Bypass, ...]] = get_args(Bypass)
@@ -180,7 +179,7 @@ def lines(value: Any) -> tuple[str, ...]:
 def phrases(value: Any) -> tuple[str, ...]:
     """A list of texts that each have a word, since they are looked for by their words."""
     found = lines(value)
-    if not all(words_of(one) for one in found):
+    if not all(signs_of(one) for one in found):
         raise WrittenValueError("a list of texts with at least one word each")
     return found
 
@@ -207,7 +206,7 @@ READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "core_instructions": instruction_pages,
     "query_starters": phrases,
     "generative_keywords": phrases,
-    "stop_words": lambda value: frozenset(words_of(" ".join(lines(value)))),
+    "stop_words": lambda value: frozenset(signs_of(" ".join(lines(value)))),
     "max_depth": partial(a_number, least=0, most=20),
     "fully_resolve": a_truth,
     "most_entities": partial(a_number, least=0, most=50),

@@ -18,8 +18,8 @@ from evennia_ai.knowledge.assembly.requests import (
     read_listed,
     titles,
 )
-from evennia_ai.knowledge.assembly.words import phrase_of
 from evennia_ai.knowledge.pages.pages import Page, PageName
+from evennia_ai.text.words import phrase_of
 
 
 def included_by_default(pages: Sequence[Page]) -> list[Page]:

@@ -19,10 +19,10 @@ from typing import Any, Final, Literal, get_args
 
 from evennia_ai.errors import BudgetError
 from evennia_ai.knowledge.assembly.requests import Task
-from evennia_ai.knowledge.assembly.words import words_of
 from evennia_ai.knowledge.lorekeeper_settings import Placement
 from evennia_ai.knowledge.pages.pages import Page, PageName
 from evennia_ai.prompt.tokens import TokenCounter
+from evennia_ai.text.words import signs_of
 
 Bucket = Literal["instructions", "encyclopedia", "sources", "talk", "wikipedia"]
 BUCKETS: Final[tuple[Bucket, ...]] = get_args(Bucket)
@@ -262,7 +262,7 @@ def _best_first(pages: Sequence[PackedPage]) -> list[PackedPage]:
 
 
 def _content(text: str, stop_words: Collection[str]) -> list[str]:
-    return [word for word in words_of(text) if word not in stop_words]
+    return [word for word in signs_of(text) if word not in stop_words]
 
 
 DROP_ORDER: Final[tuple[Bucket, ...]] = ("wikipedia", "talk", "sources", "encyclopedia")

@@ -23,9 +23,9 @@ from evennia_ai.knowledge.assembly.config import (
 )
 from evennia_ai.knowledge.assembly.packages import TypeFrom
 from evennia_ai.knowledge.assembly.requests import Failed, Plan, Step, Task, Trace, read
-from evennia_ai.knowledge.assembly.words import phrase_of
 from evennia_ai.knowledge.pages.pages import PageName, TitleError, page_name
 from evennia_ai.prompt.messages import Message
+from evennia_ai.text.words import phrase_of
 
 
 def is_obviously_query(task: str, *, rules: AssemblyRules) -> bool:

@@ -28,6 +28,7 @@ from evennia_ai.knowledge.restricted.numbers import (
 )
 from evennia_ai.knowledge.restricted.readings import readings, squeezed
 from evennia_ai.text.letter_forms import folded
+from evennia_ai.text.words import letters_of
 
 WORDS: Final = 8
 """How many words in a row are a passage."""
@@ -43,10 +44,8 @@ LETTERS_OF_NAME: Final = 7
 
 Leak = Literal["", "words", "letters", "number", "title", "term", "opaque"]
 
-_WORD: Final = re.compile(
-    r"\d+|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"  # a script without blanks: each sign is a word
-    r"|[^\W\d_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+"
-)
+_SIGNS: Final = letters_of("kana", "han", "hangul")
+_WORD: Final = re.compile(rf"\d+|(?=\w)[{_SIGNS}]|[^\W\d_{_SIGNS}]+")
 _SENTENCE_END: Final = re.compile(r"[.!?;:\n\u3002]+")
 _OPAQUE: Final = re.compile(r"[A-Za-z0-9+/=_-]{40,}")
 _ALPHABET: Final = 26

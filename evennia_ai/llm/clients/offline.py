@@ -12,6 +12,7 @@ from typing import Final
 from twisted.internet.defer import Deferred, succeed
 
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Listener, Passage
+from evennia_ai.text.words import letters_of
 
 ANSWER_CHARACTERS: Final = 300
 LOOKED_AT_CHARACTERS: Final = 20_000
@@ -29,7 +30,7 @@ COMMON_WORDS: Final = frozenset(
 )
 
 _WORD: Final = re.compile(r"[^\W_]+")
-_CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
+_CJK: Final = re.compile(f"[{letters_of('kana', 'han', 'hangul')}]{{2,}}")
 _MACRO: Final = re.compile(r"\{\{([^{}]*)\}\}|<(?:user|char|bot)>", re.IGNORECASE)
 _TAG: Final = re.compile(r"</?[A-Za-z][\w.-]*(?:\s[^<>]*)?/?>")
 _HEADING: Final = re.compile(r"#{1,6}\s|={2,}|@@|-{3,}|\*{3,}|```")

@@ -22,11 +22,10 @@ from evennia_ai.knowledge.assembly.requests import (
     Step,
     Task,
 )
-from evennia_ai.knowledge.assembly.words import words_of
 from evennia_ai.knowledge.backends import Hit
 from evennia_ai.knowledge.pages.markup import read_page
 from evennia_ai.knowledge.pages.pages import Page, PageName, page_name
-from evennia_ai.text.words import COMMON_WORDS
+from evennia_ai.text.words import COMMON_WORDS, signs_of
 
 WIKI = Path(__file__).parent / "wiki.yaml"
 Answer = Callable[[Request], Any]
@@ -102,9 +101,9 @@ class AnswersFrom:
         return None
 
     def _hits(self, query: str, namespaces: Collection[str]) -> list[Hit | Hidden]:
-        wanted = set(words_of(query)) - COMMON_WORDS
+        wanted = set(signs_of(query)) - COMMON_WORDS
         scored = [
-            (len(wanted & set(words_of(f"{page.name.title} {page.body}"))), page)
+            (len(wanted & set(signs_of(f"{page.name.title} {page.body}"))), page)
             for page in self.pages
             if page.name.namespace in namespaces
         ]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.knowledge.assembly.words import phrase_of, words_of
+from evennia_ai.text.words import phrase_of, signs_of
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from evennia_ai.knowledge.assembly.words import phrase_of, words_of
     ],
 )
 def test_words_are_runs_of_letters_whatever_their_case_and_width(text, words):
-    assert words_of(text) == words
+    assert signs_of(text) == words
 
 
 def test_a_phrase_is_in_another_by_whole_words():
