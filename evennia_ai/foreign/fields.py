@@ -5,13 +5,14 @@ say it in words `Must` does. `read_fields` makes a value of a mapping that someb
 made and changed inside the package is not looked at again.
 """
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from annotated_types import Ge, Le
+from annotated_types import Ge, Le, MaxLen
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError, create_model
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError
@@ -23,6 +24,7 @@ UNBOUNDED: Final = 10**9
 """A number that nobody reaches: as a bound it is not told."""
 
 _REFUSED: Final = "refused"
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _Form = TypeVar("_Form")
 
 
@@ -65,7 +67,7 @@ def near(wanted: str, known: Iterable[str]) -> str:
 
 
 @cache
-def door(form: Hashable) -> type[BaseModel]:
+def door(form: Hashable, *, extra: Literal["forbid", "ignore"] = "forbid") -> type[BaseModel]:
     """The strict model that checks a mapping before it becomes a dataclass of this form.
 
     A field that is a dataclass itself stands flat: its fields are written beside the others.
@@ -75,7 +77,7 @@ def door(form: Hashable) -> type[BaseModel]:
         getattr(form, "__name__", ""),
         __config__=ConfigDict(
             strict=True,
-            extra="forbid",
+            extra=extra,
             allow_inf_nan=False,
             arbitrary_types_allowed=True,
             protected_namespaces=(),
@@ -116,7 +118,47 @@ def wanted_of(field: FieldInfo) -> str:
         return f"{', '.join(others)} or {last}" if others else last
     if kind is bool:
         return "True or False"
-    return "text" if kind is str else _number(field.metadata, "a whole number" * (kind is int))
+    return "text" if kind is str else _number(field.metadata)
+
+
+def wanted_in_data(field: FieldInfo, value: object) -> str:
+    """What a field must be instead of this value, as data of authors have it: `true`, not True."""
+    for said in reversed(field.metadata):
+        if isinstance(said, Must):
+            return said.wanted
+    if get_origin(field.annotation) is Literal:
+        return "one of " + ", ".join(map(str, get_args(field.annotation)))
+    if field.annotation is bool:
+        return "true or false"
+    if field.annotation is str:
+        if isinstance(value, str) and _SURROGATE.search(value):
+            return "text without null characters or half pairs"
+        most = next((one.max_length for one in field.metadata if isinstance(one, MaxLen)), None)
+        return "text" if most is None else f"text of at most {most} characters"
+    over = any(isinstance(one, Le) and _is_over(value, one.le) for one in field.metadata)
+    words = _number(field.metadata)
+    return f"{words}, at most {UNBOUNDED}" if over and " to " not in words else words
+
+
+@cache
+def _fits(form: Hashable) -> Callable[[object], bool]:
+    """Whether a dataclass of this form has values it can have; it is asked for every one made."""
+    validator = door(form, extra="ignore").__pydantic_validator__
+    return partial(validator.isinstance_python, from_attributes=True)
+
+
+def wrong_in(value: object) -> tuple[str, str] | None:
+    """The first field of a dataclass with a value it cannot have, and what it must be."""
+    form = cast(Hashable, type(value))
+    if _fits(form)(value):
+        return None
+    made = door(form, extra="ignore")
+    try:
+        made.model_validate(value, from_attributes=True)
+    except ValidationError as error:
+        name = str(error.errors(include_url=False)[0]["loc"][0])
+        return name, wanted_in_data(made.model_fields[name], getattr(value, name))
+    return None
 
 
 def read_fields(form: type[_Form], given: Any, *, where: str) -> _Form:
@@ -144,11 +186,15 @@ def _in_words(error: ErrorDetails, made: type[BaseModel]) -> str:
     return f".{name}: must be {wanted_of(made.model_fields[name])}, not {error['input']!r}"
 
 
-def _number(bounds: Iterable[Any], what: str) -> str:
-    low: Any = next((one.ge for one in bounds if isinstance(one, Ge)), None)
+def _number(bounds: Iterable[Any]) -> str:
+    low: Any = next((one.ge for one in bounds if isinstance(one, Ge)), -UNBOUNDED)
     high: Any = next((one.le for one in bounds if isinstance(one, Le)), UNBOUNDED)
-    if low is None:
-        return what
+    if low == -UNBOUNDED:
+        return "a whole number"
     if high < UNBOUNDED:
-        return f"{what} from {low} to {high}"
-    return f"{what} from {low} on" if low else f"{what}, 0 or more"
+        return f"a whole number from {low} to {high}"
+    return f"a whole number from {low} on" if low else "a whole number, 0 or more"
+
+
+def _is_over(value: object, high: Any) -> bool:
+    return isinstance(value, int) and value is not True and value > high

@@ -9,14 +9,16 @@ Without one such text stays inside the history, clamped to it, in the role user,
 depth of its own stands at the top. A builder gives each grant by name; nothing gives one by itself.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal, get_args
+
+from pydantic import Field, SkipValidation
 
 from evennia_ai.errors import ComponentValueError
-from evennia_ai.prompt.messages import ROLES, Role
+from evennia_ai.foreign.fields import Must, wrong_in
+from evennia_ai.prompt.messages import Role
 
 Placement = Literal["ordered", "history"]
 Trust = Literal["author", "builder", "imported", "player"]
@@ -31,7 +33,12 @@ MAX_DEPTH: Final = 10**9
 MAX_CONTENT: Final = 200_000
 DEFAULT_ORDER: Final = 100
 
-_KEY: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_Key = Annotated[
+    str,
+    Field(pattern=r"^[a-z][a-z0-9_]{0,63}$"),
+    Must("a slug: a small letter, then small letters, digits or _, at most 64"),
+]
+_Order = Annotated[int, Field(ge=-(10**9), le=10**9)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,38 +64,36 @@ SCOPE_RANK: Final[Mapping[str, int]] = MappingProxyType({"game": 0, "zone": 1, "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptComponent:
-    """One text of the prompt.
+    """One text of the prompt; ComponentValueError names the first field that cannot be so."""
 
-    `injection_depth` N > 0 stands in the history with N messages after it; 0 is a normal component,
-    unless `placement` is "history": then 0 is after the newest message (Card V3, `@@depth 0`).
-    `injection_order` breaks ties at one depth, low first. `volatile` marks facts that change from
-    request to request. `priority` decides survival under the budget, high survives; it is not
-    the order. `revision` is the store's revision number, 0 for a component that was never stored.
-    """
-
-    id: int
-    key: str
-    name: str = ""
-    description: str = ""
-    content: str = ""
+    id: Annotated[int, Field(ge=0, le=MAX_ID)]
+    key: _Key
+    name: Annotated[str, Field(max_length=200)] = ""
+    description: Annotated[str, Field(max_length=2000)] = ""
+    content: Annotated[str, Field(max_length=MAX_CONTENT)] = ""
     role: Role = "system"
     enabled: bool = True
     is_static: bool = False
-    injection_depth: int = 0
-    injection_order: int = DEFAULT_ORDER
+    injection_depth: Annotated[int, Field(ge=0, le=MAX_DEPTH)] = 0
+    """N > 0 stands in the history with N messages after it; 0 is a normal component, unless
+    `placement` is "history": then 0 is after the newest message (Card V3, `@@depth 0`)."""
+    injection_order: _Order = DEFAULT_ORDER
+    """Breaks ties at one depth, low first."""
     placement: Placement = "ordered"
     volatile: bool = False
+    """Whether it tells facts that change from request to request."""
     trust: Trust = "builder"
-    priority: int = 100
+    priority: _Order = 100
+    """Decides survival under the budget, high survives; it is not the order."""
     required: bool = False
-    scope: Scope = GAME
+    scope: Annotated[Scope, SkipValidation] = GAME
     revision: int = 0
+    """The store's revision number, 0 for a component that was never stored."""
 
     def __post_init__(self) -> None:
-        for field, check in _CHECKS.items():
-            wanted = check(getattr(self, field))
-            if wanted:
-                raise ComponentValueError(field, getattr(self, field), wanted)
+        if wrong := wrong_in(self):
+            field, wanted = wrong
+            raise ComponentValueError(field, getattr(self, field), wanted)
         if self.scope.kind not in SCOPE_RANK:
             wanted = f"of the kind {', '.join(SCOPE_RANK)}; only lorebooks have others"
             raise ComponentValueError("scope", str(self.scope), wanted)
@@ -108,63 +113,6 @@ class PromptComponent:
 def is_plain_int(value: object) -> bool:
     """Whether `value` is an integer and not a boolean, which Python takes for one."""
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _whole(low: int, high: int, words: str) -> Any:
-    def check(value: object) -> str:
-        if not is_plain_int(value):
-            return words
-        if value > high and str(high) not in words:  # type: ignore[operator]
-            return f"{words}, at most {high}"
-        return "" if low <= value <= high else words  # type: ignore[operator]
-
-    return check
-
-
-def _one_of(choices: tuple[str, ...]) -> Any:
-    def check(value: object) -> str:
-        return "" if value in choices else "one of " + ", ".join(choices)
-
-    return check
-
-
-def _flag(value: object) -> str:
-    return "" if isinstance(value, bool) else "true or false"
-
-
-def _text(limit: int) -> Any:
-    def check(value: object) -> str:
-        fits = isinstance(value, str) and len(value) <= limit
-        return "" if fits else f"text of at most {limit} characters"
-
-    return check
-
-
-def _key_text(value: object) -> str:
-    fits = isinstance(value, str) and _KEY.fullmatch(value)
-    return "" if fits else "a slug: a small letter, then small letters, digits or _, at most 64"
-
-
-# Field -> what is wanted where the value is not allowed, "" where it is.
-_CHECKS: Final[Mapping[str, Any]] = MappingProxyType(
-    {
-        "id": _whole(0, MAX_ID, f"a whole number from 0 to {MAX_ID}"),
-        "key": _key_text,
-        "name": _text(200),
-        "description": _text(2000),
-        "content": _text(MAX_CONTENT),
-        "role": _one_of(ROLES),
-        "enabled": _flag,
-        "is_static": _flag,
-        "injection_depth": _whole(0, MAX_DEPTH, "a whole number, 0 or more"),
-        "injection_order": _whole(-(10**9), 10**9, "a whole number"),
-        "placement": _one_of(("ordered", "history")),
-        "volatile": _flag,
-        "trust": _one_of(TRUSTS),
-        "priority": _whole(-(10**9), 10**9, "a whole number"),
-        "required": _flag,
-    }
-)
 
 
 def _static(

@@ -4,17 +4,19 @@ Numbers go on when a note is cleared and written again, so that a number means o
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
 
 from evennia_ai import models
 from evennia_ai.errors import ComponentValueError, NotStoredError
+from evennia_ai.foreign.fields import Must, wrong_in
 from evennia_ai.history.records import canonical_json, storable
-from evennia_ai.prompt.components import MAX_CONTENT, MAX_DEPTH, is_plain_int
-from evennia_ai.prompt.messages import ROLES, Role
-from evennia_ai.prompt.notes import NOTE_MODES, NoteMode
+from evennia_ai.prompt.components import MAX_CONTENT, MAX_DEPTH
+from evennia_ai.prompt.messages import Role
+from evennia_ai.prompt.notes import NoteMode
 from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.store.revision_tables import Change, Revisions, common
 from evennia_ai.store.snapshots import Snapshots
@@ -29,6 +31,13 @@ _KEPT_APART: Final = ("position", "revision")
 
 _revisions: Final = Revisions(models.NoteRevision)
 
+_FROM_0: Final = "a whole number, 0 or more"
+_Text = Annotated[
+    str,
+    Field(max_length=MAX_CONTENT),
+    Must(f"text of at most {MAX_CONTENT} characters", lambda text: storable(text) == text),
+]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredNote:
@@ -37,19 +46,20 @@ class StoredNote:
     `mode` says whether it keeps a place it once had (`evennia_ai.prompt.notes`).
     """
 
-    position: int = 0
-    content: str = ""
-    depth: int = 4
+    position: Annotated[int, Field(ge=0, le=MAX_POSITION)] = 0
+    content: _Text = ""
+    depth: Annotated[int, Field(ge=0, le=MAX_DEPTH), Must(f"{_FROM_0}, at most {MAX_DEPTH}")] = 4
     role: Role = "system"
-    every: int = 1
+    every: Annotated[
+        int, Field(ge=0, le=MAX_EVERY), Must(f"{_FROM_0}, at most {MAX_EVERY}; 0 is never")
+    ] = 1
     mode: NoteMode = "floating"
     revision: int = 0
 
     def __post_init__(self) -> None:
-        for field, (wanted, accepts) in _CHECKS.items():
-            value = getattr(self, field)
-            if not accepts(value):
-                raise ComponentValueError(f"the note's {field}", value, wanted)
+        if wrong := wrong_in(self):
+            field, wanted = wrong
+            raise ComponentValueError(f"the note's {field}", getattr(self, field), wanted)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,26 +157,6 @@ def _said(note: StoredNote) -> dict[str, Any]:
     """What a revision keeps of a note."""
     kept = {f.name: getattr(note, f.name) for f in fields(note)}
     return {name: value for name, value in kept.items() if name not in _KEPT_APART}
-
-
-def _whole(high: int) -> Callable[[Any], bool]:
-    return lambda value: is_plain_int(value) and 0 <= value <= high
-
-
-def _text(value: Any) -> bool:
-    return isinstance(value, str) and len(value) <= MAX_CONTENT and storable(value) == value
-
-
-_CHECKS: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = MappingProxyType(
-    {
-        "position": (f"a whole number from 0 to {MAX_POSITION}", _whole(MAX_POSITION)),
-        "content": (f"text of at most {MAX_CONTENT} characters", _text),
-        "depth": (f"a whole number, 0 or more, at most {MAX_DEPTH}", _whole(MAX_DEPTH)),
-        "role": ("one of " + ", ".join(ROLES), lambda value: value in ROLES),
-        "every": (f"a whole number, 0 or more, at most {MAX_EVERY}; 0 is never", _whole(MAX_EVERY)),
-        "mode": ("one of " + ", ".join(NOTE_MODES), lambda value: value in NOTE_MODES),
-    }
-)
 
 
 def _load(npc_ref: str) -> tuple[StoredNote, ...]:

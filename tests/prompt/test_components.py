@@ -1,6 +1,7 @@
 """PromptComponent: fields, defaults, and what a value may not be."""
 
 import dataclasses
+from typing import get_type_hints
 
 import pytest
 
@@ -11,9 +12,10 @@ from tests.prompt.builders import a_component
 
 @pytest.mark.req("S3-01", "S3-02", "S3-19")
 def test_depth_is_0_and_order_100_by_default() -> None:
-    fields = {field.name: field for field in dataclasses.fields(PromptComponent)}
-    assert (fields["injection_depth"].default, fields["injection_depth"].type) == (0, int)
-    assert (fields["injection_order"].default, fields["injection_order"].type) == (100, int)
+    defaults = {field.name: field.default for field in dataclasses.fields(PromptComponent)}
+    types = get_type_hints(PromptComponent)
+    assert (defaults["injection_depth"], types["injection_depth"]) == (0, int)
+    assert (defaults["injection_order"], types["injection_order"]) == (100, int)
     assert a_component().placement == "ordered"
 
 
