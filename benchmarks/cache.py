@@ -20,7 +20,7 @@ from hashlib import blake2b
 from evennia_ai.compose import ComposeRules, Inputs, compose
 from evennia_ai.history.compaction.extract import extract
 from evennia_ai.history.compaction.planning import CompactionPlan, CompactionRules, is_due, plan
-from evennia_ai.lorebook.books import read_book
+from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.components import PromptComponent

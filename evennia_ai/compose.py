@@ -18,19 +18,19 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final, NamedTuple
 
-from evennia_ai.lorebook.activation import Activation, ActiveEntry, Scan, activate
-from evennia_ai.lorebook.books import Lorebook
-from evennia_ai.lorebook.conditions import Facts
-from evennia_ai.lorebook.entries import SourceName
-from evennia_ai.lorebook.lore_pieces import (
+from evennia_ai.lorebook.activation.activation import Activation, ActiveEntry, Scan, activate
+from evennia_ai.lorebook.activation.pieces import (
     NotePlace,
     around_note,
     lore_pieces,
     outlet_values,
     outlet_verdicts,
 )
+from evennia_ai.lorebook.activation.timers import NO_STATE, Clock, LoreState
+from evennia_ai.lorebook.book import Lorebook
+from evennia_ai.lorebook.conditions import Facts
+from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.lorebook.timers import NO_STATE, Clock, LoreState
 from evennia_ai.memory import pieces as memory_pieces
 from evennia_ai.memory.memories import Memory
 from evennia_ai.memory.recalling import (

@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from evennia_ai.compose import compose, compose_with_lore
-from evennia_ai.lorebook.books import Lorebook, read_book
-from evennia_ai.lorebook.timers import NO_STATE, Clock, LoreState, Spell
+from evennia_ai.lorebook.activation.timers import NO_STATE, Clock, LoreState, Spell
+from evennia_ai.lorebook.book import Lorebook
+from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.components import STATIC_IDS
 from evennia_ai.prompt.messages import said

@@ -39,7 +39,7 @@ class Card:
     """A character card.
 
     `spec` is the version the file had. `character_book` is the raw book, None where there is
-    none; `evennia_ai.lorebook.books.read_book` reads it. `notices` are for who imports the card.
+    none; `lorebook.formats.books.read_book` reads it. `notices` are for who imports the card.
     """
 
     name: str

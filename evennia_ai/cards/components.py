@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from evennia_ai.cards.card import Card
 from evennia_ai.errors import ComponentValueError, FormatError
-from evennia_ai.lorebook.books import Lorebook, read_book
-from evennia_ai.lorebook.containment import CONTAINED_PRIORITY
+from evennia_ai.lorebook.activation.places import CONTAINED_PRIORITY
+from evennia_ai.lorebook.book import Lorebook
+from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.prompt.components import (
     ALL_GRANTS,
     MAX_DEPTH,

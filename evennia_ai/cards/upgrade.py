@@ -8,10 +8,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from evennia_ai.lorebook.books import in_order, unwrapped
-from evennia_ai.lorebook.entry_fields import EntryFields
-from evennia_ai.lorebook.entry_v3 import from_v3
-from evennia_ai.lorebook.formats import as_v3
+from evennia_ai.lorebook.formats.books import in_order, unwrapped
+from evennia_ai.lorebook.formats.conversion import as_v3
+from evennia_ai.lorebook.formats.fields import EntryFields
+from evennia_ai.lorebook.formats.v3 import from_v3
 
 Object = dict[str, Any]
 SPEC: Final = {"spec": "chara_card_v3", "spec_version": "3.0"}

@@ -19,7 +19,7 @@ from evennia_ai.cli.game.folder import opened_game
 from evennia_ai.cli.lore import told
 from evennia_ai.cli.output import FINDING, write_file, write_json, write_lines
 from evennia_ai.errors import FormatError
-from evennia_ai.lorebook.lints import lints
+from evennia_ai.lorebook.editing.lints import lints
 from evennia_ai.prompt.components import NO_GRANTS
 from evennia_ai.text.columns import WIDTH, visible, wrapped
 

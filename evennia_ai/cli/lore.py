@@ -7,12 +7,13 @@ from typing import Any, Literal
 
 from evennia_ai.cli.output import FINDING, json_bytes, write_file, write_json, write_lines
 from evennia_ai.errors import FormatError
-from evennia_ai.lorebook.books import Lorebook, read_book
-from evennia_ai.lorebook.editing import fields_of
-from evennia_ai.lorebook.entries import LoreEntry
-from evennia_ai.lorebook.formats import as_v3, as_world
-from evennia_ai.lorebook.lints import Lint, lints
-from evennia_ai.lorebook.mentions import mention_in_words
+from evennia_ai.lorebook.activation.candidate import mention_in_words
+from evennia_ai.lorebook.book import Lorebook
+from evennia_ai.lorebook.editing.edits import fields_of
+from evennia_ai.lorebook.editing.lints import Lint, lints
+from evennia_ai.lorebook.entry import LoreEntry
+from evennia_ai.lorebook.formats.books import read_book
+from evennia_ai.lorebook.formats.conversion import as_v3, as_world
 from evennia_ai.prompt.components import MAX_DEPTH
 from evennia_ai.scenario.parts import book_file
 from evennia_ai.text.columns import WIDTH, clipped, first_line, visible

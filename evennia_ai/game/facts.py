@@ -27,7 +27,7 @@ from evennia_ai.lorebook.conditions import (
     Fact,
     Facts,
 )
-from evennia_ai.lorebook.entries import SourceName
+from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.minds.view import CardTexts, scanned_texts
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.prompt.dice import Dice

@@ -23,7 +23,7 @@ from evennia_ai.game.runtime import Current
 from evennia_ai.game.text import plain_name
 from evennia_ai.game.typing_at import client_of
 from evennia_ai.history.turn.manifest import report_of_turn
-from evennia_ai.lorebook.naming import names_of
+from evennia_ai.lorebook.book import names_of
 from evennia_ai.minds.view import NPCView, sources_of, view_of
 from evennia_ai.prompt.cache_account import Sent
 from evennia_ai.prompt.explaining import explain_lines

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.strict_json import one_line
 from evennia_ai.lorebook import checks
-from evennia_ai.lorebook.entries import CLOCKS, ClockName
+from evennia_ai.lorebook.entry import CLOCKS, ClockName
 
 Preset = Literal["evennia_ai", "sillytavern"]
 Overflow = Literal["skip", "stop"]

@@ -12,8 +12,8 @@ from typing import Any, Generic, TypeVar
 from evennia_ai.cards.card import Card
 from evennia_ai.cards.components import card_components, character_book
 from evennia_ai.compose import ComposeRules, Inputs
-from evennia_ai.lorebook.books import Lorebook
-from evennia_ai.lorebook.entries import SourceName
+from evennia_ai.lorebook.book import Lorebook
+from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.minds.parse_cache import parsed_card
 from evennia_ai.minds.past_inputs import CHARACTER, MOST_KEPT, PastInputs
 from evennia_ai.minds.view import (

@@ -17,7 +17,8 @@ from evennia_ai.cards.card import Card
 from evennia_ai.cards.components import character_book
 from evennia_ai.cards.reading import card_from_text
 from evennia_ai.errors import FormatError
-from evennia_ai.lorebook.books import Lorebook, read_book
+from evennia_ai.lorebook.book import Lorebook
+from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store.cards import StoredCard
 from evennia_ai.store.lorebooks import StoredBook

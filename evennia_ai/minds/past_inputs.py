@@ -16,11 +16,11 @@ from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import canonical_json
 from evennia_ai.history.turn.manifest import TurnManifest
 from evennia_ai.knowledge.meta_prompt import TOOL as KNOWLEDGE_TOOL
-from evennia_ai.lorebook.books import Lorebook
+from evennia_ai.lorebook.activation.timers import Clock, state_from
+from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.conditions import Fact
-from evennia_ai.lorebook.entries import SourceName
+from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.lorebook.timers import Clock, state_from
 from evennia_ai.memory.recalling import Moment, RecallRules
 from evennia_ai.minds.parse_cache import attached_book, own_book
 from evennia_ai.minds.turn_sources import policy_sha256

@@ -16,7 +16,7 @@ from evennia_ai.compose import Inputs
 from evennia_ai.history.records import Record
 from evennia_ai.knowledge.meta_prompt import TOOL as KNOWLEDGE_TOOL
 from evennia_ai.lorebook.conditions import Fact
-from evennia_ai.lorebook.entries import SourceName
+from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.minds.view import KNOWLEDGE_POLICY, NPCView
 from evennia_ai.prompt.history import History

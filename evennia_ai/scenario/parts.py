@@ -15,9 +15,9 @@ from evennia_ai.cards.reading import read_card
 from evennia_ai.errors import ComponentValueError, FormatError, NotYetError
 from evennia_ai.foreign.documents import read_bytes, read_text
 from evennia_ai.foreign.strict_json import parse_json
-from evennia_ai.lorebook.book_extension import BOOK_MODES, BookMode
-from evennia_ai.lorebook.books import ATTACH_RANK, Lorebook, read_book
+from evennia_ai.lorebook.book import ATTACH_RANK, BOOK_MODES, BookMode, Lorebook
 from evennia_ai.lorebook.decorators import NO_ICONS, Absent
+from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.lorebook.rules import Preset
 from evennia_ai.prompt.components import (
     ALL_GRANTS,

@@ -16,7 +16,7 @@ from evennia_ai.cards.components import DEFAULT_DEPTH
 from evennia_ai.errors import FormatError, NotYetError
 from evennia_ai.foreign.documents import read_document
 from evennia_ai.foreign.strict_json import check_plain
-from evennia_ai.lorebook.books import Lorebook
+from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.conditions import Fact, Facts
 from evennia_ai.lorebook.decorators import NO_ICONS
 from evennia_ai.lorebook.rules import ActivationRules, read_rules

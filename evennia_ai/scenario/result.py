@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
-from evennia_ai.lorebook.activation import ActiveEntry, decorators_of
-from evennia_ai.lorebook.entries import IN_HISTORY
-from evennia_ai.lorebook.field_writes import AT_MENTION
-from evennia_ai.lorebook.marks import label_of
-from evennia_ai.lorebook.places import outlets_of
+from evennia_ai.lorebook.activation.activation import ActiveEntry, decorators_of
+from evennia_ai.lorebook.activation.places import outlets_of
+from evennia_ai.lorebook.book import label_of
+from evennia_ai.lorebook.entry import IN_HISTORY
+from evennia_ai.lorebook.formats.writes import AT_MENTION
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.trace import Verdict
 from evennia_ai.scenario.running import ComposedTurn

@@ -15,6 +15,7 @@ from typing import Final
 from evennia_ai.cards.card import Card, macro_values, opening_message
 from evennia_ai.cards.components import card_components
 from evennia_ai.compose import ComposeRules, Composition, Inputs, compose_with_lore
+from evennia_ai.lorebook.activation.timers import NO_STATE, Clock, LoreState
 from evennia_ai.lorebook.conditions import (
     CHARACTER_NAME,
     CHARACTER_TAGS,
@@ -23,8 +24,7 @@ from evennia_ai.lorebook.conditions import (
     Fact,
     Facts,
 )
-from evennia_ai.lorebook.entries import SourceName
-from evennia_ai.lorebook.timers import NO_STATE, Clock, LoreState
+from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.cache_account import Sent
 from evennia_ai.prompt.components import PLUGGABLE_IDS, STATIC_COMPONENTS, PromptComponent, Trust

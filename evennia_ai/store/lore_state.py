@@ -11,7 +11,7 @@ from typing import Final
 from evennia_ai import models
 from evennia_ai.errors import StoreError
 from evennia_ai.history.records import canonical_json
-from evennia_ai.lorebook.timers import NO_STATE, LoreState, state_from
+from evennia_ai.lorebook.activation.timers import NO_STATE, LoreState, state_from
 from evennia_ai.store.conversations import ConversationRef
 from evennia_ai.store.snapshots import Snapshots
 from evennia_ai.store.state import LORE_STATES, changing

@@ -13,7 +13,7 @@ from typing import Final
 from evennia_ai import models
 from evennia_ai.errors import EditConflictError, NotStoredError
 from evennia_ai.history.records import canonical_json
-from evennia_ai.lorebook.books import ATTACH_RANK
+from evennia_ai.lorebook.book import ATTACH_RANK
 from evennia_ai.prompt.components import Scope
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.checks import check_locks, check_scope, checked_name, checked_source

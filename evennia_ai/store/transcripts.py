@@ -27,7 +27,7 @@ from evennia_ai.history.transcripts import (
     turn_line,
 )
 from evennia_ai.history.turn.manifest import TurnManifest
-from evennia_ai.lorebook.timers import LoreState, state_from
+from evennia_ai.lorebook.activation.timers import LoreState, state_from
 from evennia_ai.store import conversations, lore_state, turns
 from evennia_ai.store.conversations import ConversationRef, ref_of
 from evennia_ai.store.record_rows import record_from, row_of

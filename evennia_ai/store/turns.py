@@ -27,7 +27,7 @@ from evennia_ai.history.turn.drafts import Draft
 from evennia_ai.history.turn.manifest import TurnManifest
 from evennia_ai.history.turn.orphans import closing_results, cut_short
 from evennia_ai.history.turn.sending import Handle, key_of, sent_messages
-from evennia_ai.lorebook.timers import LoreState
+from evennia_ai.lorebook.activation.timers import LoreState
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.prompt import digest
 from evennia_ai.store import conversations, lore_state, memories, model_calls, texts

@@ -19,7 +19,7 @@ from evennia_ai.cards.loading import load_card
 from evennia_ai.cards.png import blank_picture
 from evennia_ai.cards.reading import read_card
 from evennia_ai.errors import FormatError
-from evennia_ai.lorebook.entries import LoreEntry
+from evennia_ai.lorebook.entry import LoreEntry
 from tests.cards.builders import card_data, lore
 from tests.cards.carriers import (
     SIGNATURE,

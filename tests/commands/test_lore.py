@@ -6,8 +6,8 @@ from inspect import cleandoc
 
 import pytest
 
-from evennia_ai.lorebook.books import read_book
-from evennia_ai.lorebook.entries import Mention
+from evennia_ai.lorebook.entry import Mention
+from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.store import lorebooks as store
 from tests.commands.stage import on_screen, one_line
@@ -587,7 +587,7 @@ def test_lint_tells_what_is_doubtful(stage, harbour):
 
 def test_help_names_every_switch(stage):
     from evennia_ai.commands.setup.lore import CmdLore
-    from evennia_ai.lorebook.fields import TYPED_FIELDS
+    from evennia_ai.lorebook.formats.fields import TYPED_FIELDS
 
     # Newer Pythons take the indentation off docstrings, older ones leave it.
     told = cleandoc(CmdLore().get_help(stage.builder, None))

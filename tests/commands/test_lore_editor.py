@@ -5,7 +5,7 @@ import json
 import pytest
 from evennia.utils import eveditor
 
-from evennia_ai.lorebook.books import read_book
+from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.store import lorebooks as store
 from tests.commands.stage import on_screen
 

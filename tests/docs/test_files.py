@@ -14,8 +14,8 @@ from evennia_ai.knowledge.assembly.config import AssemblyRules, configured
 from evennia_ai.knowledge.pages.markup import read_page
 from evennia_ai.knowledge.pages.pages import page_name
 from evennia_ai.llm.clients.scripts import read_script
-from evennia_ai.lorebook.books import read_book
-from evennia_ai.lorebook.entry_extension import read_own
+from evennia_ai.lorebook.formats.books import read_book
+from evennia_ai.lorebook.formats.extension import read_own
 from evennia_ai.minds.edit_files import read_edit_file
 from evennia_ai.scenario import run_scenario
 from tests.docs.fences import ROOT, Block, blocks

@@ -7,7 +7,7 @@ from evennia_ai.errors import StoreError
 from evennia_ai.game import committed, gather
 from evennia_ai.game.handler import AIHandler
 from evennia_ai.game.runtime import current
-from evennia_ai.lorebook.timers import NO_STATE, Clock, LoreState, Spell
+from evennia_ai.lorebook.activation.timers import NO_STATE, Clock, LoreState, Spell
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.prompt.history import History
 from evennia_ai.store import conversations, lore_state, turns

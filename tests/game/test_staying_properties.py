@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.replay import replay
-from evennia_ai.lorebook.book_extension import BOOK_MODES
+from evennia_ai.lorebook.book import BOOK_MODES
 from evennia_ai.minds.past_inputs import PastReader
 from evennia_ai.minds.recomposing import composed_again
 from evennia_ai.prompt.components import GAME

@@ -17,10 +17,11 @@ from typing import Any
 import pytest
 import yaml
 
-from evennia_ai.lorebook.activation import Activation, Scan
-from evennia_ai.lorebook.books import Lorebook, read_book
+from evennia_ai.lorebook.activation.activation import Activation, Scan
+from evennia_ai.lorebook.activation.timers import NO_STATE, Clock
+from evennia_ai.lorebook.book import Lorebook
+from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.lorebook.rules import read_rules
-from evennia_ai.lorebook.timers import NO_STATE, Clock
 from evennia_ai.prompt.components import ALL_GRANTS
 from evennia_ai.prompt.dice import Dice
 from tests.lorebook.builders import a_scan, reasons

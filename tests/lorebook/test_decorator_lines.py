@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.lorebook.decorator_lines import with_value, without
-from evennia_ai.lorebook.decorators import read_decorators
+from evennia_ai.lorebook.decorators import read_decorators, with_value, without
 from tests.effort import little_work
 
 

@@ -8,8 +8,9 @@ from typing import get_args
 
 import pytest
 
-from evennia_ai.lorebook import decorators, lints
-from evennia_ai.lorebook.entries import Position
+from evennia_ai.lorebook import decorators
+from evennia_ai.lorebook.editing import lints
+from evennia_ai.lorebook.entry import Position
 from evennia_ai.lorebook.rules import PresetFlags
 
 ROOT = Path(__file__).resolve().parents[2]

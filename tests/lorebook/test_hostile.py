@@ -9,11 +9,11 @@ import pytest
 
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.strict_json import parse_json
-from evennia_ai.lorebook.books import MAX_ENTRIES, read_book
-from evennia_ai.lorebook.lints import lints
+from evennia_ai.lorebook.activation.timers import LoreState, Spell
+from evennia_ai.lorebook.editing.lints import lints
+from evennia_ai.lorebook.formats.books import MAX_ENTRIES, read_book
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
-from evennia_ai.lorebook.timers import LoreState, Spell
-from evennia_ai.lorebook.wanted import INDEXES
+from evennia_ai.lorebook.scan.key_index import INDEXES
 from evennia_ai.prompt.components import ALL_GRANTS, NO_GRANTS
 from tests.effort import little_work
 from tests.lorebook.builders import a_book, a_scan, a_world_entry, an_entry, awake, reasons, texts

@@ -2,8 +2,8 @@
 
 import pytest
 
-from evennia_ai.lorebook.books import Lorebook, read_book
-from evennia_ai.lorebook.naming import entries_called, names_of
+from evennia_ai.lorebook.book import Lorebook, entries_called, names_of
+from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.prompt.explaining import origins_called
 
 BOOK = {

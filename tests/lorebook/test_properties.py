@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evennia_ai.errors import EvenniaAIError
-from evennia_ai.lorebook.books import read_book
+from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.lorebook.rules import read_rules
 from fuzz.lore_checks import HEADS, KEYS, LINES, TEXTS, case_of, check
 from fuzz.lore_seeds import seeds

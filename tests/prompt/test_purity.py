@@ -8,7 +8,7 @@ import pytest
 ROOMS = (
     "evennia_ai.prompt.report",
     "evennia_ai.prompt.registry",
-    "evennia_ai.lorebook.activation",
+    "evennia_ai.lorebook.activation.activation",
     "evennia_ai.cards.reading",
     "evennia_ai.compose",
     "evennia_ai.knowledge.assembly.assembly",

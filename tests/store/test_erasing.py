@@ -11,7 +11,7 @@ from evennia_ai.errors import HistoryConflictError, ReplayError, StoreError, Tur
 from evennia_ai.history.records import RecordKind
 from evennia_ai.history.turn.drafts import draft_of
 from evennia_ai.history.turn.manifest import messages_of
-from evennia_ai.lorebook.timers import NO_STATE, LoreState, Spell
+from evennia_ai.lorebook.activation.timers import NO_STATE, LoreState, Spell
 from evennia_ai.store import conversations, lore_state, turns
 from evennia_ai.store.chains import verify
 from evennia_ai.store.conversations import append, conversation

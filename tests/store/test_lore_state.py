@@ -7,7 +7,7 @@ from evennia_ai import models
 from evennia_ai.errors import HistoryConflictError, StoreError
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.drafts import draft_of
-from evennia_ai.lorebook.timers import NO_STATE, LoreState, Spell
+from evennia_ai.lorebook.activation.timers import NO_STATE, LoreState, Spell
 from evennia_ai.store import conversations, lore_state, turns
 from evennia_ai.store.conversations import ConversationRef, append, conversation
 from evennia_ai.store.snapshots import forget_everything

@@ -7,7 +7,7 @@ import pytest
 from evennia_ai.errors import FormatError, StoreError
 from evennia_ai.history.records import RecordKind
 from evennia_ai.history.turn.manifest import messages_of
-from evennia_ai.lorebook.timers import LoreState, Spell
+from evennia_ai.lorebook.activation.timers import LoreState, Spell
 from evennia_ai.store import conversations, lore_state, turns
 from evennia_ai.store.chains import verify
 from evennia_ai.store.conversations import append, conversation, history

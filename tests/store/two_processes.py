@@ -177,7 +177,7 @@ def watch(name: str) -> None:
 
 def remember_lore(_: str) -> None:
     """Let the lore of a conversation remember something, as a turn does."""
-    from evennia_ai.lorebook.timers import LoreState
+    from evennia_ai.lorebook.activation.timers import LoreState
     from evennia_ai.store import lore_state
     from evennia_ai.store.state import one_transaction
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from evennia_ai.lorebook.books import read_book
-from evennia_ai.lorebook.lints import lints
+from evennia_ai.lorebook.editing.lints import lints
+from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.prompt.components import STATIC_COMPONENTS
 from evennia_ai.prompt.templates.template import compile_template
 from server.newcomer import first_question

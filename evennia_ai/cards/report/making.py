@@ -19,7 +19,7 @@ from evennia_ai.cards.report.report import Identity, ImportReport, TextPart
 from evennia_ai.cards.suspicions import grouped
 from evennia_ai.errors import ComponentValueError, FormatError
 from evennia_ai.foreign.documents import Progress, silent
-from evennia_ai.lorebook.books import Lorebook
+from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.prompt.components import NO_GRANTS, Grants
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter

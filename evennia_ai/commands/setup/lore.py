@@ -1,7 +1,7 @@
 """The command `lore`: builders list, make, change, try out and move lorebooks.
 
-The command only translates: what an entry may say is for `evennia_ai.lorebook.editing`, what is
-kept for the store. Locks of books and entries are asked before anything is shown or changed. The
+The command only translates: what an entry may say is for `lorebook.editing.edits`, what is kept for
+the store. Locks of books and entries are asked before anything is shown or changed. The
 bare command reads; every change needs its own switch.
 """
 
@@ -15,7 +15,7 @@ from evennia_ai.commands.setup.lore_shelf import LoreShelf
 from evennia_ai.commands.setup.lore_trial import npc_at_hand, trial_lines
 from evennia_ai.commands.setup.turn_shown import why_lines
 from evennia_ai.commands.strict import BUILDER_LOCK
-from evennia_ai.lorebook.lints import lints
+from evennia_ai.lorebook.editing.lints import lints
 from evennia_ai.prompt.templates.macros import OUTLET
 from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.settings.conf import conf

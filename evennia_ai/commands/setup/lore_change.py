@@ -9,9 +9,8 @@ from evennia_ai.commands.setup.lore_fields import member_in_words
 from evennia_ai.commands.setup.lore_named import OpenBook, OpenEntry, opened
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.errors import FormatError
-from evennia_ai.lorebook.book_extension import BookMode
-from evennia_ai.lorebook.books import in_order, unwrapped
-from evennia_ai.lorebook.editing import (
+from evennia_ai.lorebook.book import BookMode
+from evennia_ai.lorebook.editing.edits import (
     add_entry,
     change_entry,
     fields_of,
@@ -19,7 +18,8 @@ from evennia_ai.lorebook.editing import (
     remove_entry,
     with_mode,
 )
-from evennia_ai.lorebook.entries import LoreEntry
+from evennia_ai.lorebook.entry import LoreEntry
+from evennia_ai.lorebook.formats.books import in_order, unwrapped
 from evennia_ai.store import lorebooks as store
 from evennia_ai.store.lorebooks import StoredBook
 from evennia_ai.text.columns import clipped

@@ -20,8 +20,8 @@ from evennia_ai.commands.setup.lore_locks import checked_locks, lost_by
 from evennia_ai.commands.setup.lore_named import OpenEntry
 from evennia_ai.commands.shown import shown_line
 from evennia_ai.commands.strict import CommandError, Run, StrictCommand
-from evennia_ai.lorebook.entries import IN_HISTORY, LoreEntry, Patterns
-from evennia_ai.lorebook.naming import entries_called
+from evennia_ai.lorebook.book import entries_called
+from evennia_ai.lorebook.entry import IN_HISTORY, LoreEntry, Patterns
 from evennia_ai.store import lorebooks as store
 from evennia_ai.store.lorebooks import StoredBook
 

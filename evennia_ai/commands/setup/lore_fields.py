@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from evennia_ai.commands.setup import lore_typed as typed
 from evennia_ai.commands.strict import CommandError
-from evennia_ai.lorebook.entries import LoreEntry
-from evennia_ai.lorebook.fields import TYPED_FIELDS, LoreField, Typed
-from evennia_ai.lorebook.mentions import mention_in_words
-from evennia_ai.lorebook.where import Step
+from evennia_ai.lorebook.activation.candidate import mention_in_words
+from evennia_ai.lorebook.entry import LoreEntry
+from evennia_ai.lorebook.formats.fields import TYPED_FIELDS, LoreField, Typed
+from evennia_ai.lorebook.formats.values import Step
 from evennia_ai.prompt.components import MAX_DEPTH
 from evennia_ai.text.columns import clipped, visible
 

@@ -13,9 +13,9 @@ from typing import Any, Final
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.viewers import allows
-from evennia_ai.lorebook.books import Lorebook, read_book
-from evennia_ai.lorebook.entries import LoreEntry
-from evennia_ai.lorebook.naming import entries_called
+from evennia_ai.lorebook.book import Lorebook, entries_called
+from evennia_ai.lorebook.entry import LoreEntry
+from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.store import lorebooks as store
 from evennia_ai.store.lorebooks import StoredBook
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from evennia_ai.commands.shown import day_and_time
 from evennia_ai.errors import FormatError
-from evennia_ai.lorebook.books import in_order, read_book, unwrapped
+from evennia_ai.lorebook.formats.books import in_order, read_book, unwrapped
 from evennia_ai.store import lorebooks as store
 from evennia_ai.store.lorebooks import BookChange
 from evennia_ai.text.columns import WIDTH, clipped, visible

@@ -14,9 +14,9 @@ from evennia_ai.commands.strict import CommandError, StrictCommand
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.strict_json import parse_json
 from evennia_ai.game.viewers import allows
-from evennia_ai.lorebook.book_extension import BOOK_MODES
-from evennia_ai.lorebook.books import Lorebook, read_book
-from evennia_ai.lorebook.formats import as_v3, as_world
+from evennia_ai.lorebook.book import BOOK_MODES, Lorebook
+from evennia_ai.lorebook.formats.books import read_book
+from evennia_ai.lorebook.formats.conversion import as_v3, as_world
 from evennia_ai.prompt.components import Scope
 from evennia_ai.settings.conf import conf
 from evennia_ai.store import lorebooks as store

@@ -14,8 +14,8 @@ from evennia_ai.commands.setup.lore_fields import (
 )
 from evennia_ai.commands.setup.lore_named import OpenBook, OpenEntry
 from evennia_ai.commands.strict import CommandError
-from evennia_ai.lorebook.entries import LoreEntry
-from evennia_ai.lorebook.fields import TYPED_FIELDS
+from evennia_ai.lorebook.entry import LoreEntry
+from evennia_ai.lorebook.formats.fields import TYPED_FIELDS
 from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store import lorebooks as store

@@ -9,9 +9,9 @@ from evennia_ai.commands.strict import CommandError
 from evennia_ai.compose import Composition
 from evennia_ai.game.npc import AIMixin
 from evennia_ai.game.viewers import viewer_of
-from evennia_ai.lorebook.activation import Activation
-from evennia_ai.lorebook.naming import names_of
-from evennia_ai.lorebook.silence import packed
+from evennia_ai.lorebook.activation.activation import Activation
+from evennia_ai.lorebook.activation.unmatched import packed
+from evennia_ai.lorebook.book import names_of
 from evennia_ai.minds.seeing.locked import HiddenLore
 from evennia_ai.prompt.explaining import origins_called
 from evennia_ai.prompt.trace import Verdict

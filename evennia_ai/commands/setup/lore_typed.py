@@ -1,7 +1,7 @@
 """What builders' texts mean in `lore`: keys, numbers, flags, places, conditions.
 
-Each function gives a value for `evennia_ai.lorebook.editing` or raises `CommandError` with one
-line. What a value may be beyond its kind is for the editing to judge.
+Each function gives a value for `lorebook.editing.edits` or raises `CommandError` with one line.
+What a value may be beyond its kind is for the editing to judge.
 """
 
 import re
@@ -11,9 +11,9 @@ from typing import Any, Final, get_args
 from evennia_ai.commands.naming import whole_number
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.lorebook.conditions import TESTS
-from evennia_ai.lorebook.entries import MENTIONINGS, SIDES, LoreEntry, Patterns, Position
-from evennia_ai.lorebook.field_writes import AT_MENTION
-from evennia_ai.lorebook.patterns import Refused, is_delimited, read_pattern
+from evennia_ai.lorebook.entry import MENTIONINGS, SIDES, LoreEntry, Patterns, Position
+from evennia_ai.lorebook.formats.writes import AT_MENTION
+from evennia_ai.lorebook.scan.regex import Refused, is_delimited, read_pattern
 from evennia_ai.text.columns import clipped
 
 NOTHING: Final = "off"

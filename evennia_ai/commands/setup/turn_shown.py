@@ -9,7 +9,7 @@ from evennia_ai.game.viewers import seer_for
 from evennia_ai.history.projection import CONVERSATION
 from evennia_ai.history.records import Record
 from evennia_ai.history.turn.manifest import RecordedMessage, TurnManifest, report_of_turn
-from evennia_ai.lorebook.naming import names_of
+from evennia_ai.lorebook.book import names_of
 from evennia_ai.minds.origins import source_of, told_by
 from evennia_ai.prompt.explaining import explain_lines, is_message, origins_meant
 from evennia_ai.prompt.messages import Part

@@ -1,0 +1,1 @@
+"""Activation: which entries are active in a turn, why the others are not, and where they stand."""

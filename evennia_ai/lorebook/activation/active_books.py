@@ -1,0 +1,234 @@
+"""The books of one activation run in the order they are asked, each with what it sees.
+
+An active book lives for one run. What was worked out for a book and stays right (its index of keys,
+its texts, its labels) is kept with the book and shared by all NPCs.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Final
+
+from evennia_ai.lorebook.activation import reasons
+from evennia_ai.lorebook.activation.candidate import CANDIDATES
+from evennia_ai.lorebook.activation.judging import JUDGED
+from evennia_ai.lorebook.activation.reasons import Reason
+from evennia_ai.lorebook.book import ATTACH_RANK, Lorebook, identity_prefix
+from evennia_ai.lorebook.entry import LoreEntry
+from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.lorebook.scan.key_index import BookIndex, book_index_of
+from evennia_ai.lorebook.scan.regex import Patience
+from evennia_ai.lorebook.scan.window import Scan, Window
+from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.memo import Slot
+from evennia_ai.prompt.tokens import TokenCounter
+
+_SHOWN_PLACES: Final = 4
+_LEVELS: Final = Slot[tuple[int, ...]]("delay levels")
+_LABELS: Final = Slot[tuple[str, ...]]("labels")
+_IDENTITIES: Final = Slot[tuple[str, ...]]("identities")
+_BY_IDENTITY: Final = Slot[dict[str, int]]("index by identity")
+# By the index of an entry what its text was rendered with, the text and its tokens.
+_TEXTS: Final = Slot[dict[int, tuple[object, str, int]]]("texts")
+
+
+class ActiveBook:
+    """One book in one run.
+
+    `rank` is its place among the books, `standing` what sorts its entries against those of other
+    books. `asked` are the indexes of the entries that something concerns; it only grows. `depth` is
+    the book's scan depth, `seen` the one of the last pass, larger where the scan was widened.
+    """
+
+    __slots__ = (
+        "asked",
+        "candidates",
+        "depth",
+        "entries",
+        "identities",
+        "judged",
+        "key_index",
+        "labels",
+        "lorebook",
+        "rank",
+        "recursive",
+        "rules",
+        "seen",
+        "standing",
+        "window",
+    )
+
+    def __init__(
+        self,
+        book: Lorebook,
+        *,
+        rank: int,
+        standing: tuple[int, int],
+        key_index: BookIndex,
+        scan: Scan,
+        rules: ActivationRules,
+        patience: Patience,
+    ) -> None:
+        self.lorebook = book
+        self.entries = book.entries
+        self.rank = rank
+        self.standing = standing
+        self.key_index = key_index
+        self.rules = rules
+        self.window = Window(
+            scan,
+            key_index,
+            of=(book.label, book.attach, rules.strategy),
+            include_names=rules.include_names,
+            patience=patience,
+        )
+        self.depth = rules.scan_depth if book.scan_depth is None else book.scan_depth
+        self.seen = self.depth
+        self.recursive = rules.recursive if book.recursive is None else book.recursive
+        self.labels = _labels(book)
+        self.identities = _identities(book)
+        self.judged = self.window.memo.setdefault(JUDGED, {})
+        self.candidates = self.window.memo.setdefault(CANDIDATES, {})
+        self.asked: set[int] = set()
+
+    def ask(self, indexes: Iterable[int]) -> None:
+        """Have these entries judged."""
+        self.asked.update(indexes)
+
+    def ask_owners(self, keys: Iterable[int]) -> None:
+        """Have the entries judged that these keys may wake."""
+        owners = self.key_index.owners
+        for key in keys:
+            self.asked.update(owners.get(key, ()))
+
+    def ask_identities(self, identities: Iterable[str]) -> None:
+        """Have these entries judged, as far as they are in this book."""
+        for identity in identities:
+            index = _index_of(self.lorebook, identity)
+            if index is not None:
+                self.asked.add(index)
+
+    def given_up(self, index: int) -> tuple[Reason, ...]:
+        """Where patterns of an entry were not looked for to the end; the first few places."""
+        keys, places = self.key_index.entry_keys[index], self.window.given_up
+        told = (
+            Reason(reasons.given_up, (self.key_index.pattern_of(number).written, where, why))
+            for number in dict.fromkeys(keys.numbers)
+            for where, why in places.get(number, ())
+        )
+        return tuple(islice(told, _SHOWN_PLACES))
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """The delay levels of its entries."""
+        known = self.lorebook.memo.get(_LEVELS)
+        if known is None:
+            found = {entry.recursion.delay_level for entry in self.entries} - {0}
+            known = self.lorebook.memo[_LEVELS] = tuple(sorted(found))
+        return known
+
+    def place(self, entry: LoreEntry) -> tuple[float, ...]:
+        """The entry's place in the processing order of all books."""
+        high_first = self.rules.flags.high_order_first
+        order = -entry.order if high_first else entry.order
+        first, among_equals = self.standing
+        return first, order, among_equals, self.rank, entry.index
+
+    def text(
+        self, index: int, values: Mapping[str, str], dice: Dice, counter: TokenCounter
+    ) -> tuple[str, int]:
+        """An entry's text and its tokens; kept while what it reads stays the same."""
+        template = self.entries[index].template
+        seen: object = counter
+        if template.names or template.rolls:
+            read = [values.get(name) for name in template.names]
+            seen = (read, template.rolls and dice, counter)
+        texts = self.lorebook.memo.setdefault(_TEXTS, {})
+        known = texts.get(index)
+        if known is not None and known[0] == seen:
+            return known[1], known[2]
+        text = template.render(values, dice)
+        tokens = counter.count(text)
+        texts[index] = (seen, text, tokens)
+        return text, tokens
+
+
+def active_books_of(
+    books: Iterable[Lorebook],
+    scan: Scan,
+    *,
+    rules: ActivationRules,
+    values: Mapping[str, str],
+    dice: Dice,
+) -> tuple[ActiveBook, ...]:
+    """The books in the order they are asked: chat before the others, which the strategy sorts.
+
+    Those that are equal to the strategy go by their attachment, then as they were given.
+    """
+    ordered = sorted(books, key=lambda book: _standing(book, rules))
+    indexes = [book_index_of(book, rules=rules, values=values, dice=dice) for book in ordered]
+    with_patterns = sum(index.has_patterns for index in indexes)
+    return tuple(
+        ActiveBook(
+            book,
+            rank=rank,
+            standing=_standing(book, rules),
+            key_index=key_index,
+            scan=scan,
+            rules=rules,
+            patience=Patience(books=with_patterns),
+        )
+        for rank, (book, key_index) in enumerate(zip(ordered, indexes, strict=True))
+    )
+
+
+def entry_finder(active_books: Sequence[ActiveBook]) -> Callable[[str], LoreEntry | None]:
+    """A function that gives the entry of an identity, None where no book here has it."""
+
+    def find(identity: str) -> LoreEntry | None:
+        for book in active_books:
+            index = _index_of(book.lorebook, identity)
+            if index is not None:
+                return book.entries[index]
+        return None
+
+    return find
+
+
+def _standing(book: Lorebook, rules: ActivationRules) -> tuple[int, int]:
+    """What comes before an entry's order, and what decides among equal orders."""
+    rank = ATTACH_RANK[book.attach]
+    narrow_first = rules.flags.ties_narrow_first
+    return _STANDINGS[rules.strategy](rank), rank if narrow_first else -rank
+
+
+# Chat books come first in every strategy.
+_STANDINGS: Mapping[str, Callable[[int], int]] = {
+    "evenly": lambda rank: min(rank, 1),
+    "character_first": lambda rank: rank,
+    "global_first": lambda rank: -rank if rank else -max(ATTACH_RANK.values()) - 1,
+}
+
+
+def _labels(book: Lorebook) -> tuple[str, ...]:
+    known = book.memo.get(_LABELS)
+    if known is None:
+        known = tuple(f"{book.label}#{entry.uid}" for entry in book.entries)
+        book.memo[_LABELS] = known
+    return known
+
+
+def _identities(book: Lorebook) -> tuple[str, ...]:
+    known = book.memo.get(_IDENTITIES)
+    if known is None:
+        name = identity_prefix(book.label, attach=book.attach)
+        known = tuple(f"{name}#{entry.uid}" for entry in book.entries)
+        book.memo[_IDENTITIES] = known = _labels(book) if name == book.label else known
+    return known
+
+
+def _index_of(book: Lorebook, identity: str) -> int | None:
+    known = book.memo.get(_BY_IDENTITY)
+    if known is None:
+        known = {identity: index for index, identity in enumerate(_identities(book))}
+        book.memo[_BY_IDENTITY] = known
+    return known.get(identity)

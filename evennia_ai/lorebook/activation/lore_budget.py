@@ -1,0 +1,161 @@
+"""The lore budget: which of the candidates have room.
+
+With tiers, constants come before matched entries, then high priority before low; entries of a book
+without a grant for its budget come after all others, and those marked `@@ignore_on_max_context`
+last of all. What does not fit is skipped and the next one is tried,
+unless the rules say to stop. Where several people speak, nobody can spend all of it: what one of
+them wakes has a share.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
+from typing import Final, NamedTuple
+
+from evennia_ai.lorebook.activation.candidate import Candidate
+from evennia_ai.lorebook.book import Lorebook
+from evennia_ai.lorebook.entry import LoreEntry
+from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.prompt.tokens import TokenCounter
+
+_ALL: Final[tuple[Lorebook | None, ...]] = (None,)
+
+
+class Charge(NamedTuple):
+    """What admitting an entry did to the budget: tokens left before and after."""
+
+    before: int
+    after: int
+
+    def __str__(self) -> str:
+        return f"budget {self.before} -> {self.after} tokens"
+
+
+class LoreBudget:
+    """The budgets of one run; entries are offered in the order of their survival.
+
+    A book's own budget stands in place of the rules'; a book that nobody approved keeps to both.
+    `is_shared` where several people speak, so that each has a share.
+    """
+
+    def __init__(
+        self,
+        rules: ActivationRules,
+        *,
+        limit_tokens: int,
+        counter: TokenCounter,
+        speakers: int,
+    ) -> None:
+        self.overflowed = False
+        self._rules = rules
+        self._counter = counter
+        self._budget = rules.budget(limit_tokens)
+        self._room: dict[Lorebook | None, int] = {None: self._budget}
+        self._full: set[Lorebook | None] = set()
+        self._one_text = rules.flags.counts_what_recursed
+        self._is_open = int(rules.flags.budget_is_open)
+        self.is_shared = speakers > 1
+        self._share = int(self._budget * rules.speaker_share_percent / 100)
+        self._counts_more = self._one_text or self.is_shared
+        self._spent_by: dict[str, int] = {}
+        self._woken_by: dict[str, int] = {}
+        self._text = ""
+        self._recursed = ""
+
+    def offer(self, one: Candidate) -> Charge | str:
+        """What admitting the entry costs, or why it is not admitted."""
+        purses = _ALL if one.book.token_budget is None else self._purses(one)
+        left = self._room[None] if purses is _ALL else min(map(self._left, purses))
+        ignores = one.entry.ignore_budget and _ignores(one)
+        if not ignores:
+            if self._full and self.is_closed_to(one):
+                return "over the lore budget: an entry before it did not fit"
+            if self.is_shared and (why := self._over_share(one)):
+                return why
+        cost = self._cost(one) if self._one_text else one.tokens
+        if cost > left - self._is_open and not ignores:
+            if self._rules.overflow == "stop":
+                self._full.update(purses)
+                self.overflowed = True
+            return f"over the lore budget: needs {cost} tokens, {max(left, 0)} were left"
+        if purses is _ALL and not self._counts_more:
+            self._room[None] = left - cost
+        else:
+            self._charge(one, purses, cost)
+        return Charge(left, left - cost)
+
+    def next_pass(self, recursed: Sequence[str]) -> None:
+        """The texts that the pass has passed on; some presets count only those as spent."""
+        if self._one_text:
+            self._recursed = "\n".join(recursed) + "\n" + self._recursed
+            self._room[None] = self._budget - self._counter.count(self._recursed)
+            self._text = ""
+            self._full.clear()
+
+    def is_closed_to(self, one: Candidate) -> bool:
+        """Whether an entry before it did not fit, and no other is tried."""
+        full = self._full
+        return bool(full) and not _ignores(one) and not full.isdisjoint(self._purses(one))
+
+    def _purses(self, one: Candidate) -> tuple[Lorebook | None, ...]:
+        """The budgets of an entry; None is the one of the rules, which a grant replaces."""
+        book = one.book
+        if book.token_budget is None:
+            return _ALL
+        return (book,) if "lore_budget" in book.grants else (book, None)
+
+    def _left(self, purse: Lorebook | None) -> int:
+        if purse is not None:
+            self._room.setdefault(purse, purse.token_budget or 0)
+        return self._room[purse]
+
+    def _cost(self, one: Candidate) -> int:
+        """What the text of this pass grows by, counted as one text."""
+        counted = self._counter.count
+        return counted(f"{self._text}{one.text}\n") - (counted(self._text) if self._text else 0)
+
+    def _charge(self, one: Candidate, purses: Iterable[Lorebook | None], cost: int) -> None:
+        for purse in purses:
+            self._room[purse] -= cost
+        if self._one_text:
+            self._text += f"{one.text}\n"
+        if self.is_shared and one.speaker is not None and not one.entry.constant:
+            who = one.speaker
+            self._spent_by[who] = self._spent_by.get(who, 0) + cost
+            self._woken_by[who] = self._woken_by.get(who, 0) + 1
+
+    def _over_share(self, one: Candidate) -> str:
+        """Why an entry has no room among those that its speaker woke, "" where it has."""
+        if one.speaker is None or one.entry.constant:
+            return ""
+        who, rules = one.speaker, self._rules
+        shown = who or "somebody"
+        if rules.speaker_matches and self._woken_by.get(who, 0) >= rules.speaker_matches:
+            return f"over the share of {shown}, who woke {rules.speaker_matches} entries already"
+        left = max(self._share - self._spent_by.get(who, 0), 0)
+        if rules.speaker_share_percent < 100 and one.tokens > left:
+            return f"over {shown}'s share of the lore budget: {one.tokens} tokens, {left} were left"
+        return ""
+
+
+def processing(rules: ActivationRules) -> Callable[[Candidate], tuple[object, ...]]:
+    """The key that sorts the entries of a pass by who is asked first."""
+    return attrgetter("place" if rules.flags.tiers else "survival")
+
+
+def survival(
+    entry: LoreEntry,
+    place: tuple[float, ...],
+    *,
+    vouched: bool,
+    sticky: bool,
+    rules: ActivationRules,
+) -> tuple[object, ...]:
+    """What sorts an entry by who is offered room first; `vouched` where its book has the grant."""
+    if rules.flags.tiers:
+        return entry.first_to_go, not vouched, not entry.constant, -entry.priority, place
+    return not sticky, place
+
+
+def _ignores(one: Candidate) -> bool:
+    """Whether the budget does not count for an entry: its book needs the grant for that."""
+    return one.entry.ignore_budget and "lore_budget" in one.book.grants

@@ -1,0 +1,263 @@
+"""Active entries as pieces of the prompt: each at the place it asks for.
+
+Before and after the character, around the examples or next to a component, entries share one
+message; with a depth each has its own; around the author's note they share the note's message;
+in an outlet they are a value that components may name. In the cache layout keyword lore that would
+stand before the history is volatile: it joins the dynamic message, so that the head stays as it is;
+where its book is frozen it is a message of its own before that one, and stays.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from evennia_ai.lorebook.activation.places import ActiveEntry, in_output_order, outlets_of
+from evennia_ai.lorebook.entry import Anchor, Position
+from evennia_ai.prompt.components import DEFAULT_ORDER, HISTORY_ID
+from evennia_ai.prompt.expansion import ComponentSet, Layout
+from evennia_ai.prompt.memo import Slot
+from evennia_ai.prompt.messages import Role
+from evennia_ai.prompt.persisted import OF_LORE
+from evennia_ai.prompt.pieces import DYNAMIC, Claim, Joint, Piece, Tier, make_piece
+from evennia_ai.prompt.templates.macros import OUTLET
+from evennia_ai.prompt.tokens import TokenCounter
+from evennia_ai.prompt.trace import Verdict
+
+# The piece of an entry, and what of the prompt it was made for.
+_PIECE: Final = Slot[tuple[tuple[Joint | None, Layout, TokenCounter], Piece]]("piece")
+NOTE_KEY: Final = "note_0"
+NOTE_ORIGIN: Final = "note:0"
+_SEPARATOR: Final = "\n"
+_EXAMPLES: Final = "dialogue_examples"
+_JOINTS: Final[Mapping[Position, str]] = {
+    "before": "world_info_before",
+    "after": "world_info_after",
+}
+_ANCHORS: Final[Mapping[Position, Anchor]] = {
+    "examples_before": Anchor(component=_EXAMPLES, side="before"),
+    "examples_after": Anchor(component=_EXAMPLES, side="after"),
+}
+_AROUND_NOTE: Final = ("note_top", "note_bottom")
+_ELSEWHERE: Final = (*_AROUND_NOTE, "outlet")
+# Sorts the texts above the note before it and those below it after it.
+_ABOVE, _BELOW = "!", "~"
+
+
+def lore_pieces(
+    entries: Iterable[ActiveEntry],
+    *,
+    components: ComponentSet,
+    layout: Layout,
+    counter: TokenCounter,
+) -> list[Piece | Verdict]:
+    """The entries that stand by themselves: not those around the note, nor those of outlets."""
+    standing = [e for e in entries if e.position not in _ELSEWHERE and e.text.strip()]
+    made = [_piece(entry, components, layout, counter) for entry in standing]
+    if not any(entry.frozen for entry in standing):
+        return made
+    places = {entry.origin: at for at, entry in enumerate(in_output_order(standing))}
+    return [
+        _staying(piece, number=places[entry.origin], identity=entry.identity, counter=counter)
+        if entry.frozen and isinstance(piece, Piece) and piece.claim.joint is DYNAMIC
+        else piece
+        for entry, piece in zip(standing, made, strict=True)
+    ]
+
+
+def outlet_values(entries: Sequence[ActiveEntry]) -> dict[str, str]:
+    """What components that name an outlet get: its entries' texts, joined."""
+    return {
+        OUTLET + name: _SEPARATOR.join(entry.text for entry in members)
+        for name, members in outlets_of(entries).items()
+    }
+
+
+def outlet_verdicts(entries: Iterable[ActiveEntry], *, components: ComponentSet) -> list[Verdict]:
+    """Whether a component names the outlet of each entry that has one."""
+    made: list[Verdict] = []
+    for entry in entries:
+        if entry.position == "outlet":
+            readers = components.reading(OUTLET + entry.outlet)
+            reason = _outlet_reason(entry, readers)
+            kept = bool(readers)
+            made.append(Verdict(stage="expand", item=entry.origin, kept=kept, reason=reason))
+    return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotePlace:
+    """The first author's note as this turn has it: where it stands, and whether it is due.
+
+    `made` is its piece, or the verdict that says why there is none; None where there is no note:
+    then lore around it stands where one would.
+    """
+
+    made: Piece | Verdict | None = None
+    depth: int = 4
+    role: Role = "system"
+    is_due: bool = True
+
+
+def around_note(
+    note: NotePlace, entries: Iterable[ActiveEntry], *, keeps_blank: bool, counter: TokenCounter
+) -> list[Piece | Verdict]:
+    """The note with the entries above and below it, all in one message.
+
+    A note that is not due takes them along; around an empty one a blank line stays where
+    `keeps_blank`.
+    """
+    around = [entry for entry in entries if entry.position in _AROUND_NOTE and entry.text.strip()]
+    own = [] if note.made is None else [note.made]
+    if not around:
+        return own
+    if not note.is_due:
+        return [*own, *(_left_out(entry, "the author's note is not due") for entry in around)]
+    joint = Joint(key="note", id=HISTORY_ID, role=note.role, block="history", separator=_SEPARATOR)
+    made: list[Piece | Verdict] = [
+        _in_note(entry, number, joint, note, counter)
+        for number, entry in enumerate(in_output_order(around))
+    ]
+    if isinstance(note.made, Piece):
+        text = note.made.message.content
+    elif keeps_blank and note.made is not None:
+        text = ""
+    else:
+        return [*own, *made]
+    claim = Claim(
+        origin=NOTE_ORIGIN,
+        id=HISTORY_ID,
+        key=NOTE_KEY,
+        role=note.role,
+        depth=note.depth,
+        order=DEFAULT_ORDER,
+        joint=joint,
+        stays=note.made.claim.stays if isinstance(note.made, Piece) else "",
+    )
+    return [*made, make_piece(text, claim, counter=counter)]
+
+
+def _in_note(
+    entry: ActiveEntry, number: int, joint: Joint, note: NotePlace, counter: TokenCounter
+) -> Piece:
+    side = _ABOVE if entry.position == "note_top" else _BELOW
+    claim = Claim(
+        origin=entry.origin,
+        id=HISTORY_ID,
+        key=f"{side}{number:06}",
+        role=note.role,
+        depth=note.depth,
+        order=DEFAULT_ORDER,
+        joint=joint,
+        tier=_tier(entry),
+        priority=entry.priority,
+        revision=entry.revision,
+    )
+    return _counted(entry, claim, counter)
+
+
+def _piece(
+    entry: ActiveEntry, components: ComponentSet, layout: Layout, counter: TokenCounter
+) -> Piece | Verdict:
+    """The entry's piece: the same object while nothing about it changed."""
+    joint, note = _joint(entry, components)
+    if joint is not None and (key := _switched_off(entry, components)):
+        return _left_out(entry, f"component {key} is disabled")
+    seen = (joint, layout, counter)
+    known = entry.memo.get(_PIECE)
+    if known is not None and known[0] == seen:
+        return known[1]
+    at = joint.id if joint else HISTORY_ID
+    moves = joint and layout == "cache" and not entry.constant and at < HISTORY_ID
+    order, key = entry.stands
+    claim = Claim(
+        origin=entry.origin,
+        id=at,
+        key=key,
+        role=entry.role,
+        depth=entry.depth,
+        from_oldest=entry.from_oldest,
+        order=order,
+        joint=DYNAMIC if moves else joint,
+        tier=_tier(entry),
+        priority=entry.priority,
+        revision=entry.revision,
+        beside=entry.beside,
+    )
+    made = _counted(entry, claim, counter, note=note)
+    entry.memo[_PIECE] = (seen, made)
+    return made
+
+
+def _staying(piece: Piece, *, number: int, identity: str, counter: TokenCounter) -> Piece:
+    """The piece as a message of its own, before the dynamic one: the `number`-th that stays."""
+    claim = replace(
+        piece.claim,
+        id=DYNAMIC.id,
+        key=f"{_ABOVE}{number:06}",
+        role=DYNAMIC.role,
+        joint=None,
+        stays=OF_LORE + identity,
+    )
+    content_tokens = piece.tokens - counter.per_separator
+    return make_piece(
+        piece.message.content,
+        claim,
+        counter=counter,
+        content_tokens=content_tokens,
+        note=piece.note,
+        cause=piece.cause,
+    )
+
+
+def _joint(entry: ActiveEntry, components: ComponentSet) -> tuple[Joint | None, str]:
+    """The message the entry shares, None for one of its own, and what is to be said about it."""
+    if entry.depth is not None:
+        return None, ""
+    joint, note = _asked_for(entry, components)
+    if entry.keeps_role and joint.role != entry.role:  # beside that message, in one like it
+        joint = replace(joint, key=f"{joint.key}:{entry.role}", role=entry.role, name=str(joint))
+    return joint, note
+
+
+def _asked_for(entry: ActiveEntry, components: ComponentSet) -> tuple[Joint, str]:
+    """The message at the place the entry asks for, and what is to be said where it has none."""
+    anchor = entry.anchor or _ANCHORS.get(entry.position)
+    if anchor is None:
+        return components.joints[_JOINTS.get(entry.position, "world_info_after")], ""
+    joint = components.next_to(anchor.component, side=anchor.side)
+    if joint is not None:
+        return joint, ""
+    missing = f"there is no component {anchor.component} to stand next to"
+    return components.joints[_JOINTS.get(entry.position, "world_info_after")], missing
+
+
+def _switched_off(entry: ActiveEntry, components: ComponentSet) -> str:
+    """The component whose place the entry takes, where that is disabled."""
+    anchor = entry.anchor or _ANCHORS.get(entry.position)
+    key = anchor.component if anchor else _JOINTS.get(entry.position, "world_info_after")
+    return "" if components.is_on(key) else key
+
+
+def _counted(entry: ActiveEntry, claim: Claim, counter: TokenCounter, note: str = "") -> Piece:
+    return make_piece(
+        entry.text,
+        claim,
+        counter=counter,
+        content_tokens=entry.tokens,
+        note=note,
+        cause=entry.cause,
+    )
+
+
+def _tier(entry: ActiveEntry) -> Tier:
+    return Tier.FLEXIBLE if entry.constant else Tier.MATCHED
+
+
+def _left_out(entry: ActiveEntry, reason: str) -> Verdict:
+    return Verdict(stage="expand", item=entry.origin, kept=False, reason=reason)
+
+
+def _outlet_reason(entry: ActiveEntry, readers: Sequence[str]) -> str:
+    if readers:
+        return f"in the outlet '{entry.outlet}' of component {', '.join(readers)}"
+    return f"no component names the outlet '{entry.outlet}' ({{{{outlet::{entry.outlet}}}}})"

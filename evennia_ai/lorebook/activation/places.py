@@ -1,0 +1,118 @@
+"""Where active entries stand: the places of the prompt, the order inside each, and containment.
+
+Where a book has no grant for an entry's place or role, the entry is contained. One by depth, or
+beside a message, keeps its place, which the history clamps. One that asks for a place outside the
+history stands at its top. So does one that asks for a place inside another text, the author's note
+or a component that names an outlet, where it may not speak in the role of that text.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Final
+
+from evennia_ai.lorebook.entry import IN_HISTORY, Anchor, LoreEntry, Position
+from evennia_ai.prompt.components import ALL_GRANTS, MAX_DEPTH, Grant, Grants
+from evennia_ai.prompt.memo import Memo
+from evennia_ai.prompt.messages import Role
+from evennia_ai.prompt.pieces import Beside
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActiveEntry:
+    """An entry that goes into the prompt.
+
+    `label` is `book#uid`, `text` has its decorators cut and its macros expanded. `order` is the
+    entry's own; `stands` sorts it among the texts of one place: order, then key. `outlet` and
+    `anchor` are as in `LoreEntry`. `identity` is what the entry is remembered by, `frozen` says
+    that its book is. One that `keeps_role` never joins a message of another role. Where the entry
+    stands at a mention, `depth` is that of its message and `beside` tells which message that is.
+    `memo` keeps what was worked out from it.
+    """
+
+    origin: str
+    label: str
+    book: str
+    uid: str
+    name: str
+    text: str
+    tokens: int
+    position: Position
+    depth: int | None
+    from_oldest: bool
+    outlet: str
+    anchor: Anchor | None
+    role: Role
+    order: float
+    stands: tuple[float, str]
+    priority: float
+    constant: bool
+    revision: int
+    cause: str
+    identity: str = ""
+    frozen: bool = False
+    keeps_role: bool = False
+    beside: Beside | None = None
+    memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
+
+
+def in_output_order(entries: Iterable[ActiveEntry]) -> list[ActiveEntry]:
+    """The entries as they come out inside one place, top to bottom."""
+    return sorted(entries, key=lambda entry: entry.stands)
+
+
+def outlets_of(entries: Iterable[ActiveEntry]) -> dict[str, list[ActiveEntry]]:
+    """The entries of each outlet, in the order they come out."""
+    outlets: dict[str, list[ActiveEntry]] = {}
+    for entry in in_output_order(entries):
+        if entry.position == "outlet":
+            outlets.setdefault(entry.outlet, []).append(entry)
+    return outlets
+
+
+CONTAINED_PRIORITY: Final = 50
+"""Below the 100 of a game's own texts, which text that nobody vouches for does not crowd out."""
+
+# Places inside another text, whose role all of it has.
+_INSIDE: Final[tuple[Position, ...]] = ("note_top", "note_bottom", "outlet")
+
+
+def contained(entry: ActiveEntry, grants: Grants) -> ActiveEntry:
+    """The entry where its book's grants let it stand: the same one where they let it be."""
+    if grants == ALL_GRANTS:
+        return entry
+    if is_moved(entry.position, grants):
+        entry = replace(
+            entry, position="depth", depth=MAX_DEPTH, from_oldest=False, outlet="", anchor=None
+        )
+    if "lore_budget" not in grants:
+        entry = replace(entry, priority=min(entry.priority, CONTAINED_PRIORITY))
+    return entry if "roles" in grants else replace(entry, role="user", keeps_role=True)
+
+
+def is_moved(position: Position, grants: Grants) -> bool:
+    """Whether an entry that asks for this position stands at the top of the history instead."""
+    if position in IN_HISTORY:
+        return False
+    return "positions" not in grants or (position in _INSIDE and "roles" not in grants)
+
+
+def missing(entry: LoreEntry, grants: Grants) -> tuple[Grant, ...]:
+    """The grants an entry would need for its place and its role, and that are not given."""
+    wanted: list[Grant] = []
+    if entry.position not in IN_HISTORY:
+        wanted.append("positions")
+    if entry.role != "user" or entry.position in _INSIDE:
+        wanted.append("roles")
+    return tuple(grant for grant in wanted if grant not in grants)
+
+
+@lru_cache(maxsize=16)
+def containment_in_words(missing: tuple[Grant, ...], position: Position) -> str:
+    """The containment in words, for a verdict."""
+    stands = []
+    if "positions" in missing or position in _INSIDE:
+        stands.append("at the top of the history")
+    if "roles" in missing:
+        stands.append("as a user's")
+    return f"stands {' '.join(stands)}: its card has no grant for {' and '.join(missing)}"

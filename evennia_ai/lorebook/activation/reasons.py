@@ -1,0 +1,169 @@
+"""Why an entry is active or not, in plain words.
+
+The engine keeps a reason as what is to be said and of what; the words are put together when
+somebody reads them, because most are never read.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from evennia_ai.lorebook.entry import Logic
+from evennia_ai.lorebook.scan.hit_cache import Found
+from evennia_ai.lorebook.scan.regex import Pattern
+from evennia_ai.lorebook.scan.window import EVENT, FED, NOTE, SOMEWHERE, SOURCE
+from evennia_ai.prompt.trace import Called
+
+_SHOWN: Final = 6
+_SHOWN_LENGTH: Final = 60
+_SHOWN_TROUBLES: Final = 3
+
+
+class Reason(NamedTuple):
+    """`words` called with `facts` says it; two that say the same are equal."""
+
+    words: Callable[..., str]
+    facts: tuple[object, ...] = ()
+
+    def __str__(self) -> str:
+        return self.words(*self.facts)
+
+    def calling(self, called: Called) -> "Reason":
+        """The same with the messages called as `called` says."""
+        facts = (_called(fact, called) for fact in self.facts)
+        return Reason(self.words, tuple(facts))
+
+
+def _called(fact: object, called: Called) -> object:
+    in_message = isinstance(fact, Found) and fact.place >= 0
+    return fact._replace(of=called(fact.place)) if in_message else fact  # type: ignore[attr-defined]
+
+
+def plain(text: str) -> Reason:
+    """A reason that is a constant text."""
+    return Reason(str, (text,))
+
+
+def key_found(text: str, found: Found) -> str:
+    """Which key was found and where."""
+    return f"key {quoted((text,))} {place_of(found)}"
+
+
+def key_and_logic(text: str, found: Found, logic: Logic, secondary: Sequence[str]) -> str:
+    """The same where secondary keys agree."""
+    return f"{key_found(text, found)}, and {_NEEDS[logic]} {quoted(secondary)}"
+
+
+def logic_unmet(
+    text: str,
+    found: Found,
+    logic: Logic,
+    secondary: Sequence[str],
+    shown: Sequence[str],
+) -> str:
+    """A key was found and the secondary keys disagree; `shown` are those that decided."""
+    state = "missing" if logic == "all" else "there"
+    wish = f"wants {_NEEDS[logic]} {quoted(secondary)}"
+    return f"{key_found(text, found)}, but {wish}: {quoted(shown) or 'none'} {state}"
+
+
+def no_key(depth: int, refused: str, patterns: Sequence[Pattern]) -> str:
+    """None of the keys was found in that many messages; `refused` are those that cannot be."""
+    told = f"no key in the newest {'message' if depth == 1 else f'{depth} messages'}"
+    troubles = [pattern.trouble for pattern in patterns if pattern.trouble][:_SHOWN_TROUBLES]
+    return "; ".join(filter(None, (told, refused, *troubles)))
+
+
+def given_up(pattern: str, where: Found, why: str) -> str:
+    """A pattern was not looked for to the end in one text; in the next one it is again."""
+    return f"pattern '{pattern[:40]}' was given up {_text_of(where)}: {why}"
+
+
+def excluded(text: str, found: Found) -> str:
+    """A key was found that keeps the entry silent."""
+    return f"@@exclude_keys: '{text[:60]}' {place_of(found)}"
+
+
+def only_in_movement(found: Found) -> str:
+    """A key was found where the entry does not hear it."""
+    told = "that tells who comes and goes, which wakes only entries that ask for movement"
+    return f"a key {place_of(found)}, but {told}"
+
+
+def too_early(count: float, needed: int, clock: str) -> str:
+    """The delay of an entry is not over."""
+    return f"delay: sleeps until {needed} {clock}, {count:g} so far"
+
+
+def resting(end: float, now: float, clock: str, of: str = "") -> str:
+    """A cooldown is not over."""
+    whose = f" of group '{of}'" if of else ""
+    return f"cooldown{whose}: rests for {_more(end - now, clock)}"
+
+
+def staying(end: float, now: float, clock: str) -> str:
+    """A sticky entry stays."""
+    return f"sticky: was woken before and stays for {_more(end - now, clock)}, this one counted"
+
+
+def _more(left: float, clock: str) -> str:
+    return f"1 more {clock.removesuffix('s')}" if left == 1 else f"{left:g} more {clock}"
+
+
+def rolled(roll: float, chance: float) -> str:
+    """The roll of an entry and its odds."""
+    return f"rolled {roll * 100:.1f} of a chance of {chance:g} %"
+
+
+def in_pass(number: int, kind: str) -> str:
+    """In which pass of the scan."""
+    return f"pass {number} ({kind})"
+
+
+def place_of(found: Found) -> str:
+    """Where a key was found."""
+    if found.place in (NOTE, SOMEWHERE):
+        return _text_of(found)
+    if found.span.start < 0 and found.place not in (FED, SOURCE):
+        return f"in the name of {found.of or message_called(found.place)}"
+    return f"{_text_of(found)} at {found.span.start}-{found.span.end}"
+
+
+def _text_of(found: Found) -> str:
+    """In which text something was found."""
+    if found.place == NOTE:
+        return "in a note"
+    if found.place == SOMEWHERE:
+        return "in the scanned text"
+    if found.place == FED:
+        return f"in the text of {found.of}"
+    if found.place == SOURCE:
+        return f"in {_SOURCES[found.of]}"
+    return f"in {found.of or message_called(found.place)}"
+
+
+def message_called(place: int) -> str:
+    """What the message at this place is called."""
+    return "the event" if place == EVENT else f"message {place + 1}"
+
+
+def quoted(texts: Sequence[str]) -> str:
+    """Keys for a reason, the first few of them."""
+    few = ", ".join(f"'{text[:_SHOWN_LENGTH]}'" for text in texts[:_SHOWN])
+    return few if len(texts) <= _SHOWN else f"{few} and {len(texts) - _SHOWN} more"
+
+
+def times(replies: int) -> str:
+    """How often the character has spoken."""
+    return "1 reply" if replies == 1 else f"{replies} replies"
+
+
+_NEEDS: Final = {"any": "one of", "all": "all of", "not_any": "none of", "not_all": "not all of"}
+_SOURCES: Final = {
+    "persona": "the persona",
+    "char_description": "the character's description",
+    "char_personality": "the character's personality",
+    "char_depth_prompt": "the character's depth prompt",
+    "scenario": "the scenario",
+    "creator_notes": "the creator's notes",
+    "room": "the description of the room",
+}

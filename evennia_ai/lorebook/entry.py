@@ -1,0 +1,208 @@
+"""One entry of a book, as a value the activation works on.
+
+An entry says where it stands, what wakes it, what it wakes, how long it stays and what its text
+is, with its decorators already applied. What an entry asks for and nobody can do stands in
+`refused`; such an entry is never active and its verdict says why.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+from evennia_ai.lorebook.conditions import Condition
+from evennia_ai.lorebook.decorators import Decorator
+from evennia_ai.prompt.messages import Role
+from evennia_ai.prompt.templates.template import Template
+
+Position = Literal[
+    "before",
+    "after",
+    "note_top",
+    "note_bottom",
+    "depth",
+    "examples_before",
+    "examples_after",
+    "outlet",
+    "anchor",
+    "at_mention",
+]
+# The places inside the history, which clamps them.
+IN_HISTORY: Final[tuple[Position, ...]] = ("depth", "at_mention")
+# Characters of a key; a longer word never matches.
+MAX_KEY: Final = 1000
+Side = Literal["before", "after"]
+SIDES: Final[tuple[Side, ...]] = get_args(Side)
+# Which of the messages that have a key, where several do.
+Mentioning = Literal["newest", "oldest"]
+MENTIONINGS: Final[tuple[Mentioning, ...]] = get_args(Mentioning)
+# How secondary keys decide, beside a key that was found (SillyTavern's numbers 0 to 3).
+Logic = Literal["any", "not_all", "not_any", "all"]
+# Which of the keys are regular expressions: those of the form /pattern/flags, all, or none.
+Patterns = Literal["none", "by_form", "all"]
+# What a duration counts: the NPC's own turns, messages it perceived, seconds of game time.
+ClockName = Literal["turns", "messages", "seconds"]
+CLOCKS: Final[tuple[ClockName, ...]] = ("turns", "messages", "seconds")
+# What may be scanned beside the conversation, where an entry asks for it.
+SourceName = Literal[
+    "persona",
+    "char_description",
+    "char_personality",
+    "char_depth_prompt",
+    "scenario",
+    "creator_notes",
+    "room",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gates:
+    """Conditions of an entry beside its keys (Card V3 decorators); None is no condition.
+
+    `additional` must each have one key in the scanned text, `excluded` none at all. Once the entry
+    was active, `kept_after_match` wakes it in any case and `never_after_match` never again.
+    """
+
+    forced: bool = False
+    forbidden: bool = False
+    greeting: int | None = None
+    replies_from: int | None = None
+    every_replies: int | None = None
+    additional: tuple[tuple[str, ...], ...] = ()
+    excluded: tuple[str, ...] = ()
+    user_icon: str | None = None
+    kept_after_match: bool = False
+    never_after_match: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recursion:
+    """How an entry takes part in recursion.
+
+    `excluded`: texts of other entries do not wake it. `prevented`: its own text wakes nobody.
+    `delay_level` above 0: it sleeps until recursion has reached that level.
+    """
+
+    excluded: bool = False
+    prevented: bool = False
+    delay_level: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """How long an entry stays once it was active, how long it then rests, when it may begin.
+
+    All count on `clock`, None leaves it to the rules. An entry that is sticky for N is active in
+    the N counts that begin with the one that woke it; 0 is not at all.
+    """
+
+    sticky: int = 0
+    cooldown: int = 0
+    delay: int = 0
+    clock: ClockName | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grouping:
+    """The inclusion groups of an entry: of each, one member at most is active.
+
+    `written` is the text the names were read from. `preferred` members go before the others and
+    the roll; `scored` keeps only members with the most keys found, None leaves it to the rules.
+    `cooldown` above 0 lets the whole group rest after this entry was active.
+    """
+
+    names: tuple[str, ...] = ()
+    written: str = ""
+    weight: float = 100
+    preferred: bool = False
+    scored: bool | None = None
+    cooldown: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anchor:
+    """A place next to the component of this key."""
+
+    component: str
+    side: Side
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mention:
+    """A place beside a message in which a key was found: on which side, and of which message."""
+
+    side: Side = "before"
+    message: Mentioning = "newest"
+
+
+NO_GATES: Final = Gates()
+NO_RECURSION: Final = Recursion()
+NO_TIMING: Final = Timing()
+NO_GROUPS: Final = Grouping()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LoreEntry:
+    """One entry of a book.
+
+    `index` is its position in the book, `origin` its name in verdicts. Keys are as written: with
+    macros, blanks, repetitions. Secondary keys count for the logic where `selective`. `depth`
+    counts from the newest message, or from the oldest where `from_oldest`, and is None unless the
+    position is "depth"; `asked_depth` is what was written where no history has it. `outlet` and
+    `anchor` belong to the positions of those names, an anchor also to "before" and "after" where it
+    is the description alone that is meant, and `mention` to "at_mention". `order` is the place
+    among its neighbours; `priority` the survival under the budget, high survives, and `first_to_go`
+    comes before any priority. One that `hears_movement` has its keys looked for in what the game
+    tells of who comes and goes as well. `chance` is in percent. None for a flag or a depth means
+    that the book or the rules decide.
+    """
+
+    uid: str
+    index: int
+    origin: str
+    name: str = ""
+    keys: tuple[str, ...] = ()
+    secondary_keys: tuple[str, ...] = ()
+    selective: bool = True
+    logic: Logic = "any"
+    patterns: Patterns = "none"
+    enabled: bool = True
+    constant: bool = False
+    template: Template
+    position: Position = "after"
+    depth: int | None = None
+    asked_depth: int | None = None
+    from_oldest: bool = False
+    outlet: str = ""
+    anchor: Anchor | None = None
+    mention: Mention | None = None
+    role: Role = "system"
+    order: float = 100
+    priority: float = 100
+    first_to_go: bool = False
+    ignore_budget: bool = False
+    case_sensitive: bool | None = None
+    match_whole_words: bool | None = None
+    scan_depth: int | None = None
+    sources: frozenset[SourceName] = frozenset()
+    hears_movement: bool = False
+    gates: Gates = NO_GATES
+    recursion: Recursion = NO_RECURSION
+    timing: Timing = NO_TIMING
+    grouping: Grouping = NO_GROUPS
+    chance: float = 100
+    conditions: tuple[Condition, ...] = ()
+    decorators: tuple[Decorator, ...] = ()
+    refused: str | None = None
+
+    @property
+    def is_remembered(self) -> bool:
+        """Whether that it was active matters to later turns."""
+        timing, gates = self.timing, self.gates
+        if timing is NO_TIMING and gates is NO_GATES and self.grouping is NO_GROUPS:
+            return False
+        return bool(
+            timing.sticky
+            or timing.cooldown
+            or self.grouping.cooldown
+            or gates.kept_after_match
+            or gates.never_after_match
+        )

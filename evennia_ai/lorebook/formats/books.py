@@ -1,0 +1,249 @@
+"""How a file becomes a book.
+
+Read here: the book of Card V3 and V2 (also inside a `lorebook_v3` file), SillyTavern's world files,
+and books of other programs, which are told apart by their marks and brought into the shape of V3
+first. A file that cannot be read raises and changes nothing; what could be read with a doubt is a
+notice on the book. The file's own JSON is not kept here: whoever stores it keeps it whole.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Final, NamedTuple, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from evennia_ai.errors import FormatError
+from evennia_ai.foreign.strict_json import as_format_error, check_plain, few, one_line
+from evennia_ai.lorebook.book import ATTACH_RANK, BookMode, Lorebook, mode_in
+from evennia_ai.lorebook.decorators import NO_ICONS, Absent
+from evennia_ai.lorebook.entry import NO_GATES, LoreEntry
+from evennia_ai.lorebook.formats.agnai import from_agnai, is_agnai
+from evennia_ai.lorebook.formats.novelai import from_novelai, is_novelai
+from evennia_ai.lorebook.formats.reading import read_entry
+from evennia_ai.lorebook.formats.risu import from_risu, is_risu
+from evennia_ai.lorebook.formats.translation import Translation
+from evennia_ai.prompt.components import ALL_GRANTS, Grants
+
+
+class _Translate(Protocol):
+    def __call__(self, data: Mapping[str, Any], *, where: str) -> Translation: ...
+
+
+class _Program(NamedTuple):
+    is_its_own: Callable[[Mapping[str, Any]], bool]
+    listed_in: str
+    translate: _Translate
+
+
+# In the order they are asked; `lorebook_v3` says what it is and goes before them.
+_PROGRAMS: Final = (
+    _Program(is_novelai, "entries", from_novelai),
+    _Program(is_agnai, "entries", from_agnai),
+    _Program(is_risu, "data", from_risu),
+)
+
+
+def is_of_another_program(data: Any) -> bool:
+    """Whether a file's JSON value bears the marks of another program's book."""
+    return _program_of(data) is not None
+
+
+def translated(data: Any, *, limit_entries: int, where: str = "book") -> Translation | None:
+    """The book of another program as V3 has it; None: it bears no such marks.
+
+    `data` are plain JSON values. FormatError names the field that is wrong.
+    """
+    program = _program_of(data)
+    if program is None:
+        return None
+    listed = data.get(program.listed_in)
+    if not isinstance(listed, list):
+        raise FormatError("book", f"{where}.{program.listed_in}: must be a list")
+    if len(listed) > limit_entries:
+        raise FormatError("book", f"{where}: has more than {limit_entries} entries; split it")
+    return program.translate(data, where=where)
+
+
+def _program_of(data: Any) -> _Program | None:
+    if not isinstance(data, Mapping) or data.get("spec") == "lorebook_v3":
+        return None
+    return next((program for program in _PROGRAMS if program.is_its_own(data)), None)
+
+
+MAX_ENTRIES: Final = 100_000
+MAX_BOOK_KEYS: Final = 300_000
+_MOST_NAMED: Final = 4
+
+
+class _Book(BaseModel):
+    """What is read of a book beside its entries; other fields are left alone."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+    name: str | None = None
+    scan_depth: Annotated[int, Field(ge=0)] | None = None
+    token_budget: Annotated[int, Field(ge=0)] | None = None
+    recursive_scanning: bool | None = None
+
+
+def read_book(
+    data: Any,
+    *,
+    label: str = "",
+    attach: str = "global",
+    mode: BookMode | None = None,
+    grants: Grants = ALL_GRANTS,
+    revision: int = 0,
+    absent: Absent = NO_ICONS,
+) -> Lorebook:
+    """The book that a file's JSON value holds; `label` wins over its own name, `mode` over its own.
+
+    `absent` are decorators that count for nothing where the book is used, with the reason.
+
+    FormatError: it is no book, or a field has a value it cannot have.
+    """
+    where = f"book {one_line(label)}" if label else "book"
+    if attach not in ATTACH_RANK:
+        known = ", ".join(ATTACH_RANK)
+        raise FormatError("book", f"{where}: unknown attach {one_line(attach)!r}; known: {known}")
+    check_plain(data, kind="book", where=where)
+    read = _read(data, where)
+    raw = read.book
+    book = _checked(raw, where)
+    own_mode = mode_in(raw, where=where)
+    label = label or one_line(book.name or "") or "book"
+    entries, notices = _entries(read, label, where, absent)
+    return Lorebook(
+        label=label,
+        entries=entries,
+        scan_depth=book.scan_depth,
+        token_budget=book.token_budget,
+        recursive=book.recursive_scanning,
+        attach=attach,
+        mode=own_mode if mode is None else mode,
+        revision=revision,
+        grants=grants,
+        notices=few([*_book_notices(book), *read.notices, *notices]),
+    )
+
+
+def _entries(
+    read: Translation, label: str, where: str, absent: Absent
+) -> tuple[tuple[LoreEntry, ...], list[str]]:
+    """The entries in the file's order, and the notices about them."""
+    entries: list[LoreEntry] = []
+    doubted: dict[str, list[str]] = {}
+    times: Counter[str] = Counter()
+    keys = 0
+    for index, (name, entry) in enumerate(in_order(read.book["entries"])):
+        plain = one_line(name)
+        at = f"{where}.entries[{plain}]"
+        made, found = read_entry(
+            entry, label=label, index=index, default_uid=plain, where=at, absent=absent
+        )
+        uid = told_apart(made.uid, times)
+        if uid != made.uid:
+            made = replace(made, uid=uid, origin=f"lore:{label}#{uid}")
+        keys += _keys_of(made)
+        entries.append(made if keys <= MAX_BOOK_KEYS else _without_keys(made))
+        for doubt in dict.fromkeys((*read.doubts.get(index, ()), *found)):
+            doubted.setdefault(doubt, []).append(made.uid)
+    notices = [f"{_entries_named(uids)}: {doubt}" for doubt, uids in doubted.items()]
+    if keys > MAX_BOOK_KEYS:
+        notices.insert(0, f"{_TOO_MANY_KEYS}; its last entries are never active")
+    return tuple(entries), notices
+
+
+def _entries_named(uids: list[str]) -> str:
+    """Those a notice is about, in one line: programs write the same oddity into every entry."""
+    if len(uids) == 1:
+        return f"entry {uids[0]}"
+    more = len(uids) - _MOST_NAMED
+    return f"entries {', '.join(uids[:_MOST_NAMED])}" + (f" and {more} more" if more > 0 else "")
+
+
+def in_order(listed: list[Any] | dict[str, Any]) -> list[tuple[str, Any]]:
+    """The entries by name, or by position in a list, in the order JavaScript walks them.
+
+    An object's members that are whole numbers come first there, from low to high.
+    """
+    if isinstance(listed, list):
+        return [(str(index), entry) for index, entry in enumerate(listed)]
+    named = list(listed.items())
+    numbered = [item for item in named if _is_array_index(item[0])]
+    numbered.sort(key=lambda item: int(item[0]))
+    return numbered + [item for item in named if not _is_array_index(item[0])]
+
+
+def _is_array_index(name: str) -> bool:
+    plain = name.isascii() and name.isdecimal() and len(name) <= 10
+    return plain and (name == "0" or name[0] != "0") and int(name) < 2**32 - 1
+
+
+def _keys_of(entry: LoreEntry) -> int:
+    gates = entry.gates
+    gated = len(gates.excluded) + sum(map(len, gates.additional))
+    return len(entry.keys) + len(entry.secondary_keys) + gated
+
+
+def _without_keys(entry: LoreEntry) -> LoreEntry:
+    """The entry of a book that has too many keys: known by name, never active."""
+    return replace(entry, keys=(), secondary_keys=(), gates=NO_GATES, refused=_TOO_MANY_KEYS)
+
+
+def told_apart(uid: str, times: Counter[str]) -> str:
+    """The id, or one that no other entry has (Card V3 does not promise that ids are unique).
+
+    `times` counts the ids that are taken and is brought up to date.
+    """
+    times[uid] += 1
+    if times[uid] == 1:
+        return uid
+    number = times[uid]
+    while (free := f"{uid} ({number})") in times:
+        number += 1
+    times[uid] = number
+    times[free] += 1
+    return free
+
+
+def unwrapped(data: Any, where: str = "book") -> dict[str, Any]:
+    """The book itself, out of the frame a file may put around it; another program's as V3."""
+    return _read(data, where).book
+
+
+def _read(data: Any, where: str) -> Translation:
+    """The book itself in a shape of which there is a reader here."""
+    if not isinstance(data, dict):
+        raise FormatError("book", f"{where}: must be an object with `entries`")
+    found = translated(data, where=where, limit_entries=MAX_ENTRIES)
+    if found is not None:
+        return found
+    if data.get("spec") == "lorebook_v3":
+        data = data.get("data")
+    if not isinstance(data, dict) or "entries" not in data:
+        raise FormatError("book", f"{where}: has no `entries`; a book is an object with them")
+    return Translation(book=data)
+
+
+def _checked(raw: Mapping[str, Any], where: str) -> _Book:
+    entries = raw["entries"]
+    if not isinstance(entries, list | dict):
+        raise FormatError("book", f"{where}.entries: must be a list or an object")
+    if len(entries) > MAX_ENTRIES:
+        raise FormatError("book", f"{where}: has more than {MAX_ENTRIES} entries; split it")
+    try:
+        return _Book.model_validate(raw)
+    except ValidationError as error:
+        raise as_format_error(error, kind="book", where=where) from error
+
+
+def _book_notices(book: _Book) -> list[str]:
+    notices: list[str] = []
+    if book.token_budget == 0:
+        notices.append("token_budget is 0: nothing of this book will ever fit")
+    return notices
+
+
+_TOO_MANY_KEYS: Final = f"the book has more than {MAX_BOOK_KEYS} keys: split it"

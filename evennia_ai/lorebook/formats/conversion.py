@@ -1,0 +1,310 @@
+"""A book in another format: the V3 lorebook <-> SillyTavern's world files, without loss.
+
+What one format has no field for travels along in a member that the other program does not look
+at: `evennia_ai_world` under `extensions` in V3, `evennia_ai_v3` in world files, one for the book
+and one for each entry. There the differences are kept between the original and what the way back
+would make of it. A difference counts only where the way back still makes the same of its member, so
+whoever edited that in between is heard. Books of other programs become V3 and have no way back.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, count, pairwise
+from typing import Any, Final
+
+from evennia_ai.errors import FormatError
+from evennia_ai.foreign.strict_json import check_plain
+from evennia_ai.lorebook.formats.books import (
+    MAX_ENTRIES,
+    in_order,
+    is_of_another_program,
+    read_book,
+    translated,
+    unwrapped,
+)
+from evennia_ai.lorebook.formats.reading import is_world_entry
+from evennia_ai.lorebook.formats.world import v3_entry, world_entry
+
+# The member that is looked into.
+INSIDE: Final = "extensions"
+
+
+def differences(rebuilt: Mapping[str, Any], original: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What must be changed of `rebuilt` to have `original`."""
+    return list(_differences(rebuilt, original, ()))
+
+
+def restored(rebuilt: Mapping[str, Any], found: Any) -> dict[str, Any]:
+    """A copy of `rebuilt` with the differences undone; what is no difference is left alone."""
+    value = dict(rebuilt)
+    if isinstance(value.get(INSIDE), dict):
+        value[INSIDE] = dict(value[INSIDE])
+    for one in found if isinstance(found, list) else ():
+        place = _place(value, one)
+        if place is not None:
+            _restore(*place, one)
+    return value
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are the same, numbers and flags apart, members in any order."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def _differences(
+    rebuilt: Mapping[str, Any], original: Mapping[str, Any], at: tuple[str, ...]
+) -> Iterator[dict[str, Any]]:
+    for name in sorted({*original, *rebuilt}):
+        sides = {
+            side: value[name]
+            for side, value in (("original", original), ("rebuilt", rebuilt))
+            if name in value
+        }
+        if len(sides) == 2 and same(*sides.values()):
+            continue
+        objects = [value for value in sides.values() if isinstance(value, dict)]
+        if not at and name == INSIDE and len(objects) == 2:
+            yield from _differences(rebuilt[name], original[name], (name,))
+        else:
+            yield {"at": [*at, name], **sides}
+
+
+def _place(value: dict[str, Any], one: Any) -> tuple[dict[str, Any], str] | None:
+    """The object and the member that a difference is about."""
+    at = one.get("at") if isinstance(one, dict) else None
+    match at:
+        case [str(name)]:
+            return value, name
+        case ["extensions", str(name)] if isinstance(value.get(INSIDE), dict):
+            return value[INSIDE], name
+    return None
+
+
+def _restore(parent: dict[str, Any], name: str, one: Mapping[str, Any]) -> None:
+    is_as_rebuilt = (name in parent) == ("rebuilt" in one) and same(
+        parent.get(name), one.get("rebuilt")
+    )
+    if not is_as_rebuilt:
+        return
+    if "original" in one:
+        parent[name] = one["original"]
+    else:
+        parent.pop(name, None)
+
+
+Object = dict[str, Any]
+Listed = list[Any] | dict[str, Any]
+Id = str | int | float
+IN_V3: Final = "evennia_ai_world"
+IN_WORLD: Final = "evennia_ai_v3"
+_V3_FRAME: Final[Mapping[str, Any]] = {"spec": "lorebook_v3"}
+# Members of a book that mean the same in both.
+_SHARED: Final = ("name", "description", "scan_depth", "token_budget", "recursive_scanning")
+
+
+def as_v3(book: Mapping[str, Any], *, name: str = "") -> Object:
+    """The book as a V3 lorebook; `name` is for one that has none. A V3 book stays as it is.
+
+    FormatError: it cannot be read, or has entries of both formats.
+    """
+    if is_of_another_program(book):
+        return _v3_of_another_program(book, name=name)
+    if not is_world(book):
+        return dict(book)
+    head, listed, frame = _apart(book)
+    told = _object(head.pop(IN_WORLD, None))
+    data = _v3_head(head, name=name, frame=frame, listed=listed)
+    ids = _ids(listed)
+    named = not _is_numbered(ids)
+    entries = [_v3_entry(raw, uid, key if named else "") for key, uid, raw in ids]
+    data = restored(data, told.get("differences"))
+    data["entries"] = (
+        dict(zip(_told_names(ids), entries, strict=True)) if told.get("is_object") else entries
+    )
+    return _framed(data, told.get("frame", _V3_FRAME))
+
+
+def as_world(book: Mapping[str, Any]) -> Object:
+    """The book as a world file of SillyTavern; a world file stays as it is.
+
+    FormatError: it cannot be read, or has entries of both formats.
+    """
+    if is_of_another_program(book):
+        return as_world(as_v3(book))
+    if is_world(book):
+        return dict(book)
+    head, listed, frame = _apart(book)
+    told = _object(_object(head.get("extensions")).get(IN_V3))
+    entries = _world_entries(listed)
+    back = list(entries.values()) if told.get("is_list") else entries
+    world = restored(_world_head(head), told.get("differences"))
+    given = "" if "name" in world else head.get("name") or ""  # the name that `as_v3` was given
+    again = _v3_head(world, name=given, frame=told.get("frame"), listed=back)
+    lost: Object = {}
+    if found := differences(again, head):
+        lost["differences"] = found
+    if frame != _V3_FRAME:
+        lost["frame"] = frame
+    if isinstance(listed, dict):
+        lost["is_object"] = True
+    world |= {IN_WORLD: lost} if lost else {}
+    return _framed({**world, "entries": back}, told.get("frame"))
+
+
+def is_world(book: Mapping[str, Any]) -> bool:
+    """Whether the book is a world file; FormatError where it cannot be told or read."""
+    read_book(book)
+    listed = unwrapped(book)["entries"]
+    kinds = {is_world_entry(entry) for _, entry in in_order(listed)}
+    if len(kinds) == 2:
+        raise FormatError("book", "book.entries: some are spelled as in V3, some as in world files")
+    return kinds.pop() if kinds else isinstance(listed, dict)
+
+
+def _v3_of_another_program(book: Mapping[str, Any], *, name: str) -> Object:
+    check_plain(book, kind="book", where="book")
+    found = translated(book, limit_entries=MAX_ENTRIES)
+    assert found is not None  # it bears the marks
+    given = {"name": name} if name and not found.book.get("name") else {}
+    return _framed({**found.book, **given}, _V3_FRAME)
+
+
+def _apart(book: Mapping[str, Any]) -> tuple[Object, Listed, Object | None]:
+    """The book without its entries, the entries, and what is around the book."""
+    raw = unwrapped(book)
+    head = {name: value for name, value in raw.items() if name != "entries"}
+    frame = {name: value for name, value in book.items() if name != "data"}
+    return head, raw["entries"], None if "entries" in book else frame
+
+
+def _framed(raw: Object, frame: Any) -> Object:
+    """The book in what was around it; FormatError where a strange frame makes it unreadable."""
+    book = {**frame, "data": raw} if isinstance(frame, Mapping) else raw
+    read_book(book)
+    return book
+
+
+def _v3_head(
+    world: Mapping[str, Any], *, name: str, frame: Object | None, listed: Listed
+) -> Object:
+    """The V3 book without entries, with what the way back to this world file would lose."""
+    data: Object = {"name": name} if name else {}
+    data |= {known: world[known] for known in _SHARED if known in world}
+    data["extensions"] = dict(_object(world.get("extensions")))
+    lost: Object = {}
+    if found := differences(_world_head(data), world):
+        lost["differences"] = found
+    if frame is not None:
+        lost["frame"] = frame
+    if isinstance(listed, list):
+        lost["is_list"] = True
+    data["extensions"] |= {IN_V3: lost} if lost else {}
+    return data
+
+
+def _world_head(v3: Mapping[str, Any]) -> Object:
+    world: Object = {known: v3[known] for known in _SHARED if known in v3}
+    extensions = _object(v3.get("extensions"))
+    rest = {name: value for name, value in extensions.items() if name != IN_V3}
+    return {**world, "extensions": rest} if rest else world
+
+
+def _v3_entry(raw: Mapping[str, Any], uid: Id, name: str) -> Object:
+    """A V3 entry from a world file's; `name` is kept where it is not the id."""
+    plain = {member: value for member, value in raw.items() if member != IN_WORLD}
+    entry = v3_entry(plain, uid=uid)
+    lost: Object = {"name": name} if name else {}
+    if found := differences(world_entry(entry, uid=uid), plain):
+        lost["differences"] = found
+    entry["extensions"] |= {IN_V3: lost} if lost else {}
+    return restored(entry, _object(raw.get(IN_WORLD)).get("differences"))
+
+
+def _world_entries(listed: Listed) -> Object:
+    """The entries of a world file by their names, each with what the way back would lose."""
+    entries: Object = {}
+    for (key, raw), (name, uid) in zip(in_order(listed), _names(listed), strict=True):
+        plain = dict(raw)
+        told = _object(_object(raw.get("extensions")).get(IN_V3))
+        if told:
+            plain["extensions"] = {**raw["extensions"]}
+            del plain["extensions"][IN_V3]
+        entry = restored(world_entry(plain, uid=uid), told.get("differences"))
+        again = _v3_entry(entry, _id(entry, name), name if told.get("name") == name else "")
+        lost: Object = {"name": key} if isinstance(listed, dict) else {}
+        if found := differences(again, raw):
+            lost["differences"] = found
+        entries[name] = {**entry, IN_WORLD: lost} if lost else entry
+    return entries
+
+
+# A longer name of an entry is a text, whatever it is made of.
+_MOST_DIGITS: Final = 18
+
+
+def _ids(listed: Listed) -> list[tuple[str, Id, Object]]:
+    """Name, id and value of each entry of a world file."""
+    return [(name, _id(raw, name), raw) for name, raw in in_order(listed)]
+
+
+def _id(raw: Mapping[str, Any], name: str) -> Id:
+    uid: Id | None = raw.get("uid")
+    if uid is not None:
+        return uid
+    is_number = len(name) <= _MOST_DIGITS and name.isascii() and name.isdecimal()
+    return int(name) if is_number and str(int(name)) == name else name
+
+
+def _is_numbered(ids: Sequence[tuple[str, Id, Object]]) -> bool:
+    """Whether every entry goes by its number, as SillyTavern writes them."""
+    return all(isinstance(uid, int) and uid >= 0 and name == str(uid) for name, uid, _ in ids)
+
+
+def _told_names(ids: Sequence[tuple[str, Id, Object]]) -> Iterator[str]:
+    """The names the entries had in a V3 file whose entries have names, each once."""
+    told = [_object(raw.get(IN_WORLD)).get("name") for _, _, raw in ids]
+    taken = {name for name in told if isinstance(name, str)}
+    given: set[str] = set()
+    for (key, _, _), name in zip(ids, told, strict=True):
+        is_free = isinstance(name, str) and name not in given
+        others = (each for each in chain([key], _numbered(key)) if each not in taken)
+        given.add(free := str(name) if is_free else next(others))
+        taken.add(free)
+        yield free
+
+
+def _numbered(name: str) -> Iterator[str]:
+    return (f"{name} ({number})" for number in count(2))
+
+
+def _names(listed: Listed) -> Iterator[tuple[str, Id]]:
+    """Name and id of each entry of a V3 book in a world file, where they must keep their order."""
+    raws = [raw for _, raw in in_order(listed)]
+    told = [_object(_object(raw.get("extensions")).get(IN_V3)).get("name") for raw in raws]
+    ids = [raw.get("id") for raw in raws]
+    if not any(told):
+        for uid in ids if _ascend(ids) else range(len(ids)):
+            yield str(uid), uid
+        return
+    free = len(ids) + max((int(name) for name in (*told, *ids) if _is_digits(name)), default=0)
+    taken: set[str] = set()
+    for at, (name, uid) in enumerate(zip(told, ids, strict=True)):
+        if isinstance(name, str) and name not in taken and uid is not None:
+            taken.add(name)
+            yield name, uid
+        else:
+            yield str(free + 1 + at), free + 1 + at
+
+
+def _ascend(ids: Sequence[Any]) -> bool:
+    numbers = all(type(uid) is int and 0 <= uid < 2**32 - 1 for uid in ids)
+    return numbers and all(low < high for low, high in pairwise(ids))
+
+
+def _is_digits(name: Any) -> bool:
+    text = str(name)
+    return text.isascii() and text.isdecimal() and len(text) <= 15
+
+
+def _object(value: Any) -> Object:
+    return value if isinstance(value, dict) else {}

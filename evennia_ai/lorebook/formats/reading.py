@@ -1,0 +1,245 @@
+"""How foreign entries become ours: the format's fields first, then decorators, which win.
+
+An entry is of a SillyTavern world file (`world`) or of a Card V3 or V2 book (`v3`);
+both are told in one vocabulary (`EntryFields`), and here they become a `LoreEntry`. The bounds
+against hostile files stand here too.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, Required, TypedDict
+
+from pydantic import ValidationError
+
+from evennia_ai.errors import FormatError
+from evennia_ai.foreign.strict_json import as_format_error
+from evennia_ai.lorebook.conditions import EVENT_KIND
+from evennia_ai.lorebook.decorators import (
+    MAX_KEYS,
+    NO_ICONS,
+    Absent,
+    Decorated,
+    read_decorators,
+    whole_number,
+)
+from evennia_ai.lorebook.entry import (
+    MAX_KEY,
+    NO_GATES,
+    NO_GROUPS,
+    NO_TIMING,
+    Anchor,
+    Gates,
+    Grouping,
+    LoreEntry,
+    Mention,
+    Position,
+    Timing,
+)
+from evennia_ai.lorebook.formats.fields import DEFAULT_DEPTH, EntryFields
+from evennia_ai.lorebook.formats.v3 import from_v3
+from evennia_ai.lorebook.formats.world import from_world
+from evennia_ai.lorebook.formats.writes import ROLES
+from evennia_ai.prompt.components import MAX_DEPTH
+from evennia_ai.prompt.messages import MOVEMENT, Role
+from evennia_ai.prompt.templates.template import compile_template
+
+_WORLD_MARKS: Final = frozenset({"key", "keysecondary", "uid", "disable"})
+# The values of @@position, as places.
+_PLACES: Final[Mapping[str, tuple[Position, Anchor | None]]] = {
+    "before_desc": ("before", Anchor(component="char_description", side="before")),
+    "after_desc": ("after", Anchor(component="char_description", side="after")),
+    "personality": ("anchor", Anchor(component="char_personality", side="after")),
+    "scenario": ("anchor", Anchor(component="scenario", side="after")),
+}
+
+
+def is_world_entry(raw: Mapping[str, Any]) -> bool:
+    """Whether an entry is spelled as in SillyTavern's world files."""
+    return "keys" not in raw and not _WORLD_MARKS.isdisjoint(raw)
+
+
+def read_entry(
+    raw: Any, *, label: str, index: int, default_uid: str, where: str, absent: Absent = NO_ICONS
+) -> tuple[LoreEntry, tuple[str, ...]]:
+    """The entry and the notices about it; `absent` decorators count for nothing.
+
+    FormatError names the field that is wrong.
+    """
+    if not isinstance(raw, dict):
+        raise FormatError("book", f"{where}: must be an object")
+    read = from_world if is_world_entry(raw) else from_v3
+    try:
+        fields = read(raw, default_uid=default_uid, where=where)
+    except ValidationError as error:
+        raise as_format_error(error, kind="book", where=where) from error
+    return _entry(fields, label=label, index=index, absent=absent)
+
+
+def _entry(
+    fields: EntryFields, *, label: str, index: int, absent: Absent
+) -> tuple[LoreEntry, tuple[str, ...]]:
+    head = read_decorators(fields.content, absent=absent)
+    keys, key_notices = _bounded(fields.keys, "key")
+    second, second_notices = _bounded(fields.secondary_keys, "secondary key")
+    seen = head.value("scan_depth")
+    deeper = {} if seen is None else {"scan_depth": whole_number(seen)}
+    entry = LoreEntry(
+        uid=fields.uid,
+        index=index,
+        origin=f"lore:{label}#{fields.uid}",
+        name=fields.name,
+        keys=keys,
+        secondary_keys=second,
+        selective=fields.selective,
+        logic=fields.logic,
+        patterns=fields.patterns,
+        enabled=fields.enabled,
+        constant=fields.constant,
+        template=compile_template(head.text, trust="imported"),
+        **_place(fields, head),
+        role=_role(fields, head),
+        order=fields.order,
+        priority=fields.priority,
+        first_to_go=head.has("ignore_on_max_context"),
+        case_sensitive=fields.case_sensitive,
+        sources=fields.sources | fields.own.sources,
+        hears_movement=_hears_movement(fields),
+        gates=_gates(head, patterns_only=fields.patterns == "all"),
+        recursion=fields.recursion,
+        timing=_timing(fields),
+        grouping=_grouping(fields),
+        chance=fields.chance,
+        conditions=fields.conditions + fields.own.conditions,
+        decorators=head.decorators,
+        **{**fields.plain, **deeper},
+    )
+    return entry, (*fields.notices, *key_notices, *second_notices, *head.notices)
+
+
+def _bounded(keys: tuple[str, ...], what: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The keys within the limits, and a notice where there were others.
+
+    A word that is too long becomes an empty key, which nothing matches, so that the logic of
+    secondary keys stays what it was; patterns have a limit of their own.
+    """
+    if len(keys) <= MAX_KEYS and max(map(len, keys), default=0) <= MAX_KEY:
+        return keys, ()
+    notices: list[str] = []
+    if len(keys) > MAX_KEYS:
+        notices.append(f"has {len(keys)} {what}s: the first {MAX_KEYS} count")
+    kept = tuple(
+        "" if len(key) > MAX_KEY and not key.lstrip().startswith("/") else key
+        for key in keys[:MAX_KEYS]
+    )
+    if kept != keys[:MAX_KEYS]:
+        notices.append(f"a {what} of more than {MAX_KEY} characters: it never matches")
+    return kept, tuple(notices)
+
+
+class _Place(TypedDict, total=False):
+    """Where an entry stands; what is left out does not belong to the position."""
+
+    position: Required[Position]
+    depth: int
+    asked_depth: int
+    from_oldest: bool
+    outlet: str
+    anchor: Anchor | None
+    mention: Mention
+
+
+def _place(fields: EntryFields, head: Decorated) -> _Place:
+    """The place that a decorator names, else our own data, else the format's fields."""
+    if named := head.value("position"):
+        position, anchor = _PLACES[named]
+        return {"position": position, "anchor": anchor}
+    for name in ("depth", "reverse_depth"):
+        if depth := head.value(name):
+            return _at_depth(whole_number(depth), from_oldest=name != "depth")
+    return _own_place(fields) or _usual_place(fields)
+
+
+def _own_place(fields: EntryFields) -> _Place | None:
+    """The place that our own data names."""
+    own = fields.own
+    if own.mention is not None:
+        return {"position": "at_mention", "mention": own.mention}
+    if own.anchor is not None:
+        return {"position": "anchor", "anchor": own.anchor}
+    return {"position": "outlet", "outlet": own.outlet} if own.outlet else None
+
+
+def _usual_place(fields: EntryFields) -> _Place:
+    if fields.position == "outlet":
+        return {"position": "outlet", "outlet": fields.outlet}
+    if fields.position != "depth":
+        return {"position": fields.position}
+    return _at_depth(DEFAULT_DEPTH if fields.depth is None else fields.depth, from_oldest=False)
+
+
+def _at_depth(asked: int, *, from_oldest: bool) -> _Place:
+    """The place at a depth, with the one that was asked for where no history has it."""
+    depth = _clamped(asked)
+    place: _Place = {"position": "depth", "depth": depth, "from_oldest": from_oldest}
+    return place if depth == asked else {**place, "asked_depth": asked}
+
+
+def _hears_movement(fields: EntryFields) -> bool:
+    """Whether it says so, or is for events of who comes and goes and so asks for them."""
+    own = fields.own
+    if own.movement is not None:
+        return own.movement
+    asked = (c for c in own.conditions if c.fact == EVENT_KIND and c.test == "is_any")
+    return any(not MOVEMENT.isdisjoint(condition.values) for condition in asked)
+
+
+def _role(fields: EntryFields, head: Decorated) -> Role:
+    wanted = head.value("role")
+    return next((role for role in ROLES if role == wanted), fields.role)
+
+
+def _timing(fields: EntryFields) -> Timing:
+    clock, timing = fields.own.clock, fields.timing
+    if clock is None or timing is NO_TIMING:
+        return timing
+    return Timing(sticky=timing.sticky, cooldown=timing.cooldown, delay=timing.delay, clock=clock)
+
+
+def _grouping(fields: EntryFields) -> Grouping:
+    grouping, cooldown = fields.grouping, fields.own.group_cooldown
+    if not cooldown or grouping is NO_GROUPS:
+        return grouping
+    return Grouping(
+        names=grouping.names,
+        written=grouping.written,
+        weight=grouping.weight,
+        preferred=grouping.preferred,
+        scored=grouping.scored,
+        cooldown=cooldown,
+    )
+
+
+def _gates(head: Decorated, *, patterns_only: bool) -> Gates:
+    """What the decorators ask; `@@exclude_keys` is ignored where all keys are patterns."""
+    if not head.decorators:
+        return NO_GATES
+
+    def number(name: str) -> int | None:
+        value = head.value(name)
+        return None if value is None else whole_number(value)
+
+    return Gates(
+        forced=head.has("activate"),
+        forbidden=head.has("dont_activate"),
+        greeting=number("is_greeting"),
+        replies_from=number("activate_only_after"),
+        every_replies=number("activate_only_every"),
+        additional=tuple(head.lists("additional_keys")),
+        excluded=() if patterns_only else next(iter(head.lists("exclude_keys")), ()),
+        user_icon=head.value("is_user_icon"),
+        kept_after_match=head.has("keep_activate_after_match"),
+        never_after_match=head.has("dont_activate_after_match"),
+    )
+
+
+def _clamped(depth: int) -> int:
+    return min(max(depth, 0), MAX_DEPTH)

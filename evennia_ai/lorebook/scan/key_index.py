@@ -1,0 +1,349 @@
+"""The index of a book's keys: the keys of its entries as numbers of one table, made ready once.
+
+The flags of the rules and the values that macros in keys read decide how a key is looked for;
+an index stays with its book, one for each such combination, and is shared by all NPCs.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from evennia_ai.lorebook.book import Lorebook
+from evennia_ai.lorebook.entry import MAX_KEY, NO_GATES, LoreEntry, Patterns, SourceName
+from evennia_ai.lorebook.rules import ActivationRules, PresetFlags
+from evennia_ai.lorebook.scan.matching import How, Key, KeyTable
+from evennia_ai.lorebook.scan.regex import Pattern, Refused, is_delimited, read_pattern
+from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.memo import Memo, Slot
+from evennia_ai.prompt.templates.template import Template, compile_template
+
+# Numbers that stand for no key of the table: one that is always there, one that never is.
+ALWAYS: Final = -1
+NEVER: Final = -2
+_KEPT_INDEXES: Final = 64
+_KEPT_ENTRIES: Final = 50_000
+_SHOWN_REFUSALS: Final = 3
+# What means something in a regular expression.
+_SYNTAX: Final = re.compile(r"[\\^$.*+?()\[\]{}|/]")
+
+
+class _Filled(NamedTuple):
+    """A key with its macros filled, as words and as a pattern."""
+
+    words: str
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class EntryKeys:
+    """The keys of one entry by number, and as texts for reasons.
+
+    `refused` says which of its keys can never be found and why; an entry that is `barred` has
+    none that could wake it. Where `keys_decide`, nothing else is to be asked. `scored` are the keys
+    that count where a group takes the member with the most.
+    """
+
+    primary: tuple[int, ...] = ()
+    texts: tuple[str, ...] = ()
+    secondary: tuple[int, ...] = ()
+    secondary_texts: tuple[str, ...] = ()
+    additional: tuple[tuple[int, ...], ...] = ()
+    excluded: tuple[int, ...] = ()
+    refused: str = ""
+    scored: tuple[int, ...] = ()
+    scored_secondary: tuple[int, ...] = ()
+    patterns: tuple[Pattern, ...] = ()
+    barred: bool = False
+    keys_decide: bool = False
+
+    @property
+    def numbers(self) -> Iterator[int]:
+        """The numbers of all its keys."""
+        yield from self.primary
+        yield from self.secondary
+        for line in self.additional:
+            yield from line
+        yield from self.excluded
+
+
+@dataclass(frozen=True, slots=True)
+class BookIndex:
+    """A book made ready for scanning.
+
+    `owners` says which entries a key may wake, `asked` which are to be judged in every turn
+    because keys alone do not decide; `sources` are those that any entry asks for; `patterns` those
+    that are looked for in the whole window as one text. `memo` keeps what follows from all this.
+    """
+
+    entry_keys: Sequence[EntryKeys]
+    table: KeyTable
+    owners: Mapping[int, tuple[int, ...]]
+    asked: tuple[int, ...]
+    deepest: int
+    sources: tuple[SourceName, ...]
+    patterns: Mapping[int, Pattern]
+    memo: Memo = field(default_factory=Memo, repr=False, compare=False)
+
+    def pattern_of(self, number: int) -> Pattern:
+        """The pattern of this number."""
+        return (self.patterns or self.table.patterns)[number]
+
+    @property
+    def has_patterns(self) -> bool:
+        """Whether any key is a regular expression."""
+        return bool(self.patterns or self.table.patterns)
+
+    @property
+    def troubles(self) -> int:
+        """How many of the patterns cannot run."""
+        running = self.patterns or self.table.patterns
+        return sum(bool(pattern.problem) for pattern in running.values())
+
+
+# By what of the rules says how keys are looked for, then by what their macros read.
+_Indexes = dict[tuple[bool, bool, PresetFlags], dict[object, BookIndex]]
+INDEXES: Final = Slot[_Indexes]("indexes")
+_KEY_MACROS: Final = Slot[dict[str, Template]]("key macros")
+
+
+def book_index_of(
+    book: Lorebook, *, rules: ActivationRules, values: Mapping[str, str], dice: Dice
+) -> BookIndex:
+    """The book's index for these rules and values, made once."""
+    by_rules = book.memo.setdefault(INDEXES, {})
+    indexes = by_rules.setdefault((rules.case_sensitive, rules.match_whole_words, rules.flags), {})
+    macros = _macros(book)
+    seen = _seen(macros, values, dice)
+    known = indexes.get(seen)
+    if known is None:
+        # Of a large book fewer are kept: each is as large as the book.
+        most = min(_KEPT_INDEXES, 1 + _KEPT_ENTRIES // (1 + len(book.entries)))
+        if len(indexes) >= most:
+            indexes.clear()
+        known = indexes[seen] = _made(book, rules, _filled(macros, values, dice))
+    return known
+
+
+def _macros(book: Lorebook) -> dict[str, Template]:
+    """The keys of the book that have macros, compiled."""
+    known = book.memo.get(_KEY_MACROS)
+    if known is None:
+        written = {text for entry in book.entries for text in _written(entry) if "{{" in text}
+        known = {text: compile_template(text, trust="imported") for text in sorted(written)}
+        book.memo[_KEY_MACROS] = known
+    return known
+
+
+def _written(entry: LoreEntry) -> Iterator[str]:
+    yield from entry.keys
+    yield from entry.secondary_keys
+    for line in entry.gates.additional:
+        yield from line
+    yield from entry.gates.excluded
+
+
+def _seen(macros: Mapping[str, Template], values: Mapping[str, str], dice: Dice) -> object:
+    """What the macros of the keys read; () for nearly every book."""
+    names = {name for template in macros.values() for name in template.names}
+    rolls = any(template.rolls for template in macros.values())
+    return (*((name, values.get(name)) for name in sorted(names)), dice if rolls else None)
+
+
+def _filled(
+    macros: Mapping[str, Template], values: Mapping[str, str], dice: Dice
+) -> dict[str, _Filled]:
+    """What the keys with macros are; in a pattern a value stands for itself, whatever it holds."""
+    meant = {name: _SYNTAX.sub(r"\\\g<0>", value) for name, value in values.items()}
+    return {
+        text: _Filled(template.render(values, dice), template.render(meant, dice))
+        for text, template in macros.items()
+    }
+
+
+def _made(book: Lorebook, rules: ActivationRules, filled: Mapping[str, _Filled]) -> BookIndex:
+    reader = _KeyReader(rules, filled=filled)
+    entry_keys = tuple(reader.entry_keys(entry) for entry in book.entries)
+    one_text = rules.flags.one_text
+    table = KeyTable(reader.keys(), patterns={} if one_text else reader.patterns, fold=reader.fold)
+    return BookIndex(
+        entry_keys=entry_keys,
+        table=table,
+        owners=_owners(entry_keys),
+        asked=tuple(
+            entry.index
+            for entry, one in zip(book.entries, entry_keys, strict=True)
+            if _asked_always(entry, one, reader.patterns if one_text else {})
+        ),
+        deepest=max((entry.scan_depth or 0 for entry in book.entries), default=0),
+        sources=tuple(sorted(set().union(*(entry.sources for entry in book.entries)))),
+        patterns=reader.patterns if one_text else {},
+    )
+
+
+def _asked_always(entry: LoreEntry, keys: EntryKeys, patterns: Mapping[int, Pattern]) -> bool:
+    if not entry.enabled or entry.refused:
+        return False
+    gates = entry.gates
+    by_itself = entry.constant or gates.forced or gates.kept_after_match
+    return by_itself or any(key == ALWAYS or key in patterns for key in keys.primary)
+
+
+def _keys_decide(entry: LoreEntry) -> bool:
+    """Whether the entry's keys alone say whether it is a candidate."""
+    asks_more = entry.constant or entry.conditions or entry.grouping.names
+    timing = entry.timing
+    return not (
+        asks_more
+        or (entry.secondary_keys and entry.selective)
+        or timing.delay
+        or timing.cooldown
+        or entry.gates != NO_GATES
+        or entry.recursion.delay_level
+        or entry.recursion.excluded
+    )
+
+
+def _owners(entry_keys: Iterable[EntryKeys]) -> dict[int, tuple[int, ...]]:
+    owners: dict[int, list[int]] = {}
+    for index, one in enumerate(entry_keys):
+        for key in dict.fromkeys(one.primary):
+            owners.setdefault(key, []).append(index)
+    return {key: tuple(indexes) for key, indexes in owners.items()}
+
+
+class _KeyReader:
+    """Gives each key of a book its number; equal keys of different entries share one."""
+
+    def __init__(self, rules: ActivationRules, *, filled: Mapping[str, _Filled]) -> None:
+        self.patterns: dict[int, Pattern] = {}
+        self.fold = str.lower if rules.flags.ascii_words else str.casefold
+        self._rules = rules
+        self._flags = rules.flags
+        self._filled = filled
+        self._numbers: dict[Key | str, int] = {}
+        self._refusals: dict[tuple[str, bool], str] = {}
+
+    def keys(self) -> Iterator[tuple[int, Key]]:
+        """The words and phrases among the keys."""
+        for key, number in self._numbers.items():
+            if isinstance(key, Key):
+                yield number, key
+
+    def entry_keys(self, entry: LoreEntry) -> EntryKeys:
+        """The entry's keys; those of an entry that can never be active are not looked for."""
+        if not entry.enabled or entry.refused:
+            return EntryKeys()
+        refused: list[str] = []
+        keys = self._list(entry, entry.keys, refused)
+        secondary = self._list(entry, entry.secondary_keys, refused)
+        barred = bool(refused) and self._patterns_of(entry) == "all"
+        return EntryKeys(
+            primary=() if barred else tuple(number for _, number in keys),
+            texts=tuple(text for text, _ in keys),
+            secondary=tuple(number for _, number in secondary),
+            secondary_texts=tuple(text for text, _ in secondary),
+            additional=tuple(
+                tuple(number for _, number in self._list(entry, line, refused))
+                for line in entry.gates.additional
+            ),
+            excluded=tuple(n for _, n in self._list(entry, entry.gates.excluded, refused)),
+            refused="; ".join(refused[:_SHOWN_REFUSALS]),
+            scored=self._scored(entry, entry.keys, keys),
+            scored_secondary=self._scored(entry, entry.secondary_keys, secondary),
+            patterns=tuple(
+                self.patterns[number]
+                for _, number in [*keys, *secondary]
+                if number in self.patterns
+            ),
+            barred=barred,
+            keys_decide=bool(keys) and not barred and _keys_decide(entry),
+        )
+
+    def _patterns_of(self, entry: LoreEntry) -> Patterns:
+        return "by_form" if self._flags.patterns_by_form else entry.patterns
+
+    def _list(
+        self, entry: LoreEntry, written: Iterable[str], refused: list[str]
+    ) -> list[tuple[str, int]]:
+        """Text and number of each key; blank ones where the rules let them count."""
+        numbered: list[tuple[str, int]] = []
+        for raw in written:
+            number = self._number(entry, raw, refused)
+            if number is not None:
+                text = self._filled_in(raw).words
+                numbered.append((text.strip() or text, number))
+        return numbered
+
+    def _scored(
+        self, entry: LoreEntry, written: Iterable[str], numbered: Iterable[tuple[str, int]]
+    ) -> tuple[int, ...]:
+        """The numbers of the keys that count in a score; the application takes them as written."""
+        if not entry.grouping.names:
+            return ()
+        if not self._flags.scores_as_written:
+            return tuple(number for _, number in numbered)
+        return tuple(self._as_written(entry, text) for text in written)
+
+    def _as_written(self, entry: LoreEntry, text: str) -> int:
+        if not text:
+            return ALWAYS
+        if text == text.strip() and "{{" not in text:
+            number = self._number(entry, text, [])
+            return NEVER if number is None else number
+        folded = text if self._key(entry, text).sensitive else self.fold(text)
+        key = Key(folded, self._key(entry, text).sensitive, "part")
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def _filled_in(self, written: str) -> _Filled:
+        return self._filled.get(written) or _Filled(written, written)
+
+    def _number(self, entry: LoreEntry, written: str, refused: list[str]) -> int | None:
+        text, pattern = self._filled_in(written)
+        stripped = text.strip()
+        if not stripped:
+            if not self._flags.blank_keys_match:
+                return None
+            return ALWAYS if text else NEVER
+        if len(stripped) > MAX_KEY:
+            refused.append(f"key '{stripped[:40]}...' has more than {MAX_KEY} characters")
+            return NEVER
+        patterns = self._patterns_of(entry)
+        # What it is as it is written: a player's name never makes a pattern of it.
+        if patterns == "all" or (patterns == "by_form" and is_delimited(written.strip())):
+            by_form = patterns == "by_form"
+            number = self._pattern(pattern.strip(), by_form=by_form, refused=refused)
+            if number is not None:
+                return number
+        return self._numbers.setdefault(self._key(entry, stripped), len(self._numbers))
+
+    def _pattern(self, text: str, *, by_form: bool, refused: list[str]) -> int | None:
+        """The number of a regular expression; None: it is none, and so an ordinary key."""
+        if text in self._numbers:
+            return self._numbers[text]
+        if (text, by_form) not in self._refusals:
+            read = read_pattern(text)
+            if not isinstance(read, Refused):
+                number = self._numbers[text] = len(self._numbers)
+                self.patterns[number] = read
+                return number
+            self._refusals[text, by_form] = "" if by_form and read.is_broken else read.reason
+        reason = self._refusals[text, by_form]
+        if not reason:
+            return None
+        refused.append(f"pattern '{text[:40]}' {reason}")
+        return NEVER
+
+    def _key(self, entry: LoreEntry, text: str) -> Key:
+        rules = self._rules
+        sensitive = rules.case_sensitive if entry.case_sensitive is None else entry.case_sensitive
+        whole = entry.match_whole_words
+        whole = rules.match_whole_words if whole is None else whole
+        return Key(text if sensitive else self.fold(text), sensitive, self._how(text, whole))
+
+    def _how(self, text: str, whole: bool) -> How:
+        if not whole:
+            return "part"
+        if not self._flags.ascii_words:
+            return "word"
+        return "part" if len(text.split()) > 1 else "ascii"

@@ -1,0 +1,275 @@
+"""Sets of characters: what one place of a pattern may match, in which case, by which property.
+
+A set is ranges of code points, Unicode properties by the names that JavaScript knows them by
+(`\\p{Lu}`, `\\p{Script=Greek}`), and whether it means all the others. The named sets are those
+of the standard: `\\d` and `\\w` are ASCII, `\\s` is not. General categories are known here;
+scripts and all others are known to the package `regex` alone.
+
+Where case does not count, two characters are one without the flag `u` when their capitals are,
+unless that would make a foreign letter an ASCII one; with it when their simple case folding is. So
+the Kelvin sign is a `k` and the long s an `s` with `u` alone. No engine for Python does either.
+"""
+
+import re
+import unicodedata
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+# First and last code point of each run, ascending, none touching the next.
+Ranges = tuple[tuple[int, int], ...]
+LAST: Final = 0x10FFFF
+SURROGATES: Final = (0xD800, 0xDFFF)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Property:
+    """A Unicode property as Python's `regex` writes it, or all that do not have it.
+
+    `category` is the general category where it is one, "" otherwise.
+    """
+
+    name: str
+    category: str = ""
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CharSet:
+    """The characters one place of a pattern may match; `negated`: all but those named."""
+
+    ranges: Ranges = ()
+    properties: tuple[Property, ...] = ()
+    negated: bool = False
+
+    def has(self, code: int) -> bool:
+        """Whether the ranges have this code point; properties are not asked."""
+        at = bisect_right(self.ranges, (code, LAST)) - 1
+        return (at >= 0 and self.ranges[at][1] >= code) is not self.negated
+
+    def overlaps(self, other: "CharSet") -> bool:
+        """Whether a character may be in both; where properties are asked it always may."""
+        if self.properties or other.properties:
+            return True
+        return bool(common(self.positive(), other.positive()))
+
+    def positive(self) -> Ranges:
+        """The ranges of what is matched, properties aside."""
+        return others(self.ranges) if self.negated else self.ranges
+
+
+def merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
+    """The ranges in order, with those that touch made one."""
+    result: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if result and first <= result[-1][1] + 1:
+            result[-1] = (result[-1][0], max(last, result[-1][1]))
+        else:
+            result.append((first, last))
+    return tuple(result)
+
+
+def others(ranges: Ranges) -> Ranges:
+    """All code points that are in none of the ranges."""
+    result = []
+    begin = 0
+    for first, last in ranges:
+        if first > begin:
+            result.append((begin, first - 1))
+        begin = last + 1
+    if begin <= LAST:
+        result.append((begin, LAST))
+    return tuple(result)
+
+
+def common(left: Ranges, right: Ranges) -> Ranges:
+    """The code points that are in both."""
+    return others(merged((*others(left), *others(right))))
+
+
+def one(code: int) -> CharSet:
+    """The set of a single character."""
+    return CharSet(ranges=((code, code),))
+
+
+DIGITS: Final[Ranges] = ((0x30, 0x39),)
+WORDS: Final[Ranges] = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
+BLANKS: Final[Ranges] = (
+    (0x09, 0x0D),
+    (0x20, 0x20),
+    (0xA0, 0xA0),
+    (0x1680, 0x1680),
+    (0x2000, 0x200A),
+    (0x2028, 0x2029),
+    (0x202F, 0x202F),
+    (0x205F, 0x205F),
+    (0x3000, 0x3000),
+    (0xFEFF, 0xFEFF),
+)
+LINE_ENDS: Final[Ranges] = ((0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029))
+ANY: Final = CharSet(negated=True)
+NONE: Final = CharSet()
+NO_LINE_END: Final = CharSet(ranges=LINE_ENDS, negated=True)
+
+
+_CATEGORIES: Final[Mapping[str, str]] = {
+    long: short
+    for short, names in {
+        "C": "Other",
+        "Cc": "Control cntrl",
+        "Cf": "Format",
+        "Cn": "Unassigned",
+        "Co": "Private_Use",
+        "Cs": "Surrogate",
+        "L": "Letter",
+        "LC": "Cased_Letter",
+        "Ll": "Lowercase_Letter",
+        "Lm": "Modifier_Letter",
+        "Lo": "Other_Letter",
+        "Lt": "Titlecase_Letter",
+        "Lu": "Uppercase_Letter",
+        "M": "Mark Combining_Mark",
+        "Mc": "Spacing_Mark",
+        "Me": "Enclosing_Mark",
+        "Mn": "Nonspacing_Mark",
+        "N": "Number",
+        "Nd": "Decimal_Number digit",
+        "Nl": "Letter_Number",
+        "No": "Other_Number",
+        "P": "Punctuation punct",
+        "Pc": "Connector_Punctuation",
+        "Pd": "Dash_Punctuation",
+        "Pe": "Close_Punctuation",
+        "Pf": "Final_Punctuation",
+        "Pi": "Initial_Punctuation",
+        "Po": "Other_Punctuation",
+        "Ps": "Open_Punctuation",
+        "S": "Symbol",
+        "Sc": "Currency_Symbol",
+        "Sk": "Modifier_Symbol",
+        "Sm": "Math_Symbol",
+        "So": "Other_Symbol",
+        "Z": "Separator",
+        "Zl": "Line_Separator",
+        "Zp": "Paragraph_Separator",
+        "Zs": "Space_Separator",
+    }.items()
+    for long in (short, *names.split())
+}
+_RANGES: Final[Mapping[str, Ranges]] = {
+    "Any": ((0, LAST),),
+    "ASCII": ((0, 0x7F),),
+}
+# Properties that a character has or has not, with their short names.
+_BINARY_NAMES: Final = """
+ASCII_Hex_Digit AHex Alphabetic Alpha Bidi_Control Bidi_C Bidi_Mirrored Bidi_M Case_Ignorable
+CI Cased Changes_When_Casefolded CWCF Changes_When_Casemapped CWCM Changes_When_Lowercased CWL
+Changes_When_NFKC_Casefolded CWKCF Changes_When_Titlecased CWT Changes_When_Uppercased CWU Dash
+Default_Ignorable_Code_Point DI Deprecated Dep Diacritic Dia Emoji Emoji_Component EComp
+Emoji_Modifier EMod Emoji_Modifier_Base EBase Emoji_Presentation EPres Extended_Pictographic
+ExtPict Extender Ext Grapheme_Base Gr_Base Grapheme_Extend Gr_Ext Hex_Digit Hex
+IDS_Binary_Operator IDSB IDS_Trinary_Operator IDST ID_Continue IDC ID_Start IDS Ideographic
+Ideo Join_Control Join_C Logical_Order_Exception LOE Lowercase Lower Math
+Noncharacter_Code_Point NChar Pattern_Syntax Pat_Syn Pattern_White_Space Pat_WS Quotation_Mark
+QMark Radical Regional_Indicator RI Sentence_Terminal STerm Soft_Dotted SD Terminal_Punctuation
+Term Unified_Ideograph UIdeo Uppercase Upper Variation_Selector VS White_Space space
+XID_Continue XIDC XID_Start XIDS
+"""
+_BINARY: Final = frozenset(_BINARY_NAMES.split())
+_SCRIPT: Final = re.compile(r"(Script|sc|Script_Extensions|scx)=([A-Z][A-Za-z]*(?:_[A-Za-z]+)*)")
+_CATEGORY: Final = re.compile(r"(?:General_Category|gc)=(\w+)", re.ASCII)
+
+
+def property_of(name: str, *, negated: bool) -> Property | Ranges | None:
+    """The property that `\\p{name}` asks for, None where there is none of that name."""
+    if name in _RANGES:
+        return others(_RANGES[name]) if negated else _RANGES[name]
+    if name == "Assigned":
+        return Property(name="Cn", category="Cn", negated=not negated)
+    stated = _CATEGORY.fullmatch(name)
+    category = _CATEGORIES.get(stated[1] if stated else name)
+    if category is not None:
+        return Property(name=category, category=category, negated=negated)
+    if name in _BINARY or _SCRIPT.fullmatch(name):
+        return Property(name=name, negated=negated)
+    return None
+
+
+def has_category(wanted: Property, code: int) -> bool:
+    """Whether a character has this general category; never for another property."""
+    if not wanted.category:
+        return False
+    return _is(unicodedata.category(chr(code)), wanted.category) is not wanted.negated
+
+
+def _is(known: str, wanted: str) -> bool:
+    return known in ("Lu", "Ll", "Lt") if wanted == "LC" else known.startswith(wanted)
+
+
+# No character behind this one has a case.
+_LAST_CASED: Final = 0x1F000
+_LAST_UNIT: Final = 0xFFFF
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Casing:
+    """For each character that has others of its kind all of them; and these characters in order."""
+
+    kin: Mapping[int, tuple[int, ...]]
+    codes: tuple[int, ...]
+
+
+def with_kin(chars: CharSet, *, unicode: bool) -> CharSet:
+    """The set with all that differs from its members by case alone."""
+    ranges = _ranges_with_kin(chars.ranges, unicode)
+    for one in chars.properties:
+        ranges = merged((*ranges, *_kin_of(one, unicode)))
+    return CharSet(ranges=ranges, properties=chars.properties, negated=chars.negated)
+
+
+@lru_cache(maxsize=128)
+def _kin_of(wanted: Property, unicode: bool) -> Ranges:
+    """What has not the property, but differs by case alone from what has."""
+    casing = _casing(unicode)
+    having = {code for code in casing.codes if has_category(wanted, code)}
+    return merged(
+        (other, other) for code in having for other in casing.kin[code] if other not in having
+    )
+
+
+@lru_cache(maxsize=1024)
+def _ranges_with_kin(ranges: Ranges, unicode: bool) -> Ranges:
+    casing = _casing(unicode)
+    extra = []
+    for first, last in ranges:
+        begin, end = bisect_left(casing.codes, first), bisect_left(casing.codes, last + 1)
+        for code in casing.codes[begin:end]:
+            extra += [(other, other) for other in casing.kin[code]]
+    return merged((*ranges, *extra)) if extra else ranges
+
+
+@lru_cache(maxsize=2)
+def _casing(unicode: bool) -> _Casing:
+    kinds: dict[int, list[int]] = {}
+    canonical = _folded if unicode else _capital
+    for code in range(_LAST_CASED if unicode else _LAST_UNIT + 1):
+        kinds.setdefault(canonical(code), []).append(code)
+    kin = {code: tuple(kind) for kind in kinds.values() if len(kind) > 1 for code in kind}
+    return _Casing(kin=kin, codes=tuple(sorted(kin)))
+
+
+def _capital(code: int) -> int:
+    capital = chr(code).upper()
+    if len(capital) != 1 or (code >= 128 > ord(capital)):
+        return code
+    return ord(capital)
+
+
+def _folded(code: int) -> int:
+    char = chr(code)
+    folded = char.casefold()
+    if len(folded) != 1:  # the full folding; the simple one is the small letter, or none
+        folded = char.lower()
+    return ord(folded) if len(folded) == 1 else code

@@ -1,0 +1,1 @@
+"""Tests of which entries are active, and where they stand."""

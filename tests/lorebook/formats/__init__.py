@@ -1,0 +1,1 @@
+"""Tests of how books and entries are read, written and converted."""

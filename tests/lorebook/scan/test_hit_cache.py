@@ -1,0 +1,170 @@
+"""The hits of a book: kept with the conversation, and the same as if it were searched anew."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evennia_ai.lorebook.activation.activation import Scan
+from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.lorebook.scan.hit_cache import HitCache, hit_cache_of
+from evennia_ai.lorebook.scan.matching import Key, KeyTable
+from evennia_ai.lorebook.scan.regex import Patience
+from evennia_ai.prompt.history import History
+from evennia_ai.prompt.messages import Message, pending, said
+from evennia_ai.prompt.tokens import TokenCounter
+from tests.lorebook.builders import WORDS, a_book, a_history, an_entry, awake, texts
+from tests.prompt.builders import a_record
+
+COIN, GATE = 0, 1
+TABLE = KeyTable([(COIN, Key("coin", False, "word")), (GATE, Key("gate", False, "word"))])
+
+
+def indexes(known, history, *, first=0):
+    return [
+        index
+        for index, _ in known.newest(history, first=first, stop=history.stop, patience=Patience())
+    ]
+
+
+def test_only_messages_with_hits_are_given_the_newest_first():
+    history = a_history("user: coin", "user: -", "user: gate and coin", "user: -")
+    known = HitCache(TABLE, with_names=True, at=history.stop)
+    found = dict(known.newest(history, first=0, stop=history.stop, patience=Patience()))
+    assert list(found) == [2, 0]
+    assert set(found[2]) == {COIN, GATE}
+
+
+def test_a_turn_searches_its_new_message_only():
+    history = a_history(*["user: coin"] * 50)
+    known = hit_cache_of(history, TABLE, of=("book",), with_names=True)
+    assert len(indexes(known, history)) == 50
+    searched = [message for message in history if message.memo]
+    assert len(searched) == 50
+    for message in history:
+        message.memo.clear()
+    later = history.appended(said("user", "gate"))
+    assert hit_cache_of(later, TABLE, of=("book",), with_names=True) is known
+    assert indexes(known, later)[0] == 50
+    assert [index for index, message in enumerate(later) if message.memo] == [50]
+
+
+def test_another_table_or_another_way_to_hear_begins_anew():
+    history = a_history("user Coin: -")
+    first = hit_cache_of(history, TABLE, of=("book",), with_names=True)
+    assert hit_cache_of(history, TABLE, of=("book",), with_names=False) is not first
+    assert hit_cache_of(history, KeyTable([]), of=("book",), with_names=False) is not first
+
+
+def test_an_older_view_hears_nothing_of_what_came_after_it():
+    old = a_history("user: -", "user: coin")
+    new = old.appended(said("user", "gate"))
+    book = a_book(an_entry("Coin."), an_entry("Gate.", keys=["gate"]))
+    assert texts(awake(book, scan=Scan(history=new))) == ["Coin.", "Gate."]
+    assert texts(awake(book, scan=Scan(history=old))) == ["Coin."]
+
+
+def test_views_that_part_ways_hear_their_own_messages():
+    old = a_history("user: -")
+    book = a_book(an_entry("Coin."), an_entry("Gate.", keys=["gate"]))
+    one = old.appended(said("user", "coin"))
+    other = old.appended(said("user", "gate"))
+    for _ in range(2):
+        assert texts(awake(book, scan=Scan(history=one))) == ["Coin."]
+        assert texts(awake(book, scan=Scan(history=other))) == ["Gate."]
+
+
+def test_a_window_that_jumped_ahead_is_heard_anew():
+    history = a_history(*["user: coin"], *["user: -"] * 30)
+    known = hit_cache_of(history, TABLE, of=("book",), with_names=True)
+    assert indexes(known, history, first=29) == []
+    for _ in range(30):
+        history = history.appended(said("user", "gate"))
+    assert indexes(known, history, first=59) == [60, 59]
+    assert indexes(known, history)[-1] == 0
+
+
+def test_another_counter_counts_a_kept_entry_anew():
+    history = a_history("user: coin")
+    tens = TokenCounter(name="tens", version="1", count=lambda text: 10 * len(text.split()))
+    book = a_book(an_entry("one two"))
+    counted = [
+        awake(book, scan=Scan(history=history), counter=counter).entries[0].tokens
+        for counter in (WORDS, tens, WORDS)
+    ]
+    assert counted == [2, 20, 2]
+
+
+def test_a_revision_of_a_book_is_heard_as_it_is_now():
+    history = a_history("user: coin")
+    old, new = (a_book(an_entry(text), revision=n) for n, text in enumerate(("Old.", "New."), 1))
+    for book, text in ((old, "Old."), (new, "New."), (old, "Old.")):
+        [entry] = awake(book, scan=Scan(history=history)).entries
+        assert (entry.text, entry.revision) == (text, book.revision)
+
+
+LINES = st.sampled_from(["coin", "gate", "the bell", "-", "coin gate", "bell coin", ""])
+STEPS = st.lists(
+    st.tuples(
+        LINES,
+        st.sampled_from(["user", "assistant"]),
+        st.sampled_from([None, "Anna", "coin"]),
+        st.booleans(),  # whether it is a bookkeeping record
+        st.sampled_from([None, "coin", "Anna: gate"]),  # the event of this turn
+        st.booleans(),  # whether the conversation goes on from here
+    ),
+    max_size=8,
+)
+BOOKS = st.lists(
+    st.tuples(
+        st.sampled_from([["coin"], ["gate"], ["bell", "coin"], ["/g.te/"], ["Anna"]]),
+        st.sampled_from(["", "@@scan_depth 1\n", "@@scan_depth 9\n", "@@exclude_keys gate\n"]),
+        st.sampled_from(["The bell.", "A gate.", "Nothing.", "{{user}}"]),
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "group": st.just("g"),
+                "exclude_recursion": st.booleans(),
+                "probability": st.just(50),
+                "cooldown": st.just(2),
+            },
+        ),
+    ),
+    max_size=5,
+)
+
+
+def a_message(text, role, name, is_record):
+    if is_record:
+        return replace(a_record(), content=text, _memo={})
+    return said(role, text, name=name)
+
+
+@given(BOOKS, STEPS, st.integers(0, 4), st.integers(0, 3), st.sampled_from([50, 100]))
+def test_a_conversation_that_went_on_is_as_good_as_a_new_one(entries, steps, depth, minimum, share):
+    listed = [
+        an_entry(head + text, keys=keys, use_regex=keys[0].startswith("/"), extensions=more)
+        for keys, head, text, more in entries
+    ]
+    rules = ActivationRules(
+        scan_depth=depth,
+        min_activations=minimum,
+        speaker_share_percent=share,
+        budget_tokens=6,
+    )
+    kept, messages = History(), list[Message]()
+    book = a_book(*listed)
+    for text, role, name, is_record, event, goes_on in steps:
+        message = a_message(text, role, name, is_record)
+        view = kept.appended(message)
+        if goes_on:
+            kept = view
+        now = [*messages, message]
+        if goes_on:
+            messages = now
+        pends = None if event is None else pending(event)
+        warm = awake(book, scan=Scan(history=view, event=pends), rules=rules)
+        fresh = [replace(one, _memo={}) for one in now]
+        cold = awake(a_book(*listed), scan=Scan(history=History(fresh), event=pends), rules=rules)
+        assert warm.verdicts == cold.verdicts
+        assert warm.entries == cold.entries
