@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from django.db import DatabaseError
 from evennia.utils import logger
-from twisted.internet.defer import CancelledError, Deferred, inlineCallbacks, succeed
+from twisted.internet.defer import CancelledError, Deferred, succeed
 from twisted.python.failure import Failure
 
 from evennia_ai.errors import (
@@ -37,7 +37,6 @@ from evennia_ai.game.protocols import Mind
 from evennia_ai.game.summarising import (
     InThread,
     ReplyRefusedError,
-    Steps,
     Summariser,
     Summary,
     Task,
@@ -138,7 +137,7 @@ class Compactor:
                 waiting.callback(outcome)
             return outcome
 
-        done: Deferred[Outcome] = self._compacted(wanted)
+        done = Deferred.fromCoroutine(self._compacted(wanted))
         return done.addErrback(_given_up, wanted).addCallback(ended)
 
     def compact_room(self, mind: Mind, *, by: str) -> "Deferred[Outcome]":
@@ -182,22 +181,21 @@ class Compactor:
             model_requests.tell_attempt(where, attempt_record(thrash))
             raise
 
-    @inlineCallbacks
-    def _compacted(self, wanted: Wanted) -> Steps:
+    async def _compacted(self, wanted: Wanted) -> Outcome:
         work = _work(wanted)
         if self._rests(work):
             return Outcome(told=self._resting(work))
-        made = yield self._in_thread(self._plan, work)
+        made = await self._in_thread(self._plan, work)
         if isinstance(made, NoPlan):
             return Outcome(told=f"{made.reason}{f' ({made.detail})' if made.detail else ''}")
         task = _task(work, made)
         summary = None
         if self._summariser.asks_a_model and not self._is_open(work):
-            summary, work = yield self._of_model(work, task)
+            summary, work = await self._of_model(work, task)
             if summary is None and not wanted.is_pressing:
                 return Outcome(told=work.newest.reason)
         if summary is None:
-            summary, work = yield self._of_extract(work, task)
+            summary, work = await self._of_extract(work, task)
         if summary is None:
             return Outcome(told=work.newest.reason)
         return self._committed(work, made, summary)
@@ -243,23 +241,21 @@ class Compactor:
             f" row; the last one: {newest.reason}"
         )
 
-    @inlineCallbacks
-    def _of_model(self, work: _Work, task: Task) -> Steps:
+    async def _of_model(self, work: _Work, task: Task) -> tuple[Summary | None, _Work]:
         """The summary of a model, None where it is no good, and the work after the try."""
         try:
-            summary = yield self._summariser.by_model(task)
+            summary = await self._summariser.by_model(task)
         except TranscriptTooLongError as error:  # that is nobody's failure, and will stay so
             _log(work.wanted, str(error))
-            summary = yield self._summariser.by_extract(task)
+            summary = await self._summariser.by_extract(task)
         except (ModelError, SummaryRefused) as error:
             return None, self._failed(work, error, by="model")
         return summary, work
 
-    @inlineCallbacks
-    def _of_extract(self, work: _Work, task: Task) -> Steps:
+    async def _of_extract(self, work: _Work, task: Task) -> tuple[Summary | None, _Work]:
         """The same without a model."""
         try:
-            summary = yield self._summariser.by_extract(task)
+            summary = await self._summariser.by_extract(task)
         except SummaryRefused as error:
             return None, self._failed(work, error, by="extract")
         return summary, work

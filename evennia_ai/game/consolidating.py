@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from django.db import DatabaseError
 from evennia.utils import logger
-from twisted.internet.defer import CancelledError, Deferred, inlineCallbacks
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
 from evennia_ai.errors import EvenniaAIError, HistoryConflictError, ModelError, ReplayError
@@ -23,7 +23,6 @@ from evennia_ai.game.limits import CallKey
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.game.remembering import object_of, remember
 from evennia_ai.game.reminding import hours_now
-from evennia_ai.game.summarising import Steps
 from evennia_ai.history.compaction.extract import a_name
 from evennia_ai.history.compaction.planning import Breaker
 from evennia_ai.history.projection import record_of
@@ -106,7 +105,7 @@ class Consolidator:
 
     def consolidate(self, where: ConversationRef, *, npc_name: str) -> "Deferred[str]":
         """Ask for what is to be remembered; what came of it, in words. It never fails."""
-        done: Deferred[str] = self._consolidated(where, npc_name)
+        done = Deferred.fromCoroutine(self._consolidated(where, npc_name))
         return done.addErrback(partial(_given_up, where))
 
     def tidy(self, npc_ref: str) -> None:
@@ -140,8 +139,7 @@ class Consolidator:
         ready = (one for one in found if one.breaker is None or one.breaker.admits)
         return next(ready, None)
 
-    @inlineCallbacks
-    def _consolidated(self, where: ConversationRef, npc_name: str) -> Steps:
+    async def _consolidated(self, where: ConversationRef, npc_name: str) -> str:
         work = self._work(where, npc_name)
         if work is None:
             return "there is nothing new to learn from"
@@ -149,7 +147,7 @@ class Consolidator:
         if refusal is not None:
             return refusal.told
         try:
-            answer: Observations = yield self._asked(work)
+            answer = await self._asked(work)
         except ModelError as error:
             return self._failed(work, error)
         return self._kept(work, answer.observations[: self._conf.memory.most_observations])

@@ -4,7 +4,7 @@ Their names and rooms are read in one query, without making an object of any of 
 in the database is read for those that are shown, in one query each; the rest is in memory.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from inspect import getattr_static
@@ -17,7 +17,7 @@ from evennia.utils.utils import class_from_module
 
 from evennia_ai.game.npc import AIMixin
 from evennia_ai.game.npc_settings import ATTRIBUTE, settings_in
-from evennia_ai.game.runtime import Runtime, runtime
+from evennia_ai.game.runtime import Runtime
 from evennia_ai.game.text import plain_name
 from evennia_ai.llm.resilience import BreakerState
 from evennia_ai.store import halts, turn_lines
@@ -75,9 +75,9 @@ class Totals:
     tokens: int
 
 
-def all_npcs(part: str = "") -> tuple[Found, ...]:
+def all_npcs(part: str = "", *, busy_refs: Collection[str] = ()) -> tuple[Found, ...]:
     """The NPCs with `part` in their name or in that of their room; the busy ones first, by name."""
-    wanted, busy = part.casefold(), set(runtime().scheduler.busy_keys)
+    wanted, busy = part.casefold(), set(busy_refs)
     found = []
     for key, name, room, typeclass in _minds():
         one = Found(
@@ -92,9 +92,8 @@ def all_npcs(part: str = "") -> tuple[Found, ...]:
     return tuple(sorted(found, key=lambda one: (not one.is_busy, one.name.casefold(), one.id)))
 
 
-def rows_of(shown: Sequence[Found], *, now: float) -> tuple[Row, ...]:
+def rows_of(live: Runtime, shown: Sequence[Found], *, now: float) -> tuple[Row, ...]:
     """How these NPCs are doing; as many queries for one as for a hundred."""
-    live = runtime()
     stored = _attributes(shown)
     newest = turn_lines.newest_of_each([one.ref for one in shown])
     played = {session.puid for session in evennia.SESSION_HANDLER.values()}
@@ -102,9 +101,8 @@ def rows_of(shown: Sequence[Found], *, now: float) -> tuple[Row, ...]:
     return tuple(replace(row, is_played=row.found.id in played) for row in rows)
 
 
-def totals(npcs: int) -> Totals:
+def totals(live: Runtime, npcs: int) -> Totals:
     """How the game of so many NPCs is doing; no query."""
-    live = runtime()
     used = live.limits.reading("game")
     return Totals(
         npcs=npcs,

@@ -22,6 +22,7 @@ from evennia_ai.game.echoes import HintEchoes
 from evennia_ai.game.endpoints import Access, Models
 from evennia_ai.game.floors import Floors
 from evennia_ai.game.idle_time import IdleTime
+from evennia_ai.game.knowing.opening import Backends
 from evennia_ai.game.limits import Limits
 from evennia_ai.game.lines import Lines
 from evennia_ai.game.recorder import Recorder
@@ -45,6 +46,7 @@ class Runtime:
     conf: Conf
     clock: Clock
     models: Models
+    backends: Backends
     scheduler: Scheduler
     recorder: Recorder
     compactor: Compactor
@@ -147,6 +149,7 @@ def runtime_of(
         conf=conf,
         clock=clock,
         models=models,
+        backends=Backends(conf, models),
         scheduler=scheduler,
         recorder=recorder,
         compactor=compactor,

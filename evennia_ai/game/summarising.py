@@ -5,12 +5,12 @@ through the same queue, time limit and breaker as for replies, with messages tha
 before. What one answers is checked like any stranger's text; an extract is as well.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from evennia.utils import logger
-from twisted.internet.defer import Deferred, inlineCallbacks
+from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import ModelTimeout, ModelUnavailable, RefusalReason, SummaryRefused
 from evennia_ai.game.counting import Counting
@@ -36,7 +36,6 @@ from evennia_ai.store.conversations import ConversationRef
 from evennia_ai.store.model_requests import ModelRequest
 
 InThread = Callable[..., "Deferred[Any]"]
-Steps = Generator["Deferred[Any]", Any, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,8 +92,7 @@ class Summariser:
         """Whether there is a model to ask, and the game wants it asked."""
         return self._conf.compaction.by == "model" and bool(self._accesses())
 
-    @inlineCallbacks
-    def by_model(self, task: Task) -> Steps:
+    async def by_model(self, task: Task) -> Summary:
         """The summary of the first model that answers.
 
         TranscriptTooLongError: it cannot be asked at all. HistoryConflictError: what it would be
@@ -104,18 +102,14 @@ class Summariser:
         *others, last = self._accesses()
         for access in others:
             try:
-                summary = yield self._by(access, task)
+                return await self._by(access, task)
             except (ModelUnavailable, ModelTimeout) as error:
                 logger.log_warn(f"evennia_ai: {task.conversation}, summarising: {error}")
-                continue
-            return summary
-        summary = yield self._by(last, task)
-        return summary
+        return await self._by(last, task)
 
-    @inlineCallbacks
-    def _by(self, access: Access, task: Task) -> Steps:
+    async def _by(self, access: Access, task: Task) -> Summary:
         """The summary of this model."""
-        request = yield self._in_thread(self._request, task, access)
+        request = await self._in_thread(self._request, task, access)
         asked = model_requests.ask_for_summary(
             task.conversation,
             request,
@@ -124,20 +118,19 @@ class Summariser:
             messages=len(task.plan.summarised),
             segment=task.segment,
         )
-        answer = yield self._counting.asked(
+        answer = await self._counting.asked(
             access, self._sent(asked, task, access), _key(task), prompt=asked.messages
         )
         reply = _reply(asked, answer)
         try:
-            text = yield self._in_thread(self._checked_answer, answer, task)
+            text = await self._in_thread(self._checked_answer, answer, task)
         except SummaryRefused as error:
             raise ReplyRefusedError(error, reply) from error
         return Summary(text=text, by="model", reply=reply)
 
-    @inlineCallbacks
-    def by_extract(self, task: Task) -> Steps:
+    async def by_extract(self, task: Task) -> Summary:
         """The summary without a model; SummaryRefused where nothing that fits is left of it."""
-        text = yield self._in_thread(self._extract, task)
+        text = await self._in_thread(self._extract, task)
         return Summary(text=text, by="extract")
 
     def _accesses(self) -> tuple[Access, ...]:

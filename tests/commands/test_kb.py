@@ -2,6 +2,7 @@
 
 import pytest
 
+from evennia_ai.game.knowing.opening import Backends
 from evennia_ai.knowledge.pages.markup import read_page
 from evennia_ai.knowledge.pages.pages import page_name
 from evennia_ai.prompt.components import GAME, Scope
@@ -374,7 +375,6 @@ def test_a_page_of_a_backend_that_answers_later_is_shown_when_it_is_there(
 ):
     from twisted.internet.defer import Deferred
 
-    from evennia_ai.commands.setup.knowledge import named
     from tests.commands.stage import hearing
 
     answer = Deferred()
@@ -383,7 +383,7 @@ def test_a_page_of_a_backend_that_answers_later_is_shown_when_it_is_there(
         async def fetch(self, names):
             return await answer
 
-    monkeypatch.setattr(named, "backend_of", lambda info: Wiki())
+    monkeypatch.setattr(Backends, "of", lambda self, info: Wiki())
     assert stage.builds("kb/show harbour/Far") == ""
     with hearing(stage.builder) as heard:
         answer.callback([read_page(page_name("Far"), "Over the sea.")])

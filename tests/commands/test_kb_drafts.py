@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from evennia_ai.game.knowing.opening import Backends
 from evennia_ai.knowledge.backends import BackendError, Draft
 from evennia_ai.knowledge.pages.markup import read_page
 from evennia_ai.knowledge.pages.pages import page_name
@@ -102,7 +103,6 @@ def test_a_draft_whose_page_says_it_already_is_approved_without_writing(stage, h
 
 
 def test_a_backend_that_fails_leaves_the_draft_waiting(stage, harbour, monkeypatch):
-    from evennia_ai.commands.setup.knowledge import drafts
 
     number = draft("Fog", "It is thick.")
 
@@ -113,15 +113,13 @@ def test_a_backend_that_fails_leaves_the_draft_waiting(stage, harbour, monkeypat
         def write(self, draft):
             raise BackendError("the wiki is away")
 
-    monkeypatch.setattr(drafts, "backend_of", lambda info: Away())
+    monkeypatch.setattr(Backends, "of", lambda self, info: Away())
     assert "The wiki is away." in one_line(stage.builds(f"kb/approve {number}"))
     assert state(number) == "waiting"
 
 
 def test_a_backend_that_answers_later_is_waited_for(stage, harbour, monkeypatch):
     from twisted.internet.defer import Deferred
-
-    from evennia_ai.commands.setup.knowledge import drafts
 
     number, written = draft("Fog", "It is thick."), Deferred()
 
@@ -132,7 +130,7 @@ def test_a_backend_that_answers_later_is_waited_for(stage, harbour, monkeypatch)
         def write(self, draft):
             return written
 
-    monkeypatch.setattr(drafts, "backend_of", lambda info: Slow())
+    monkeypatch.setattr(Backends, "of", lambda self, info: Slow())
     stage.builds(f"kb/approve {number}")
     assert state(number) == "waiting"
     assert "being written already" in one_line(stage.builds(f"kb/approve {number}"))

@@ -33,15 +33,16 @@ _MODEL_WIDTH: Final = WIDTH - sum(_WIDTHS) - len(_WIDTHS)
 
 def overview_lines(part: str, number: int) -> list[str]:
     """One page of the NPCs whose name or room has `part` in it."""
-    found = overview.all_npcs(part)
+    live = runtime()
+    found = overview.all_npcs(part, busy_refs=live.scheduler.busy_keys)
     first = (number - 1) * PAGE_NPCS
     shown = found[first : first + PAGE_NPCS]
     if not shown:
         raise CommandError(_nobody(part, number))
-    rows = overview.rows_of(shown, now=time.time())
+    rows = overview.rows_of(live, shown, now=time.time())
     return [
         *stop_lines(),
-        *_total_lines(overview.totals(len(found)), part),
+        *_total_lines(overview.totals(live, len(found)), part),
         _columns(_HEADS),
         "-" * WIDTH,
         *map(_row, rows),

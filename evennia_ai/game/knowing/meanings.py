@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from twisted.internet.defer import Deferred, inlineCallbacks
+from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThread
 
 from evennia_ai.knowledge.backends import Draft, Hit
@@ -69,11 +69,17 @@ class MeaningBackend:
         """Write a page that was approved."""
         return self._words.write(draft)
 
-    @inlineCallbacks
-    def search(self, query: str, *, namespaces: Collection[Namespace] = (), limit: int = 20) -> Any:
+    def search(
+        self, query: str, *, namespaces: Collection[Namespace] = (), limit: int = 20
+    ) -> "Deferred[Sequence[Hit]]":
         """The pages that fit the words of `query` or what it means, best first; comes later."""
+        return Deferred.fromCoroutine(self._searched(query, namespaces, limit))
+
+    async def _searched(
+        self, query: str, namespaces: Collection[Namespace], limit: int
+    ) -> Sequence[Hit]:
         try:
-            model, vectors = yield self._in_thread(self._asked, (query,))
+            model, vectors = await self._in_thread(self._asked, (query,))
         except SentenceModelError as error:
             log.warning("knowledge base %s is searched by words alone: %s", self.key, error)
             return self._words.search(query, namespaces=namespaces, limit=limit)
@@ -104,13 +110,14 @@ class MeaningBackend:
         """Have the model read what it has not read yet, unless it is at it."""
         if not self._is_reading:
             self._is_reading = True
-            self._read_all(model).addErrback(self._stopped).addBoth(self._done)
+            Deferred.fromCoroutine(self._read_all(model)).addErrback(self._stopped).addBoth(
+                self._done
+            )
 
-    @inlineCallbacks
-    def _read_all(self, model: str) -> Any:
+    async def _read_all(self, model: str) -> None:
         while pages := page_vectors.unread(self.key, model, most=READ_AT_ONCE):
             for page in pages:
-                _, vectors = yield self._in_thread(self._asked, page.parts)
+                _, vectors = await self._in_thread(self._asked, page.parts)
                 page_vectors.keep(page, model, vectors)
 
     def _stopped(self, failure: Any) -> None:

@@ -5,16 +5,17 @@ What instructs authors and what they talk about is no knowledge of anybody in th
 lock does not let the NPC find them are not found.
 """
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Final
 
 from evennia.utils import logger
-from twisted.internet.defer import CancelledError, Deferred, inlineCallbacks
+from twisted.internet.defer import CancelledError
 
 from evennia_ai.game.guarding import may_search
-from evennia_ai.game.knowing.opening import backend_of, later
+from evennia_ai.game.knowing.opening import Backends, later
+from evennia_ai.knowledge.backends import Backend
 from evennia_ai.knowledge.pages.pages import BaseInfo, Namespace, Page
 from evennia_ai.knowledge.passages import chunks
 from evennia_ai.knowledge.restricted.mediation import Chunk, Mode
@@ -22,8 +23,6 @@ from evennia_ai.knowledge.restricted.mediation import Chunk, Mode
 NAMESPACES: Final[tuple[Namespace, ...]] = ("Main", "Sources")
 PROTECTED_FIELD: Final = "protect"
 """What of a page's metadata lists words that must never be told, whoever sums it up."""
-
-Steps = Generator["Deferred[Any]", Any, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,16 +43,26 @@ class Findings:
 NOTHING: Final = Findings()
 
 
-@inlineCallbacks
-def found(npc: Any, bases: Sequence[BaseInfo], query: str, *, limit: int, most_whole: int) -> Steps:
-    """A Deferred of what the NPC finds in these bases; a base that cannot be read is told.
+async def found(
+    npc: Any,
+    bases: Sequence[BaseInfo],
+    query: str,
+    *,
+    backends: Backends,
+    limit: int,
+    most_whole: int,
+) -> Findings:
+    """What the NPC finds in these bases; a base that cannot be read is told.
 
     `most_whole` bounds the characters of a base that is found as a whole.
     """
     each: list[Findings] = []
     for info in bases:
         try:
-            each.append((yield _in_base(npc, info, query, limit=limit, most_whole=most_whole)))
+            backend = backends.of(info)
+            each.append(
+                await _in_base(npc, info, backend, query, limit=limit, most_whole=most_whole)
+            )
         except CancelledError:
             raise
         except Exception as error:  # a wiki, a database or a game's own backend
@@ -85,15 +94,15 @@ def _log_unread(info: BaseInfo, error: Exception) -> None:
     logger.log_err(f"evennia_ai: knowledge base '{info.key}' cannot be read: {why}")
 
 
-@inlineCallbacks
-def _in_base(npc: Any, info: BaseInfo, query: str, *, limit: int, most_whole: int) -> Steps:
-    backend = backend_of(info)
+async def _in_base(
+    npc: Any, info: BaseInfo, backend: Backend, query: str, *, limit: int, most_whole: int
+) -> Findings:
     most = min(info.direct_characters, most_whole)
-    if most and (whole := (yield later(backend.pages(most_characters=most)))) is not None:
+    if most and (whole := await later(backend.pages(most_characters=most))) is not None:
         pages = [page for page in whole if _is_found(npc, page)]
         passages = [(page, part, 1.0) for page in pages for part in chunks(page.body)]
         return _findings(info, passages, mode="direct_injection")
-    hits = yield later(backend.search(query, namespaces=NAMESPACES, limit=limit))
+    hits = await later(backend.search(query, namespaces=NAMESPACES, limit=limit))
     passages = [(hit.page, hit.passage, hit.score) for hit in hits if _is_found(npc, hit.page)]
     return _findings(info, passages, mode="rag_retrieval")
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from twisted.internet.defer import Deferred, inlineCallbacks
+from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from evennia_ai.errors import EvenniaAIError, ModelError, ModelTimeout, ModelUnavailable
 from evennia_ai.game.endpoints import Access
 from evennia_ai.game.limits import CallKey
-from evennia_ai.game.runtime import runtime
+from evennia_ai.game.runtime import Runtime
 from evennia_ai.knowledge.assembly.requests import Failed, Plan
 from evennia_ai.llm.chat import ChatReply, ChatRequest, chat_messages
 from evennia_ai.llm.fitting.roles import adapt
@@ -36,13 +36,13 @@ class NoWriterError(EvenniaAIError):
     """No model can be asked to write."""
 
 
-def writers() -> tuple[Access, ...]:
+def writers(live: Runtime) -> tuple[Access, ...]:
     """The models that write, each instead of the one before it.
 
     Raises:
         NoWriterError: there is none.
     """
-    found = _models("lorekeeper")
+    found = _models(live, "lorekeeper")
     if not found:
         raise NoWriterError(
             "no model can write for the lorekeeper: name a profile in"
@@ -51,9 +51,9 @@ def writers() -> tuple[Access, ...]:
     return found
 
 
-def refuse_over_limit(player_ref: str) -> None:
+def refuse_over_limit(live: Runtime, player_ref: str) -> None:
     """NoWriterError where this builder, the lorekeeper or the game has asked enough for now."""
-    refusal = runtime().limits.refusal(npc_ref=LOREKEEPER, player_ref=player_ref)
+    refusal = live.limits.refusal(npc_ref=LOREKEEPER, player_ref=player_ref)
     if refusal is not None:
         raise NoWriterError(f"the lorekeeper is not asked: {refusal.told}")
 
@@ -62,24 +62,25 @@ def refuse_over_limit(player_ref: str) -> None:
 class Asker:
     """Who asks the models; `is_protected` where their words are of a restricted base."""
 
+    live: Runtime
     player_ref: str
     is_protected: bool = False
 
     def written(self, request_of: RequestOf) -> "Deferred[ChatReply]":
         """The reply of the model that writes. It fails with a ModelError."""
-        reply: Deferred[ChatReply] = self._in_turn(writers(), request_of, role="lorekeeper")
-        return reply
+        asked = self._in_turn(writers(self.live), request_of, role="lorekeeper")
+        return Deferred.fromCoroutine(asked)
 
     def planned(self, plan: Plan) -> "Deferred[str | Failed]":
         """What the planner's model wrote, or why it wrote nothing."""
-        accesses, request_of = _models("planner"), partial(_planning_request, plan)
-        reply: Deferred[Any] = self._in_turn(accesses, request_of, role="planner")
+        accesses, request_of = _models(self.live, "planner"), partial(_planning_request, plan)
+        asked = self._in_turn(accesses, request_of, role="planner")
+        reply: Deferred[Any] = Deferred.fromCoroutine(asked)
         return reply.addCallbacks(lambda said: said.text, _no_plan)
 
-    @inlineCallbacks
-    def _in_turn(
+    async def _in_turn(
         self, accesses: tuple[Access, ...], request_of: RequestOf, *, role: ModelRole
-    ) -> Any:
+    ) -> ChatReply:
         """The reply of the first model that is not away."""
         error: EvenniaAIError = NoWriterError(f"there is no model for the role {role}")
         key = CallKey(
@@ -91,11 +92,9 @@ class Asker:
         )
         for access in accesses:
             try:
-                reply = yield runtime().counting.asked(access, request_of(access), key)
+                return await self.live.counting.asked(access, request_of(access), key)
             except (ModelUnavailable, ModelTimeout) as away:
                 error = away
-            else:
-                return reply
         raise error
 
 
@@ -118,5 +117,5 @@ def _no_plan(failure: Failure) -> Failed:
     return Failed(failure.getErrorMessage())
 
 
-def _models(role: ModelRole) -> tuple[Access, ...]:
-    return tuple(one for one in runtime().models.of_role(role) if not one.model.offline)
+def _models(live: Runtime, role: ModelRole) -> tuple[Access, ...]:
+    return tuple(one for one in live.models.of_role(role) if not one.model.offline)

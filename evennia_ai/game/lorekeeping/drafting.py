@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from twisted.internet.defer import Deferred, inlineCallbacks
+from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.knowing.opening import later
@@ -50,12 +50,10 @@ def drafted(written: Written) -> "Deferred[Drafted]":
 
     What cannot become one is a note: the answer is there and was paid for, whatever comes of it.
     """
-    done: Deferred[Drafted] = _drafted(written)
-    return done
+    return Deferred.fromCoroutine(_drafted(written))
 
 
-@inlineCallbacks
-def _drafted(written: Written) -> Any:
+async def _drafted(written: Written) -> Drafted:
     pages = written_pages(written.text)
     notes = [f"'{one.title}' is no title of a page: {one.problem}" for one in pages if not one.name]
     named = {one.name: one for one in pages if one.name}  # of two texts of a page the last counts
@@ -63,7 +61,7 @@ def _drafted(written: Written) -> Any:
         notes.append(f"of {len(named)} pages the first {MOST_PAGES} became drafts")
     names = tuple(named)[:MOST_PAGES]
     try:
-        found = (yield later(written.backend.fetch(names))) if names else ()
+        found = await later(written.backend.fetch(names)) if names else ()
     except EvenniaAIError as error:
         return Drafted(notes=(*notes, f"no draft was made: {error}"))
     numbers: list[int] = []

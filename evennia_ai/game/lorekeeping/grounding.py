@@ -12,7 +12,7 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.python.failure import Failure
 
 from evennia_ai.game.endpoints import Models
-from evennia_ai.game.runtime import runtime
+from evennia_ai.game.runtime import Runtime
 from evennia_ai.knowledge.assembly.requests import Article, Failed
 from evennia_ai.knowledge.backends import BackendError
 from evennia_ai.wiki.wikipedia import Wikipedia
@@ -22,14 +22,8 @@ OFF: Final = "EVENNIA_AI_KNOWLEDGE_WIKIPEDIA names no address"
 _opened: Final[WeakKeyDictionary[Models, Wikipedia]] = WeakKeyDictionary()
 
 
-def wikipedia_is_on() -> bool:
-    """Whether the game may ask Wikipedia."""
-    return bool(runtime().conf.knowledge_wikipedia)
-
-
-def introduction(entity: str) -> "Deferred[Article | Failed | None]":
+def introduction(live: Runtime, entity: str) -> "Deferred[Article | Failed | None]":
     """The introduction of the article about `entity`, None where there is none."""
-    live = runtime()
     if not live.conf.knowledge_wikipedia:
         return succeed(Failed(OFF))
     if live.models not in _opened:

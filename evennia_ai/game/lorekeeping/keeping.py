@@ -11,27 +11,26 @@ from functools import partial
 from typing import Any, Final
 
 from evennia.utils import logger
-from twisted.internet.defer import Deferred, inlineCallbacks
+from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import EvenniaAIError, NotStoredError
+from evennia_ai.game.endpoints import Access
 from evennia_ai.game.guarding import is_held
-from evennia_ai.game.knowing.opening import backend_of
 from evennia_ai.game.lorekeeping.answers import LorekeeperAnswer
 from evennia_ai.game.lorekeeping.asking import LOREKEEPER, Asker, refuse_over_limit, writers
-from evennia_ai.game.lorekeeping.drafting import Drafted, Written, drafted
-from evennia_ai.game.lorekeeping.grounding import introduction, wikipedia_is_on
+from evennia_ai.game.lorekeeping.drafting import Written, drafted
+from evennia_ai.game.lorekeeping.grounding import introduction
 from evennia_ai.game.lorekeeping.reading import Reader, may_read
 from evennia_ai.game.lorekeeping.writing import stored_request, text_of_answer, writing_request
 from evennia_ai.game.npc import AIMixin
 from evennia_ai.game.retrying import DATABASE_ERRORS
-from evennia_ai.game.runtime import runtime
+from evennia_ai.game.runtime import Runtime, runtime
 from evennia_ai.knowledge.assembly.config import UNKNOWN, AssemblyRules
 from evennia_ai.knowledge.assembly.packages import Package
 from evennia_ai.knowledge.assembly.requests import Task
 from evennia_ai.knowledge.backends import Backend
-from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings
 from evennia_ai.knowledge.pages.pages import BaseInfo, PageName
-from evennia_ai.llm.chat import ChatReply, ChatRequest, chat_messages, sent_sha256
+from evennia_ai.llm.chat import ChatRequest, chat_messages, sent_sha256
 from evennia_ai.llm.fitting.roles import adapt
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
@@ -52,6 +51,7 @@ class _Work:
 
     task: Task
     by: Any
+    live: Runtime
     info: BaseInfo
     backend: Backend
     earlier: Sequence[Message]
@@ -59,7 +59,7 @@ class _Work:
     @property
     def asker(self) -> Asker:
         """Who asks the models for it."""
-        return Asker(player_ref=str(self.by.id), is_protected=self.info.restricted)
+        return Asker(live=self.live, player_ref=str(self.by.id), is_protected=self.info.restricted)
 
 
 def lorekeeper(
@@ -78,32 +78,36 @@ def lorekeeper(
     are shown in any case. `earlier` is what was said before in the same conversation. The Deferred
     fails with an EvenniaAIError; no draft is stored then.
     """
-    answer: Deferred[LorekeeperAnswer] = _kept(
+    kept = _kept(
         Task(text=task.strip(), type_override=type_override, custom_pages=tuple(custom_pages)),
         base=base,
         by=by,
+        live=runtime(),
         earlier=tuple(earlier),
     )
-    return answer
+    return Deferred.fromCoroutine(kept)
 
 
-@inlineCallbacks
-def _kept(task: Task, *, base: str, by: Any, earlier: Sequence[Message]) -> Any:
-    work = _begun(task, base=base, by=by, earlier=earlier)
-    package: Package = yield _package(work)
-    request = writing_request(package, placement=_settings().package_placement, earlier=earlier)
-    _refuse_too_long(request)
+async def _kept(
+    task: Task, *, base: str, by: Any, live: Runtime, earlier: Sequence[Message]
+) -> LorekeeperAnswer:
+    settings = live.conf.lorekeeper
+    work = _begun(task, base=base, by=by, live=live, earlier=earlier)
+    package = await _package(work)
+    request = writing_request(package, placement=settings.package_placement, earlier=earlier)
+    _refuse_too_long(request, live)
     new = _new_task(work, package, request)
     number = lorekeeper_tasks.begin(new)
     try:
-        reply: ChatReply = yield work.asker.written(partial(_chat_request, request))
+        ask = partial(_chat_request, request, settings.reply_tokens)
+        reply = await work.asker.written(ask)
     except EvenniaAIError as error:
         _write(number, partial(lorekeeper_tasks.fail, number, _told_of(error, work)))
         raise
     text = text_of_answer(reply.text)
     told = {**new.context_meta, "model": reply.model}
     _write(number, partial(lorekeeper_tasks.end, number, text=text, context_meta=told))
-    made: Drafted = yield drafted(
+    made = await drafted(
         Written(
             base=work.info.key,
             backend=work.backend,
@@ -133,7 +137,7 @@ def _new_task(work: _Work, package: Package, request: Sequence[Message]) -> NewT
     meta = package.context_meta() | {
         "base": work.info.key,
         "model": "",
-        "placement": "split" if work.earlier else _settings().package_placement,
+        "placement": "split" if work.earlier else work.live.conf.lorekeeper.package_placement,
         "sent_sha256": sha256,
     }
     return NewTask(
@@ -160,17 +164,18 @@ def _write(number: int, write: Callable[[], None]) -> None:
         logger.log_err(f"evennia_ai: {what} ({type(error).__name__})")
 
 
-def _begun(task: Task, *, base: str, by: Any, earlier: Sequence[Message]) -> _Work:
+def _begun(task: Task, *, base: str, by: Any, live: Runtime, earlier: Sequence[Message]) -> _Work:
     """The work on a task that may be done."""
     if not task.text:
         raise LorekeeperError("the task is empty: say what is to be written")
     if len(task.text) > MOST_OF_A_TASK:
         told = f"{len(task.text)} characters and the limit is {MOST_OF_A_TASK}"
         raise LorekeeperError(f"the task has {told}")
-    writers()
-    refuse_over_limit(str(by.id))
+    writers(live)
+    refuse_over_limit(live, str(by.id))
     info = _base(base, by)
-    return _Work(task=task, by=by, info=info, backend=backend_of(info), earlier=earlier)
+    backend = live.backends.of(info)
+    return _Work(task=task, by=by, live=live, info=info, backend=backend, earlier=earlier)
 
 
 def _base(key: str, by: Any) -> BaseInfo:
@@ -193,9 +198,9 @@ def _refuse_guarding(by: Any, info: BaseInfo) -> None:
         )
 
 
-def _package(work: _Work) -> "Package | Deferred[Package]":
+async def _package(work: _Work) -> Package:
     """What the generator is shown; nothing where the assembly is switched off."""
-    if not _settings().enabled:
+    if not work.live.conf.lorekeeper.enabled:
         return Package(
             task=work.task,
             task_type=work.task.type_override or UNKNOWN,
@@ -206,23 +211,23 @@ def _package(work: _Work) -> "Package | Deferred[Package]":
         by=work.by,
         backend=work.backend,
         plan=work.asker.planned,
-        look_up=introduction,
+        look_up=partial(introduction, work.live),
     )
-    return reader.read(work.task, _rules())
+    return await reader.read(work.task, _rules(work.live))
 
 
-def _rules() -> AssemblyRules:
+def _rules(live: Runtime) -> AssemblyRules:
     """What holds where the base's own config page says nothing."""
-    settings, profile = _settings(), writers()[0].profile
+    settings, profile = live.conf.lorekeeper, writers(live)[0].profile
     room = profile.context_tokens - settings.reply_tokens
     usual = AssemblyRules()
     budget = max(usual.reserve_tokens + 1, min(settings.budget_tokens, room))
-    return AssemblyRules(budget_tokens=budget, wikipedia=wikipedia_is_on())
+    return AssemblyRules(budget_tokens=budget, wikipedia=bool(live.conf.knowledge_wikipedia))
 
 
-def _refuse_too_long(request: Sequence[Message]) -> None:
+def _refuse_too_long(request: Sequence[Message], live: Runtime) -> None:
     """LorekeeperError where the first model that writes has no room for this and a reply."""
-    profile, reply = writers()[0].profile, _settings().reply_tokens
+    profile, reply = writers(live)[0].profile, live.conf.lorekeeper.reply_tokens
     tokens = sum(ESTIMATE.of_message(one.content) for one in request)
     if tokens + reply > profile.context_tokens:
         raise LorekeeperError(
@@ -232,16 +237,12 @@ def _refuse_too_long(request: Sequence[Message]) -> None:
         )
 
 
-def _chat_request(request: Sequence[Message], access: Any) -> ChatRequest:
+def _chat_request(request: Sequence[Message], reply_tokens: int, access: Access) -> ChatRequest:
     return ChatRequest(
         messages=adapt(chat_messages(request), profile=access.roles),
         model=access.model_id,
-        max_tokens=_settings().reply_tokens,
+        max_tokens=reply_tokens,
         timeout_seconds=access.profile.timeout_seconds,
         sampling=access.profile.sampling,
         cache_key=LOREKEEPER,
     )
-
-
-def _settings() -> LorekeeperSettings:
-    return runtime().conf.lorekeeper

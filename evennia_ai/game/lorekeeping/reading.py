@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from twisted.internet.defer import Deferred, inlineCallbacks
+from twisted.internet.defer import Deferred
 
 from evennia_ai.game.knowing.opening import later
 from evennia_ai.game.viewers import allows
@@ -50,19 +50,18 @@ class Reader:
 
     def read(self, task: Task, rules: AssemblyRules) -> "Deferred[Package]":
         """The package for a task. It fails with what the assembly or the backend fails with."""
-        read: Deferred[Package] = self._driven(assemble(task, rules=rules))
-        return read
+        return Deferred.fromCoroutine(self._driven(assemble(task, rules=rules)))
 
-    @inlineCallbacks
-    def _driven(self, steps: Step[Package]) -> Any:
+    async def _driven(self, steps: Step[Package]) -> Package:
         """Send the assembly answer after answer until it comes to its package."""
         answer: Any = None
         while True:
             try:
                 request = steps.send(answer)
             except StopIteration as done:
-                return done.value
-            answer = yield self._answered(request)
+                package: Package = done.value
+                return package
+            answer = await self._answered(request)
 
     def _answered(self, request: Request) -> "Deferred[Any]":
         match request:

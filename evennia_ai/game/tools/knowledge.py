@@ -157,6 +157,7 @@ async def _searched(asked: Asked) -> str:
         asked.use.npc,
         asked.open_bases,
         asked.query,
+        backends=asked.use.runtime.backends,
         limit=asked.limit,
         most_whole=most_told,
     )
@@ -167,6 +168,7 @@ async def _searched(asked: Asked) -> str:
         asked.use.npc,
         asked.of_mediation("summary"),
         asked.query,
+        backends=asked.use.runtime.backends,
         limit=min(MOST_CHUNKS, MOST_HITS),
         most_whole=MOST_IN_ALL,
     )

@@ -4,7 +4,8 @@ import pytest
 from django.test import override_settings
 from twisted.internet.defer import Deferred, succeed
 
-from evennia_ai.game.knowing.opening import BACKENDS, backend_of, later
+from evennia_ai.game.knowing.opening import BACKENDS, later
+from evennia_ai.game.runtime import runtime
 from evennia_ai.knowledge.backends import BackendError
 from evennia_ai.knowledge.pages.pages import BaseInfo
 from evennia_ai.settings.conf import conf
@@ -16,17 +17,17 @@ def a_base(backend: str) -> BaseInfo:
 
 
 def test_the_games_database_is_the_usual_place(stage):
-    assert isinstance(backend_of(a_base("database")), DatabaseBackend)
+    assert isinstance(runtime().backends.of(a_base("database")), DatabaseBackend)
 
 
 def test_a_backend_is_made_once(stage):
-    assert backend_of(a_base("database")) is backend_of(a_base("database"))
+    assert runtime().backends.of(a_base("database")) is runtime().backends.of(a_base("database"))
 
 
 def test_another_runtime_has_backends_of_its_own(stage):
-    before = backend_of(a_base("database"))
+    before = runtime().backends.of(a_base("database"))
     stage.talks_with()
-    assert backend_of(a_base("database")) is not before
+    assert runtime().backends.of(a_base("database")) is not before
 
 
 def test_a_wiki_is_where_the_settings_say(stage):
@@ -35,17 +36,17 @@ def test_a_wiki_is_where_the_settings_say(stage):
     wikis = {"harbour": {"api": "https://wiki.example/w/api.php"}}
     with override_settings(EVENNIA_AI_KNOWLEDGE_WIKIS=wikis):
         stage.talks_with(knowledge_wikis=conf().knowledge_wikis)
-        assert isinstance(backend_of(a_base("mediawiki")), MediaWikiBackend)
+        assert isinstance(runtime().backends.of(a_base("mediawiki")), MediaWikiBackend)
 
 
 def test_a_wiki_that_the_settings_do_not_name_is_told(stage):
     with pytest.raises(BackendError, match="EVENNIA_AI_KNOWLEDGE_WIKIS does not name"):
-        backend_of(a_base("mediawiki"))
+        runtime().backends.of(a_base("mediawiki"))
 
 
 def test_a_place_that_nobody_knows_is_told_with_those_there_are(stage):
     with pytest.raises(BackendError, match="is no place for pages; there are database"):
-        backend_of(a_base("attic"))
+        runtime().backends.of(a_base("attic"))
     assert {"database", "mediawiki"} <= set(BACKENDS)
 
 

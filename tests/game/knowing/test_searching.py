@@ -173,7 +173,7 @@ class Elsewhere:
 @pytest.fixture
 def elsewhere(monkeypatch) -> Elsewhere:
     made = Elsewhere()
-    monkeypatch.setattr("evennia_ai.game.knowing.searching.backend_of", lambda info: made)
+    monkeypatch.setattr("evennia_ai.game.knowing.opening.Backends.of", lambda self, info: made)
     return made
 
 

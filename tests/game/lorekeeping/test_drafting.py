@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.game.knowing.opening import backend_of
 from evennia_ai.game.lorekeeping.keeping import lorekeeper
 from evennia_ai.game.lorekeeping.writing import read_request
+from evennia_ai.game.runtime import runtime
 from evennia_ai.knowledge.pages.pages import page_name
 from evennia_ai.llm.chat import chat_messages, sent_sha256
 from evennia_ai.store import page_drafts, pages
@@ -156,7 +156,7 @@ def test_what_cannot_be_stored_is_told_and_the_text_is_there(stage, mara, monkey
 
 def test_an_approved_draft_is_written_by_the_backend(stage, mara):
     (draft,) = drafts_of(stage, mara, "=== PAGE: Leek Show ===\nLeeks of [[Oren]].")
-    written = backend_of(get_base("harbour")).write(draft.draft)
+    written = runtime().backends.of(get_base("harbour")).write(draft.draft)
     assert stored("harbour", "Leek Show") == written
     assert [link.full for link in written.links] == ["Oren"]
 
@@ -165,5 +165,5 @@ def test_a_draft_of_a_page_that_changed_meanwhile_is_not_written(stage, mara):
     (draft,) = drafts_of(stage, mara, "=== PAGE: Oren ===\nOren sings.")
     write("harbour", "Oren", "Oren rows.")
     with pytest.raises(Exception, match="builder"):
-        backend_of(get_base("harbour")).write(draft.draft)
+        runtime().backends.of(get_base("harbour")).write(draft.draft)
     assert stored("harbour", "Oren").body == "Oren rows."

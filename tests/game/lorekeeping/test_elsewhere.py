@@ -8,8 +8,8 @@ from twisted.internet.task import deferLater
 
 from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.endpoints import Access
-from evennia_ai.game.knowing.opening import backend_of
-from evennia_ai.game.lorekeeping import grounding, keeping
+from evennia_ai.game.knowing.opening import Backends
+from evennia_ai.game.lorekeeping import grounding
 from evennia_ai.game.lorekeeping.keeping import lorekeeper
 from evennia_ai.knowledge.backends import BackendError
 from evennia_ai.llm.clients.scripted import ScriptedModel
@@ -54,8 +54,9 @@ class Elsewhere:
 
 def elsewhere(stage: Any, monkeypatch: Any, **options: Any) -> None:
     """All bases are on another machine."""
+    found = Backends.of
     monkeypatch.setattr(
-        keeping, "backend_of", lambda info: Elsewhere(backend_of(info), stage.clock, **options)
+        Backends, "of", lambda self, info: Elsewhere(found(self, info), stage.clock, **options)
     )
 
 

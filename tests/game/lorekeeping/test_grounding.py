@@ -31,7 +31,7 @@ def wiki(monkeypatch: pytest.MonkeyPatch) -> Iterator[StubWiki]:
 
 
 @pytest.fixture
-def introduction(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], Any]]:
+def introduction() -> Iterator[Callable[[str, str], Any]]:
     """What is said of an entity by the encyclopedia at an address."""
     reactor = Handover()
     bridge = AsyncBridge(reactor)
@@ -39,8 +39,7 @@ def introduction(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str
 
     def introduction(entity: str, address: str) -> Any:
         live = SimpleNamespace(conf=SimpleNamespace(knowledge_wikipedia=address), models=models)
-        monkeypatch.setattr(grounding, "runtime", lambda: live)
-        return reactor.outcome_of(grounding.introduction(entity), within_seconds=30)
+        return reactor.outcome_of(grounding.introduction(live, entity), within_seconds=30)
 
     yield introduction
     bridge.stop()

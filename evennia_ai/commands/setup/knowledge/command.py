@@ -20,7 +20,8 @@ from evennia_ai.commands.setup.knowledge.pages import PAGE, revision_typed
 from evennia_ai.commands.setup.knowledge.shown import requires_tree, tree_lines
 from evennia_ai.commands.shown import day_and_time
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand
-from evennia_ai.game.knowing.opening import backend_of, later
+from evennia_ai.game.knowing.opening import later
+from evennia_ai.game.runtime import runtime
 from evennia_ai.game.viewers import viewer_of
 from evennia_ai.knowledge.pages.pages import (
     NAMESPACES,
@@ -218,7 +219,7 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgeVault, KnowledgeHo
         info = named.base_named(self.caller, base)
         names: list[PageName] = []
         for namespace, prefix in _asked_for(begin):
-            names += yield later(backend_of(info).listed(namespace, prefix=prefix))
+            names += yield later(runtime().backends.of(info).listed(namespace, prefix=prefix))
         if not names:
             which = f" that begin with '{begin}'" if begin else ""
             self.say(f"Knowledge base {info.key} has no pages{which}.")
@@ -227,7 +228,7 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgeVault, KnowledgeHo
         if not 1 <= number <= total:
             raise CommandError(f"The list has the pages 1 to {total}, no page {number}.")
         part = names[(number - 1) * shown.PAGE : number * shown.PAGE]
-        found = yield later(backend_of(info).fetch(part))
+        found = yield later(runtime().backends.of(info).fetch(part))
         visible = [name for name, page in zip(part, found, strict=True) if self._lists(page)]
         self.show("\n".join(shown.names_shown(self.lhs, visible, page=number, pages=total)))
 
@@ -236,7 +237,7 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgeVault, KnowledgeHo
         """The pages that fit some words."""
         base, query = self.both("kb/search <base> = <words>")
         info = named.base_named(self.caller, base)
-        hits = yield later(backend_of(info).search(query, limit=_MOST_HITS))
+        hits = yield later(runtime().backends.of(info).search(query, limit=_MOST_HITS))
         seen = [hit for hit in hits if named.may_see(self.caller, hit.page)]
         self.show("\n".join(shown.hits_shown(info, query, seen)))
 
@@ -258,7 +259,7 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgeVault, KnowledgeHo
     def links(self) -> Steps:
         """Where a page leads, and what leads to it."""
         info, page = yield from self._read("links")
-        backend = backend_of(info)
+        backend = runtime().backends.of(info)
         found = (yield later(backend.fetch(page.links))) if page.links else ()
         gone = [name for name, at in zip(page.links, found, strict=True) if not self._lists(at)]
         here: Sequence[PageName] = ()
@@ -270,7 +271,7 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgeVault, KnowledgeHo
     def requires(self) -> Steps:
         """What must be read with a page."""
         info, page = yield from self._read("requires")
-        tree = yield from requires_tree(page, backend_of(info), seen=self._lists)
+        tree = yield from requires_tree(page, runtime().backends.of(info), seen=self._lists)
         self.show("\n".join(tree_lines(tree)))
 
     def _look_at_bases(self) -> None:

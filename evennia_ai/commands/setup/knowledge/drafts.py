@@ -18,7 +18,8 @@ from evennia_ai.commands.setup.knowledge import named
 from evennia_ai.commands.setup.knowledge.pages import KnowledgeHints
 from evennia_ai.commands.shown import day_and_time
 from evennia_ai.commands.strict import CommandError
-from evennia_ai.game.knowing.opening import backend_of, later
+from evennia_ai.game.knowing.opening import later
+from evennia_ai.game.runtime import runtime
 from evennia_ai.game.viewers import viewer_of
 from evennia_ai.knowledge.backends import Draft
 from evennia_ai.knowledge.pages.markup import write_page
@@ -107,7 +108,7 @@ class KnowledgeDrafts(KnowledgeHints):
         self._refuse_stale(found, now)
         note = f"draft {found.number}"
         draft = Draft(page=wanted, was=found.draft.was, by=self.typed_by, note=note)
-        page: Page = yield later(backend_of(info).write(draft))
+        page: Page = yield later(runtime().backends.of(info).write(draft))
         return page
 
     def _waiting_in(self, info: BaseInfo) -> Generator[Deferred[Any], Any, list[StoredDraft]]:
@@ -115,7 +116,7 @@ class KnowledgeDrafts(KnowledgeHints):
         found = store.waiting(info.key)
         if not found:
             return []
-        now = yield later(backend_of(info).fetch([one.draft.page.name for one in found]))
+        now = yield later(runtime().backends.of(info).fetch([one.draft.page.name for one in found]))
         return [one for one, page in zip(found, now, strict=True) if self._sees_draft(one, page)]
 
     def _draft(self, switch: str) -> tuple[StoredDraft, BaseInfo]:
@@ -141,7 +142,7 @@ class KnowledgeDrafts(KnowledgeHints):
         self, found: StoredDraft, info: BaseInfo
     ) -> Generator[Deferred[Any], Any, Page | None]:
         """The page as it is now, None where it is new."""
-        (page,) = yield later(backend_of(info).fetch([found.draft.page.name]))
+        (page,) = yield later(runtime().backends.of(info).fetch([found.draft.page.name]))
         if not self._sees_draft(found, page):
             raise _no_draft(found.number)
         return page

@@ -10,7 +10,8 @@ from typing import Any, Final
 from twisted.internet.defer import Deferred
 
 from evennia_ai.commands.strict import CommandError
-from evennia_ai.game.knowing.opening import backend_of, later
+from evennia_ai.game.knowing.opening import later
+from evennia_ai.game.runtime import runtime
 from evennia_ai.game.viewers import allows
 from evennia_ai.knowledge.pages.pages import BaseInfo, Page, PageName, page_name
 from evennia_ai.store import knowledge_bases as bases
@@ -97,7 +98,7 @@ def page_or_none(
     caller: Any, info: BaseInfo, name: PageName
 ) -> Generator[Deferred[Any], Any, Page | None]:
     """The same, None where there is none; one that is hidden is told of as if it was not there."""
-    (page,) = yield later(backend_of(info).fetch([name]))
+    (page,) = yield later(runtime().backends.of(info).fetch([name]))
     return page if page is not None and may_see(caller, page) else None
 
 
@@ -108,6 +109,6 @@ def may_see(caller: Any, page: Page) -> bool:
 
 def _near(caller: Any, info: BaseInfo, name: PageName) -> Generator[Deferred[Any], Any, str]:
     """The end of a sentence: which pages have the words of the title."""
-    hits = yield later(backend_of(info).search(name.title, limit=_MOST_NEAR))
+    hits = yield later(runtime().backends.of(info).search(name.title, limit=_MOST_NEAR))
     found = ", ".join(f"{hit.page.name}" for hit in hits if may_see(caller, hit.page))
     return f"; near it are {found}" if found else f"; kb/pages {info.key} lists those there are"
