@@ -22,6 +22,7 @@ from evennia_ai.game.echoes import HintEchoes
 from evennia_ai.game.endpoints import Access, Models
 from evennia_ai.game.floors import Floors
 from evennia_ai.game.idle_time import IdleTime
+from evennia_ai.game.knowing.mediating import Mediators
 from evennia_ai.game.knowing.opening import Backends
 from evennia_ai.game.limits import Limits
 from evennia_ai.game.lines import Lines
@@ -47,6 +48,7 @@ class Runtime:
     clock: Clock
     models: Models
     backends: Backends
+    mediators: Mediators
     scheduler: Scheduler
     recorder: Recorder
     compactor: Compactor
@@ -150,6 +152,7 @@ def runtime_of(
         clock=clock,
         models=models,
         backends=Backends(conf, models),
+        mediators=Mediators(models=models, counting=counting),
         scheduler=scheduler,
         recorder=recorder,
         compactor=compactor,

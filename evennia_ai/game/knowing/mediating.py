@@ -15,11 +15,11 @@ from twisted.internet.defer import CancelledError, Deferred, maybeDeferred, succ
 from twisted.python.failure import Failure
 
 from evennia_ai.errors import ModelTimeout, ModelUnavailable
-from evennia_ai.game.endpoints import Access
+from evennia_ai.game.counting import Counting
+from evennia_ai.game.endpoints import Access, Models
 from evennia_ai.game.events import Line
 from evennia_ai.game.limits import CallKey
 from evennia_ai.game.retrying import DATABASE_ERRORS
-from evennia_ai.game.runtime import Runtime
 from evennia_ai.knowledge.restricted.hinting import HintChoice, by_words, chosen, hint_messages
 from evennia_ai.knowledge.restricted.leaks import Protected, protected
 from evennia_ai.knowledge.restricted.mediation import (
@@ -53,6 +53,14 @@ NOTHING_PROTECTED: Final = protected(())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Mediators:
+    """The models of the process that mediate, and through what they are asked."""
+
+    models: Models
+    counting: Counting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Mediation:
     """What is to be summed up, for whom."""
 
@@ -80,32 +88,32 @@ class Mediation:
     """The line that it counts against."""
 
 
-def most_characters(live: Runtime) -> int:
+def most_characters(asks: Mediators) -> int:
     """How many characters of passages the mediator can be sent."""
-    access = _access(live)
+    access = _access(asks)
     if access is None:
         return MOST_IN_ALL
     left = access.profile.context_tokens - ANSWER_TOKENS - _FRAME_TOKENS
     return max(0, min(MOST_IN_ALL, left * _CHARACTERS_OF_TOKEN))
 
 
-def mediated(wanted: Mediation, live: Runtime) -> "Deferred[SafeSummary]":
+def mediated(wanted: Mediation, asks: Mediators) -> "Deferred[SafeSummary]":
     """A Deferred of what may be told; it never fails but by being cancelled."""
-    return _made(wanted, live, _asked)
+    return _made(wanted, asks, _asked)
 
 
-def hinted(wanted: Mediation, live: Runtime) -> "Deferred[SafeSummary]":
+def hinted(wanted: Mediation, asks: Mediators) -> "Deferred[SafeSummary]":
     """The same of hints: those that a mediator chooses, or, where there is none, their words.
 
     Nothing of what the mediator writes goes on but which hints it means.
     """
-    return _made(wanted, live, _asked_to_choose)
+    return _made(wanted, asks, _asked_to_choose)
 
 
 def _made(
     wanted: Mediation,
-    live: Runtime,
-    ask: "Callable[[Mediation, Runtime], Deferred[SafeSummary] | SafeSummary]",
+    asks: Mediators,
+    ask: "Callable[[Mediation, Mediators], Deferred[SafeSummary] | SafeSummary]",
 ) -> "Deferred[SafeSummary]":
     logger.log_msg(
         f"{STARTING}: NPC {wanted.npc_ref}, turn {wanted.turn}, bases"
@@ -114,38 +122,38 @@ def _made(
     )
     if not wanted.chunks:
         return succeed(_completed(wanted, refused(NO_CHUNKS)))
-    made: Deferred[SafeSummary] = maybeDeferred(ask, wanted, live)
+    made: Deferred[SafeSummary] = maybeDeferred(ask, wanted, asks)
     made.addErrback(_closed)
     return made.addCallback(partial(_completed, wanted))
 
 
-def _asked(wanted: Mediation, live: Runtime) -> "Deferred[SafeSummary] | SafeSummary":
-    access = _access(live)
-    if access is None or _is_refused(wanted, live):
+def _asked(wanted: Mediation, asks: Mediators) -> "Deferred[SafeSummary] | SafeSummary":
+    access = _access(asks)
+    if access is None or _is_refused(wanted, asks):
         return refused(UNAVAILABLE)
     native = access.profile.schema == "native"
     task = mediator_messages(wanted.query, wanted.chunks)
     messages, schema = asking(chat_messages(task), MediatorAnswer, native=native)
-    answer = answered(partial(_ask, wanted, live, access, schema), messages, MediatorAnswer)
+    answer = answered(partial(_ask, wanted, asks, access, schema), messages, MediatorAnswer)
     return answer.addCallback(lambda told: summary_of(told, wanted.secret, before=wanted.before))
 
 
-def _asked_to_choose(wanted: Mediation, live: Runtime) -> "Deferred[SafeSummary] | SafeSummary":
-    if not _has_model(live):
+def _asked_to_choose(wanted: Mediation, asks: Mediators) -> "Deferred[SafeSummary] | SafeSummary":
+    if not _has_model(asks):
         return by_words(wanted.query, wanted.chunks)
-    access = _access(live)
-    if access is None or _is_refused(wanted, live):
+    access = _access(asks)
+    if access is None or _is_refused(wanted, asks):
         return refused(UNAVAILABLE)
     native = access.profile.schema == "native"
     task = hint_messages(wanted.query, wanted.chunks)
     messages, schema = asking(chat_messages(task), HintChoice, native=native)
-    answer = answered(partial(_ask, wanted, live, access, schema), messages, HintChoice)
+    answer = answered(partial(_ask, wanted, asks, access, schema), messages, HintChoice)
     return answer.addCallback(lambda choice: chosen(choice, wanted.chunks))
 
 
 def _ask(
     wanted: Mediation,
-    live: Runtime,
+    asks: Mediators,
     access: Access,
     schema: AnswerSchema | None,
     messages: Sequence[ChatMessage],
@@ -167,29 +175,29 @@ def _ask(
         line=wanted.line,
         is_protected=True,
     )
-    return live.counting.asked(access, request, key)
+    return asks.counting.asked(access, request, key)
 
 
-def _access(live: Runtime) -> Access | None:
+def _access(asks: Mediators) -> Access | None:
     """The first model that can be asked now; the offline responder sums nothing up."""
-    found = (one for one in live.models.of_role(ROLE) if not one.model.offline)
+    found = (one for one in asks.models.of_role(ROLE) if not one.model.offline)
     return next((one for one in found if one.breaker is None or one.breaker.admits), None)
 
 
-def _has_model(live: Runtime) -> bool:
+def _has_model(asks: Mediators) -> bool:
     """Whether the game has a model for it at all, asked or not."""
-    return any(not one.model.offline for one in live.models.of_role(ROLE))
+    return any(not one.model.offline for one in asks.models.of_role(ROLE))
 
 
-def _is_refused(wanted: Mediation, live: Runtime) -> bool:
+def _is_refused(wanted: Mediation, asks: Mediators) -> bool:
     """Whether a limit of the game forbids the call."""
-    refusal = live.limits.refusal(
+    refusal = asks.counting.limits.refusal(
         npc_ref=wanted.npc_ref,
         player_ref=wanted.player_ref,
         npc_limits=wanted.npc_limits,
     )
     if refusal is not None:
-        live.watch.refused(wanted.npc_ref, refusal)
+        asks.counting.watch.refused(wanted.npc_ref, refusal)
     return refusal is not None
 
 

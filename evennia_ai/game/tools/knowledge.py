@@ -189,7 +189,9 @@ async def _told_safely(
     asked: Asked, guarded: Findings, found: Findings, shown: tuple[Chunk, ...]
 ) -> str:
     """The safe summary of guarded bases, and what ordinary ones have beside it."""
-    sent = sendable(guarded.chunks, most_characters=mediating.most_characters(asked.use.runtime))
+    sent = sendable(
+        guarded.chunks, most_characters=mediating.most_characters(asked.use.runtime.mediators)
+    )
     secret = protected_by(
         sent, names=guarded.names, terms=guarded.terms, told=_told_anyway(asked.held_bases)
     )
@@ -203,10 +205,10 @@ async def _told_safely(
     if asked.of_mediation("summary"):
         before = knowledge_searches.told_safely(asked.use.conversation)
         wanted = replace(_mediation(asked, sent, secret), before=before)
-        summary = await mediating.mediated(wanted, asked.use.runtime)
+        summary = await mediating.mediated(wanted, asked.use.runtime.mediators)
     if asked.of_mediation("hints"):
         of_hints = _mediation(asked, hints.chunks, NOTHING_PROTECTED)
-        choice = await mediating.hinted(of_hints, asked.use.runtime)
+        choice = await mediating.hinted(of_hints, asked.use.runtime.mediators)
         summary = together(summary, choice) if asked.of_mediation("summary") else choice
     external = [
         {"knowledge_base_id": chunk.base, "title": chunk.title, "content": _words(chunk)}
