@@ -11,7 +11,7 @@ from evennia_ai.commands.naming import npc_named, whole_number
 from evennia_ai.commands.setup import lore_named as named
 from evennia_ai.commands.setup import lore_shown
 from evennia_ai.commands.setup.lore_edits import LoreEdits
-from evennia_ai.commands.setup.lore_shelf import LoreShelf
+from evennia_ai.commands.setup.lore_shelf import LoreBooks
 from evennia_ai.commands.setup.lore_trial import npc_at_hand, trial_lines
 from evennia_ai.commands.setup.turn_shown import why_lines
 from evennia_ai.commands.strict import BUILDER_LOCK
@@ -25,7 +25,7 @@ from evennia_ai.text.columns import WIDTH, wrapped
 _MOST_LINTS: Final = 60
 
 
-class CmdLore(LoreEdits, LoreShelf):
+class CmdLore(LoreEdits, LoreBooks):
     """
     List, show, change and try out lorebooks
 

@@ -30,7 +30,7 @@ _FORMATS: Final[Mapping[str, Callable[[Mapping[str, Any], str], Mapping[str, Any
 }
 
 
-class LoreShelf(StrictCommand):
+class LoreBooks(StrictCommand):
     """Everything that moves whole books."""
 
     def attach(self) -> None:
