@@ -8,7 +8,7 @@ from evennia_ai.commands.play import CmdRead, CmdShow, CmdTalk
 from evennia_ai.commands.setup.card.command import CmdCard
 from evennia_ai.commands.setup.component import CmdComponent
 from evennia_ai.commands.setup.knowledge.command import CmdKnowledge
-from evennia_ai.commands.setup.lore import CmdLore
+from evennia_ai.commands.setup.lore.command import CmdLore
 from evennia_ai.commands.setup.note import CmdNote
 
 

@@ -33,9 +33,9 @@ SECONDARY = {
 
 @pytest.fixture
 def typed(stage):
-    from evennia_ai.commands.setup import lore_typed
+    from evennia_ai.commands.setup.lore import typed
 
-    return lore_typed
+    return typed
 
 
 def test_commas_part_keys_but_not_inside_a_pattern(typed):

@@ -27,6 +27,7 @@ from evennia_ai.commands.naming import (
     turn_of,
     turn_or_newest,
 )
+from evennia_ai.commands.setup.lore.trial import item_to_explain
 from evennia_ai.commands.setup.turn_shown import item_lines, turn_lines, why_lines
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, Run
 from evennia_ai.game.viewers import seer_for
@@ -214,9 +215,11 @@ class CmdAI(OperatingSwitches):
         npc, number = npc_and_number(self.caller, self.wanted(usage), what="turn")
         if number is None:
             _, item = self.both(usage)
-            lines = why_lines(self.caller, npc, item)
+            lines = why_lines(self.caller, npc, item_to_explain(self.caller, npc, item))
         elif self.rhs:
-            lines = item_lines(self.caller, npc, turn_of(npc, number), self.rhs)
+            turn = turn_of(npc, number)
+            item = item_to_explain(self.caller, npc, self.rhs)
+            lines = item_lines(self.caller, npc, turn, item)
         else:
             lines = turn_lines(self.caller, npc, turn_of(npc, number))
         self.show("\n".join(lines))

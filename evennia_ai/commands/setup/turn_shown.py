@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from evennia_ai.commands.setup.lore_trial import item_to_explain
 from evennia_ai.commands.shown import day_and_time, in_words
 from evennia_ai.game.viewers import seer_for
 from evennia_ai.history.projection import CONVERSATION
@@ -31,16 +30,14 @@ def turn_lines(caller: Any, npc: Any, turn: StoredTurn) -> list[str]:
     return [*lines, f"All about one of them: ai/why {npc.key}/{turn.number} = <item or number>"]
 
 
-def item_lines(caller: Any, npc: Any, turn: StoredTurn, text: str) -> list[str]:
+def item_lines(caller: Any, npc: Any, turn: StoredTurn, item: str) -> list[str]:
     """Everything about one item of the turn's prompt, and where it is recorded."""
-    item = item_to_explain(caller, npc, text)
     records = _records(turn)
     return [*_head(npc, turn, records), *_item(caller, npc, item, turn, records)]
 
 
-def why_lines(caller: Any, npc: Any, text: str) -> list[str]:
+def why_lines(caller: Any, npc: Any, item: str) -> list[str]:
     """The same of the newest prompt, or of the one that would be sent now where there is none."""
-    item = item_to_explain(caller, npc, text)
     newest = turns.last_turn(npc.ai.ref)
     if newest is not None:
         return _item(caller, npc, item, newest, _records(newest))

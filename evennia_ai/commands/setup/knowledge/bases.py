@@ -11,9 +11,9 @@ from typing import Any, Final
 from evennia.utils.search import search_object
 
 from evennia_ai.commands.background_work import CardWork
+from evennia_ai.commands.locks import checked_locks, lost_by
 from evennia_ai.commands.naming import knowledge_place_named, npc_named, whole_number
 from evennia_ai.commands.setup.knowledge import named, shown
-from evennia_ai.commands.setup.lore_locks import checked_locks, lost_by
 from evennia_ai.commands.shown import day_and_time, shown_line
 from evennia_ai.commands.strict import CommandError, Run, StrictCommand
 from evennia_ai.game.guarding import is_held_by_lock, names_some

@@ -11,8 +11,8 @@ from typing import Any, Final
 from twisted.internet.defer import Deferred
 
 from evennia_ai.commands.background_work import CardWork, Steps, waits
+from evennia_ai.commands.locks import checked_locks
 from evennia_ai.commands.setup.knowledge import named
-from evennia_ai.commands.setup.lore_locks import checked_locks
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.foreign.documents import Progress
 from evennia_ai.game.holding import look_at_all

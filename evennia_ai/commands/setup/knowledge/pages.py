@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from evennia.utils.eveditor import EvEditor
 
+from evennia_ai.commands.locks import checked_locks
 from evennia_ai.commands.naming import counted_number
 from evennia_ai.commands.setup.component_editor import CATEGORY, forget_edited
 from evennia_ai.commands.setup.knowledge import named, shown
@@ -24,7 +25,6 @@ from evennia_ai.commands.setup.knowledge.named import (
     may_see,
     stored_base,
 )
-from evennia_ai.commands.setup.lore_locks import checked_locks
 from evennia_ai.commands.shown import shown_line
 from evennia_ai.commands.strict import CommandError, Run
 from evennia_ai.errors import EvenniaAIError

@@ -1,18 +1,17 @@
 """The command `lore`: builders list, make, change, try out and move lorebooks.
 
 The command only translates: what an entry may say is for `lorebook.editing.edits`, what is kept for
-the store. Locks of books and entries are asked before anything is shown or changed. The
-bare command reads; every change needs its own switch.
+the store. Locks of books and entries are asked before anything is shown or changed. The bare
+command reads; every change needs its own switch.
 """
 
 from typing import Final
 
 from evennia_ai.commands.naming import npc_named, whole_number
-from evennia_ai.commands.setup import lore_named as named
-from evennia_ai.commands.setup import lore_shown
-from evennia_ai.commands.setup.lore_edits import LoreEdits
-from evennia_ai.commands.setup.lore_shelf import LoreBooks
-from evennia_ai.commands.setup.lore_trial import npc_at_hand, trial_lines
+from evennia_ai.commands.setup.lore import named, shown
+from evennia_ai.commands.setup.lore.books import LoreBooks
+from evennia_ai.commands.setup.lore.edits import LoreEdits
+from evennia_ai.commands.setup.lore.trial import item_to_explain, npc_at_hand, trial_lines
 from evennia_ai.commands.setup.turn_shown import why_lines
 from evennia_ai.commands.strict import BUILDER_LOCK
 from evennia_ai.lorebook.editing.lints import lints
@@ -138,7 +137,7 @@ class CmdLore(LoreEdits, LoreBooks):
         book, entry = named.split(self.lhs)
         if entry:
             self.refuse_value()
-            self.show("\n".join(lore_shown.entry_shown(named.entry_named(self.caller, self.lhs))))
+            self.show("\n".join(shown.entry_shown(named.entry_named(self.caller, self.lhs))))
         elif book:
             self._look_at_book(book)
         else:
@@ -159,6 +158,7 @@ class CmdLore(LoreEdits, LoreBooks):
         """Everything about one entry in an NPC's last prompt."""
         name, item = self.both("lore/why <npc> = <book>#<entry>")
         npc = npc_named(self.caller, name)
+        item = item_to_explain(self.caller, npc, item)
         self.show("\n".join(why_lines(self.caller, npc, item)))
 
     def lint(self) -> None:
@@ -187,13 +187,13 @@ class CmdLore(LoreEdits, LoreBooks):
         if not books:
             self.say("There are no lorebooks yet; lore/create <book> makes one.")
             return
-        self.show("\n".join(lore_shown.listed(books)))
+        self.show("\n".join(shown.listed(books)))
 
     def _look_at_book(self, name: str) -> None:
         page = 1 if self.rhs is None else whole_number(self.rhs, what="page")
         book = named.opened(named.book_named(self.caller, name))
         seen = [e for e in book.book.entries if named.may_see(self.caller, book, e.uid)]
-        self.show("\n".join(lore_shown.shown(book, seen, page=page)))
+        self.show("\n".join(shown.shown(book, seen, page=page)))
 
 
 def _outlets() -> set[str]:

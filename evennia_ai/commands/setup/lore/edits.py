@@ -4,20 +4,18 @@ from collections.abc import Callable, Generator, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple, get_args
 
+from evennia_ai.commands.locks import checked_locks, lost_by
 from evennia_ai.commands.naming import any_whole_number, whole_number
-from evennia_ai.commands.setup import lore_change
-from evennia_ai.commands.setup import lore_named as named
-from evennia_ai.commands.setup import lore_typed as typed
-from evennia_ai.commands.setup.lore_editor import open_editor
-from evennia_ai.commands.setup.lore_fields import (
+from evennia_ai.commands.setup.lore import changes, named, typed
+from evennia_ai.commands.setup.lore.changes import open_editor
+from evennia_ai.commands.setup.lore.named import OpenEntry
+from evennia_ai.commands.setup.lore.shown import (
     field_named,
     in_words,
     place_in_words,
     said_of,
     typed_value,
 )
-from evennia_ai.commands.setup.lore_locks import checked_locks, lost_by
-from evennia_ai.commands.setup.lore_named import OpenEntry
 from evennia_ai.commands.shown import shown_line
 from evennia_ai.commands.strict import CommandError, Run, StrictCommand
 from evennia_ai.lorebook.book import entries_called
@@ -52,7 +50,7 @@ class LoreEdits(StrictCommand):
         fields = {"name": entry_name, "content": content, **typed.with_patterns({"keys": keys})}
         is_first = named.stored_book(book) is None
         if is_first:
-            found = lore_change.created_with(book, fields, by=self.typed_by)
+            found = changes.created_with(book, fields, by=self.typed_by)
         else:
             found = self._added(named.book_to_change(self.caller, book), fields)
         of_book = f" in the new lorebook {book}, which counts nowhere yet" if is_first else ""
@@ -136,7 +134,7 @@ class LoreEdits(StrictCommand):
             book = named.whole_book_to_change(self.caller, text)
             return self._remove_after_yes(book)
         found = named.entry_to_change(self.caller, text)
-        stored = lore_change.removed(found, by=self.typed_by)
+        stored = changes.removed(found, by=self.typed_by)
         self.say(
             f"Removed {found.label}; lore/revert {stored.name} = {found.of.stored.revision} brings"
             f" it back. Revision {stored.revision}."
@@ -163,7 +161,7 @@ class LoreEdits(StrictCommand):
             raise CommandError(f"Usage: {_CREATE}; name the entry that the text is for.")
         if named.stored_book(name) is not None:
             raise CommandError(f"There is a lorebook '{name}' already. Nothing was changed.")
-        made = lore_change.created(name, by=self.typed_by)
+        made = changes.created(name, by=self.typed_by)
         self.say(
             f"Made lorebook {made.name}, without entries. It counts nowhere yet:"
             f" lore/attach {made.name} = game."
@@ -175,7 +173,7 @@ class LoreEdits(StrictCommand):
         if twins:
             label = named.labelled(stored.name, twins[0])
             raise CommandError(f"There is {label} already; choose another name.")
-        return lore_change.added(stored, fields, by=self.typed_by)
+        return changes.added(stored, fields, by=self.typed_by)
 
     def _change(
         self,
@@ -186,7 +184,7 @@ class LoreEdits(StrictCommand):
     ) -> None:
         """Store new values, and say what was and what is."""
         before = in_words(tell(found.entry))
-        after = lore_change.changed(found, fields, by=self.typed_by) if fields else found
+        after = changes.changed(found, fields, by=self.typed_by) if fields else found
         if after is found:
             self.say(f"{found.label}: {what} so already: {before}; nothing was changed.")
             return

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from evennia_ai.commands.setup.lore_named import split, stored_book
-from evennia_ai.commands.setup.lore_shown import entries_in_words
+from evennia_ai.commands.setup.lore.named import split, stored_book
+from evennia_ai.commands.setup.lore.shown import entries_in_words
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.compose import Composition
 from evennia_ai.game.npc import AIMixin

@@ -1,26 +1,82 @@
-"""The switches of `lore` that treat a book as a whole: files, where it counts, revisions."""
+"""The switches of `lore` that treat a book as a whole: files, where it counts, its revisions."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evennia_ai.commands.folder import file_in, new_file, offered
+from evennia_ai.commands.locks import ACCESS
 from evennia_ai.commands.naming import place_named, whole_number
-from evennia_ai.commands.setup import lore_change, lore_shown
-from evennia_ai.commands.setup import lore_named as named
-from evennia_ai.commands.setup.lore_locks import ACCESS
-from evennia_ai.commands.setup.lore_revisions import history_of
+from evennia_ai.commands.setup.lore import changes, named, shown
+from evennia_ai.commands.shown import day_and_time
 from evennia_ai.commands.strict import CommandError, StrictCommand
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.strict_json import parse_json
 from evennia_ai.game.viewers import allows
 from evennia_ai.lorebook.book import BOOK_MODES, Lorebook
-from evennia_ai.lorebook.formats.books import read_book
+from evennia_ai.lorebook.formats.books import in_order, read_book, unwrapped
 from evennia_ai.lorebook.formats.conversion import as_v3, as_world
 from evennia_ai.prompt.components import Scope
 from evennia_ai.settings.conf import conf
 from evennia_ai.store import lorebooks as store
 from evennia_ai.store.lorebooks import BookChange
+from evennia_ai.text.columns import WIDTH, clipped, visible
+
+MOST_SHOWN: Final = 50
+# Of how many changes it is told what they changed, and in books up to which length: texts are read.
+MOST_COMPARED: Final = 10
+LONGEST_COMPARED: Final = 200_000
+_MOST_IDS: Final = 6
+
+
+def history_of(name: str, changes: Sequence[BookChange]) -> list[str]:
+    """The changes of a book, oldest first, with what the newest ones changed."""
+    lines = [f"Revisions of lorebook '{name}'; /revert goes back to one of them:"]
+    if len(changes) > MOST_SHOWN:
+        lines.append(f"       and {len(changes) - MOST_SHOWN} older ones")
+    compared = {change.number for change in changes[-MOST_COMPARED:]}
+    for at, change in list(enumerate(changes))[-MOST_SHOWN:]:
+        row = f"{change.number:5}  {day_and_time(change.changed_at)}  {change.action}"
+        lines.append(clipped(visible(f"{row} by {change.changed_by}"), WIDTH))
+        if change.number in compared:
+            older = changes[at - 1] if at else None
+            lines += [clipped(f"         {told}", WIDTH) for told in _compared(older, change)]
+    return lines
+
+
+def _compared(older: BookChange | None, newer: BookChange) -> Iterator[str]:
+    """What a change did to the entries, one line each kind; nothing where it is too long to say."""
+    before = _entries(older) if older else {}
+    after = _entries(newer)
+    if before is None or after is None:
+        return
+    kinds = {
+        "new": [uid for uid in after if uid not in before],
+        "removed": [uid for uid in before if uid not in after],
+        "changed": [uid for uid in after if uid in before and after[uid] != before[uid]],
+    }
+    for kind, uids in kinds.items():
+        if uids:
+            more = f" and {len(uids) - _MOST_IDS} more" if len(uids) > _MOST_IDS else ""
+            ids = ", ".join(f"#{visible(uid)}" for uid in uids[:_MOST_IDS])
+            yield f"{kind}: {ids}{more}"
+
+
+def _entries(change: BookChange) -> Mapping[str, Any] | None:
+    """The entries of a book after a change as their file says them, by id."""
+    source = store.book_revision(change.name, change.number).source
+    if source is None:
+        return {}
+    if len(source) > LONGEST_COMPARED:
+        return None
+    data = json.loads(source)
+    try:
+        read = read_book(data).entries
+    except FormatError:  # stored by other means than the command, or by another version
+        return None
+    raw = in_order(unwrapped(data)["entries"])
+    return {entry.uid: given for entry, (_, given) in zip(read, raw, strict=True)}
+
 
 _MOST_NOTICES: Final = 6
 # What a book can be exported as.
@@ -60,7 +116,7 @@ class LoreBooks(StrictCommand):
                 " Nothing was changed."
             )
         book, [mode] = named.book_to_change(self.caller, text), found
-        after = lore_change.in_mode(book, mode, by=self.typed_by)
+        after = changes.in_mode(book, mode, by=self.typed_by)
         if after is book:
             self.say(f"Lorebook {book.name} is {mode} already; nothing was changed.")
             return
@@ -90,7 +146,7 @@ class LoreBooks(StrictCommand):
             return
         was = f"revision {known.revision} before" if known else "new"
         self.say(
-            f"Imported lorebook {stored.name}, {lore_shown.entries_in_words(len(book.entries))},"
+            f"Imported lorebook {stored.name}, {shown.entries_in_words(len(book.entries))},"
             f" revision {stored.revision} ({was}); {self._counts_in(stored.name)}."
         )
         for notice in (*twice, *book.notices)[:_MOST_NOTICES]:
@@ -113,7 +169,7 @@ class LoreBooks(StrictCommand):
                     f"'{self.rhs}' is no format; there are {' and '.join(_FORMATS)}."
                     " Nothing was written."
                 )
-            text = lore_change.written(_FORMATS[form](json.loads(book.source), book.name)) + "\n"
+            text = changes.written(_FORMATS[form](json.loads(book.source), book.name)) + "\n"
         path = new_file(conf().card_folder, book.name, text.encode())
         self.say(f"Wrote lorebook {book.name} ({form}) to {path.name} in {path.parent}.")
 
@@ -136,7 +192,7 @@ class LoreBooks(StrictCommand):
         if back.revision == was:
             self.say(f"Lorebook {name} is so already; nothing was changed.")
             return
-        count = lore_shown.entries_in_words(lore_shown.entry_count(back))
+        count = shown.entries_in_words(shown.entry_count(back))
         self.say(
             f"Lorebook {name} is what it was at revision {number}; before it was revision {was},"
             f" this is revision {back.revision}. It has {count}; {self._counts_in(name)}."
@@ -148,7 +204,7 @@ class LoreBooks(StrictCommand):
         book = named.book_to_change(self.caller, text)
         known = store.attachments(book.name)
         scope = place_named(self.caller, where, known=known)
-        return book.name, scope, lore_shown.scope_in_words(scope)
+        return book.name, scope, shown.scope_in_words(scope)
 
     def _refuse_locked(self, name: str, changes: Sequence[BookChange], number: int) -> None:
         """Refuse to bring back what a lock keeps: of a removed entry, or of a removed book."""
@@ -162,7 +218,7 @@ class LoreBooks(StrictCommand):
                 )
 
     def _counts_in(self, name: str) -> str:
-        where = ", ".join(map(lore_shown.scope_in_words, store.attachments(name)))
+        where = ", ".join(map(shown.scope_in_words, store.attachments(name)))
         return f"attached to {where}" if where else "attached to nothing"
 
     def _changes(self, usage: str, access: str) -> tuple[str, tuple[BookChange, ...]]:
