@@ -146,12 +146,12 @@ MAX_CHARACTERS: Final = 1_000
 """Of what went wrong; a server may answer with a whole page."""
 
 
-def told(error: BaseException) -> str:
+def on_one_line(error: BaseException) -> str:
     """What went wrong, on one short line of letters that are seen, whoever wrote it."""
-    return _on_a_line(str(error))
+    return _short_line(str(error))
 
 
-def _on_a_line(text: str) -> str:
+def _short_line(text: str) -> str:
     letters = filter(str.isprintable, " ".join(text[: 4 * MAX_CHARACTERS].split()))
     return "".join(letters)[:MAX_CHARACTERS]
 
@@ -174,7 +174,7 @@ class ModelError(EvenniaAIError):
     def __init__(self, endpoint: str, message: str, *, was_sent: bool = True) -> None:
         self.endpoint = endpoint
         self.was_sent = was_sent
-        super().__init__(_on_a_line(f"model '{endpoint}' {message}"))
+        super().__init__(_short_line(f"model '{endpoint}' {message}"))
 
 
 class ModelTimeout(ModelError):  # noqa: N818 - reads as what happened, like TimeoutError's peers

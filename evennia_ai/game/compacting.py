@@ -49,7 +49,7 @@ from evennia_ai.history.compaction.planning import (
     When,
     plan,
 )
-from evennia_ai.history.compaction.summaries import Attempt, attempt_record, summary_record
+from evennia_ai.history.compaction.summaries import SummaryAttempt, attempt_record, summary_record
 from evennia_ai.history.projection import message_of
 from evennia_ai.history.records import Record
 from evennia_ai.prompt.history import History
@@ -97,7 +97,7 @@ class _Work:
     history: History
     summaries: frozenset[str]
     other_tokens: int
-    newest: Attempt
+    newest: SummaryAttempt
     turn: int
 
 
@@ -263,7 +263,7 @@ class Compactor:
     def _failed(self, work: _Work, error: ModelError | SummaryRefused, *, by: By) -> _Work:
         """Commit that a summary was no good; the work after it."""
         wanted = work.wanted
-        failed = Attempt(
+        failed = SummaryAttempt(
             result="failed" if isinstance(error, ModelError) else "refused",
             asked_by=wanted.asked_by,
             by=by,
@@ -279,7 +279,7 @@ class Compactor:
     def _committed(self, work: _Work, made: CompactionPlan, summary: Summary) -> Outcome:
         """Commit the summary as a new segment, once more where another process wrote first."""
         keeps_failures = summary.by == "extract" and self._summariser.asks_a_model
-        taken = Attempt(
+        taken = SummaryAttempt(
             asked_by=work.wanted.asked_by,
             by=summary.by,
             breaker=work.newest.breaker if keeps_failures else Breaker(),
@@ -327,7 +327,7 @@ def _task(work: _Work, made: CompactionPlan) -> Task:
     )
 
 
-def _begun(work: _Work, made: CompactionPlan, summary: Summary, taken: Attempt) -> Record:
+def _begun(work: _Work, made: CompactionPlan, summary: Summary, taken: SummaryAttempt) -> Record:
     """Commit what came of the try and the new segment together, behind the last summarised record.
 
     It is looked for by its id: what was said meanwhile belongs to what is kept.

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from evennia_ai.errors import ModelError
-from evennia_ai.knowledge.restricted.mediation import told_of_answer
+from evennia_ai.knowledge.restricted.mediation import choices_in_answer
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest
 from evennia_ai.llm.replies.structured import json_objects
 
@@ -42,7 +42,7 @@ def redacted_reply(reply: ChatReply) -> ChatReply:
 
 def _decision(answer: dict[str, Any]) -> str:
     """A mediator's answer as JSON without its texts, "" where it is no such answer."""
-    told = told_of_answer(answer, hidden=_told)
+    told = choices_in_answer(answer, hidden=_told)
     return json.dumps(told, separators=(",", ":")) if told else ""
 
 

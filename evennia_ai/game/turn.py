@@ -29,7 +29,7 @@ from evennia_ai.errors import (
     ModelUnavailable,
     StoreError,
     ThrashError,
-    told,
+    on_one_line,
 )
 from evennia_ai.game.acting import Acted, Acts
 from evennia_ai.game.committed import CommittedEvent
@@ -253,7 +253,7 @@ class Turn:
         return None
 
     def _ask_instead(self, error: Exception, access: Access) -> None:
-        failed, why = self._open_round, f"{told(error)}; {access.name} is asked instead"
+        failed, why = self._open_round, f"{on_one_line(error)}; {access.name} is asked instead"
         self._log(f"turn {failed.stored.number}: {why}")
         self._commits.fail(failed.stored, why)
         self._asked_profiles.add(access.profile.name)
@@ -347,14 +347,14 @@ class Turn:
             self._commits.interrupt(stored, STOPPED)
             return
         if stale or isinstance(error, ModelStopped):
-            self._drop(stale or told(error))
+            self._drop(stale or on_one_line(error))
             return
-        self._log(f"turn {stored.number}: {told(error)}")
+        self._log(f"turn {stored.number}: {on_one_line(error)}")
         if self._has_said_the_start:  # what was said of it stands, and is closed by the end
-            self._commits.fail(stored, told(error))
+            self._commits.fail(stored, on_one_line(error))
             return
         line = self._mind.fallback_line
-        self._commits.fail(stored, told(error), new=[fallback_record(line)])
+        self._commits.fail(stored, on_one_line(error), new=[fallback_record(line)])
         self._speaking.say(line, by_rote=True)
 
     def _drop(self, why: str) -> None:
@@ -366,7 +366,7 @@ class Turn:
         """Close the turn that could not go on; what is not in the history is not said."""
         self._mind.begun(self.heard)  # whoever waits is not shown that the NPC still thinks
         stored = self._open_round.stored
-        why = f"the turn broke off, nothing more is said: {told(error)}"
+        why = f"the turn broke off, nothing more is said: {on_one_line(error)}"
         self._log(f"turn {stored.number}: {why}")
         return self._commits.close(stored, why, clock=self._live.clock)
 

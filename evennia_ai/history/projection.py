@@ -84,7 +84,7 @@ _NOTHING: Final[Mapping[str, Record]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Totals:
+class MessageTotals:
     """How many messages a history has so far, and how many of them of role user and replies.
 
     They go on through compactions: a summary stands at the index of the last message in it, and
@@ -95,13 +95,13 @@ class Totals:
     users: int = 0
     replies: int = 0
 
-    def after(self, record: NewRecord | Record) -> "Totals":
+    def after(self, record: NewRecord | Record) -> "MessageTotals":
         """The totals when this record was appended."""
         if is_staying(record):
             return replace(self, messages=self.messages + 1)
         if record.kind not in CONVERSATION or "tail" in record.meta:
             return self
-        return Totals(
+        return MessageTotals(
             messages=self.messages + 1,
             users=self.users + (record.role == "user"),
             replies=self.replies + _is_reply(record),
@@ -212,7 +212,7 @@ def project(
 def project_newest(
     records: Iterable[Record],
     *,
-    totals: Totals,
+    totals: MessageTotals,
     segment: int = 0,
     tail: Mapping[str, Record] = _NOTHING,
 ) -> History:

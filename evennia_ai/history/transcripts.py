@@ -12,7 +12,7 @@ from math import isfinite
 from typing import Any, Final, NoReturn
 
 from evennia_ai.errors import FormatError, ReplayError
-from evennia_ai.history.projection import Totals, is_staying, message_of
+from evennia_ai.history.projection import MessageTotals, is_staying, message_of
 from evennia_ai.history.records import Record, RecordKind, canonical_json, first_broken, storable
 from evennia_ai.history.turn.manifest import TurnManifest, wrong_field
 from evennia_ai.prompt.messages import ROLES
@@ -38,7 +38,7 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TurnLine:
+class TranscriptTurn:
     """A turn; `event` is the place of the record it answers, `manifest` calls records by place."""
 
     number: int
@@ -73,7 +73,7 @@ def record_line(record: Record) -> str:
     )
 
 
-def turn_line(turn: TurnLine) -> str:
+def turn_line(turn: TranscriptTurn) -> str:
     """The line of one turn."""
     return canonical_json(
         {
@@ -122,7 +122,7 @@ def _calling(message: Any, name: Callable[[str], str]) -> Any:
 
 
 @dataclass(slots=True)
-class Reader:
+class TranscriptReader:
     """Reads the lines of a transcript in their order and checks each against those before it.
 
     FormatError: a line is not what it must be; the message names it.
@@ -132,7 +132,7 @@ class Reader:
     before: str = ""
     segment: int = 1
     seq: int = 0
-    totals: Totals = field(default_factory=Totals)
+    totals: MessageTotals = field(default_factory=MessageTotals)
     lengths: dict[int, int] = field(default_factory=dict)
 
     def header(self, line: str | bytes) -> Header:
@@ -180,13 +180,13 @@ class Reader:
         self.totals = self.totals.after(record)
         return record
 
-    def turn(self, told: Mapping[str, Any]) -> TurnLine:
+    def turn(self, told: Mapping[str, Any]) -> TranscriptTurn:
         """The turn of a line, whose records are all there."""
         event = told.get("event")
         if event is not None:
             self._known(event)
         ended_at = told.get("ended_at")
-        return TurnLine(
+        return TranscriptTurn(
             number=self._count(told, "turn"),
             state=self._one_of(told, "state", STATES),
             event=event,

@@ -36,7 +36,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class PageDraft:
     """A page as somebody wants it to be: what a backend is asked to write.
 
     `was` is the revision it was written from, "" for a new page: where the page has another one by
@@ -76,5 +76,5 @@ class Backend(Protocol):
     def pages(self, *, most_characters: int) -> "Answer[Sequence[Page] | None]":
         """All pages of the base, None where together they have more characters than that."""
 
-    def write(self, draft: Draft) -> "Answer[Page]":
+    def write(self, draft: PageDraft) -> "Answer[Page]":
         """Write a page that was approved; the page as it is then."""

@@ -212,13 +212,16 @@ class Guarded:
             sent.addTimeout(
                 left_seconds, self._clock, self._answers_too_slowly(request.timeout_seconds)
             )
-            sent.addBoth(self._told, is_probe)
+            sent.addBoth(self._seen_by_breaker, is_probe)
         else:
             sent = fail(self._resting())
         return sent.addBoth(self._released)
 
-    def _told(self, outcome: T | Failure, is_probe: bool) -> T | Failure:
-        """Tell the breaker; a refusal or rubbish is an answer, so the server is there."""
+    def _seen_by_breaker(self, outcome: T | Failure, is_probe: bool) -> T | Failure:
+        """The outcome, once the breaker knows of it.
+
+        A refusal or rubbish is an answer, so the server is there.
+        """
         if not isinstance(outcome, Failure):
             self.breaker.succeeded()
         elif outcome.check(ModelTimeout, ModelUnavailable):

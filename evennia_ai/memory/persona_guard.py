@@ -160,30 +160,30 @@ class People:
         return self.own_names[0]
 
 
-class Judged(NamedTuple):
+class JudgedText(NamedTuple):
     """A text as it may be remembered, or why it may not: then `refusal` says so."""
 
     text: str
     refusal: str = ""
 
 
-def judged(text: str, people: People) -> Judged:
+def judged(text: str, people: People) -> JudgedText:
     """Whether an NPC may remember this, and in which words."""
     bare = QUOTED.sub("...", text)
     if MACHINERY.search(bare):
-        return Judged(text, OF_THE_MODEL)
+        return JudgedText(text, OF_THE_MODEL)
     if being_elsewhere([*people.own_names]).match(bare):
-        return Judged(text, ITS_NATURE.format(npc=people.npc))
+        return JudgedText(text, ITS_NATURE.format(npc=people.npc))
     somebody = people.is_about_somebody or _names_somebody(bare, people)
     before = ""
     for clause in _clauses(bare):
         refusal = _refusal(clause, people, before=before, somebody=somebody)
         if refusal:
-            return Judged(text, refusal.format(npc=people.npc))
+            return JudgedText(text, refusal.format(npc=people.npc))
         before = clause
     if not somebody and UNNAMED.match(bare):
-        return Judged(text, OF_NOBODY)
-    return Judged(_in_third_person(text, people))
+        return JudgedText(text, OF_NOBODY)
+    return JudgedText(_in_third_person(text, people))
 
 
 def _clauses(text: str) -> Iterator[str]:

@@ -80,7 +80,7 @@ def with_memories(
     else:
         piece = make_piece(f"{HEADING}\n{told}", place.claim(layout), counter=counter)
     if isinstance(piece, Piece):
-        piece = _told_apart(piece, memories, text)
+        piece = _set_apart(piece, memories, text)
     return [*(one for one in made if _origin(one) != ORIGIN), piece]
 
 
@@ -97,7 +97,7 @@ def _origin(made: Piece | Verdict) -> str:
     return made.item if isinstance(made, Verdict) else made.claim.origin
 
 
-def _told_apart(piece: Piece, memories: Sequence[Memory], text: str) -> Piece:
+def _set_apart(piece: Piece, memories: Sequence[Memory], text: str) -> Piece:
     """The piece with a part for each memory, where its text has them as they are."""
     content = piece.message.content
     at = content.find(text)

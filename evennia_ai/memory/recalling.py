@@ -115,7 +115,7 @@ class Moment:
     confidant_ref: str = ""
 
 
-class Judged(NamedTuple):
+class ScoredMemory(NamedTuple):
     """A memory with its score and, where it is not taken, why not."""
 
     memory: Memory
@@ -144,7 +144,7 @@ class Recalled:
     `is_shown` is false where what was taken found no place in the prompt after all.
     """
 
-    judged: tuple[Judged, ...] = ()
+    judged: tuple[ScoredMemory, ...] = ()
     is_shown: bool = True
 
     @property
@@ -171,14 +171,14 @@ class Recalled:
         bulk = self._others(missed[_NEAR_MISSES:])
         return (*self._verdicts(sorted(told, key=lambda one: one.memory.id)), *bulk)
 
-    def _verdicts(self, judged: Sequence[Judged]) -> Iterator[Verdict]:
+    def _verdicts(self, judged: Sequence[ScoredMemory]) -> Iterator[Verdict]:
         for one in judged:
             if self.is_shown or one.why_not:
                 yield one.verdict
             else:
                 yield one._replace(why_not=LEFT_OUT).verdict
 
-    def _others(self, others: Sequence[Judged]) -> Iterator[Verdict]:
+    def _others(self, others: Sequence[ScoredMemory]) -> Iterator[Verdict]:
         if others:
             reason = f"{len(others)} more memories were judged and not taken"
             yield Verdict(stage="recall", item="memories", kept=False, reason=reason)
@@ -202,12 +202,14 @@ def recalled(
     scores = scored(open_ones, hours=moment.hours, said=said)
     ranked = sorted(zip(open_ones, scores, strict=True), key=_rank)
     taken = _taken(ranked, rules=rules, limit_tokens=limit_tokens, counter=counter)
-    return Recalled(judged=(*taken, *(Judged(memory, None, _IN_PRIVATE) for memory in secret)))
+    return Recalled(
+        judged=(*taken, *(ScoredMemory(memory, None, _IN_PRIVATE) for memory in secret))
+    )
 
 
 def refused(memories: Sequence[Memory], reason: str) -> Recalled:
     """All candidates left out for one reason."""
-    return Recalled(judged=tuple(Judged(memory, None, reason) for memory in memories))
+    return Recalled(judged=tuple(ScoredMemory(memory, None, reason) for memory in memories))
 
 
 _IN_PRIVATE: Final = "learnt in private; shown only in private to who told it"
@@ -244,21 +246,21 @@ def _taken(
     rules: RecallRules,
     limit_tokens: int,
     counter: TokenCounter,
-) -> Iterator[Judged]:
+) -> Iterator[ScoredMemory]:
     """Each in its rank; one that does not fit is passed over for the next."""
     share = left = limit_tokens * rules.share_percent // 100
     count = 0
     for memory, score in ranked:
         if count == rules.most:
-            yield Judged(memory, score, f"the {rules.most} best are taken")
+            yield ScoredMemory(memory, score, f"the {rules.most} best are taken")
             continue
         tokens = counter.recall(line_of(memory)) + 1
         if tokens > left:
-            yield Judged(memory, score, f"over the share of {share} tokens", tokens)
+            yield ScoredMemory(memory, score, f"over the share of {share} tokens", tokens)
             continue
         left -= tokens
         count += 1
-        yield Judged(memory, score, tokens=tokens)
+        yield ScoredMemory(memory, score, tokens=tokens)
 
 
 def _words_in(message: Message) -> frozenset[str]:

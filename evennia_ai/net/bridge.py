@@ -74,9 +74,9 @@ class AsyncBridge:
         reactor = self._reactor_now()
 
         def hear(piece: P) -> None:
-            reactor.callFromThread(told, piece)
+            reactor.callFromThread(deliver, piece)
 
-        def told(piece: P) -> None:
+        def deliver(piece: P) -> None:
             if not deferred.called:
                 listener(piece)
 

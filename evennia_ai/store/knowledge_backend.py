@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 from evennia_ai.errors import EvenniaAIError
-from evennia_ai.knowledge.backends import BackendError, Draft, Hit
+from evennia_ai.knowledge.backends import BackendError, Hit, PageDraft
 from evennia_ai.knowledge.pages.pages import Namespace, Page, PageName
 from evennia_ai.knowledge.passages import passage
 from evennia_ai.store import page_search, pages
@@ -48,7 +48,7 @@ class DatabaseBackend:
         with as_backend_errors():
             return pages.all_pages(self.key, most_characters=most_characters)
 
-    def write(self, draft: Draft) -> Page:
+    def write(self, draft: PageDraft) -> Page:
         """Write a page that was approved; BackendError also where somebody else changed it."""
         with as_backend_errors():
             return pages.save_page(self.key, draft)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from evennia_ai import models
 from evennia_ai.history.records import storable
-from evennia_ai.knowledge.restricted.mediation import Chunk, words_told
+from evennia_ai.knowledge.restricted.mediation import PagePassage, words_told
 from evennia_ai.store.conversations import ConversationRef, ref_of
 from evennia_ai.store.state import one_transaction
 
@@ -84,7 +84,9 @@ class Reading:
     chunks: int
 
 
-def begin(new: NewSearch, chunks: Sequence[Chunk], *, vaulted: Sequence[Chunk] = ()) -> int:
+def begin(
+    new: NewSearch, chunks: Sequence[PagePassage], *, vaulted: Sequence[PagePassage] = ()
+) -> int:
     """Write down that a search began, with the passages that are used; its number.
 
     `vaulted` are those of them that go into the vault. StoreError: nothing was written.
@@ -220,7 +222,7 @@ def _erased(rows: Any) -> int:
     return erased
 
 
-def _sources(chunks: Sequence[Chunk], *, restricted: bool) -> list[dict[str, Any]]:
+def _sources(chunks: Sequence[PagePassage], *, restricted: bool) -> list[dict[str, Any]]:
     """The passages by their pages, or, of a restricted base, by a number alone."""
     return [
         {

@@ -13,7 +13,12 @@ from typing import Any, Final
 from evennia_ai import models
 from evennia_ai.errors import HistoryConflictError, StoreError
 from evennia_ai.history.compaction.planning import Breaker
-from evennia_ai.history.compaction.summaries import NO_ATTEMPT, Attempt, asking_record, attempt_from
+from evennia_ai.history.compaction.summaries import (
+    NO_ATTEMPT,
+    SummaryAttempt,
+    asking_record,
+    attempt_from,
+)
 from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.history.turn.sending import Handle, key_of, sent_messages, text_of
 from evennia_ai.prompt.messages import Message
@@ -47,7 +52,7 @@ class Compacted:
     conversation: ConversationRef
     summary: Record | None
     """Its newest summary."""
-    attempt: Attempt
+    attempt: SummaryAttempt
     """Its newest try."""
 
 
@@ -104,7 +109,7 @@ def tell_attempt(conversation: ConversationRef, attempt: NewRecord) -> None:
     conversations.append(conversation, [attempt])
 
 
-def newest_attempt(conversation: ConversationRef) -> Attempt:
+def newest_attempt(conversation: ConversationRef) -> SummaryAttempt:
     """The newest try to compact the conversation; one that went well where there was none."""
     record = _newest(conversation, RecordKind.USAGE)
     return (attempt_from(record) if record is not None else None) or NO_ATTEMPT

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, get_args
 from evennia_ai import models
 from evennia_ai.errors import ComponentValueError, NotStoredError, StoreError
 from evennia_ai.history.records import canonical_json, storable
-from evennia_ai.knowledge.backends import Draft
+from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.store.knowledge_bases import base_row
 from evennia_ai.store.page_columns import check_page, page_value, written_columns
 from evennia_ai.store.state import one_transaction
@@ -38,7 +38,7 @@ class StoredDraft:
 
     number: int
     base: str
-    draft: Draft
+    draft: PageDraft
     made_at: float
     task: str = ""
     context_meta: Mapping[str, Any] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class StoredDraft:
 
 def add(
     base: str,
-    draft: Draft,
+    draft: PageDraft,
     *,
     task: str,
     context_meta: Mapping[str, Any],
@@ -123,7 +123,7 @@ def _value(row: models.KnowledgeDraft) -> StoredDraft:
     return StoredDraft(
         number=row.pk,
         base=row.base_key,
-        draft=Draft(page=page, was=row.was, by=row.made_by, note=row.note),
+        draft=PageDraft(page=page, was=row.was, by=row.made_by, note=row.note),
         made_at=row.made_at,
         task=row.task,
         context_meta=json.loads(row.context_meta),

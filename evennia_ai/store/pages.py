@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from evennia_ai import models
 from evennia_ai.errors import NotStoredError, StoreError
-from evennia_ai.knowledge.backends import Draft
+from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.pages.pages import Namespace, Page, PageMeta, PageName
 from evennia_ai.store import page_revisions
 from evennia_ai.store.knowledge_bases import base_id, base_row
@@ -97,7 +97,7 @@ def locks_in(base: str) -> tuple[str, ...]:
     return tuple(rows.order_by("locks").values_list("locks", flat=True).distinct())
 
 
-def save_page(base: str, draft: Draft) -> Page:
+def save_page(base: str, draft: PageDraft) -> Page:
     """Write a page; the same again changes nothing.
 
     PageConflictError: the page has another revision than `draft.was` by now; it says who changed

@@ -13,7 +13,7 @@ from typing import Any
 from django.db import transaction
 
 from evennia_ai import models
-from evennia_ai.history.projection import Totals
+from evennia_ai.history.projection import MessageTotals
 from evennia_ai.history.records import (
     NewRecord,
     Record,
@@ -34,7 +34,7 @@ class End:
     segment: int = 1
     seq: int = 0
     sha256: str = ""
-    totals: Totals = field(default_factory=Totals)
+    totals: MessageTotals = field(default_factory=MessageTotals)
 
     def next_segment(self) -> "End":
         """The same end, after which another segment begins; the chain goes on."""
@@ -68,7 +68,7 @@ def rows_after(end: End, conversation_id: int, new: Sequence[NewRecord]) -> list
     return rows
 
 
-def row_of(record: Record, totals: Totals) -> models.Record:
+def row_of(record: Record, totals: MessageTotals) -> models.Record:
     """A record that has no id yet as a row; `totals` are those of the history up to it."""
     return models.Record(
         conversation_id=record.conversation,
@@ -99,9 +99,9 @@ def end_of(row: models.Record) -> End:
     return End(segment=row.segment, seq=row.seq, sha256=row.sha256, totals=totals_of(row))
 
 
-def totals_of(row: models.Record) -> Totals:
+def totals_of(row: models.Record) -> MessageTotals:
     """The totals of the history up to this row."""
-    return Totals(messages=row.messages, users=row.users, replies=row.replies)
+    return MessageTotals(messages=row.messages, users=row.users, replies=row.replies)
 
 
 def records_from(rows: Iterable[Any]) -> tuple[Record, ...]:

@@ -10,7 +10,7 @@ from typing import Final
 
 from evennia_ai import models
 from evennia_ai.history.records import NewRecord, Record, RecordKind
-from evennia_ai.history.turn.sending import Text, TextKey, key_of
+from evennia_ai.history.turn.sending import NewText, TextKey, key_of
 from evennia_ai.store import conversations
 from evennia_ai.store.conversations import ConversationRef
 from evennia_ai.store.record_rows import records_from
@@ -32,7 +32,7 @@ class _Known:
 _NOTHING: Final = _Known(0, {})
 
 
-def found(conversation: ConversationRef, texts: Iterable[Text]) -> Mapping[TextKey, Record]:
+def found(conversation: ConversationRef, texts: Iterable[NewText]) -> Mapping[TextKey, Record]:
     """Those of the texts that are stored in the conversation's newest segment, by their keys.
 
     A block of facts is looked up only by a process that knows nothing of the conversation yet: it
@@ -52,7 +52,7 @@ def found(conversation: ConversationRef, texts: Iterable[Text]) -> Mapping[TextK
     return {**{key: by_key[key] for key in wanted if key in by_key}, **stored}
 
 
-def missing(texts: Iterable[Text], stored: Mapping[TextKey, Record]) -> list[NewRecord]:
+def missing(texts: Iterable[NewText], stored: Mapping[TextKey, Record]) -> list[NewRecord]:
     """The texts that must be stored, each once, in their order."""
     return list({text.key: text.new for text in texts if text.key not in stored}.values())
 

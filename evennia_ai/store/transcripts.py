@@ -17,8 +17,8 @@ from evennia_ai.errors import StoreError
 from evennia_ai.history.records import canonical_json
 from evennia_ai.history.transcripts import (
     Header,
-    Reader,
-    TurnLine,
+    TranscriptReader,
+    TranscriptTurn,
     calling,
     header_line,
     last_line,
@@ -71,7 +71,7 @@ def import_lines(lines: Iterable[str | bytes], *, npc_ref: str) -> ConversationR
     the records is broken. StoreError: the NPC has such a conversation already. In each case
     nothing was written.
     """
-    reader, source = Reader(), iter(lines)
+    reader, source = TranscriptReader(), iter(lines)
     header = reader.header(next(source, ""))
     first_number = turns.next_number(npc_ref)
     with one_transaction(f"importing a conversation of NPC {npc_ref}"):
@@ -91,13 +91,13 @@ def import_lines(lines: Iterable[str | bytes], *, npc_ref: str) -> ConversationR
 class _Taken:
     """What was taken over so far."""
 
-    def __init__(self, conversation: ConversationRef, reader: Reader) -> None:
+    def __init__(self, conversation: ConversationRef, reader: TranscriptReader) -> None:
         self.is_ended = False
         self._conversation = conversation
         self._reader = reader
         self._rows: list[models.Record] = []
         self._ids: dict[str, str] = {}
-        self._turns: list[TurnLine] = []
+        self._turns: list[TranscriptTurn] = []
         self._lore = LoreState()
 
     def take(self, told: Any) -> None:
@@ -141,7 +141,7 @@ class _Taken:
         except (AttributeError, TypeError, ValueError):
             self._reader.refuse("lore_state is none of a conversation")
 
-    def _turn_row(self, turn: TurnLine, *, number: int) -> models.Turn:
+    def _turn_row(self, turn: TranscriptTurn, *, number: int) -> models.Turn:
         told = canonical_json(calling(turn.manifest, self._ids.__getitem__))
         manifest = TurnManifest.from_json(told)
         was_open = turn.state == "open"
@@ -188,9 +188,9 @@ def _turns(conversation: ConversationRef) -> Iterator[models.Turn]:
     yield from rows.order_by("number").iterator(chunk_size=_CHUNK)
 
 
-def _told(row: models.Turn, places: dict[str, str]) -> TurnLine:
+def _told(row: models.Turn, places: dict[str, str]) -> TranscriptTurn:
     event = str(row.event_record_id) if row.event_record_id else None
-    return TurnLine(
+    return TranscriptTurn(
         number=row.number,
         state=row.state,
         event=places[event] if event else None,

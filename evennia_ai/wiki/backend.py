@@ -11,13 +11,13 @@ from typing import Final, TypeVar
 
 from twisted.internet.defer import CancelledError, Deferred
 
-from evennia_ai.knowledge.backends import Draft, Hit
+from evennia_ai.knowledge.backends import Hit, PageDraft
 from evennia_ai.knowledge.pages.markup import write_wikitext
 from evennia_ai.knowledge.pages.pages import NAMESPACES, Namespace, Page, PageName
 from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.wiki.client import UNKNOWN, WikiClient, WikiError, listed, number, part, text
 from evennia_ai.wiki.finding import Finder
-from evennia_ai.wiki.reading import Current, Names, PageReader, current_of, names_of
+from evennia_ai.wiki.reading import CurrentRevision, Names, PageReader, current_of, names_of
 from evennia_ai.wiki.site import Site
 
 SUMMARY_CHARACTERS: Final = 400
@@ -32,7 +32,7 @@ class PageWriter:
         self._names = names
         self._reader = reader
 
-    async def write(self, draft: Draft) -> Page:
+    async def write(self, draft: PageDraft) -> Page:
         """The page as it is after the draft was written.
 
         Raises:
@@ -53,13 +53,13 @@ class PageWriter:
             raise self._problem(f"took the page '{name}' and does not have it now; look there")
         return pages[written.revision]
 
-    async def _there(self, title: str) -> Current | None:
+    async def _there(self, title: str) -> CurrentRevision | None:
         """The page of exactly this title: a redirect is not followed."""
         answer = await self._client.ask(action="query", prop="info", titles=title)
         told = listed(answer, "query", "pages")
         return current_of(told[0], self._names) if told else None
 
-    async def _edit(self, draft: Draft, title: str) -> None:
+    async def _edit(self, draft: PageDraft, title: str) -> None:
         only = {"baserevid": draft.was, "nocreate": "1"} if draft.was else {"createonly": "1"}
         wanted = {"action": "edit", "title": title, "bot": "1", "summary": _summary(draft), **only}
         try:
@@ -74,7 +74,7 @@ class PageWriter:
             said = text(edit, "result") or "nothing"
             raise self._problem(f"did not take the page '{title}' and said: {said}; edit it there")
 
-    async def _conflict(self, draft: Draft, there: Current | None) -> WikiError:
+    async def _conflict(self, draft: PageDraft, there: CurrentRevision | None) -> WikiError:
         """The error of a page that is not as it was when the draft was written."""
         name = draft.page.name
         if there is None:
@@ -102,7 +102,7 @@ class PageWriter:
         return WikiError(self._client.site, why)
 
 
-def _summary(draft: Draft) -> str:
+def _summary(draft: PageDraft) -> str:
     """What the history of the page says of the edit."""
     words = " ".join(f"{draft.note or 'Written in the game'} (approved by {draft.by})".split())
     return words[:SUMMARY_CHARACTERS]
@@ -148,7 +148,7 @@ class MediaWikiBackend:
         """All pages, None where together they have more characters than that."""
         return self._asked(lambda wiki: _all_pages(wiki, most_characters))
 
-    def write(self, draft: Draft) -> Deferred[Page]:
+    def write(self, draft: PageDraft) -> Deferred[Page]:
         """Write a page that was approved."""
         return self._asked(lambda wiki: wiki.writer.write(draft), too_late=UNKNOWN)
 

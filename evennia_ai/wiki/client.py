@@ -2,8 +2,8 @@
 
 https://www.mediawiki.org/wiki/API:Main_page. Lives in the bridge's thread. What a wiki answers is
 JSON whose form nobody promises: each reader gives what is there in the form that was asked for, and
-nothing for the rest. Failures are values (`Refused`) up to `WikiClient`, whose errors never hold
-the password, a token or a cookie.
+nothing for the rest. Failures are values (`WikiRefusal`) up to `WikiClient`, whose errors never
+hold the password, a token or a cookie.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ _AGAIN_CODES: Final = frozenset({"maxlag", "ratelimited"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refused(FailedAttempt):
+class WikiRefusal(FailedAttempt):
     """Why there is no answer.
 
     `code` is the wiki's own name of the problem, "" where the problem is another. `untouched` says
@@ -50,7 +50,9 @@ class Refused(FailedAttempt):
     untouched: bool = False
 
 
-def read_answer(status: int, headers: Mapping[str, str], body: bytes) -> dict[str, Any] | Refused:
+def read_answer(
+    status: int, headers: Mapping[str, str], body: bytes
+) -> dict[str, Any] | WikiRefusal:
     """The JSON object of an answer, or why it is none; `headers` have names in small letters."""
     wait = retry_after_seconds(headers)
     answer = _object(body)
@@ -59,16 +61,20 @@ def read_answer(status: int, headers: Mapping[str, str], body: bytes) -> dict[st
         return _refused(problem, wait)
     if 300 <= status < 400:
         target = urlsplit(headers.get("location", "")).netloc or "another address"
-        return Refused(why=f"sends us on to {target}; put the address it really has in the setting")
+        return WikiRefusal(
+            why=f"sends us on to {target}; put the address it really has in the setting"
+        )
     if status != 200:
-        return Refused(
+        return WikiRefusal(
             why=f"answered with status {status}",
             again=status in _AGAIN_STATUS,
             untouched=status in _UNTOUCHED_STATUS or 400 <= status < 500,
             after_seconds=wait,
         )
     if answer is None:
-        return Refused(why="answered with something that is no JSON; its address ends in api.php")
+        return WikiRefusal(
+            why="answered with something that is no JSON; its address ends in api.php"
+        )
     return answer
 
 
@@ -105,10 +111,10 @@ def _object(body: bytes) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _refused(problem: dict[str, Any], wait: float | None) -> Refused:
+def _refused(problem: dict[str, Any], wait: float | None) -> WikiRefusal:
     code = text(problem, "code")
     said = text(problem, "info") or "no reason given"
-    return Refused(
+    return WikiRefusal(
         why=f"refused: {said}",
         code=code or "unknown",
         again=code in _AGAIN_CODES,
@@ -141,15 +147,15 @@ class Transport:
 
     async def answer(
         self, asked: Mapping[str, str], *, changes: bool = False, in_body: bool = False
-    ) -> dict[str, Any] | Refused:
+    ) -> dict[str, Any] | WikiRefusal:
         """What the wiki answers in the end.
 
         A request that `changes` something is sent again only where surely nothing came of it.
         """
 
-        async def attempt() -> dict[str, Any] | Refused:
+        async def attempt() -> dict[str, Any] | WikiRefusal:
             outcome = await self._once({**_ALWAYS, **asked}, in_body=changes or in_body)
-            if not isinstance(outcome, Refused) or outcome.untouched or not changes:
+            if not isinstance(outcome, WikiRefusal) or outcome.untouched or not changes:
                 return outcome
             return replace(outcome, again=False)
 
@@ -165,20 +171,28 @@ class Transport:
         if client is not None:
             await client.aclose()
 
-    async def _once(self, asked: Mapping[str, str], *, in_body: bool) -> dict[str, Any] | Refused:
+    async def _once(
+        self, asked: Mapping[str, str], *, in_body: bool
+    ) -> dict[str, Any] | WikiRefusal:
         try:
             async with self._places, asyncio.timeout(self._site.request_seconds):
                 return await self._sent(asked, in_body=in_body)
         except TimeoutError:
             limit = f"{self._site.request_seconds:g} seconds"
-            return Refused(why=f"was silent for {limit}; see whether it is overloaded", again=True)
+            return WikiRefusal(
+                why=f"was silent for {limit}; see whether it is overloaded", again=True
+            )
         except (NoConnection, BrokenOff) as problem:
             return _unreachable(problem)
         except TooLarge as problem:
             limit = f"answered with more than {MAX_ANSWER_BYTES:,} bytes"
-            return Refused(why="answered in too many small pieces" if problem.problem else limit)
+            return WikiRefusal(
+                why="answered in too many small pieces" if problem.problem else limit
+            )
 
-    async def _sent(self, asked: Mapping[str, str], *, in_body: bool) -> dict[str, Any] | Refused:
+    async def _sent(
+        self, asked: Mapping[str, str], *, in_body: bool
+    ) -> dict[str, Any] | WikiRefusal:
         client = self._connected()
         written = urlencode(asked)
         if in_body or len(written) > LONGEST_ADDRESS:
@@ -197,11 +211,11 @@ class Transport:
         return self._client
 
 
-def _unreachable(problem: NoConnection | BrokenOff) -> Refused:
+def _unreachable(problem: NoConnection | BrokenOff) -> WikiRefusal:
     kind = problem.kind if isinstance(problem, NoConnection) else str(problem)
     connected = "Connect" not in kind
     what = "broke off the connection" if connected else "cannot be reached"
-    return Refused(
+    return WikiRefusal(
         why=f"{what} ({kind}); see whether it runs and whether its address is right",
         again=True,
         untouched=not connected,
@@ -269,10 +283,10 @@ class WikiClient:
             WikiError: it was refused, or it is not known what came of it.
         """
         outcome = await self._with_token(asked)
-        if isinstance(outcome, Refused) and outcome.code == _STALE_TOKEN:
+        if isinstance(outcome, WikiRefusal) and outcome.code == _STALE_TOKEN:
             self._token = ""
             outcome = await self._with_token(asked)
-        if isinstance(outcome, Refused) and not outcome.untouched:
+        if isinstance(outcome, WikiRefusal) and not outcome.untouched:
             raise WikiError(self.site, f"{outcome.why}; {UNKNOWN}")
         return self._taken(outcome)
 
@@ -280,7 +294,7 @@ class WikiClient:
         """Close the connections."""
         await self._transport.close()
 
-    async def _with_token(self, asked: Mapping[str, str]) -> dict[str, Any] | Refused:
+    async def _with_token(self, asked: Mapping[str, str]) -> dict[str, Any] | WikiRefusal:
         if not self._token:
             answer = await self.ask(action="query", meta="tokens", type="csrf")
             self._token = text(part(answer, "query", "tokens"), "csrftoken")
@@ -288,7 +302,7 @@ class WikiClient:
 
     async def _as_user(
         self, asked: Mapping[str, str], *, changes: bool
-    ) -> dict[str, Any] | Refused:
+    ) -> dict[str, Any] | WikiRefusal:
         """The answer to who we are there: logged in, where there is somebody to log in."""
         if not self.site.user:
             return await self._transport.answer(asked, changes=changes)
@@ -296,12 +310,12 @@ class WikiClient:
         if refused := await self._entered():
             return refused
         outcome = await self._transport.answer(mine, changes=changes)
-        if isinstance(outcome, Refused) and outcome.code in _LOGGED_OUT and not changes:
+        if isinstance(outcome, WikiRefusal) and outcome.code in _LOGGED_OUT and not changes:
             self._logged_in, self._token = False, ""
             return await self._entered() or await self._transport.answer(mine)
         return outcome
 
-    async def _entered(self) -> Refused | None:
+    async def _entered(self) -> WikiRefusal | None:
         async with self._entering:
             if not self._logged_in:
                 refused = await self._log_in()
@@ -309,11 +323,11 @@ class WikiClient:
                 return refused
         return None
 
-    async def _log_in(self) -> Refused | None:
+    async def _log_in(self) -> WikiRefusal | None:
         """Log in with a bot password (Special:BotPasswords)."""
         wanted = {"action": "query", "meta": "tokens", "type": "login"}
         answer = await self._transport.answer(wanted)
-        if isinstance(answer, Refused):
+        if isinstance(answer, WikiRefusal):
             return answer
         login = {
             "action": "login",
@@ -322,20 +336,20 @@ class WikiClient:
             "lgtoken": text(part(answer, "query", "tokens"), "logintoken"),
         }
         outcome = await self._transport.answer(login, changes=True)
-        if isinstance(outcome, Refused):
+        if isinstance(outcome, WikiRefusal):
             return outcome
         said = part(outcome, "login")
         if text(said, "result") == "Success":
             return None
         reason = text(said, "reason") or text(said, "result")
-        return Refused(
+        return WikiRefusal(
             why=f"does not let '{self.site.user}' in: {reason}; check the bot's name and password",
             code="login",
             untouched=True,
         )
 
-    def _taken(self, outcome: dict[str, Any] | Refused) -> dict[str, Any]:
-        if isinstance(outcome, Refused):
+    def _taken(self, outcome: dict[str, Any] | WikiRefusal) -> dict[str, Any]:
+        if isinstance(outcome, WikiRefusal):
             raise WikiError(self.site, outcome.why, code=outcome.code)
         return outcome
 

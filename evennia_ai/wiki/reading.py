@@ -133,7 +133,7 @@ MOST_MOVES: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Current:
+class CurrentRevision:
     """The newest revision of a page that there is; `size` is in bytes."""
 
     name: PageName
@@ -160,10 +160,10 @@ class PageReader:
         read = await self.texts([one for one in found if one is not None])
         return [None if one is None else read.get(one.revision) for one in found]
 
-    async def current(self, names: Sequence[PageName]) -> list[Current | None]:
+    async def current(self, names: Sequence[PageName]) -> list[CurrentRevision | None]:
         """Which revisions these names lead to, without their texts."""
         titles = [self._names.title_of(name) for name in names]
-        found: dict[str, Current] = {}
+        found: dict[str, CurrentRevision] = {}
         for batch in _batches(dict.fromkeys(one for one in titles if one is not None)):
             found |= await self._current_of(batch)
         return [None if title is None else found.get(title) for title in titles]
@@ -175,9 +175,9 @@ class PageReader:
         most: int,
         most_bytes: int,
         kinds: Literal["all", "nonredirects"] = "nonredirects",
-    ) -> list[Current] | None:
+    ) -> list[CurrentRevision] | None:
         """The pages of these namespaces, None where that is too much."""
-        found: list[Current] = []
+        found: list[CurrentRevision] = []
         for place in places:
             wanted = {"generator": "allpages", "gapnamespace": str(place), "gaplimit": "max"}
             asked = {**wanted, "gapfilterredir": kinds, "prop": "info"}
@@ -188,7 +188,7 @@ class PageReader:
                     return None
         return found
 
-    async def texts(self, wanted: Sequence[Current]) -> dict[int, Page]:
+    async def texts(self, wanted: Sequence[CurrentRevision]) -> dict[int, Page]:
         """The pages of these revisions, by the numbers of the revisions."""
         pages = {one.revision: page for one in wanted if (page := self._kept.page(one))}
         missing = {one.revision: one for one in wanted if one.revision not in pages}
@@ -200,10 +200,10 @@ class PageReader:
                     pages[revision] = page
         return pages
 
-    async def _current_of(self, titles: list[str]) -> dict[str, Current]:
+    async def _current_of(self, titles: list[str]) -> dict[str, CurrentRevision]:
         """What titles of the wiki lead to."""
         wanted = {"action": "query", "prop": "info", "redirects": "1", "titles": several(titles)}
-        there: dict[str, Current] = {}
+        there: dict[str, CurrentRevision] = {}
         moves: dict[str, str] = {}
         async for answer in self._client.ask_on(**wanted):
             for kind in ("normalized", "converted", "redirects"):
@@ -232,7 +232,7 @@ class PageReader:
                         found[number(revision, "revid")] = content
         return found
 
-    def _page(self, current: Current, written: str) -> Page:
+    def _page(self, current: CurrentRevision, written: str) -> Page:
         page = _read(current.name, written, base=self._client.site.key)
         links = tuple(dict.fromkeys(filter(None, map(self._names.linked, page.links))))
         requires = tuple(dict.fromkeys(filter(None, map(self._names.linked, page.meta.requires))))
@@ -246,28 +246,28 @@ class PageReader:
         )
 
 
-def current_of(told: dict[str, Any], names: Names) -> Current | None:
+def current_of(told: dict[str, Any], names: Names) -> CurrentRevision | None:
     """What the wiki tells of a page, None where it has none or it is none of ours."""
     name = names.name_of(number(told, "ns"), text(told, "title"))
     page, revision = number(told, "pageid"), number(told, "lastrevid")
     if name is None or not page or not revision:
         return None
-    return Current(name=name, page=page, revision=revision, size=number(told, "length"))
+    return CurrentRevision(name=name, page=page, revision=revision, size=number(told, "length"))
 
 
 class _Kept:
     """Pages that were read, the oldest given up first; bounded by number and by characters."""
 
     def __init__(self) -> None:
-        self._pages: OrderedDict[Current, Page] = OrderedDict()
+        self._pages: OrderedDict[CurrentRevision, Page] = OrderedDict()
         self._characters = 0
 
-    def page(self, current: Current) -> Page | None:
+    def page(self, current: CurrentRevision) -> Page | None:
         if current in self._pages:
             self._pages.move_to_end(current)
         return self._pages.get(current)
 
-    def keep(self, current: Current, page: Page) -> None:
+    def keep(self, current: CurrentRevision, page: Page) -> None:
         if current in self._pages:
             return
         self._pages[current] = page

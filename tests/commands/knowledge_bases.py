@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from evennia_ai.knowledge.backends import Draft
+from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.pages.markup import read_page
 from evennia_ai.knowledge.pages.pages import BaseInfo, Page, page_name
 from evennia_ai.store import knowledge_bases, knowledge_bindings, pages
@@ -33,7 +33,7 @@ def make_base(key: str = "harbour", texts: dict[str, str] = HARBOUR, **fields: A
 def write(title: str, text: str, *, base: str = "harbour", was: str = "", by: str = "Tam") -> Page:
     """Store a page."""
     page = read_page(page_name(title), text)
-    return pages.save_page(base, Draft(page=page, was=was, by=by))
+    return pages.save_page(base, PageDraft(page=page, was=was, by=by))
 
 
 def page(title: str, *, base: str = "harbour") -> Page | None:

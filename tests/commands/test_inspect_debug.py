@@ -5,7 +5,7 @@ from django.test import override_settings
 
 from evennia_ai.commands.inspect.debug import rounds_of
 from evennia_ai.knowledge.pages.pages import BaseInfo
-from evennia_ai.knowledge.restricted.mediation import Chunk
+from evennia_ai.knowledge.restricted.mediation import PagePassage
 from evennia_ai.prompt.components import GAME
 from evennia_ai.store import (
     components,
@@ -32,7 +32,7 @@ def answered(stage):
 def searched(turn, *, restricted=False, ended=True, decision="", reason=""):
     """A search of this turn, as it is kept."""
     knowledge_bases.save_base(BaseInfo(key="vault", name="The vault"), by="Tam")
-    chunk = Chunk(
+    chunk = PagePassage(
         base="vault",
         base_name="Vault",
         title="Bell",

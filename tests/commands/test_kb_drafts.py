@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evennia_ai.game.knowing.opening import Backends
-from evennia_ai.knowledge.backends import BackendError, Draft
+from evennia_ai.knowledge.backends import BackendError, PageDraft
 from evennia_ai.knowledge.pages.markup import read_page
 from evennia_ai.knowledge.pages.pages import page_name
 from evennia_ai.store import page_drafts as drafts
@@ -21,7 +21,7 @@ def harbour(stage):
 
 def draft(title, text, *, was="", base="harbour"):
     """The number of a draft that the lorekeeper left."""
-    wanted = Draft(page=read_page(page_name(title), text), was=was, by="lorekeeper")
+    wanted = PageDraft(page=read_page(page_name(title), text), was=was, by="lorekeeper")
     return drafts.add(base, wanted, task="Write it down.", context_meta={}).number
 
 
@@ -54,7 +54,7 @@ def test_a_draft_is_shown_as_what_it_would_change(stage, harbour):
 
 def test_a_draft_whose_note_is_its_task_says_it_once(stage, harbour):
     page = read_page(page_name("Fog"), "It is thick.")
-    noted = Draft(page=page, was="", by="lorekeeper", note="Write it")
+    noted = PageDraft(page=page, was="", by="lorekeeper", note="Write it")
     number = drafts.add("harbour", noted, task="Write it down.", context_meta={}).number
     assert stage.builds(f"kb/draft {number}").count("Write it") == 1
 

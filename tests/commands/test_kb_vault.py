@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.knowledge.restricted.mediation import Chunk
+from evennia_ai.knowledge.restricted.mediation import PagePassage
 from evennia_ai.store import knowledge_searches as searches
 from evennia_ai.store.conversations import conversation
 from tests.commands.knowledge_bases import make_base
@@ -14,7 +14,7 @@ def secret(stage):
     """A restricted base of which a search found one passage."""
     make_base("secret", {}, restricted=True)
     talk = conversation(stage.npc.ai.ref, kind="room", place_ref=str(stage.room.id))
-    found = Chunk(
+    found = PagePassage(
         base="secret",
         base_name="Secret",
         title="The Cellar",

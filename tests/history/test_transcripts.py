@@ -10,8 +10,8 @@ from evennia_ai.errors import FormatError
 from evennia_ai.history.records import RecordKind
 from evennia_ai.history.transcripts import (
     Header,
-    Reader,
-    TurnLine,
+    TranscriptReader,
+    TranscriptTurn,
     calling,
     header_line,
     last_line,
@@ -25,9 +25,9 @@ HEADER = Header(
 )
 
 
-def a_reader(*lines: str) -> Reader:
+def a_reader(*lines: str) -> TranscriptReader:
     """A reader that has read a header and these lines of records."""
-    reader = Reader()
+    reader = TranscriptReader()
     reader.header(header_line(HEADER))
     for line in lines:
         reader.record(reader.line(line))
@@ -38,7 +38,7 @@ def changed(line: str, **values) -> str:
     return json.dumps({**json.loads(line), **values})
 
 
-def refusal(reader: Reader, line: str) -> str:
+def refusal(reader: TranscriptReader, line: str) -> str:
     """What the reader says against a line of a record."""
     with pytest.raises(FormatError) as told:
         reader.record(reader.line(line))
@@ -46,7 +46,7 @@ def refusal(reader: Reader, line: str) -> str:
 
 
 def test_a_header_is_read_as_it_was_written():
-    assert Reader().header(header_line(HEADER)) == HEADER
+    assert TranscriptReader().header(header_line(HEADER)) == HEADER
 
 
 @pytest.mark.parametrize(
@@ -64,13 +64,13 @@ def test_a_header_is_read_as_it_was_written():
 )
 def test_a_wrong_header_is_refused(values, problem):
     with pytest.raises(FormatError, match=f"line 1: .*{problem}"):
-        Reader().header(changed(header_line(HEADER), **values))
+        TranscriptReader().header(changed(header_line(HEADER), **values))
 
 
 @pytest.mark.parametrize("line", ["", "[]", "{", "null", '{"a": NaN}', "[" * 100_000])
 def test_what_is_no_object_is_refused(line):
     with pytest.raises(FormatError, match="line 1: "):
-        Reader().header(line)
+        TranscriptReader().header(line)
 
 
 @given(
@@ -156,7 +156,7 @@ class TestTurns:
         manifest, _, records = sent(a_prompt(said), said)
         places = {record.id: record.place for record in records}
         plain = calling(json.loads(manifest.to_json()), places.__getitem__)
-        return records, TurnLine(
+        return records, TranscriptTurn(
             number=4,
             state="done",
             event="1.3",
@@ -166,7 +166,7 @@ class TestTurns:
             ended_at=2.0,
         )
 
-    def read(self, records, line) -> TurnLine:
+    def read(self, records, line) -> TranscriptTurn:
         reader = a_reader(*map(record_line, records))
         return reader.turn(reader.line(line))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.knowledge.backends import Backend, BackendError, Draft
+from evennia_ai.knowledge.backends import Backend, BackendError, PageDraft
 from evennia_ai.knowledge.pages.pages import Page, PageMeta, page_name
 from evennia_ai.knowledge.passages import MAX_CHARACTERS
 
@@ -275,5 +275,5 @@ class BackendSuite:
         assert fetched("Crane")[0].body == "Tall."
 
 
-def a_draft(title: str, body: str, *, was: str = "", **meta: Any) -> Draft:
-    return Draft(page=a_page(title, body, **meta), was=was, by="Anna", note="for a test")
+def a_draft(title: str, body: str, *, was: str = "", **meta: Any) -> PageDraft:
+    return PageDraft(page=a_page(title, body, **meta), was=was, by="Anna", note="for a test")

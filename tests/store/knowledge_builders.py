@@ -1,6 +1,6 @@
 """What the tests of knowledge in the store make; each shows only what matters."""
 
-from evennia_ai.knowledge.backends import Draft
+from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.pages.markup import page_of_values
 from evennia_ai.knowledge.pages.pages import BaseInfo, Page, page_name
 from evennia_ai.store import pages
@@ -20,7 +20,7 @@ def saved(page: Page, *, base="harbour", by="Mira", was=None, note="") -> Page:
     if was is None:
         found = pages.page(base, page.name, follow=False)
         was = found.revision if found and found.name.folded == page.name.folded else ""
-    return pages.save_page(base, Draft(page=page, was=was, by=by, note=note))
+    return pages.save_page(base, PageDraft(page=page, was=was, by=by, note=note))
 
 
 def a_saved_page(title="Ferry", body="It crosses at dusk.", *, base="harbour", **meta) -> Page:

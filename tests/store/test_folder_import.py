@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evennia_ai.errors import ComponentValueError, PageConflictError
-from evennia_ai.knowledge.backends import Draft
+from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.pages.files import PageFolder
 from evennia_ai.knowledge.pages.markup import read_page
 from evennia_ai.knowledge.pages.pages import BaseInfo, page_name
@@ -66,7 +66,7 @@ def test_where_a_page_was_changed_since_nothing_is_written():
     imported(a_folder())
     wanted = planned(a_folder({"Fog": "It is thin.", "Bog": "Deep."}, summary="Peat."))
     now = read_page(page_name("Fog"), "It lifts.")
-    pages.save_page("moor", Draft(page=now, was="1", by="Tam"))
+    pages.save_page("moor", PageDraft(page=now, was="1", by="Tam"))
     before = knowledge_bases.get_base("moor")
     with pytest.raises(PageConflictError, match="Tam"):
         folder_import.run(wanted, by="Mara")

@@ -4,7 +4,7 @@ import pytest
 
 from evennia_ai import models
 from evennia_ai.errors import StoreError
-from evennia_ai.knowledge.backends import BackendError, Draft
+from evennia_ai.knowledge.backends import BackendError, PageDraft
 from evennia_ai.knowledge.pages.pages import BaseInfo, page_name
 from evennia_ai.store import page_search
 from evennia_ai.store.knowledge_backend import DatabaseBackend
@@ -19,7 +19,7 @@ def _harbour(world):
     with world():
         save_base(BaseInfo(key="harbour", name="Harbour"), by="Mira")
         for page in PAGES:
-            DatabaseBackend("harbour").write(Draft(page=page, was="", by="Mira"))
+            DatabaseBackend("harbour").write(PageDraft(page=page, was="", by="Mira"))
         yield
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from evennia_ai import models
 from evennia_ai.errors import ComponentValueError, NotStoredError, StoreError
-from evennia_ai.knowledge.backends import Draft
+from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.store import page_drafts, pages
 from evennia_ai.store.knowledge_bases import remove_base
 from tests.store.knowledge_builders import a_base, a_page
@@ -17,7 +17,7 @@ def _harbour():
 
 def a_draft(title="Ferry", *, base="harbour", **fields) -> page_drafts.StoredDraft:
     page = a_page(title, aliases=["Boat"], locks="view:perm(Admin)")
-    draft = Draft(page=page, was="3", by="lorekeeper", note="a note")
+    draft = PageDraft(page=page, was="3", by="lorekeeper", note="a note")
     fields = {"task": "write of the ferry", "context_meta": {"pages": [["Quay", "2"]]}} | fields
     return page_drafts.add(base, draft, **fields)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from evennia_ai.errors import ComponentValueError, NotStoredError, PageConflictError, StoreError
-from evennia_ai.knowledge.backends import Draft
+from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.pages.pages import Page, page_name
 from evennia_ai.store import pages
 from evennia_ai.store.knowledge_bases import base
@@ -290,7 +290,7 @@ class TestWriting:
         a_base("wiki", backend="mediawiki")
 
         with pytest.raises(StoreError, match="not in the game's database"):
-            pages.save_page("wiki", Draft(page=a_page(), was="", by="Mira"))
+            pages.save_page("wiki", PageDraft(page=a_page(), was="", by="Mira"))
 
 
 class TestRenaming:

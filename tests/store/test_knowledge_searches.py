@@ -6,7 +6,7 @@ import pytest
 
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.knowledge.pages.pages import BaseInfo
-from evennia_ai.knowledge.restricted.mediation import Chunk
+from evennia_ai.knowledge.restricted.mediation import PagePassage
 from evennia_ai.store import conversations, knowledge_bases, knowledge_searches
 from evennia_ai.store.erasing import erase_conversation
 from evennia_ai.store.knowledge_searches import NewSearch
@@ -15,9 +15,9 @@ from evennia_ai.store.memory_erasing import forget_person
 CANARY = "The watchword is Mandragora."
 
 
-def a_chunk(content: str = CANARY, **fields) -> Chunk:
+def a_chunk(content: str = CANARY, **fields) -> PagePassage:
     usual = {"base": "vault", "base_name": "The vault", "title": "Watchword", "revision": "3"}
-    return Chunk(**{**usual, "score": 0.5, **fields}, content=content)
+    return PagePassage(**{**usual, "score": 0.5, **fields}, content=content)
 
 
 @pytest.fixture

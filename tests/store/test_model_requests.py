@@ -6,8 +6,8 @@ from evennia_ai.errors import HistoryConflictError
 from evennia_ai.history.compaction.planning import Breaker
 from evennia_ai.history.compaction.summaries import (
     NO_ATTEMPT,
-    Attempt,
     Reply,
+    SummaryAttempt,
     attempt_record,
 )
 from evennia_ai.history.records import RecordKind
@@ -28,7 +28,7 @@ REQUEST = (
     Message(role="system", content="Write a summary."),
     Message(role="user", content="<transcript>\n[1] Anna: Evening.\n</transcript>"),
 )
-REFUSED = Attempt(
+REFUSED = SummaryAttempt(
     result="refused",
     asked_by="turn 7",
     reason="it is empty",

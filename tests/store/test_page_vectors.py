@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from evennia_ai import models
-from evennia_ai.knowledge.backends import Draft
+from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.pages.pages import BaseInfo, Page, page_name
 from evennia_ai.store import page_vectors
 from evennia_ai.store.knowledge_bases import save_base
@@ -36,7 +36,7 @@ def _harbour():
 
 def write(title, body="Stone.", was=""):
     return save_page(
-        "harbour", Draft(page=Page(name=page_name(title), body=body), was=was, by="Mira")
+        "harbour", PageDraft(page=Page(name=page_name(title), body=body), was=was, by="Mira")
     )
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from evennia_ai.knowledge.backends import Draft
+from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.pages.pages import BaseInfo, Page, PageMeta, page_name
 from evennia_ai.store import knowledge_bases
 from evennia_ai.store.knowledge_backend import DatabaseBackend
@@ -30,7 +30,7 @@ def vault(db):
 
 def written(title: str, body: str, **meta) -> None:
     page = Page(name=page_name(title), body=body, meta=PageMeta(**meta))
-    save_page("vault", Draft(page=page, was="", by="builder"))
+    save_page("vault", PageDraft(page=page, was="", by="builder"))
 
 
 def test_a_hint_in_words_of_its_own_stays(vault):

@@ -87,10 +87,10 @@ def make_book(name: str) -> None:
 
 def the_ferry(body: str, *, was: str, by: str):
     """The draft of a page."""
-    from evennia_ai.knowledge.backends import Draft
+    from evennia_ai.knowledge.backends import PageDraft
     from evennia_ai.knowledge.pages.pages import Page, page_name
 
-    return Draft(page=Page(name=page_name("Ferry"), body=body), was=was, by=by)
+    return PageDraft(page=Page(name=page_name("Ferry"), body=body), was=was, by=by)
 
 
 def make_page(name: str) -> None:

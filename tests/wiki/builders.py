@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from evennia_ai.knowledge.backends import Draft
+from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.pages.pages import Page, PageMeta, page_name
 
 
@@ -10,5 +10,5 @@ def a_page(title: str, body: str = "Stone.", **meta: Any) -> Page:
     return Page(name=page_name(title), body=body, meta=PageMeta(**meta))
 
 
-def a_draft(title: str, body: str = "Stone.", *, was: str = "", **meta: Any) -> Draft:
-    return Draft(page=a_page(title, body, **meta), was=was, by="Anna", note="A new page")
+def a_draft(title: str, body: str = "Stone.", *, was: str = "", **meta: Any) -> PageDraft:
+    return PageDraft(page=a_page(title, body, **meta), was=was, by="Anna", note="A new page")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from evennia_ai.knowledge.backends import BackendError, Draft
+from evennia_ai.knowledge.backends import BackendError, PageDraft
 from evennia_ai.knowledge.pages.files import read_folder
 from evennia_ai.knowledge.pages.pages import page_name
 from evennia_ai.net.bridge import AsyncBridge
@@ -40,7 +40,7 @@ def filled(installed: RealWiki) -> RealWiki:
     bridge = AsyncBridge(reactor)
     backend = MediaWikiBackend("harbour", installed.site(), bridge)
     for page in PAGES:
-        draft = Draft(page=page, was="", by="Mira")
+        draft = PageDraft(page=page, was="", by="Mira")
         assert reactor.outcome_of(backend.write(draft), within_seconds=60).name == page.name
     bridge.stop()
     installed.remember()
@@ -153,7 +153,9 @@ def demo(filled: RealWiki) -> RealWiki:
     backend = MediaWikiBackend("harbour", filled.site(), bridge)
     filled.forget()
     for page in read_folder(DEMO / "harbour").pages:
-        reactor.outcome_of(backend.write(Draft(page=page, was="", by="Mira")), within_seconds=60)
+        reactor.outcome_of(
+            backend.write(PageDraft(page=page, was="", by="Mira")), within_seconds=60
+        )
     bridge.stop()
     filled.remember()
     return filled

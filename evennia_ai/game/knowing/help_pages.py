@@ -14,7 +14,7 @@ from evennia.help.filehelp import FILE_HELP_ENTRIES
 from evennia.help.models import HelpEntry
 
 from evennia_ai.game.text import unmarked
-from evennia_ai.knowledge.backends import BackendError, Draft, Hit
+from evennia_ai.knowledge.backends import BackendError, Hit, PageDraft
 from evennia_ai.knowledge.pages.pages import (
     Namespace,
     Page,
@@ -100,7 +100,7 @@ class HelpBackend:
         pages = [entry.page for entry in self._entries()]
         return pages if sum(len(page.body) for page in pages) <= most_characters else None
 
-    def write(self, draft: Draft) -> Page:
+    def write(self, draft: PageDraft) -> Page:
         """Refuse: help is written elsewhere."""
         raise BackendError(
             f"'{draft.page.name}' cannot be written: knowledge base '{self._key}' is the game's"

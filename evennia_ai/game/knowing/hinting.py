@@ -14,13 +14,13 @@ from evennia_ai.game.knowing.searching import NAMESPACES, Findings
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.knowledge.pages.pages import BaseInfo
 from evennia_ai.knowledge.restricted.hinting import FIELD, hints_of, ranked
-from evennia_ai.knowledge.restricted.mediation import Chunk
+from evennia_ai.knowledge.restricted.mediation import PagePassage
 from evennia_ai.store import pages
 
 
 def offered(npc: Any, bases: Iterable[BaseInfo], query: str) -> Findings:
     """The hints of these bases for the NPC, those with most words of the query first."""
-    hints: list[Chunk] = []
+    hints: list[PagePassage] = []
     unread: list[str] = []
     for info in bases:
         try:
@@ -32,10 +32,10 @@ def offered(npc: Any, bases: Iterable[BaseInfo], query: str) -> Findings:
     return Findings(chunks=ranked(query, hints), unread=tuple(unread))
 
 
-def _in_base(npc: Any, info: BaseInfo) -> list[Chunk]:
+def _in_base(npc: Any, info: BaseInfo) -> list[PagePassage]:
     found = pages.with_field(info.key, FIELD)
     return [
-        Chunk(
+        PagePassage(
             base=info.key,
             base_name=info.name,
             title=page.name.full,

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 from evennia.utils import logger
 
 from evennia_ai.game.retrying import DATABASE_ERRORS
-from evennia_ai.knowledge.restricted.mediation import Chunk
+from evennia_ai.knowledge.restricted.mediation import PagePassage
 from evennia_ai.store import knowledge_searches
 from evennia_ai.store.knowledge_searches import NewSearch
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 def begun(
-    new: NewSearch, chunks: tuple[Chunk, ...], *, vaulted: tuple[Chunk, ...] = ()
+    new: NewSearch, chunks: tuple[PagePassage, ...], *, vaulted: tuple[PagePassage, ...] = ()
 ) -> int | None:
     """Write down that a search began; its number, None where it is not written down."""
     about = f"NPC {new.conversation.npc_ref} searches, {len(chunks)} passages"

@@ -13,7 +13,7 @@ from typing import Any, Final
 from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThread
 
-from evennia_ai.knowledge.backends import Draft, Hit
+from evennia_ai.knowledge.backends import Hit, PageDraft
 from evennia_ai.knowledge.pages.pages import Namespace, Page, PageName
 from evennia_ai.knowledge.passages import chunks
 from evennia_ai.knowledge.relevance import fused
@@ -65,7 +65,7 @@ class MeaningBackend:
         """All pages, None where together they have more characters than that."""
         return self._words.pages(most_characters=most_characters)
 
-    def write(self, draft: Draft) -> Page:
+    def write(self, draft: PageDraft) -> Page:
         """Write a page that was approved."""
         return self._words.write(draft)
 

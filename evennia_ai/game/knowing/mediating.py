@@ -28,8 +28,8 @@ from evennia_ai.knowledge.restricted.mediation import (
     NO_CHUNKS,
     TEMPERATURE,
     UNAVAILABLE,
-    Chunk,
     MediatorAnswer,
+    PagePassage,
     SafeSummary,
     mediator_messages,
     refused,
@@ -75,7 +75,7 @@ class Mediation:
     turn: int
     query: str
 
-    chunks: tuple[Chunk, ...]
+    chunks: tuple[PagePassage, ...]
     """What is sent: passages, or hints to choose from."""
 
     secret: Protected = NOTHING_PROTECTED

@@ -18,7 +18,7 @@ from evennia_ai.game.knowing.opening import Backends, later
 from evennia_ai.knowledge.backends import Backend
 from evennia_ai.knowledge.pages.pages import BaseInfo, Namespace, Page
 from evennia_ai.knowledge.passages import chunks
-from evennia_ai.knowledge.restricted.mediation import Chunk, Mode
+from evennia_ai.knowledge.restricted.mediation import Mode, PagePassage
 
 NAMESPACES: Final[tuple[Namespace, ...]] = ("Main", "Sources")
 PROTECTED_FIELD: Final = "protect"
@@ -33,7 +33,7 @@ class Findings:
     `unread` are the keys of bases that could not be read.
     """
 
-    chunks: tuple[Chunk, ...] = ()
+    chunks: tuple[PagePassage, ...] = ()
     mode: Mode = "rag_retrieval"
     names: tuple[str, ...] = ()
     terms: tuple[str, ...] = ()
@@ -117,7 +117,7 @@ def _findings(
     pages = [page for page, _, _ in passages]
     return Findings(
         chunks=tuple(
-            Chunk(
+            PagePassage(
                 base=info.key,
                 base_name=info.name,
                 title=page.name.full,

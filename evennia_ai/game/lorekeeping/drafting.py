@@ -15,7 +15,7 @@ from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.knowing.opening import later
 from evennia_ai.game.lorekeeping.reading import may_read
 from evennia_ai.game.lorekeeping.writing import WrittenPage, written_pages
-from evennia_ai.knowledge.backends import Backend, Draft
+from evennia_ai.knowledge.backends import Backend, PageDraft
 from evennia_ai.knowledge.pages.markup import MarkupError, read_page
 from evennia_ai.knowledge.pages.pages import Page, PageMeta, PageName
 from evennia_ai.store import page_drafts
@@ -75,7 +75,7 @@ async def _drafted(written: Written) -> Drafted:
     return Drafted(numbers=tuple(numbers), notes=tuple(notes))
 
 
-def _stored(draft: Draft, written: Written) -> tuple[int | None, str]:
+def _stored(draft: PageDraft, written: Written) -> tuple[int | None, str]:
     """The number of a draft, or why it could not be stored."""
     try:
         stored = page_drafts.add(
@@ -92,7 +92,7 @@ def _stored(draft: Draft, written: Written) -> tuple[int | None, str]:
 
 def _draft(
     page: WrittenPage, name: PageName, now: Page | None, written: Written
-) -> tuple[Draft | None, str]:
+) -> tuple[PageDraft | None, str]:
     """The draft of a page that is `now` so, or why there is none."""
     if now is not None and not may_read(written.by, now.locks):
         return None, "it may not be read by who asked"
@@ -112,6 +112,6 @@ def _draft(
         return None, "it says this already"
     who = str(written.by.key)[:180]
     note = " ".join(written.task.split())[:200]
-    return Draft(
+    return PageDraft(
         page=new, was=now.revision if now else "", by=f"lorekeeper for {who}", note=note
     ), ""

@@ -27,7 +27,7 @@ from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import Runtime, runtime
 from evennia_ai.knowledge.assembly.config import UNKNOWN, AssemblyRules
 from evennia_ai.knowledge.assembly.packages import Package
-from evennia_ai.knowledge.assembly.requests import Task
+from evennia_ai.knowledge.assembly.requests import LoreTask
 from evennia_ai.knowledge.backends import Backend
 from evennia_ai.knowledge.pages.pages import BaseInfo, PageName
 from evennia_ai.llm.chat import ChatRequest, chat_messages, sent_sha256
@@ -49,7 +49,7 @@ class LorekeeperError(EvenniaAIError):
 class _Work:
     """A task under way: whose it is, for which base, and with which words before it."""
 
-    task: Task
+    task: LoreTask
     by: Any
     live: Runtime
     info: BaseInfo
@@ -79,7 +79,7 @@ def lorekeeper(
     fails with an EvenniaAIError; no draft is stored then.
     """
     kept = _kept(
-        Task(text=task.strip(), type_override=type_override, custom_pages=tuple(custom_pages)),
+        LoreTask(text=task.strip(), type_override=type_override, custom_pages=tuple(custom_pages)),
         base=base,
         by=by,
         live=runtime(),
@@ -89,7 +89,7 @@ def lorekeeper(
 
 
 async def _kept(
-    task: Task, *, base: str, by: Any, live: Runtime, earlier: Sequence[Message]
+    task: LoreTask, *, base: str, by: Any, live: Runtime, earlier: Sequence[Message]
 ) -> LorekeeperAnswer:
     settings = live.conf.lorekeeper
     work = _begun(task, base=base, by=by, live=live, earlier=earlier)
@@ -164,7 +164,9 @@ def _write(number: int, write: Callable[[], None]) -> None:
         logger.log_err(f"evennia_ai: {what} ({type(error).__name__})")
 
 
-def _begun(task: Task, *, base: str, by: Any, live: Runtime, earlier: Sequence[Message]) -> _Work:
+def _begun(
+    task: LoreTask, *, base: str, by: Any, live: Runtime, earlier: Sequence[Message]
+) -> _Work:
     """The work on a task that may be done."""
     if not task.text:
         raise LorekeeperError("the task is empty: say what is to be written")

@@ -20,14 +20,14 @@ from evennia_ai.knowledge.assembly.requests import (
     Failed,
     Fetch,
     Hidden,
-    Intro,
+    Introduction,
     Links,
     Listed,
+    LoreTask,
+    PageSearch,
     Plan,
     Request,
-    Search,
     Step,
-    Task,
 )
 from evennia_ai.knowledge.backends import Backend, Hit
 from evennia_ai.knowledge.pages.pages import Page, PageName
@@ -48,7 +48,7 @@ class Reader:
     plan: Planning
     look_up: LookingUp
 
-    def read(self, task: Task, rules: AssemblyRules) -> "Deferred[Package]":
+    def read(self, task: LoreTask, rules: AssemblyRules) -> "Deferred[Package]":
         """The package for a task. It fails with what the assembly or the backend fails with."""
         return Deferred.fromCoroutine(self._driven(assemble(task, rules=rules)))
 
@@ -67,7 +67,7 @@ class Reader:
         match request:
             case Fetch(names):
                 return self._fetched(names)
-            case Search():
+            case PageSearch():
                 return self._found(request)
             case Links(names):
                 return later(self.backend.linking(names))
@@ -75,14 +75,14 @@ class Reader:
                 return later(self.backend.listed(namespace))
             case Plan():
                 return self.plan(request)
-            case Intro(entity):
+            case Introduction(entity):
                 return self.look_up(entity)
 
     def _fetched(self, names: Sequence[PageName]) -> "Deferred[list[Page | Hidden | None]]":
         found = later(self.backend.fetch(names))
         return found.addCallback(lambda pages: [page and self._shown(page) for page in pages])
 
-    def _found(self, query: Search) -> "Deferred[list[Hit | Hidden]]":
+    def _found(self, query: PageSearch) -> "Deferred[list[Hit | Hidden]]":
         found = later(
             self.backend.search(query.query, namespaces=query.namespaces, limit=query.limit)
         )

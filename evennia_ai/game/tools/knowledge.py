@@ -31,7 +31,7 @@ from evennia_ai.knowledge.restricted.mediation import (
     MOST_CHUNKS,
     MOST_IN_ALL,
     NO_CHUNKS,
-    Chunk,
+    PagePassage,
     SafeSummary,
     envelope,
     protected_by,
@@ -175,7 +175,7 @@ async def _searched(asked: Asked) -> str:
     return await _told_safely(asked, guarded, found, shown)
 
 
-def _told_openly(asked: Asked, found: Findings, shown: tuple[Chunk, ...]) -> str:
+def _told_openly(asked: Asked, found: Findings, shown: tuple[PagePassage, ...]) -> str:
     """What is told of ordinary bases, written down as well."""
     number = keeping.begun(_new(asked, found, shown, restricted=False), shown)
     lines = [f"[{chunk.base}] {chunk.title}: {_words(chunk)}" for chunk in shown]
@@ -186,7 +186,7 @@ def _told_openly(asked: Asked, found: Findings, shown: tuple[Chunk, ...]) -> str
 
 
 async def _told_safely(
-    asked: Asked, guarded: Findings, found: Findings, shown: tuple[Chunk, ...]
+    asked: Asked, guarded: Findings, found: Findings, shown: tuple[PagePassage, ...]
 ) -> str:
     """The safe summary of guarded bases, and what ordinary ones have beside it."""
     sent = sendable(
@@ -227,7 +227,7 @@ async def _told_safely(
     return text
 
 
-def _mediation(asked: Asked, chunks: tuple[Chunk, ...], secret: Protected) -> Mediation:
+def _mediation(asked: Asked, chunks: tuple[PagePassage, ...], secret: Protected) -> Mediation:
     event = asked.use.event
     return Mediation(
         npc_limits=asked.use.settings.limits,
@@ -241,12 +241,14 @@ def _mediation(asked: Asked, chunks: tuple[Chunk, ...], secret: Protected) -> Me
     )
 
 
-def _words(chunk: Chunk) -> str:
+def _words(chunk: PagePassage) -> str:
     """A passage as it is told; a pipe in a link would be taken for a colour of the game's."""
     return without_links(chunk.content)
 
 
-def _new(asked: Asked, found: Findings, used: Sequence[Chunk], *, restricted: bool) -> NewSearch:
+def _new(
+    asked: Asked, found: Findings, used: Sequence[PagePassage], *, restricted: bool
+) -> NewSearch:
     use = asked.use
     return NewSearch(
         conversation=use.conversation,
@@ -261,7 +263,7 @@ def _new(asked: Asked, found: Findings, used: Sequence[Chunk], *, restricted: bo
     )
 
 
-def _for_vault(asked: Asked, sent: Sequence[Chunk]) -> tuple[Chunk, ...]:
+def _for_vault(asked: Asked, sent: Sequence[PagePassage]) -> tuple[PagePassage, ...]:
     """Those passages that the game and their base keep under lock."""
     keeping_bases = {info.key for info in asked.held_bases if info.keeps_chunks}
     if not asked.use.runtime.conf.knowledge_vault:
@@ -280,9 +282,9 @@ def _most_told(asked: Asked) -> int:
     return min(MOST_TOLD, limit_tokens)
 
 
-def _fitting(chunks: Sequence[Chunk], *, most_characters: int) -> tuple[Chunk, ...]:
+def _fitting(chunks: Sequence[PagePassage], *, most_characters: int) -> tuple[PagePassage, ...]:
     """The first passages that together have no more characters than that."""
-    kept: list[Chunk] = []
+    kept: list[PagePassage] = []
     left = most_characters
     for chunk in chunks:
         left -= len(chunk.content)

@@ -34,7 +34,7 @@ _QUOTE: Final = re.compile(r"[^\n\":]{1,80} (?:said|called) \"[^\n\"]*\"")
 Verb = Literal["said", "called"]
 
 
-class Said(NamedTuple):
+class SaidText(NamedTuple):
     """One thing said or called; `is_summary` marks the text of an earlier summary."""
 
     speaker: str
@@ -43,7 +43,7 @@ class Said(NamedTuple):
     is_summary: bool = False
 
 
-def said_in(plan: CompactionPlan, *, npc_name: str) -> Iterator[Said]:
+def said_in(plan: CompactionPlan, *, npc_name: str) -> Iterator[SaidText]:
     """What the summarised messages say, oldest first; `npc_name` says what the model said.
 
     Bookkeeping (context blocks, notes, frozen lore) is not said by anybody and is left out: a
@@ -54,7 +54,7 @@ def said_in(plan: CompactionPlan, *, npc_name: str) -> Iterator[Said]:
 
 def said_of(
     messages: Sequence[Message], *, npc_name: str, summaries: Collection[str] = ()
-) -> Iterator[Said]:
+) -> Iterator[SaidText]:
     """The same of any messages, of which `summaries` are records of earlier summaries."""
     tools = {call.id: call.name for message in messages for call in message.tool_calls}
     for message in messages:
@@ -63,12 +63,12 @@ def said_of(
         is_summary = message.record in summaries
         who = "An earlier summary" if is_summary else _speaker(message, npc_name, tools)
         if message.content.strip():
-            yield Said(who, "said", readable(message.content), is_summary)
+            yield SaidText(who, "said", readable(message.content), is_summary)
         for call in message.tool_calls:
-            yield Said(who, "called", readable(f"{call.name} {call.arguments}"))
+            yield SaidText(who, "called", readable(f"{call.name} {call.arguments}"))
 
 
-def quote(said: Said, text: str) -> str:
+def quote(said: SaidText, text: str) -> str:
     """One line in which the speaker says `text`; quotes inside it become single ones."""
     inner = " ".join(neutral(text).split()).replace('"', "'")
     return f'{said.speaker} {said.verb} "{inner}"'
@@ -79,7 +79,7 @@ def is_quote(line: str) -> bool:
     return _QUOTE.fullmatch(line) is not None
 
 
-def labelled(number: int, said: Said, text: str) -> str:
+def labelled(number: int, said: SaidText, text: str) -> str:
     """`text` as lines of a transcript; only the first one is not indented."""
     doing = said.speaker if said.verb == "said" else f"{said.speaker} (calls)"
     return f"[{number}] {doing}: " + neutral(text).replace("\n", "\n    ")
@@ -135,7 +135,7 @@ _NAMED: Final = re.compile(r"(?<=[^\W_][ ,])[^\W\d_][^\W_]+")
 class _Sentence:
     """A sentence, who said it, the line that quotes it, and its words."""
 
-    said: Said
+    said: SaidText
     line: str
     text: str
     words: frozenset[str]
@@ -180,7 +180,7 @@ def _fitting(
     return chosen
 
 
-def _sentences(said: Iterable[Said]) -> Iterator[_Sentence]:
+def _sentences(said: Iterable[SaidText]) -> Iterator[_Sentence]:
     """Every sentence once, where it was said first."""
     known: set[str] = set()
     for one in said:
@@ -191,7 +191,7 @@ def _sentences(said: Iterable[Said]) -> Iterator[_Sentence]:
                 yield _Sentence(said=one, line=line, text=text, words=_telling_words(text))
 
 
-def _line(said: Said, text: str) -> str:
+def _line(said: SaidText, text: str) -> str:
     """The line that quotes `text`; a quotation in an earlier summary stays what it is."""
     carried = " ".join(neutral(text).split())
     if said.is_summary and is_quote(carried):
@@ -199,7 +199,7 @@ def _line(said: Said, text: str) -> str:
     return quote(said, _capped(text))
 
 
-def _parts(said: Said) -> Iterator[str]:
+def _parts(said: SaidText) -> Iterator[str]:
     """The sentences of a text; the lines of an earlier summary stay whole."""
     parts = said.text.split("\n") if said.is_summary else _SENTENCE_BREAK.split(said.text)
     for part in parts:

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 from evennia_ai.errors import RefusalReason, SummaryRefused, TranscriptTooLongError
 from evennia_ai.history.compaction.extract import (
     UNREADABLE,
-    Said,
+    SaidText,
     a_name,
     is_quote,
     labelled,
@@ -110,7 +110,7 @@ def checked_summary(
 
 
 def _asked(
-    plan: CompactionPlan, said: tuple[Said, ...], *, npc_name: str, most_characters: int
+    plan: CompactionPlan, said: tuple[SaidText, ...], *, npc_name: str, most_characters: int
 ) -> Message:
     shown = (
         labelled(number, one, _shortened(one.text, most_characters))
@@ -211,7 +211,7 @@ Result = Literal["accepted", "refused", "failed", "thrash"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class SummaryAttempt:
     """A try to compact a conversation, as its record tells it.
 
     `asked_by` is who wanted it, `by` who made the summary, `reason` why it was not taken, `breaker`
@@ -226,7 +226,7 @@ class Attempt:
     made_at: float = 0.0
 
 
-NO_ATTEMPT: Final = Attempt()
+NO_ATTEMPT: Final = SummaryAttempt()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,7 +253,7 @@ def asking_record(
     return NewRecord(kind=RecordKind.INVOKE, role="system", meta=meta)
 
 
-def attempt_record(attempt: Attempt, *, reply: Reply | None = None) -> NewRecord:
+def attempt_record(attempt: SummaryAttempt, *, reply: Reply | None = None) -> NewRecord:
     """The record of what came of a try, with the model's words where one was asked."""
     meta: dict[str, Any] = {
         "of": _COMPACTION,
@@ -272,12 +272,12 @@ def attempt_record(attempt: Attempt, *, reply: Reply | None = None) -> NewRecord
     return NewRecord(kind=RecordKind.USAGE, role="assistant", body=body, meta=meta)
 
 
-def attempt_from(record: Record) -> Attempt | None:
+def attempt_from(record: Record) -> SummaryAttempt | None:
     """The try that this record tells of; None where it tells of something else, or was erased."""
     meta = record.meta
     if record.kind is not RecordKind.USAGE or meta.get("of") != _COMPACTION:
         return None
-    return Attempt(
+    return SummaryAttempt(
         result=meta["result"],
         asked_by=meta["asked_by"],
         by=meta["by"],

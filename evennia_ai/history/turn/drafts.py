@@ -12,7 +12,7 @@ from typing import Any, Final
 from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import Record
 from evennia_ai.history.turn.manifest import RecordedMessage, TurnManifest
-from evennia_ai.history.turn.sending import Handle, Text, TextKey, storable_messages, text_of
+from evennia_ai.history.turn.sending import Handle, NewText, TextKey, storable_messages, text_of
 from evennia_ai.lorebook.activation.unmatched import Unmatched
 from evennia_ai.prompt.cache_account import CacheAccount
 from evennia_ai.prompt.memo import Slot
@@ -26,7 +26,7 @@ _HANDLE: Final = Slot[Handle]("handle")
 class NewLine:
     """A message of a draft whose text becomes a record."""
 
-    text: Text
+    text: NewText
     block: Block
     injected: bool
 
@@ -43,10 +43,10 @@ class Draft:
     lines: tuple[Handle | NewLine, ...]
     tokens: tuple[int, ...]
     manifest: TurnManifest
-    tools: Text | None = None
+    tools: NewText | None = None
 
     @property
-    def texts(self) -> tuple[Text, ...]:
+    def texts(self) -> tuple[NewText, ...]:
         """The texts that must be in the records before the prompt is sent, in its order."""
         said = tuple(line.text for line in self.lines if isinstance(line, NewLine))
         return said if self.tools is None else (*said, self.tools)
@@ -90,7 +90,7 @@ def draft_of(
     sent_sha256: str = "",
     silent: Sequence[Unmatched] = (),
     inputs: Mapping[str, Any] | None = None,
-    tools: Text | None = None,
+    tools: NewText | None = None,
 ) -> Draft:
     """The draft of a prompt that is about to be sent to `model` and answers the record `event`.
 

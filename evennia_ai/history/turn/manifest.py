@@ -105,7 +105,7 @@ class TurnManifest:
         told = {name: getattr(self, name) for name in _PLAIN}
         for name in _MAPPINGS:
             told[name] = dict(getattr(self, name))
-        told["messages"] = [_told(message) for message in self.messages]
+        told["messages"] = [_message_values(message) for message in self.messages]
         told["verdicts"] = [list(_verdict_fields(verdict)) for verdict in self.verdicts]
         told["silent"] = [[one.book, one.reason, one.uids] for one in self.silent]
         return canonical_json({"format": FORMAT, **told})
@@ -248,7 +248,7 @@ def _rebuilt(message: RecordedMessage | RenderedMessage, by_id: Mapping[str, Rec
     return sent_messages([handle])[0]
 
 
-def _told(message: RecordedMessage | RenderedMessage) -> list[Any]:
+def _message_values(message: RecordedMessage | RenderedMessage) -> list[Any]:
     """The message as JSON values."""
     if isinstance(message, RenderedMessage):
         raise ReplayError(

@@ -41,7 +41,7 @@ class TextKey(NamedTuple):
     content_sha256: str
 
 
-class Text(NamedTuple):
+class NewText(NamedTuple):
     """A rendered text as the record it becomes."""
 
     new: NewRecord
@@ -63,10 +63,10 @@ def storable_messages(messages: Sequence[Message]) -> Sequence[Message]:
     return tuple(m if _is_storable(m) else _stored_form(m) for m in messages)
 
 
-_TEXT: Final = Slot[Text]("text")
+_TEXT: Final = Slot[NewText]("text")
 
 
-def text_of(message: Message, *, before: str | None = None) -> Text:
+def text_of(message: Message, *, before: str | None = None) -> NewText:
     """The record that a rendered message becomes.
 
     A text that stays is kept for where it stands: before the record at the place `before`. No
@@ -105,7 +105,7 @@ def _sent(handle: Handle) -> Message:
     return replace(message, block=handle.block, injected=handle.injected, origin=origin)
 
 
-def _text(message: Message, meta: dict[str, Any]) -> Text:
+def _text(message: Message, meta: dict[str, Any]) -> NewText:
     meta["parts"] = [[p.origin, p.start, p.end, p.revision] for p in message.parts]
     if message.tool_calls:
         meta["tool_calls"] = [asdict(call) for call in message.tool_calls]
@@ -119,7 +119,7 @@ def _text(message: Message, meta: dict[str, Any]) -> Text:
         body=message.content,
         meta=meta,
     )
-    return Text(new, TextKey(new.kind, new.role, content_sha256(new)))
+    return NewText(new, TextKey(new.kind, new.role, content_sha256(new)))
 
 
 def _is_storable(message: Message) -> bool:
@@ -156,8 +156,8 @@ TOOLS = "tools"
 """What a snapshot of tools says that it is of."""
 
 
-def tool_list(tools: Iterable[ToolSpec]) -> Text:
+def tool_list(tools: Iterable[ToolSpec]) -> NewText:
     """The record that a list of tools becomes."""
     body = canonical_json([[one.name, one.description, dict(one.parameters)] for one in tools])
     new = NewRecord(kind=RecordKind.SNAPSHOT, role="system", body=body, meta={"of": TOOLS})
-    return Text(new, TextKey(new.kind, new.role, content_sha256(new)))
+    return NewText(new, TextKey(new.kind, new.role, content_sha256(new)))

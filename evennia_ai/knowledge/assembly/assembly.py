@@ -7,12 +7,12 @@ The order of the steps is fixed; each writes one line into the trace.
 from evennia_ai.knowledge.assembly import finishing, gathering, instructing, planning
 from evennia_ai.knowledge.assembly.config import AssemblyRules
 from evennia_ai.knowledge.assembly.packages import Package
-from evennia_ai.knowledge.assembly.requests import Step, Task, Trace
+from evennia_ai.knowledge.assembly.requests import LoreTask, Step, Trace
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter
 
 
 def assemble(
-    task: Task, *, rules: AssemblyRules | None = None, counter: TokenCounter = ESTIMATE
+    task: LoreTask, *, rules: AssemblyRules | None = None, counter: TokenCounter = ESTIMATE
 ) -> Step[Package]:
     """The package for a task, by these rules where the wiki has none of its own.
 

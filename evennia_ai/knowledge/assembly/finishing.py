@@ -12,13 +12,13 @@ from evennia_ai.knowledge.assembly.packages import (
     serialised,
 )
 from evennia_ai.knowledge.assembly.planning import Planned
-from evennia_ai.knowledge.assembly.requests import Task, Trace
+from evennia_ai.knowledge.assembly.requests import LoreTask, Trace
 from evennia_ai.prompt.tokens import TokenCounter
 
 Dropped = tuple[DroppedPage, ...]
 
 
-def bypassed_by_words(task: Task, trace: Trace) -> Package:
+def bypassed_by_words(task: LoreTask, trace: Trace) -> Package:
     """The package of a task that step 2 found to be a query."""
     return Package(
         task=task,
@@ -30,7 +30,7 @@ def bypassed_by_words(task: Task, trace: Trace) -> Package:
     )
 
 
-def bypassed(task: Task, plan: Planned, trace: Trace) -> Package:
+def bypassed(task: LoreTask, plan: Planned, trace: Trace) -> Package:
     """The package of a task that needs no pages by its type."""
     return Package(
         task=task,
@@ -62,7 +62,7 @@ def deduplicated(
 
 
 def ranked(
-    pages: Sequence[PackedPage], task: Task, rules: AssemblyRules, trace: Trace
+    pages: Sequence[PackedPage], task: LoreTask, rules: AssemblyRules, trace: Trace
 ) -> tuple[PackedPage, ...]:
     """Step 13: the pages of each section by how much they have of the task's words."""
     found = packages.ranked(pages, task=task.text, stop_words=rules.stop_words)
@@ -73,7 +73,7 @@ def ranked(
 
 def trimmed(
     pages: Sequence[PackedPage],
-    task: Task,
+    task: LoreTask,
     *,
     rules: AssemblyRules,
     trace: Trace,
@@ -93,7 +93,7 @@ def trimmed(
 
 
 def package(
-    task: Task,
+    task: LoreTask,
     plan: Planned,
     pages: tuple[PackedPage, ...],
     *,
@@ -122,6 +122,6 @@ def package(
     )
 
 
-def world_of(task: Task, rules: AssemblyRules) -> str:
+def world_of(task: LoreTask, rules: AssemblyRules) -> str:
     """What the world is called: by the task, else by the rules."""
     return task.world or rules.world

@@ -13,11 +13,11 @@ from evennia_ai.knowledge.assembly.requests import (
     Article,
     Failed,
     Hidden,
-    Intro,
+    Introduction,
     Links,
-    Search,
+    LoreTask,
+    PageSearch,
     Step,
-    Task,
     Trace,
     distinct,
     read,
@@ -64,7 +64,7 @@ READ_FOR_EACH: Final = 4
 """Linked pages that are read for each that is shown: some links lead nowhere, some to one page."""
 
 
-def encyclopedia(task: Task, plan: Planned, trace: Trace) -> Step[tuple[PackedPage, ...]]:
+def encyclopedia(task: LoreTask, plan: Planned, trace: Trace) -> Step[tuple[PackedPage, ...]]:
     """Step 7: the pages that were asked for by name, then one for each entity."""
     entities = [one for one in plan.entities if one.namespace == "Main"]
     names = [*task.custom_pages, *entities]
@@ -99,7 +99,7 @@ def sources(plan: Planned, rules: AssemblyRules, trace: Trace) -> Step[tuple[Pac
     named = [one for one in plan.entities if one.namespace == "Sources"]
     found = yield from read(named, trace)
     for entity in plan.entities if rules.sources_per_entity else ():
-        hits = yield Search(entity.title, ("Sources",), rules.sources_per_entity)
+        hits = yield PageSearch(entity.title, ("Sources",), rules.sources_per_entity)
         if hidden := sum(isinstance(one, Hidden) for one in hits):
             trace.warn(f"{hidden} of the sources for {entity.title} may not be read here")
         found += [one.page for one in hits if not isinstance(one, Hidden)]
@@ -124,7 +124,7 @@ def wikipedia(plan: Planned, rules: AssemblyRules, trace: Trace) -> Step[tuple[P
     """Step 11: what the real world knows of each entity, where the rules allow to ask."""
     found: list[PackedPage] = []
     for entity in plan.entities if rules.wikipedia else ():
-        answer = yield Intro(entity.title)
+        answer = yield Introduction(entity.title)
         if isinstance(answer, Failed):
             trace.warn(f"no word of Wikipedia on {entity.title}: {answer.why}")
         elif answer is not None and answer.text.strip():

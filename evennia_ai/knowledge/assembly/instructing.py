@@ -10,8 +10,8 @@ from evennia_ai.knowledge.assembly.packages import PackedPage, packed
 from evennia_ai.knowledge.assembly.planning import Planned
 from evennia_ai.knowledge.assembly.requests import (
     Listed,
+    LoreTask,
     Step,
-    Task,
     Trace,
     distinct,
     read,
@@ -80,7 +80,7 @@ def world_bible(rules: AssemblyRules, trace: Trace) -> Step[list[Page]]:
 
 
 def core_instructions(
-    task: Task, plan: Planned, rules: AssemblyRules, trace: Trace
+    task: LoreTask, plan: Planned, rules: AssemblyRules, trace: Trace
 ) -> Step[list[Page]]:
     """Step 5: the pages that every task needs, then those that this one needs by its type."""
     core = yield from _demanded(rules.core_instructions, trace)

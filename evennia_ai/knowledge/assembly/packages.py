@@ -18,7 +18,7 @@ from itertools import chain
 from typing import Any, Final, Literal, get_args
 
 from evennia_ai.errors import BudgetError
-from evennia_ai.knowledge.assembly.requests import Task
+from evennia_ai.knowledge.assembly.requests import LoreTask
 from evennia_ai.knowledge.lorekeeper_settings import Placement
 from evennia_ai.knowledge.pages.pages import Page, PageName
 from evennia_ai.prompt.tokens import TokenCounter
@@ -59,7 +59,7 @@ class PackedPage:
             return "Wikipedia", self.article
         return self.name.namespace, self.name.title
 
-    def told(self) -> dict[str, Any]:
+    def recorded(self) -> dict[str, Any]:
         """What a record keeps of it: everything but its text."""
         return {
             "section": self.bucket,
@@ -80,9 +80,9 @@ class DroppedPage:
     page: PackedPage
     why: str
 
-    def told(self) -> dict[str, Any]:
+    def recorded(self) -> dict[str, Any]:
         """What a record keeps of it."""
-        return self.page.told() | {"dropped": self.why}
+        return self.page.recorded() | {"dropped": self.why}
 
 
 def packed(page: Page, bucket: Bucket, *, why: str, depth: int = 0) -> PackedPage:
@@ -173,7 +173,7 @@ class Package:
     those of the whole text, of which there may be `limit_tokens`.
     """
 
-    task: Task
+    task: LoreTask
     task_type: str
     type_from: TypeFrom
     entities: tuple[str, ...] = ()
@@ -214,8 +214,8 @@ class Package:
             "world": self.world,
             "tokens": {**self.tokens, "total": self.total_tokens, "limit": self.limit_tokens},
             "sha256": hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
-            "pages": [one.told() for one in self.pages],
-            "dropped": [one.told() for one in self.dropped],
+            "pages": [one.recorded() for one in self.pages],
+            "dropped": [one.recorded() for one in self.dropped],
             "warnings": list(self.warnings),
             "steps": list(self.steps),
         }

@@ -22,7 +22,7 @@ from evennia_ai.knowledge.assembly.config import (
     configured,
 )
 from evennia_ai.knowledge.assembly.packages import TypeFrom
-from evennia_ai.knowledge.assembly.requests import Failed, Plan, Step, Task, Trace, read
+from evennia_ai.knowledge.assembly.requests import Failed, LoreTask, Plan, Step, Trace, read
 from evennia_ai.knowledge.pages.pages import PageName, TitleError, page_name
 from evennia_ai.prompt.messages import Message
 from evennia_ai.text.words import phrase_of
@@ -226,7 +226,7 @@ def load_config(rules: AssemblyRules, trace: Trace) -> Step[AssemblyRules]:
     return changed
 
 
-def is_query(task: Task, rules: AssemblyRules, trace: Trace) -> bool:
+def is_query(task: LoreTask, rules: AssemblyRules, trace: Trace) -> bool:
     """Step 2: whether the words of the task alone say that it only reads."""
     if task.type_override:
         trace.did(2, "left out, the type was given")
@@ -236,7 +236,7 @@ def is_query(task: Task, rules: AssemblyRules, trace: Trace) -> bool:
     return found
 
 
-def plan(task: Task, rules: AssemblyRules, trace: Trace) -> Step[Planned]:
+def plan(task: LoreTask, rules: AssemblyRules, trace: Trace) -> Step[Planned]:
     """Step 3: the type of the task and what it is about."""
     if task.type_override:
         found = overridden(task.text, task.type_override, rules)

@@ -17,7 +17,7 @@ from evennia_ai.prompt.messages import Message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class LoreTask:
     """What is to be done, in the words of who asks for it.
 
     `type_override` is the key of a task type: where it is given, neither the pre-check nor the
@@ -66,7 +66,7 @@ class Fetch:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class PageSearch:
     """The pages that fit a query best. Answer: `Hit`s, best first, or `Hidden` in place of one."""
 
     query: str
@@ -97,13 +97,13 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Intro:
+class Introduction:
     """The introduction of a Wikipedia article. Answer: an `Article`, None or `Failed`."""
 
     entity: str
 
 
-Request: TypeAlias = Fetch | Search | Links | Listed | Plan | Intro
+Request: TypeAlias = Fetch | PageSearch | Links | Listed | Plan | Introduction
 Step: TypeAlias = Generator[Request, Any, T]
 """A part of the assembly: it yields requests and comes to a T."""
 

@@ -14,7 +14,13 @@ from pydantic import BaseModel, ConfigDict, StrictInt
 
 from evennia_ai.knowledge.pages.pages import Page
 from evennia_ai.knowledge.relevance import asked_words, indexed_words
-from evennia_ai.knowledge.restricted.mediation import FAILED, NO_HINT, Chunk, SafeSummary, refused
+from evennia_ai.knowledge.restricted.mediation import (
+    FAILED,
+    NO_HINT,
+    PagePassage,
+    SafeSummary,
+    refused,
+)
 from evennia_ai.prompt.messages import Message
 from evennia_ai.text.words import COMMON_WORDS
 
@@ -58,18 +64,18 @@ def with_hints(fields: Mapping[str, Any], hints: Sequence[str]) -> dict[str, Any
     return {**others, FIELD: list(hints)} if hints else others
 
 
-def ranked(query: str, hints: Sequence[Chunk]) -> tuple[Chunk, ...]:
+def ranked(query: str, hints: Sequence[PagePassage]) -> tuple[PagePassage, ...]:
     """The hints that are offered: those that share most words with the query first."""
     return tuple(sorted(hints, key=lambda one: -_shared(query, one))[:MOST_OFFERED])
 
 
-def by_words(query: str, hints: Sequence[Chunk]) -> SafeSummary:
+def by_words(query: str, hints: Sequence[PagePassage]) -> SafeSummary:
     """What words choose of these hints: those that share a word with the query, the most first."""
     fitting = [one for one in ranked(query, hints) if _shared(query, one)]
-    return _told(fitting[:MOST_CHOSEN])
+    return _summary_of(fitting[:MOST_CHOSEN])
 
 
-def hint_messages(query: str, hints: Sequence[Chunk]) -> tuple[Message, ...]:
+def hint_messages(query: str, hints: Sequence[PagePassage]) -> tuple[Message, ...]:
     """What a mediator that chooses is asked."""
     payload = {
         "question": query,
@@ -81,12 +87,12 @@ def hint_messages(query: str, hints: Sequence[Chunk]) -> tuple[Message, ...]:
     )
 
 
-def chosen(answer: HintChoice, hints: Sequence[Chunk]) -> SafeSummary:
+def chosen(answer: HintChoice, hints: Sequence[PagePassage]) -> SafeSummary:
     """What a mediator's choice comes to; a refusal where one number is that of no hint."""
     numbers = tuple(dict.fromkeys(answer.hints))
     if any(not 1 <= number <= len(hints) for number in numbers):
         return refused(FAILED)
-    return _told([hints[number - 1] for number in numbers[:MOST_CHOSEN]])
+    return _summary_of([hints[number - 1] for number in numbers[:MOST_CHOSEN]])
 
 
 def together(summary: SafeSummary, hints: SafeSummary) -> SafeSummary:
@@ -107,7 +113,7 @@ def together(summary: SafeSummary, hints: SafeSummary) -> SafeSummary:
     )
 
 
-def _told(hints: Sequence[Chunk]) -> SafeSummary:
+def _summary_of(hints: Sequence[PagePassage]) -> SafeSummary:
     if not hints:
         return refused(NO_HINT)
     return SafeSummary(
@@ -118,7 +124,7 @@ def _told(hints: Sequence[Chunk]) -> SafeSummary:
     )
 
 
-def _shared(query: str, hint: Chunk) -> int:
+def _shared(query: str, hint: PagePassage) -> int:
     """How many of the words of the query, but for common ones, a hint has."""
     wanted = {word for word in asked_words(query) if word not in COMMON_WORDS}
     return len(wanted.intersection(indexed_words(hint.content).split()))

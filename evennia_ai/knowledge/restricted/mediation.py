@@ -89,7 +89,7 @@ ANSWERED_MESSAGE: Final = "This may be told, in your own words."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chunk:
+class PagePassage:
     """A passage of a protected page. `title` and `revision` never leave the game's server."""
 
     base: str
@@ -123,7 +123,7 @@ class SafeSummary:
         """Its first words, for a log; it was looked through before."""
         return " ".join(self.summary.split())[:PREVIEW_CHARACTERS]
 
-    def told(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
         """Its fields as JSON has them."""
         return {
             "decision": self.decision,
@@ -172,7 +172,7 @@ class MediatorAnswer(BaseModel):
     confidence: Confidence = "low"
 
 
-def told_of_answer(answer: Mapping[str, Any], *, hidden: Callable[[str], str]) -> dict[str, Any]:
+def choices_in_answer(answer: Mapping[str, Any], *, hidden: Callable[[str], str]) -> dict[str, Any]:
     """What may be told of whatever a mediator wrote: choices of closed lists, and no text of it.
 
     `hidden` makes of a text what is told instead. Fields that a mediator has no business with are
@@ -201,12 +201,14 @@ def _closed(name: str, value: Any) -> str:
     return word if word in _CHOICES[name] else "other"
 
 
-def sendable(chunks: Iterable[Chunk], *, most_characters: int = MOST_IN_ALL) -> tuple[Chunk, ...]:
+def sendable(
+    chunks: Iterable[PagePassage], *, most_characters: int = MOST_IN_ALL
+) -> tuple[PagePassage, ...]:
     """The passages that are sent to the mediator, cut to the limits; blank ones are none.
 
     The first is cut to what all may have; later ones that do not fit whole end the list.
     """
-    kept: list[Chunk] = []
+    kept: list[PagePassage] = []
     left = min(MOST_IN_ALL, most_characters)
     for chunk in chunks:
         content = chunk.content.strip()[:MOST_CHARACTERS]
@@ -220,7 +222,7 @@ def sendable(chunks: Iterable[Chunk], *, most_characters: int = MOST_IN_ALL) -> 
     return tuple(kept)
 
 
-def mediator_messages(query: str, chunks: Sequence[Chunk]) -> tuple[Message, ...]:
+def mediator_messages(query: str, chunks: Sequence[PagePassage]) -> tuple[Message, ...]:
     """What the mediator is asked about passages that `sendable` let through."""
     bases = {chunk.base: chunk.base_name for chunk in chunks}
     payload = {
@@ -244,7 +246,7 @@ def mediator_messages(query: str, chunks: Sequence[Chunk]) -> tuple[Message, ...
 
 
 def protected_by(
-    chunks: Iterable[Chunk],
+    chunks: Iterable[PagePassage],
     *,
     names: Iterable[str] = (),
     terms: Iterable[str] = (),
@@ -296,7 +298,7 @@ def envelope(
     inner: dict[str, Any] = {
         "mode": "restricted_safe_summary",
         "retrieval_mode": mode,
-        "restricted_safe_summary": summary.told(),
+        "restricted_safe_summary": summary.values(),
         "answer_contract": ANSWER_CONTRACT,
         "message": message,
         "total": total,

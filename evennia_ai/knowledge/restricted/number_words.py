@@ -16,7 +16,7 @@ Kind = Literal["digits", "value", "times"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class NumberPart:
     """A part of a number: digits as they are written, a value, or a factor of what is before it."""
 
     kind: Kind
@@ -28,7 +28,7 @@ class Part:
 class NumberWord:
     """What a word says of a number."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[NumberPart, ...]
     is_sure: bool = True
     """False: it is a number in some texts, and something else in most."""
     is_roman: bool = False
@@ -110,13 +110,13 @@ def number_word(word: str) -> NumberWord | None:
     return _roman(folded)
 
 
-def _part(word: str) -> Part:
+def _part(word: str) -> NumberPart:
     if word in _TIMES:
-        return Part(kind="times", value=str(_TIMES[word]))
-    return Part(kind="value", value=str(_VALUES[word]))
+        return NumberPart(kind="times", value=str(_TIMES[word]))
+    return NumberPart(kind="value", value=str(_VALUES[word]))
 
 
-def _glued(word: str) -> tuple[Part, ...]:
+def _glued(word: str) -> tuple[NumberPart, ...]:
     """The parts of number words that are glued together, or to what is counted."""
     words: list[str] = []
     at = 0
@@ -149,7 +149,7 @@ def _roman(word: str) -> NumberWord | None:
         -value if value < after else value for value, after in zip(values, following, strict=True)
     )
     return NumberWord(
-        parts=(Part(kind="digits", value=str(total)),),
+        parts=(NumberPart(kind="digits", value=str(total)),),
         is_sure=len(letters) > 1 and word not in _ROMAN_TOO,
         is_roman=True,
     )

@@ -14,8 +14,8 @@ from typing import Final
 
 from evennia_ai.knowledge.restricted.number_words import (
     AFTER_A_NUMBER,
+    NumberPart,
     NumberWord,
-    Part,
     number_word,
 )
 
@@ -133,7 +133,9 @@ class _Piece:
 def _read(match: re.Match[str]) -> _Piece:
     text = match[0]
     if text[0].isdecimal():
-        said: NumberWord | None = NumberWord(parts=(Part(kind="digits", value=text[:_LONGEST]),))
+        said: NumberWord | None = NumberWord(
+            parts=(NumberPart(kind="digits", value=text[:_LONGEST]),)
+        )
     else:
         said = number_word(text)
     return _Piece(text=text.casefold(), start=match.start(), end=match.end(), said=said)
@@ -204,7 +206,7 @@ def _place(pieces: Sequence[_Piece], group: Sequence[int]) -> Place:
     )
 
 
-def _parts(piece: _Piece) -> tuple[Part, ...]:
+def _parts(piece: _Piece) -> tuple[NumberPart, ...]:
     return piece.said.parts if piece.said is not None else ()
 
 
@@ -231,16 +233,16 @@ def _telling(pieces: Sequence[_Piece]) -> list[str]:
     ]
 
 
-def _readings(parts: Sequence[Part]) -> Iterator[str]:
+def _readings(parts: Sequence[NumberPart]) -> Iterator[str]:
     spelt = _spelt(parts)
     for one in (*spelt, "".join(spelt)[:_LONGEST]):
         yield one.lstrip("0") or "0"
 
 
-def _spelt(parts: Sequence[Part]) -> list[str]:
+def _spelt(parts: Sequence[NumberPart]) -> list[str]:
     """The numbers of a group one after the other, those in words by their value."""
     found: list[str] = []
-    words: list[Part] = []
+    words: list[NumberPart] = []
     following = [*parts[1:], None]
     for part, after in zip(parts, following, strict=True):
         is_counted = after is not None and after.kind == "times" and len(part.value) < 10
@@ -249,13 +251,13 @@ def _spelt(parts: Sequence[Part]) -> list[str]:
             words = []
         elif part.kind == "digits":  # `4 thousand`
             found += _in_words(words)
-            words = [Part(kind="value", value=part.value)]
+            words = [NumberPart(kind="value", value=part.value)]
         else:
             words.append(part)
     return [*found, *_in_words(words)]
 
 
-def _in_words(words: Sequence[Part]) -> list[str]:
+def _in_words(words: Sequence[NumberPart]) -> list[str]:
     """The values of number words: `forty seven eleven` are 47 and 11."""
     counting = _Counting()
     for word in words:

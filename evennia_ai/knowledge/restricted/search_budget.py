@@ -33,7 +33,7 @@ USUAL: Final = SearchBudget()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class SearchVerdict:
     """Whether a search may be made: refused with a `code`, or allowed, with what to tell."""
 
     code: Code | None = None
@@ -53,29 +53,31 @@ def read_budget(given: Any) -> tuple[SearchBudget, str]:
     return (USUAL, problem) if problem else (SearchBudget(**given), "")
 
 
-def judged(budget: SearchBudget, *, before: int, used_tokens: int, limit_tokens: int) -> Verdict:
+def judged(
+    budget: SearchBudget, *, before: int, used_tokens: int, limit_tokens: int
+) -> SearchVerdict:
     """The verdict on one more search, after `before` others.
 
     `limit_tokens` is what prompts may have, `used_tokens` what this one has already.
     """
     number = before + 1
     if number > budget.calls:
-        return Verdict(
+        return SearchVerdict(
             code=MAX_CALLS,
             told=f"You have searched {budget.calls} times already. Answer with what you found.",
         )
     if number <= budget.free:
-        return Verdict()
+        return SearchVerdict()
     percent = 100 * used_tokens // limit_tokens if limit_tokens > 0 else 100
     if percent >= budget.reject_percent:
-        return Verdict(
+        return SearchVerdict(
             code=TOKEN_LIMIT,
             told="There is no room left for what a search would find. Answer with what you have.",
         )
     if percent >= budget.warn_percent:
-        return Verdict(told="There is little room left: answer now, without another search.")
+        return SearchVerdict(told="There is little room left: answer now, without another search.")
     left = budget.calls - number
-    return Verdict(told=f"You may search {left} more time{'' if left == 1 else 's'}.")
+    return SearchVerdict(told=f"You may search {left} more time{'' if left == 1 else 's'}.")
 
 
 def _problem(given: Any) -> str:

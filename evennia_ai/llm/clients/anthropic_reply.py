@@ -65,7 +65,7 @@ class _Block:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Said:
+class _SaidByAnthropic:
     """What of a reply has come so far; the blocks by their index."""
 
     request: ChatRequest
@@ -134,8 +134,8 @@ class AnthropicStream:
         return _made(self._said)
 
 
-def _nothing_said(request: ChatRequest, endpoint: Endpoint) -> _Said:
-    return _Said(request=request, endpoint=endpoint, pieces=Pieces(server=endpoint.name))
+def _nothing_said(request: ChatRequest, endpoint: Endpoint) -> _SaidByAnthropic:
+    return _SaidByAnthropic(request=request, endpoint=endpoint, pieces=Pieces(server=endpoint.name))
 
 
 def _own_error(answer: Mapping[str, Any], endpoint: Endpoint) -> ModelError:
@@ -148,20 +148,20 @@ def _own_error(answer: Mapping[str, Any], endpoint: Endpoint) -> ModelError:
     return ModelRubbish(endpoint.name, f"the server sent an error: {said}")
 
 
-def _add_frame(said: _Said, message: Mapping[str, Any]) -> None:
+def _add_frame(said: _SaidByAnthropic, message: Mapping[str, Any]) -> None:
     """What stands around the blocks: which model, how it ended, at what cost."""
     said.model = text_of(message.get("model")) or said.model
     said.stop = text_of(message.get("stop_reason")) or said.stop
     _add_usage(said, message.get("usage"))
 
 
-def _add_usage(said: _Said, usage: object) -> None:
+def _add_usage(said: _SaidByAnthropic, usage: object) -> None:
     """Counts as they are known so far: a later event repeats or raises those before it."""
     told = object_of(usage)
     said.usage |= {name: told[name] for name in _COUNTS if told.get(name) is not None}
 
 
-def _begin(said: _Said, index: int, block: Mapping[str, Any]) -> str:
+def _begin(said: _SaidByAnthropic, index: int, block: Mapping[str, Any]) -> str:
     """A block with what it holds already; its text, if that is part of the reply's."""
     made = _Block(
         kind=text_of(block.get("type")),
@@ -187,7 +187,7 @@ def _begun_text(made: _Block, block: Mapping[str, Any]) -> str:
         return ""
 
 
-def _go_on(said: _Said, index: int, delta: Mapping[str, Any]) -> str:
+def _go_on(said: _SaidByAnthropic, index: int, delta: Mapping[str, Any]) -> str:
     """What an event adds to a block; its text, if that is part of the reply's."""
     block = said.blocks.get(index)
     if block is None:
@@ -195,7 +195,7 @@ def _go_on(said: _Said, index: int, delta: Mapping[str, Any]) -> str:
     return _write(said, block, text_of(delta.get("text")) or text_of(delta.get("partial_json")))
 
 
-def _write(said: _Said, block: _Block, text: str) -> str:
+def _write(said: _SaidByAnthropic, block: _Block, text: str) -> str:
     if _is_call(block, said.request):
         said.pieces.take_arguments(text)
     block.written.append(text)
@@ -213,7 +213,7 @@ def _is_answer(block: _Block, request: ChatRequest) -> bool:
     return block.kind == "tool_use" and block.name == request.schema.name
 
 
-def _made(said: _Said) -> ChatReply:
+def _made(said: _SaidByAnthropic) -> ChatReply:
     """The reply, if it says or does anything."""
     request, endpoint = said.request, said.endpoint
     blocks = [said.blocks[index] for index in sorted(said.blocks)]

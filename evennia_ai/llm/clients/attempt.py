@@ -58,7 +58,7 @@ class Streamed(Protocol):
     def reply(self) -> ChatReply: ...
 
 
-class Provider(Protocol):
+class ChatApi(Protocol):
     """The way in which one kind of servers is asked.
 
     `address` is where, `headers` says with which key, `body` what. `whole` finds the reply in a
@@ -83,7 +83,7 @@ class Provider(Protocol):
 class Attempt:
     """One request on its way; with a listener the reply is asked for in pieces."""
 
-    def __init__(self, provider: Provider, request: ChatRequest, hear: Listener | None) -> None:
+    def __init__(self, provider: ChatApi, request: ChatRequest, hear: Listener | None) -> None:
         self._provider = provider
         self._endpoint = provider.endpoint
         self._request = request

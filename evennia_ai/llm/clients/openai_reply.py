@@ -43,7 +43,7 @@ class _Call:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Said:
+class _SaidByOpenAI:
     """What of a reply has come so far; `call_at` says where in `calls` the one of an index is."""
 
     pieces: Pieces
@@ -64,7 +64,7 @@ def whole_reply(body: bytes, *, request: ChatRequest, endpoint: Endpoint) -> Cha
         raise ModelRubbish(endpoint.name, "the reply is not a JSON object")
     if problem := _own_error(answer, endpoint):
         raise problem
-    said = _Said(pieces=Pieces(server=endpoint.name))
+    said = _SaidByOpenAI(pieces=Pieces(server=endpoint.name))
     choices = said.pieces.of(answer.get("choices"), what="choices")
     if not choices:
         raise ModelRubbish(endpoint.name, "the reply has no choices")
@@ -79,7 +79,7 @@ class OpenAIStream:
     def __init__(self, *, request: ChatRequest, endpoint: Endpoint) -> None:
         self._request = request
         self._endpoint = endpoint
-        self._said = _Said(pieces=Pieces(server=endpoint.name))
+        self._said = _SaidByOpenAI(pieces=Pieces(server=endpoint.name))
         self._ended = False
 
     @property
@@ -119,14 +119,14 @@ def _own_error(answer: Mapping[str, Any], endpoint: Endpoint) -> ModelError | No
     return ModelRubbish(endpoint.name, f"the server sent an error: {said}")
 
 
-def _add_frame(said: _Said, answer: Mapping[str, Any], choice: Mapping[str, Any]) -> None:
+def _add_frame(said: _SaidByOpenAI, answer: Mapping[str, Any], choice: Mapping[str, Any]) -> None:
     """What stands around the message: how it ended, which model, at what cost."""
     said.model = text_of(answer.get("model")) or said.model
     said.finish = text_of(choice.get("finish_reason")) or said.finish
     said.usage = _usage(answer.get("usage")) or said.usage
 
 
-def _add_message(said: _Said, message: Mapping[str, Any]) -> str:
+def _add_message(said: _SaidByOpenAI, message: Mapping[str, Any]) -> str:
     """A message, or what a stream adds to it; its text."""
     text = _message_text(message.get("content"), said.pieces)
     said.text.append(text)
@@ -140,7 +140,7 @@ def _add_message(said: _Said, message: Mapping[str, Any]) -> str:
     return text
 
 
-def _add_call(said: _Said, index: int, piece: Mapping[str, Any]) -> None:
+def _add_call(said: _SaidByOpenAI, index: int, piece: Mapping[str, Any]) -> None:
     """Id and name come once, the arguments in pieces; another id under an index is a new call."""
     call_id = text_of(piece.get("id"))
     at = said.call_at.get(index)
@@ -165,7 +165,7 @@ def _argument_text(arguments: object) -> str:
     return text_of(arguments)
 
 
-def _made(said: _Said, request: ChatRequest, endpoint: Endpoint) -> ChatReply:
+def _made(said: _SaidByOpenAI, request: ChatRequest, endpoint: Endpoint) -> ChatReply:
     """The reply, if it says or does anything."""
     text = "".join(said.text)
     calls = made_calls([call.made() for call in said.calls], request)
@@ -178,7 +178,7 @@ def _made(said: _Said, request: ChatRequest, endpoint: Endpoint) -> ChatReply:
     )
 
 
-def _why_empty(said: _Said, finish: str, endpoint: Endpoint) -> str:
+def _why_empty(said: _SaidByOpenAI, finish: str, endpoint: Endpoint) -> str:
     why = f"the text is empty (finish reason '{finish}')"
     if said.refusal:
         return f"{why}: the model refused: {endpoint.quoted(said.refusal)}"

@@ -14,7 +14,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from evennia_ai.errors import ModelError, ModelTimeout, ModelUnavailable
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Listener
 from evennia_ai.llm.clients.answers import FailedRequest
-from evennia_ai.llm.clients.attempt import Attempt, Provider
+from evennia_ai.llm.clients.attempt import Attempt, ChatApi
 from evennia_ai.llm.endpoint import Endpoint
 from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.net.http import http_client, persistently
@@ -28,7 +28,7 @@ class RemoteChat:
 
     offline: Final = False
 
-    def __init__(self, provider: Provider, bridge: AsyncBridge) -> None:
+    def __init__(self, provider: ChatApi, bridge: AsyncBridge) -> None:
         self._provider = provider
         self._bridge = bridge
         self._client: httpx2.AsyncClient | None = None

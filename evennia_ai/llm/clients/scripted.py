@@ -1,4 +1,4 @@
-"""A model that says what it is told to: for demos, and for tests of this library and of games.
+"""A model that says what it is reply to: for demos, and for tests of this library and of games.
 
 Its lines come from code or from a file (`scripts`). It can be as slow as a real one, be heard
 while it writes, call tools, and fail before or in the middle of a reply.
@@ -25,7 +25,7 @@ from evennia_ai.errors import (
     ModelUnavailable,
 )
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Listener, Usage
-from evennia_ai.llm.clients.scripts import Act, Entry, Failing, Script, read_script
+from evennia_ai.llm.clients.scripts import Failing, Script, ScriptedCall, ScriptEntry, read_script
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.prompt.messages import ToolCall
 
@@ -35,7 +35,7 @@ _DOTTED: Final = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ScriptedReply:
     """A reply and how it comes: after a delay, and with an `error` broken off behind its text."""
 
     text: str = ""
@@ -44,7 +44,7 @@ class Told:
     delay_seconds: float | None = None
 
 
-Line = str | ChatReply | Exception | Told
+Line = str | ChatReply | Exception | ScriptedReply
 """A reply's text, a whole reply, the error to fail with, or a reply with how it comes."""
 
 
@@ -91,23 +91,23 @@ class ScriptedModel:
         """The next line of the script, now or after its delay."""
         self.requests.append(request)
         line = maybeDeferred(self._line, request)
-        return line.addCallback(self._told, request, listener)
+        return line.addCallback(self._heard, request, listener)
 
     def close(self) -> None:
         self.closed = True
 
-    def _told(
+    def _heard(
         self, line: Line, request: ChatRequest, listener: Listener | None
     ) -> Deferred[ChatReply]:
         """The reply, after its delay and the pieces that the listener hears."""
-        told = line if isinstance(line, Told) else _plainly(line)
-        seconds = self._delay_seconds if told.delay_seconds is None else told.delay_seconds
+        reply = line if isinstance(line, ScriptedReply) else _plainly(line)
+        seconds = self._delay_seconds if reply.delay_seconds is None else reply.delay_seconds
         coming = self._after(seconds)
-        for piece in self._pieces(told.text) if listener else ():
+        for piece in self._pieces(reply.text) if listener else ():
             coming.addCallback(lambda _, listen=listener, piece=piece: listen(piece))
             if self._piece_seconds:
                 coming.addCallback(lambda _: self._after(self._piece_seconds))
-        ending = told.error or (line if isinstance(line, ChatReply) else _reply(told, request))
+        ending = reply.error or (line if isinstance(line, ChatReply) else _reply(reply, request))
         return coming.addCallback(lambda _: _come_to(ending))
 
     def _pieces(self, text: str) -> list[str]:
@@ -172,15 +172,15 @@ class _Cued:
         self._said += 1
         return self._line(entries[place])
 
-    def _line(self, entry: Entry) -> Told:
-        return Told(
+    def _line(self, entry: ScriptEntry) -> ScriptedReply:
+        return ScriptedReply(
             text=entry.text,
             tool_calls=tuple(map(self._call, entry.acts)),
             error=_error(entry.fail, self._name) if entry.fail else None,
             delay_seconds=entry.delay_seconds,
         )
 
-    def _call(self, act: Act) -> ToolCall:
+    def _call(self, act: ScriptedCall) -> ToolCall:
         return ToolCall(id=f"scripted{next(self._calls)}", name=act.tool, arguments=act.arguments)
 
 
@@ -229,19 +229,19 @@ def _come_to(ending: ChatReply | Exception) -> ChatReply:
     return ending
 
 
-def _plainly(line: str | ChatReply | Exception) -> Told:
+def _plainly(line: str | ChatReply | Exception) -> ScriptedReply:
     if isinstance(line, Exception):
-        return Told(error=line)
-    return Told(text=line if isinstance(line, str) else line.text)
+        return ScriptedReply(error=line)
+    return ScriptedReply(text=line if isinstance(line, str) else line.text)
 
 
-def _reply(told: Told, request: ChatRequest) -> ChatReply:
+def _reply(reply: ScriptedReply, request: ChatRequest) -> ChatReply:
     return ChatReply(
-        text=told.text,
+        text=reply.text,
         model=request.model,
-        tool_calls=told.tool_calls,
-        finish_reason="tool_calls" if told.tool_calls else "stop",
-        usage=_usage(request, told.text),
+        tool_calls=reply.tool_calls,
+        finish_reason="tool_calls" if reply.tool_calls else "stop",
+        usage=_usage(request, reply.text),
     )
 
 

@@ -25,7 +25,7 @@ _KIND: Final = "script"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Act:
+class ScriptedCall:
     """A call that a scripted reply makes; `arguments` is JSON text."""
 
     tool: str
@@ -33,14 +33,14 @@ class Act:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ScriptEntry:
     """One entry of a script; with `when` it is said each time, without it once, in order.
 
     One that fails is told first, as far as it has a text: the call breaks off.
     """
 
     text: str = ""
-    acts: tuple[Act, ...] = ()
+    acts: tuple[ScriptedCall, ...] = ()
     fail: Failing | None = None
     delay_seconds: float | None = None
     when: str = ""
@@ -53,8 +53,8 @@ class Script:
     With `repeat` the replies in order begin again when they are used up.
     """
 
-    in_order: tuple[Entry, ...] = ()
-    on_cue: tuple[Entry, ...] = ()
+    in_order: tuple[ScriptEntry, ...] = ()
+    on_cue: tuple[ScriptEntry, ...] = ()
     repeat: bool = False
     delay_seconds: float = 0.0
     piece_characters: int = 16
@@ -89,10 +89,10 @@ class _Act(_Written):
     tool: Annotated[str, Field(min_length=1, max_length=64)]
     arguments: dict[str, Any] | str = {}
 
-    def made(self) -> Act:
+    def made(self) -> ScriptedCall:
         given = self.arguments
         text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
-        return Act(tool=self.tool, arguments=text)
+        return ScriptedCall(tool=self.tool, arguments=text)
 
 
 class _Entry(_Written):
@@ -113,8 +113,8 @@ class _Entry(_Written):
             raise ValueError("says nothing: give it a reply, tool_calls or fail")
         return self
 
-    def made(self) -> Entry:
-        return Entry(
+    def made(self) -> ScriptEntry:
+        return ScriptEntry(
             text=self.reply,
             acts=tuple(act.made() for act in self.tool_calls),
             fail=self.fail,

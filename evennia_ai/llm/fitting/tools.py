@@ -53,7 +53,7 @@ def paired(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     ordered: list[ChatMessage] = []
     for place, message in enumerate(messages):
         if place in lost:
-            ordered.append(told(message))
+            ordered.append(framed_result(message))
         elif message.role != "tool":
             ordered.append(message)
             for number, call in enumerate(message.tool_calls):
@@ -66,7 +66,7 @@ def narrated(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     return list(_narrated([unframed(message) for message in messages]))
 
 
-def told(result: ChatMessage, label: str = "") -> ChatMessage:
+def framed_result(result: ChatMessage, label: str = "") -> ChatMessage:
     """A result in its frame, as a user message; look-alikes of the frame in it are undone."""
     said = f"{label}: {result.content}" if label else result.content
     told_lines = LINE_BREAK.sub("\n", bare(said))
@@ -96,7 +96,7 @@ def _narrated(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
     for message in paired(messages):
         if message.role == "tool":
             call = calls[message.tool_call_id or ""]
-            yield told(message, f"{call.name} {call.arguments}")
+            yield framed_result(message, f"{call.name} {call.arguments}")
         elif message.tool_calls:
             calls = {call.id: call for call in message.tool_calls}
             if message.content:
@@ -177,7 +177,7 @@ def with_tools_as_text(
 
 def tool_text(tools: Sequence[ToolSpec]) -> str:
     """What the model is told of its tools; the same for the same tools in any order."""
-    return "\n".join([INTRODUCTION, *(_told(tool) for tool in _sorted(tools))])
+    return "\n".join([INTRODUCTION, *(_described(tool) for tool in _sorted(tools))])
 
 
 def schema_of(tools: Sequence[ToolSpec]) -> AnswerSchema:
@@ -218,7 +218,7 @@ def _shown(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
     names: dict[str, str] = {}
     for message in paired(messages):
         if message.role == "tool":
-            yield told(message, names[message.tool_call_id or ""])
+            yield framed_result(message, names[message.tool_call_id or ""])
         elif message.tool_calls:
             names = {call.id: call.name for call in message.tool_calls}
             yield replace(message, content=_as_answer(message), tool_calls=())
@@ -240,7 +240,7 @@ def _arguments(call: ToolCall) -> Any:
     return arguments if isinstance(arguments, dict) else call.arguments
 
 
-def _told(tool: ToolSpec) -> str:
+def _described(tool: ToolSpec) -> str:
     members = _json(_parameters(tool)["properties"], sort_keys=True)
     return f"- {tool.name}: {tool.description}\n  arguments: {members}"
 

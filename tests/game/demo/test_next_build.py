@@ -12,7 +12,7 @@ from evennia.server.models import ServerConfig
 
 from evennia_ai.errors import UnknownComponentError
 from evennia_ai.game.npc_settings import settings_of
-from evennia_ai.knowledge.backends import Draft
+from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.knowledge.pages.pages import page_name
 from evennia_ai.prompt.components import GAME, Scope
@@ -109,7 +109,7 @@ def test_pages_that_nobody_touched_follow_the_demo() -> None:
         page = pages.page("harbour", name)
         assert page is not None
         text = replace(page, body=f"As {by} has it.")
-        pages.save_page("harbour", Draft(page=text, was=page.revision, by=by))
+        pages.save_page("harbour", PageDraft(page=text, was=page.revision, by=by))
     stub = pages.page("harbour", removed)
     assert stub is not None
     pages.remove_page("harbour", removed, was=stub.revision, by="Tamsin")

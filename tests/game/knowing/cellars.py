@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from evennia_ai.game.npc_settings import changed
-from evennia_ai.knowledge.backends import Draft
+from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.knowledge.pages.pages import BaseInfo, Page, PageMeta, page_name
 from evennia_ai.llm.chat import ChatReply, ChatRequest
@@ -41,7 +41,7 @@ def a_page(title: str, body: str, **meta: Any) -> Page:
 
 
 def written(base: str, page: Page) -> None:
-    save_page(base, Draft(page=page, was="", by="builder"))
+    save_page(base, PageDraft(page=page, was="", by="builder"))
 
 
 class Minds:

@@ -5,7 +5,7 @@ from evennia.help.filehelp import FILE_HELP_ENTRIES, FileHelpEntry
 from evennia.utils.create import create_help_entry
 
 from evennia_ai.game.knowing.help_pages import HelpBackend
-from evennia_ai.knowledge.backends import BackendError, Draft
+from evennia_ai.knowledge.backends import BackendError, PageDraft
 from evennia_ai.knowledge.pages.pages import page_name
 
 
@@ -97,4 +97,4 @@ def test_all_entries_are_given_where_they_are_short_enough(help_base):
 def test_help_is_not_written(help_base):
     (ferry,) = fetched(help_base, "ferry")
     with pytest.raises(BackendError, match="sethelp"):
-        help_base.write(Draft(page=ferry, was=ferry.revision, by="Mara"))
+        help_base.write(PageDraft(page=ferry, was=ferry.revision, by="Mara"))

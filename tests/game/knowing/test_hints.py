@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from evennia_ai.errors import ModelUnavailable
-from evennia_ai.knowledge.backends import Draft
+from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store import knowledge_bases, knowledge_bindings, knowledge_searches, pages
 from tests.game.knowing.cellars import CANARIES, PASSAGE, TITLE, VAULT, a_page, answering, written
@@ -20,7 +20,7 @@ def now(title):
 
 
 def saved(page):
-    pages.save_page("vault", Draft(page=page, was=page.revision, by="builder"))
+    pages.save_page("vault", PageDraft(page=page, was=page.revision, by="builder"))
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from twisted.internet.defer import Deferred, execute
 
 from evennia_ai.game.knowing.meanings import MeaningBackend
-from evennia_ai.knowledge.backends import BackendError, Draft
+from evennia_ai.knowledge.backends import BackendError, PageDraft
 from evennia_ai.knowledge.pages.pages import BaseInfo
 from evennia_ai.llm.sentence_model import SentenceModelError
 from evennia_ai.store.knowledge_bases import save_base
@@ -84,7 +84,7 @@ class TestWithAModelThatFindsNothing(BackendSuite):
     def backend(self):
         backend = opened(NoModel())
         for page in PAGES:
-            backend.write(Draft(page=page, was="", by="Mira"))
+            backend.write(PageDraft(page=page, was="", by="Mira"))
         return backend
 
     @pytest.fixture
@@ -129,7 +129,7 @@ def test_the_passage_is_the_part_that_is_near(backend):
 
 
 def a_page_of_two_parts():
-    return Draft(page=a_page("Book", "Reed. " * 190 + "\n\nA boat. " * 90), was="", by="Mira")
+    return PageDraft(page=a_page("Book", "Reed. " * 190 + "\n\nA boat. " * 90), was="", by="Mira")
 
 
 def test_no_more_are_found_than_asked(backend):

@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.lorekeeping.answers import LorekeeperAnswer
 from evennia_ai.game.lorekeeping.keeping import lorekeeper
-from evennia_ai.knowledge.backends import Draft
+from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings
 from evennia_ai.knowledge.pages.markup import read_page
 from evennia_ai.knowledge.pages.pages import BaseInfo, Page, page_name
@@ -44,7 +44,7 @@ def write(key: str, title: str, text: str) -> Page:
     """The page, written over what it was."""
     page = read_page(page_name(title), text)
     was = pages.page(key, page.name, follow=False)
-    draft = Draft(page=page, was=was.revision if was else "", by="builder")
+    draft = PageDraft(page=page, was=was.revision if was else "", by="builder")
     return pages.save_page(key, draft)
 
 

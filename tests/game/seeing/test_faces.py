@@ -15,10 +15,10 @@ from evennia_ai import models
 from evennia_ai.commands.cmdset import AICmdSet
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.knowledge.backends import Draft
+from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.knowledge.pages.pages import BaseInfo, page_name
-from evennia_ai.knowledge.restricted.mediation import Chunk
+from evennia_ai.knowledge.restricted.mediation import PagePassage
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.memory.memories import Memory
 from evennia_ai.prompt.components import Scope
@@ -124,7 +124,7 @@ def searched(stage):
         info = BaseInfo(key=key, name=key.title(), summary=summary, locks=locks)
         knowledge_bases.save_base(info, by="Ada")
         page = a_page("The Hoard", PASSAGE, fields={"hints": [f"Ask for {CANARY}."]})
-        pages.save_page(key, Draft(page=_locked(page, page_locks), was="", by="Ada"))
+        pages.save_page(key, PageDraft(page=_locked(page, page_locks), was="", by="Ada"))
         knowledge_bindings.bind(key, Scope(kind="npc", ref=stage.npc.ai.ref), by="Ada")
     written("cellar", a_page("Stairs", "Four steps. See [[The Hoard]]."))
     changed(stage.npc, tools=(TOOL, "remember"))
@@ -180,13 +180,13 @@ def _a_draft():
         "warnings": [],
         "steps": [],
     }
-    draft = Draft(page=a_page("New", f"On {CANARY}."), was="", by="Ada", note="article")
+    draft = PageDraft(page=a_page("New", f"On {CANARY}."), was="", by="Ada", note="article")
     return page_drafts.add("cellar", draft, task="Write.", context_meta=meta).number
 
 
 def _vaulted(room):
     """A passage of the hidden page in the vault of a base that builders may see."""
-    chunk = Chunk(
+    chunk = PagePassage(
         base="cellar",
         base_name="Cellar",
         title="The Hoard",
@@ -335,7 +335,7 @@ def test_who_may_see_it_all_is_shown_all_as_before(searched, looks):
         info = knowledge_bases.get_base(key)
         knowledge_bases.save_base(BaseInfo(key=key, name=info.name), by="Ada")
     page = pages.page("cellar", page_name("The Hoard"))
-    pages.save_page("cellar", Draft(page=_locked(page, ""), was=page.revision, by="Ada"))
+    pages.save_page("cellar", PageDraft(page=_locked(page, ""), was=page.revision, by="Ada"))
     told = looks("Builder", "ai/replay oren = 2", "ai/history oren", "ai/memory oren")
     assert "withheld" not in told
     assert CANARY in told

@@ -13,14 +13,14 @@ from evennia_ai.knowledge.assembly.packages import Package
 from evennia_ai.knowledge.assembly.requests import (
     Fetch,
     Hidden,
-    Intro,
+    Introduction,
     Links,
     Listed,
+    LoreTask,
+    PageSearch,
     Plan,
     Request,
-    Search,
     Step,
-    Task,
 )
 from evennia_ai.knowledge.backends import Hit
 from evennia_ai.knowledge.pages.markup import read_page
@@ -81,11 +81,11 @@ class AnswersFrom:
             case Listed(namespace):
                 names = (one.name for one in self.pages)
                 return sorted(one for one in names if one.namespace == namespace)
-            case Search(query, namespaces, limit):
+            case PageSearch(query, namespaces, limit):
                 return self._hits(query, namespaces)[:limit]
             case Plan():
                 return self.plan
-            case Intro(entity):
+            case Introduction(entity):
                 return self.articles.get(entity)
 
     def _seen(self, name: PageName) -> Page | Hidden | None:
@@ -125,9 +125,9 @@ def driven(step: Step[Any], answer: Answer) -> Any:
         return ended.value
 
 
-def assembled(task: str | Task, answers: Answer, **options: Any) -> Package:
+def assembled(task: str | LoreTask, answers: Answer, **options: Any) -> Package:
     """The package for a task, with these answers."""
-    wanted = Task(text=task) if isinstance(task, str) else task
+    wanted = LoreTask(text=task) if isinstance(task, str) else task
     return driven(assemble(wanted, **options), answers)
 
 

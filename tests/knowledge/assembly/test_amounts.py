@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.knowledge.assembly.requests import Plan, Search
+from evennia_ai.knowledge.assembly.requests import PageSearch, Plan
 from evennia_ai.knowledge.pages.pages import Page
 from evennia_ai.prompt.tokens import ESTIMATE
 from tests.knowledge.assembly.driver import AnswersFrom, a_page, a_plan, assembled
@@ -59,8 +59,8 @@ def test_two_sources_are_searched_for_each_entity_and_shown():
     answered = answers(papers, "The Mill")
     package = assembled(TASK, answered)
 
-    assert [one for one in answered.asked if isinstance(one, Search)] == [
-        Search("The Mill", ("Sources",), 2)
+    assert [one for one in answered.asked if isinstance(one, PageSearch)] == [
+        PageSearch("The Mill", ("Sources",), 2)
     ]
     assert [one.heading for one in package.sections["sources"]] == [
         "Sources:Paper 0",

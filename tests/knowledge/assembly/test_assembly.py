@@ -6,7 +6,15 @@ import pytest
 
 from evennia_ai.knowledge.assembly.config import AssemblyRules
 from evennia_ai.knowledge.assembly.packages import ContextBudgetError
-from evennia_ai.knowledge.assembly.requests import STEPS, Failed, Fetch, Intro, Plan, Search, Task
+from evennia_ai.knowledge.assembly.requests import (
+    STEPS,
+    Failed,
+    Fetch,
+    Introduction,
+    LoreTask,
+    PageSearch,
+    Plan,
+)
 from tests.knowledge.assembly.driver import (
     AnArticle,
     AnswersFrom,
@@ -218,9 +226,9 @@ def test_sources_are_searched_for_each_entity_and_no_more_than_allowed():
     answered = answers("Agda Rook", "Brass")
     package = assembled(TASK, answered)
 
-    assert asked(answered, Search) == [
-        Search("Agda Rook", ("Sources",), 1),
-        Search("Brass", ("Sources",), 1),
+    assert asked(answered, PageSearch) == [
+        PageSearch("Agda Rook", ("Sources",), 1),
+        PageSearch("Brass", ("Sources",), 1),
     ]
     assert sorted(titles(package, "sources")) == [
         "Sources:Ledger of the Mill",
@@ -250,7 +258,7 @@ def test_of_talk_pages_only_three_sections_are_shown():
 def test_a_talk_page_is_shown_whole_by_no_other_way():
     sneaky = a_page("Instructions:World Bible", "---\nrequires: ['Talk:Agda Rook']\n---\nText.")
     pages = [one for one in the_wiki() if one.name.title != "World Bible"]
-    task = Task(text=TASK, custom_pages=named("Talk:Agda Rook"))
+    task = LoreTask(text=TASK, custom_pages=named("Talk:Agda Rook"))
     package = assembled(task, answers("Brass", pages=[sneaky, *pages]))
 
     assert "prove it" not in package.serialised()
@@ -262,7 +270,7 @@ def test_wikipedia_is_not_asked_unless_the_rules_say_so():
     answered = answers("Brass", articles={"Brass": AnArticle(title="Brass", text="An alloy.")})
     package = assembled(TASK, answered)
 
-    assert asked(answered, Intro) == []
+    assert asked(answered, Introduction) == []
     assert package.steps[10] == "11. Wikipedia: off"
 
 
@@ -282,7 +290,7 @@ def test_what_wikipedia_fails_to_say_is_left_out_and_told():
 
 @pytest.mark.req("S4-18")
 def test_a_page_stays_in_the_first_section_that_has_it():
-    task = Task(
+    task = LoreTask(
         text=TASK, custom_pages=named("Instructions:Style/Voice", "Sources:Song of the Fair")
     )
     package = assembled(task, answers("Brass"))
@@ -306,7 +314,7 @@ def test_too_long_instructions_stop_the_work():
 @pytest.mark.req("S4-53")
 def test_a_given_type_goes_past_the_pre_check_and_the_planner():
     answered = answers()
-    task = Task(text="Show the mill in winter", type_override="create_encyclopedia_article")
+    task = LoreTask(text="Show the mill in winter", type_override="create_encyclopedia_article")
     package = assembled(task, answered)
 
     assert asked(answered, Plan) == []
@@ -316,7 +324,7 @@ def test_a_given_type_goes_past_the_pre_check_and_the_planner():
 
 @pytest.mark.req("S4-53")
 def test_custom_pages_stand_first_in_the_encyclopedia_and_go_last():
-    custom = Task(text=TASK, custom_pages=named("The Otter Fair", "Watermill"))
+    custom = LoreTask(text=TASK, custom_pages=named("The Otter Fair", "Watermill"))
     whole = assembled(custom, answers("Agda Rook"))
     rules = AssemblyRules(budget_tokens=whole.tokens["instructions"] + 62, reserve_tokens=0)
     pages = [one for one in the_wiki() if one.name.title != "Config"]
@@ -372,7 +380,7 @@ def test_a_source_that_may_not_be_read_is_not_even_named():
 
 
 def test_the_world_is_called_as_the_task_says():
-    task = Task(text=TASK, world="Highmark")
+    task = LoreTask(text=TASK, world="Highmark")
 
     assert assembled(task, answers("Brass")).world == "Highmark"
 

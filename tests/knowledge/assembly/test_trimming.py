@@ -20,7 +20,7 @@ from evennia_ai.knowledge.assembly.packages import (
     serialised,
     trimmed,
 )
-from evennia_ai.knowledge.assembly.requests import Task
+from evennia_ai.knowledge.assembly.requests import LoreTask
 from evennia_ai.knowledge.pages.pages import page_name
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter
 from tests.knowledge.assembly.driver import (
@@ -151,7 +151,7 @@ def a_corpus(seed: int) -> tuple[Package, int]:
     )
     articles = {name: AnArticle(title=f"Real {name}", text=_prose(dice, 60)) for name in names}
     answers = AnswersFrom(pages=pages, plan=a_plan("create_source", *named_ones), articles=articles)
-    task = Task(text=f"Write of {_prose(dice, 6)}", custom_pages=custom)
+    task = LoreTask(text=f"Write of {_prose(dice, 6)}", custom_pages=custom)
     return assembled(task, answers, rules=rules), rules.limit_tokens
 
 

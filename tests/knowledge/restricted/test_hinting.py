@@ -17,14 +17,16 @@ from evennia_ai.knowledge.restricted.hinting import (
     together,
     with_hints,
 )
-from evennia_ai.knowledge.restricted.mediation import Chunk, SafeSummary, refused
+from evennia_ai.knowledge.restricted.mediation import PagePassage, SafeSummary, refused
 from evennia_ai.llm.replies.structured import read
 
 TEXTS = ("Look for the lamp in the fog.", "Help the cook first.", "The tide knows.")
 
 
-def a_hint(text: str) -> Chunk:
-    return Chunk(base="vault", base_name="Vault", title="T", revision="1", score=1.0, content=text)
+def a_hint(text: str) -> PagePassage:
+    return PagePassage(
+        base="vault", base_name="Vault", title="T", revision="1", score=1.0, content=text
+    )
 
 
 HINTS = tuple(map(a_hint, TEXTS))

@@ -13,8 +13,8 @@ from evennia_ai.knowledge.restricted.mediation import (
     UNAVAILABLE,
     UNCLASSIFIED,
     WITHHELD,
-    Chunk,
     MediatorAnswer,
+    PagePassage,
     SafeSummary,
     envelope,
     mediator_messages,
@@ -27,9 +27,9 @@ from evennia_ai.knowledge.restricted.mediation import (
 CANARY = "The watchword of the drowned vault is Mandragora, said over the fourth step."
 
 
-def a_chunk(content: str = CANARY, **fields) -> Chunk:
+def a_chunk(content: str = CANARY, **fields) -> PagePassage:
     usual = {"base": "vault", "base_name": "The vault", "title": "Watchword", "revision": "3"}
-    return Chunk(**{**usual, "score": 0.5, **fields}, content=content)
+    return PagePassage(**{**usual, "score": 0.5, **fields}, content=content)
 
 
 def an_answer(**fields) -> MediatorAnswer:
@@ -37,7 +37,7 @@ def an_answer(**fields) -> MediatorAnswer:
     return MediatorAnswer(**{**usual, **fields})
 
 
-def safe(answer: MediatorAnswer, *chunks: Chunk) -> SafeSummary:
+def safe(answer: MediatorAnswer, *chunks: PagePassage) -> SafeSummary:
     return summary_of(answer, protected_by(chunks or (a_chunk(),)))
 
 

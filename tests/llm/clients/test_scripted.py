@@ -15,7 +15,12 @@ from evennia_ai.errors import (
     ModelUnavailable,
 )
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Usage
-from evennia_ai.llm.clients.scripted import ScriptedModel, ScriptEndedError, Told, scripted_from
+from evennia_ai.llm.clients.scripted import (
+    ScriptedModel,
+    ScriptedReply,
+    ScriptEndedError,
+    scripted_from,
+)
 from tests.llm.builders import a_call, a_message, a_request
 from tests.llm.test_resilience import outcome, watched
 
@@ -107,18 +112,20 @@ def test_a_cancelled_reply_is_not_heard_any_more() -> None:
 def test_a_reply_can_break_off_behind_its_start() -> None:
     heard: list[str] = []
     problem = ModelTimeout("scripted", 5)
-    model = ScriptedModel([Told(text="Aye, the", error=problem)])
+    model = ScriptedModel([ScriptedReply(text="Aye, the", error=problem)])
     assert outcome(model.complete(a_request(), listener=heard.append)) is problem
     assert heard == ["Aye, the"]
 
 
 def test_a_reply_can_call_tools() -> None:
-    reply = outcome(ScriptedModel([Told(tool_calls=(a_call(),))]).complete(a_request()))
+    reply = outcome(ScriptedModel([ScriptedReply(tool_calls=(a_call(),))]).complete(a_request()))
     assert (reply.tool_calls, reply.finish_reason) == ((a_call(),), "tool_calls")
 
 
 def test_a_late_line_without_a_clock_fails() -> None:
-    problem = outcome(ScriptedModel([Told(text="x", delay_seconds=1)]).complete(a_request()))
+    problem = outcome(
+        ScriptedModel([ScriptedReply(text="x", delay_seconds=1)]).complete(a_request())
+    )
     assert isinstance(problem, EndpointError)
 
 

@@ -21,7 +21,7 @@ from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.knowing.opening import later
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.viewers import viewer_of
-from evennia_ai.knowledge.backends import Draft
+from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.pages.markup import write_page
 from evennia_ai.knowledge.pages.pages import BaseInfo, Page
 from evennia_ai.minds.seeing.seer import may_see_package
@@ -107,7 +107,7 @@ class KnowledgeDrafts(KnowledgeHints):
             return now  # it was written, and what was decided could not be stored
         self._refuse_stale(found, now)
         note = f"draft {found.number}"
-        draft = Draft(page=wanted, was=found.draft.was, by=self.typed_by, note=note)
+        draft = PageDraft(page=wanted, was=found.draft.was, by=self.typed_by, note=note)
         page: Page = yield later(runtime().backends.of(info).write(draft))
         return page
 

@@ -29,7 +29,7 @@ from evennia_ai.commands.shown import shown_line
 from evennia_ai.commands.strict import CommandError, Run
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.viewers import allows
-from evennia_ai.knowledge.backends import Draft
+from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.pages.markup import read_page, write_page
 from evennia_ai.knowledge.pages.pages import BaseInfo, Page, PageName, page_name
 from evennia_ai.knowledge.restricted.hinting import FIELD, MOST_HINT, hints_of, with_hints
@@ -104,7 +104,7 @@ def _saved(caller: Any, edited: Any, text: str) -> Page:
     page = read_page(name, text)
     if page.locks and page.locks != (now.locks if now else ""):
         checked_locks(caller, page.locks, access=ACCESS, thing="page")
-    return store.save_page(edited["base"], Draft(page=page, was=edited["was"], by=edited["by"]))
+    return store.save_page(edited["base"], PageDraft(page=page, was=edited["was"], by=edited["by"]))
 
 
 def _remember(caller: Any, base: str, name: PageName, was: str, *, by: str) -> None:
@@ -256,7 +256,7 @@ class KnowledgePages(KnowledgeBases):
 
     def _save(self, info: BaseInfo, page: Page, *, was: str, note: str) -> Page:
         named.refuse_change(self.caller, info)
-        draft = Draft(page=page, was=was, by=self.typed_by, note=note)
+        draft = PageDraft(page=page, was=was, by=self.typed_by, note=note)
         return store.save_page(info.key, draft)
 
 

@@ -7,7 +7,7 @@ from evennia_ai.errors import (
     ModelRefused,
     ModelRubbish,
     ModelUnavailable,
-    told,
+    on_one_line,
 )
 
 HOSTILE = "no\n2026-01-01 [..] Ben is an admin\r\n\x1b[2J\x9b31m\u202e\ud800\0" + "x" * 100_000
@@ -24,7 +24,7 @@ HOSTILE = "no\n2026-01-01 [..] Ben is an admin\r\n\x1b[2J\x9b31m\u202e\ud800\0" 
     ids=lambda error: type(error).__name__,
 )
 def test_an_error_is_told_on_one_line_of_letters(error: Exception) -> None:
-    line = told(error)
+    line = on_one_line(error)
     assert "no 2026-01-01 [..] Ben is an admin" in line
     assert line.isprintable()
     assert len(line) <= MAX_CHARACTERS
