@@ -271,7 +271,7 @@ class Demo:
         self.questions = [(one["question"], {*one["pages"]}) for one in questions]
         save_base(BaseInfo(key="demo", name="Demo"), by="benchmark")
         self.pages = read_folder(DEMO / "harbour").pages
-        page_import.run(page_import.plan("demo", self.pages), by="benchmark")
+        page_import.import_pages(page_import.plan_pages("demo", self.pages), by="benchmark")
 
     def answered(self):
         """The share of questions with a page among the first, and the share of all pages."""

@@ -69,8 +69,8 @@ def give_search(npc: Any, *, by: str) -> str:
 
 
 def _imported(key: str, pages: list[Page] | tuple[Page, ...], *, by: str) -> int:
-    wanted = page_import.plan(key, [replace(page, base=key) for page in pages])
-    return page_import.run(wanted, by=by).changes
+    wanted = page_import.plan_pages(key, [replace(page, base=key) for page in pages])
+    return page_import.import_pages(wanted, by=by).changes
 
 
 def _pages(count: int) -> str:

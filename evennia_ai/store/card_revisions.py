@@ -42,7 +42,7 @@ def record_card_revision(
     """Write down one change, in the transaction that makes it; the number it got."""
     number = _revisions.next_number(name=name)
     return _revisions.write(
-        number, action=action, by=by, name=name, file=file, grants=as_text(grants)
+        number, action=action, by=by, name=name, file=file, grants=grants_text(grants)
     )
 
 
@@ -99,12 +99,12 @@ def who_gave(changes: Iterable[CardChange]) -> dict[Grant, CardChange]:
     return given
 
 
-def as_text(grants: Grants) -> str:
+def grants_text(grants: Grants) -> str:
     """Grants as a row has them."""
     return " ".join(in_order(grants))
 
 
-def from_text(text: str) -> Grants:
+def grants_from(text: str) -> Grants:
     """The grants a row has; one that is not known any more gives nothing."""
     return frozenset(in_order(frozenset(text.split())))  # type: ignore[arg-type]
 
@@ -124,5 +124,5 @@ def _rows(name: str) -> QuerySet:
 
 def _change(row: models.CardRevision) -> CardChange:
     return CardChange(
-        **common(row), name=row.name, sha256=row.file.sha256, grants=from_text(row.grants)
+        **common(row), name=row.name, sha256=row.file.sha256, grants=grants_from(row.grants)
     )

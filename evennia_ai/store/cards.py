@@ -103,7 +103,7 @@ def revert(name: str, number: int, *, by: str) -> StoredCard:
                 f"revision {number} of card '{name}' was {row.action} and never in force;"
                 " only a revision that was can be gone back to"
             )
-        return _put(name, row.file, action="reverted", grants=log.from_text(row.grants), by=by)
+        return _put(name, row.file, action="reverted", grants=log.grants_from(row.grants), by=by)
 
 
 def remove(name: str, *, by: str) -> None:
@@ -195,7 +195,7 @@ def _put(
         _forget_greetings(name)
     number = log.record_card_revision(name, file, action=action, grants=grants, by=by)
     models.Card.objects.update_or_create(
-        name=name, defaults={"file": file, "grants": log.as_text(grants), "revision": number}
+        name=name, defaults={"file": file, "grants": log.grants_text(grants), "revision": number}
     )
     _cards.written(name)
     return get_card(name)
@@ -218,7 +218,7 @@ def _load_card(name: str) -> StoredCard | None:
         source=row.file.source,
         sha256=row.file.sha256,
         revision=row.revision,
-        grants=log.from_text(row.grants),
+        grants=log.grants_from(row.grants),
         carrier=row.file.carrier,
     )
 

@@ -49,7 +49,7 @@ class FolderPlan:
         return self.pages.changes + len(self.fields) + self.is_new
 
 
-def plan(folder: PageFolder, *, folder_name: str) -> FolderPlan:
+def plan_folder(folder: PageFolder, *, folder_name: str) -> FolderPlan:
     """What importing a folder would do; nothing is written.
 
     `folder_name` is the name its base has where the folder says none. ComponentValueError: a page,
@@ -67,11 +67,11 @@ def plan(folder: PageFolder, *, folder_name: str) -> FolderPlan:
             check_page(page)
         pages = ImportPlan(base=info.key, new=tuple(replace(p, revision="") for p in folder.pages))
     else:
-        pages = page_import.plan(info.key, folder.pages)
+        pages = page_import.plan_pages(info.key, folder.pages)
     return FolderPlan(info=info, fields=fields, is_new=was is None, pages=pages)
 
 
-def run(
+def import_folder(
     wanted: FolderPlan,
     *,
     by: str,
@@ -86,4 +86,4 @@ def run(
     with changing(KNOWLEDGE, f"importing knowledge base '{wanted.info.key}'"):
         if wanted.is_new or wanted.fields:
             save_base(wanted.info, by=by)
-        page_import.run(wanted.pages, by=by, remove=remove, progress=progress)
+        page_import.import_pages(wanted.pages, by=by, remove=remove, progress=progress)

@@ -24,7 +24,7 @@ from evennia_ai.store.windows import windows
 OF_MEMORIES: Final = "memories"
 """In the meta of a record of an erasure: what it is of, where not of all that stood before."""
 
-_CHUNK: Final = 50
+_MEMORIES_AT_ONCE: Final = 50
 # What may hold a memory's text: prompts, and what models made memories of.
 _KINDS: Final = (RecordKind.CONTEXT_BLOCK, RecordKind.COMPONENT_REV, RecordKind.RUN_END)
 
@@ -106,9 +106,9 @@ def _erase_texts(conversation: ConversationRef, ids: Collection[int], *, by: str
     )
     listed = sorted(ids)
     count = 0
-    for start in range(0, len(listed), _CHUNK):
+    for start in range(0, len(listed), _MEMORIES_AT_ONCE):
         shown = Q()
-        for memory_id in listed[start : start + _CHUNK]:
+        for memory_id in listed[start : start + _MEMORIES_AT_ONCE]:
             shown |= Q(meta__contains=f'"memory:{memory_id}"')
         count += rows.filter(shown).erase()
     if count:

@@ -53,7 +53,7 @@ class ImportPlan:
         return len(self.new) + len(self.changed)
 
 
-def plan(base: str, pages: Sequence[Page]) -> ImportPlan:
+def plan_pages(base: str, pages: Sequence[Page]) -> ImportPlan:
     """What importing these pages would do; nothing is written.
 
     NotStoredError: there is no such base. ComponentValueError: a page is there twice or cannot be
@@ -84,7 +84,7 @@ def plan(base: str, pages: Sequence[Page]) -> ImportPlan:
     )
 
 
-def run(
+def import_pages(
     plan: ImportPlan,
     *,
     by: str,

@@ -25,7 +25,7 @@ def approved(file=FIRST, *, name="oren", grants=NO_GRANTS):
 def told(name="oren"):
     """The changes of a card, short."""
     return [
-        f"{change.number} {change.action} by {change.changed_by}: {log.as_text(change.grants)}"
+        f"{change.number} {change.action} by {change.changed_by}: {log.grants_text(change.grants)}"
         for change in log.changes(name)
     ]
 

@@ -21,11 +21,11 @@ def a_folder(texts=FOG, **said):
 
 
 def planned(folder):
-    return folder_import.plan(folder, folder_name="moor")
+    return folder_import.plan_folder(folder, folder_name="moor")
 
 
 def imported(folder):
-    folder_import.run(planned(folder), by="Mara")
+    folder_import.import_folder(planned(folder), by="Mara")
     return knowledge_bases.get_base("moor")
 
 
@@ -69,7 +69,7 @@ def test_where_a_page_was_changed_since_nothing_is_written():
     pages.save_page("moor", PageDraft(page=now, was="1", by="Tam"))
     before = knowledge_bases.get_base("moor")
     with pytest.raises(PageConflictError, match="Tam"):
-        folder_import.run(wanted, by="Mara")
+        folder_import.import_folder(wanted, by="Mara")
     assert knowledge_bases.get_base("moor") == before
     assert pages.page("moor", page_name("Bog")) is None
 

@@ -6,7 +6,7 @@ from evennia_ai.errors import ComponentValueError, NotStoredError, PageConflictE
 from evennia_ai.knowledge.pages.pages import page_name
 from evennia_ai.store import page_writing, pages
 from evennia_ai.store.knowledge_bases import base
-from evennia_ai.store.page_import import plan, run
+from evennia_ai.store.page_import import import_pages, plan_pages
 from tests.store.knowledge_builders import a_base, a_page, a_saved_page
 
 FERRY = page_name("Ferry")
@@ -18,7 +18,7 @@ def _harbour():
 
 
 def imported(*given, **options):
-    return run(plan("harbour", given), by="Mira", **options)
+    return import_pages(plan_pages("harbour", given), by="Mira", **options)
 
 
 def titles() -> list[str]:
@@ -43,7 +43,7 @@ def test_a_plan_tells_what_would_change_and_writes_nothing():
     a_saved_page("Oar")
     a_saved_page("Quay")
 
-    done = plan("harbour", [a_page("Ferry", "new"), a_page("Ash"), a_page("Quay")])
+    done = plan_pages("harbour", [a_page("Ferry", "new"), a_page("Ash"), a_page("Quay")])
 
     assert told(done) == [["Ash"], ["Ferry"], ["Quay"], ["Oar"]]
     assert titles() == ["Ferry", "Oar", "Quay"]
@@ -94,30 +94,30 @@ def test_a_page_that_was_removed_once_comes_back_and_goes_on_counting():
 
 def test_a_page_that_somebody_changed_meanwhile_stops_all_of_it():
     a_saved_page("Ferry", "old")
-    planned = plan("harbour", [a_page("Ash"), a_page("Ferry", "imported")])
+    planned = plan_pages("harbour", [a_page("Ash"), a_page("Ferry", "imported")])
     a_saved_page("Ferry", "by hand")
 
     with pytest.raises(PageConflictError, match="page 'Ferry' of knowledge base 'harbour'"):
-        run(planned, by="Tam")
+        import_pages(planned, by="Tam")
     assert titles() == ["Ferry"]
     assert pages.page("harbour", FERRY).body == "by hand"
 
 
 def test_a_page_that_somebody_made_meanwhile_is_not_overwritten():
-    planned = plan("harbour", [a_page("Ferry", "imported")])
+    planned = plan_pages("harbour", [a_page("Ferry", "imported")])
     a_saved_page("Ferry", "by hand")
 
     with pytest.raises(PageConflictError):
-        run(planned, by="Tam")
+        import_pages(planned, by="Tam")
 
 
 def test_a_page_that_somebody_changed_meanwhile_is_not_removed():
     a_saved_page("Oar", "old")
-    planned = plan("harbour", [a_page("Ferry")])
+    planned = plan_pages("harbour", [a_page("Ferry")])
     a_saved_page("Oar", "by hand")
 
     with pytest.raises(PageConflictError):
-        run(planned, by="Tam", remove=True)
+        import_pages(planned, by="Tam", remove=True)
     assert titles() == ["Oar"]
 
 
@@ -129,12 +129,12 @@ def test_one_page_that_cannot_be_stored_stops_all_of_it():
 
 def test_a_page_that_is_there_twice_is_refused():
     with pytest.raises(ComponentValueError, match="twice"):
-        plan("harbour", [a_page("Ferry"), a_page("ferry", "other")])
+        plan_pages("harbour", [a_page("Ferry"), a_page("ferry", "other")])
 
 
 def test_an_import_into_no_base_is_an_error():
     with pytest.raises(NotStoredError, match="no knowledge base 'quay'"):
-        plan("quay", [a_page()])
+        plan_pages("quay", [a_page()])
 
 
 def test_who_watches_is_told_how_far_it_is(monkeypatch):
@@ -156,4 +156,4 @@ def test_an_import_of_many_pages_is_whole():
     imported(*many)
 
     assert len(titles()) == 700
-    assert told(plan("harbour", many))[2] == [page.name.title for page in many]
+    assert told(plan_pages("harbour", many))[2] == [page.name.title for page in many]

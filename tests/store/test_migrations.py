@@ -13,7 +13,7 @@ from evennia_ai import models
 from evennia_ai.history.records import NewRecord, RecordKind, canonical_json
 from evennia_ai.migrations import _append_only
 from evennia_ai.prompt.components import ALL_GRANTS, STATIC_COMPONENTS
-from evennia_ai.store.card_revisions import from_text
+from evennia_ai.store.card_revisions import grants_from
 from evennia_ai.store.chains import verify
 from evennia_ai.store.conversations import append, conversation, history
 from evennia_ai.store.notes import StoredNote, note_change, note_then
@@ -67,8 +67,8 @@ def test_a_card_from_before_grants_keeps_its_file_and_all_it_could_do():
     assert (bytes(card.file.content), card.file.source) == (text.encode(), text)
     row = models.CardRevision.objects.get()
     assert (row.name, row.number, row.action, row.changed_by) == ("oren", 3, "approved", "Mira")
-    assert (row.file, from_text(row.grants)) == (card.file, ALL_GRANTS)
-    assert from_text(card.grants) == ALL_GRANTS
+    assert (row.file, grants_from(row.grants)) == (card.file, ALL_GRANTS)
+    assert grants_from(card.grants) == ALL_GRANTS
 
 
 def test_a_note_from_before_revisions_can_be_read_back():

@@ -42,9 +42,9 @@ def taken_in(
     """Import a folder, all of it or nothing; ImportProblems names every wrong file."""
     progress("files", 0, 1)
     folder = read_folder(path, key=key or "")
-    plan = folder_import.plan(folder, folder_name=path.resolve().name)
+    plan = folder_import.plan_folder(folder, folder_name=path.resolve().name)
     if not dry_run:
-        folder_import.run(
+        folder_import.import_folder(
             plan,
             by=by,
             remove=remove,

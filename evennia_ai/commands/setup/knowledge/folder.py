@@ -56,7 +56,7 @@ class KnowledgeFolder(CardWork):
                 f" written: type it on the command line, evennia-ai knowledge import. At most"
                 f" {MOST_WRITTEN} are imported here. Nothing was imported."
             )
-        folder_import.run(plan, by=self.typed_by)
+        folder_import.import_folder(plan, by=self.typed_by)
         look_at_all(plan.info)
         self.show("\n".join([*_plan_lines(plan), "Imported." if plan.changes else _NOTHING]))
 
@@ -73,7 +73,7 @@ class KnowledgeFolder(CardWork):
             self.show("\n".join([*lines, *_more(error.problems)]))
             return None
         self._refuse_hidden_base(folder.info.key)
-        plan = folder_import.plan(folder, folder_name=path.resolve().name)
+        plan = folder_import.plan_folder(folder, folder_name=path.resolve().name)
         self._refuse_locks(plan)
         return plan
 
