@@ -10,7 +10,7 @@ from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.store import components, names
 from evennia_ai.store.conversations import append, conversation
 
-known_names = import_module("evennia_ai.migrations.0025_known_names")
+introducing = import_module("evennia_ai.migrations.0025_known_names")
 roles = import_module("evennia_ai.migrations.0026_roles_of_what_players_said")
 
 pytestmark = pytest.mark.req("S3-08")
@@ -37,7 +37,7 @@ def test_what_was_said_before_the_update_tells_who_bore_a_name_first():
             kind=RecordKind.USER, role="user", name=name, body="Hm.", meta={"speaker": speaker}
         )
         append(where, [said])
-    known_names.settle_the_past(apps, None)
+    introducing.settle_the_past(apps, None)
     rows = models.KnownName.objects.order_by("folded", "number")
     assert list(rows.values_list("npc_ref", "folded", "person_ref", "number")) == [
         ("12", "anna", "5", 1),
