@@ -47,9 +47,9 @@ def filled(npc_ref, count):
     """A conversation with this many records: what is said, and the facts of each turn."""
     from evennia_ai import models
     from evennia_ai.history.records import NewRecord, RecordKind
-    from evennia_ai.store.conversations import conversation
-    from evennia_ai.store.record_rows import End, end_of, rows_after
-    from evennia_ai.store.snapshots import forget_everything
+    from evennia_ai.store.core.snapshots import forget_everything
+    from evennia_ai.store.history.conversations import conversation
+    from evennia_ai.store.history.record_rows import End, end_of, rows_after
 
     where, end = conversation(npc_ref, kind="private", partner_ref="7"), End()
     facts = NewRecord(kind=RecordKind.CONTEXT_BLOCK, role="user", body="The quay, at dusk. " * 10)
@@ -97,7 +97,7 @@ class Talk:
         """Something is heard, composed, committed, and answered."""
         from evennia_ai.compose import compose
         from evennia_ai.history.turn.drafts import draft_of
-        from evennia_ai.store import conversations, turns
+        from evennia_ai.store.history import conversations, turns
 
         self.number += 1
         with self.timed(what):
@@ -116,7 +116,7 @@ class Talk:
         from evennia_ai.prompt.blocks import DynamicBlock
         from evennia_ai.prompt.budget import BudgetRules
         from evennia_ai.prompt.messages import pending
-        from evennia_ai.store import conversations
+        from evennia_ai.store.history import conversations
 
         return Inputs(
             components=self.components,
@@ -130,7 +130,7 @@ class Talk:
 
     def opened_cold(self):
         """The first turn of a process that knows nothing yet."""
-        from evennia_ai.store.snapshots import forget_everything
+        from evennia_ai.store.core.snapshots import forget_everything
 
         forget_everything()
         self.turn("the first turn")

@@ -88,8 +88,8 @@ class Ours:
 
         from evennia_ai import models
         from evennia_ai.knowledge.pages.pages import BaseInfo, Page, page_name
-        from evennia_ai.store import page_search
-        from evennia_ai.store.knowledge_bases import base_id, pages_changed, save_base
+        from evennia_ai.store.knowledge import page_search
+        from evennia_ai.store.knowledge.knowledge_bases import base_id, pages_changed, save_base
 
         save_base(BaseInfo(key=BASE, name=BASE), by="benchmark")
         row = models.KnowledgeBase(pk=base_id(BASE))
@@ -113,7 +113,7 @@ class Ours:
             cursor.execute("ANALYZE")  # PostgreSQL does it by itself, some time later
 
     def search(self, query):
-        from evennia_ai.store import page_search
+        from evennia_ai.store.knowledge import page_search
 
         return [name.title for name, _ in page_search.found(BASE, query, limit=FIRST).names]
 
@@ -264,18 +264,18 @@ class Demo:
 
         from evennia_ai.knowledge.pages.files import read_folder
         from evennia_ai.knowledge.pages.pages import BaseInfo
-        from evennia_ai.store import page_import
-        from evennia_ai.store.knowledge_bases import save_base
+        from evennia_ai.store.knowledge import page_imports
+        from evennia_ai.store.knowledge.knowledge_bases import save_base
 
         questions = yaml.safe_load((DEMO / "questions.yaml").read_text(encoding="utf-8"))
         self.questions = [(one["question"], {*one["pages"]}) for one in questions]
         save_base(BaseInfo(key="demo", name="Demo"), by="benchmark")
         self.pages = read_folder(DEMO / "harbour").pages
-        page_import.import_pages(page_import.plan_pages("demo", self.pages), by="benchmark")
+        page_imports.import_pages(page_imports.plan_pages("demo", self.pages), by="benchmark")
 
     def answered(self):
         """The share of questions with a page among the first, and the share of all pages."""
-        from evennia_ai.store import page_search
+        from evennia_ai.store.knowledge import page_search
 
         hits, recalls = [], []
         for question, wanted in self.questions:

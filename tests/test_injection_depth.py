@@ -12,8 +12,8 @@ from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import pending, said
-from evennia_ai.store import components as store
-from evennia_ai.store.snapshots import forget_everything
+from evennia_ai.store.authored import components as store
+from evennia_ai.store.core.snapshots import forget_everything
 from tests.commands.stage import Stage, a_cast, component, everything
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from evennia_ai.compose import compose
 from evennia_ai.prompt.components import GAME
-from evennia_ai.store import lorebooks
+from evennia_ai.store.authored import lorebooks
 from tests.commands.stage import Stage as Harbour
 from tests.game import conftest as of_the_game
 from tests.lorebook.builders import a_book, an_entry

@@ -22,7 +22,7 @@ from evennia.utils.utils import class_from_module
 
 from evennia_ai.errors import EvenniaAIError, UnknownComponentError
 from evennia_ai.prompt.components import STATIC_IDS, PromptComponent, Scope
-from evennia_ai.store import card_assignments, cards, components, lorebooks, notes
+from evennia_ai.store.authored import card_assignments, cards, components, lorebooks, notes
 from server.logins import Login, Logins
 from world.demo_content import (
     DEMO,

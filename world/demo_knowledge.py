@@ -14,8 +14,8 @@ from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.knowledge.pages.files import PageFolder, read_folder
 from evennia_ai.knowledge.pages.pages import Page
 from evennia_ai.prompt.components import Scope
-from evennia_ai.store import knowledge_bases, knowledge_bindings, page_import
-from evennia_ai.store.page_revisions import last_changed_by
+from evennia_ai.store.knowledge import bindings, knowledge_bases, page_imports
+from evennia_ai.store.knowledge.page_rows import last_changed_by
 from world.demo_content import DEMO, Wiki
 
 _HASHED: Final = 12
@@ -55,7 +55,7 @@ def bind_wiki(key: str, npc: Any, *, by: str) -> str:
     """Let an NPC search a wiki, where there is one."""
     if knowledge_bases.base(key) is None:
         return ""
-    knowledge_bindings.bind(key, Scope(kind="npc", ref=str(npc.id)), by=by)
+    bindings.bind(key, Scope(kind="npc", ref=str(npc.id)), by=by)
     return f"knowledge base {key} for {npc.key}"
 
 
@@ -69,8 +69,8 @@ def give_search(npc: Any, *, by: str) -> str:
 
 
 def _imported(key: str, pages: list[Page] | tuple[Page, ...], *, by: str) -> int:
-    wanted = page_import.plan_pages(key, [replace(page, base=key) for page in pages])
-    return page_import.import_pages(wanted, by=by).changes
+    wanted = page_imports.plan_pages(key, [replace(page, base=key) for page in pages])
+    return page_imports.import_pages(wanted, by=by).changes
 
 
 def _pages(count: int) -> str:

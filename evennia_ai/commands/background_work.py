@@ -20,7 +20,7 @@ from evennia_ai.errors import EvenniaAIError, FormatError
 from evennia_ai.foreign.documents import Progress
 from evennia_ai.game.runtime import runtime
 from evennia_ai.minds.parse_cache import read_ahead
-from evennia_ai.store.cards import StoredCard
+from evennia_ai.store.authored.cards import StoredCard
 
 T = TypeVar("T")
 Steps = Generator[Deferred[Any], Any, None]

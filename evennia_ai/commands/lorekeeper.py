@@ -26,10 +26,10 @@ from evennia_ai.knowledge.pages.markup import write_page
 from evennia_ai.knowledge.pages.pages import PageName, page_name
 from evennia_ai.minds.seeing.seer import may_see_package
 from evennia_ai.prompt.messages import Message
-from evennia_ai.store import lorekeeper_tasks as tasks
-from evennia_ai.store import page_drafts as store
-from evennia_ai.store.lorekeeper_tasks import StoredTask
-from evennia_ai.store.page_drafts import StoredDraft
+from evennia_ai.store.knowledge import lorekeeper_tasks as tasks
+from evennia_ai.store.knowledge import page_drafts as store
+from evennia_ai.store.knowledge.lorekeeper_tasks import StoredTask
+from evennia_ai.store.knowledge.page_drafts import StoredDraft
 from evennia_ai.text.columns import WIDTH, clipped, hanging, padded, visible
 
 _TITLE: Final = 11

@@ -13,9 +13,9 @@ from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.npc import AIMixin
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.prompt.registry import ComponentRegistry
-from evennia_ai.store import turns
-from evennia_ai.store.conversations import is_conversation
-from evennia_ai.store.turns import StoredTurn
+from evennia_ai.store.history import turns
+from evennia_ai.store.history.conversations import is_conversation
+from evennia_ai.store.history.turns import StoredTurn
 
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
 _DBREF: Final = re.compile(r"#([0-9]{1,18})")

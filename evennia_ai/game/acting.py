@@ -22,9 +22,9 @@ from evennia_ai.game.tools.toolbox import GIVEN_UP, Found, Ran, Toolbox, Wrong
 from evennia_ai.history.projection import message_of, tool_result
 from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.prompt.messages import Message, ToolCall
-from evennia_ai.store import conversations, turns
-from evennia_ai.store.conversations import ConversationRef
-from evennia_ai.store.turns import StoredTurn
+from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history.conversations import ConversationRef
+from evennia_ai.store.history.turns import StoredTurn
 
 GONE: Final = "Not done: you are no more."
 MOST_CALLS: Final = 16

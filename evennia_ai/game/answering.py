@@ -27,7 +27,8 @@ from evennia_ai.game.thinking import show_thinking
 from evennia_ai.game.turn import Turn
 from evennia_ai.game.voice import Voice
 from evennia_ai.history.records import fallback_record
-from evennia_ai.store import conversations, model_calls
+from evennia_ai.store.calls import model_calls
+from evennia_ai.store.history import conversations
 
 
 class Watching(Protocol):

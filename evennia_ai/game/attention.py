@@ -27,8 +27,9 @@ from evennia_ai.game.text import plain_name
 from evennia_ai.game.turn_taking import Bid, roll_of
 from evennia_ai.history.records import NewRecord
 from evennia_ai.settings.npc import NPCSettings
-from evennia_ai.store import card_assignments, conversations
-from evennia_ai.store.conversations import ConversationRef
+from evennia_ai.store.authored import card_assignments
+from evennia_ai.store.history import conversations
+from evennia_ai.store.history.conversations import ConversationRef
 from evennia_ai.text.columns import clipped
 
 TOO_MUCH: Final = "too much waits already"

@@ -10,8 +10,8 @@ from evennia_ai.game.events import Event
 from evennia_ai.history.projection import MINUTE
 from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.prompt.history import History
-from evennia_ai.store import conversations
-from evennia_ai.store.conversations import ConversationKind, ConversationRef
+from evennia_ai.store.history import conversations
+from evennia_ai.store.history.conversations import ConversationKind, ConversationRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

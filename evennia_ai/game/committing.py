@@ -16,9 +16,10 @@ from evennia_ai.game.counting import CountedCall
 from evennia_ai.game.retrying import until_written
 from evennia_ai.history.records import NewRecord
 from evennia_ai.llm.resilience import Clock
-from evennia_ai.store import model_calls, turns
-from evennia_ai.store.model_calls import NewCall
-from evennia_ai.store.turns import StoredTurn
+from evennia_ai.store.calls import model_calls
+from evennia_ai.store.calls.model_calls import NewCall
+from evennia_ai.store.history import turns
+from evennia_ai.store.history.turns import StoredTurn
 
 T = TypeVar("T")
 

@@ -55,10 +55,10 @@ from evennia_ai.history.records import Record
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.settings.model import Conf
-from evennia_ai.store import conversations, model_requests, turns
-from evennia_ai.store.conversations import ConversationRef
-from evennia_ai.store.segments import begin_segment, opening_summary
-from evennia_ai.store.state import one_transaction
+from evennia_ai.store.core.state import one_transaction
+from evennia_ai.store.history import conversations, model_requests, turns
+from evennia_ai.store.history.conversations import ConversationRef
+from evennia_ai.store.history.segments import begin_segment, opening_summary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from evennia_ai.game.gather import Gathered, gathered
 from evennia_ai.game.protocols import Mind
 from evennia_ai.prompt.messages import Message, ToolSpec
 from evennia_ai.settings.npc import NPCSettings
-from evennia_ai.store import turns
+from evennia_ai.store.history import turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,15 +37,16 @@ from evennia_ai.memory.recalling import standing
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.settings.model import Conf
-from evennia_ai.store import conversations, memories, model_requests, turns
-from evennia_ai.store.conversations import ConversationRef
-from evennia_ai.store.model_requests import (
+from evennia_ai.store.history import conversations, model_requests, turns
+from evennia_ai.store.history.conversations import ConversationRef
+from evennia_ai.store.history.model_requests import (
     Consolidated,
     ModelRequest,
     Observed,
     Place,
     place_of,
 )
+from evennia_ai.store.memory import memories
 
 ROLE: Final = "summariser"
 ANSWER_TOKENS: Final = 800

@@ -25,8 +25,8 @@ from evennia_ai.llm.chat import ChatReply, ChatRequest, Listener, Usage
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
-from evennia_ai.store import model_calls
-from evennia_ai.store.model_calls import ANSWERED, CANCELLED, OFFLINE, UNSENT, NewCall
+from evennia_ai.store.calls import model_calls
+from evennia_ai.store.calls.model_calls import ANSWERED, CANCELLED, OFFLINE, UNSENT, NewCall
 
 # The first that fits says what kind of failure it was.
 _KINDS: Final[tuple[tuple[type[BaseException], str], ...]] = (

@@ -27,8 +27,8 @@ from evennia_ai.llm.fitting.roles import adapt
 from evennia_ai.llm.replies.structured import asking, read
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.names import short
-from evennia_ai.store import conversations, model_requests
-from evennia_ai.store.model_requests import ModelRequest
+from evennia_ai.store.history import conversations, model_requests
+from evennia_ai.store.history.model_requests import ModelRequest
 
 DECIDE_SECONDS: Final = 5.0
 MOST_LINES: Final = 8

@@ -14,8 +14,8 @@ from evennia_ai.game.watching import WatchedCall, Watcher
 from evennia_ai.knowledge.pages.pages import BaseInfo
 from evennia_ai.knowledge.restricted.leaks import leak, protected
 from evennia_ai.llm.chat import ChatReply
-from evennia_ai.store.knowledge_bases import bases
-from evennia_ai.store.model_calls import NewCall
+from evennia_ai.store.calls.model_calls import NewCall
+from evennia_ai.store.knowledge.knowledge_bases import bases
 
 SPEAKER: Final = "speaker"
 

@@ -13,7 +13,7 @@ from evennia.objects.models import ObjectDB
 from evennia.utils import logger
 
 from evennia_ai.game.runtime import runtime
-from evennia_ai.store.halts import GAME_REF, Halt, halt, release
+from evennia_ai.store.calls.halts import GAME_REF, Halt, halt, release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

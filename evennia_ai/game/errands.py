@@ -19,10 +19,10 @@ from evennia_ai.game.retrying import until_written
 from evennia_ai.game.tools.toolbox import GIVEN_UP, Ran
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.prompt.messages import ToolCall
-from evennia_ai.store import conversations, errands
-from evennia_ai.store.conversations import ConversationRef
-from evennia_ai.store.errands import LOST, Errand
-from evennia_ai.store.state import one_transaction
+from evennia_ai.store.core.state import one_transaction
+from evennia_ai.store.history import conversations, errands
+from evennia_ai.store.history.conversations import ConversationRef
+from evennia_ai.store.history.errands import LOST, Errand
 
 ERRAND_SECONDS: Final = 600.0
 """How long an errand may take."""

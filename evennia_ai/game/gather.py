@@ -34,8 +34,9 @@ from evennia_ai.prompt.names import spoken
 from evennia_ai.prompt.placement import NO_ANCHORS
 from evennia_ai.prompt.registry import PromptContext, context_for
 from evennia_ai.settings.npc import NPCSettings
-from evennia_ai.store import contexts, conversations, lore_state, turns
-from evennia_ai.store.conversations import ConversationRef
+from evennia_ai.store.authored import contexts
+from evennia_ai.store.history import conversations, lore_state, turns
+from evennia_ai.store.history.conversations import ConversationRef
 
 VISITOR: Final = "the visitor"
 """What `{{user}}` is in a room, where no one partner is fixed."""

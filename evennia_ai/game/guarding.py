@@ -17,11 +17,11 @@ from evennia_ai.errors import StoreError
 from evennia_ai.game.facts import scopes_of
 from evennia_ai.knowledge.pages.pages import BaseInfo
 from evennia_ai.prompt.components import Scope
-from evennia_ai.store.conversations import ConversationRef
-from evennia_ai.store.knowledge_bases import bases as all_bases
-from evennia_ai.store.knowledge_bindings import bound
-from evennia_ai.store.knowledge_holds import held_refs, hold
-from evennia_ai.store.safe_hints import safe_hint_of
+from evennia_ai.store.history.conversations import ConversationRef
+from evennia_ai.store.knowledge.backend import safe_hint_of
+from evennia_ai.store.knowledge.bindings import bound
+from evennia_ai.store.knowledge.holds import held_refs, hold
+from evennia_ai.store.knowledge.knowledge_bases import bases as all_bases
 
 SEARCH: Final = "search"
 RESTRICTED: Final = "restricted"

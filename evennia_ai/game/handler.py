@@ -31,9 +31,9 @@ from evennia_ai.prompt.names import SOMEONE
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.prompt.report import Report, report_of
 from evennia_ai.settings.npc import NPCSettings
-from evennia_ai.store import conversations, turns
-from evennia_ai.store.conversations import ConversationRef
-from evennia_ai.store.turns import StoredTurn
+from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history.conversations import ConversationRef
+from evennia_ai.store.history.turns import StoredTurn
 
 MOST_SENT: Final = 32
 """Conversations whose last prompt is kept, to tell what the next one shares with it."""

@@ -19,8 +19,8 @@ from evennia_ai.game.recording import Prepared, prepared, recorded
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import Current
 from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.store import conversations
-from evennia_ai.store.conversations import ConversationRef
+from evennia_ai.store.history import conversations
+from evennia_ai.store.history.conversations import ConversationRef
 
 OVERFLOW: Final = "Too much was said at once; some of it will go unanswered."
 RETRY_SECONDS: Final = 5.0

@@ -16,7 +16,7 @@ from evennia_ai.game.npc import AIMixin
 from evennia_ai.game.overview import all_npcs
 from evennia_ai.game.witness import safely
 from evennia_ai.knowledge.pages.pages import BaseInfo
-from evennia_ai.store.knowledge_bases import bases
+from evennia_ai.store.knowledge.knowledge_bases import bases
 
 
 def look_at_everybody() -> None:

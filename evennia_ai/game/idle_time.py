@@ -18,8 +18,8 @@ from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.stopping import why_halted
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.prompt.prompt import Prompt
-from evennia_ai.store import conversations
-from evennia_ai.store.conversations import ConversationRef
+from evennia_ai.store.history import conversations
+from evennia_ai.store.history.conversations import ConversationRef
 
 IDLE_SECONDS: Final = 5.0
 """How long nothing must have happened."""

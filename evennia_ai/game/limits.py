@@ -12,7 +12,7 @@ from typing import Final, Literal
 from evennia_ai.game.events import Line
 from evennia_ai.llm.chat import Usage
 from evennia_ai.llm.quotas import DAY_SECONDS, Meter, Quota, QuotaReached, Quotas, QuotaUse
-from evennia_ai.store.model_calls import ANSWERED, UNSENT, NewCall, Used, is_counted
+from evennia_ai.store.calls.model_calls import ANSWERED, UNSENT, NewCall, Used, is_counted
 
 LimitScope = Literal["player", "npc", "game"]
 

@@ -13,8 +13,8 @@ from evennia.objects.models import ObjectDB
 from evennia_ai.game.text import plain_name
 from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import Record
-from evennia_ai.store import conversations
-from evennia_ai.store.conversations import ConversationRef
+from evennia_ai.store.history import conversations
+from evennia_ai.store.history.conversations import ConversationRef
 
 MOST_ROOMS: Final = 5
 """Conversations that are looked at; their histories stay in memory."""

@@ -19,7 +19,7 @@ from evennia_ai.errors import StoreError
 from evennia_ai.game.presence import bystanders, is_character, is_npc
 from evennia_ai.game.text import in_sentence, person_name, plain_name
 from evennia_ai.prompt.names import folded, is_word_of_the_game, marked, spelt
-from evennia_ai.store import names
+from evennia_ai.store.memory import known_names
 
 MOST_FOLDED: Final = 200
 """Characters of a folded name that are stored."""
@@ -51,7 +51,7 @@ def settled_label(npc: Any, person: Any) -> str:
     if bearer.ref not in _known(npc, bearer.folded):
         first = list(numbers)[: numbers[bearer.ref]]
         try:
-            numbers = {**names.settle(str(npc.id), bearer.folded, first).of(bearer.folded)}
+            numbers = {**known_names.settle(str(npc.id), bearer.folded, first).of(bearer.folded)}
         except StoreError as error:
             logger.log_err(f"evennia_ai: NPC {npc.id}: a name is not settled: {error}")
     return _label(npc, bearer, numbers[bearer.ref])
@@ -82,7 +82,7 @@ def _label(npc: Any, bearer: _Bearer, number: int) -> str:
 def _known(npc: Any, fold: str) -> Mapping[str, int]:
     """The numbers of those who are settled to bear a name, by reference."""
     try:
-        return names.known_by(str(npc.id)).of(fold)
+        return known_names.known_by(str(npc.id)).of(fold)
     except StoreError as error:
         logger.log_err(f"evennia_ai: NPC {npc.id}: names cannot be read: {error}")
         return {}

@@ -20,8 +20,9 @@ from evennia_ai.game.npc_settings import ATTRIBUTE, settings_in
 from evennia_ai.game.runtime import Runtime
 from evennia_ai.game.text import plain_name
 from evennia_ai.llm.resilience import BreakerState
-from evennia_ai.store import halts, turn_lines
-from evennia_ai.store.turn_lines import TurnLine
+from evennia_ai.store.calls import halts
+from evennia_ai.store.history import listings
+from evennia_ai.store.history.listings import TurnLine
 
 ENABLED: Final = "ai_enabled"
 
@@ -95,7 +96,7 @@ def all_npcs(part: str = "", *, busy_refs: Collection[str] = ()) -> tuple[Found,
 def rows_of(live: Runtime, shown: Sequence[Found], *, now: float) -> tuple[Row, ...]:
     """How these NPCs are doing; as many queries for one as for a hundred."""
     stored = _attributes(shown)
-    newest = turn_lines.newest_of_each([one.ref for one in shown])
+    newest = listings.newest_of_each([one.ref for one in shown])
     played = {session.puid for session in evennia.SESSION_HANDLER.values()}
     rows = (_row(live, one, stored.get(one.id, {}), newest.get(one.ref), now) for one in shown)
     return tuple(replace(row, is_played=row.found.id in played) for row in rows)

@@ -11,9 +11,9 @@ from evennia_ai.errors import HistoryConflictError
 from evennia_ai.game.committed import CommittedEvent, event_record, key_of, opened
 from evennia_ai.game.events import Event
 from evennia_ai.history.records import NewRecord
-from evennia_ai.store import conversations
-from evennia_ai.store.conversations import ConversationRef
-from evennia_ai.store.state import one_transaction
+from evennia_ai.store.core.state import one_transaction
+from evennia_ai.store.history import conversations
+from evennia_ai.store.history.conversations import ConversationRef
 
 Opening = Callable[[ConversationRef], NewRecord | None]
 

@@ -11,7 +11,7 @@ from evennia_ai.game.events import Event
 from evennia_ai.game.presence import bystanders, can_see
 from evennia_ai.memory.memories import Memory
 from evennia_ai.memory.recalling import Moment
-from evennia_ai.store import memories
+from evennia_ai.store.memory import memories
 
 _SECONDS: int = 3600
 

@@ -34,8 +34,8 @@ from evennia_ai.minds.view import revisions_of
 from evennia_ai.prompt.cache_account import CacheAccount, Sent, account
 from evennia_ai.prompt.messages import Message, ToolSpec
 from evennia_ai.prompt.prompt import Prompt
-from evennia_ai.store import conversations, turns
-from evennia_ai.store.turns import StoredTurn
+from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history.turns import StoredTurn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

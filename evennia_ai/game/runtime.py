@@ -37,7 +37,7 @@ from evennia_ai.game.watching import Gauges, Watch
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.settings.conf import conf
 from evennia_ai.settings.model import Conf
-from evennia_ai.store.model_calls import used_by_npc, used_by_player
+from evennia_ai.store.calls.model_calls import used_by_npc, used_by_player
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,8 +21,10 @@ from evennia_ai.game.holding import look_at_everybody
 from evennia_ai.game.logins import watch_logins
 from evennia_ai.game.retrying import DATABASE_ERRORS, until_written
 from evennia_ai.game.ticking import stored_ticks
-from evennia_ai.store import model_calls, retention, turns
-from evennia_ai.store.state import refresh_if_changed
+from evennia_ai.store import erasing
+from evennia_ai.store.calls import model_calls
+from evennia_ai.store.core.state import refresh_if_changed
+from evennia_ai.store.history import turns
 
 _DAY_SECONDS: Final = 24 * 60 * 60
 _SUMMING_SECONDS: Final = 60
@@ -114,7 +116,7 @@ def _forget_old(live: running.Runtime) -> None:
     """Erase what nobody came back to; what cannot be erased now is erased the next day."""
     keep_days = live.conf.keep_turn_days
     try:
-        gone = retention.forget_old(time.time(), keep_days=keep_days)
+        gone = erasing.forget_old(time.time(), keep_days=keep_days)
     except EvenniaAIError as error:
         logger.log_err(f"evennia_ai: old conversations were not erased: {error}")
         return

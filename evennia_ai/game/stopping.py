@@ -13,7 +13,7 @@ from twisted.python.failure import Failure
 
 from evennia_ai.errors import ModelError, StoreError
 from evennia_ai.llm.chat import ChatModel, ChatReply, ChatRequest, Listener
-from evennia_ai.store.halts import GAME_REF, Halt, halts
+from evennia_ai.store.calls.halts import GAME_REF, Halt, halts
 
 
 class ModelStopped(ModelError):  # noqa: N818 - named as its siblings are

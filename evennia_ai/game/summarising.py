@@ -31,9 +31,9 @@ from evennia_ai.llm.replies.reasoning import takes_another_role, without_reasoni
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.settings.model import Conf
-from evennia_ai.store import model_requests
-from evennia_ai.store.conversations import ConversationRef
-from evennia_ai.store.model_requests import ModelRequest
+from evennia_ai.store.history import model_requests
+from evennia_ai.store.history.conversations import ConversationRef
+from evennia_ai.store.history.model_requests import ModelRequest
 
 InThread = Callable[..., "Deferred[Any]"]
 

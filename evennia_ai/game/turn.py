@@ -53,7 +53,7 @@ from evennia_ai.history.records import fallback_record, reply_record
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.minds.speech import is_silence
 from evennia_ai.settings.npc import USUAL
-from evennia_ai.store import conversations
+from evennia_ai.store.history import conversations
 
 STOPPED: Final = "the server stopped before the reply"
 RETRY_SECONDS: Final = 5.0

@@ -18,8 +18,8 @@ from evennia_ai.game.perception import is_alone_with, rank_of
 from evennia_ai.game.presence import why_gone
 from evennia_ai.game.typing_at import client_of
 from evennia_ai.history.records import Record
-from evennia_ai.store import conversations, unanswered
-from evennia_ai.store.conversations import ConversationRef
+from evennia_ai.store.history import conversations, past_turns
+from evennia_ai.store.history.conversations import ConversationRef
 
 FRESH_SECONDS: Final = 60.0
 LOOKED_BACK_SECONDS: Final = 600.0
@@ -40,7 +40,7 @@ def take_up(*, started_at: float) -> TakenUp:
     """
     since = started_at - LOOKED_BACK_SECONDS
     answered = dropped = 0
-    for where, record in unanswered.unanswered(since=since, before=started_at):
+    for where, record in past_turns.unanswered(since=since, before=started_at):
         npc = _npc(where.npc_ref)
         heard = _heard(npc, where, record) if npc is not None else None
         if heard is None or not npc.ai.attention.is_sure(heard.event):

@@ -20,8 +20,8 @@ from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.text import plain_name
 from evennia_ai.llm.replies.sentences import SpokenStart
 from evennia_ai.minds.speech import MOST_LINES, speech
-from evennia_ai.store import turns
-from evennia_ai.store.turns import StoredTurn
+from evennia_ai.store.history import turns
+from evennia_ai.store.history.turns import StoredTurn
 
 
 class Voice:

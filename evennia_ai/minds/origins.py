@@ -13,8 +13,8 @@ from evennia_ai.cards.components import CARD_KEYS
 from evennia_ai.errors import NotStoredError
 from evennia_ai.history.turn.manifest import TurnManifest
 from evennia_ai.prompt.components import Scope
-from evennia_ai.store import card_revisions, components, lorebooks
-from evennia_ai.store.notes import note_change, note_then
+from evennia_ai.store.authored import card_revisions, components, lorebooks
+from evennia_ai.store.authored.notes import note_change, note_then
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

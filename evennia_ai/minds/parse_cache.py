@@ -20,8 +20,8 @@ from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.prompt.components import Scope
-from evennia_ai.store.cards import StoredCard
-from evennia_ai.store.lorebooks import StoredBook
+from evennia_ai.store.authored.cards import StoredCard
+from evennia_ai.store.authored.lorebooks import StoredBook
 
 MOST_PARSED: Final = 256
 """Cards, books and players' books that are kept parsed."""

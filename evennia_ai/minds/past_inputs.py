@@ -33,14 +33,14 @@ from evennia_ai.prompt.placement import Anchor
 from evennia_ai.prompt.registry import CONVERSATION, ComponentRegistry, PromptContext
 from evennia_ai.settings.conf import conf
 from evennia_ai.settings.model import Conf
-from evennia_ai.store.card_revisions import revision as card_revision
-from evennia_ai.store.cards import StoredCard
-from evennia_ai.store.components import revision as component_revision
-from evennia_ai.store.lorebooks import StoredBook, book_revision
-from evennia_ai.store.memories import memories_then
-from evennia_ai.store.notes import note_then
-from evennia_ai.store.past_histories import PastHistories
-from evennia_ai.store.turns import StoredTurn
+from evennia_ai.store.authored.card_revisions import revision as card_revision
+from evennia_ai.store.authored.cards import StoredCard
+from evennia_ai.store.authored.components import revision as component_revision
+from evennia_ai.store.authored.lorebooks import StoredBook, book_revision
+from evennia_ai.store.authored.notes import note_then
+from evennia_ai.store.history.past_turns import PastHistories
+from evennia_ai.store.history.turns import StoredTurn
+from evennia_ai.store.memory.memories import memories_then
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -15,7 +15,7 @@ from evennia_ai.history.turn.sending import storable_messages
 from evennia_ai.minds.past_inputs import PastInputs, PastReader
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.prompt import Prompt, digest
-from evennia_ai.store.turns import StoredTurn
+from evennia_ai.store.history.turns import StoredTurn
 
 Outcome = Literal["unchanged", "changed", "unknown"]
 Edit = Callable[[PastInputs], Inputs]

@@ -15,7 +15,7 @@ from evennia_ai.cards.card import Card, greetings, opening_message
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.llm.replies.clean import spoken_text
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.store.conversations import GREETING, ConversationKind
+from evennia_ai.store.history.conversations import GREETING, ConversationKind
 
 MOST_LINES: Final = 12
 """How many lines of a reply are said: those of a list among them."""

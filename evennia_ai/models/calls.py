@@ -1,8 +1,8 @@
-"""Tables of what models were asked: the calls, and of older ones a sum per day."""
+"""Tables of what models were asked: the calls, of older ones a sum per day, and who asks none."""
 
 from django.db import models
 
-from evennia_ai.models.columns import KINDS, NAME, REF
+from evennia_ai.models.core import KINDS, NAME, REF
 from evennia_ai.models.history import Record
 
 
@@ -73,3 +73,15 @@ class ModelCallDay(models.Model):
 
     def __str__(self) -> str:
         return f"{self.npc_ref} day {self.day}: {self.calls} calls"
+
+
+class Halt(models.Model):
+    """A halt that is in force; `npc_ref` is "" for the whole game. A release removes the row."""
+
+    npc_ref = models.CharField(max_length=REF, default="", blank=True, unique=True)
+    halted_by = models.CharField(max_length=NAME)
+    halted_at = models.FloatField()
+    reason = models.CharField(max_length=NAME, default="", blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.npc_ref or 'the game'}: {self.halted_by}"

@@ -1,11 +1,14 @@
-"""Tables of conversations: what happened in them, and the prompts of their turns."""
+"""Tables of conversations: what happened in them, the prompts of their turns, and errands.
+
+An errand is a tool that takes long, begun in one turn and told of in a later one.
+"""
 
 from typing import Any, Final, NoReturn
 
 from django.db import models
 
 from evennia_ai.errors import AppendOnlyError
-from evennia_ai.models.columns import KINDS, NAME, REF, SHA256
+from evennia_ai.models.core import KINDS, NAME, REF, SHA256
 
 ERASED_META: Final = '{"erased":true}'
 """The meta of a record whose words were erased; the trigger compares it to the letter."""
@@ -145,3 +148,30 @@ class Turn(models.Model):
 
     def __str__(self) -> str:
         return f"{self.npc_ref} turn {self.number} {self.state}"
+
+
+class Errand(models.Model):
+    """What an NPC had begun with a tool that takes long; `number` counts those of the NPC.
+
+    `call` is the tool call as its record has it, as JSON; `turn` the number of the turn that made
+    it. `result` is what came of it, which belongs to the conversation alone.
+    """
+
+    npc_ref = models.CharField(max_length=REF)
+    number = models.PositiveIntegerField()
+    conversation = models.ForeignKey(Conversation, on_delete=models.PROTECT)
+    turn = models.PositiveIntegerField()
+    call = models.TextField()
+    state = models.CharField(max_length=KINDS, default="open")
+    result = models.TextField(default="", blank=True)
+    begun_at = models.FloatField()
+    ended_at = models.FloatField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["npc_ref", "number"], name="evennia_ai_errand_number")
+        ]
+        indexes = [models.Index(fields=["state"], name="evennia_ai_errand_state")]
+
+    def __str__(self) -> str:
+        return f"{self.npc_ref} errand {self.number} {self.state}"

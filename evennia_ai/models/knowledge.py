@@ -1,17 +1,25 @@
-"""Tables of knowledge bases: their pages, what these link to, every change, and where they count.
+"""Tables of knowledge bases: pages, what finds and guards them, drafts, searches, the vault.
 
 Titles are kept as they are shown and, folded, as they are looked for. Columns of JSON are texts, so
-that a revision is the same bytes on every database.
+that a revision is the same bytes on every database. A search in a restricted base keeps no passage
+and no title: those are in the vault, or nowhere. A task of the lorekeeper is there before its model
+is asked, so that whatever can come of it is known to have been asked for. A migration makes what
+this database has for searching texts from the words of pages (`migrations/_page_search.py`).
 """
 
 from django.db import models
 
-from evennia_ai.models.columns import KINDS, NAME, REF, SHA256
+from evennia_ai.models.core import KINDS, NAME, REF, SHA256
+from evennia_ai.models.history import Conversation
 
 KEY = 64
 TITLE = 255
 # A folded title may be longer than the title: some letters fold to three.
 FOLDED = 512
+
+MODEL = 64
+MODE = 40
+REASON = 64
 
 
 class KnowledgeBase(models.Model):
@@ -194,3 +202,157 @@ class KnowledgeDraft(models.Model):
 
     def __str__(self) -> str:
         return f"draft {self.pk} of {self.base_key}/{self.namespace}:{self.title}"
+
+
+class KnowledgeHold(models.Model):
+    """An NPC that the lock of a base once held to safe summaries.
+
+    It outlives the base: one of the same key holds the NPC too. `locks` are those of bases of this
+    key that were removed, one a line: who lets the NPC go must pass them as well.
+    """
+
+    base_key = models.CharField(max_length=KEY)
+    npc_ref = models.CharField(max_length=REF)
+    held_since = models.FloatField()
+    locks = models.TextField(default="", blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["base_key", "npc_ref"], name="evennia_ai_hold_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.npc_ref} guards {self.base_key}"
+
+
+class KnowledgePageWords(models.Model):
+    """The words of a page, folded, a blank between two; `body` has those of the title as well."""
+
+    page = models.OneToOneField(KnowledgePage, on_delete=models.CASCADE, primary_key=True)
+    title = models.TextField(blank=True)
+    body = models.TextField(blank=True)
+
+    class Meta:
+        verbose_name_plural = "knowledge page words"
+
+    def __str__(self) -> str:
+        return f"words of page {self.page_id}"
+
+
+class KnowledgePageVector(models.Model):
+    """What a model makes of one part of a page: a vector of numbers of 4 bytes.
+
+    `sha256` is that of the page it was made from: where the page says something else by now, the
+    vector is old. `place` is the place of the part among those of the page.
+    """
+
+    page = models.ForeignKey(KnowledgePage, on_delete=models.CASCADE)
+    place = models.PositiveIntegerField()
+    model = models.CharField(max_length=MODEL)
+    sha256 = models.CharField(max_length=SHA256)
+    vector = models.BinaryField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["page", "model", "place"], name="evennia_ai_page_vector"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"vector {self.place} of page {self.page_id}"
+
+
+class KnowledgeSearch(models.Model):
+    """One search; `ended_at` is None where the server stopped before it had an end.
+
+    `query` is what the model asked; `result` is what it was told, as JSON, without the query where
+    a base was restricted; `sources` are the pages it comes from, or "Source 1" and so on.
+    """
+
+    npc_ref = models.CharField(max_length=REF)
+    conversation = models.ForeignKey(Conversation, on_delete=models.PROTECT)
+    turn = models.PositiveIntegerField()
+    speaker_ref = models.CharField(max_length=REF, default="", blank=True)
+    bases = models.TextField(default="[]")
+    query = models.TextField(default="", blank=True)
+    restricted = models.BooleanField(default=False)
+    mode = models.CharField(max_length=MODE)
+    decision = models.CharField(max_length=KINDS, default="", blank=True)
+    reason = models.CharField(max_length=REASON, default="", blank=True)
+    total = models.PositiveIntegerField(default=0)
+    sent = models.PositiveIntegerField(default=0)
+    sources = models.TextField(default="[]")
+    result = models.TextField(default="", blank=True)
+    began_at = models.FloatField()
+    ended_at = models.FloatField(null=True, blank=True)
+
+    class Meta:
+        verbose_name_plural = "knowledge searches"
+        indexes = [
+            models.Index(fields=["conversation", "began_at"], name="evennia_ai_search_when"),
+            models.Index(fields=["npc_ref", "turn"], name="evennia_ai_search_turn"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.npc_ref} search {self.pk}"
+
+
+class VaultedChunk(models.Model):
+    """A passage of a restricted base as a mediator got it, for whoever the base's lock lets in."""
+
+    search = models.ForeignKey(KnowledgeSearch, on_delete=models.CASCADE)
+    base_key = models.CharField(max_length=KEY)
+    place = models.PositiveIntegerField()
+    title = models.CharField(max_length=TITLE)
+    page_revision = models.CharField(max_length=NAME, default="", blank=True)
+    sha256 = models.CharField(max_length=SHA256)
+    content = models.TextField()
+
+    class Meta:
+        indexes = [models.Index(fields=["base_key"], name="evennia_ai_vault_base")]
+
+    def __str__(self) -> str:
+        return f"{self.base_key} chunk {self.pk}"
+
+
+class VaultReading(models.Model):
+    """Somebody read the vault of a base: who, when, how many passages."""
+
+    base_key = models.CharField(max_length=KEY)
+    read_by = models.CharField(max_length=NAME)
+    read_at = models.FloatField()
+    chunks = models.PositiveIntegerField()
+
+    class Meta:
+        indexes = [models.Index(fields=["base_key"], name="evennia_ai_vault_reading")]
+
+    def __str__(self) -> str:
+        return f"{self.base_key} read by {self.read_by}"
+
+
+class LorekeeperTask(models.Model):
+    """One task; `ended_at` is None while a model writes, and where the server stopped meanwhile.
+
+    `request` is what was sent, message by message, `sha256` its hash; `context_meta` tells what is
+    in it and why. `text` is what the model wrote, `drafts` the numbers of the pages in it; `error`
+    says why there is no answer.
+    """
+
+    asked_by = models.CharField(max_length=REF)
+    base_key = models.CharField(max_length=KEY)
+    task = models.TextField()
+    context_meta = models.TextField(default="{}")
+    request = models.TextField()
+    sha256 = models.CharField(max_length=SHA256)
+    text = models.TextField(default="", blank=True)
+    drafts = models.TextField(default="[]")
+    error = models.TextField(default="", blank=True)
+    began_at = models.FloatField()
+    ended_at = models.FloatField(null=True, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["asked_by"], name="evennia_ai_task_asked_by")]
+
+    def __str__(self) -> str:
+        return f"task {self.pk} of {self.asked_by} for {self.base_key}"

@@ -28,7 +28,8 @@ from evennia_ai.history.records import NewRecord, RecordKind, first_broken
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.llm.clients.scripted import Line, ScriptedModel
 from evennia_ai.settings.conf import conf
-from evennia_ai.store import card_assignments, cards, conversations
+from evennia_ai.store.authored import card_assignments, cards
+from evennia_ai.store.history import conversations
 from tests.acceptance.doomed_steps import Steps, Tell, Troubles, committed_open_turns
 
 NPC: Final = "Oren"

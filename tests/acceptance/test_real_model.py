@@ -27,11 +27,13 @@ from evennia_ai.llm.replies.structured import answered, asking
 from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.settings.conf import conf
-from evennia_ai.store import components, conversations, model_calls
-from evennia_ai.store.model_calls import NewCall
-from evennia_ai.store.past_turns import turns_in_order
-from evennia_ai.store.snapshots import forget_everything
-from evennia_ai.store.turns import StoredTurn
+from evennia_ai.store.authored import components
+from evennia_ai.store.calls import model_calls
+from evennia_ai.store.calls.model_calls import NewCall
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.history import conversations
+from evennia_ai.store.history.past_turns import turns_in_order
+from evennia_ai.store.history.turns import StoredTurn
 from tests.acceptance.model_server import ModelServer, Template
 from tests.game.conftest import Stage
 from tests.llm.builders import a_message, a_request

@@ -18,7 +18,7 @@ def _played() -> dict[str, object]:
     from twisted.internet.task import Clock
 
     from evennia_ai.game import runtime
-    from evennia_ai.store.past_turns import turns_in_order
+    from evennia_ai.store.history.past_turns import turns_in_order
     from tests.game.conftest import Stage
     from tests.game.scripted_games import edit_everything, furnish, play
 

@@ -17,7 +17,7 @@ def harbour(db, monkeypatch):
     from evennia.utils.create import create_object
 
     from evennia_ai.game.npc import AINPC
-    from evennia_ai.store.conversations import conversation
+    from evennia_ai.store.history.conversations import conversation
     from tests.store.builders import a_turn
 
     monkeypatch.setattr("evennia_ai.cli.history.opened_game", lambda folder: None)

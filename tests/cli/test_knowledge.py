@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.store import knowledge_bases, pages
+from evennia_ai.store.knowledge import knowledge_bases, pages
 from tests.cli.test_card_in_game import Game
 from tests.modes import is_open_to_others
 

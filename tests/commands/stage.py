@@ -22,7 +22,7 @@ from evennia_ai.game.npc import AINPC
 from evennia_ai.llm.clients.scripted import ScriptedModel
 from evennia_ai.prompt.components import GAME, PromptComponent, Scope
 from evennia_ai.settings.conf import conf
-from evennia_ai.store import components as store
+from evennia_ai.store.authored import components as store
 
 
 class Stage:

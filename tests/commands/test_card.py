@@ -3,9 +3,9 @@
 import pytest
 from django.test import override_settings
 
-from evennia_ai.store import card_assignments
-from evennia_ai.store import card_revisions as log
-from evennia_ai.store import cards as store
+from evennia_ai.store.authored import card_assignments
+from evennia_ai.store.authored import card_revisions as log
+from evennia_ai.store.authored import cards as store
 from tests.cards.carriers import a_picture, an_archive
 from tests.commands.card_files import OREN, as_json, oren
 from tests.commands.stage import on_screen, one_line

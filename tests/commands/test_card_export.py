@@ -4,7 +4,7 @@ import pytest
 from django.test import override_settings
 
 from evennia_ai.cards.loading import load_card
-from evennia_ai.store import cards as store
+from evennia_ai.store.authored import cards as store
 from tests.cards.carriers import a_picture, an_archive
 from tests.commands.card_files import OREN, as_json, oren
 from tests.commands.stage import one_line

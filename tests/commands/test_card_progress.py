@@ -5,9 +5,9 @@ from twisted.internet.defer import Deferred, maybeDeferred
 
 from evennia_ai import models
 from evennia_ai.commands import background_work
-from evennia_ai.store import card_assignments
-from evennia_ai.store import card_revisions as log
-from evennia_ai.store import cards as store
+from evennia_ai.store.authored import card_assignments
+from evennia_ai.store.authored import card_revisions as log
+from evennia_ai.store.authored import cards as store
 from tests.commands.card_files import as_json, oren
 from tests.commands.stage import hearing, on_screen, one_line
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from evennia_ai.store import card_revisions as log
-from evennia_ai.store import cards as store
+from evennia_ai.store.authored import card_revisions as log
+from evennia_ai.store.authored import cards as store
 from tests.commands.card_files import as_json, oren
 from tests.commands.stage import one_line
 

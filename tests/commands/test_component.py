@@ -4,7 +4,7 @@ import pytest
 
 from evennia_ai import models
 from evennia_ai.prompt.components import Scope
-from evennia_ai.store import components as store
+from evennia_ai.store.authored import components as store
 from tests.commands.stage import Stage, component, everything, hearing, on_screen, one_line
 
 # Each typed line must leave every component as it was and say one line with the words behind it.

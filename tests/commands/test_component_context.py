@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.store import contexts
+from evennia_ai.store.authored import contexts
 
 
 def off(name):

@@ -3,7 +3,7 @@
 import pytest
 from evennia.utils import eveditor
 
-from evennia_ai.store import components as store
+from evennia_ai.store.authored import components as store
 from tests.commands.stage import component, everything, on_screen
 
 

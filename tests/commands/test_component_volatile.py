@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.store.components import registry
+from evennia_ai.store.authored.components import registry
 from tests.commands.stage import component, one_line
 
 TOLD = "It differs from turn to turn and stands before the history"

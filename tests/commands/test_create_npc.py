@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.store.conversations import conversations_of, records_of
+from evennia_ai.store.history.conversations import conversations_of, records_of
 
 
 @pytest.fixture

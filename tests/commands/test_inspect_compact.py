@@ -3,7 +3,7 @@
 import pytest
 from django.test import override_settings
 
-from evennia_ai.store import conversations
+from evennia_ai.store.history import conversations
 from tests.commands.stage import one_line
 
 SUMMARY = "Pim asked Oren about the ferry at length.\nOren promised Pim a seat."

@@ -7,16 +7,13 @@ from evennia_ai.commands.inspect.debug import rounds_of
 from evennia_ai.knowledge.pages.pages import BaseInfo
 from evennia_ai.knowledge.restricted.mediation import PagePassage
 from evennia_ai.prompt.components import GAME
-from evennia_ai.store import (
-    components,
-    knowledge_bases,
-    knowledge_searches,
-    model_calls,
-    turns,
-)
+from evennia_ai.store.authored import components
+from evennia_ai.store.calls import model_calls
+from evennia_ai.store.calls.model_calls import NewCall
 from evennia_ai.store.erasing import erase_private
-from evennia_ai.store.knowledge_searches import NewSearch
-from evennia_ai.store.model_calls import NewCall
+from evennia_ai.store.history import turns
+from evennia_ai.store.knowledge import knowledge_bases, knowledge_searches
+from evennia_ai.store.knowledge.knowledge_searches import NewSearch
 from tests.commands.stage import one_line
 
 

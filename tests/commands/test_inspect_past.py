@@ -11,10 +11,11 @@ from evennia_ai import models
 from evennia_ai.game import npc_settings
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.prompt.components import GAME
-from evennia_ai.store import components, conversations, lorebooks, turns
-from evennia_ai.store.conversations import conversations_of, records_of
+from evennia_ai.store.authored import components, lorebooks
+from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import erase_private
-from evennia_ai.store.snapshots import forget_everything
+from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history.conversations import conversations_of, records_of
 from tests.commands.stage import one_line
 
 

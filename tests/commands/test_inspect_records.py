@@ -10,9 +10,10 @@ from evennia_ai import models
 from evennia_ai.commands.inspect import records
 from evennia_ai.game.npc import AINPC
 from evennia_ai.history.records import RecordKind
-from evennia_ai.store import conversations, memories
-from evennia_ai.store.chains import verify
-from evennia_ai.store.conversations import conversations_of, history
+from evennia_ai.store.history import conversations
+from evennia_ai.store.history.conversations import conversations_of, history
+from evennia_ai.store.history.hash_chain import verify
+from evennia_ai.store.memory import memories
 from tests.commands.stage import one_line
 from tests.memory.builders import a_memory
 from tests.modes import is_open_to_others

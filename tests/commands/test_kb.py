@@ -6,8 +6,8 @@ from evennia_ai.game.knowing.opening import Backends
 from evennia_ai.knowledge.pages.markup import read_page
 from evennia_ai.knowledge.pages.pages import page_name
 from evennia_ai.prompt.components import GAME, Scope
-from evennia_ai.store import knowledge_bases as bases
-from evennia_ai.store import knowledge_bindings as bindings
+from evennia_ai.store.knowledge import bindings
+from evennia_ai.store.knowledge import knowledge_bases as bases
 from tests.commands.knowledge_bases import everything, make_base, page, write
 from tests.commands.stage import one_line
 
@@ -273,7 +273,7 @@ def test_binding_to_an_npc_that_can_search_says_nothing_of_tools(stage, harbour)
 
 
 def test_a_base_is_bound_to_a_conversation_by_its_number(stage, harbour):
-    from evennia_ai.store.conversations import conversation
+    from evennia_ai.store.history.conversations import conversation
 
     talk = conversation(stage.npc.ai.ref, kind="room", place_ref=str(stage.room.id))
     stage.builds(f"kb/bind harbour = conversation:{talk.id}")

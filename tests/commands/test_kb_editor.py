@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from evennia_ai.store import knowledge_bases
-from evennia_ai.store import pages as store
+from evennia_ai.store.knowledge import knowledge_bases
+from evennia_ai.store.knowledge import pages as store
 from tests.commands.knowledge_bases import everything, make_base, page, write
 from tests.commands.stage import one_line
 

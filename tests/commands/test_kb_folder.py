@@ -4,8 +4,8 @@ import pytest
 from django.test import override_settings
 
 from evennia_ai.knowledge.pages.pages import page_name
-from evennia_ai.store import knowledge_bases as bases
-from evennia_ai.store import pages as store
+from evennia_ai.store.knowledge import knowledge_bases as bases
+from evennia_ai.store.knowledge import pages as store
 from tests.commands.knowledge_bases import everything, make_base, page
 from tests.commands.stage import one_line
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from django.test import override_settings
 
-from evennia_ai.store import knowledge_bases as bases
+from evennia_ai.store.knowledge import knowledge_bases as bases
 from tests.commands.knowledge_bases import make_base, page
 from tests.commands.stage import one_line
 

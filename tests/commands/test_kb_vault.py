@@ -3,8 +3,8 @@
 import pytest
 
 from evennia_ai.knowledge.restricted.mediation import PagePassage
-from evennia_ai.store import knowledge_searches as searches
-from evennia_ai.store.conversations import conversation
+from evennia_ai.store.history.conversations import conversation
+from evennia_ai.store.knowledge import knowledge_searches as searches
 from tests.commands.knowledge_bases import make_base
 from tests.commands.stage import one_line
 

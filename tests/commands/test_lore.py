@@ -9,7 +9,7 @@ import pytest
 from evennia_ai.lorebook.entry import Mention
 from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.prompt.components import GAME, Scope
-from evennia_ai.store import lorebooks as store
+from evennia_ai.store.authored import lorebooks as store
 from tests.commands.stage import on_screen, one_line
 
 # Each typed line must leave everything as it was and say one line with the words behind it.

@@ -6,7 +6,7 @@ import pytest
 from evennia.utils import eveditor
 
 from evennia_ai.lorebook.formats.books import read_book
-from evennia_ai.store import lorebooks as store
+from evennia_ai.store.authored import lorebooks as store
 from tests.commands.stage import on_screen
 
 

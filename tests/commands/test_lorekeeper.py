@@ -13,7 +13,7 @@ from evennia_ai.errors import ModelUnavailable
 from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings
 from evennia_ai.llm.clients.scripted import ScriptedModel
 from evennia_ai.settings.conf import conf
-from evennia_ai.store import knowledge_bases, page_drafts
+from evennia_ai.store.knowledge import knowledge_bases, page_drafts
 from tests.commands.stage import on_screen, one_line
 from tests.game.lorekeeping.wikis import PAGES, TASK, Writer, a_wiki, restricted, stored, write
 

@@ -21,7 +21,7 @@ from commands.default_cmdsets import CharacterCmdSet
 from evennia_ai.checks import check_context_providers, check_settings, check_tools
 from evennia_ai.execution.request import execution_request
 from evennia_ai.game.writings import Writing
-from evennia_ai.store.conversations import conversation
+from evennia_ai.store.history.conversations import conversation
 from tests.docs.fences import Block
 from tests.docs.village import Place
 from tests.game.lorekeeping.wikis import Writer

@@ -6,8 +6,8 @@ from evennia_ai.history.compaction.planning import CompactionRules, CompactionSe
 from evennia_ai.history.records import RecordKind
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.memory.recalling import MemorySettings
-from evennia_ai.store import conversations
-from evennia_ai.store.conversations import conversations_of
+from evennia_ai.store.history import conversations
+from evennia_ai.store.history.conversations import conversations_of
 
 GOOD = "Anna and Oren spoke of the weather at length.\nAnna promised Oren 12 silver coins."
 # Nothing is learnt in idle time: that is another question to the model.

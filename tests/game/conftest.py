@@ -137,7 +137,7 @@ class Stage:
 
         The texts of prompts are left out.
         """
-        from evennia_ai.store.conversations import conversations_of, records_of
+        from evennia_ai.store.history.conversations import conversations_of, records_of
 
         return [
             (record.kind.value, record.name, record.body)
@@ -184,7 +184,7 @@ def stage(_cast: tuple[int, ...], db: None) -> Iterator[Stage]:
     from twisted.internet.task import Clock
 
     from evennia_ai.game import runtime as running
-    from evennia_ai.store.snapshots import forget_everything
+    from evennia_ai.store.core.snapshots import forget_everything
 
     forget_everything()
     made = Stage(Clock(), _cast)

@@ -5,9 +5,9 @@ from typing import Any
 from unittest.mock import patch
 
 from evennia_ai.prompt.components import GAME, PromptComponent, Scope
-from evennia_ai.store import card_assignments, components, notes
-from evennia_ai.store.cards import save_card
-from evennia_ai.store.lorebooks import attach, save_book
+from evennia_ai.store.authored import card_assignments, components, notes
+from evennia_ai.store.authored.cards import save_card
+from evennia_ai.store.authored.lorebooks import attach, save_book
 
 CARD = {
     "name": "Oren Vale",
@@ -73,7 +73,9 @@ def furnish(stage: Any, *, card: dict[str, Any] = CARD) -> None:
     a_book("landing", (an_entry("damp", "So damp."),), Scope(kind="room", ref=str(stage.room.id)))
     rule("mood", "{{char}} is {{random:tired,merry}}, {{roll:d6}}.", id=1201, injection_depth=1)
     rule("mood", "{{char}} waits.", id=1201, scope=Scope(kind="room", ref=str(stage.room.id)))
-    with patch("evennia_ai.store.components.check_settled"):  # games may have one from before it
+    with patch(
+        "evennia_ai.store.authored.components.check_settled"
+    ):  # games may have one from before it
         rule("spare", "Speak as to {{speaker}}.", id=1203)
     rule("asleep", "Never said.", id=1204, enabled=False)
     notes.set_note(stage.npc.ai.ref, by="builder", content="Be brief.", every=2, depth=1)

@@ -314,7 +314,7 @@ class TestThinking:
 
 
 def records_of(npc):
-    from evennia_ai.store.conversations import conversations_of, records_of
+    from evennia_ai.store.history.conversations import conversations_of, records_of
 
     return [
         (record.kind.value, record.name, record.body)

@@ -9,7 +9,7 @@ from evennia_ai.game.endpoints import Access
 from evennia_ai.llm.clients.offline import OfflineResponder
 from evennia_ai.llm.quotas import Quota, Quotas
 from evennia_ai.prompt.components import GAME
-from evennia_ai.store import lorebooks
+from evennia_ai.store.authored import lorebooks
 
 BOTH = "Oren, Brida, what of the ferry?"
 LORE = "Oren rows the ferry and Brida feeds those who wait for the ferry."

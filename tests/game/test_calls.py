@@ -12,8 +12,8 @@ from evennia_ai.game.limits import CallKey
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.stopping import ModelStopped
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, Usage
-from evennia_ai.store import model_calls
-from evennia_ai.store.halts import Halt, halt
+from evennia_ai.store.calls import model_calls
+from evennia_ai.store.calls.halts import Halt, halt
 
 REQUEST = ChatRequest(
     messages=(ChatMessage(role="user", content="hello there"),),

@@ -8,11 +8,11 @@ from evennia_ai.history.compaction.summaries import FRAME
 from evennia_ai.history.records import RecordKind
 from evennia_ai.minds.past_inputs import PastReader
 from evennia_ai.minds.recomposing import composed_again
-from evennia_ai.store import conversations, turns
-from evennia_ai.store.chains import verify
-from evennia_ai.store.past_turns import turns_in_order
-from evennia_ai.store.segments import history_in
-from evennia_ai.store.snapshots import forget_everything
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history.hash_chain import verify
+from evennia_ai.store.history.past_turns import turns_in_order
+from evennia_ai.store.history.segments import history_in
 from tests.game.compacting_games import (
     FULL,
     GOOD,

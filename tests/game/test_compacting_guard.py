@@ -9,9 +9,9 @@ from evennia_ai.errors import StoreError
 from evennia_ai.game import compacting
 from evennia_ai.history.records import RecordKind
 from evennia_ai.prompt.components import GAME
-from evennia_ai.store.components import update
-from evennia_ai.store.lorebooks import attach, save_book
-from evennia_ai.store.model_requests import newest_attempt
+from evennia_ai.store.authored.components import update
+from evennia_ai.store.authored.lorebooks import attach, save_book
+from evennia_ai.store.history.model_requests import newest_attempt
 from tests.game.compacting_games import (
     FULL,
     GOOD,

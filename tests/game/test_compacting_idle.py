@@ -7,10 +7,10 @@ from evennia_ai.errors import ModelTimeout
 from evennia_ai.game.idle_time import IDLE_SECONDS
 from evennia_ai.history.compaction.summaries import FRAME
 from evennia_ai.history.records import RecordKind
-from evennia_ai.store import conversations
+from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import erase_conversation
-from evennia_ai.store.model_requests import newest_attempt
-from evennia_ai.store.snapshots import forget_everything
+from evennia_ai.store.history import conversations
+from evennia_ai.store.history.model_requests import newest_attempt
 from tests.game.compacting_games import (
     GOOD,
     SMALL,

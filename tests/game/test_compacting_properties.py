@@ -15,13 +15,13 @@ from evennia_ai.history.records import RecordKind
 from evennia_ai.history.turn.replay import replay
 from evennia_ai.minds.past_inputs import PastReader
 from evennia_ai.minds.recomposing import composed_again
-from evennia_ai.store import conversations
-from evennia_ai.store.chains import verify
-from evennia_ai.store.conversations import conversations_of
+from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import erase_private
-from evennia_ai.store.past_turns import turns_in_order
-from evennia_ai.store.segments import history_in, records_in
-from evennia_ai.store.snapshots import forget_everything
+from evennia_ai.store.history import conversations
+from evennia_ai.store.history.conversations import conversations_of
+from evennia_ai.store.history.hash_chain import verify
+from evennia_ai.store.history.past_turns import turns_in_order
+from evennia_ai.store.history.segments import history_in, records_in
 from tests.game.compacting_games import GOOD, SMALL, is_for_summary, rules
 from tests.properties import up_to
 

@@ -11,11 +11,11 @@ from evennia_ai.game.idle_time import IDLE_SECONDS
 from evennia_ai.history.records import RecordKind
 from evennia_ai.llm.quotas import read_quotas
 from evennia_ai.memory.recalling import MemorySettings
-from evennia_ai.store import conversations, memories, model_requests
-from evennia_ai.store.conversations import conversations_of, records_of
-from evennia_ai.store.erasing import erase_conversation
-from evennia_ai.store.memory_erasing import erase_about
-from evennia_ai.store.snapshots import forget_everything
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.erasing import erase_about, erase_conversation
+from evennia_ai.store.history import conversations, model_requests
+from evennia_ai.store.history.conversations import conversations_of, records_of
+from evennia_ai.store.memory import memories
 from tests.memory.builders import a_memory
 
 ROPE = {"text": "Anna owes Oren a rope.", "about": "Anna", "importance": 7}
@@ -339,7 +339,7 @@ def test_a_compaction_is_not_taken_for_it(stage):
 def test_an_observation_about_a_name_that_two_bear_is_about_neither(stage):
     """Issue 14, High 2; records from before names were told apart have the same one twice."""
     from evennia_ai.history.records import NewRecord
-    from evennia_ai.store.conversations import append, conversation
+    from evennia_ai.store.history.conversations import append, conversation
 
     where = conversation(stage.npc.ai.ref, kind="room", place_ref=str(stage.room.id))
     for speaker in ("91", "92"):

@@ -8,9 +8,10 @@ from evennia_ai.game.ticking import QUIET, tick_of
 from evennia_ai.minds.past_inputs import PastReader
 from evennia_ai.minds.recomposing import as_it_was, compared, composed_again
 from evennia_ai.prompt.components import PromptComponent
-from evennia_ai.store import components, contexts, turns
-from evennia_ai.store.past_turns import turns_in_order
-from evennia_ai.store.snapshots import forget_everything
+from evennia_ai.store.authored import components, contexts
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.history import turns
+from evennia_ai.store.history.past_turns import turns_in_order
 
 MOOD = "Oren is tired."
 

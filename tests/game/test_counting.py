@@ -6,7 +6,7 @@ from typing import Any
 from evennia_ai.game import emergency
 from evennia_ai.game.request_log import RequestLog
 from evennia_ai.game.runtime import runtime
-from evennia_ai.store import model_calls
+from evennia_ai.store.calls import model_calls
 from tests.game.compacting_games import FULL, GOOD, SMALL, Talker, is_for_summary, rules, talks
 
 

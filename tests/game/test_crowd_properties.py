@@ -14,7 +14,7 @@ from evennia_ai.game.npc_settings import changed
 from evennia_ai.game.providers.elsewhere import HEADING
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.llm.quotas import Quota, Quotas
-from evennia_ai.store.snapshots import forget_everything
+from evennia_ai.store.core.snapshots import forget_everything
 from tests.properties import up_to
 
 LINE = re.compile(r"line (\d+)\.")

@@ -8,7 +8,7 @@ from evennia_ai.game.deciding import DECIDE_SECONDS, MOST_LINES
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.llm.quotas import Quota, Quotas
-from evennia_ai.store.conversations import conversations_of, records_of
+from evennia_ai.store.history.conversations import conversations_of, records_of
 
 
 class Models:
@@ -168,7 +168,7 @@ def test_who_leaves_while_it_is_decided_is_not_answered(stage, models, logged):
 
 
 def test_a_decision_is_no_attempt_to_compact(stage, models):
-    from evennia_ai.store.model_requests import NO_ATTEMPT, newest_attempt
+    from evennia_ai.store.history.model_requests import NO_ATTEMPT, newest_attempt
 
     stage.says(stage.anna, "Is there a ferry tonight?")
     (room,) = [one for one in conversations_of(stage.npc.ai.ref) if one.kind == "room"]

@@ -4,7 +4,7 @@ import pytest
 from django.conf import settings
 
 from evennia_ai.game import output
-from evennia_ai.store.conversations import conversations_of, records_of
+from evennia_ai.store.history.conversations import conversations_of, records_of
 from tests.game.test_turn_early import Streaming
 
 REPLY = '*She smiles.* "Good evening." *His eyes narrow.* "Sit down."'

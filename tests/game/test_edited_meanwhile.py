@@ -10,7 +10,7 @@ import pytest
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.minds.past_inputs import PastReader
 from evennia_ai.minds.recomposing import composed_again
-from evennia_ai.store.past_turns import turns_in_order
+from evennia_ai.store.history.past_turns import turns_in_order
 from tests.game.scripted_games import edit_everything, furnish
 from tests.game.test_turn_acts import calls
 

@@ -12,8 +12,8 @@ from evennia_ai.game.limits import CallKey
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.stopping import ModelStopped, is_stopped, why_halted
 from evennia_ai.llm.chat import ChatMessage, ChatRequest
-from evennia_ai.store.snapshots import forget_everything
-from evennia_ai.store.turns import last_turn
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.history.turns import last_turn
 
 REQUEST = ChatRequest(
     messages=(ChatMessage(role="user", content="hello"),),

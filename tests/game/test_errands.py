@@ -11,7 +11,7 @@ from evennia_ai.game.tools import registry as tools
 from evennia_ai.game.tools.tool import Tool
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.prompt.messages import ToolCall
-from evennia_ai.store import errands
+from evennia_ai.store.history import errands
 
 RESULT = "The bell hangs in the chapel of Saltholm."
 

@@ -13,10 +13,11 @@ from evennia_ai.llm.clients.offline import OfflineResponder
 from evennia_ai.llm.clients.scripted import ScriptedModel
 from evennia_ai.llm.quotas import Quota, Quotas
 from evennia_ai.prompt.components import GAME
-from evennia_ai.store import conversations, lorebooks
-from evennia_ai.store.components import update
-from evennia_ai.store.conversations import conversations_of
-from evennia_ai.store.snapshots import forget_everything
+from evennia_ai.store.authored import lorebooks
+from evennia_ai.store.authored.components import update
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.history import conversations
+from evennia_ai.store.history.conversations import conversations_of
 
 LOST = "lost in thought"
 ENOUGH = "enough talk for now"

@@ -10,10 +10,11 @@ from evennia_ai.game.handler import AIHandler
 from evennia_ai.game.runtime import current
 from evennia_ai.game.turn import Turn
 from evennia_ai.prompt.components import GAME
-from evennia_ai.store import card_assignments, conversations, turns
-from evennia_ai.store.cards import save_card
-from evennia_ai.store.lorebooks import attach, save_book
-from evennia_ai.store.snapshots import forget_everything
+from evennia_ai.store.authored import card_assignments
+from evennia_ai.store.authored.cards import save_card
+from evennia_ai.store.authored.lorebooks import attach, save_book
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.history import conversations, turns
 
 FIRST = "Mind the wet planks."
 HELLO = 'Oren says, "Mind the wet planks."'

@@ -6,9 +6,9 @@ from evennia_ai.game import gather
 from evennia_ai.game.committed import CommittedEvent
 from evennia_ai.game.events import Event
 from evennia_ai.history.records import RecordKind
-from evennia_ai.store import conversations
-from evennia_ai.store.conversations import conversation
-from evennia_ai.store.segments import begin_segment
+from evennia_ai.store.history import conversations
+from evennia_ai.store.history.conversations import conversation
+from evennia_ai.store.history.segments import begin_segment
 from tests.store.builders import a_line, a_reply, a_staying_text
 
 

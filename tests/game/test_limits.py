@@ -8,7 +8,7 @@ import pytest
 from evennia_ai.game.limits import CallKey, Limits, Refusal
 from evennia_ai.llm.chat import Usage
 from evennia_ai.llm.quotas import DAY_SECONDS, Quota, Quotas
-from evennia_ai.store.model_calls import Used
+from evennia_ai.store.calls.model_calls import Used
 
 NOON = 20_000 * DAY_SECONDS + 43_200.0
 LINE = "*raises a hand.*"

@@ -6,7 +6,7 @@ from twisted.internet.task import Clock
 from evennia_ai.game.events import TICK, Event, payer_of
 from evennia_ai.game.lines import SAME_SECONDS, Lines
 from evennia_ai.llm.quotas import Quota, Quotas
-from evennia_ai.store.model_calls import used_by_player
+from evennia_ai.store.calls.model_calls import used_by_player
 
 NPCS = ("Oren", "Brida", "Ismay", "Karl", "Tomas", "Wenna", "Ulf", "Rika", "Sven", "Maud")
 ALL = ", ".join(NPCS)

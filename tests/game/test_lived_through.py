@@ -19,9 +19,10 @@ from evennia_ai.minds.past_inputs import PastReader
 from evennia_ai.minds.recomposing import composed_again
 from evennia_ai.prompt.blocks import DATA_HEAD
 from evennia_ai.prompt.tokens import ESTIMATE
-from evennia_ai.store import components, turns
-from evennia_ai.store.past_turns import turns_in_order
-from evennia_ai.store.snapshots import forget_everything
+from evennia_ai.store.authored import components
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.history import turns
+from evennia_ai.store.history.past_turns import turns_in_order
 
 ROOM = "evennia.objects.objects.DefaultRoom"
 THING = "evennia.objects.objects.DefaultObject"

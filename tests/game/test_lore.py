@@ -10,12 +10,12 @@ from evennia_ai.game.runtime import current
 from evennia_ai.lorebook.activation.timers import NO_STATE, Clock, LoreState, Spell
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.prompt.history import History
-from evennia_ai.store import conversations, lore_state, turns
-from evennia_ai.store.card_assignments import assign
-from evennia_ai.store.cards import save_card
-from evennia_ai.store.lorebooks import attach, detach, save_book
-from evennia_ai.store.snapshots import forget_everything
-from evennia_ai.store.state import one_transaction
+from evennia_ai.store.authored.card_assignments import assign
+from evennia_ai.store.authored.cards import save_card
+from evennia_ai.store.authored.lorebooks import attach, detach, save_book
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.core.state import one_transaction
+from evennia_ai.store.history import conversations, lore_state, turns
 
 FERRY = "The ferry sails with the tide."
 BELL = "The bell is cracked."
@@ -146,7 +146,7 @@ class TestWhoseBooksCount:
         assert there is here
 
     def test_a_lock_on_a_book_parses_nothing_anew(self, stage):
-        from evennia_ai.store.lorebooks import set_book_locks
+        from evennia_ai.store.authored.lorebooks import set_book_locks
 
         sticky_ferry()
         (before,) = stage.npc.ai.view().books

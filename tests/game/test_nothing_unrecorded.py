@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.sending import key_of
 from evennia_ai.prompt.cache_account import breakpoints
-from evennia_ai.store import components, conversations, turns
-from evennia_ai.store.conversations import conversations_of
-from evennia_ai.store.snapshots import forget_everything
+from evennia_ai.store.authored import components
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history.conversations import conversations_of
 from tests.game.compacting_games import FULL, GOOD, SMALL, Talker, rules, segment_of, talks
 from tests.properties import up_to
 

@@ -3,7 +3,7 @@
 from evennia_ai.errors import StoreError
 from evennia_ai.game.recorder import AT_ONCE
 from evennia_ai.game.runtime import runtime
-from evennia_ai.store import conversations
+from evennia_ai.store.history import conversations
 
 
 def a_crowd(stage, count: int):

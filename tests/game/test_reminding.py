@@ -10,8 +10,9 @@ from evennia_ai.game.reminding import candidates
 from evennia_ai.memory.recalling import MemorySettings
 from evennia_ai.minds.past_inputs import NotReadBackError, PastReader
 from evennia_ai.minds.recomposing import composed_again
-from evennia_ai.store import memories, turns
-from evennia_ai.store.memory_erasing import erase_about
+from evennia_ai.store.erasing import erase_about
+from evennia_ai.store.history import turns
+from evennia_ai.store.memory import memories
 from tests.memory.builders import a_memory
 
 

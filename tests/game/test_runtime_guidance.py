@@ -8,8 +8,8 @@ from evennia_ai.llm.chat import chat_messages
 from evennia_ai.llm.clients.anthropic import ONE_SYSTEM
 from evennia_ai.llm.fitting.roles import STRICT, adapt
 from evennia_ai.prompt.blocks import END, MARK, guidance_for
-from evennia_ai.store.conversations import conversations_of
-from evennia_ai.store.snapshots import forget_everything
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.history.conversations import conversations_of
 from tests.game.screens import (
     AjaxWebClientSession,
     OwnProtocol,
@@ -163,7 +163,7 @@ def test_a_preview_shows_what_the_turn_will_have(stage):
 
 def test_a_past_turn_is_composed_again_with_it(stage):
     from evennia_ai.minds.past_inputs import PastReader
-    from evennia_ai.store import turns
+    from evennia_ai.store.history import turns
 
     types_at(stage.anna, WebSocketClient)
     stage.talks_with("Aye.")

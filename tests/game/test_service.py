@@ -10,7 +10,7 @@ from evennia_ai.errors import StoreError
 from evennia_ai.game import service
 from evennia_ai.game.garbage import Garbage
 from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.store import turns
+from evennia_ai.store.history import turns
 from tests.game.test_turn import Pending
 
 
@@ -91,7 +91,7 @@ def test_the_stop_gives_up_what_is_in_flight_without_a_word(stage, logged):
 
 
 def test_a_record_can_still_be_written_after_the_stop(started):
-    from evennia_ai.store.conversations import append, conversation
+    from evennia_ai.store.history.conversations import append, conversation
 
     service.at_server_stop()
     kept = conversation("1", kind="room", place_ref="2")

@@ -15,12 +15,12 @@ from evennia_ai.minds.recomposing import composed_again
 from evennia_ai.prompt.components import GAME
 from evennia_ai.prompt.notes import NOTE_MODES
 from evennia_ai.prompt.persisted import BLOCKS_MODES
-from evennia_ai.store import conversations
-from evennia_ai.store.lorebooks import attach, save_book
-from evennia_ai.store.notes import set_note
-from evennia_ai.store.past_turns import turns_in_order
-from evennia_ai.store.segments import begin_segment
-from evennia_ai.store.snapshots import forget_everything
+from evennia_ai.store.authored.lorebooks import attach, save_book
+from evennia_ai.store.authored.notes import set_note
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.history import conversations
+from evennia_ai.store.history.past_turns import turns_in_order
+from evennia_ai.store.history.segments import begin_segment
 from tests.game.scripted_games import an_entry
 from tests.properties import up_to
 

@@ -16,7 +16,7 @@ from evennia_ai.game.stopping import (
 )
 from evennia_ai.llm.chat import ChatMessage, ChatRequest
 from evennia_ai.llm.clients.scripted import ScriptedModel
-from evennia_ai.store.halts import Halt, halt, release
+from evennia_ai.store.calls.halts import Halt, halt, release
 
 REQUEST = ChatRequest(
     messages=(ChatMessage(role="user", content="hello"),),

@@ -13,7 +13,7 @@ from evennia_ai.game.limits import CallKey
 from evennia_ai.game.tracing import Traces
 from evennia_ai.game.watching import Watch, WatchedCall
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, Sampling
-from evennia_ai.store.model_calls import NewCall
+from evennia_ai.store.calls.model_calls import NewCall
 
 REQUEST = ChatRequest(
     messages=(ChatMessage(role="user", content="a secret"),),

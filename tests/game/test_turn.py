@@ -8,8 +8,9 @@ from twisted.internet.defer import CancelledError, Deferred
 from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.turn import STOPPED
 from evennia_ai.prompt.components import GAME
-from evennia_ai.store import lorebooks, turns
-from evennia_ai.store.components import update
+from evennia_ai.store.authored import lorebooks
+from evennia_ai.store.authored.components import update
+from evennia_ai.store.history import turns
 
 
 def test_an_npc_that_is_called_by_name_answers_aloud(stage):

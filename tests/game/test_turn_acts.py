@@ -14,7 +14,7 @@ from evennia_ai.minds.past_inputs import PastReader
 from evennia_ai.minds.recomposing import composed_again
 from evennia_ai.prompt.messages import ToolCall
 from evennia_ai.prompt.prompt import digest
-from evennia_ai.store import conversations, turns
+from evennia_ai.store.history import conversations, turns
 
 
 def calls(*called: tuple[str, dict], text: str = "") -> ChatReply:

@@ -7,7 +7,7 @@ import pytest
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.prompt.messages import ToolCall
-from evennia_ai.store import turns
+from evennia_ai.store.history import turns
 from tests.game.test_turn_early import Streaming, replies
 from tests.game.test_turn_early import said as said_aloud
 from tests.game.wild_checks import check_calls_are_answered

@@ -13,10 +13,10 @@ from evennia_ai.game.tools import registry as tools
 from evennia_ai.game.tools.tool import Tool
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.prompt.messages import ToolCall
-from evennia_ai.store import conversations, turns
 from evennia_ai.store.erasing import erase_private
-from evennia_ai.store.errands import errand
-from evennia_ai.store.transcripts import export_lines, import_lines
+from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history.errands import errand
+from evennia_ai.store.history.transcripts import export_lines, import_lines
 from tests.game.test_turn_early import Streaming
 
 

@@ -6,7 +6,7 @@ from django.db.utils import OperationalError
 from evennia_ai.errors import HistoryConflictError, ModelUnavailable, StoreError
 from evennia_ai.game import handler, voice
 from evennia_ai.llm.chat import sent_sha256
-from evennia_ai.store import conversations, turns
+from evennia_ai.store.history import conversations, turns
 
 
 @pytest.mark.req("S2-01")

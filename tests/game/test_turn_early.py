@@ -5,7 +5,7 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import ModelTimeout, StoreError
 from evennia_ai.llm.chat import ChatReply
-from evennia_ai.store import turns
+from evennia_ai.store.history import turns
 
 
 class Streaming:

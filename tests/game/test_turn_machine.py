@@ -17,7 +17,7 @@ from twisted.logger import globalLogPublisher
 
 from evennia_ai.game.runtime import install
 from evennia_ai.llm.quotas import Quota, Quotas
-from evennia_ai.store.snapshots import forget_everything
+from evennia_ai.store.core.snapshots import forget_everything
 from tests.game.conftest import Stage
 from tests.game.wild_checks import check_end, check_step
 from tests.game.wild_games import NPCS, PLAYERS, Game

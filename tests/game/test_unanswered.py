@@ -8,9 +8,9 @@ from twisted.internet.defer import Deferred
 from evennia_ai.game import unanswered
 from evennia_ai.game.unanswered import FRESH_SECONDS, TakenUp
 from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.store import turns
-from evennia_ai.store.conversations import conversations_of
-from evennia_ai.store.snapshots import forget_everything
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.history import turns
+from evennia_ai.store.history.conversations import conversations_of
 from tests.game.screens import WebSocketClient, session_at
 
 

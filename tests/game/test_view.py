@@ -9,11 +9,11 @@ from evennia_ai.compose import compose
 from evennia_ai.game import gather
 from evennia_ai.prompt.components import PromptComponent, Scope
 from evennia_ai.prompt.tokens import TokenCounter, estimate
-from evennia_ai.store.card_assignments import assign
-from evennia_ai.store.cards import save_card
-from evennia_ai.store.components import create, update
-from evennia_ai.store.lorebooks import attach, save_book
-from evennia_ai.store.notes import set_note
+from evennia_ai.store.authored.card_assignments import assign
+from evennia_ai.store.authored.cards import save_card
+from evennia_ai.store.authored.components import create, update
+from evennia_ai.store.authored.lorebooks import attach, save_book
+from evennia_ai.store.authored.notes import set_note
 
 CARD = {
     "spec": "chara_card_v3",
@@ -272,7 +272,7 @@ def test_the_last_report_is_there_after_a_reload(furnished):
 
     from evennia_ai.game.handler import AIHandler
     from evennia_ai.game.runtime import current
-    from evennia_ai.store.snapshots import forget_everything
+    from evennia_ai.store.core.snapshots import forget_everything
 
     furnished.talks_with("Aye.")
     furnished.says(furnished.anna, "Oren, the bell?")

@@ -12,7 +12,7 @@ from evennia_ai.game.tools.registry import ToolError, registered
 from evennia_ai.game.tools.tool import Refused, Tool
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.prompt.messages import ToolCall
-from evennia_ai.store import turns
+from evennia_ai.store.history import turns
 
 ROOM = "evennia.objects.objects.DefaultRoom"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.store import turns
+from evennia_ai.store.history import turns
 
 SLOW = 5.0
 

@@ -12,11 +12,11 @@ from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.history.turn.replay import replay
 from evennia_ai.minds.past_inputs import PastReader
 from evennia_ai.minds.recomposing import composed_again
-from evennia_ai.store import conversations
-from evennia_ai.store.chains import verify
-from evennia_ai.store.past_turns import turns_in_order
-from evennia_ai.store.segments import history_in
-from evennia_ai.store.windows import windows
+from evennia_ai.store.history import conversations
+from evennia_ai.store.history.hash_chain import verify
+from evennia_ai.store.history.past_turns import turns_in_order
+from evennia_ai.store.history.segments import history_in
+from evennia_ai.store.history.windows import windows
 from tests.game.wild_games import LINE, PLAYERS, WORD, Game
 from tests.game.wild_models import Note, Request
 

@@ -23,10 +23,12 @@ from evennia_ai.game.rooms import left
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.tools.tool import Refused
 from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.store import card_assignments, conversations, erasing
-from evennia_ai.store.cards import save_card
-from evennia_ai.store.snapshots import forget_everything
-from evennia_ai.store.windows import windows
+from evennia_ai.store import erasing
+from evennia_ai.store.authored import card_assignments
+from evennia_ai.store.authored.cards import save_card
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.history import conversations
+from evennia_ai.store.history.windows import windows
 from tests.game.compacting_games import SMALL, rules
 from tests.game.wild_models import TOOLS, Errand, Model, Request
 

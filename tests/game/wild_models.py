@@ -12,7 +12,7 @@ from evennia_ai.game.tools.tool import Tool, ToolArguments, Use
 from evennia_ai.history.records import RecordKind
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.prompt.messages import ToolCall
-from evennia_ai.store import conversations
+from evennia_ai.store.history import conversations
 from tests.game.compacting_games import GOOD, is_for_summary
 
 TOOLS: Final = (

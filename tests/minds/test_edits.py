@@ -12,9 +12,9 @@ from evennia_ai.minds.edit_files import read_edit, read_edit_file
 from evennia_ai.minds.edits import AsOfToday
 from evennia_ai.minds.past_inputs import PastReader
 from evennia_ai.minds.recomposing import compared
-from evennia_ai.store import components, notes
-from evennia_ai.store.past_turns import turns_in_order
-from evennia_ai.store.snapshots import forget_everything
+from evennia_ai.store.authored import components, notes
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.history.past_turns import turns_in_order
 from tests.game.conftest import Stage
 from tests.game.scripted_games import CARD, an_entry, edit_everything, furnish, play
 

@@ -6,9 +6,9 @@ import pytest
 
 from evennia_ai.minds.origins import source_of, told_by
 from evennia_ai.prompt.components import PromptComponent, Scope
-from evennia_ai.store import components, notes
-from evennia_ai.store.cards import save_card
-from evennia_ai.store.lorebooks import save_book
+from evennia_ai.store.authored import components, notes
+from evennia_ai.store.authored.cards import save_card
+from evennia_ai.store.authored.lorebooks import save_book
 from tests.history.builders import a_conversation, a_prompt, manifest_of
 
 ROOM = Scope(kind="room", ref="3")

@@ -9,12 +9,13 @@ from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.replay import replay
 from evennia_ai.minds.past_inputs import NotReadBackError, PastReader
 from evennia_ai.minds.recomposing import as_it_was, compared, composed_again
-from evennia_ai.store import card_assignments, conversations, turns
-from evennia_ai.store.cards import save_card
-from evennia_ai.store.past_turns import turns_in_order
-from evennia_ai.store.segments import begin_segment
-from evennia_ai.store.snapshots import forget_everything
-from evennia_ai.store.transcripts import export_lines, import_lines
+from evennia_ai.store.authored import card_assignments
+from evennia_ai.store.authored.cards import save_card
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history.past_turns import turns_in_order
+from evennia_ai.store.history.segments import begin_segment
+from evennia_ai.store.history.transcripts import export_lines, import_lines
 from tests.game.scripted_games import CARD, edit_everything, furnish, play
 
 # A text of each source: card, its book, its greeting, other books, notes, dice, scopes.

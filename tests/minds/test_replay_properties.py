@@ -12,8 +12,9 @@ from evennia_ai.llm.chat import chat_messages
 from evennia_ai.llm.fitting.roles import OPEN, adapt
 from evennia_ai.minds.past_inputs import PastReader
 from evennia_ai.minds.recomposing import composed_again
-from evennia_ai.store import components, conversations, notes, turns
-from evennia_ai.store.past_turns import turns_in_order
+from evennia_ai.store.authored import components, notes
+from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history.past_turns import turns_in_order
 from tests.game.scripted_games import furnish
 from tests.properties import up_to
 
@@ -50,7 +51,7 @@ def step(stage: Any, kind: str, first: bool, line: str) -> None:
     elif kind == "note":
         notes.set_note(stage.npc.ai.ref, by="editor", content=line, every=1 + first)
     else:
-        from evennia_ai.store.snapshots import forget_everything
+        from evennia_ai.store.core.snapshots import forget_everything
 
         forget_everything()
         stage.npc.ai._sent.clear()
@@ -96,7 +97,7 @@ def test_replay_gives_what_was_sent_whatever_happened(stage, steps):
                 assert composed_again(turn, reader).sha256 == turn.manifest.sha256
             raise UndoneError
     except UndoneError:
-        from evennia_ai.store.snapshots import forget_everything
+        from evennia_ai.store.core.snapshots import forget_everything
 
         forget_everything()
         stage.npc.ai._sent.clear()

@@ -90,7 +90,7 @@ def test_a_module_that_is_imported_already_is_not_changed(monkeypatch):
 
 def test_a_package_is_imported_by_its_folder():
     assert a_mutation(file="store/__init__.py").module == "evennia_ai.store"
-    assert a_mutation(file="store/turns.py").module == "evennia_ai.store.turns"
+    assert a_mutation(file="store/history/turns.py").module == "evennia_ai.store.history.turns"
 
 
 def test_children_answer_and_what_fails_in_one_is_told():

@@ -32,7 +32,7 @@ def test_pure_tests_do_not_start_evennia():
 
 @pytest.mark.long
 def test_tests_of_the_store_start_evennia_before_they_are_imported():
-    assert _collected("tests/store/test_notes.py").endswith("GAME True")
+    assert _collected("tests/store/authored/test_notes.py").endswith("GAME True")
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "2001:db8::1", "example.com"])

@@ -2,7 +2,7 @@
 
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.drafts import draft_of
-from evennia_ai.store import conversations, turns
+from evennia_ai.store.history import conversations, turns
 from tests.history.builders import a_prompt
 
 SAID = ("event", "user", "assistant")

@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _fresh(db: None) -> Iterator[None]:
-    from evennia_ai.store.snapshots import forget_everything
+    from evennia_ai.store.core.snapshots import forget_everything
 
     forget_everything()
     yield

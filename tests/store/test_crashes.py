@@ -9,10 +9,10 @@ from django.db.utils import OperationalError
 from evennia_ai import models
 from evennia_ai.errors import StoreError
 from evennia_ai.history.records import NewRecord, RecordKind, first_broken
-from evennia_ai.store import conversations, turns
-from evennia_ai.store.conversations import append, conversation, history
-from evennia_ai.store.snapshots import forget_everything
-from tests.store.test_turns import REPLY, begun, heard, states
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history.conversations import append, conversation, history
+from tests.store.history.test_turns import REPLY, begun, heard, states
 
 SORRY = NewRecord(kind=RecordKind.ASSISTANT, role="assistant", body="The water is loud today.")
 

@@ -12,9 +12,8 @@ from evennia_ai.history.records import RecordKind
 from evennia_ai.history.turn.drafts import draft_of
 from evennia_ai.history.turn.manifest import messages_of
 from evennia_ai.lorebook.activation.timers import NO_STATE, LoreState, Spell
-from evennia_ai.store import conversations, lore_state, turns
-from evennia_ai.store.chains import verify
-from evennia_ai.store.conversations import append, conversation
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.core.state import one_transaction
 from evennia_ai.store.erasing import (
     Erased,
     erasable_private,
@@ -22,8 +21,9 @@ from evennia_ai.store.erasing import (
     erase_private,
     private_partners,
 )
-from evennia_ai.store.snapshots import forget_everything
-from evennia_ai.store.state import one_transaction
+from evennia_ai.store.history import conversations, lore_state, turns
+from evennia_ai.store.history.conversations import append, conversation
+from evennia_ai.store.history.hash_chain import verify
 from tests.history.builders import a_prompt
 from tests.store.builders import a_line, a_reply, a_turn, said
 

@@ -7,13 +7,13 @@ import pytest
 
 from evennia_ai import models
 from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.store import conversations, memories
-from evennia_ai.store.chains import verify
-from evennia_ai.store.conversations import append, conversation
-from evennia_ai.store.memories import changes_of
-from evennia_ai.store.memory_erasing import count_about, erase_about, forget_person, people
-from evennia_ai.store.retention import forget_old
-from evennia_ai.store.snapshots import forget_everything
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.erasing import count_about, erase_about, forget_old, forget_person, people
+from evennia_ai.store.history import conversations
+from evennia_ai.store.history.conversations import append, conversation
+from evennia_ai.store.history.hash_chain import verify
+from evennia_ai.store.memory import memories
+from evennia_ai.store.memory.memories import changes_of
 from tests.memory.builders import ANNA, BEN, a_memory
 from tests.store.builders import a_line, a_turn, said
 
@@ -154,7 +154,7 @@ def test_whispers_and_memories_go_together(quay):
 
 def test_all_of_it_goes_or_nothing(quay, monkeypatch):
     learnt()
-    monkeypatch.setattr("evennia_ai.store.memory_erasing.erase_private", _fails)
+    monkeypatch.setattr("evennia_ai.store.erasing.erase_private", _fails)
     with suppress(ZeroDivisionError):
         forget_person(ANNA, by="Mira")
 

@@ -13,11 +13,11 @@ from evennia_ai import models
 from evennia_ai.history.records import NewRecord, RecordKind, canonical_json
 from evennia_ai.migrations import _append_only
 from evennia_ai.prompt.components import ALL_GRANTS, STATIC_COMPONENTS
-from evennia_ai.store.card_revisions import grants_from
-from evennia_ai.store.chains import verify
-from evennia_ai.store.conversations import append, conversation, history
-from evennia_ai.store.notes import StoredNote, note_change, note_then
-from evennia_ai.store.windows import windows
+from evennia_ai.store.authored.card_revisions import grants_from
+from evennia_ai.store.authored.notes import StoredNote, note_change, note_then
+from evennia_ai.store.history.conversations import append, conversation, history
+from evennia_ai.store.history.hash_chain import verify
+from evennia_ai.store.history.windows import windows
 
 static_components = import_module("evennia_ai.migrations.0003_static_components")
 card_revisions = import_module("evennia_ai.migrations.0006_card_revisions")

@@ -14,14 +14,14 @@ from tests.store.postgres import Postgres
 
 ROOT = Path(__file__).parents[2]
 SAME = (
-    "test_knowledge_backend.py",
-    "test_knowledge_bases.py",
-    "test_knowledge_drafts.py",
-    "test_knowledge_import.py",
-    "test_knowledge_pages.py",
+    "knowledge/test_backend.py",
+    "knowledge/test_bases.py",
+    "knowledge/test_drafts.py",
+    "knowledge/test_page_import.py",
+    "knowledge/test_pages.py",
     "test_migrations.py",
-    "test_page_search.py",
-    "test_page_vectors.py",
+    "knowledge/test_page_search.py",
+    "knowledge/test_page_vectors.py",
 )
 
 

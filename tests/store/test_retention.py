@@ -3,11 +3,12 @@
 import pytest
 
 from evennia_ai import models
-from evennia_ai.store import conversations, retention
-from evennia_ai.store.chains import verify
-from evennia_ai.store.conversations import append, conversation
+from evennia_ai.store import erasing
 from evennia_ai.store.erasing import Erased
-from evennia_ai.store.record_rows import End, rows_after
+from evennia_ai.store.history import conversations
+from evennia_ai.store.history.conversations import append, conversation
+from evennia_ai.store.history.hash_chain import verify
+from evennia_ai.store.history.record_rows import End, rows_after
 from tests.store.builders import a_line, said
 
 DAY = 86_400.0
@@ -35,7 +36,7 @@ def whispers():
 def test_a_conversation_that_was_quiet_for_too_long_is_erased(quay, whispers):
     spoken(quay, "Long ago.", days_ago=31)
     spoken(whispers, "Lately.", days_ago=29)
-    gone = retention.forget_old(NOW, keep_days=30)
+    gone = erasing.forget_old(NOW, keep_days=30)
 
     assert (said(quay), said(whispers)) == ([], ["Lately."])
     assert gone == Erased(conversations=1, records=1, turns=0)
@@ -46,30 +47,30 @@ def test_old_words_of_a_conversation_that_goes_on_are_kept(quay):
     spoken(quay, "Long ago.", days_ago=31)
     append(quay, [a_line("Just now.")])
 
-    assert retention.forget_old(NOW, keep_days=30) == Erased()
+    assert erasing.forget_old(NOW, keep_days=30) == Erased()
     assert said(quay) == ["Long ago.", "Just now."]
 
 
 def test_it_says_why_it_was_erased(quay):
     spoken(quay, "Long ago.", days_ago=31)
-    retention.forget_old(NOW, keep_days=30)
+    erasing.forget_old(NOW, keep_days=30)
 
     assert conversations.records_of(quay)[-1].meta["by"] == "retention after 30 days"
 
 
 def test_what_is_erased_already_is_left_alone(quay):
     spoken(quay, "Long ago.", days_ago=31)
-    retention.forget_old(NOW, keep_days=30)
+    erasing.forget_old(NOW, keep_days=30)
 
-    assert retention.forget_old(NOW + 100_000 * DAY, keep_days=30) == Erased()
+    assert erasing.forget_old(NOW + 100_000 * DAY, keep_days=30) == Erased()
 
 
 def test_zero_days_keep_everything(quay):
     spoken(quay, "Long ago.", days_ago=900)
 
-    assert retention.forget_old(NOW, keep_days=0) == Erased()
+    assert erasing.forget_old(NOW, keep_days=0) == Erased()
     assert said(quay) == ["Long ago."]
 
 
 def test_an_empty_conversation_is_nothing_to_erase(quay):
-    assert retention.forget_old(NOW, keep_days=30) == Erased()
+    assert erasing.forget_old(NOW, keep_days=30) == Erased()

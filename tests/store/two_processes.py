@@ -33,7 +33,7 @@ def say(**told: object) -> None:
 
 def the_quay():
     """The conversation of an NPC in its room."""
-    from evennia_ai.store import conversations
+    from evennia_ai.store.history import conversations
 
     return conversations.conversation("12", kind="room", place_ref="3")
 
@@ -49,7 +49,7 @@ def migrate(_: str) -> None:
 def edit(name: str) -> None:
     """Change one component as an editor who saw its first revision."""
     from evennia_ai.errors import EditConflictError
-    from evennia_ai.store import components
+    from evennia_ai.store.authored import components
 
     components.registry()
     say(ready=True)
@@ -65,7 +65,7 @@ def edit(name: str) -> None:
 def edit_book(name: str) -> None:
     """Change one lorebook as an editor who saw its first revision."""
     from evennia_ai.errors import EditConflictError
-    from evennia_ai.store import lorebooks
+    from evennia_ai.store.authored import lorebooks
 
     say(ready=True)
     sys.stdin.readline()
@@ -79,7 +79,7 @@ def edit_book(name: str) -> None:
 
 def make_book(name: str) -> None:
     """Make the lorebook that others edit."""
-    from evennia_ai.store import lorebooks
+    from evennia_ai.store.authored import lorebooks
 
     lorebooks.save_book("harbour", "{}", by=name)
     say(ready=True)
@@ -97,10 +97,10 @@ def make_page(name: str) -> None:
     """Make the page that others edit, in a base that is bound to an NPC."""
     from evennia_ai.knowledge.pages.pages import BaseInfo
     from evennia_ai.prompt.components import Scope
-    from evennia_ai.store import knowledge_bases, knowledge_bindings, pages
+    from evennia_ai.store.knowledge import bindings, knowledge_bases, pages
 
     knowledge_bases.save_base(BaseInfo(key="harbour", name="Harbour"), by=name)
-    knowledge_bindings.bind("harbour", Scope(kind="npc", ref="12"), by=name)
+    bindings.bind("harbour", Scope(kind="npc", ref="12"), by=name)
     pages.save_page("harbour", the_ferry("It crosses.", was="", by=name))
     say(ready=True)
 
@@ -108,7 +108,7 @@ def make_page(name: str) -> None:
 def edit_page(name: str) -> None:
     """Change one page as an editor who saw its first revision."""
     from evennia_ai.errors import EditConflictError
-    from evennia_ai.store import pages
+    from evennia_ai.store.knowledge import pages
 
     say(ready=True)
     sys.stdin.readline()
@@ -123,8 +123,8 @@ def edit_page(name: str) -> None:
 def watch_bases(_: str) -> None:
     """Say how many pages the bases of an NPC have before and after a refresh."""
     from evennia_ai.prompt.components import Scope
-    from evennia_ai.store import state
-    from evennia_ai.store.knowledge_bindings import bound
+    from evennia_ai.store.core import state
+    from evennia_ai.store.knowledge.bindings import bound
 
     def seen() -> list:
         return [[info.key, info.characters] for info in bound([Scope(kind="npc", ref="12")])]
@@ -142,7 +142,7 @@ def append(name: str) -> None:
     """Append 20 pairs of records to one conversation, again after each conflict."""
     from evennia_ai.errors import HistoryConflictError
     from evennia_ai.history.records import NewRecord, RecordKind
-    from evennia_ai.store import conversations
+    from evennia_ai.store.history import conversations
 
     where = the_quay()
     say(ready=True)
@@ -164,7 +164,8 @@ def append(name: str) -> None:
 
 def watch(name: str) -> None:
     """Say what a component reads before and after a refresh."""
-    from evennia_ai.store import components, state
+    from evennia_ai.store.authored import components
+    from evennia_ai.store.core import state
 
     state.refresh_if_changed()
     components.registry()
@@ -178,8 +179,8 @@ def watch(name: str) -> None:
 def remember_lore(_: str) -> None:
     """Let the lore of a conversation remember something, as a turn does."""
     from evennia_ai.lorebook.activation.timers import LoreState
-    from evennia_ai.store import lore_state
-    from evennia_ai.store.state import one_transaction
+    from evennia_ai.store.core.state import one_transaction
+    from evennia_ai.store.history import lore_state
 
     with one_transaction("remembering"):
         lore_state.remember(the_quay(), LoreState(matched=frozenset({"harbour#7"})), turn=1)
@@ -188,7 +189,7 @@ def remember_lore(_: str) -> None:
 
 def reset_lore(name: str) -> None:
     """Let the lore of the conversation begin anew."""
-    from evennia_ai.store import lore_state
+    from evennia_ai.store.history import lore_state
 
     say(ready=True)
     sys.stdin.readline()
@@ -197,7 +198,8 @@ def reset_lore(name: str) -> None:
 
 def watch_lore(_: str) -> None:
     """Say what the lore remembers before and after a refresh."""
-    from evennia_ai.store import lore_state, state
+    from evennia_ai.store.core import state
+    from evennia_ai.store.history import lore_state
 
     state.refresh_if_changed()
     lore_state.read(the_quay())
@@ -211,13 +213,8 @@ def watch_lore(_: str) -> None:
 def read_everything() -> list[str]:
     """What is stored, as a turn reads it."""
     from evennia_ai.prompt.components import GAME
-    from evennia_ai.store import (
-        card_assignments,
-        components,
-        conversations,
-        lorebooks,
-        notes,
-    )
+    from evennia_ai.store.authored import card_assignments, components, lorebooks, notes
+    from evennia_ai.store.history import conversations
 
     books = lorebooks.books_for([GAME])
     return [
@@ -233,14 +230,8 @@ def write_everything(number: int) -> None:
     """A little of everything, with this number in it."""
     from evennia_ai.history.records import NewRecord, RecordKind
     from evennia_ai.prompt.components import GAME
-    from evennia_ai.store import (
-        card_assignments,
-        cards,
-        components,
-        conversations,
-        lorebooks,
-        notes,
-    )
+    from evennia_ai.store.authored import card_assignments, cards, components, lorebooks, notes
+    from evennia_ai.store.history import conversations
 
     components.update("goals", by="Mira", content=f"goal {number}")
     cards.save_card("oren", json.dumps({"n": number}), by="Mira")

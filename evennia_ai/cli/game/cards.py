@@ -10,11 +10,11 @@ from evennia_ai.cards.components import refuse_unsettled
 from evennia_ai.cards.loading import CardImport
 from evennia_ai.errors import ComponentValueError, FormatError
 from evennia_ai.prompt.components import NO_GRANTS, Grants, in_order
-from evennia_ai.store import card_files
-from evennia_ai.store import card_revisions as log
-from evennia_ai.store import cards as store
-from evennia_ai.store.card_names import known_name, typeable_name
-from evennia_ai.store.cards import StoredCard
+from evennia_ai.store.authored import card_revisions
+from evennia_ai.store.authored import card_revisions as log
+from evennia_ai.store.authored import cards as store
+from evennia_ai.store.authored.card_assignments import known_name, typeable_name
+from evennia_ai.store.authored.cards import StoredCard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ def take_in(
     """
     refuse_unsettled(found.card)
     name = _name_for(name)
-    file = card_files.file_of(content, found)
+    file = card_revisions.file_of(content, found)
     if grants is not None:
         return _approved(store.save_card(name, file, grants=grants, by=by))
     number = store.import_card(name, file, by=by)

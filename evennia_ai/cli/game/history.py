@@ -18,11 +18,11 @@ from evennia_ai.minds.edit_files import read_edit_file
 from evennia_ai.minds.edits import AsOfToday, ProposedEdit
 from evennia_ai.minds.past_inputs import PastReader
 from evennia_ai.minds.recomposing import Comparison, compared, composed_again
-from evennia_ai.store import chains, conversations, past_turns, turns
-from evennia_ai.store.chains import Broken
-from evennia_ai.store.conversations import ConversationRef
-from evennia_ai.store.transcripts import export_lines, import_lines
-from evennia_ai.store.turns import StoredTurn
+from evennia_ai.store.history import conversations, hash_chain, past_turns, turns
+from evennia_ai.store.history.conversations import ConversationRef
+from evennia_ai.store.history.hash_chain import Broken
+from evennia_ai.store.history.transcripts import export_lines, import_lines
+from evennia_ai.store.history.turns import StoredTurn
 
 with contextlib.redirect_stdout(sys.stderr):  # Evennia may print while it is imported
     from evennia.objects.models import ObjectDB
@@ -149,7 +149,9 @@ def checked(npc: str | None) -> Iterator[Checked]:
     refs = known if npc is None else (ref_among(npc, known, did=_DID),)
     for ref in refs:
         for one in conversations.conversations_of(ref):
-            yield Checked(conversation=one, records=chains.length(one), broken=chains.verify(one))
+            yield Checked(
+                conversation=one, records=hash_chain.length(one), broken=hash_chain.verify(one)
+            )
 
 
 def conversation_of(npc: str, number: int | None) -> ConversationRef:
@@ -174,7 +176,7 @@ def lines_of(conversation: ConversationRef) -> Iterator[bytes]:
 def taken_in(npc: str, lines: Iterable[bytes]) -> tuple[ConversationRef, int]:
     """The conversation that the lines tell, the NPC's own now, and how many records it has."""
     made = import_lines(lines, npc_ref=ref_of_npc(npc))
-    return made, chains.length(made)
+    return made, hash_chain.length(made)
 
 
 def named(conversation: ConversationRef) -> str:

@@ -18,11 +18,11 @@ from evennia_ai.knowledge.pages.files import file_of, read_folder
 from evennia_ai.knowledge.pages.markup import write_page
 from evennia_ai.knowledge.pages.pages import BaseInfo, Page
 from evennia_ai.private_files import FOLDER_OF_OWNER
-from evennia_ai.store import folder_import
-from evennia_ai.store import pages as store
-from evennia_ai.store.folder_import import TOLD, FolderPlan
-from evennia_ai.store.knowledge_backend import DatabaseBackend
-from evennia_ai.store.knowledge_bases import get_base
+from evennia_ai.store.knowledge import page_imports
+from evennia_ai.store.knowledge import pages as store
+from evennia_ai.store.knowledge.backend import DatabaseBackend
+from evennia_ai.store.knowledge.knowledge_bases import get_base
+from evennia_ai.store.knowledge.page_imports import TOLD, FolderPlan
 
 _ALL = 10**15
 
@@ -42,9 +42,9 @@ def taken_in(
     """Import a folder, all of it or nothing; ImportProblems names every wrong file."""
     progress("files", 0, 1)
     folder = read_folder(path, key=key or "")
-    plan = folder_import.plan_folder(folder, folder_name=path.resolve().name)
+    plan = page_imports.plan_folder(folder, folder_name=path.resolve().name)
     if not dry_run:
-        folder_import.import_folder(
+        page_imports.import_folder(
             plan,
             by=by,
             remove=remove,

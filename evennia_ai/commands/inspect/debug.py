@@ -11,10 +11,12 @@ from evennia_ai.commands.shown import day_and_time
 from evennia_ai.game.viewers import seer_for
 from evennia_ai.history.turn.manifest import RecordedMessage, RenderedMessage, TurnManifest
 from evennia_ai.knowledge.meta_prompt import TOOL
-from evennia_ai.store import conversations, knowledge_searches, model_calls, turns
-from evennia_ai.store.knowledge_searches import StoredSearch
-from evennia_ai.store.model_calls import NewCall
-from evennia_ai.store.turns import StoredTurn
+from evennia_ai.store.calls import model_calls
+from evennia_ai.store.calls.model_calls import NewCall
+from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history.turns import StoredTurn
+from evennia_ai.store.knowledge import knowledge_searches
+from evennia_ai.store.knowledge.knowledge_searches import StoredSearch
 from evennia_ai.text.columns import first_line, hanging
 
 MEDIATOR: Final = "mediator"

@@ -10,9 +10,15 @@ from typing import Any
 from evennia_ai.commands.naming import npc_named, place_named
 from evennia_ai.commands.shown import name_of, shown_line
 from evennia_ai.prompt.components import Scope
-from evennia_ai.store import model_calls
-from evennia_ai.store.erasing import erasable_private, private_partners
-from evennia_ai.store.memory_erasing import Forgotten, count_about, forget_person, people
+from evennia_ai.store.calls import model_calls
+from evennia_ai.store.erasing import (
+    Forgotten,
+    count_about,
+    erasable_private,
+    forget_person,
+    people,
+    private_partners,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,11 +16,11 @@ from evennia_ai.history.turn.replay import Fault, replay, shared_prefix
 from evennia_ai.minds.seeing.seer import Seer
 from evennia_ai.prompt.cache_account import MEANINGS
 from evennia_ai.prompt.report import Report
-from evennia_ai.store import conversations
-from evennia_ai.store.memory_erasing import OF_MEMORIES
-from evennia_ai.store.past_turns import newest_turns, turn_before
-from evennia_ai.store.record_pages import RecordPage, record_page
-from evennia_ai.store.turns import StoredTurn
+from evennia_ai.store.erasing import OF_MEMORIES
+from evennia_ai.store.history import conversations
+from evennia_ai.store.history.listings import RecordPage, record_page
+from evennia_ai.store.history.past_turns import newest_turns, turn_before
+from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.text.columns import WIDTH, clipped, first_line, visible, wrapped
 
 PAGE_RECORDS: Final = 20

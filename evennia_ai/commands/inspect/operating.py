@@ -13,9 +13,9 @@ from evennia_ai.game import emergency
 from evennia_ai.game.emergency import Stopped
 from evennia_ai.game.npc_settings import Change, changes_of
 from evennia_ai.game.stopping import is_stopped
-from evennia_ai.store import model_calls
-from evennia_ai.store.model_calls import ANSWERED, OFFLINE, UNSENT, NewCall, RefusedSaying
-from evennia_ai.store.turn_lines import TurnLine, TurnPage, turn_page
+from evennia_ai.store.calls import model_calls
+from evennia_ai.store.calls.model_calls import ANSWERED, OFFLINE, UNSENT, NewCall, RefusedSaying
+from evennia_ai.store.history.listings import TurnLine, TurnPage, turn_page
 from evennia_ai.text.columns import first_line, hanging, visible
 
 PAGE_TURNS: Final = 10

@@ -11,9 +11,9 @@ from evennia_ai.commands.shown import in_words
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.viewers import seer_for
 from evennia_ai.settings.conf import conf
-from evennia_ai.store.chains import length, verify
-from evennia_ai.store.conversations import ConversationRef, conversations_of, records_of
-from evennia_ai.store.transcripts import export_lines, import_lines
+from evennia_ai.store.history.conversations import ConversationRef, conversations_of, records_of
+from evennia_ai.store.history.hash_chain import length, verify
+from evennia_ai.store.history.transcripts import export_lines, import_lines
 from evennia_ai.text.columns import WIDTH, wrapped
 
 MOST_RECORDS: Final = 10_000

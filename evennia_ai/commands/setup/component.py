@@ -30,7 +30,7 @@ from evennia_ai.errors import StaticComponentError
 from evennia_ai.game.viewers import seer_for
 from evennia_ai.prompt.components import PromptComponent, Scope
 from evennia_ai.prompt.report import report_of, trace_lines
-from evennia_ai.store import components as store
+from evennia_ai.store.authored import components as store
 
 _CREATE: Final = "component/create <key>[@<scope>] = <id>[, <role>][: <text>]"
 # What stands right of "=" in /create.

@@ -9,7 +9,7 @@ from evennia_ai.minds.view import KNOWLEDGE_POLICY
 from evennia_ai.prompt.blocks import KEY as GUIDANCE
 from evennia_ai.prompt.components import PLUGGABLE_IDS
 from evennia_ai.prompt.registry import ComponentRegistry, PromptContext
-from evennia_ai.store import contexts as store
+from evennia_ai.store.authored import contexts as store
 from evennia_ai.text.columns import hanging
 
 USAGE: Final = "component/context <context> = <off <key> | on <key> | reset>"

@@ -13,7 +13,7 @@ from evennia_ai.commands.setup.component_shown import labelled, remarks
 from evennia_ai.commands.shown import shown_block, shown_line
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.prompt.components import PromptComponent, Scope
-from evennia_ai.store import components as store
+from evennia_ai.store.authored import components as store
 
 ATTRIBUTE: Final = "edited_component"
 CATEGORY: Final = "evennia_ai"

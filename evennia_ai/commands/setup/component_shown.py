@@ -11,7 +11,7 @@ from evennia_ai.prompt.components import GAME, HISTORY_ID, MAX_DEPTH, PromptComp
 from evennia_ai.prompt.expansion import CompiledComponent
 from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.prompt.tokens import ESTIMATE
-from evennia_ai.store.components import VALUE_FIELDS, ComponentRevision
+from evennia_ai.store.authored.components import VALUE_FIELDS, ComponentRevision
 from evennia_ai.text.columns import WIDTH, clipped, padded, visible
 
 _KEY_COLUMNS: Final = 30

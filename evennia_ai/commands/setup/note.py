@@ -8,8 +8,8 @@ from evennia_ai.prompt.components import MAX_DEPTH
 from evennia_ai.prompt.messages import TEXT_ROLES
 from evennia_ai.prompt.notes import NOTE_MODES
 from evennia_ai.prompt.tokens import ESTIMATE
-from evennia_ai.store import notes as store
-from evennia_ai.store.notes import StoredNote
+from evennia_ai.store.authored import notes as store
+from evennia_ai.store.authored.notes import StoredNote
 
 POSITION = 0  # the note this command writes; others come from elsewhere and are shown
 

@@ -13,8 +13,8 @@ from evennia_ai.minds.origins import source_of, told_by
 from evennia_ai.prompt.explaining import explain_lines, is_message, origins_meant
 from evennia_ai.prompt.messages import Part
 from evennia_ai.prompt.report import Report, ReportMessage, report_of
-from evennia_ai.store import conversations, turns
-from evennia_ai.store.turns import StoredTurn
+from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.text.columns import WIDTH, clipped, first_line, visible, wrapped
 
 _NOT_YET: Final = "{name} was not asked anything yet; this is what it would be told now."

@@ -15,7 +15,7 @@ from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.knowledge.pages.pages import BaseInfo
 from evennia_ai.knowledge.restricted.hinting import FIELD, hints_of, ranked
 from evennia_ai.knowledge.restricted.mediation import PagePassage
-from evennia_ai.store import pages
+from evennia_ai.store.knowledge import pages
 
 
 def offered(npc: Any, bases: Iterable[BaseInfo], query: str) -> Findings:

@@ -12,8 +12,8 @@ from evennia.utils import logger
 
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.knowledge.restricted.mediation import PagePassage
-from evennia_ai.store import knowledge_searches
-from evennia_ai.store.knowledge_searches import NewSearch
+from evennia_ai.store.knowledge import knowledge_searches
+from evennia_ai.store.knowledge.knowledge_searches import NewSearch
 
 REQUEST: Final = "Persist request"
 RESPONSE: Final = "Persist response"

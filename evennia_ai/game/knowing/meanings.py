@@ -18,10 +18,10 @@ from evennia_ai.knowledge.pages.pages import Namespace, Page, PageName
 from evennia_ai.knowledge.passages import chunks
 from evennia_ai.knowledge.relevance import fused
 from evennia_ai.llm.sentence_model import SentenceModel, SentenceModelError, sentence_model
-from evennia_ai.store import page_search, page_vectors
-from evennia_ai.store.knowledge_backend import DatabaseBackend, as_backend_errors
-from evennia_ai.store.page_search import Found
-from evennia_ai.store.page_vectors import Near
+from evennia_ai.store.knowledge import page_search, page_vectors
+from evennia_ai.store.knowledge.backend import DatabaseBackend, as_backend_errors
+from evennia_ai.store.knowledge.page_search import Found
+from evennia_ai.store.knowledge.page_vectors import Near
 
 log: Final = logging.getLogger(__name__)
 

@@ -52,7 +52,7 @@ class Backends:
             from evennia_ai.game.knowing.meanings import MeaningBackend
 
             return MeaningBackend(key)
-        from evennia_ai.store.knowledge_backend import DatabaseBackend
+        from evennia_ai.store.knowledge.backend import DatabaseBackend
 
         return DatabaseBackend(key)
 

@@ -18,7 +18,7 @@ from evennia_ai.game.lorekeeping.writing import WrittenPage, written_pages
 from evennia_ai.knowledge.backends import Backend, PageDraft
 from evennia_ai.knowledge.pages.markup import MarkupError, read_page
 from evennia_ai.knowledge.pages.pages import Page, PageMeta, PageName
-from evennia_ai.store import page_drafts
+from evennia_ai.store.knowledge import page_drafts
 
 MOST_PAGES: Final = 20
 """Pages of one answer that become drafts."""

@@ -34,8 +34,8 @@ from evennia_ai.llm.chat import ChatRequest, chat_messages, sent_sha256
 from evennia_ai.llm.fitting.roles import adapt
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
-from evennia_ai.store import knowledge_bases, lorekeeper_tasks
-from evennia_ai.store.lorekeeper_tasks import NewTask
+from evennia_ai.store.knowledge import knowledge_bases, lorekeeper_tasks
+from evennia_ai.store.knowledge.lorekeeper_tasks import NewTask
 
 SWITCHED_OFF: Final = "the assembly is switched off in the settings"
 MOST_OF_A_TASK: Final = 20_000

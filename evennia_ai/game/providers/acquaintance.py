@@ -10,8 +10,8 @@ from evennia_ai.game.reminding import hours_now
 from evennia_ai.game.text import in_sentence
 from evennia_ai.memory.memories import Memory
 from evennia_ai.settings.conf import conf
-from evennia_ai.store import memories
-from evennia_ai.store.conversations import ConversationRef
+from evennia_ai.store.history.conversations import ConversationRef
+from evennia_ai.store.memory import memories
 
 _HOURS_OF_A_DAY = 24
 

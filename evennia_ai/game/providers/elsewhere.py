@@ -18,7 +18,7 @@ from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.settings.conf import conf
-from evennia_ai.store.conversations import ConversationRef
+from evennia_ai.store.history.conversations import ConversationRef
 
 HEADING: Final = "What you lately lived through elsewhere:"
 MOST_CHARACTERS: Final = 300

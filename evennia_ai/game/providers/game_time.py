@@ -8,7 +8,7 @@ from typing import Any
 
 from evennia_ai.game.dates import game_minute, real_minute
 from evennia_ai.game.events import Event
-from evennia_ai.store.conversations import ConversationRef
+from evennia_ai.store.history.conversations import ConversationRef
 
 
 def game_time(npc: Any, event: Event | None, conversation: ConversationRef | None) -> str:

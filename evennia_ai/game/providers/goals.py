@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from evennia_ai.game.events import Event
 from evennia_ai.game.text import one_line
-from evennia_ai.store.conversations import ConversationRef
+from evennia_ai.store.history.conversations import ConversationRef
 
 ATTRIBUTE: Final = "ai_goals"
 MOST_GOALS: Final = 10

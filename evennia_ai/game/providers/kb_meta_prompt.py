@@ -11,7 +11,7 @@ from evennia_ai.game.events import Event
 from evennia_ai.game.guarding import held_keys, searchable, told_before
 from evennia_ai.knowledge import meta_prompt
 from evennia_ai.knowledge.pages.pages import BaseInfo
-from evennia_ai.store.conversations import ConversationRef
+from evennia_ai.store.history.conversations import ConversationRef
 
 
 def kb_meta_prompt(npc: Any, event: Event | None, conversation: ConversationRef | None) -> str:

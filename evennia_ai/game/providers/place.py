@@ -6,7 +6,7 @@ from evennia_ai.game.events import Event
 from evennia_ai.game.naming import label_of
 from evennia_ai.game.presence import seen_here
 from evennia_ai.game.text import in_sentence, plain_name
-from evennia_ai.store.conversations import ConversationRef
+from evennia_ai.store.history.conversations import ConversationRef
 
 MOST_COMPANY: Final = 20
 

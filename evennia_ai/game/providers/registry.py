@@ -19,7 +19,7 @@ from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.events import Event
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.prompt.blocks import DynamicBlock
-from evennia_ai.store.conversations import ConversationRef
+from evennia_ai.store.history.conversations import ConversationRef
 
 SETTING: Final = "EVENNIA_AI_CONTEXT_PROVIDERS"
 

@@ -11,7 +11,7 @@ from evennia_ai.game.events import Event
 from evennia_ai.game.naming import label_of
 from evennia_ai.game.presence import seen_here
 from evennia_ai.game.text import in_sentence, one_line
-from evennia_ai.store.conversations import ConversationRef
+from evennia_ai.store.history.conversations import ConversationRef
 
 ATTRIBUTE: Final = "ai_relations"
 MOST_CHARACTERS: Final = 200

@@ -14,8 +14,8 @@ from evennia_ai.game.naming import label_of
 from evennia_ai.game.presence import seen_here
 from evennia_ai.game.text import in_sentence, plain_name
 from evennia_ai.history.records import Record
-from evennia_ai.store import conversations
-from evennia_ai.store.conversations import ConversationRef
+from evennia_ai.store.history import conversations
+from evennia_ai.store.history.conversations import ConversationRef
 
 KIND: Final = "show"
 MOST_THINGS: Final = 5

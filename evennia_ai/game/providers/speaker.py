@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from evennia_ai.game.events import Event
 from evennia_ai.game.text import in_sentence
-from evennia_ai.store.conversations import ConversationRef
+from evennia_ai.store.history.conversations import ConversationRef
 
 # How a volume that games have words for is told; any other stands as the game says it.
 _LOUD: Final = {

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from evennia_ai.game.remembering import object_of
-from evennia_ai.store import conversations, memories
+from evennia_ai.store.history import conversations
+from evennia_ai.store.memory import memories
 
 MOST_RECORDS: Final = 2_000
 """How far back, in records of all its conversations, an NPC knows who was there."""

@@ -12,7 +12,7 @@ from evennia_ai.errors import HistoryConflictError
 from evennia_ai.game.committed import ConversationKey, opened
 from evennia_ai.game.tools.tool import Use
 from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.store import conversations
+from evennia_ai.store.history import conversations
 
 
 def room_talk(npc: Any) -> ConversationKey:

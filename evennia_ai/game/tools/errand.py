@@ -4,7 +4,7 @@ from pydantic import Field
 
 from evennia_ai.errors import NotStoredError
 from evennia_ai.game.tools.tool import Refused, Tool, ToolArguments, Use
-from evennia_ai.store import errands
+from evennia_ai.store.history import errands
 
 
 class ErrandResult(Tool):

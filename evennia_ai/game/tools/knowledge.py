@@ -39,8 +39,9 @@ from evennia_ai.knowledge.restricted.mediation import (
     sendable,
 )
 from evennia_ai.knowledge.restricted.search_budget import judged
-from evennia_ai.store import knowledge_searches, turns
-from evennia_ai.store.knowledge_searches import NewSearch
+from evennia_ai.store.history import turns
+from evennia_ai.store.knowledge import knowledge_searches
+from evennia_ai.store.knowledge.knowledge_searches import NewSearch
 
 MOST_QUERY: Final = 400
 MOST_HITS: Final = 20

@@ -17,7 +17,7 @@ from evennia_ai.game.protocols import Mind
 from evennia_ai.game.runtime import Runtime
 from evennia_ai.minds.view import NPCView
 from evennia_ai.settings.npc import NPCSettings
-from evennia_ai.store.conversations import ConversationRef
+from evennia_ai.store.history.conversations import ConversationRef
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 """The name of a person, a thing or an exit."""

@@ -18,8 +18,10 @@ from evennia_ai.knowledge.meta_prompt import TOOL, bases_told
 from evennia_ai.knowledge.restricted.leaks import Protected, leak, protected
 from evennia_ai.memory.memories import OF_NPC, Memory
 from evennia_ai.minds.seeing.locked import HiddenPages, Viewer
-from evennia_ai.store import conversations, knowledge_searches, memories, turns
-from evennia_ai.store.knowledge_searches import StoredSearch
+from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.knowledge import knowledge_searches
+from evennia_ai.store.knowledge.knowledge_searches import StoredSearch
+from evennia_ai.store.memory import memories
 
 META_PROMPT: Final = "block:kb_meta_prompt"
 _REPEATS: Final = ("words", "letters")

@@ -16,8 +16,8 @@ from evennia_ai.minds.seeing.locked import HiddenLore, HiddenPages, Viewer
 from evennia_ai.prompt.messages import Part
 from evennia_ai.prompt.report import Report, ReportMessage
 from evennia_ai.prompt.trace import Verdict
-from evennia_ai.store import conversations
-from evennia_ai.store.knowledge_searches import StoredSearch
+from evennia_ai.store.history import conversations
+from evennia_ai.store.knowledge.knowledge_searches import StoredSearch
 
 HIDDEN: Final = "(hidden by its lock)"
 _MEMORY: Final = "memory:"

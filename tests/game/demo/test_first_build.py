@@ -8,7 +8,7 @@ from evennia.accounts.models import AccountDB
 from evennia.utils.create import create_object
 from evennia.utils.utils import class_from_module
 
-from evennia_ai.store import cards, components
+from evennia_ai.store.authored import cards, components
 from tests.game.demo.finding import tagged
 from world import build_demo
 from world.demo_content import read_content

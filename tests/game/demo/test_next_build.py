@@ -16,16 +16,8 @@ from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.knowledge.pages.pages import page_name
 from evennia_ai.prompt.components import GAME, Scope
-from evennia_ai.store import (
-    card_assignments,
-    cards,
-    components,
-    knowledge_bases,
-    knowledge_bindings,
-    lorebooks,
-    notes,
-    pages,
-)
+from evennia_ai.store.authored import card_assignments, cards, components, lorebooks, notes
+from evennia_ai.store.knowledge import bindings, knowledge_bases, pages
 from tests.game.demo.finding import tagged
 from world import build_demo
 from world.demo_content import DEMO, DemoContent, read_content
@@ -95,7 +87,7 @@ def test_the_wikis_are_there_for_the_npcs_of_the_files(content: DemoContent) -> 
         assert base.pages == len(list((DEMO / "knowledge" / wiki.key).rglob("*.md")))
         assert base.restricted == (wiki.key == "secret")
         npcs = {Scope(kind="npc", ref=str(tagged(f"npc:{npc}").id)) for npc in wiki.npcs}
-        assert set(knowledge_bindings.bindings(wiki.key)) == npcs
+        assert set(bindings.bindings(wiki.key)) == npcs
 
 
 def test_who_has_a_wiki_can_search_it(content: DemoContent) -> None:

@@ -22,7 +22,7 @@ from evennia_ai.llm.clients.scripted import Line, ScriptedModel
 from evennia_ai.llm.fitting.roles import OPEN, STRICT, RoleProfile
 from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.prompt.messages import ToolCall
-from evennia_ai.store import components, notes
+from evennia_ai.store.authored import components, notes
 
 NATIVE = OPEN
 FITTED = replace(STRICT, tools="schema")

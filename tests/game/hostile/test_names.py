@@ -7,7 +7,7 @@ Issue 14, High 2 and Medium 5: somebody called `Tamsin:` spoke with Tamsin's lab
 import pytest
 
 from evennia_ai.game.reminding import candidates
-from evennia_ai.store import memories, names
+from evennia_ai.store.memory import known_names, memories
 
 pytestmark = pytest.mark.req("S3-08")
 
@@ -69,7 +69,7 @@ def test_the_elder_has_the_name_plainly_though_the_npc_met_the_other_first(stage
 
 
 def test_a_label_stays_over_a_restart_whoever_comes_later(stage, model):
-    from evennia_ai.store.snapshots import forget_everything
+    from evennia_ai.store.core.snapshots import forget_everything
 
     for number, name in enumerate(("Cora", "Cora:", "cora")):
         stage.says(stage.player(name), f"Oren, {number}.")
@@ -173,7 +173,7 @@ def test_plain_names_stand_in_events_as_they_are(stage, model):
 
 def test_what_was_settled_is_read_by_another_process(stage, model):
     stage.says(stage.anna, "Oren, hello.")
-    known = names.known_by(stage.npc.ai.ref)
+    known = known_names.known_by(stage.npc.ai.ref)
     assert known.of("anna") == {str(stage.anna.id): 1}
 
 
@@ -238,7 +238,7 @@ def test_a_description_cannot_tell_facts_of_the_game(stage, model):
 
 def test_a_name_is_short_in_what_the_system_says(stage, model):
     from evennia_ai.prompt.components import PromptComponent
-    from evennia_ai.store import components, notes
+    from evennia_ai.store.authored import components, notes
 
     greets = "You speak with {{user}}; {{speaker}} is here."
     text = PromptComponent(id=5020, key="greets", content=greets)

@@ -12,9 +12,9 @@ from evennia_ai.game.committed import ConversationKey, opened
 from evennia_ai.game.happenings import happened
 from evennia_ai.game.remembering import remember
 from evennia_ai.prompt.components import NO_GRANTS, Scope
-from evennia_ai.store import card_assignments
-from evennia_ai.store.cards import save_card
-from evennia_ai.store.lorebooks import attach, detach, save_book
+from evennia_ai.store.authored import card_assignments
+from evennia_ai.store.authored.cards import save_card
+from evennia_ai.store.authored.lorebooks import attach, detach, save_book
 from tests.game.hostile.corpus import MARK
 from tests.game.hostile.scene import ROOM, Scene, calls_with
 

@@ -22,7 +22,7 @@ from evennia_ai.game.request_log import RequestLog
 from evennia_ai.game.tracing import Traces
 from evennia_ai.game.watching import Gauges
 from evennia_ai.knowledge.restricted.search_budget import SearchBudget
-from evennia_ai.store import knowledge_searches
+from evennia_ai.store.knowledge import knowledge_searches
 from tests.game.knowing.cellars import (
     CANARIES,
     CODE,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from evennia_ai.store import knowledge_bases
+from evennia_ai.store.knowledge import knowledge_bases
 from tests.game.knowing.cellars import VAULT
 
 NOTICED = "repeats the hint of the restricted knowledge base 'vault'"

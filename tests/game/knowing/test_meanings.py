@@ -9,7 +9,7 @@ from evennia_ai.game.knowing.meanings import MeaningBackend
 from evennia_ai.knowledge.backends import BackendError, PageDraft
 from evennia_ai.knowledge.pages.pages import BaseInfo
 from evennia_ai.llm.sentence_model import SentenceModelError
-from evennia_ai.store.knowledge_bases import save_base
+from evennia_ai.store.knowledge.knowledge_bases import save_base
 from tests.absent import need
 from tests.knowledge.backend_suite import PAGES, BackendSuite, a_draft, a_page
 
@@ -47,8 +47,8 @@ class NoModel:
 
 @pytest.fixture(autouse=True)
 def _harbour(db):
-    from evennia_ai.store import page_vectors
-    from evennia_ai.store.snapshots import forget_everything
+    from evennia_ai.store.core.snapshots import forget_everything
+    from evennia_ai.store.knowledge import page_vectors
 
     forget_everything()
     page_vectors._kept.clear()

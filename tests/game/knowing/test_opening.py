@@ -9,7 +9,7 @@ from evennia_ai.game.runtime import runtime
 from evennia_ai.knowledge.backends import BackendError
 from evennia_ai.knowledge.pages.pages import BaseInfo
 from evennia_ai.settings.conf import conf
-from evennia_ai.store.knowledge_backend import DatabaseBackend
+from evennia_ai.store.knowledge.backend import DatabaseBackend
 
 
 def a_base(backend: str) -> BaseInfo:

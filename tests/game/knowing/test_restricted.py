@@ -11,7 +11,8 @@ from evennia_ai.game.runtime import runtime
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.messages import ToolCall
-from evennia_ai.store import knowledge_bases, knowledge_bindings, knowledge_searches, turns
+from evennia_ai.store.history import turns
+from evennia_ai.store.knowledge import bindings, knowledge_bases, knowledge_searches
 from tests.game.knowing.cellars import (
     CANARIES,
     CODE,
@@ -151,7 +152,7 @@ def test_a_search_that_cannot_be_written_down_is_made_all_the_same(
     def refuse(*args, **fields):
         raise StoreError(f"away: {PASSAGE}")
 
-    monkeypatch.setattr(f"evennia_ai.store.knowledge_searches.{write}", refuse)
+    monkeypatch.setattr(f"evennia_ai.store.knowledge.knowledge_searches.{write}", refuse)
     assert summary_in(told())["summary"] == SUMMARY
     assert any("not written down (StoreError)" in line for line in logged)
     assert not [line for line in logged if "fourth step" in line]
@@ -258,7 +259,7 @@ def beside(cellar):
     """An ordinary base beside the guarded one."""
     knowledge_bases.save_base(HARBOUR, by="builder")
     written("harbour", a_page("Smugglers", "The watchword of the watch is told at noon."))
-    knowledge_bindings.bind("harbour", Scope(kind="room", ref=str(cellar.room.id)), by="builder")
+    bindings.bind("harbour", Scope(kind="room", ref=str(cellar.room.id)), by="builder")
 
 
 @pytest.mark.usefixtures("beside")

@@ -12,13 +12,8 @@ from evennia_ai.knowledge.restricted.search_budget import SearchBudget
 from evennia_ai.minds.past_inputs import NotReadBackError, PastReader
 from evennia_ai.minds.recomposing import composed_again
 from evennia_ai.prompt.components import Scope
-from evennia_ai.store import (
-    conversations,
-    knowledge_bases,
-    knowledge_bindings,
-    knowledge_searches,
-    turns,
-)
+from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.knowledge import bindings, knowledge_bases, knowledge_searches
 from tests.game.knowing.cellars import HARBOUR, Minds, a_page, written
 
 FERRY = "The ferry sails with the tide and costs two coins."
@@ -38,12 +33,12 @@ def harbour(stage):
 
 
 def bound(stage, scope: Scope) -> None:
-    knowledge_bindings.bind("harbour", scope, by="builder")
+    bindings.bind("harbour", scope, by="builder")
 
 
 def unbound(stage) -> None:
     scope = Scope(kind="npc", ref=stage.npc.ai.ref)
-    knowledge_bindings.unbind("harbour", scope, by="builder")
+    bindings.unbind("harbour", scope, by="builder")
 
 
 def told(stage, text: str = "Oren, the ferry?") -> str:
@@ -145,7 +140,7 @@ def test_the_best_of_each_base_comes_first(harbour):
     knowledge_bases.save_base(replace(HARBOUR, key="coast", name="The coast"), by="builder")
     written("coast", a_page("Ferries", "Ferry after ferry."))
     written("harbour", a_page("Ferry bell", "The bell of the ferry."))
-    knowledge_bindings.bind("coast", Scope(kind="game"), by="builder")
+    bindings.bind("coast", Scope(kind="game"), by="builder")
     bases = [line.partition("]")[0] for line in told(harbour).split("\n")]
     assert bases[:2] == ["[coast", "[harbour"]
 

@@ -9,8 +9,8 @@ from evennia_ai.game.lorekeeping.writing import read_request
 from evennia_ai.game.runtime import runtime
 from evennia_ai.knowledge.pages.pages import page_name
 from evennia_ai.llm.chat import chat_messages, sent_sha256
-from evennia_ai.store import page_drafts, pages
-from evennia_ai.store.knowledge_bases import get_base
+from evennia_ai.store.knowledge import page_drafts, pages
+from evennia_ai.store.knowledge.knowledge_bases import get_base
 from tests.game.lorekeeping.wikis import Writer, stored, write
 
 TASK = "Write about the harbour"

@@ -7,7 +7,7 @@ import pytest
 from evennia_ai.errors import ModelRefused, ModelUnavailable, StoreError
 from evennia_ai.game.lorekeeping.writing import read_request
 from evennia_ai.llm.chat import chat_messages, sent_sha256
-from evennia_ai.store import lorekeeper_tasks
+from evennia_ai.store.knowledge import lorekeeper_tasks
 from tests.game.lorekeeping.wikis import (
     PAGES,
     TASK,

@@ -14,8 +14,8 @@ from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings
 from evennia_ai.knowledge.pages.markup import read_page
 from evennia_ai.knowledge.pages.pages import BaseInfo, Page, page_name
-from evennia_ai.store import page_drafts, pages
-from evennia_ai.store.knowledge_bases import save_base
+from evennia_ai.store.knowledge import page_drafts, pages
+from evennia_ai.store.knowledge.knowledge_bases import save_base
 
 PAGES = {
     "Instructions:World Bible": "A harbour, and no magic.",

@@ -10,7 +10,8 @@ from evennia_ai.game.tools import choosing
 from evennia_ai.knowledge.meta_prompt import HEADING, TOOL
 from evennia_ai.knowledge.pages.pages import BaseInfo
 from evennia_ai.prompt.components import GAME, Scope
-from evennia_ai.store import knowledge_bases, knowledge_bindings, turns
+from evennia_ai.store.history import turns
+from evennia_ai.store.knowledge import bindings, knowledge_bases
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def a_base(key, *scopes, **fields):
     info = BaseInfo(key=key, name=f"The {key}", **fields)
     knowledge_bases.save_base(info, by="builder")
     for scope in scopes:
-        knowledge_bindings.bind(key, scope, by="builder")
+        bindings.bind(key, scope, by="builder")
 
 
 def ids(text):
@@ -143,7 +144,7 @@ def test_a_past_turn_has_the_block_as_it_was_then(stage):
     a_base("world", GAME)
     stage.talks_with("Aye.")
     stage.says(stage.anna, "Oren?")
-    knowledge_bindings.unbind("world", GAME, by="builder")
+    bindings.unbind("world", GAME, by="builder")
     past = PastReader().inputs(turns.last_turn(stage.npc.ai.ref)).inputs
     assert ids(past.blocks[0].text) == ["world"]
 

@@ -15,7 +15,7 @@ from evennia_ai.game.providers.registry import SHIPPED, providers_of
 from evennia_ai.game.providers.relation import relation
 from evennia_ai.game.providers.speaker import speaker
 from evennia_ai.memory.memories import Memory
-from evennia_ai.store import memories
+from evennia_ai.store.memory import memories
 
 TICK = Event(kind="tick", speaker_ref="", speaker_name="", text="Time passes.", room_ref="3")
 

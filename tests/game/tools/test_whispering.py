@@ -30,7 +30,7 @@ def test_what_cannot_be_recorded_is_not_whispered(
     stage: Any, logged: list[str], monkeypatch: Any
 ) -> None:
     from evennia_ai.errors import StoreError
-    from evennia_ai.store import conversations
+    from evennia_ai.store.history import conversations
 
     def refuses(*_: Any) -> None:
         raise StoreError("the database is away")

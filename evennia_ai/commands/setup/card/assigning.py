@@ -11,9 +11,9 @@ from evennia_ai.commands.setup.card import shown
 from evennia_ai.commands.setup.card.shown import card_named, plain_name
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.settings.conf import conf
-from evennia_ai.store import card_assignments, card_revisions
-from evennia_ai.store.card_assignments import Assignment
-from evennia_ai.store.cards import StoredCard, card_or_none, get_card
+from evennia_ai.store.authored import card_assignments, card_revisions
+from evennia_ai.store.authored.card_assignments import Assignment
+from evennia_ai.store.authored.cards import StoredCard, card_or_none, get_card
 from evennia_ai.text.columns import WIDTH, clipped, first_line
 
 _MOST_GREETINGS: Final = 60

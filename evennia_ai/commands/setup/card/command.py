@@ -16,7 +16,7 @@ from evennia_ai.commands.setup.card.revisions import CardExport, CardRevisions
 from evennia_ai.commands.setup.card.shown import card_named, plain_name
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError
 from evennia_ai.settings.conf import conf
-from evennia_ai.store import card_revisions as log
+from evennia_ai.store.authored import card_revisions as log
 
 
 class CmdCard(CardImports, CardGrants, CardAssign, CardExport, CardRevisions):

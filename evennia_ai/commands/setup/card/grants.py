@@ -17,10 +17,10 @@ from evennia_ai.commands.setup.card.shown import card_named, plain_name
 from evennia_ai.commands.strict import CommandError, StrictCommand
 from evennia_ai.prompt.components import ALLOWS, Grants, in_order
 from evennia_ai.settings.conf import conf
-from evennia_ai.store import card_revisions as log
-from evennia_ai.store import cards as store
-from evennia_ai.store.card_revisions import CardChange
-from evennia_ai.store.cards import StoredCard
+from evennia_ai.store.authored import card_revisions as log
+from evennia_ai.store.authored import cards as store
+from evennia_ai.store.authored.card_revisions import CardChange
+from evennia_ai.store.authored.cards import StoredCard
 from evennia_ai.text.columns import WIDTH, wrapped
 
 

@@ -26,12 +26,11 @@ from evennia_ai.commands.strict import CommandError
 from evennia_ai.errors import NotStoredError
 from evennia_ai.foreign.documents import Progress
 from evennia_ai.settings.conf import conf
-from evennia_ai.store import card_assignments
-from evennia_ai.store import card_revisions as log
-from evennia_ai.store import cards as store
-from evennia_ai.store.card_files import CardFile
-from evennia_ai.store.card_names import known_name
-from evennia_ai.store.card_revisions import IN_FORCE, CardChange
+from evennia_ai.store.authored import card_assignments
+from evennia_ai.store.authored import card_revisions as log
+from evennia_ai.store.authored import cards as store
+from evennia_ai.store.authored.card_assignments import known_name
+from evennia_ai.store.authored.card_revisions import IN_FORCE, CardChange, CardFile
 from evennia_ai.text.columns import WIDTH, clipped, wrapped
 
 MOST_SHOWN: Final = 50

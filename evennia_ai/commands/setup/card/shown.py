@@ -13,12 +13,11 @@ from evennia.objects.models import ObjectDB
 from evennia_ai.commands.shown import day_and_time
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.prompt.components import ALL_GRANTS, ALLOWS, Grants, in_order
-from evennia_ai.store import card_revisions as log
-from evennia_ai.store import cards as store
-from evennia_ai.store.card_assignments import greeters_of, players_of
-from evennia_ai.store.card_names import known_name
-from evennia_ai.store.card_revisions import CardChange
-from evennia_ai.store.cards import StoredCard
+from evennia_ai.store.authored import card_revisions as log
+from evennia_ai.store.authored import cards as store
+from evennia_ai.store.authored.card_assignments import greeters_of, known_name, players_of
+from evennia_ai.store.authored.card_revisions import CardChange
+from evennia_ai.store.authored.cards import StoredCard
 from evennia_ai.text.columns import WIDTH, clipped, padded, visible, wrapped
 
 _NUMBERED: Final = re.compile(r"(.+)/([0-9]{1,9})")

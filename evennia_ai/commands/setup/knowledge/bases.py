@@ -24,11 +24,10 @@ from evennia_ai.game.viewers import allows
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.knowledge.pages.pages import MEDIATIONS, BaseInfo
 from evennia_ai.prompt.components import Scope
-from evennia_ai.store import knowledge_bases as bases
-from evennia_ai.store import knowledge_bindings as bindings
-from evennia_ai.store import knowledge_holds
-from evennia_ai.store import pages as store
-from evennia_ai.store.knowledge_holds import Hold
+from evennia_ai.store.knowledge import bindings, holds
+from evennia_ai.store.knowledge import knowledge_bases as bases
+from evennia_ai.store.knowledge import pages as store
+from evennia_ai.store.knowledge.holds import Hold
 from evennia_ai.text.columns import hanging, visible
 
 _USAGE: Final = "kb/release <base> [= <npc>]"
@@ -49,7 +48,7 @@ class KnowledgeHolds(StrictCommand):
 
     def _release(self, info: BaseInfo, who: str) -> None:
         named.refuse_change(self.caller, info)
-        held = {hold.npc_ref: hold for hold in knowledge_holds.holds(info.key)}
+        held = {hold.npc_ref: hold for hold in holds.holds(info.key)}
         ref, name = self._guard(who, held.keys())
         if ref not in held:
             raise CommandError(f"{name} does not guard {info.key} for good. Nothing was changed.")
@@ -64,7 +63,7 @@ class KnowledgeHolds(StrictCommand):
                 f"The lock of {info.key} still holds {name}: {info.locks}. Take away first what it"
                 " asks for. Nothing was changed."
             )
-        knowledge_holds.release(info.key, ref)
+        holds.release(info.key, ref)
         self.say(f"{name} guards {info.key} no longer: what its pages say is told to {name}.")
 
     def _guard(self, who: str, refs: Collection[str]) -> tuple[str, str]:
@@ -78,7 +77,7 @@ class KnowledgeHolds(StrictCommand):
 
 def still_held(info: BaseInfo) -> str:
     """The end of what is said of a changed base: how many guard it whatever its lock says."""
-    count = len(knowledge_holds.held_refs(info.key))
+    count = len(holds.held_refs(info.key))
     if not count or not info.restricted:
         return ""
     return f" NPCs that guard it for good: {count}; kb/release {info.key} names them."
@@ -89,7 +88,7 @@ def _may_release(caller: object, locks: str) -> bool:
 
 
 def _lines(info: BaseInfo) -> Iterator[str]:
-    held = knowledge_holds.holds(info.key)
+    held = holds.holds(info.key)
     if not info.restricted:
         yield f"Knowledge base {info.key} is not restricted: nobody guards it now."
     elif not names_some(info):

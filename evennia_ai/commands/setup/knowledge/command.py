@@ -33,8 +33,8 @@ from evennia_ai.knowledge.pages.pages import (
 )
 from evennia_ai.minds.seeing.hidden_knowledge import withheld
 from evennia_ai.minds.seeing.locked import HiddenPages
-from evennia_ai.store import knowledge_searches
-from evennia_ai.store import pages as store
+from evennia_ai.store.knowledge import knowledge_searches
+from evennia_ai.store.knowledge import pages as store
 from evennia_ai.text.columns import hanging
 
 _MOST_READINGS: Final = 40

@@ -19,8 +19,8 @@ from evennia_ai.game.holding import look_at_all
 from evennia_ai.game.viewers import allows
 from evennia_ai.knowledge.pages.files import ImportProblems, PageFolder, read_folder
 from evennia_ai.settings.conf import conf
-from evennia_ai.store import folder_import, knowledge_bases, pages
-from evennia_ai.store.folder_import import FolderPlan
+from evennia_ai.store.knowledge import knowledge_bases, page_imports, pages
+from evennia_ai.store.knowledge.page_imports import FolderPlan
 from evennia_ai.text.columns import WIDTH, clipped, visible
 
 MOST_WRITTEN: Final = 2000
@@ -56,7 +56,7 @@ class KnowledgeFolder(CardWork):
                 f" written: type it on the command line, evennia-ai knowledge import. At most"
                 f" {MOST_WRITTEN} are imported here. Nothing was imported."
             )
-        folder_import.import_folder(plan, by=self.typed_by)
+        page_imports.import_folder(plan, by=self.typed_by)
         look_at_all(plan.info)
         self.show("\n".join([*_plan_lines(plan), "Imported." if plan.changes else _NOTHING]))
 
@@ -73,7 +73,7 @@ class KnowledgeFolder(CardWork):
             self.show("\n".join([*lines, *_more(error.problems)]))
             return None
         self._refuse_hidden_base(folder.info.key)
-        plan = folder_import.plan_folder(folder, folder_name=path.resolve().name)
+        plan = page_imports.plan_folder(folder, folder_name=path.resolve().name)
         self._refuse_locks(plan)
         return plan
 

@@ -34,8 +34,8 @@ from evennia_ai.knowledge.pages.markup import read_page, write_page
 from evennia_ai.knowledge.pages.pages import BaseInfo, Page, PageName, page_name
 from evennia_ai.knowledge.restricted.hinting import FIELD, MOST_HINT, hints_of, with_hints
 from evennia_ai.knowledge.restricted.leaks import leak, protected
-from evennia_ai.store import pages as store
-from evennia_ai.store.page_revisions import PageRevision
+from evennia_ai.store.knowledge import pages as store
+from evennia_ai.store.knowledge.page_rows import PageRevision
 from evennia_ai.text.columns import hanging
 
 ATTRIBUTE: Final = "edited_page"

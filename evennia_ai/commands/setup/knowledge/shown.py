@@ -18,9 +18,9 @@ from evennia_ai.knowledge.backends import Backend, Hit
 from evennia_ai.knowledge.pages.pages import BaseInfo, Page, PageName
 from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.tokens import ESTIMATE
-from evennia_ai.store import knowledge_bindings as bindings
-from evennia_ai.store.page_revisions import PageRevision
-from evennia_ai.store.safe_hints import safe_hint_of
+from evennia_ai.store.knowledge import bindings
+from evennia_ai.store.knowledge.backend import safe_hint_of
+from evennia_ai.store.knowledge.page_rows import PageRevision
 from evennia_ai.text.columns import WIDTH, clipped, first_line, hanging, padded, visible, wrapped
 
 PAGE: Final = 40

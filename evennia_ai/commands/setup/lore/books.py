@@ -18,8 +18,8 @@ from evennia_ai.lorebook.formats.books import in_order, read_book, unwrapped
 from evennia_ai.lorebook.formats.conversion import as_v3, as_world
 from evennia_ai.prompt.components import Scope
 from evennia_ai.settings.conf import conf
-from evennia_ai.store import lorebooks as store
-from evennia_ai.store.lorebooks import BookChange
+from evennia_ai.store.authored import lorebooks as store
+from evennia_ai.store.authored.lorebooks import BookChange
 from evennia_ai.text.columns import WIDTH, clipped, visible
 
 MOST_SHOWN: Final = 50

@@ -29,8 +29,8 @@ from evennia_ai.lorebook.editing.edits import (
 )
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.formats.books import in_order, unwrapped
-from evennia_ai.store import lorebooks as store
-from evennia_ai.store.lorebooks import StoredBook
+from evennia_ai.store.authored import lorebooks as store
+from evennia_ai.store.authored.lorebooks import StoredBook
 from evennia_ai.text.columns import clipped
 
 LONG: Final = 200_000

@@ -18,7 +18,7 @@ from evennia_ai.lorebook.editing.lints import lints
 from evennia_ai.prompt.templates.macros import OUTLET
 from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.settings.conf import conf
-from evennia_ai.store.components import registry
+from evennia_ai.store.authored.components import registry
 from evennia_ai.text.columns import WIDTH, wrapped
 
 _MOST_LINTS: Final = 60

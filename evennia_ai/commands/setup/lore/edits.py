@@ -20,8 +20,8 @@ from evennia_ai.commands.shown import shown_line
 from evennia_ai.commands.strict import CommandError, Run, StrictCommand
 from evennia_ai.lorebook.book import entries_called
 from evennia_ai.lorebook.entry import IN_HISTORY, LoreEntry, Patterns
-from evennia_ai.store import lorebooks as store
-from evennia_ai.store.lorebooks import StoredBook
+from evennia_ai.store.authored import lorebooks as store
+from evennia_ai.store.authored.lorebooks import StoredBook
 
 ENTRY: Final = "<book>/<entry>"
 _CREATE: Final = "lore/create <book>[/<entry name>] [= <key>, <key>: <content>]"

@@ -16,8 +16,8 @@ from evennia_ai.game.viewers import allows
 from evennia_ai.lorebook.book import Lorebook, entries_called
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.formats.books import read_book
-from evennia_ai.store import lorebooks as store
-from evennia_ai.store.lorebooks import StoredBook
+from evennia_ai.store.authored import lorebooks as store
+from evennia_ai.store.authored.lorebooks import StoredBook
 
 _MARKS: Final = "/#"
 _MOST_NAMES: Final = 12

@@ -20,8 +20,8 @@ from evennia_ai.lorebook.formats.fields import TYPED_FIELDS, LoreField, Typed
 from evennia_ai.lorebook.formats.values import Step
 from evennia_ai.prompt.components import MAX_DEPTH, Scope
 from evennia_ai.prompt.tokens import ESTIMATE
-from evennia_ai.store import lorebooks as store
-from evennia_ai.store.lorebooks import StoredBook
+from evennia_ai.store.authored import lorebooks as store
+from evennia_ai.store.authored.lorebooks import StoredBook
 from evennia_ai.text.columns import WIDTH, clipped, padded, visible, wrapped
 
 DEFAULT: Final = "default"

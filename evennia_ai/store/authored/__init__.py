@@ -1,0 +1,1 @@
+"""What builders write: components, contexts, notes, cards, lorebooks."""

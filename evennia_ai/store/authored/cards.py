@@ -1,0 +1,225 @@
+"""Cards that are in force: what they are, what they were granted, and how they change.
+
+An import waits until somebody approves it, grant by grant; what an earlier file was granted is not
+carried over to another one. Every change is a revision, and a revision can be gone back to.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from evennia_ai import models
+from evennia_ai.cards.components import refuse_unsettled
+from evennia_ai.cards.reading import card_from_text
+from evennia_ai.errors import FormatError, NotStoredError, StoreError
+from evennia_ai.prompt.components import ALL_GRANTS, NO_GRANTS, Grants
+from evennia_ai.store.authored import card_revisions as log
+from evennia_ai.store.authored.card_revisions import Action, CardFile, json_file, kept_file
+from evennia_ai.store.core.checks import checked_name
+from evennia_ai.store.core.snapshots import Snapshots, of_kind
+from evennia_ai.store.core.state import CARDS, changing
+
+MOST_WAITING: Final = 100
+"""Imports that may wait at once, in the whole game."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredCard:
+    """A card in force: the JSON text of the card, what it may do, and the hash of its file."""
+
+    name: str
+    source: str
+    sha256: str
+    revision: int
+    grants: Grants
+    carrier: str = "json"
+
+
+def import_card(name: str, file: CardFile, *, by: str) -> int | None:
+    """Let a file wait under `name` until it is approved or rejected; the number of the import.
+
+    A file that waits already keeps its number; None where it is in force and nothing waits.
+    FormatError: the card's text is no strict JSON object. StoreError: too many imports wait.
+    """
+    checked_name(name, what="card")
+    with changing(CARDS, f"importing card '{name}'"):
+        before = log.waiting_names()
+        number = _waiting_import(name, file, by=by)
+        if log.count_waiting() > MOST_WAITING:
+            raise StoreError(
+                f"more than {MOST_WAITING} imports would wait; approve or reject some first, as of"
+                f" {', '.join(before[:10])}"
+            )
+        return number
+
+
+def approve(name: str, number: int, *, grants: Grants, by: str) -> StoredCard:
+    """Put an import in force with these grants; it answers all imports that wait.
+
+    Whoever plays the card greets nobody until a greeting of this file is chosen.
+
+    NotStoredError: there is no such import. StoreError: the revision is no import that waits.
+    """
+    with changing(CARDS, f"approving card '{name}'"):
+        row = log.revision_row(name, number)
+        if all(number != one.number for one in log.waiting(name)):
+            raise StoreError(f"revision {number} of card '{name}' is no import that waits")
+        return _put(name, row.file, action="approved", grants=grants, by=by)
+
+
+def reject(name: str, *, by: str) -> int:
+    """Let no import of this name wait any longer; how many did."""
+    with changing(CARDS, f"rejecting imports of card '{name}'"):
+        imports = log.waiting(name)
+        if imports:
+            row = log.revision_row(name, imports[-1].number)
+            log.record_card_revision(name, row.file, action="rejected", grants=NO_GRANTS, by=by)
+    return len(imports)
+
+
+def grant(name: str, grants: Grants, *, by: str) -> StoredCard:
+    """Give a card in force more grants; those it has already change nothing."""
+    with changing(CARDS, f"granting to card '{name}'"):
+        card = get_card(name)
+        return _regranted(card, card.grants | grants, action="granted", by=by)
+
+
+def revoke(name: str, grants: Grants, *, by: str) -> StoredCard:
+    """Take grants from a card in force; those it has not change nothing."""
+    with changing(CARDS, f"revoking grants of card '{name}'"):
+        card = get_card(name)
+        return _regranted(card, card.grants - grants, action="revoked", by=by)
+
+
+def revert(name: str, number: int, *, by: str) -> StoredCard:
+    """Put the file and the grants of an earlier revision in force again.
+
+    NotStoredError: there is no such number. StoreError: the revision never was in force.
+    """
+    with changing(CARDS, f"reverting card '{name}'"):
+        row = log.revision_row(name, number)
+        if row.action not in log.IN_FORCE:
+            raise StoreError(
+                f"revision {number} of card '{name}' was {row.action} and never in force;"
+                " only a revision that was can be gone back to"
+            )
+        return _put(name, row.file, action="reverted", grants=log.grants_from(row.grants), by=by)
+
+
+def remove(name: str, *, by: str) -> None:
+    """Let a card be in force no longer; its revisions stay, and can be gone back to.
+
+    StoreError: an NPC plays it.
+    """
+    with changing(CARDS, f"removing card '{name}'"):
+        card = get_card(name)
+        row = models.Card.objects.get(name=name)
+        players = sorted(row.cardassignment_set.values_list("npc_ref", flat=True))
+        if players:
+            named = ", ".join(f"#{ref}" for ref in players[:10])
+            raise StoreError(f"card '{name}' is played by {named}; give them another one first")
+        log.record_card_revision(name, row.file, action="removed", grants=card.grants, by=by)
+        row.delete()
+        _cards.written(name)
+
+
+def save_card(
+    name: str, source: str | CardFile, *, by: str, grants: Grants = ALL_GRANTS
+) -> StoredCard:
+    """Import a card and approve it at once, for the code of a game, which vouches for its cards.
+
+    `source` is a JSON text or a whole file. The same file with the same grants again changes
+    nothing. FormatError: the card's text is no strict JSON object, or is about who speaks now where
+    every prompt begins with it.
+    """
+    file = json_file(source) if isinstance(source, str) else source
+    _refuse_unsettled(file)
+    with changing(CARDS, f"saving card '{name}'"):
+        number = _waiting_import(checked_name(name, what="card"), file, by=by)
+        if number is not None:
+            return approve(name, number, grants=grants, by=by)
+        return _regranted(get_card(name), grants, action="granted", by=by)
+
+
+def get_card(name: str) -> StoredCard:
+    """The card of this name; NotStoredError names those there are."""
+    card = _cards.read(name)
+    if card is None:
+        raise NotStoredError("card", name, card_names())
+    return card
+
+
+def card_or_none(name: str) -> StoredCard | None:
+    """The card of this name, None where none is in force."""
+    return _cards.read(name)
+
+
+def card_names() -> tuple[str, ...]:
+    """The names of all cards in force, in alphabetical order."""
+    return tuple(models.Card.objects.order_by("name").values_list("name", flat=True))
+
+
+def _refuse_unsettled(file: CardFile) -> None:
+    try:
+        card = card_from_text(file.source)
+    except FormatError:
+        return  # whoever would play it is told why it cannot be read
+    refuse_unsettled(card)
+
+
+def _waiting_import(name: str, file: CardFile, *, by: str) -> int | None:
+    """Let a file wait, in the transaction that wants it."""
+    row = kept_file(file, what=f"card '{name}'")
+    card = models.Card.objects.filter(name=name).first()
+    imports = log.waiting(name)
+    if card is not None and card.file_id == row.id and not imports:
+        return None
+    same = [one.number for one in imports if one.sha256 == row.sha256]
+    if same:
+        return same[-1]
+    return log.record_card_revision(name, row, action="imported", grants=NO_GRANTS, by=by)
+
+
+def _regranted(card: StoredCard, grants: Grants, *, action: Action, by: str) -> StoredCard:
+    if grants == card.grants:
+        return card
+    row = models.Card.objects.select_related("file").get(name=card.name)
+    return _put(card.name, row.file, action=action, grants=grants, by=by)
+
+
+def _put(
+    name: str, file: models.CardFile, *, action: Action, grants: Grants, by: str
+) -> StoredCard:
+    """Put a file with these grants in force, in the transaction that wants it."""
+    if models.Card.objects.filter(name=name).exclude(file_id=file.pk).exists():
+        _forget_greetings(name)
+    number = log.record_card_revision(name, file, action=action, grants=grants, by=by)
+    models.Card.objects.update_or_create(
+        name=name, defaults={"file": file, "grants": log.grants_text(grants), "revision": number}
+    )
+    _cards.written(name)
+    return get_card(name)
+
+
+def _forget_greetings(name: str) -> None:
+    """Let the card's players greet nobody: their greetings were chosen from another file."""
+    models.CardAssignment.objects.filter(card__name=name).update(greeting=None)
+    for snapshots in of_kind(CARDS):
+        snapshots.all_written()
+
+
+def _load_card(name: str) -> StoredCard | None:
+    rows = models.Card.objects.select_related("file").defer("file__content")
+    row = rows.filter(name=name).first()
+    if row is None:
+        return None
+    return StoredCard(
+        name=row.name,
+        source=row.file.source,
+        sha256=row.file.sha256,
+        revision=row.revision,
+        grants=log.grants_from(row.grants),
+        carrier=row.file.carrier,
+    )
+
+
+_cards: Final = Snapshots(CARDS, _load_card)

@@ -1,0 +1,287 @@
+"""Lorebooks: their texts and revisions, who may touch them, and where they are attached.
+
+Two builders who edit one book: the second is told, nothing is overwritten in silence. A lock is
+kept as it is given; whether it is a lock, and what it allows whom, is for the commands.
+"""
+
+import json
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from evennia_ai import models
+from evennia_ai.errors import EditConflictError, NotStoredError
+from evennia_ai.history.records import canonical_json
+from evennia_ai.lorebook.book import ATTACH_RANK
+from evennia_ai.prompt.components import Scope
+from evennia_ai.settings.conf import conf
+from evennia_ai.store.core.checks import check_locks, check_scope, checked_name, checked_source
+from evennia_ai.store.core.revisions import Change, Revisions, common
+from evennia_ai.store.core.snapshots import Snapshots
+from evennia_ai.store.core.state import LOREBOOKS, changing
+
+# Scopes that name something: all but the game.
+_NAMED_KINDS: Final = ("zone", "room", "npc", "faction", "player")
+
+_revisions: Final = Revisions(models.LorebookRevision)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredBook:
+    """A lorebook as it was given; `scope` is where it was found attached, None by its name.
+
+    Two that differ in `locks` alone are the same book: what was parsed of it stays good.
+    """
+
+    name: str
+    source: str
+    sha256: str
+    revision: int
+    scope: Scope | None = None
+    locks: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BookChange(Change):
+    """One change of a lorebook, without its text: created, updated, removed or reverted."""
+
+    name: str
+    locks: str = ""
+    """Those of the book at that time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BookRevision(BookChange):
+    """One change of a lorebook with the text it left, None where it removed the book."""
+
+    source: str | None
+
+
+def save_book(
+    name: str, source: str, *, by: str, expected_revision: int | None = None
+) -> StoredBook:
+    """Store a lorebook under `name`, in place of the one that has it.
+
+    The same text again changes nothing. `expected_revision` is the revision the editor looked at,
+    0 where there was no book; EditConflictError says who changed it since. FormatError: the text
+    is no strict JSON object.
+    """
+    checked_name(name, what="lorebook")
+    with changing(LOREBOOKS, f"saving lorebook '{name}'"):
+        row = _row_or_none(name)
+        _refuse_stale(name, row, expected_revision)
+        return _saved(name, row, source, action="updated" if row else "created", by=by)
+
+
+def get_book(name: str) -> StoredBook:
+    """The lorebook of this name; NotStoredError names those there are."""
+    return _value(_row(name))
+
+
+def book_names() -> tuple[str, ...]:
+    """The names of all lorebooks, in alphabetical order."""
+    return tuple(models.Lorebook.objects.order_by("name").values_list("name", flat=True))
+
+
+def remove_book(name: str, *, by: str, expected_revision: int | None = None) -> None:
+    """Remove a lorebook and its attachments; its revisions stay, and it can be reverted to one."""
+    with changing(LOREBOOKS, f"removing lorebook '{name}'"):
+        row = _row(name)
+        _refuse_stale(name, row, expected_revision)
+        row.revision = _next_number(name, row)
+        _record(row, action="removed", by=by)
+        row.delete()
+        _attached.all_written()
+
+
+def book_revisions(name: str) -> tuple[BookChange, ...]:
+    """All changes of a lorebook, oldest first; also of one that was removed."""
+    rows = _revisions.of(name=name).defer("source", "entry_locks")
+    return tuple(BookChange(**common(row), name=name, locks=row.locks) for row in rows)
+
+
+def book_revision(name: str, number: int) -> BookRevision:
+    """One change of a lorebook with the text it left; NotStoredError: there is no such number."""
+    row = _revisions.numbered(_revisions.of(name=name), number, what=f"lorebook '{name}'")
+    source = None if row.action == "removed" else row.source
+    return BookRevision(**common(row), name=name, locks=row.locks, source=source)
+
+
+def revert_book(name: str, number: int, *, by: str) -> StoredBook:
+    """Give a lorebook the text of an earlier revision, as a change of its own.
+
+    A book that was removed comes back with the locks it had, attached nowhere. NotStoredError:
+    there is no such revision, it is the one that removed the book, or another book has the name.
+    """
+    with changing(LOREBOOKS, f"reverting lorebook '{name}'"):
+        then = book_revision(name, number).source
+        if then is None:
+            raise NotStoredError("lorebook in revision", f"{name} {number}: it removed it")
+        row, removal = _row_or_none(name), _removal_after(name, number)
+        if row is not None and removal is not None:
+            why = "it is of a book that was removed; remove the one that has its name now"
+            raise NotStoredError("lorebook in revision", f"{name} {number}: {why}")
+        return _saved(name, row or _row_like(removal), then, action="reverted", by=by)
+
+
+def set_book_locks(name: str, locks: str, *, by: str) -> StoredBook:
+    """Say who may see and change a lorebook, as an Evennia lock string; "" takes it away."""
+    check_locks(locks)
+    with changing(LOREBOOKS, f"locking lorebook '{name}' for {by}"):
+        row = _row(name)
+        if row.locks != locks:
+            row.locks = locks
+            row.save(update_fields=["locks"])
+            _attached.all_written()
+        return _value(row)
+
+
+def entry_locks(name: str) -> dict[str, str]:
+    """The lock strings of a lorebook's entries by their uid; entries without one are left out."""
+    return dict(json.loads(_row(name).entry_locks))
+
+
+def set_entry_locks(name: str, uid: str, locks: str, *, by: str) -> None:
+    """Say who may see and change one entry; "" takes it away."""
+    check_locks(locks)
+    with changing(LOREBOOKS, f"locking entry {uid} of lorebook '{name}' for {by}"):
+        row = _row(name)
+        kept = json.loads(row.entry_locks)
+        kept.pop(uid, None)
+        row.entry_locks = canonical_json({**kept, uid: locks} if locks else kept)
+        row.save(update_fields=["entry_locks"])
+
+
+def attach(name: str, scope: Scope, *, by: str) -> None:
+    """Let a lorebook count in `scope`; again changes nothing."""
+    check_scope(scope, kinds=_NAMED_KINDS)
+    with changing(LOREBOOKS, f"attaching lorebook '{name}'"):
+        models.LorebookAttachment.objects.get_or_create(
+            lorebook=_row(name),
+            scope_kind=scope.kind,
+            scope_ref=scope.ref,
+            defaults={"attached_by": by, "attached_at": time.time()},
+        )
+        _attached.written(scope)
+
+
+def detach(name: str, scope: Scope, *, by: str) -> bool:
+    """Let a lorebook no longer count in `scope`; whether it did."""
+    with changing(LOREBOOKS, f"detaching lorebook '{name}' for {by}"):
+        removed, _ = models.LorebookAttachment.objects.filter(
+            lorebook=_row(name), scope_kind=scope.kind, scope_ref=scope.ref
+        ).delete()
+        _attached.written(scope)
+    return removed > 0
+
+
+def attachments(name: str) -> tuple[Scope, ...]:
+    """Where a lorebook is attached, from wide to narrow."""
+    rows = models.LorebookAttachment.objects.filter(lorebook__name=name)
+    scopes = [Scope(kind=k, ref=r) for k, r in rows.values_list("scope_kind", "scope_ref")]
+    return tuple(sorted(scopes, key=lambda scope: (-ATTACH_RANK[scope.kind], scope.ref)))
+
+
+def books_for(scopes: Iterable[Scope]) -> tuple[StoredBook, ...]:
+    """The lorebooks attached to `scopes`, each once, those of the narrowest scope first.
+
+    Inside a scope they stand in the order of their attachment.
+    """
+    found: dict[str, StoredBook] = {}
+    narrow_first = sorted(set(scopes), key=lambda scope: (ATTACH_RANK[scope.kind], scope.ref))
+    for scope in narrow_first:
+        for book in _attached.read(scope):
+            found.setdefault(book.name, book)
+    return tuple(found.values())
+
+
+def _saved(
+    name: str, row: models.Lorebook | None, source: str, *, action: str, by: str
+) -> StoredBook:
+    digest = checked_source(
+        source,
+        what=f"lorebook '{name}'",
+        most=conf().max_source_characters,
+        setting="EVENNIA_AI_MAX_SOURCE_CHARACTERS",
+    )
+    if row is not None and row.source == source:
+        return _value(row)
+    number = _next_number(name, row)
+    row = row or models.Lorebook(name=name)
+    row.source, row.sha256, row.revision = source, digest, number
+    row.added_by, row.added_at = by, time.time()
+    row.save()
+    _record(row, action=action, by=by)
+    _attached.all_written()
+    return _value(row)
+
+
+def _record(row: models.Lorebook, *, action: str, by: str) -> None:
+    """Write down what `row` is now, in the transaction that changes it."""
+    _revisions.write(
+        row.revision,
+        action=action,
+        by=by,
+        name=row.name,
+        source="" if action == "removed" else row.source,
+        locks=row.locks,
+        entry_locks=row.entry_locks,
+    )
+
+
+def _removal_after(name: str, number: int) -> models.LorebookRevision | None:
+    """The change that removed the book this revision is of."""
+    return _revisions.of(name=name).filter(action="removed", number__gt=number).first()
+
+
+def _row_like(removal: models.LorebookRevision | None) -> models.Lorebook | None:
+    """A row for a book that comes back, with the locks it went with; its text is still to come."""
+    if removal is None:
+        return None
+    return models.Lorebook(name=removal.name, locks=removal.locks, entry_locks=removal.entry_locks)
+
+
+def _next_number(name: str, row: models.Lorebook | None) -> int:
+    return _revisions.next_number(least=row.revision if row else 0, name=name)
+
+
+def _refuse_stale(name: str, row: models.Lorebook | None, expected_revision: int | None) -> None:
+    """Refuse a change by somebody who looked at another revision; 0 is no book at all."""
+    current = row.revision if row else 0
+    if expected_revision not in (None, current):
+        newest = max(current, _revisions.newest_number(name=name))
+        by_whom = _revisions.last_changed_by(name=name)
+        raise EditConflictError(f"lorebook '{name}'", expected_revision, newest, by_whom)
+
+
+def _row(name: str) -> models.Lorebook:
+    row = _row_or_none(name)
+    if row is None:
+        raise NotStoredError("lorebook", name, book_names())
+    return row
+
+
+def _row_or_none(name: str) -> models.Lorebook | None:
+    return models.Lorebook.objects.filter(name=name).first()
+
+
+def _value(row: models.Lorebook, scope: Scope | None = None) -> StoredBook:
+    return StoredBook(
+        name=row.name,
+        source=row.source,
+        sha256=row.sha256,
+        revision=row.revision,
+        scope=scope,
+        locks=row.locks,
+    )
+
+
+def _load(scope: Scope) -> tuple[StoredBook, ...]:
+    rows = models.LorebookAttachment.objects.filter(scope_kind=scope.kind, scope_ref=scope.ref)
+    return tuple(
+        _value(row.lorebook, scope) for row in rows.select_related("lorebook").order_by("pk")
+    )
+
+
+_attached: Final = Snapshots(LOREBOOKS, _load)

@@ -1,0 +1,305 @@
+"""Model calls: what every call of a model took, sums of it, and what is kept of it for how long.
+
+A call is written with the transaction of whatever asked for it, so that it counts if and only if
+that does. Days are those of UTC. After a while the calls of a day are summed up; whose words they
+answered is forgotten then, or when the player asks for it.
+"""
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db.models import Count, F, Max, Q, QuerySet, Sum
+from django.db.models.functions import Coalesce
+
+from evennia_ai import models
+from evennia_ai.prompt.components import GAME, Scope
+from evennia_ai.store.core.state import one_transaction
+
+DAY_SECONDS: Final = 24 * 60 * 60
+ANSWERED: Final = "answered"
+CANCELLED: Final = "cancelled"
+STOPPED: Final = "failed:stopped"
+UNSENT: Final = "unsent:"
+"""Begins the outcome of a call that no model was asked: a breaker, a full queue or a limit forbade
+it, or there is none."""
+OFFLINE: Final = f"{UNSENT}offline"
+SLICE_CALLS: Final = 500
+_MOST_TOKENS: Final = 2**31 - 1
+# SQLite takes no infinity.
+_END_OF_TIME: Final = 1e15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewCall:
+    """One call of a model, as it is written down; the words are those of `models.ModelCall`."""
+
+    npc_ref: str
+    player_ref: str = ""
+    role: str
+    profile: str = ""
+    model: str = ""
+    turn: int | None = None
+    started_at: float
+    seconds: float
+    first_piece_seconds: float | None = None
+    input_tokens: int = 0
+    cached_tokens: int | None = None
+    written_tokens: int | None = None
+    output_tokens: int = 0
+    is_estimated: bool = False
+    outcome: str = ANSWERED
+    event_record_id: int | None = None
+    """The record of what was said, where a limit forbade to answer it."""
+
+    @property
+    def tokens(self) -> int:
+        """What counts against a limit."""
+        return self.input_tokens + self.output_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedSaying:
+    """What was said to an NPC and not answered because of a limit.
+
+    `limit` is its scope and name ("player.calls_per_minute"), `event` and `speaker` say what it was
+    and whose, "" where that was forgotten; `record` is its number in `ai/history`.
+    """
+
+    npc_ref: str
+    player_ref: str
+    limit: str
+    at: float
+    record: int
+    event: str = ""
+    speaker: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedTimes:
+    """How often one limit kept an NPC from answering somebody, and when the last time."""
+
+    npc_ref: str
+    player_ref: str
+    limit: str
+    times: int
+    last_at: float
+
+
+_FIELDS: Final = tuple(NewCall.__dataclass_fields__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Used:
+    """How many calls, and tokens in and out; `cached_tokens` are those of the input."""
+
+    calls: int = 0
+    failures: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """What counts against a limit."""
+        return self.input_tokens + self.output_tokens
+
+
+NOTHING: Final = Used()
+
+
+def add(new: NewCall) -> None:
+    """Write a call down, in the current transaction.
+
+    What a provider told is cut to what a column takes: no number of its may keep a reply from
+    being written.
+    """
+    values = {name: _fitting(name, getattr(new, name)) for name in _FIELDS}
+    models.ModelCall.objects.create(**values)
+
+
+def is_counted(outcome: str) -> bool:
+    """Whether a call that ended so counts: a model was asked."""
+    return not outcome.startswith(UNSENT) and outcome != STOPPED
+
+
+def add_alone(new: NewCall) -> None:
+    """Write a call down that belongs to nothing else. StoreError: it is not written."""
+    with one_transaction(f"writing down a call for NPC {new.npc_ref}"):
+        add(new)
+
+
+def used(since: float, scope: Scope = GAME) -> Used:
+    """What the game, an NPC or a player used since a moment, in epoch seconds."""
+    rows = models.ModelCall.objects.filter(started_at__gte=since)
+    return _used(_of(rows, scope).aggregate(**_SUMS))
+
+
+def used_by_npc(since: float) -> Mapping[str, Used]:
+    """What each NPC used since a moment; one query."""
+    return _used_by("npc_ref", since)
+
+
+def used_by_player(since: float) -> Mapping[str, Used]:
+    """What each player used since a moment, "" for calls that were nobody's alone; one query."""
+    return _used_by("player_ref", since)
+
+
+def newest_of(
+    npc_ref: str, *, limit_calls: int, before: float | None = None
+) -> tuple[NewCall, ...]:
+    """The newest calls for an NPC, the newest first, of those begun before a moment if there is."""
+    rows = models.ModelCall.objects.filter(npc_ref=npc_ref)
+    if before is not None:
+        rows = rows.filter(started_at__lt=before)
+    return _calls(rows.order_by("-started_at", "-pk")[:limit_calls])
+
+
+def of_turns(npc_ref: str, numbers: Collection[int]) -> tuple[NewCall, ...]:
+    """The calls of these turns of an NPC, the oldest first."""
+    rows = models.ModelCall.objects.filter(npc_ref=npc_ref, turn__in=numbers)
+    return _calls(rows.order_by("started_at", "pk"))
+
+
+def outside_of_turns(
+    npc_ref: str, *, since: float, until: float, limit_calls: int
+) -> tuple[NewCall, ...]:
+    """The newest calls for an NPC between two moments that belong to no turn, the newest first."""
+    rows = models.ModelCall.objects.filter(npc_ref=npc_ref, turn=None, event_record=None)
+    rows = rows.filter(started_at__gte=since)
+    rows = rows.filter(started_at__lt=min(until, _END_OF_TIME))
+    return _calls(rows.order_by("-started_at", "-pk")[:limit_calls])
+
+
+def refused_sayings(
+    npc_ref: str, *, since: float, until: float, limit: int
+) -> tuple[RefusedSaying, ...]:
+    """What a limit kept the NPC from answering between two moments, the newest first."""
+    rows = _refused(since).filter(npc_ref=npc_ref, started_at__lt=min(until, _END_OF_TIME))
+    newest = rows.select_related("event_record").order_by("-started_at", "-pk")
+    return tuple(_saying(row) for row in newest[:limit])
+
+
+def refused_times(since: float, *, npc_ref: str = "", limit: int) -> tuple[RefusedTimes, ...]:
+    """Who was refused since a moment, by which limit and how often, whoever was last first."""
+    rows = _refused(since).filter(**({"npc_ref": npc_ref} if npc_ref else {}))
+    by_whom = rows.values("npc_ref", "player_ref", "outcome")
+    found = by_whom.annotate(times=Count("pk"), last_at=Max("started_at")).order_by("-last_at")
+    return tuple(
+        RefusedTimes(
+            npc_ref=row["npc_ref"],
+            player_ref=row["player_ref"],
+            limit=row["outcome"].removeprefix(UNSENT),
+            times=row["times"],
+            last_at=row["last_at"],
+        )
+        for row in found[:limit]
+    )
+
+
+def _refused(since: float) -> QuerySet:
+    return models.ModelCall.objects.filter(started_at__gte=since, event_record__isnull=False)
+
+
+def _saying(row: models.ModelCall) -> RefusedSaying:
+    record = row.event_record
+    meta = {} if record.meta == models.ERASED_META else json.loads(record.meta)
+    return RefusedSaying(
+        npc_ref=row.npc_ref,
+        player_ref=row.player_ref,
+        limit=row.outcome.removeprefix(UNSENT),
+        at=row.started_at,
+        record=record.pk,
+        event=str(meta.get("event", "")),
+        speaker=record.name,
+    )
+
+
+def spend(npc_ref: str) -> Used:
+    """Everything that was ever used for an NPC."""
+    kept = models.ModelCall.objects.filter(npc_ref=npc_ref).aggregate(**_SUMS)
+    summed = models.ModelCallDay.objects.filter(npc_ref=npc_ref).aggregate(**_SUMS_OF_DAYS)
+    return _used({name: kept[name] + summed[name] for name in kept})
+
+
+def forget_player(player_ref: str, *, npc_ref: str | None = None) -> int:
+    """Forget whose words calls answered, in the current transaction; how many there were."""
+    return _of_player(player_ref, npc_ref).update(player_ref="")
+
+
+def count_of_player(player_ref: str, *, npc_ref: str | None = None) -> int:
+    """How many calls answered a player's words, for one NPC or for all."""
+    return _of_player(player_ref, npc_ref).count()
+
+
+def sum_up_old(now: float, *, keep_days: int, most_calls: int = SLICE_CALLS) -> int:
+    """Sum up calls of days that ended more than `keep_days` ago, the oldest; how many rows went.
+
+    At most so many at a time, of one day, in one transaction: a game does it in slices that nobody
+    notices. 0 when nothing is left.
+    """
+    first_kept = (int(now // DAY_SECONDS) - keep_days) * DAY_SECONDS
+    old = models.ModelCall.objects.filter(started_at__lt=first_kept).order_by("started_at", "pk")
+    oldest = old.values_list("started_at", flat=True).first()
+    if oldest is None:
+        return 0
+    day = int(oldest // DAY_SECONDS)
+    of_day = old.filter(started_at__lt=(day + 1) * DAY_SECONDS)
+    mine = list(of_day.values_list("pk", flat=True)[:most_calls])
+    rows = models.ModelCall.objects.filter(pk__in=mine)
+    with one_transaction(f"summing up the calls of day {day}"):
+        for found in rows.values(*_DAY_KEY).annotate(**_SUMS).order_by():
+            _add_to_day({"day": day, **{name: found[name] for name in _DAY_KEY}}, _used(found))
+        return rows.delete()[0]
+
+
+def _add_to_day(key: Mapping[str, Any], found: Used) -> None:
+    known = models.ModelCallDay.objects.filter(**key)
+    sums = {name: getattr(found, name) for name in _SUMMED}
+    if not known.update(**{name: F(name) + value for name, value in sums.items()}):
+        models.ModelCallDay.objects.create(**key, **sums)
+
+
+def _fitting(name: str, value: Any) -> Any:
+    """A value as its column takes it in every database."""
+    if isinstance(value, str):
+        return value[: models.ModelCall._meta.get_field(name).max_length]
+    return min(max(0, value), _MOST_TOKENS) if name.endswith("_tokens") and value else value
+
+
+def _of_player(player_ref: str, npc_ref: str | None) -> QuerySet:
+    rows = models.ModelCall.objects.filter(player_ref=player_ref).exclude(player_ref="")
+    return rows if npc_ref is None else rows.filter(npc_ref=npc_ref)
+
+
+def _calls(rows: QuerySet) -> tuple[NewCall, ...]:
+    return tuple(NewCall(**row) for row in rows.values(*_FIELDS))
+
+
+def _of(rows: QuerySet, scope: Scope) -> QuerySet:
+    if scope.kind == "npc":
+        return rows.filter(npc_ref=scope.ref)
+    return rows.filter(player_ref=scope.ref) if scope.kind == "player" else rows
+
+
+def _used_by(column: str, since: float) -> Mapping[str, Used]:
+    rows = models.ModelCall.objects.filter(started_at__gte=since).values(column)
+    return {row[column]: _used(row) for row in rows.annotate(**_SUMS)}
+
+
+def _used(row: Mapping[str, Any]) -> Used:
+    return Used(**{name: row[f"all_{name}"] for name in _SUMMED})
+
+
+_DAY_KEY: Final = ("npc_ref", "role", "model")
+_SUMMED: Final = tuple(Used.__dataclass_fields__)
+_SUMS_OF_DAYS: Final[Mapping[str, Any]] = {
+    f"all_{name}": Coalesce(Sum(name), 0) for name in _SUMMED
+}
+_COUNTED: Final = ~(Q(outcome__startswith=UNSENT) | Q(outcome=STOPPED))
+_SUMS: Final[Mapping[str, Any]] = {
+    **_SUMS_OF_DAYS,
+    "all_calls": Count("pk", filter=_COUNTED),
+    "all_failures": Count("pk", filter=_COUNTED & ~Q(outcome=ANSWERED)),
+}

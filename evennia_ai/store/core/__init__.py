@@ -1,0 +1,1 @@
+"""What all of the store stands on: snapshots, transactions, revisions, checks of what is given."""

@@ -1,0 +1,1 @@
+"""Conversations: their records, their turns, and what is remembered from one to the next."""

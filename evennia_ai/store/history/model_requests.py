@@ -1,0 +1,287 @@
+"""What models other than the NPC's own are asked, committed before they are asked.
+
+A summary of a conversation, what there is to remember of it, whether an NPC wants to answer: the
+messages of each request are records, as those of a turn are, and so is what came of it. The newest
+of these tell how the tries before went and where the next one begins, so a reload forgets neither
+and needs no table of its own.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from evennia_ai import models
+from evennia_ai.errors import HistoryConflictError, StoreError
+from evennia_ai.history.compaction.planning import Breaker
+from evennia_ai.history.compaction.summaries import (
+    NO_ATTEMPT,
+    SummaryAttempt,
+    asking_record,
+    attempt_from,
+)
+from evennia_ai.history.records import NewRecord, Record, RecordKind
+from evennia_ai.history.turn.sending import Handle, key_of, sent_messages, text_of
+from evennia_ai.prompt.messages import Message
+from evennia_ai.store.core.snapshots import Snapshots
+from evennia_ai.store.core.state import one_transaction
+from evennia_ai.store.history import conversations, rendered_texts
+from evennia_ai.store.history.conversations import ConversationRef, conversations_of
+from evennia_ai.store.history.record_rows import record_from
+from evennia_ai.store.history.windows import HISTORY
+
+_CONSOLIDATION: Final = "consolidation"
+_DECISION: Final = "decision"
+Place = tuple[int, int]
+"""Segment and number of a record."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRequest:
+    """A request that is committed."""
+
+    record: Record
+    """The record that something was asked."""
+    messages: tuple[Message, ...]
+    """What to send, made from the records."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compacted:
+    """What compaction did to one conversation."""
+
+    conversation: ConversationRef
+    summary: Record | None
+    """Its newest summary."""
+    attempt: SummaryAttempt
+    """Its newest try."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consolidated:
+    """Up to which record a conversation was observed, and the breaker after the newest try."""
+
+    upto: Place = (0, 0)
+    breaker: Breaker = field(default_factory=Breaker)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """What came of asking what there is to remember."""
+
+    outcome: str
+    reply: str = ""
+    model: str = ""
+    memories: tuple[str, ...] = ()
+    """The origins of those that were made or merged."""
+    refused: int = 0
+    state: Consolidated
+
+
+# Summaries
+
+
+def ask_for_summary(
+    conversation: ConversationRef,
+    request: Sequence[Message],
+    *,
+    asked_by: str,
+    model: str,
+    messages: int,
+    segment: int,
+) -> ModelRequest:
+    """Commit a request for a summary of so many messages of `segment`.
+
+    HistoryConflictError: the conversation has left the segment since, and may have been erased.
+    StoreError: another reason. Nothing was committed, so ask no model.
+    """
+    _refuse_another_segment(conversation, segment)
+
+    def asking(sent: Sequence[Handle]) -> NewRecord:
+        prompt = [handle.record for handle in sent]
+        return asking_record(prompt, asked_by=asked_by, model=model, messages=messages)
+
+    doing = f"asking for a summary of {conversation}"
+    return _committed(conversation, request, asking=asking, doing=doing)
+
+
+def tell_attempt(conversation: ConversationRef, attempt: NewRecord) -> None:
+    """Commit what came of a try to compact."""
+    conversations.append(conversation, [attempt])
+
+
+def newest_attempt(conversation: ConversationRef) -> SummaryAttempt:
+    """The newest try to compact the conversation; one that went well where there was none."""
+    record = _newest(conversation, RecordKind.USAGE)
+    return (attempt_from(record) if record is not None else None) or NO_ATTEMPT
+
+
+def compacted_of(npc_ref: str) -> tuple[Compacted, ...]:
+    """The conversations of an NPC that somebody tried to compact, as they were opened."""
+    found = []
+    for known in conversations_of(npc_ref):
+        summary, attempt = _newest(known, RecordKind.SUMMARY), newest_attempt(known)
+        if summary is not None or attempt is not NO_ATTEMPT:
+            found.append(Compacted(conversation=known, summary=summary, attempt=attempt))
+    return tuple(found)
+
+
+def _newest(conversation: ConversationRef, kind: RecordKind) -> Record | None:
+    rows = models.Record.objects.filter(conversation_id=conversation.id, kind=kind.value)
+    row = rows.order_by("-segment", "-seq").first()
+    return None if row is None or record_from(row).is_erased else record_from(row)
+
+
+# Observations
+
+
+def ask_to_observe(
+    conversation: ConversationRef,
+    request: Sequence[Message],
+    *,
+    model: str,
+    segment: int,
+    schema: Mapping[str, Any] | None,
+) -> ModelRequest:
+    """Commit the question what there is to remember of messages of `segment`.
+
+    HistoryConflictError: the conversation has left the segment since, and may have been erased.
+    StoreError: another reason. Nothing was committed, so ask no model.
+    """
+    _refuse_another_segment(conversation, segment)
+
+    def asking(sent: Sequence[Handle]) -> NewRecord:
+        return _invoke(sent, schema, of=_CONSOLIDATION, model=model)
+
+    doing = f"asking what to remember of {conversation}"
+    return _committed(conversation, request, asking=asking, doing=doing)
+
+
+def tell_observed(
+    conversation: ConversationRef, observed: Observed, *, asked: ModelRequest | None
+) -> None:
+    """Commit what came of it."""
+    state = observed.state
+    meta = {
+        "of": _CONSOLIDATION,
+        "asked": asked.record.place if asked is not None else None,
+        "outcome": observed.outcome,
+        "model": observed.model,
+        "memories": list(observed.memories),
+        "refused": observed.refused,
+        "upto": list(state.upto),
+        "failures": state.breaker.failures,
+        "opened_at": state.breaker.opened_at,
+    }
+    told = NewRecord(kind=RecordKind.RUN_END, role="assistant", body=observed.reply, meta=meta)
+    with one_transaction(f"telling what was remembered of {conversation}"):
+        conversations.append(conversation, [told])
+        _consolidated.wrote(conversation.id, state)
+
+
+def consolidated(conversation: ConversationRef) -> Consolidated:
+    """How far the conversation was observed; warm, this makes no query."""
+    return _consolidated.read(conversation.id)
+
+
+def place_of(record: Record) -> Place:
+    """Where a record stands."""
+    return record.segment, record.seq
+
+
+def _load_consolidated(conversation_id: int) -> Consolidated:
+    rows = models.Record.objects.filter(
+        conversation_id=conversation_id,
+        kind=RecordKind.RUN_END.value,
+        meta__contains=f'"of":"{_CONSOLIDATION}"',
+    )
+    row = rows.order_by("-segment", "-seq").first()
+    if row is None:
+        return Consolidated()
+    meta = record_from(row).meta
+    segment, seq = meta["upto"]
+    breaker = Breaker(failures=meta["failures"], opened_at=meta["opened_at"])
+    return Consolidated(upto=(segment, seq), breaker=breaker)
+
+
+_consolidated: Final = Snapshots(HISTORY, _load_consolidated)
+
+
+# Decisions
+
+
+def ask_to_decide(
+    conversation: ConversationRef,
+    before: Sequence[Message],
+    shown: Sequence[str],
+    after: Sequence[Message],
+    *,
+    event: Record,
+    model: str,
+    schema: Mapping[str, Any] | None,
+) -> ModelRequest:
+    """Commit a question about `event`: texts, records of the history by their ids, texts.
+
+    StoreError: nothing was committed, or a record was erased; so ask no model.
+    """
+    if event.segment < conversations.remembered_from(conversation):
+        raise StoreError(f"record {event.id} was erased on request; nothing of it is sent")
+    records = {record.id: record for record in conversations.records(shown)}
+    history = [Handle(record=records[wanted], block="history") for wanted in shown]
+
+    def asking(sent: Sequence[Handle]) -> NewRecord:
+        return _invoke(sent, schema, of=_DECISION, event=event.place, model=model)
+
+    return _committed(
+        conversation,
+        (*before, *after),
+        asking=asking,
+        doing=f"asking a decider in {conversation}",
+        history=history,
+        at=len(before),
+    )
+
+
+def tell_decided(
+    conversation: ConversationRef, asked: ModelRequest, *, outcome: str, reply: str
+) -> None:
+    """Commit what came of a question, with the model's words where it said some."""
+    meta = {"of": _DECISION, "asked": asked.record.place, "outcome": outcome}
+    told = NewRecord(kind=RecordKind.RUN_END, role="assistant", body=reply, meta=meta)
+    conversations.append(conversation, [told])
+
+
+# What all of them do
+
+
+def _committed(
+    conversation: ConversationRef,
+    request: Sequence[Message],
+    *,
+    asking: Callable[[Sequence[Handle]], NewRecord],
+    doing: str,
+    history: Sequence[Handle] = (),
+    at: int = 0,
+) -> ModelRequest:
+    """Commit the texts of a request, and that it is sent; `history` goes before the text `at`."""
+    made = [text_of(message) for message in request]
+    stored = dict(rendered_texts.found(conversation, made))
+    with one_transaction(doing):
+        new = conversations.append(conversation, rendered_texts.missing(made, stored))
+        stored |= {key_of(record): record for record in new}
+        sent = [Handle(record=stored[text.key], block="ordered") for text in made]
+        sent[at:at] = history
+        (record,) = conversations.append(conversation, [asking(sent)])
+    return ModelRequest(record=record, messages=sent_messages(sent))
+
+
+def _invoke(sent: Sequence[Handle], schema: Mapping[str, Any] | None, **meta: Any) -> NewRecord:
+    """The record that a model was asked, with the places of what it was sent."""
+    meta["prompt"] = [handle.record.place for handle in sent]
+    if schema is not None:
+        meta["schema"] = dict(schema)
+    return NewRecord(kind=RecordKind.INVOKE, role="system", meta=meta)
+
+
+def _refuse_another_segment(conversation: ConversationRef, segment: int) -> None:
+    if conversations.segment(conversation) != segment:
+        raise HistoryConflictError(str(conversation))

@@ -1,0 +1,226 @@
+"""Past turns: read back in their order, with the histories they were composed from.
+
+Turns are read as they are asked for, so what goes through a hundred thousand of them holds one.
+They are mostly gone through forwards: the records of a segment are read once, and those that no
+later turn shows are left behind, however long a conversation is. What was said lately and has no
+turn is found here too: a process that stops leaves such records.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from evennia_ai import models
+from evennia_ai.errors import ReplayError
+from evennia_ai.history.projection import is_staying, message_of, project
+from evennia_ai.history.records import Record, RecordKind
+from evennia_ai.prompt.history import History
+from evennia_ai.prompt.messages import Message
+from evennia_ai.store.core.state import one_transaction
+from evennia_ai.store.history.conversations import ConversationRef, ref_of
+from evennia_ai.store.history.record_rows import record_from, records_from
+from evennia_ai.store.history.turns import StoredTurn, turn_from
+from evennia_ai.store.history.windows import records_at
+
+_CHUNK: Final = 200
+
+_MOST_OPEN: Final = 16
+_ACTS: Final = tuple(
+    kind.value
+    for kind in (
+        RecordKind.ASSISTANT,
+        RecordKind.FALLBACK,
+        RecordKind.SPOKEN,
+        RecordKind.TOOL_CALL,
+    )
+)
+MOST_LOOKED_AT: Final = 2000
+"""Of so many newest records at most the words of people are looked for."""
+
+
+def newest_turns(npc_ref: str, count: int) -> tuple[StoredTurn, ...]:
+    """The newest turns of an NPC, at most `count`, oldest first."""
+    rows = list(_turns(npc_ref).order_by("-number")[:count])
+    return tuple(turn_from(row) for row in reversed(rows))
+
+
+def turn_before(turn: StoredTurn) -> StoredTurn | None:
+    """The turn before this one in its conversation."""
+    rows = _turns(turn.npc_ref).filter(conversation_id=turn.conversation.id, number__lt=turn.number)
+    row = rows.order_by("-number").first()
+    return None if row is None else turn_from(row)
+
+
+def count_of_turns(npc_ref: str) -> int:
+    """How many turns an NPC had."""
+    return _turns(npc_ref).count()
+
+
+def turns_in_order(npc_ref: str, *, newest: int | None = None) -> Iterator[StoredTurn]:
+    """The turns of an NPC, oldest first, only the `newest` of them where that is given."""
+    rows = _turns(npc_ref)
+    if newest is not None:
+        numbers = rows.order_by("-number").values_list("number", flat=True)
+        first = next(iter(numbers[newest - 1 : newest]), None) if newest > 0 else None
+        if first is not None:
+            rows = rows.filter(number__gte=first)
+    after = 0
+    while True:
+        chunk = list(rows.filter(number__gt=after).order_by("number")[:_CHUNK])
+        yield from map(turn_from, chunk)
+        if len(chunk) < _CHUNK:
+            return
+        after = chunk[-1].number
+
+
+def npc_refs() -> tuple[str, ...]:
+    """The references of all NPCs that ever had a turn."""
+    found = models.Turn.objects.order_by("npc_ref").values_list("npc_ref", flat=True)
+    return tuple(found.distinct())
+
+
+def _turns(npc_ref: str) -> Any:
+    return models.Turn.objects.filter(npc_ref=npc_ref).select_related("conversation")
+
+
+class PastHistories:
+    """Reads the histories of past turns; best asked in the order of the turns."""
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[tuple[int, int], _Segment] = OrderedDict()
+
+    def history(
+        self, conversation_id: int, told: Mapping[str, Any], *, event: str, newest_record: int
+    ) -> History:
+        """The history that `told` describes, as a manifest's inputs have it.
+
+        `event` is the id of the record that was answered, `newest_record` the number of the newest
+        one there was. ReplayError: a record of it is gone or erased.
+        """
+        segment = self._segment(conversation_id, told["segment"])
+        messages = segment.messages(told, event=event, newest_record=newest_record)
+        earlier, users, replies = told["earlier"]
+        return History(
+            messages,
+            earlier=earlier,
+            earlier_users=users,
+            earlier_replies=replies,
+            segment=told["segment"],
+        )
+
+    def event(self, conversation_id: int, segment: int, record_id: str) -> Message:
+        """The record that a turn answered, as a message."""
+        record = self._segment(conversation_id, segment).record(record_id)
+        message = message_of(record)
+        if message is None:
+            raise ReplayError(f"record {record_id}, which the turn answered, says nothing any more")
+        return message
+
+    def _segment(self, conversation_id: int, number: int) -> "_Segment":
+        key = (conversation_id, number)
+        if key not in self._open:
+            self._open[key] = _Segment(conversation_id, number)
+            while len(self._open) > _MOST_OPEN:
+                self._open.popitem(last=False)
+        self._open.move_to_end(key)
+        return self._open[key]
+
+
+class _Segment:
+    """The records of one segment from some number on, as far as they were needed."""
+
+    def __init__(self, conversation_id: int, number: int) -> None:
+        self._conversation_id = conversation_id
+        self._number = number
+        self._records: list[Record] = []
+        self._from = self._upto = 0
+        self._tail: Mapping[str, Record] = {}
+
+    def record(self, record_id: str) -> Record:
+        for record in reversed(self._records):
+            if record.id == record_id:
+                return record
+        return _one(record_id)
+
+    def messages(self, told: Mapping[str, Any], *, event: str, newest_record: int) -> list[Message]:
+        if told["first"] is None:
+            return []
+        self._read(self._start(told["first"]), newest_record)
+        records = [record for record in self._records if record.seq <= newest_record]
+        shown = list(project(records, tail=self._tail, segment=self._number))
+        at = {message.record: index for index, message in enumerate(shown)}
+        for wanted in (told["first"], told["last"]):
+            if wanted not in at:
+                raise ReplayError(f"record {wanted} of the turn's history is gone or erased")
+        left_out = {*told["left_out"], event}
+        history = shown[at[told["first"]] : at[told["last"]] + 1]
+        return [message for message in history if message.record not in left_out]
+
+    def _start(self, first: str) -> int:
+        """The number from which on records are needed; the segment's first for what it kept."""
+        record = self.record(first)
+        place = record.meta.get("before") if is_staying(record) else None
+        segment, _, seq = (place or record.place).partition(".")
+        return int(seq) if int(segment) == self._number else 1
+
+    def _read(self, first: int, last: int) -> None:
+        """Have the records from `first` to `last`, and forget those before `first`."""
+        if not self._from or first < self._from:
+            self._records, self._from, self._upto = [], first, first - 1
+        elif first > self._from:
+            self._records = [record for record in self._records if record.seq >= first]
+            self._from = first
+        if last > self._upto:
+            self._records += records_from(self._rows(max(self._upto, first - 1), last))
+            self._upto = last
+        if first == 1 and self._records and not self._tail:
+            kept = self._records[0].meta.get("tail", ())
+            self._tail = records_at(self._conversation_id, kept) if kept else {}
+
+    def _rows(self, after: int, last: int) -> Any:
+        rows = models.Record.objects.filter(
+            conversation_id=self._conversation_id,
+            segment=self._number,
+            seq__gt=after,
+            seq__lte=last,
+        )
+        return rows.order_by("seq")
+
+
+def _one(record_id: str) -> Record:
+    row = models.Record.objects.filter(pk=int(record_id)).first()
+    if row is None:
+        raise ReplayError(f"record {record_id} is not there")
+    return record_from(row)
+
+
+def unanswered(*, since: float, before: float) -> list[tuple[ConversationRef, Record]]:
+    """What people said between two times and nothing was said or done about, in order.
+
+    StoreError: it cannot be read.
+    """
+    with one_transaction("looking for what nobody answered"):
+        newest = models.Record.objects.order_by("-pk").values_list("pk", "kind", "created_at")
+        said = [
+            pk
+            for pk, kind, created_at in newest[:MOST_LOOKED_AT]
+            if kind == RecordKind.USER.value and since <= created_at < before
+        ]
+        turns = models.Turn.objects.filter(event_record_id__in=said)
+        answered = {turn.event_record_id for turn in turns if not _came_to_nothing(turn)}
+        left = [pk for pk in said if pk not in answered]
+        rows = models.Record.objects.filter(pk__in=left).select_related("conversation")
+        found = [(ref_of(row.conversation), record_from(row)) for row in rows.order_by("pk")]
+    return [(where, record) for where, record in found if not record.is_erased]
+
+
+def _came_to_nothing(turn: models.Turn) -> bool:
+    """Whether a stop cut the turn short before its NPC did anything; it does one turn at a time."""
+    if turn.state != "interrupted":
+        return False
+    meanwhile = models.Record.objects.filter(
+        conversation_id=turn.conversation_id,
+        created_at__gte=turn.created_at,
+        created_at__lte=turn.ended_at or turn.created_at,
+    )
+    return not meanwhile.filter(kind__in=_ACTS).exists()

@@ -1,0 +1,201 @@
+"""Transcripts: a whole conversation out of one database and into another.
+
+Both ways go line by line, so a long conversation costs no more memory than the names of its
+records. What the lines are is `evennia_ai.history.transcripts`.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+from django.db import IntegrityError, transaction
+
+from evennia_ai import models
+from evennia_ai.errors import StoreError
+from evennia_ai.history.records import canonical_json
+from evennia_ai.history.transcripts import (
+    Header,
+    TranscriptReader,
+    TranscriptTurn,
+    calling,
+    header_line,
+    last_line,
+    lore_line,
+    record_line,
+    turn_line,
+)
+from evennia_ai.history.turn.manifest import TurnManifest
+from evennia_ai.lorebook.activation.timers import LoreState, state_from
+from evennia_ai.store.core.state import one_transaction
+from evennia_ai.store.history import conversations, lore_state, turns
+from evennia_ai.store.history.conversations import ConversationRef, ref_of
+from evennia_ai.store.history.record_rows import record_from, row_of
+
+_CHUNK: Final = 500
+_INTERRUPTED: Final = "the transcript was made before the reply"
+
+
+def export_lines(conversation: ConversationRef) -> Iterator[str]:
+    """The conversation as lines, without line ends; rows are read as the lines are asked for."""
+    yield header_line(
+        Header(
+            npc_ref=conversation.npc_ref,
+            kind=conversation.kind,
+            partner_ref=conversation.partner_ref,
+            place_ref=conversation.place_ref,
+            origin=conversation.origin,
+            opened_at=conversation.opened_at,
+        )
+    )
+    places: dict[str, str] = {}
+    rows = models.Record.objects.filter(conversation_id=conversation.id)
+    for row in rows.order_by("segment", "seq").iterator(chunk_size=_CHUNK):
+        record = record_from(row)
+        places[record.id] = record.place
+        yield record_line(record)
+    count = 0
+    for turn in _turns(conversation):
+        count += 1
+        yield turn_line(_told(turn, places))
+    yield lore_line(lore_state.read(conversation).to_plain())
+    yield last_line(records=len(places), turns=count)
+
+
+def import_lines(lines: Iterable[str | bytes], *, npc_ref: str) -> ConversationRef:
+    """A new conversation of this NPC with what the lines tell; the same history, byte for byte.
+
+    Bytes are those of UTF-8.
+    Its turns are numbered after those the NPC has. FormatError: a line is wrong or the chain of
+    the records is broken. StoreError: the NPC has such a conversation already. In each case
+    nothing was written.
+    """
+    reader, source = TranscriptReader(), iter(lines)
+    header = reader.header(next(source, ""))
+    first_number = turns.next_number(npc_ref)
+    with one_transaction(f"importing a conversation of NPC {npc_ref}"):
+        conversation = _opened(header, npc_ref)
+        taken = _Taken(conversation, reader)
+        for line in source:
+            if taken.is_ended:
+                reader.refuse("nothing may come after the line that ends a transcript")
+            taken.take(reader.line(line))
+        if not taken.is_ended:
+            reader.cut_short()
+        taken.write_turns(first_number)
+        conversations.written_past(conversation)
+    return conversation
+
+
+class _Taken:
+    """What was taken over so far."""
+
+    def __init__(self, conversation: ConversationRef, reader: TranscriptReader) -> None:
+        self.is_ended = False
+        self._conversation = conversation
+        self._reader = reader
+        self._rows: list[models.Record] = []
+        self._ids: dict[str, str] = {}
+        self._turns: list[TranscriptTurn] = []
+        self._lore = LoreState()
+
+    def take(self, told: Any) -> None:
+        """One more line."""
+        if "place" in told and not self._turns:
+            self._take_record(told)
+        elif "turn" in told:
+            self._flush()
+            self._turns.append(self._reader.turn(told))
+        elif "lore_state" in told:
+            self._lore = self._lore_state(told["lore_state"])
+        else:
+            self._flush()
+            self._reader.end(told, records=len(self._ids), turns=len(self._turns))
+            self.is_ended = True
+
+    def write_turns(self, number: int) -> None:
+        """Write the turns, the first one with this number, and what the lore remembers."""
+        rows = [
+            self._turn_row(turn, number=number + offset) for offset, turn in enumerate(self._turns)
+        ]
+        models.Turn.objects.bulk_create(rows, batch_size=_CHUNK)
+        turns.written_past(self._conversation.npc_ref)
+        if self._lore != LoreState():
+            lore_state.remember(self._conversation, self._lore, turn=number + len(rows) - 1)
+
+    def _take_record(self, told: Any) -> None:
+        record = replace(self._reader.record(told), conversation=self._conversation.id)
+        self._rows.append(row_of(record, self._reader.totals))
+        if len(self._rows) == _CHUNK:
+            self._flush()
+
+    def _flush(self) -> None:
+        for row in models.Record.objects.bulk_create(self._rows):
+            self._ids[f"{row.segment}.{row.seq}"] = str(row.pk)
+        self._rows = []
+
+    def _lore_state(self, told: Any) -> LoreState:
+        try:
+            return state_from(told)
+        except (AttributeError, TypeError, ValueError):
+            self._reader.refuse("lore_state is none of a conversation")
+
+    def _turn_row(self, turn: TranscriptTurn, *, number: int) -> models.Turn:
+        told = canonical_json(calling(turn.manifest, self._ids.__getitem__))
+        manifest = TurnManifest.from_json(told)
+        was_open = turn.state == "open"
+        return models.Turn(
+            npc_ref=self._conversation.npc_ref,
+            number=number,
+            conversation_id=self._conversation.id,
+            event_record_id=int(self._ids[turn.event]) if turn.event else None,
+            state="interrupted" if was_open else turn.state,
+            manifest=told,
+            prompt_sha256=manifest.sha256,
+            tokens=manifest.tokens,
+            cut=manifest.cut,
+            model=manifest.model,
+            outcome=_INTERRUPTED if was_open else turn.outcome,
+            created_at=turn.created_at,
+            ended_at=time.time() if was_open else turn.ended_at,
+        )
+
+
+def _opened(header: Header, npc_ref: str) -> ConversationRef:
+    row = models.Conversation(
+        npc_ref=npc_ref,
+        kind=header.kind,
+        partner_ref=header.partner_ref,
+        place_ref=header.place_ref,
+        origin=header.origin[:64],
+        opened_at=header.opened_at,
+    )
+    try:
+        with transaction.atomic():
+            row.save()
+    except IntegrityError as error:
+        raise StoreError(
+            f"NPC {npc_ref} has a {header.kind} conversation with"
+            f" {header.partner_ref or header.place_ref} already; a transcript makes a new one:"
+            " import it for another NPC; nothing was taken over"
+        ) from error
+    return ref_of(row)
+
+
+def _turns(conversation: ConversationRef) -> Iterator[models.Turn]:
+    rows = models.Turn.objects.filter(conversation_id=conversation.id)
+    yield from rows.order_by("number").iterator(chunk_size=_CHUNK)
+
+
+def _told(row: models.Turn, places: dict[str, str]) -> TranscriptTurn:
+    event = str(row.event_record_id) if row.event_record_id else None
+    return TranscriptTurn(
+        number=row.number,
+        state=row.state,
+        event=places[event] if event else None,
+        manifest=calling(json.loads(row.manifest), places.__getitem__),
+        outcome=row.outcome,
+        created_at=row.created_at,
+        ended_at=row.ended_at,
+    )

@@ -1,0 +1,344 @@
+"""Turns: what is sent is committed before the model is asked, the reply with the turn's end.
+
+One transaction before the call commits the texts of the prompt that are not records yet and the
+manifest, which names every message by its record; what is sent is made from these records alone.
+A turn that the server did not live to end stays open in the table and is marked interrupted at
+the next start; it is never run again, and calls of tools that it left open are closed with it.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from django.db import IntegrityError, transaction
+from django.db.models import Max
+
+from evennia_ai import models
+from evennia_ai.errors import (
+    HistoryConflictError,
+    NotStoredError,
+    StoreError,
+    TurnClosedError,
+)
+from evennia_ai.history.records import NewRecord, Record, RecordKind, storable
+from evennia_ai.history.turn.drafts import Draft
+from evennia_ai.history.turn.manifest import TurnManifest
+from evennia_ai.history.turn.orphans import closing_results, cut_short
+from evennia_ai.history.turn.sending import Handle, key_of, sent_messages
+from evennia_ai.lorebook.activation.timers import LoreState
+from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.prompt import digest
+from evennia_ai.store.calls import model_calls
+from evennia_ai.store.calls.model_calls import NewCall
+from evennia_ai.store.core.snapshots import Snapshots
+from evennia_ai.store.core.state import one_transaction
+from evennia_ai.store.history import conversations, lore_state, rendered_texts
+from evennia_ai.store.history.conversations import ConversationRef, ref_of
+from evennia_ai.store.history.record_rows import records_from
+from evennia_ai.store.history.windows import HISTORY
+from evennia_ai.store.memory import memories
+
+TurnState = Literal["open", "done", "failed", "interrupted"]
+
+# Of these a turn that is cut short may leave something open.
+_LEFT_OPEN: Final = (
+    RecordKind.ASSISTANT,
+    RecordKind.TOOL_CALL,
+    RecordKind.TOOL_RESULT,
+    RecordKind.SPOKEN,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTurn:
+    """One turn of an NPC: the prompt it was given, and how it ended.
+
+    `number` counts the NPC's own turns from 1, over all its conversations. `event_record` is the
+    id of the record it answers, None for a turn without an event.
+    """
+
+    id: int
+    npc_ref: str
+    number: int
+    conversation: ConversationRef
+    event_record: str | None
+    state: TurnState
+    manifest: TurnManifest
+    created_at: float
+    ended_at: float | None = None
+    outcome: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BegunTurn:
+    """A turn that was just committed, and the messages to send, made from its records."""
+
+    turn: StoredTurn
+    messages: tuple[Message, ...]
+
+
+def next_number(npc_ref: str) -> int:
+    """The number the NPC's next turn will have."""
+    return _newest.read(npc_ref) + 1
+
+
+def written_past(npc_ref: str) -> None:
+    """The current transaction writes turns of the NPC past this room."""
+    _newest.written(npc_ref)
+
+
+def begin(
+    conversation: ConversationRef,
+    *,
+    draft: Draft,
+    event: Record | None = None,
+    lore: LoreState | None = None,
+    recalled: Sequence[int] = (),
+    at_hours: float = 0.0,
+    client: str = "",
+) -> BegunTurn:
+    """Commit a prompt that is about to be sent; call the model only after it, with its messages.
+
+    `event` was committed when it was heard; `lore` is what its lore remembers from now on, None
+    where that stays as it is; `client` is what they type at who say what it answers, and is the
+    conversation's origin where it has none. StoreError: nothing was committed, so ask no model.
+    """
+    npc_ref = conversation.npc_ref
+    # Read before the transaction: on SQLite one that reads first may not get to write.
+    number, segment = next_number(npc_ref), conversations.segment(conversation)
+    known = lore_state.read(conversation)
+    is_first = bool(client) and not conversations.origin(conversation)
+    if event is not None and event.segment < conversations.remembered_from(conversation):
+        raise StoreError(f"record {event.id} was erased on request; nothing of it is sent")
+    stored = rendered_texts.found(conversation, draft.texts)
+    doing = f"beginning a turn of NPC {npc_ref}"
+    with _read_again_after_a_conflict(conversation), one_transaction(doing):
+        new = conversations.append(conversation, rendered_texts.missing(draft.texts, stored))
+        used = {**stored, **{key_of(record): record for record in new}}
+        handles = draft.handles(used)
+        manifest = draft.committed(handles, segment=segment, tools_record=draft.tools_record(used))
+        messages = _checked(manifest, handles)
+        row = _inserted(conversation, number, manifest, event)
+        _newest.wrote(npc_ref, number)
+        rendered_texts.remember(conversation, used, segment=segment)
+        conversations.remember_turn(conversation, cut=manifest.cut, anchors=manifest.anchors)
+        if is_first:
+            conversations.spoken_from(conversation, client)
+        if lore is not None and lore != known:
+            lore_state.remember(conversation, lore, turn=number)
+        if recalled:
+            memories.recalled(npc_ref, recalled, at_hours=at_hours)
+    begun = StoredTurn(
+        id=row.pk,
+        npc_ref=npc_ref,
+        number=number,
+        conversation=conversation,
+        event_record=event.id if event else None,
+        state="open",
+        manifest=manifest,
+        created_at=row.created_at,
+    )
+    return BegunTurn(turn=begun, messages=messages)
+
+
+@contextmanager
+def _read_again_after_a_conflict(conversation: ConversationRef) -> Iterator[None]:
+    """Where another process wrote first, nothing that is remembered of the NPC's turns holds."""
+    try:
+        yield
+    except HistoryConflictError:
+        _newest.drop(conversation.npc_ref)
+        lore_state.forget(conversation)
+        raise
+
+
+def _checked(manifest: TurnManifest, handles: Sequence[Handle]) -> tuple[Message, ...]:
+    """The messages as the records have them, which must be those of the prompt that was composed.
+
+    StoreError: they are not, so nothing may be sent.
+    """
+    messages = sent_messages(handles)
+    if digest(messages) != manifest.sha256:
+        raise StoreError(
+            "the records do not hold the prompt that was composed: a message of it differs from"
+            " the record it names; nothing was written and no model is asked"
+        )
+    return messages
+
+
+def finish(
+    turn: StoredTurn,
+    new: Sequence[NewRecord],
+    *,
+    outcome: str = "answered",
+    call: NewCall | None = None,
+) -> tuple[Record, ...]:
+    """Commit the reply's records and the end of the turn together; the records.
+
+    `call` is what the model's reply took. TurnClosedError: the turn has ended already, its reply
+    comes too late and is not written.
+    """
+    return _ended(turn, new, state="done", outcome=outcome, call=call)
+
+
+def fail(
+    turn: StoredTurn,
+    outcome: str,
+    *,
+    new: Sequence[NewRecord] = (),
+    call: NewCall | None = None,
+) -> tuple[Record, ...]:
+    """Commit that the turn failed and why, with what was said instead of a reply."""
+    return _ended(turn, new, state="failed", outcome=outcome, call=call)
+
+
+def interrupt(turn: StoredTurn, outcome: str, *, call: NewCall | None = None) -> tuple[Record, ...]:
+    """Commit that the server stops in the middle of the turn."""
+    return _ended(turn, (), state="interrupted", outcome=outcome, call=call)
+
+
+def close_interrupted(*, begun_before: float | None = None) -> int:
+    """Mark the turns that an earlier process left open; how many.
+
+    Before any turn begins in this one, or with the time at which it started. StoreError: some may
+    still be open.
+    """
+    with one_transaction("looking for interrupted turns"):
+        left = models.Turn.objects.filter(state="open").select_related("conversation")
+        if begun_before is not None:
+            left = left.filter(created_at__lt=begun_before)
+        stale = [turn_from(row) for row in left.order_by("pk")]
+    for turn in stale:
+        _ended(turn, (), state="interrupted", outcome="the server stopped before the reply")
+    return len(stale)
+
+
+def add(turn: StoredTurn, new: Sequence[NewRecord]) -> tuple[Record, ...]:
+    """Commit what happens in a turn that goes on after it; the records.
+
+    TurnClosedError: the turn has ended meanwhile, as when its conversation was erased.
+    """
+    # Read before the transaction: on SQLite one that reads first may not get to write.
+    conversations.history(turn.conversation)
+    with one_transaction(f"going on with turn {turn.number} of NPC {turn.npc_ref}"):
+        _set_state(turn, state="open")
+        return conversations.append(turn.conversation, new)
+
+
+def spoke(turn: StoredTurn, text: str) -> None:
+    """Commit that the start of a reply is said now, before the rest of it is there."""
+    said = NewRecord(
+        kind=RecordKind.SPOKEN, role="assistant", body=text, meta={"turn": turn.number}
+    )
+    add(turn, [said])
+
+
+def last_turn(npc_ref: str) -> StoredTurn | None:
+    """The newest turn of an NPC, in whatever state; None when it never had one."""
+    row = _turns(npc_ref).order_by("-number").first()
+    return None if row is None else turn_from(row)
+
+
+def turn(npc_ref: str, number: int) -> StoredTurn:
+    """One turn of an NPC; NotStoredError: it had no turn of this number."""
+    row = _turns(npc_ref).filter(number=number).first()
+    if row is None:
+        raise NotStoredError(f"turn of NPC {npc_ref}", number)
+    return turn_from(row)
+
+
+def _ended(
+    turn: StoredTurn,
+    new: Sequence[NewRecord],
+    *,
+    state: TurnState,
+    outcome: str,
+    call: NewCall | None = None,
+) -> tuple[Record, ...]:
+    """Commit the end; an end without a reply first closes what it cuts short."""
+    end = NewRecord(
+        kind=RecordKind.RUN_END,
+        role="system",
+        body=outcome,
+        meta={"turn": turn.number, "state": state},
+    )
+    doing = f"ending turn {turn.number} of NPC {turn.npc_ref}"
+    with _read_again_after_a_conflict(turn.conversation), one_transaction(doing):
+        _set_state(turn, state=state, outcome=storable(outcome), ended_at=time.time())
+        closing = () if state == "done" else _closing(turn, outcome)
+        written = conversations.append(turn.conversation, [*closing, *new, end])
+        if call is not None:
+            model_calls.add(call)
+    return written[len(closing) : -1]
+
+
+def _closing(turn: StoredTurn, outcome: str) -> tuple[NewRecord, ...]:
+    """What the end of a turn has to close: calls without a result, and a reply without an end."""
+    rows = models.Record.objects.filter(
+        conversation_id=turn.conversation.id,
+        kind__in=_LEFT_OPEN,
+        pk__gt=int(turn.event_record or 0),
+    )
+    since = records_from(rows.order_by("pk"))
+    return (*closing_results(since, outcome=outcome), *cut_short(since, turn=turn.number))
+
+
+def _set_state(turn: StoredTurn, **values: Any) -> None:
+    """Change the row of a turn that is open; whoever comes after its end is told."""
+    if not models.Turn.objects.filter(pk=turn.id, state="open").update(**values):
+        raise TurnClosedError(
+            f"turn {turn.number} of NPC {turn.npc_ref} has ended already; nothing was written"
+        )
+
+
+def _inserted(
+    conversation: ConversationRef, number: int, manifest: TurnManifest, event: Record | None
+) -> models.Turn:
+    try:
+        with transaction.atomic():
+            return models.Turn.objects.create(
+                npc_ref=conversation.npc_ref,
+                number=number,
+                conversation_id=conversation.id,
+                event_record_id=int(event.id) if event else None,
+                manifest=manifest.to_json(),
+                prompt_sha256=manifest.sha256,
+                tokens=manifest.tokens,
+                cut=manifest.cut,
+                model=manifest.model,
+                created_at=time.time(),
+            )
+    except IntegrityError as error:
+        raise HistoryConflictError(f"the turns of NPC {conversation.npc_ref}") from error
+
+
+def _turns(npc_ref: str) -> Any:
+    return models.Turn.objects.filter(npc_ref=npc_ref).select_related("conversation")
+
+
+def turn_from(row: models.Turn) -> StoredTurn:
+    """The value of a row that was read with its conversation."""
+    return StoredTurn(
+        id=row.pk,
+        npc_ref=row.npc_ref,
+        number=row.number,
+        conversation=ref_of(row.conversation),
+        event_record=str(row.event_record_id) if row.event_record_id else None,
+        state=row.state,
+        manifest=TurnManifest.from_json(row.manifest),
+        created_at=row.created_at,
+        ended_at=row.ended_at,
+        outcome=row.outcome,
+    )
+
+
+def _load_newest(npc_ref: str) -> int:
+    newest: int | None = models.Turn.objects.filter(npc_ref=npc_ref).aggregate(
+        newest=Max("number")
+    )["newest"]
+    return newest or 0
+
+
+_newest: Final = Snapshots(HISTORY, _load_newest)

@@ -1,0 +1,1 @@
+"""Knowledge bases: their pages, where they count, what NPCs looked up in them."""

@@ -1,0 +1,234 @@
+"""Knowledge bases in the store: what is told of each, who may read it, and its counts.
+
+A base of another backend has a row here like any other, and no pages. A lock is kept as it is
+given; whether it is a lock, and what it allows whom, is for the commands.
+"""
+
+import json
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, Final
+
+from django.db.models import F
+
+from evennia_ai import models
+from evennia_ai.errors import ComponentValueError, NotStoredError
+from evennia_ai.history.records import canonical_json, storable
+from evennia_ai.knowledge.pages.pages import MEDIATIONS, BaseInfo
+from evennia_ai.store.core import snapshots
+from evennia_ai.store.core.checks import check_locks
+from evennia_ai.store.core.state import KNOWLEDGE, changing
+from evennia_ai.store.knowledge import holds, page_rows
+
+MAX_TOLD: Final = 4000
+"""Characters of a summary and of a hint."""
+MAX_WORDS: Final = 50
+"""Topics and keywords of a base."""
+
+_KEY: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_ALL: Final = ""
+
+
+def bases() -> tuple[BaseInfo, ...]:
+    """All knowledge bases by their keys. Warm, without a query."""
+    return tuple(_bases.read(_ALL).values())
+
+
+def base(key: str) -> BaseInfo | None:
+    """The knowledge base of this key, None where there is none. Warm, without a query."""
+    return _bases.read(_ALL).get(key)
+
+
+def get_base(key: str) -> BaseInfo:
+    """The knowledge base of this key; NotStoredError names those there are."""
+    found = base(key)
+    if found is None:
+        raise no_base(key)
+    return found
+
+
+def save_base(info: BaseInfo, *, by: str) -> BaseInfo:
+    """Store what is told of a base, in place of what was told; the same again changes nothing.
+
+    Its counts and its revision are the store's own. ComponentValueError: a value is not allowed;
+    nothing was written.
+    """
+    check_base(info)
+    with changing(KNOWLEDGE, f"saving knowledge base '{info.key}'"):
+        row = models.KnowledgeBase.objects.filter(key=info.key).first()
+        if row is not None and _columns(_value(row)) == _columns(info):
+            return _value(row)
+        new = row or models.KnowledgeBase(key=info.key, revision=0)
+        for column, value in _columns(info).items():
+            setattr(new, column, value)
+        new.revision += 1
+        new.changed_by, new.changed_at = by, time.time()
+        new.save()
+        base_written()
+        return _value(new)
+
+
+def set_restricted(key: str, restricted: bool, *, by: str) -> BaseInfo:
+    """Let a base be restricted, or free; NotStoredError: there is none of this key."""
+    with changing(KNOWLEDGE, f"restricting knowledge base '{key}'"):
+        return save_base(replace(_value(base_row(key)), restricted=restricted), by=by)
+
+
+def remove_base(key: str, *, by: str) -> None:
+    """Remove a base, its pages and its bindings; the revisions of its pages stay.
+
+    Drafts that wait for it are refused, and its vault is emptied. NotStoredError: there is no base
+    of this key.
+    """
+    with changing(KNOWLEDGE, f"removing knowledge base '{key}'"):
+        row = base_row(key)
+        page_rows.record_removal_of_all(row, by=by)
+        models.KnowledgeDraft.objects.filter(base_key=key, state="waiting").update(
+            state="refused", decided_by=by, decided_at=time.time()
+        )
+        # Another base may get the key, and its lock would open this vault.
+        models.VaultedChunk.objects.filter(base_key=key).delete()
+        holds.base_removed(key, row.locks)
+        row.delete()
+        base_written()
+
+
+def no_base(key: str) -> NotStoredError:
+    """The error that there is no base of this key, with those there are."""
+    return NotStoredError("knowledge base", key, tuple(info.key for info in bases()))
+
+
+def base_row(key: str) -> models.KnowledgeBase:
+    """The row of a base, for the store alone; NotStoredError: there is none of this key."""
+    row = models.KnowledgeBase.objects.filter(key=key).first()
+    if row is None:
+        raise no_base(key)
+    return row
+
+
+def base_id(key: str) -> int:
+    """The id of a base's row, for the store alone; NotStoredError: there is none of this key."""
+    try:
+        return _ids.read(_ALL)[key]
+    except KeyError:
+        raise no_base(key) from None
+
+
+def pages_changed(row: models.KnowledgeBase, *, pages: int, characters: int) -> None:
+    """The current transaction made so many more (or fewer) pages and characters in a base."""
+    models.KnowledgeBase.objects.filter(pk=row.pk).update(
+        page_count=F("page_count") + pages,
+        characters=F("characters") + characters,
+        revision=F("revision") + 1,
+    )
+    base_written()
+
+
+def base_written() -> None:
+    """The current transaction changed bases, or where they are bound."""
+    for kept in snapshots.of_kind(KNOWLEDGE):
+        kept.all_written()
+
+
+def check_base(info: BaseInfo) -> None:
+    """ComponentValueError where what is told of a base is not allowed."""
+    for field, (wanted, accepts) in _CHECKS.items():
+        value = getattr(info, field)
+        if not accepts(value):
+            raise ComponentValueError(f"{field} of the knowledge base", value, wanted)
+    if info.mediation == "hints" and info.backend != "database":
+        wanted = f"summary, because its pages are in '{info.backend}' and hints are not there"
+        raise ComponentValueError("mediation of the knowledge base", info.mediation, wanted)
+    check_locks(info.locks)
+
+
+def _is_told(most: int) -> Callable[[Any], bool]:
+    def accepts(value: Any) -> bool:
+        return isinstance(value, str) and len(value) <= most and storable(value) == value
+
+    return accepts
+
+
+def _are_words(value: Any) -> bool:
+    is_told = _is_told(200)
+    return len(value) <= MAX_WORDS and all(is_told(word) and word.strip() for word in value)
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and len(value) <= 200
+
+
+_TOLD: Final = (f"text of at most {MAX_TOLD} characters", _is_told(MAX_TOLD))
+_WORDS: Final = (f"at most {MAX_WORDS} texts of 1 to 200 characters", _are_words)
+_CHECKS: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = MappingProxyType(
+    {
+        "key": (
+            "a slug: small letters, digits, - or _, at most 64",
+            lambda value: isinstance(value, str) and bool(_KEY.fullmatch(value)),
+        ),
+        "name": (
+            "1 to 200 printable characters",
+            lambda value: _is_name(value) and value.isprintable(),
+        ),
+        "summary": _TOLD,
+        "hint": _TOLD,
+        "topics": _WORDS,
+        "keywords": _WORDS,
+        "direct_characters": (
+            "a whole number from 0 to 1000000",
+            lambda value: type(value) is int and 0 <= value <= 1_000_000,
+        ),
+        "mediation": (" or ".join(MEDIATIONS), MEDIATIONS.__contains__),
+        "backend": (
+            "a slug of at most 16 small letters",
+            lambda value: bool(re.fullmatch(r"[a-z_]{1,16}", value)),
+        ),
+    }
+)
+
+
+def _columns(info: BaseInfo) -> dict[str, Any]:
+    """What an author says of a base, as columns."""
+    same = ("name", "summary", "hint", "restricted", "keeps_chunks", "direct_characters")
+    return {
+        **{field: getattr(info, field) for field in (*same, "locks", "backend", "mediation")},
+        "topics": canonical_json(list(info.topics)),
+        "keywords": canonical_json(list(info.keywords)),
+    }
+
+
+def _value(row: models.KnowledgeBase) -> BaseInfo:
+    return BaseInfo(
+        key=row.key,
+        name=row.name,
+        summary=row.summary,
+        topics=tuple(json.loads(row.topics)),
+        hint=row.hint,
+        keywords=tuple(json.loads(row.keywords)),
+        restricted=row.restricted,
+        keeps_chunks=row.keeps_chunks,
+        direct_characters=row.direct_characters,
+        pages=row.page_count,
+        characters=row.characters,
+        revision=row.revision,
+        locks=row.locks,
+        backend=row.backend,
+        mediation=row.mediation,
+    )
+
+
+def _load(_: str) -> Mapping[str, BaseInfo]:
+    rows = models.KnowledgeBase.objects.all()
+    values = sorted((_value(row) for row in rows), key=lambda info: info.key)
+    return MappingProxyType({info.key: info for info in values})
+
+
+def _load_ids(_: str) -> Mapping[str, int]:
+    return MappingProxyType(dict(models.KnowledgeBase.objects.values_list("key", "pk")))
+
+
+_bases: Final = snapshots.Snapshots(KNOWLEDGE, _load)
+_ids: Final = snapshots.Snapshots(KNOWLEDGE, _load_ids)

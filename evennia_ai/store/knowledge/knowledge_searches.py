@@ -1,0 +1,272 @@
+"""Searches: what NPCs looked up, what they were told of it, and the vault.
+
+What a mediator gets of a restricted base is known here by its hash and as "Source 1" and so on. The
+passages themselves are in the vault, for whoever the lock of the base lets in, and every reading of
+it is written down; or they are kept nowhere.
+"""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from evennia_ai import models
+from evennia_ai.history.records import storable
+from evennia_ai.knowledge.restricted.mediation import PagePassage, words_told
+from evennia_ai.store.core.state import one_transaction
+from evennia_ai.store.history.conversations import ConversationRef, ref_of
+
+NEWEST: Final = 20
+
+MOST_REMEMBERED: Final = 24
+"""Safe summaries of a conversation that a new one is compared with."""
+
+MOST_REMEMBERED_CHARACTERS: Final = 24_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSearch:
+    """A search that begins; `total` is how many passages it found, `sent` those that are used."""
+
+    conversation: ConversationRef
+    turn: int
+    speaker_ref: str
+    bases: tuple[str, ...]
+    query: str
+    restricted: bool
+    mode: str
+    total: int
+    sent: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSearch:
+    """A search as it is kept. `ended_at` is None where nothing came of it yet."""
+
+    id: int
+    npc_ref: str
+    conversation: ConversationRef
+    turn: int
+    speaker_ref: str
+    bases: tuple[str, ...]
+    query: str
+    restricted: bool
+    mode: str
+    decision: str
+    reason: str
+    total: int
+    sent: int
+    sources: tuple[dict[str, Any], ...]
+    result: str
+    began_at: float
+    ended_at: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptChunk:
+    """A passage in the vault: from which page, for which search."""
+
+    search: int
+    base: str
+    title: str
+    revision: str
+    sha256: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """Somebody's reading of a vault."""
+
+    by: str
+    at: float
+    chunks: int
+
+
+def begin(
+    new: NewSearch, chunks: Sequence[PagePassage], *, vaulted: Sequence[PagePassage] = ()
+) -> int:
+    """Write down that a search began, with the passages that are used; its number.
+
+    `vaulted` are those of them that go into the vault. StoreError: nothing was written.
+    """
+    with one_transaction(f"writing down a search of NPC {new.conversation.npc_ref}"):
+        row = models.KnowledgeSearch.objects.create(
+            npc_ref=new.conversation.npc_ref,
+            conversation_id=new.conversation.id,
+            turn=new.turn,
+            speaker_ref=new.speaker_ref,
+            bases=json.dumps(new.bases),
+            query=storable(new.query),
+            restricted=new.restricted,
+            mode=new.mode,
+            total=new.total,
+            sent=new.sent,
+            sources=json.dumps(_sources(chunks, restricted=new.restricted)),
+            began_at=time.time(),
+        )
+        models.VaultedChunk.objects.bulk_create(
+            models.VaultedChunk(
+                search=row,
+                base_key=chunk.base,
+                place=place,
+                title=storable(chunk.title),
+                page_revision=chunk.revision,
+                sha256=chunk.sha256,
+                content=storable(chunk.content),
+            )
+            for place, chunk in enumerate(vaulted, start=1)
+        )
+    number: int = row.pk
+    return number
+
+
+def end(search: int, result: str, *, decision: str = "", reason: str = "") -> None:
+    """Write down what the NPC was told. StoreError: nothing was written."""
+    with one_transaction(f"writing down what came of search {search}"):
+        models.KnowledgeSearch.objects.filter(pk=search, ended_at=None).update(
+            result=storable(result), decision=decision, reason=reason, ended_at=time.time()
+        )
+
+
+def count_since(conversation: ConversationRef, speaker_ref: str, *, since: float) -> int:
+    """How many searches a speaker caused in a conversation after a moment in epoch seconds."""
+    rows = models.KnowledgeSearch.objects.filter(
+        conversation_id=conversation.id, speaker_ref=speaker_ref, began_at__gt=since
+    )
+    return int(rows.count())
+
+
+def told_safely(conversation: ConversationRef) -> str:
+    """What safe summaries told in a conversation, the newest ones, in their order."""
+    rows = models.KnowledgeSearch.objects.filter(
+        conversation_id=conversation.id, restricted=True, decision="answer"
+    )
+    results = rows.order_by("-pk").values_list("result", flat=True)[:MOST_REMEMBERED]
+    told = [words_told(result) for result in reversed(results)]
+    return "\n".join(told)[-MOST_REMEMBERED_CHARACTERS:]
+
+
+def newest(npc_ref: str, *, limit: int = NEWEST) -> tuple[StoredSearch, ...]:
+    """The newest searches of an NPC, newest first."""
+    rows = _rows().filter(npc_ref=npc_ref).order_by("-pk")[:limit]
+    return tuple(map(_search_from, rows))
+
+
+def bases_of(npc_ref: str) -> frozenset[str]:
+    """The keys of all bases that an NPC ever searched."""
+    rows = models.KnowledgeSearch.objects.filter(npc_ref=npc_ref).order_by()
+    return frozenset(
+        key for told in rows.values_list("bases", flat=True).distinct() for key in json.loads(told)
+    )
+
+
+def all_of(npc_ref: str) -> tuple[StoredSearch, ...]:
+    """All searches of an NPC, in their order."""
+    return tuple(map(_search_from, _rows().filter(npc_ref=npc_ref).order_by("pk")))
+
+
+def of_turns(npc_ref: str, first: int, last: int) -> tuple[StoredSearch, ...]:
+    """The searches of an NPC in its turns of these numbers, in their order."""
+    rows = _rows().filter(npc_ref=npc_ref, turn__gte=first, turn__lte=last).order_by("pk")
+    return tuple(map(_search_from, rows))
+
+
+def open_vault(base: str, *, by: str, limit: int = NEWEST) -> tuple[KeptChunk, ...]:
+    """The newest passages in the vault of a base, newest search first; that `by` read is kept.
+
+    Whoever calls this has asked the lock of the base. StoreError: it is not written down, and so
+    nothing is read.
+    """
+    with one_transaction(f"opening the vault of {base}"):
+        rows = models.VaultedChunk.objects.filter(base_key=base)
+        found = [_chunk_from(row) for row in rows.order_by("-search_id", "place")[:limit]]
+        models.VaultReading.objects.create(
+            base_key=base, read_by=by, read_at=time.time(), chunks=len(found)
+        )
+    return tuple(found)
+
+
+def readings(base: str) -> tuple[Reading, ...]:
+    """Who read the vault of a base, newest first."""
+    rows = models.VaultReading.objects.filter(base_key=base).order_by("-pk")
+    return tuple(Reading(by=row.read_by, at=row.read_at, chunks=row.chunks) for row in rows)
+
+
+def empty_vault(base: str) -> int:
+    """Throw away what is in the vault of a base; how many passages there were."""
+    with one_transaction(f"emptying the vault of {base}"):
+        rows = models.VaultedChunk.objects.filter(base_key=base)
+        count = rows.count()
+        rows.delete()
+    return int(count)
+
+
+def erase(conversation_id: int) -> int:
+    """The current transaction erases what the searches of a conversation say; how many."""
+    return _erased(models.KnowledgeSearch.objects.filter(conversation_id=conversation_id))
+
+
+def erase_of(speaker_ref: str, *, npc_ref: str | None = None) -> int:
+    """The current transaction erases what a person had looked up, and that it was they."""
+    if not speaker_ref:
+        return 0
+    rows = models.KnowledgeSearch.objects.filter(speaker_ref=speaker_ref)
+    return _erased(rows if npc_ref is None else rows.filter(npc_ref=npc_ref))
+
+
+def _erased(rows: Any) -> int:
+    models.VaultedChunk.objects.filter(search__in=rows.values("pk")).delete()
+    erased: int = rows.update(speaker_ref="", query="", result="", sources="[]")
+    return erased
+
+
+def _sources(chunks: Sequence[PagePassage], *, restricted: bool) -> list[dict[str, Any]]:
+    """The passages by their pages, or, of a restricted base, by a number alone."""
+    return [
+        {
+            "title": f"Source {place}" if restricted else chunk.title,
+            "base": chunk.base,
+            "revision": chunk.revision,
+            "sha256": chunk.sha256,
+        }
+        for place, chunk in enumerate(chunks, start=1)
+    ]
+
+
+def _rows() -> Any:
+    return models.KnowledgeSearch.objects.select_related("conversation")
+
+
+def _search_from(row: models.KnowledgeSearch) -> StoredSearch:
+    return StoredSearch(
+        id=row.pk,
+        npc_ref=row.npc_ref,
+        conversation=ref_of(row.conversation),
+        turn=row.turn,
+        speaker_ref=row.speaker_ref,
+        bases=tuple(json.loads(row.bases)),
+        query=row.query,
+        restricted=row.restricted,
+        mode=row.mode,
+        decision=row.decision,
+        reason=row.reason,
+        total=row.total,
+        sent=row.sent,
+        sources=tuple(json.loads(row.sources)),
+        result=row.result,
+        began_at=row.began_at,
+        ended_at=row.ended_at,
+    )
+
+
+def _chunk_from(row: models.VaultedChunk) -> KeptChunk:
+    return KeptChunk(
+        search=row.search_id,
+        base=row.base_key,
+        title=row.title,
+        revision=row.page_revision,
+        sha256=row.sha256,
+        content=row.content,
+    )

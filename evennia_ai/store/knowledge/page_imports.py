@@ -1,0 +1,219 @@
+"""Import of pages, and of a folder with its base: what would change first, then one transaction.
+
+Pages that say already what is imported are not touched, so that the same import twice changes
+nothing. Pages of the base that are not imported are told of; only `remove` takes them away. A
+folder says of its base what differs from a folder without `base.yaml`; everything else stays as it
+is. So an import can restrict a base and never lifts a restriction.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from evennia_ai import models
+from evennia_ai.errors import ComponentValueError
+from evennia_ai.knowledge.pages.files import PageFolder
+from evennia_ai.knowledge.pages.pages import BaseInfo, Page, PageName
+from evennia_ai.store.core.state import KNOWLEDGE, changing
+from evennia_ai.store.knowledge.knowledge_bases import base, base_id, check_base, save_base
+from evennia_ai.store.knowledge.page_rows import Named, Row, check_page, named, title_rows
+from evennia_ai.store.knowledge.page_writing import (
+    Change,
+    is_same,
+    own_base,
+    refuse_stale,
+    remove_all,
+    write_all,
+)
+
+Progress = Callable[[int, int], None]
+"""Told how many pages are done, and of how many."""
+
+# What a plan compares; the texts stay where they are.
+_COMPARED: Final = ("namespace", "title", "folded", "sha256", "locks", "revision", "characters")
+
+TOLD: Final = (
+    "name",
+    "summary",
+    "topics",
+    "hint",
+    "keywords",
+    "restricted",
+    "keeps_chunks",
+    "direct_characters",
+    "mediation",
+    "locks",
+)
+"""What a folder may say of its base."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportPlan:
+    """What an import of pages into a base does.
+
+    A page in `changed` has the revision it would be written over. `gone` are pages of the base
+    that are not imported, with the revisions they have.
+    """
+
+    base: str
+    new: tuple[Page, ...] = ()
+    changed: tuple[Page, ...] = ()
+    same: tuple[PageName, ...] = ()
+    gone: tuple[PageName, ...] = ()
+    gone_revisions: tuple[str, ...] = ()
+
+    @property
+    def changes(self) -> int:
+        """How many pages would be written."""
+        return len(self.new) + len(self.changed)
+
+
+def plan_pages(base: str, pages: Sequence[Page]) -> ImportPlan:
+    """What importing these pages would do; nothing is written.
+
+    NotStoredError: there is no such base. ComponentValueError: a page is there twice or cannot be
+    stored.
+    """
+    _refuse_twice(pages)
+    rows = _rows(base)
+    new: list[Page] = []
+    changed: list[Page] = []
+    same: list[PageName] = []
+    for page in pages:
+        check_page(page)
+        row = rows.pop(named(page.name), None)
+        if row is None:
+            new.append(replace(page, revision=""))
+        elif is_same(row, page):
+            same.append(page.name)
+        else:
+            changed.append(replace(page, revision=str(row.revision)))
+    gone = sorted((_name(row), str(row.revision)) for row in rows.values())
+    return ImportPlan(
+        base=base,
+        new=tuple(new),
+        changed=tuple(changed),
+        same=tuple(same),
+        gone=tuple(name for name, _ in gone),
+        gone_revisions=tuple(revision for _, revision in gone),
+    )
+
+
+def import_pages(
+    plan: ImportPlan,
+    *,
+    by: str,
+    note: str = "imported",
+    remove: bool = False,
+    progress: Progress | None = None,
+) -> ImportPlan:
+    """Write what a plan says, all or nothing; the plan.
+
+    `remove` removes the pages that are `gone`. PageConflictError: a page was changed since the plan
+    was made.
+    """
+    total = plan.changes + (len(plan.gone) if remove else 0)
+    tell = progress or _nobody
+    with changing(KNOWLEDGE, f"importing pages into knowledge base '{plan.base}'"):
+        known = own_base(plan.base)
+        if plan.changes:
+            changes = _changes(known, plan)
+            write_all(known, changes, by=by, note=note, done=lambda done: tell(done, total))
+        if remove and plan.gone:
+            remove_all(known, _gone_rows(known, plan), by=by)
+            tell(total, total)
+    return plan
+
+
+def _changes(known: models.KnowledgeBase, plan: ImportPlan) -> list[Change]:
+    pages = (*plan.new, *plan.changed)
+    rows = title_rows(known.pk, (page.name for page in pages))
+    for page in pages:
+        refuse_stale(known.key, page.name, rows.get(named(page.name)), page.revision)
+    return [Change(page=page, row=rows.get(named(page.name))) for page in pages]
+
+
+def _gone_rows(known: models.KnowledgeBase, plan: ImportPlan) -> list[Row]:
+    rows = title_rows(known.pk, plan.gone, *_COMPARED)
+    for name, revision in zip(plan.gone, plan.gone_revisions, strict=True):
+        refuse_stale(known.key, name, rows.get(named(name)), revision)
+    return [rows[named(name)] for name in plan.gone]
+
+
+def _rows(base: str) -> dict[Named, Row]:
+    rows = Row.objects.filter(base_id=base_id(base)).only(*_COMPARED)
+    return {(row.namespace, row.folded): row for row in rows.iterator()}
+
+
+def _refuse_twice(pages: Sequence[Page]) -> None:
+    seen: set[Named] = set()
+    for page in pages:
+        if named(page.name) in seen:
+            raise ComponentValueError("page", page.name.full, "there once; it is there twice")
+        seen.add(named(page.name))
+
+
+def _name(row: Row) -> PageName:
+    return PageName(namespace=row.namespace, title=row.title)
+
+
+def _nobody(done: int, total: int) -> None:
+    """Whom an import tells that nobody watches."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderPlan:
+    """What the import of a folder does: to the base, and to its pages.
+
+    `info` is the base as it will be, `fields` what of it changes; `is_new` says that it is made.
+    """
+
+    info: BaseInfo
+    fields: tuple[str, ...]
+    is_new: bool
+    pages: ImportPlan
+
+    @property
+    def changes(self) -> int:
+        """How much would be written."""
+        return self.pages.changes + len(self.fields) + self.is_new
+
+
+def plan_folder(folder: PageFolder, *, folder_name: str) -> FolderPlan:
+    """What importing a folder would do; nothing is written.
+
+    `folder_name` is the name its base has where the folder says none. ComponentValueError: a page,
+    or what is said of the base, cannot be stored.
+    """
+    given, was = folder.info, base(folder.info.key)
+    unsaid = BaseInfo(key=given.key, name=folder_name)
+    said = [field for field in TOLD if getattr(given, field) != getattr(unsaid, field)]
+    now = was or unsaid
+    info = replace(now, **{field: getattr(given, field) for field in said})
+    fields = tuple(field for field in said if getattr(info, field) != getattr(now, field))
+    check_base(info)
+    if was is None:
+        for page in folder.pages:
+            check_page(page)
+        pages = ImportPlan(base=info.key, new=tuple(replace(p, revision="") for p in folder.pages))
+    else:
+        pages = plan_pages(info.key, folder.pages)
+    return FolderPlan(info=info, fields=fields, is_new=was is None, pages=pages)
+
+
+def import_folder(
+    wanted: FolderPlan,
+    *,
+    by: str,
+    remove: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> None:
+    """Do what a plan says, all of it or nothing.
+
+    `remove` removes the pages that the folder has no more. PageConflictError: a page was changed
+    since the plan was made.
+    """
+    with changing(KNOWLEDGE, f"importing knowledge base '{wanted.info.key}'"):
+        if wanted.is_new or wanted.fields:
+            save_base(wanted.info, by=by)
+        import_pages(wanted.pages, by=by, remove=remove, progress=progress)

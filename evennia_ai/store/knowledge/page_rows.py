@@ -1,0 +1,295 @@
+"""Rows of pages: their columns, their revisions, and how a page is found by its name.
+
+For the store alone. The tables of pages, revisions and drafts share columns. Revisions stay when a
+page or its base is removed; a page that is made again goes on counting. A name is looked for among
+titles first, then aliases, then one redirect; a redirect to a page that is not there is itself what
+is found, so that whoever asks sees where it leads.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Final
+
+from django.db.models import Max
+
+from evennia_ai import models
+from evennia_ai.errors import ComponentValueError
+from evennia_ai.history.records import storable
+from evennia_ai.knowledge.pages.markup import MAX_META, MAX_TEXT, links_of
+from evennia_ai.knowledge.pages.metadata import MetaError, alias_names, meta_of, values_of
+from evennia_ai.knowledge.pages.pages import Page, PageName
+from evennia_ai.store.core.checks import check_locks
+from evennia_ai.store.core.revisions import Change, Revisions
+
+WRITTEN: Final = ("namespace", "title", "body", "meta", "locks")
+"""The columns that say what an author wrote."""
+
+Named = tuple[str, str]
+"""A namespace and a folded title: what a page is found by."""
+# Names that one query asks for: a database bears only so many parameters.
+MOST_NAMES: Final = 500
+_CHANGE: Final = ("number", "action", "changed_by", "changed_at", "note", "sha256", "locks")
+_revisions: Final = Revisions(models.KnowledgePageRevision)
+Row = models.KnowledgePage
+
+
+def written_columns(page: Page) -> dict[str, Any]:
+    """What an author wrote, as columns.
+
+    ComponentValueError: the page is too long, or holds what cannot be stored.
+    """
+    return {
+        "namespace": page.name.namespace,
+        "title": page.name.title,
+        "body": page.body,
+        "meta": _meta_text(page),
+        "locks": page.locks,
+    }
+
+
+def page_columns(page: Page) -> dict[str, Any]:
+    """A page as the columns of its row, but for its revision."""
+    return {
+        **written_columns(page),
+        "folded": page.name.folded,
+        "aliases": "\n".join(alias.title for alias in alias_names(page.meta, page.name)),
+        "sha256": page.sha256,
+        "characters": len(page.body),
+    }
+
+
+def page_value(row: Any, *, base: str, revision: int | str) -> Page:
+    """The page that a row with these columns is."""
+    name = PageName(namespace=row.namespace, title=row.title)
+    return Page(
+        name=name,
+        body=row.body,
+        meta=meta_of(json.loads(row.meta or "{}"), name),
+        links=links_of(row.body),
+        base=base,
+        revision=str(revision),
+        locks=row.locks,
+    )
+
+
+def check_page(page: Page) -> None:
+    """ComponentValueError where a page is too long, or holds what cannot be stored."""
+    what = f"page '{page.name}'"
+    if len(page.body) > MAX_TEXT:
+        raise ComponentValueError(f"text of {what}", page.body, f"at most {MAX_TEXT} characters")
+    if storable(page.body) != page.body:
+        raise ComponentValueError(f"text of {what}", page.body, "without null characters")
+    check_locks(page.locks)
+    meta = _meta_text(page)
+    if len(meta) > MAX_META or storable(meta) != meta:
+        wanted = f"at most {MAX_META} characters that can be stored"
+        raise ComponentValueError(f"metadata of {what}", meta, wanted)
+    _check_meta(page, meta)
+
+
+def _check_meta(page: Page, text: str) -> None:
+    """Refuse metadata that would be read as something else than was given."""
+    try:
+        same = meta_of(json.loads(text), page.name) == page.meta
+    except MetaError as error:
+        raise ComponentValueError(f"metadata of page '{page.name}'", text, str(error)) from error
+    if not same:
+        wanted = "texts without blanks around them, each once, and no known field among the others"
+        raise ComponentValueError(f"metadata of page '{page.name}'", text, wanted)
+
+
+def _meta_text(page: Page) -> str:
+    values = values_of(page.meta, page.name)
+    return json.dumps(values, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRevision(Change):
+    """One change of a page, without its text: created, updated, removed or renamed."""
+
+    name: PageName
+    note: str
+    sha256: str
+    """That of the page after it, "" for a removal."""
+    locks: str = ""
+    """Those of the page, or, where it was removed with its base, those of the base."""
+
+
+def named(name: PageName) -> Named:
+    """What the page of this name is found by."""
+    return name.namespace, name.folded
+
+
+def revisions(base: str, name: PageName) -> tuple[PageRevision, ...]:
+    """All changes of a page, oldest first; also of one that was removed."""
+    rows = _revisions.of(**_key(base, name)).values("namespace", "title", *_CHANGE)
+    return tuple(
+        PageRevision(
+            name=PageName(namespace=row["namespace"], title=row["title"]),
+            **{column: row[column] for column in _CHANGE},
+        )
+        for row in rows
+    )
+
+
+def at_revision(base: str, name: PageName, number: int) -> Page | None:
+    """The page as it was after a change, None where it removed the page or never was."""
+    rows = _revisions.of(**_key(base, name)).filter(number=number)
+    row = rows.exclude(action="removed").first()
+    return page_value(row, base=base, revision=number) if row else None
+
+
+def newest_numbers(base: str, names: Iterable[Named]) -> dict[Named, int]:
+    """The newest revision of each of these names that ever had one."""
+    found: dict[Named, int] = {}
+    for namespace, titles in batches(names):
+        rows = models.KnowledgePageRevision.objects.filter(
+            base_key=base, namespace=namespace, folded__in=titles
+        )
+        newest = rows.values_list("folded").annotate(Max("number")).order_by()
+        found.update({(namespace, title): number for title, number in newest})
+    return found
+
+
+def batches(names: Iterable[Named]) -> Iterator[tuple[str, list[str]]]:
+    """The names by their namespaces, as many at once as a query may ask for.
+
+    The indexes of pages begin with base and namespace: a query without them reads a whole base.
+    """
+    for namespace, group in groupby(sorted(set(names)), key=itemgetter(0)):
+        titles = [folded for _, folded in group]
+        for start in range(0, len(titles), MOST_NAMES):
+            yield namespace, titles[start : start + MOST_NAMES]
+
+
+def removed_with_locks() -> bool:
+    """Whether any page, or its base, had a lock when it was removed."""
+    rows = models.KnowledgePageRevision.objects.filter(action="removed")
+    return bool(rows.exclude(locks="").exists())
+
+
+def last_changed_by(base: str, name: PageName) -> str:
+    """Who made the newest change of a page."""
+    return _revisions.last_changed_by(**_key(base, name))
+
+
+def record(
+    base: str,
+    changed: Iterable[tuple[models.KnowledgePage, str]],
+    *,
+    by: str,
+    note: str,
+) -> None:
+    """Write down what pages are now, each with the action that made it so.
+
+    In the transaction that changes them. For a removal the row's revision is that of the removal.
+    """
+    _revisions.write_all(
+        (
+            {
+                "base_key": base,
+                "folded": row.folded,
+                "number": row.revision,
+                "action": action,
+                "note": note,
+                **(_ends(row) if action == "removed" else _stays(row)),
+            }
+            for row, action in changed
+        ),
+        by=by,
+    )
+
+
+def record_removal_of_all(base: models.KnowledgeBase, *, by: str) -> None:
+    """Write down that every page of a base is removed, in the transaction that does it."""
+    rows = models.KnowledgePage.objects.filter(base=base)
+    gone = []
+    for row in rows.only("namespace", "title", "folded", "revision").iterator():
+        row.revision += 1
+        row.locks = base.locks  # who makes a base of this key again does not get what it hid
+        gone.append((row, "removed"))
+    record(base.key, gone, by=by, note="")
+
+
+def _stays(row: models.KnowledgePage) -> dict[str, Any]:
+    return {column: getattr(row, column) for column in (*WRITTEN, "sha256")}
+
+
+def _ends(row: models.KnowledgePage) -> dict[str, Any]:
+    return {"namespace": row.namespace, "title": row.title, "locks": row.locks}
+
+
+def _key(base: str, name: PageName) -> dict[str, str]:
+    return {"base_key": base, "namespace": name.namespace, "folded": name.folded}
+
+
+def title_row(base_id: int, name: PageName) -> Row | None:
+    """The row of the page that has this very title, however it is written."""
+    return Row.objects.filter(base_id=base_id, namespace=name.namespace, folded=name.folded).first()
+
+
+def title_rows(base_id: int, names: Iterable[PageName], *columns: str) -> dict[Named, Row]:
+    """The rows of the pages that have these titles; with `columns` alone, where some are named."""
+    pages = Row.objects.filter(base_id=base_id).only(*columns)
+    return {
+        (namespace, row.folded): row
+        for namespace, titles in batches(map(named, names))
+        for row in pages.filter(namespace=namespace, folded__in=titles)
+    }
+
+
+def rows_named(
+    base_id: int, names: Sequence[PageName], *columns: str, follow: bool = True
+) -> list[Row | None]:
+    """For each name the row of its page, None where there is none.
+
+    `follow` follows one redirect.
+    """
+    found = _titles_and_aliases(base_id, names, columns)
+    if not follow:
+        return [found.get(named(name)) for name in names]
+    targets = {key: target for key, row in found.items() if (target := _target(row))}
+    led = _titles_and_aliases(base_id, targets.values(), columns)
+    for key, target in targets.items():
+        found[key] = led.get(named(target), found[key])
+    return [found.get(named(name)) for name in names]
+
+
+def _titles_and_aliases(
+    base_id: int, names: Collection[PageName], columns: Sequence[str]
+) -> dict[Named, Row]:
+    found = title_rows(base_id, names, *columns)
+    missing = {named(name) for name in names} - found.keys()
+    return found | _aliased(base_id, missing, columns) if missing else found
+
+
+def _aliased(base_id: int, names: set[Named], columns: Sequence[str]) -> dict[Named, Row]:
+    """The pages that have these aliases; of several with one alias the first by its title."""
+    aliases = models.KnowledgeAlias.objects.filter(base_id=base_id)
+    owners = [
+        ((namespace, folded), page)
+        for namespace, titles in batches(names)
+        for folded, page in aliases.filter(namespace=namespace, folded__in=titles).values_list(
+            "folded", "page"
+        )
+    ]
+    rows = _by_id({page for _, page in owners}, columns)
+    owners.sort(key=lambda owner: (rows[owner[1]].namespace, rows[owner[1]].title))
+    return {key: rows[page] for key, page in reversed(owners)}
+
+
+def _by_id(ids: set[int], columns: Sequence[str]) -> dict[int, Row]:
+    pages, ordered = Row.objects.only(*columns), sorted(ids)
+    starts = range(0, len(ordered), MOST_NAMES)
+    some = (ordered[start : start + MOST_NAMES] for start in starts)
+    return {row.pk: row for batch in some for row in pages.filter(pk__in=batch)}
+
+
+def _target(row: Row) -> PageName | None:
+    if '"redirect"' not in row.meta:
+        return None
+    name = PageName(namespace=row.namespace, title=row.title)
+    return meta_of(json.loads(row.meta), name).redirect

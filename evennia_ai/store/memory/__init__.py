@@ -1,0 +1,1 @@
+"""What NPCs remember, and whom they know by which name."""

@@ -1,0 +1,283 @@
+"""Memories of NPCs in the store: added or merged, changed, dropped, and read without a query.
+
+What is recalled by a prompt that was really sent is written with its turn; that is no change of
+the memory and tells no other process. Revisions stay when a memory goes, so that a past turn can be
+composed again; words about a person that were erased on request are gone from them too.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
+from typing import Any, Final, Literal
+
+from evennia_ai import models
+from evennia_ai.errors import ComponentValueError, NotStoredError
+from evennia_ai.history.records import canonical_json
+from evennia_ai.memory.memories import (
+    LEARNT,
+    LEAST_IMPORTANT,
+    MAX_TEXT,
+    MOST_IMPORTANT,
+    Memory,
+    is_importance,
+    is_text,
+)
+from evennia_ai.memory.memory_set import Held, surplus
+from evennia_ai.prompt.memo import Memo
+from evennia_ai.store.core.revisions import Change, Revisions, common
+from evennia_ai.store.core.snapshots import Snapshots
+from evennia_ai.store.core.state import MEMORIES, changing
+
+# merged: learnt again. removed: by a builder. doubled: another one says the same. faded: it counted
+# too little, or there were too many. erased: on request.
+Action = Literal["created", "updated", "merged", "removed", "doubled", "faded", "erased"]
+_ENDS: Final = frozenset({"removed", "doubled", "faded", "erased"})
+
+WORTH_WRITING_HOURS: Final = 1.0
+"""Hours of the game after which it is written down that a memory was recalled again."""
+
+NEW: Final = 0
+"""The id of a memory that is not stored yet."""
+
+_revisions: Final = Revisions(models.MemoryRevision)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Added:
+    """What became of a new memory; `dropped` are those that had to make room for it."""
+
+    memory: Memory
+    is_merged: bool = False
+    dropped: tuple[Memory, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryChange(Change):
+    """One change of a memory."""
+
+    memory_id: int
+    npc_ref: str
+    action: Action
+    value: Mapping[str, Any] | None
+    """What the memory says since, None where that is nothing any more."""
+
+
+def held_by(npc_ref: str) -> Held:
+    """All memories of an NPC; the same object until one is changed. Warm, without a query."""
+    return _held.read(npc_ref)
+
+
+def memory(npc_ref: str, memory_id: int) -> Memory:
+    """One memory; NotStoredError: the NPC has none of this id."""
+    found = held_by(npc_ref).find(memory_id)
+    if found is None:
+        raise NotStoredError(f"memory of NPC {npc_ref}", memory_id)
+    return found
+
+
+def add(npc_ref: str, new: Memory, *, by: str, most: int) -> Added:
+    """Keep a new memory, or make the one that says the same more important.
+
+    `new` has the id `NEW`. Where an NPC would have more than `most`, those that count least go.
+    ComponentValueError: a value is not allowed; nothing was written.
+    """
+    _check(new)
+    with changing(MEMORIES, f"adding a memory of NPC {npc_ref}"):
+        held = _load(npc_ref)
+        known = held.same_as(new)
+        if known is not None:
+            merged = _merged(npc_ref, known, new, by=by)
+            return Added(memory=merged, is_merged=True)
+        made = _inserted(npc_ref, new)
+        record_all(npc_ref, [made], action="created", by=by)
+        dropped = surplus(held.with_memory(made), most=most, hours=new.created_at)
+        _end(npc_ref, dropped, action="faded", by=by)
+        _held.written(npc_ref)
+    return Added(memory=made, dropped=tuple(dropped))
+
+
+def change(npc_ref: str, memory_id: int, *, by: str, **given: Any) -> Memory:
+    """Give a memory another text or importance; the memory as it is now.
+
+    NotStoredError: there is none of this id. ComponentValueError: a value is not allowed.
+    """
+    with changing(MEMORIES, f"changing memory {memory_id} of NPC {npc_ref}"):
+        old = _stored(npc_ref, memory_id)
+        new = replace(old, **given, _memo=Memo())
+        if new == old:
+            return old
+        _check(new)
+        return _changed(npc_ref, new, action="updated", by=by)
+
+
+def remove(npc_ref: str, memory_id: int, *, by: str) -> Memory:
+    """Take a memory away; what it was. NotStoredError: there is none of this id."""
+    with changing(MEMORIES, f"removing memory {memory_id} of NPC {npc_ref}"):
+        gone = _stored(npc_ref, memory_id)
+        _end(npc_ref, [gone], action="removed", by=by)
+        _held.written(npc_ref)
+    return gone
+
+
+def merge(npc_ref: str, kept: Memory, others: Iterable[Memory], *, by: str) -> Memory:
+    """Make one memory of several that say the same; the one that is left."""
+    with changing(MEMORIES, f"merging memories of NPC {npc_ref}"):
+        merged = kept
+        for other in others:
+            merged = _merged(npc_ref, merged, other, by=by)
+            _end(npc_ref, [other], action="doubled", by=by)
+    return merged
+
+
+def fade(npc_ref: str, ids: Iterable[int], *, by: str) -> int:
+    """Let memories go that count too little; how many there were."""
+    wanted = frozenset(ids)
+    with changing(MEMORIES, f"fading memories of NPC {npc_ref}"):
+        gone = [memory for memory in _load(npc_ref).memories if memory.id in wanted]
+        _end(npc_ref, gone, action="faded", by=by)
+        _held.written(npc_ref)
+    return len(gone)
+
+
+def recalled(npc_ref: str, ids: Iterable[int], *, at_hours: float) -> None:
+    """The current transaction writes a turn whose prompt recalled these memories.
+
+    One that was recalled within the hour is left as it is: that changes nothing that counts.
+    """
+    wanted = frozenset(ids)
+    held = held_by(npc_ref)
+    stale = [
+        memory.id
+        for memory in held.memories
+        if memory.id in wanted and at_hours - memory.recalled_at >= WORTH_WRITING_HOURS
+    ]
+    if not stale:
+        return
+    models.Memory.objects.filter(npc_ref=npc_ref, pk__in=stale).update(recalled_at=at_hours)
+    again = (
+        replace(memory, recalled_at=at_hours) if memory.id in stale else memory
+        for memory in held.memories
+    )
+    _held.wrote(npc_ref, Held(tuple(again)))
+
+
+def changes_of(npc_ref: str, memory_id: int) -> tuple[MemoryChange, ...]:
+    """All changes of a memory, the oldest first; none where the NPC never had it."""
+    return tuple(
+        MemoryChange(
+            **common(row),
+            memory_id=memory_id,
+            npc_ref=npc_ref,
+            value=json.loads(row.value) if row.value else None,
+        )
+        for row in _revisions.of(npc_ref=npc_ref, memory_id=memory_id)
+    )
+
+
+def memories_then(wanted: Mapping[int, tuple[int, float]]) -> tuple[Memory, ...]:
+    """Memories as they were: id -> revision and when it was recalled last; in the order given.
+
+    NotStoredError: a revision is not there, or its words were erased on request.
+    """
+    rows = models.MemoryRevision.objects.filter(memory_id__in=wanted)
+    found = {(row.memory_id, row.number): row for row in rows}
+    made = []
+    for memory_id, (number, recalled_at) in wanted.items():
+        row = found.get((memory_id, number))
+        if row is None or not row.value:
+            why = "" if row is None else ": its words are gone"
+            raise NotStoredError("memory in revision", f"{memory_id} {number}{why}")
+        fields = json.loads(row.value)
+        made.append(Memory(id=memory_id, revision=number, recalled_at=recalled_at, **fields))
+    return tuple(made)
+
+
+def record_all(npc_ref: str, memories: Iterable[Memory], *, action: Action, by: str) -> None:
+    """Write down what memories are since their revisions, in the transaction that changes them."""
+    _revisions.write_all(
+        [
+            {
+                "memory_id": memory.id,
+                "npc_ref": npc_ref,
+                "about": memory.about,
+                "number": memory.revision,
+                "action": action,
+                "value": "" if action in _ENDS else canonical_json(dict(memory.told)),
+            }
+            for memory in memories
+        ],
+        by=by,
+    )
+
+
+def written_past(npc_ref: str) -> None:
+    """The current transaction changes memories of the NPC past this room."""
+    _held.written(npc_ref)
+
+
+def _merged(npc_ref: str, known: Memory, new: Memory, *, by: str) -> Memory:
+    """The known one, which was learnt again: more important, and fresh."""
+    importance = min(MOST_IMPORTANT, max(known.importance, new.importance) + 1)
+    recalled_at = max(known.recalled_at, new.recalled_at)
+    again = replace(known, importance=importance, recalled_at=recalled_at)
+    return _changed(npc_ref, again, action="merged", by=by)
+
+
+def _changed(npc_ref: str, new: Memory, *, action: Action, by: str) -> Memory:
+    new = replace(new, revision=new.revision + 1)
+    columns = {name: getattr(new, name) for name in _COLUMNS if name != "id"}
+    models.Memory.objects.filter(npc_ref=npc_ref, pk=new.id).update(**columns)
+    record_all(npc_ref, [new], action=action, by=by)
+    _held.written(npc_ref)
+    return new
+
+
+def _inserted(npc_ref: str, new: Memory) -> Memory:
+    columns = {name: getattr(new, name) for name in _COLUMNS if name != "id"}
+    row = models.Memory.objects.create(npc_ref=npc_ref, **columns)
+    return replace(new, id=row.pk)
+
+
+def _end(npc_ref: str, gone: Iterable[Memory], *, action: Action, by: str) -> None:
+    ended = [replace(memory, revision=memory.revision + 1) for memory in gone]
+    if ended:
+        ids = [memory.id for memory in ended]
+        models.Memory.objects.filter(npc_ref=npc_ref, pk__in=ids).delete()
+        record_all(npc_ref, ended, action=action, by=by)
+
+
+def _stored(npc_ref: str, memory_id: int) -> Memory:
+    """The memory as the current transaction sees it."""
+    found = _load(npc_ref).find(memory_id)
+    if found is None:
+        raise NotStoredError(f"memory of NPC {npc_ref}", memory_id)
+    return found
+
+
+def _check(memory: Memory) -> None:
+    for field, (wanted, accepts) in _CHECKS.items():
+        value = getattr(memory, field)
+        if not accepts(value):
+            raise ComponentValueError(f"the memory's {field}", value, wanted)
+
+
+_CHECKS: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = MappingProxyType(
+    {
+        "text": (f"one line of 1 to {MAX_TEXT} characters", is_text),
+        "importance": (
+            f"a whole number from {LEAST_IMPORTANT} to {MOST_IMPORTANT}",
+            is_importance,
+        ),
+        "learnt": ("one of " + ", ".join(LEARNT), lambda value: value in LEARNT),
+    }
+)
+_COLUMNS: Final = tuple(field.name for field in fields(Memory) if field.name != "_memo")
+
+
+def _load(npc_ref: str) -> Held:
+    rows = models.Memory.objects.filter(npc_ref=npc_ref).order_by("pk").values(*_COLUMNS)
+    return Held(tuple(Memory(**row) for row in rows))
+
+
+_held: Final = Snapshots(MEMORIES, _load)

@@ -1,0 +1,175 @@
+"""Revisions of lorebooks: who changed what, conflicts, removing and reverting."""
+
+from importlib import import_module
+
+import pytest
+from django.apps import apps
+from django.db import transaction
+
+from evennia_ai import models
+from evennia_ai.errors import EditConflictError, FormatError, NotStoredError
+from evennia_ai.prompt.components import GAME
+from evennia_ai.store.authored import lorebooks
+from evennia_ai.store.core.snapshots import forget_everything
+
+FIRST, SECOND = '{"entries": []}', '{"entries": [], "name": "Harbour"}'
+
+
+@pytest.fixture
+def twice() -> None:
+    """A book that Mira made and Tam changed."""
+    lorebooks.save_book("harbour", FIRST, by="Mira")
+    lorebooks.save_book("harbour", SECOND, by="Tam")
+
+
+def history() -> list[tuple[int, str, str]]:
+    changes = lorebooks.book_revisions("harbour")
+    return [(change.number, change.action, change.changed_by) for change in changes]
+
+
+def test_every_change_is_written_down_with_its_author(twice):
+    assert history() == [(1, "created", "Mira"), (2, "updated", "Tam")]
+
+
+def test_the_same_text_again_is_no_change(twice):
+    lorebooks.save_book("harbour", SECOND, by="Mira")
+
+    assert len(history()) == 2
+
+
+def test_a_revision_has_the_text_to_the_letter(twice):
+    assert lorebooks.book_revision("harbour", 1).source == FIRST
+    assert lorebooks.book_revision("harbour", 2).source == SECOND
+
+
+def test_an_unknown_revision_names_the_known_ones(twice):
+    with pytest.raises(NotStoredError, match="there are 1, 2"):
+        lorebooks.book_revision("harbour", 3)
+
+
+def test_a_book_nobody_changed_has_no_revisions():
+    assert lorebooks.book_revisions("harbour") == ()
+
+
+def test_a_change_to_a_revision_that_was_seen_is_saved(twice):
+    saved = lorebooks.save_book("harbour", FIRST, by="Mira", expected_revision=2)
+
+    assert (saved.revision, saved.source) == (3, FIRST)
+
+
+def test_a_change_to_an_older_revision_names_who_was_first(twice):
+    with pytest.raises(EditConflictError) as told:
+        lorebooks.save_book("harbour", FIRST, by="Mira", expected_revision=1)
+
+    assert (told.value.seen, told.value.current, told.value.changed_by) == (1, 2, "Tam")
+    assert str(told.value).startswith("lorebook 'harbour' was changed by Tam")
+    assert lorebooks.get_book("harbour").source == SECOND
+
+
+def test_whoever_wants_a_new_book_is_told_that_there_is_one(twice):
+    with pytest.raises(EditConflictError):
+        lorebooks.save_book("harbour", FIRST, by="Mira", expected_revision=0)
+    assert lorebooks.save_book("quay", FIRST, by="Mira", expected_revision=0).revision == 1
+
+
+def test_a_change_to_a_book_that_was_removed_meanwhile_names_who_removed_it(twice):
+    lorebooks.remove_book("harbour", by="Mira")
+
+    with pytest.raises(EditConflictError) as told:
+        lorebooks.save_book("harbour", FIRST, by="Tam", expected_revision=2)
+    assert (told.value.current, told.value.changed_by) == (3, "Mira")
+
+
+def test_a_refused_text_changes_nothing(twice):
+    with pytest.raises(FormatError):
+        lorebooks.save_book("harbour", "[", by="Mira")
+
+    assert len(history()) == 2
+
+
+def test_a_removed_book_is_gone_with_its_attachments_and_its_revisions_stay(twice):
+    lorebooks.attach("harbour", GAME, by="Mira")
+    assert lorebooks.books_for([GAME])
+    lorebooks.remove_book("harbour", by="Mira")
+
+    assert lorebooks.books_for([GAME]) == ()
+    assert lorebooks.book_names() == ()
+    assert models.LorebookAttachment.objects.count() == 0
+    assert history()[-1] == (3, "removed", "Mira")
+
+
+def test_a_book_that_was_changed_since_is_not_removed(twice):
+    with pytest.raises(EditConflictError):
+        lorebooks.remove_book("harbour", by="Mira", expected_revision=1)
+
+    assert lorebooks.book_names() == ("harbour",)
+
+
+def test_a_book_that_is_not_there_is_not_removed(twice):
+    with pytest.raises(NotStoredError, match="there are harbour"):
+        lorebooks.remove_book("habour", by="Mira")
+
+
+def test_a_book_is_reverted_as_a_change_of_its_own(twice):
+    lorebooks.attach("harbour", GAME, by="Mira")
+    back = lorebooks.revert_book("harbour", 1, by="Mira")
+    forget_everything()
+
+    assert (back.source, back.revision) == (FIRST, 3)
+    assert [book.source for book in lorebooks.books_for([GAME])] == [FIRST]
+    assert history()[-1] == (3, "reverted", "Mira")
+
+
+def test_a_book_is_reverted_to_what_it_is_by_no_change(twice):
+    assert lorebooks.revert_book("harbour", 2, by="Mira").revision == 2
+    assert len(history()) == 2
+
+
+def test_a_removed_book_comes_back_with_its_locks_and_attached_nowhere(twice):
+    lorebooks.attach("harbour", GAME, by="Mira")
+    lorebooks.set_book_locks("harbour", "edit:perm(Admin)", by="Mira")
+    lorebooks.set_entry_locks("harbour", "7", "view:false()", by="Mira")
+    lorebooks.remove_book("harbour", by="Mira")
+    back = lorebooks.revert_book("harbour", 2, by="Tam")
+
+    assert (back.source, back.revision, back.locks) == (SECOND, 4, "edit:perm(Admin)")
+    assert lorebooks.entry_locks("harbour") == {"7": "view:false()"}
+    assert lorebooks.attachments("harbour") == ()
+    assert lorebooks.book_revisions("harbour")[2].locks == "edit:perm(Admin)"
+
+
+def test_a_new_book_under_an_old_name_counts_on_and_has_no_old_locks(twice):
+    lorebooks.set_book_locks("harbour", "edit:perm(Admin)", by="Mira")
+    lorebooks.remove_book("harbour", by="Mira")
+    made = lorebooks.save_book("harbour", FIRST, by="Tam")
+
+    assert (made.revision, made.locks) == (4, "")
+    assert history()[-1] == (4, "created", "Tam")
+
+
+def test_a_book_is_not_reverted_to_its_removal(twice):
+    lorebooks.remove_book("harbour", by="Mira")
+
+    with pytest.raises(NotStoredError, match="it removed it"):
+        lorebooks.revert_book("harbour", 3, by="Mira")
+    assert lorebooks.book_names() == ()
+
+
+def test_a_revision_of_a_transaction_that_failed_is_not_there(twice):
+    with pytest.raises(RuntimeError), transaction.atomic():
+        lorebooks.save_book("harbour", FIRST, by="Mira")
+        raise RuntimeError
+
+    assert len(history()) == 2
+    assert lorebooks.get_book("harbour").revision == 2
+
+
+def test_a_book_from_before_there_were_revisions_gets_its_first():
+    models.Lorebook.objects.create(
+        name="harbour", source=FIRST, sha256="", revision=5, added_by="Mira", added_at=1.0
+    )
+    import_module("evennia_ai.migrations.0004_lorebook_revisions").record_books(apps, None)
+    lorebooks.save_book("harbour", SECOND, by="Tam")
+
+    assert history() == [(5, "created", "Mira"), (6, "updated", "Tam")]
+    assert lorebooks.revert_book("harbour", 5, by="Mira").source == FIRST

@@ -1,0 +1,259 @@
+"""Imports that wait, approvals, grants, and the way back."""
+
+import pytest
+
+from evennia_ai import models
+from evennia_ai.errors import NotStoredError, StoreError
+from evennia_ai.prompt.components import ALL_GRANTS, NO_GRANTS
+from evennia_ai.store.authored import card_assignments, cards
+from evennia_ai.store.authored import card_revisions as log
+from evennia_ai.store.authored.card_revisions import CardFile, json_file
+from evennia_ai.store.core.snapshots import forget_everything
+
+FIRST = json_file('{"n": 1}')
+SECOND = json_file('{"n": 2}')
+PICTURE = CardFile(content=b"\x89PNG\x00\xff", carrier="png", source='{"n": 3}')
+FIELDS = frozenset({"fields"})
+
+
+def approved(file=FIRST, *, name="oren", grants=NO_GRANTS):
+    """The card of this file, imported and approved."""
+    number = cards.import_card(name, file, by="Mira")
+    return cards.approve(name, number, grants=grants, by="Tam")
+
+
+def told(name="oren"):
+    """The changes of a card, short."""
+    return [
+        f"{change.number} {change.action} by {change.changed_by}: {log.grants_text(change.grants)}"
+        for change in log.changes(name)
+    ]
+
+
+def test_an_import_changes_nothing_until_it_is_approved():
+    cards.import_card("oren", FIRST, by="Mira")
+
+    assert cards.card_names() == ()
+    assert cards.card_or_none("oren") is None
+    assert [(one.number, one.changed_by) for one in log.waiting("oren")] == [(1, "Mira")]
+    assert log.waiting_names() == ("oren",)
+
+
+def test_every_name_is_known_that_a_card_has_or_had():
+    approved()
+    cards.remove("oren", by="Tam")
+    cards.import_card("mira", SECOND, by="Mira")
+    assert log.names() == ("mira", "oren")
+
+
+def test_an_approved_import_is_in_force_with_its_grants_and_waits_no_longer():
+    card = approved(grants=FIELDS)
+
+    assert (card.source, card.grants, card.revision) == (FIRST.source, FIELDS, 2)
+    assert (log.waiting("oren"), log.waiting_names()) == ((), ())
+    assert told() == ["1 imported by Mira: ", "2 approved by Tam: fields"]
+
+
+def test_another_import_waits_beside_the_card_in_force_and_gets_no_grant_by_itself():
+    first = approved(grants=ALL_GRANTS)
+    number = cards.import_card("oren", SECOND, by="Mira")
+
+    assert cards.get_card("oren") == first
+    assert cards.approve("oren", number, grants=NO_GRANTS, by="Tam").grants == NO_GRANTS
+
+
+def test_an_approval_answers_all_imports_that_wait():
+    first = cards.import_card("oren", FIRST, by="Mira")
+    second = cards.import_card("oren", SECOND, by="Ben")
+    cards.approve("oren", second, grants=NO_GRANTS, by="Tam")
+
+    assert log.waiting("oren") == ()
+    with pytest.raises(StoreError, match="revision 1 of card 'oren' is no import that waits"):
+        cards.approve("oren", first, grants=ALL_GRANTS, by="Tam")
+    assert cards.get_card("oren").source == SECOND.source
+
+
+def test_a_grant_leaves_the_import_that_waits_waiting():
+    approved()
+    cards.import_card("oren", SECOND, by="Mira")
+    cards.grant("oren", FIELDS, by="Tam")
+
+    assert len(log.waiting("oren")) == 1
+    assert cards.get_card("oren").source == FIRST.source
+
+
+def test_the_file_in_force_is_not_imported_again():
+    approved()
+
+    assert cards.import_card("oren", FIRST, by="Mira") is None
+    assert len(told()) == 2
+
+
+def test_a_rejected_import_cannot_be_approved():
+    approved()
+    number = cards.import_card("oren", SECOND, by="Mira")
+
+    assert cards.reject("oren", by="Tam") == 1
+    assert cards.reject("oren", by="Tam") == 0
+    with pytest.raises(StoreError, match="no import that waits"):
+        cards.approve("oren", number, grants=NO_GRANTS, by="Tam")
+    assert cards.get_card("oren").source == FIRST.source
+
+
+def test_each_grant_is_recorded_with_who_gave_it():
+    approved(grants=FIELDS)
+    cards.grant("oren", frozenset({"roles", "fields"}), by="Ben")
+    cards.revoke("oren", FIELDS, by="Mira")
+    cards.grant("oren", FIELDS, by="Anna")
+
+    assert told()[1:] == [
+        "2 approved by Tam: fields",
+        "3 granted by Ben: fields roles",
+        "4 revoked by Mira: roles",
+        "5 granted by Anna: fields roles",
+    ]
+    given = log.who_gave(log.changes("oren"))
+    assert {grant: change.changed_by for grant, change in given.items()} == {
+        "fields": "Anna",
+        "roles": "Ben",
+    }
+
+
+def test_what_is_granted_or_revoked_already_is_no_change():
+    card = approved(grants=FIELDS)
+
+    assert cards.grant("oren", FIELDS, by="Ben") == card
+    assert cards.revoke("oren", frozenset({"roles"}), by="Ben") == card
+    assert len(told()) == 2
+
+
+def test_a_revert_brings_back_the_file_and_its_grants():
+    approved(grants=FIELDS)
+    approved(SECOND)
+    card = cards.revert("oren", 2, by="Ben")
+
+    assert (card.source, card.grants) == (FIRST.source, FIELDS)
+    assert told()[-1] == "5 reverted by Ben: fields"
+
+
+def test_what_never_was_in_force_cannot_be_gone_back_to():
+    approved()
+    cards.import_card("oren", SECOND, by="Mira")
+
+    with pytest.raises(StoreError, match="revision 3 of card 'oren' was imported and never in"):
+        cards.revert("oren", 3, by="Ben")
+    with pytest.raises(NotStoredError, match="number 9; there are 1, 2, 3"):
+        cards.revert("oren", 9, by="Ben")
+    assert cards.get_card("oren").source == FIRST.source
+
+
+def test_a_removed_card_can_be_brought_back():
+    approved(grants=FIELDS)
+    cards.remove("oren", by="Ben")
+    assert cards.card_names() == ()
+
+    assert cards.revert("oren", 2, by="Ben").grants == FIELDS
+
+
+def test_a_card_that_is_played_is_not_removed():
+    approved()
+    card_assignments.assign("12", "oren", by="Ben")
+
+    with pytest.raises(StoreError, match=r"card 'oren' is played by #12; give them another"):
+        cards.remove("oren", by="Ben")
+    assert card_assignments.card_of("12") is not None
+    assert len(told()) == 2
+
+
+def test_the_bytes_of_a_file_are_kept_once_and_to_the_byte():
+    approved(PICTURE)
+    approved(PICTURE, name="mira")
+    forget_everything()
+
+    assert cards.get_card("oren").carrier == "png"
+    assert log.revision("oren", 2)[1] == PICTURE
+    assert models.CardFile.objects.count() == 1
+
+
+def test_a_card_reaches_who_plays_it_with_its_new_grants():
+    approved()
+    card_assignments.assign("12", "oren", by="Ben")
+    before = card_assignments.card_of("12")
+    cards.grant("oren", FIELDS, by="Ben")
+
+    assert before.grants == NO_GRANTS
+    assert card_assignments.card_of("12").grants == FIELDS
+
+
+def test_a_greeting_belongs_to_the_assignment():
+    approved()
+    card_assignments.assign("12", "oren", by="Ben")
+    assert card_assignments.assignment_of("12").greeting is None
+
+    card_assignments.set_greeting("12", 1, by="Ben")
+    assert card_assignments.assignment_of("12").greeting == 1
+    assert card_assignments.players_of("oren") == ("12",)
+    with pytest.raises(NotStoredError, match="card that is played by NPC '13'"):
+        card_assignments.set_greeting("13", 0, by="Ben")
+
+
+def test_a_grant_nobody_knows_any_more_gives_nothing():
+    approved(grants=FIELDS)
+    models.Card.objects.update(grants="fields everything")
+    forget_everything()
+
+    assert cards.get_card("oren").grants == FIELDS
+
+
+@pytest.mark.parametrize("change", ["approve", "revert"])
+def test_a_greeting_that_was_chosen_from_one_file_is_not_said_from_another(change):
+    first = approved(FIRST)
+    if change == "revert":
+        approved(SECOND)
+    card_assignments.assign("7", "oren", by="Tam")
+    card_assignments.set_greeting("7", 1, by="Tam")
+
+    if change == "revert":
+        cards.revert("oren", first.revision, by="Tam")
+    else:
+        approved(SECOND)
+    assert card_assignments.assignment_of("7").greeting is None
+
+
+def test_a_greeting_stays_while_the_file_is_the_same():
+    approved(FIRST)
+    card_assignments.assign("7", "oren", by="Tam")
+    card_assignments.set_greeting("7", 1, by="Tam")
+
+    cards.grant("oren", FIELDS, by="Tam")
+    assert card_assignments.assignment_of("7").greeting == 1
+
+
+def test_only_so_many_imports_wait_and_what_is_too_much_leaves_no_file(monkeypatch):
+    monkeypatch.setattr(cards, "MOST_WAITING", 2)
+    cards.import_card("oren", FIRST, by="Mira")
+    cards.import_card("mira", SECOND, by="Mira")
+    with pytest.raises(StoreError, match=r"more than 2 imports would wait.*mira, oren$"):
+        cards.import_card("tam", PICTURE, by="Mira")
+    assert log.waiting_names() == ("mira", "oren")
+    assert models.CardFile.objects.count() == 2
+
+
+def test_what_was_answered_waits_no_longer_and_makes_room(monkeypatch):
+    monkeypatch.setattr(cards, "MOST_WAITING", 1)
+    cards.import_card("oren", FIRST, by="Mira")
+    cards.reject("oren", by="Mira")
+    assert cards.import_card("mira", SECOND, by="Mira") == 1
+    assert (log.count_waiting(), log.waiting_names()) == (1, ("mira",))
+
+
+def test_an_import_that_waits_already_needs_no_room(monkeypatch):
+    cards.import_card("oren", FIRST, by="Mira")
+    monkeypatch.setattr(cards, "MOST_WAITING", 1)
+    assert cards.import_card("oren", FIRST, by="Tam") == 1
+
+
+def test_a_games_own_card_is_saved_however_many_imports_wait(monkeypatch):
+    cards.import_card("oren", FIRST, by="Mira")
+    monkeypatch.setattr(cards, "MOST_WAITING", 0)
+    assert cards.save_card("mira", SECOND, by="world").revision == 2

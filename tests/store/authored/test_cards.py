@@ -1,0 +1,134 @@
+"""Cards in the store: the text to the letter, and who plays which."""
+
+import json
+
+import pytest
+
+from evennia_ai.errors import ComponentValueError, FormatError, NotStoredError
+from evennia_ai.store.authored import card_assignments, cards
+from evennia_ai.store.authored import card_revisions as log
+from evennia_ai.store.core.snapshots import forget_everything
+
+SOURCE = '{ "name" : "Oren",\n\t"extensions": {"x": 1.50, "é": "\\u00e9"} }\n'
+
+
+def test_the_text_is_kept_to_the_letter():
+    cards.save_card("oren", SOURCE, by="builder")
+    forget_everything()
+
+    assert cards.get_card("oren").source == SOURCE
+
+
+@pytest.mark.req("S0-03")
+def test_a_card_that_is_about_who_speaks_now_is_not_saved():
+    data = {"name": "Oren", "description": "Answers {{speaker}}.", "first_mes": "{{speaker}}!"}
+    text = json.dumps({"spec": "chara_card_v2", "spec_version": "2.0", "data": data})
+    with pytest.raises(FormatError, match=r"'char_description' names {{speaker}}"):
+        cards.save_card("oren", text, by="builder")
+    assert cards.card_or_none("oren") is None
+
+
+def test_a_new_text_is_a_new_revision():
+    first = cards.save_card("oren", SOURCE, by="builder")
+    second = cards.save_card("oren", "{}", by="builder")
+
+    assert first.revision < second.revision
+    assert first.sha256 != second.sha256
+    assert cards.get_card("oren") == second
+
+
+def test_the_same_text_again_changes_nothing():
+    first = cards.save_card("oren", SOURCE, by="Mira")
+
+    assert cards.save_card("oren", SOURCE, by="Tam") == first
+    assert {change.changed_by for change in log.changes("oren")} == {"Mira"}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{", "no JSON"),
+        ("[1]", "must be a JSON object"),
+        ('{"a": NaN}', "NaN is no JSON value"),
+        ('{"a": 1} extra', "line 1, column 10"),
+        ('{"a": "\x00"}', "null characters"),
+        ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}", "no strict JSON"),
+        ("", "no JSON"),
+    ],
+)
+def test_what_is_no_strict_json_object_is_refused(text, told):
+    with pytest.raises(FormatError, match=told):
+        cards.save_card("oren", text, by="builder")
+    assert cards.card_names() == ()
+
+
+def test_a_text_over_the_limit_is_refused_and_the_limit_named(settings_of_ai):
+    settings_of_ai(CARD_LIMITS={"text_bytes": 1000})
+
+    with pytest.raises(FormatError, match=r"1000 \(EVENNIA_AI_CARD_LIMITS, text_bytes\)"):
+        cards.save_card("oren", '{"a": "' + "x" * 1000 + '"}', by="builder")
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\nb", "x" * 201])
+def test_a_name_that_names_nothing_is_refused(name):
+    with pytest.raises(ComponentValueError, match="printable"):
+        cards.save_card(name, "{}", by="builder")
+
+
+def test_an_unknown_card_names_the_known_ones():
+    cards.save_card("oren", "{}", by="builder")
+    cards.save_card("mira", "{}", by="builder")
+
+    with pytest.raises(NotStoredError, match="'oran'; there are mira, oren"):
+        cards.get_card("oran")
+
+
+def test_an_npc_plays_the_card_it_was_assigned():
+    cards.save_card("oren", SOURCE, by="builder")
+    card_assignments.assign("12", "oren", by="builder")
+    forget_everything()
+
+    assert card_assignments.card_of("12").name == "oren"
+    assert card_assignments.card_of("13") is None
+
+
+def test_another_assignment_replaces_the_first():
+    cards.save_card("oren", "{}", by="builder")
+    cards.save_card("mira", "{}", by="builder")
+    card_assignments.assign("12", "oren", by="builder")
+    card_assignments.assign("12", "mira", by="builder")
+
+    assert card_assignments.card_of("12").name == "mira"
+
+
+def test_an_assignment_of_an_unknown_card_changes_nothing():
+    with pytest.raises(NotStoredError):
+        card_assignments.assign("12", "oren", by="builder")
+    assert card_assignments.card_of("12") is None
+
+
+def test_an_npc_can_play_no_card_again():
+    cards.save_card("oren", "{}", by="builder")
+    card_assignments.assign("12", "oren", by="builder")
+
+    assert card_assignments.unassign("12", by="builder")
+    assert card_assignments.card_of("12") is None
+    assert not card_assignments.unassign("12", by="builder")
+
+
+def test_a_changed_card_reaches_who_plays_it():
+    cards.save_card("oren", "{}", by="builder")
+    card_assignments.assign("12", "oren", by="builder")
+    card_assignments.card_of("12")
+    cards.save_card("oren", SOURCE, by="builder")
+
+    assert card_assignments.card_of("12").source == SOURCE
+
+
+def test_a_warm_read_makes_no_query(no_queries):
+    cards.save_card("oren", "{}", by="builder")
+    card_assignments.assign("12", "oren", by="builder")
+    warm = card_assignments.card_of("12"), card_assignments.card_of("13")
+
+    with no_queries():
+        assert (card_assignments.card_of("12"), card_assignments.card_of("13")) == warm

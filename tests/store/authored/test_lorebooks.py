@@ -1,0 +1,192 @@
+"""Lorebooks in the store, where they count, and who may touch them."""
+
+import pytest
+
+from evennia_ai.errors import ComponentValueError, FormatError, NotStoredError
+from evennia_ai.prompt.components import GAME, Scope
+from evennia_ai.store.authored import lorebooks
+from evennia_ai.store.core.snapshots import forget_everything
+
+HARBOUR = Scope(kind="zone", ref="harbour")
+FERRYMEN = Scope(kind="faction", ref="ferrymen")
+QUAY = Scope(kind="room", ref="3")
+OREN = Scope(kind="npc", ref="12")
+ANNA = Scope(kind="player", ref="7")
+
+
+def a_book(name="harbour", source="{}", *scopes) -> None:
+    lorebooks.save_book(name, source, by="builder")
+    for scope in scopes:
+        lorebooks.attach(name, scope, by="builder")
+
+
+def names_for(*scopes) -> list[str]:
+    return [book.name for book in lorebooks.books_for(scopes)]
+
+
+def test_the_text_is_kept_to_the_letter():
+    a_book(source='{ "entries":[ ] }')
+    forget_everything()
+
+    assert lorebooks.get_book("harbour").source == '{ "entries":[ ] }'
+
+
+def test_a_new_text_is_a_new_revision_and_the_same_text_none():
+    revisions = [
+        lorebooks.save_book("harbour", text, by="b").revision for text in ("{}", "{}", '{"a":1}')
+    ]
+
+    assert revisions == [1, 1, 2]
+
+
+def test_what_is_no_strict_json_object_is_refused():
+    with pytest.raises(FormatError, match="lorebook 'harbour' must be a JSON object"):
+        lorebooks.save_book("harbour", "[]", by="builder")
+
+
+def test_a_book_counts_where_it_is_attached():
+    a_book("harbour", "{}", GAME)
+    a_book("quay", "{}", QUAY)
+
+    assert names_for(GAME) == ["harbour"]
+    assert names_for(GAME, QUAY, OREN) == ["quay", "harbour"]
+
+
+def test_a_book_says_where_it_was_found():
+    a_book("harbour", "{}", QUAY)
+
+    assert [book.scope for book in lorebooks.books_for([GAME, QUAY])] == [QUAY]
+
+
+def test_a_book_that_is_attached_twice_counts_once_in_its_narrowest_scope():
+    a_book("harbour", "{}", GAME, QUAY)
+
+    assert [book.scope for book in lorebooks.books_for([GAME, QUAY])] == [QUAY]
+
+
+def test_an_attachment_twice_is_one():
+    a_book("harbour", "{}", QUAY, QUAY)
+
+    assert lorebooks.attachments("harbour") == (QUAY,)
+
+
+def test_the_attachments_of_a_book_are_listed_from_wide_to_narrow():
+    a_book("harbour", "{}", OREN, GAME, ANNA, QUAY, FERRYMEN, HARBOUR)
+
+    assert lorebooks.attachments("harbour") == (GAME, HARBOUR, FERRYMEN, QUAY, OREN, ANNA)
+
+
+def test_books_of_every_kind_of_scope_come_narrow_first():
+    scopes = {"all": GAME, "port": HARBOUR, "guild": FERRYMEN, "spot": QUAY, "own": OREN}
+    for name, scope in {**scopes, "guest": ANNA}.items():
+        a_book(name, "{}", scope)
+
+    assert names_for(*scopes.values()) == ["own", "spot", "guild", "port", "all"]
+    assert names_for(ANNA, GAME) == ["guest", "all"]
+
+
+@pytest.mark.parametrize(
+    "scope", [Scope(kind="faction"), Scope(ref="7"), Scope(kind="page", ref="7")]
+)
+def test_a_book_is_attached_to_no_scope_that_is_none(scope):
+    a_book()
+
+    with pytest.raises(ComponentValueError, match=r"scope .* is not allowed: it must be the game"):
+        lorebooks.attach("harbour", scope, by="builder")
+    assert lorebooks.attachments("harbour") == ()
+
+
+def test_a_detached_book_counts_no_more():
+    a_book("harbour", "{}", QUAY)
+    names_for(QUAY)
+
+    assert lorebooks.detach("harbour", QUAY, by="builder")
+    assert names_for(QUAY) == []
+    assert not lorebooks.detach("harbour", QUAY, by="builder")
+
+
+def test_an_unknown_book_names_the_known_ones():
+    a_book()
+
+    with pytest.raises(NotStoredError, match="there are harbour"):
+        lorebooks.attach("habour", GAME, by="builder")
+
+
+def test_a_changed_book_is_seen_where_it_is_attached():
+    a_book("harbour", "{}", GAME)
+    names_for(GAME)
+    a_book("harbour", '{"a":1}')
+
+    assert [book.source for book in lorebooks.books_for([GAME])] == ['{"a":1}']
+
+
+def test_a_warm_read_makes_no_query(no_queries):
+    a_book("harbour", "{}", GAME)
+    names_for(GAME, QUAY, OREN)
+
+    with no_queries():
+        assert names_for(GAME, QUAY, OREN) == ["harbour"]
+
+
+def test_a_new_book_has_no_locks():
+    a_book()
+
+    assert lorebooks.get_book("harbour").locks == ""
+    assert lorebooks.entry_locks("harbour") == {}
+
+
+def test_the_lock_of_a_book_is_kept_and_taken_away():
+    a_book("harbour", "{}", GAME)
+    lorebooks.set_book_locks("harbour", "edit:perm(Admin)", by="builder")
+    forget_everything()
+
+    assert lorebooks.get_book("harbour").locks == "edit:perm(Admin)"
+    assert lorebooks.set_book_locks("harbour", "", by="builder").locks == ""
+
+
+def test_a_lock_is_seen_where_the_book_is_attached_and_makes_no_other_book_of_it():
+    a_book("harbour", "{}", GAME)
+    (before,) = lorebooks.books_for([GAME])
+    lorebooks.set_book_locks("harbour", "view:all()", by="builder")
+    (after,) = lorebooks.books_for([GAME])
+
+    assert (before.locks, after.locks) == ("", "view:all()")
+    assert hash(before) == hash(after)
+    assert before == after
+
+
+def test_a_new_text_keeps_the_locks():
+    a_book()
+    lorebooks.set_book_locks("harbour", "edit:perm(Admin)", by="builder")
+    lorebooks.set_entry_locks("harbour", "7", "view:false()", by="builder")
+    a_book("harbour", '{"a":1}')
+
+    assert lorebooks.get_book("harbour").locks == "edit:perm(Admin)"
+    assert lorebooks.entry_locks("harbour") == {"7": "view:false()"}
+
+
+def test_the_locks_of_entries_are_kept_by_their_uid():
+    a_book()
+    lorebooks.set_entry_locks("harbour", "7", "view:false()", by="builder")
+    lorebooks.set_entry_locks("harbour", "the ferry", "edit:perm(Admin)", by="builder")
+    lorebooks.set_entry_locks("harbour", "7", "", by="builder")
+
+    assert lorebooks.entry_locks("harbour") == {"the ferry": "edit:perm(Admin)"}
+
+
+@pytest.mark.parametrize("locks", ["edit:" + "a" * 2000, "view:all()\x00"])
+def test_a_lock_that_cannot_be_stored_is_refused(locks):
+    a_book()
+
+    with pytest.raises(ComponentValueError, match="locks"):
+        lorebooks.set_book_locks("harbour", locks, by="builder")
+    with pytest.raises(ComponentValueError, match="locks"):
+        lorebooks.set_entry_locks("harbour", "7", locks, by="builder")
+    assert lorebooks.get_book("harbour").locks == ""
+
+
+def test_a_lock_on_a_book_that_is_not_there_names_the_known_ones():
+    a_book()
+
+    with pytest.raises(NotStoredError, match="there are harbour"):
+        lorebooks.set_entry_locks("habour", "7", "view:all()", by="builder")

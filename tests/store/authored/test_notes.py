@@ -1,0 +1,126 @@
+"""Author's notes in the store."""
+
+from dataclasses import replace
+
+import pytest
+
+from evennia_ai.errors import ComponentValueError, NotStoredError, TemplateError
+from evennia_ai.store.authored import notes
+from evennia_ai.store.authored.notes import StoredNote, note_change, record_note_revision
+from evennia_ai.store.core.snapshots import forget_everything
+
+
+def test_a_note_comes_back():
+    fields = {"content": "Be brief.", "depth": 2, "role": "user", "every": 3, "mode": "tail"}
+    made = notes.set_note("12", by="b", **fields)
+    forget_everything()
+
+    assert notes.notes_for("12") == (made,)
+    assert made == StoredNote(**fields, revision=1)
+
+
+def test_a_note_has_defaults():
+    note = notes.set_note("12", by="builder", content="Be brief.")
+
+    assert (note.depth, note.role, note.every, note.mode) == (4, "system", 1, "floating")
+
+
+def test_what_is_not_given_stays():
+    notes.set_note("12", by="builder", content="Be brief.", depth=2)
+    note = notes.set_note("12", by="builder", every=5)
+
+    assert (note.content, note.depth, note.every, note.revision) == ("Be brief.", 2, 5, 2)
+
+
+def test_a_change_that_changes_nothing_gives_no_revision():
+    notes.set_note("12", by="builder", content="Be brief.")
+
+    assert notes.set_note("12", by="builder", content="Be brief.").revision == 1
+
+
+def test_notes_stand_in_their_order():
+    notes.set_note("12", 1, by="builder", content="second")
+    notes.set_note("12", 0, by="builder", content="first")
+
+    assert [note.content for note in notes.notes_for("12")] == ["first", "second"]
+
+
+def test_another_npc_has_its_own():
+    notes.set_note("12", by="builder", content="Be brief.")
+
+    assert notes.notes_for("13") == ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"depth": -1}, "depth -1"),
+        ({"depth": 2.5}, "depth 2.5"),
+        ({"depth": True}, "depth True"),
+        ({"every": -1}, "every -1"),
+        ({"role": "wizard"}, "role 'wizard'"),
+        ({"mode": "stuck"}, "mode 'stuck'"),
+        ({"content": "a\x00"}, "content"),
+        ({"position": 100}, "position 100"),
+    ],
+)
+def test_a_bad_value_changes_nothing(fields, told):
+    notes.set_note("12", by="builder", content="Be brief.")
+
+    with pytest.raises(ComponentValueError, match=f"the note's {told}"):
+        notes.set_note("12", by="builder", **fields)
+    assert [note.content for note in notes.notes_for("12")] == ["Be brief."]
+
+
+def test_a_bad_template_changes_nothing():
+    with pytest.raises(TemplateError):
+        notes.set_note("12", by="builder", content="{% if %}")
+    assert notes.notes_for("12") == ()
+
+
+def test_notes_are_cleared():
+    notes.set_note("12", 0, by="builder", content="a")
+    notes.set_note("12", 1, by="builder", content="b")
+
+    assert notes.clear_notes("12", by="builder") == 2
+    assert notes.notes_for("12") == ()
+
+
+def test_a_warm_read_makes_no_query(no_queries):
+    notes.set_note("12", by="builder", content="Be brief.")
+    warm = notes.notes_for("12"), notes.notes_for("13")
+
+    with no_queries():
+        assert (notes.notes_for("12"), notes.notes_for("13")) == warm
+
+
+def test_every_change_of_a_note_can_be_read_back():
+    notes.set_note("12", by="Mara", content="Be brief.")
+    notes.set_note("12", by="Tam", content="Be kind.", depth=2)
+    notes.set_note("12", by="Tam", mode="anchored")
+
+    kind = StoredNote(content="Be kind.", depth=2, revision=2)
+    assert notes.note_then("12", 0, 1) == StoredNote(content="Be brief.", revision=1)
+    assert notes.note_then("12", 0, 2) == kind
+    assert notes.note_then("12", 0, 3) == replace(kind, mode="anchored", revision=3)
+    assert note_change("12", 0, 2).changed_by == "Tam"
+
+
+def test_a_note_that_was_cleared_goes_on_with_new_numbers():
+    notes.set_note("12", by="Mara", content="Be brief.")
+    notes.clear_notes("12", by="Mara")
+    note = notes.set_note("12", by="Mara", content="Be kind.")
+
+    assert note.revision == 3
+    assert notes.note_then("12", 0, 1).content == "Be brief."
+    with pytest.raises(NotStoredError, match="it removed it"):
+        notes.note_then("12", 0, 2)
+    with pytest.raises(NotStoredError, match="with number 4"):
+        notes.note_then("12", 0, 4)
+
+
+def test_a_revision_from_before_there_were_modes_is_of_a_note_that_floats():
+    said = {"content": "Be brief.", "depth": 4, "role": "system", "every": 1}
+    record_note_revision("12", 0, action="created", value=said, by="Mara")
+
+    assert notes.note_then("12", 0, 1).mode == "floating"

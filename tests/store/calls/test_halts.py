@@ -1,0 +1,63 @@
+"""Halts: kept in the database, read without a query, noticed by other processes."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from django.db import transaction
+
+from evennia_ai.store.calls.halts import HALTS, Halt, halt, halts, release
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.core.state import refresh_if_changed
+
+STOP = Halt(npc_ref="", halted_by="Mira", halted_at=5.0, reason="spam")
+PAUSE = Halt(npc_ref="5", halted_by="Mira", halted_at=6.0)
+
+
+def test_nothing_is_halted_at_first() -> None:
+    assert halts() == {}
+
+
+def test_a_halt_lasts_until_it_is_released() -> None:
+    halt(STOP)
+    halt(PAUSE)
+    forget_everything()
+    assert halts() == {"": STOP, "5": PAUSE}
+    assert release("")
+    assert halts() == {"5": PAUSE}
+
+
+def test_a_second_halt_replaces_the_first() -> None:
+    halt(STOP)
+    halt(Halt(npc_ref="", halted_by="Tom", halted_at=9.0))
+    assert halts()[""].halted_by == "Tom"
+
+
+def test_what_is_not_halted_cannot_be_released() -> None:
+    assert not release("5")
+
+
+def test_a_halt_that_was_rolled_back_does_not_count() -> None:
+    halts()
+    with transaction.atomic():
+        halt(STOP)
+        transaction.set_rollback(True)
+    assert halts() == {}
+
+
+def test_a_warm_read_makes_no_query(
+    no_queries: Callable[[], AbstractContextManager[None]],
+) -> None:
+    halts()
+    with no_queries():
+        halts()
+
+
+def test_another_process_notices_a_halt() -> None:
+    refresh_if_changed()
+    halt(STOP)
+    assert HALTS in refresh_if_changed()
+
+
+def test_a_halt_says_who_and_why() -> None:
+    assert str(STOP) == "stopped by Mira: spam"
+    assert str(PAUSE) == "paused by Mira"

@@ -1,0 +1,152 @@
+"""Model calls: written with whatever asked for them, summed by whom they were for, kept a while."""
+
+from typing import Any
+
+from django.db import transaction
+
+from evennia_ai.models import ModelCall, ModelCallDay
+from evennia_ai.prompt.components import Scope
+from evennia_ai.store.calls import model_calls
+from evennia_ai.store.calls.model_calls import DAY_SECONDS, NewCall, Used
+
+NOON = 20_000 * DAY_SECONDS + 43_200.0
+
+
+def a_call(**values: Any) -> NewCall:
+    usual = {
+        "npc_ref": "5",
+        "player_ref": "7",
+        "role": "speaker",
+        "started_at": NOON,
+        "seconds": 1.5,
+        "input_tokens": 100,
+        "cached_tokens": 60,
+        "output_tokens": 20,
+    }
+    return NewCall(**{**usual, **values})
+
+
+def written(*calls: NewCall) -> None:
+    for call in calls:
+        model_calls.add(call)
+
+
+def test_a_call_is_read_as_it_was_written() -> None:
+    call = a_call(
+        profile="cheap",
+        model="small",
+        turn=3,
+        first_piece_seconds=0.4,
+        written_tokens=10,
+        is_estimated=True,
+        outcome="failed:timeout",
+    )
+    written(call)
+    assert model_calls.newest_of("5", limit_calls=5) == (call,)
+
+
+def test_a_call_is_gone_with_the_transaction_that_wrote_it() -> None:
+    with transaction.atomic():
+        written(a_call())
+        transaction.set_rollback(True)
+    assert model_calls.used(0) == Used()
+
+
+def test_the_newest_calls_of_an_npc_come_first() -> None:
+    written(a_call(turn=1), a_call(turn=2, started_at=NOON + 1), a_call(npc_ref="6"))
+    newest = model_calls.newest_of("5", limit_calls=5)
+    assert [call.turn for call in newest] == [2, 1]
+    assert model_calls.newest_of("5", limit_calls=5, before=NOON + 1) == newest[1:]
+
+
+def test_calls_are_summed_by_whom_they_were_for() -> None:
+    written(
+        a_call(), a_call(npc_ref="6", outcome="cancelled"), a_call(player_ref="", started_at=5.0)
+    )
+    one = Used(calls=1, input_tokens=100, cached_tokens=60, output_tokens=20)
+    assert model_calls.used(NOON, Scope(kind="npc", ref="5")) == one
+    assert model_calls.used(NOON, Scope(kind="player", ref="7")) == Used(
+        calls=2, failures=1, input_tokens=200, cached_tokens=120, output_tokens=40
+    )
+    assert model_calls.used(0).calls == 3
+
+
+def test_all_npcs_are_summed_at_once() -> None:
+    written(a_call(), a_call(), a_call(npc_ref="6"))
+    found = model_calls.used_by_npc(NOON)
+    assert {ref: used.calls for ref, used in found.items()} == {"5": 2, "6": 1}
+
+
+def test_all_players_are_summed_at_once() -> None:
+    written(a_call(), a_call(player_ref="8"), a_call(player_ref=""))
+    assert set(model_calls.used_by_player(NOON)) == {"7", "8", ""}
+
+
+def test_tokens_that_nobody_told_count_as_none() -> None:
+    written(a_call(cached_tokens=None))
+    assert model_calls.used(0).cached_tokens == 0
+
+
+def test_days_that_are_kept_no_longer_are_summed_up() -> None:
+    old = NOON - 31 * DAY_SECONDS
+    written(a_call(started_at=old), a_call(started_at=old + 1, outcome="cancelled"), a_call())
+    assert model_calls.sum_up_old(NOON, keep_days=30) == 2
+    (day,) = ModelCallDay.objects.values()
+    assert (day["day"], day["calls"], day["failures"]) == (20_000 - 31, 2, 1)
+    assert (day["input_tokens"], day["cached_tokens"], day["output_tokens"]) == (200, 120, 40)
+    assert ModelCall.objects.count() == 1
+
+
+def test_the_oldest_day_that_is_kept_stays_whole() -> None:
+    written(a_call(started_at=(20_000 - 30) * DAY_SECONDS))
+    assert model_calls.sum_up_old(NOON, keep_days=30) == 0
+
+
+def test_old_calls_are_summed_up_slice_by_slice() -> None:
+    old = NOON - 31 * DAY_SECONDS
+    written(*(a_call(started_at=old + at) for at in range(5)))
+    gone = [model_calls.sum_up_old(NOON, keep_days=30, most_calls=2) for _ in range(4)]
+    assert gone == [2, 2, 1, 0]
+    assert [day.calls for day in ModelCallDay.objects.all()] == [5]
+
+
+def test_a_slice_holds_calls_of_one_day() -> None:
+    written(a_call(started_at=5.0), a_call(started_at=DAY_SECONDS + 5.0))
+    assert [model_calls.sum_up_old(NOON, keep_days=30) for _ in range(3)] == [1, 1, 0]
+    assert [day.day for day in ModelCallDay.objects.order_by("day")] == [0, 1]
+
+
+def test_a_call_written_after_its_day_was_summed_up_joins_the_sum() -> None:
+    old = NOON - 31 * DAY_SECONDS
+    for _ in range(2):
+        written(a_call(started_at=old))
+        model_calls.sum_up_old(NOON, keep_days=30)
+    assert [day.calls for day in ModelCallDay.objects.all()] == [2]
+
+
+def test_what_an_npc_spent_holds_the_days_that_were_summed_up() -> None:
+    written(a_call(started_at=NOON - 31 * DAY_SECONDS), a_call(), a_call(npc_ref="6"))
+    model_calls.sum_up_old(NOON, keep_days=30)
+    assert model_calls.spend("5") == Used(
+        calls=2, input_tokens=200, cached_tokens=120, output_tokens=40
+    )
+
+
+def test_whose_words_calls_answered_is_forgotten() -> None:
+    written(a_call(), a_call(npc_ref="6"), a_call(player_ref="8"))
+    assert model_calls.count_of_player("7") == 2
+    assert model_calls.forget_player("7", npc_ref="6") == 1
+    assert model_calls.forget_player("7") == 1
+    assert set(model_calls.used_by_player(0)) == {"", "8"}
+
+
+def test_a_text_too_long_for_its_column_is_cut() -> None:
+    written(a_call(outcome="failed:" + "x" * 100, model="m" * 300))
+    row = ModelCall.objects.get()
+    assert (len(row.outcome), len(row.model)) == (64, 200)
+
+
+def test_a_number_no_column_takes_is_cut() -> None:
+    written(a_call(input_tokens=-5, output_tokens=10**12, cached_tokens=-1))
+    row = ModelCall.objects.get()
+    assert (row.input_tokens, row.output_tokens, row.cached_tokens) == (0, 2**31 - 1, 0)

@@ -1,0 +1,375 @@
+"""Conversations: append-only records, chained, in a window that stays warm."""
+
+from dataclasses import replace
+
+import pytest
+from django.db import DatabaseError, IntegrityError, connection, transaction
+
+from evennia_ai import models
+from evennia_ai.errors import AppendOnlyError, HistoryConflictError, StoreError
+from evennia_ai.history.records import NewRecord, RecordKind, first_broken
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.history import conversations
+from evennia_ai.store.history.conversations import append, conversation, history
+from evennia_ai.store.history.windows import WINDOW_MESSAGES
+
+
+def line(body: str, *, kind=RecordKind.EVENT, role="user", name="Anna", **fields) -> NewRecord:
+    return NewRecord(kind=kind, role=role, name=name, body=body, **fields)
+
+
+def lines(count: int) -> list[NewRecord]:
+    return [line(f"Line {number}.") for number in range(count)]
+
+
+def said(where) -> list[str]:
+    return [message.content for message in history(where)]
+
+
+@pytest.fixture
+def quay():
+    return conversation("12", kind="room", place_ref="3")
+
+
+class TestConversation:
+    def test_a_room_has_one_conversation_for_each_npc(self, quay):
+        assert conversation("12", kind="room", place_ref="3") == quay
+        assert conversation("12", kind="room", place_ref="4") != quay
+        assert conversation("13", kind="room", place_ref="3") != quay
+
+    def test_each_partner_has_a_private_one(self, quay):
+        anna = conversation("12", kind="private", partner_ref="7")
+        tam = conversation("12", kind="private", partner_ref="8")
+
+        assert len({quay.id, anna.id, tam.id}) == 3
+
+    def test_what_was_whispered_shows_in_no_other_conversation(self, quay):
+        append(conversation("12", kind="private", partner_ref="7"), [line("A secret.")])
+
+        assert said(quay) == []
+
+    @pytest.mark.req("S0-29")
+    def test_the_origin_is_that_of_the_first_who_speaks(self, quay):
+        for client in ("websocket", "telnet"):
+            with transaction.atomic():
+                conversations.spoken_from(quay, client)
+
+        assert conversations.origin(quay) == "websocket"
+        forget_everything()
+        assert conversations.origin(quay) == "websocket"
+
+    def test_an_origin_that_was_rolled_back_is_not_known(self, quay):
+        with transaction.atomic():
+            conversations.spoken_from(quay, "websocket")
+            transaction.set_rollback(True)
+
+        assert conversations.origin(quay) == ""
+
+    @pytest.mark.parametrize(
+        "told",
+        [
+            {"kind": "room"},
+            {"kind": "private"},
+            {"kind": "room", "partner_ref": "7"},
+            {"kind": "private", "partner_ref": "7", "place_ref": "3"},
+        ],
+    )
+    def test_a_conversation_that_is_not_told_is_refused(self, told):
+        with pytest.raises(StoreError, match="is told by"):
+            conversation("12", **told)
+
+    def test_the_conversations_of_an_npc_are_listed(self, quay):
+        anna = conversation("12", kind="private", partner_ref="7")
+        conversation("13", kind="room", place_ref="3")
+
+        assert conversations.conversations_of("12") == (quay, anna)
+
+    def test_a_warm_read_makes_no_query(self, quay, no_queries):
+        conversation("12", kind="room", place_ref="3")
+
+        with no_queries():
+            assert conversation("12", kind="room", place_ref="3") == quay
+
+    def test_one_that_another_process_opened_meanwhile_is_taken(self, monkeypatch):
+        row = models.Conversation.objects.create(
+            npc_ref="12", kind="room", place_ref="3", origin="theirs", opened_at=1.0
+        )
+        with monkeypatch.context() as before:
+            before.setattr(conversations._conversations, "_load", lambda _: None)
+            ours = conversation("12", kind="room", place_ref="3")
+
+        assert (ours.id, ours.origin) == (row.pk, "theirs")
+        assert conversation("12", kind="room", place_ref="3") == ours
+        assert models.Conversation.objects.count() == 1
+
+    def test_one_whose_opening_was_rolled_back_is_not_known(self):
+        with transaction.atomic():
+            gone = conversation("12", kind="room", place_ref="3")
+            append(gone, lines(2))
+            transaction.set_rollback(True)
+
+        assert said(conversation("12", kind="room", place_ref="3")) == []
+
+
+class TestAppend:
+    def test_records_come_back_as_they_were_appended(self, quay):
+        wanted = line("Good evening.", meta={"hops": 1})
+        (record,) = append(quay, [wanted])
+        forget_everything()
+
+        assert conversations.records([record.id]) == (record,)
+        assert (record.kind, record.name, record.body) == ("event", "Anna", "Good evening.")
+        assert (record.meta, record.seq, record.segment) == ({"hops": 1}, 1, 1)
+
+    def test_records_are_numbered_and_chained(self, quay):
+        append(quay, lines(2))
+        append(quay, lines(3))
+        forget_everything()
+        append(quay, lines(1))
+        records = conversations.records_of(quay)
+
+        assert [record.seq for record in records] == [1, 2, 3, 4, 5, 6]
+        assert first_broken(records) is None
+
+    def test_each_conversation_counts_for_itself(self, quay):
+        append(quay, lines(2))
+        (first,) = append(conversation("13", kind="room", place_ref="3"), lines(1))
+
+        assert first.seq == 1
+
+    def test_nothing_is_appended_without_a_query(self, quay, no_queries):
+        with no_queries():
+            assert append(quay, []) == ()
+
+    def test_all_are_written_or_none(self, quay):
+        bad = replace(line("x"), kind=RecordKind.USER, meta={"bad": float("nan")})
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            append(quay, [line("fine"), bad])
+
+        assert conversations.records_of(quay) == ()
+        assert said(quay) == []
+
+    def test_hostile_characters_are_stored_harmlessly(self, quay):
+        append(quay, [line("null \x00 half \ud800 end")])
+        forget_everything()
+
+        assert said(quay) == ["null \ufffd half \ufffd end"]
+
+    @pytest.mark.req("S2-31")
+    def test_the_second_of_two_writers_is_told_and_writes_nothing(self, quay):
+        append(quay, lines(1))
+        another_process_appends(quay, seq=2)
+
+        with pytest.raises(HistoryConflictError, match="at the same moment"):
+            append(quay, [line("mine"), line("mine too")])
+        assert [r.body for r in conversations.records_of(quay)] == ["Line 0.", "theirs"]
+
+    @pytest.mark.req("S2-31")
+    def test_after_a_conflict_the_writer_goes_on_behind_the_other(self, quay):
+        append(quay, lines(1))
+        another_process_appends(quay, seq=2)
+        with pytest.raises(HistoryConflictError):
+            append(quay, [line("mine")])
+
+        append(quay, [line("mine")])
+        assert said(quay) == ["Line 0.", "theirs", "mine"]
+
+    def test_the_database_gives_a_number_out_once(self, quay):
+        append(quay, lines(1))
+
+        with pytest.raises(IntegrityError), transaction.atomic():
+            another_process_appends(quay, seq=1)
+
+    def test_a_refused_commit_is_one_clear_error_and_leaves_the_window(self, quay, monkeypatch):
+        append(quay, lines(1))
+
+        def refuse(*_, **__):
+            raise DatabaseError("disk full")
+
+        with monkeypatch.context() as broken:
+            broken.setattr(models.Record.objects, "bulk_create", refuse)
+            with pytest.raises(StoreError, match="nothing was written: disk full"):
+                append(quay, [line("lost")])
+        assert said(quay) == ["Line 0."]
+
+
+class TestAppendOnly:
+    @pytest.fixture
+    def record(self, quay):
+        append(quay, lines(2))
+        return models.Record.objects.order_by("pk").first()
+
+    @pytest.mark.req("S2-08")
+    def test_a_row_is_not_saved_again(self, record):
+        record.body = "Something else."
+        with pytest.raises(AppendOnlyError):
+            record.save()
+
+    @pytest.mark.req("S2-08")
+    def test_a_row_is_not_deleted(self, record):
+        with pytest.raises(AppendOnlyError):
+            record.delete()
+
+    @pytest.mark.req("S2-08")
+    @pytest.mark.parametrize("change", ["update", "delete", "bulk_update"])
+    def test_rows_are_not_changed_in_bulk(self, record, change):
+        rows = models.Record.objects.all()
+        with pytest.raises(AppendOnlyError):
+            {
+                "update": lambda: rows.update(body="x"),
+                "delete": rows.delete,
+                "bulk_update": lambda: rows.bulk_update([record], ["body"]),
+            }[change]()
+
+    @pytest.mark.req("S2-08")
+    @pytest.mark.parametrize(
+        "sql", ["UPDATE evennia_ai_record SET body = 'x'", "DELETE FROM evennia_ai_record"]
+    )
+    def test_the_database_refuses_it_too(self, record, quay, sql):
+        with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute(sql)
+
+        assert [r.body for r in conversations.records_of(quay)] == ["Line 0.", "Line 1."]
+
+
+class TestHistory:
+    def test_a_warm_history_makes_no_query(self, quay, no_queries):
+        append(quay, lines(3))
+
+        with no_queries():
+            assert said(quay) == ["Line 0.", "Line 1.", "Line 2."]
+
+    def test_it_grows_in_step_with_what_is_committed(self, quay):
+        append(quay, lines(1))
+        first = history(quay)
+        append(quay, [line("Another.")])
+
+        assert said(quay) == ["Line 0.", "Another."]
+        assert len(first) == 1
+        assert history(quay)[0] is first[0]
+
+    def test_a_fresh_process_reads_the_same_bytes(self, quay):
+        append(quay, lines(5))
+        warm = [message.wire() for message in history(quay)]
+        forget_everything()
+
+        assert [message.wire() for message in history(quay)] == warm
+
+    def test_what_was_rolled_back_was_never_said(self, quay):
+        append(quay, lines(1))
+        with transaction.atomic():
+            append(quay, [line("unsaid")])
+            transaction.set_rollback(True)
+
+        assert said(quay) == ["Line 0."]
+        (record,) = append(quay, [line("said")])
+        assert (record.seq, said(quay)) == (2, ["Line 0.", "said"])
+
+    def test_silent_records_take_a_number_and_no_place(self, quay):
+        append(quay, [line("one"), line("", kind=RecordKind.USAGE, role="system"), line("two")])
+        forget_everything()
+
+        assert said(quay) == ["one", "two"]
+        assert append(quay, [line("three")])[0].seq == 4
+
+    def test_a_long_history_is_read_as_a_window(self, quay):
+        append(quay, lines(WINDOW_MESSAGES + 50))
+        forget_everything()
+        window = history(quay)
+
+        assert (window.earlier, window.stop) == (50, WINDOW_MESSAGES + 50)
+        assert window[50].content == "Line 50."
+        assert window.user_messages == WINDOW_MESSAGES + 50
+
+    def test_a_window_counts_the_replies_it_left_behind(self, quay):
+        reply = line("Evening.", kind=RecordKind.ASSISTANT, role="assistant", name="Oren")
+        append(quay, [reply] * 3 + lines(WINDOW_MESSAGES))
+        forget_everything()
+
+        assert (history(quay).earlier, history(quay).replies) == (3, 3)
+
+    def test_a_history_that_is_never_read_anew_stays_a_window(self, quay):
+        for start in range(0, 3 * WINDOW_MESSAGES, 50):
+            append(quay, [line(f"Line {start + number}.") for number in range(50)])
+        window = history(quay)
+
+        assert WINDOW_MESSAGES <= len(window) <= 2 * WINDOW_MESSAGES
+        assert window.stop == 3 * WINDOW_MESSAGES == window.user_messages
+        assert window[window.stop - 1].content == f"Line {3 * WINDOW_MESSAGES - 1}."
+
+    def test_no_conversation_is_cut_before_its_first_turn(self, quay):
+        append(quay, lines(3))
+
+        assert conversations.cut(quay) == 0
+
+    def test_an_empty_conversation_has_an_empty_history(self, quay):
+        forget_everything()
+
+        assert len(history(quay)) == 0
+
+
+class TestFirstReply:
+    """The first thing the NPC said in a conversation, by which its greeting is known."""
+
+    def greeted(self, quay, index=2):
+        meta = {conversations.GREETING: index}
+        append(quay, [line("Hm?", kind=RecordKind.ASSISTANT, role="assistant", meta=meta)])
+
+    def test_an_npc_that_only_listened_has_not_spoken(self, quay):
+        append(quay, lines(2))
+        assert not conversations.has_spoken(quay)
+        assert conversations.greeting(quay) is None
+
+    def test_a_reply_without_a_greeting_is_one_all_the_same(self, quay):
+        append(quay, [line("Aye.", kind=RecordKind.ASSISTANT, role="assistant")])
+        self.greeted(quay)
+        assert conversations.has_spoken(quay)
+        assert conversations.greeting(quay) is None
+
+    def test_a_greeting_is_known_without_a_query(self, quay, no_queries):
+        append(quay, lines(1))
+        self.greeted(quay)
+        append(quay, lines(1))
+        with no_queries():
+            assert conversations.greeting(quay) == 2
+
+    def test_a_fresh_process_knows_it_however_long_ago_it_was(self, quay):
+        self.greeted(quay)
+        append(quay, lines(WINDOW_MESSAGES + 50))
+        forget_everything()
+        assert conversations.has_spoken(quay)
+        assert conversations.greeting(quay) == 2
+
+    def test_one_that_was_rolled_back_was_never_said(self, quay):
+        with pytest.raises(KeyError), transaction.atomic():
+            self.greeted(quay)
+            raise KeyError
+        assert not conversations.has_spoken(quay)
+
+
+class TestRecords:
+    def test_they_come_in_the_order_in_which_they_were_written(self, quay):
+        written = append(quay, lines(3))
+
+        assert conversations.records(r.id for r in reversed(written)) == written
+
+    def test_the_newest_are_listed_oldest_first(self, quay):
+        append(quay, lines(5))
+        newest = conversations.records_of(quay, limit_records=2)
+
+        assert [r.body for r in newest] == ["Line 3.", "Line 4."]
+
+
+def another_process_appends(where, *, seq: int) -> None:
+    models.Record.objects.create(
+        conversation_id=where.id,
+        seq=seq,
+        kind="event",
+        role="user",
+        body="theirs",
+        sha256="0" * 64,
+        messages=seq,
+        users=seq,
+        created_at=1.0,
+    )

@@ -1,0 +1,88 @@
+"""Chains: a record that was changed past the store is found."""
+
+import pytest
+from django.db import connection
+
+from evennia_ai.migrations import _append_only
+from evennia_ai.models import ERASED_META
+from evennia_ai.store.erasing import erase_conversation
+from evennia_ai.store.history.conversations import conversation
+from evennia_ai.store.history.hash_chain import verify
+from tests.store.builders import a_turn, talked
+
+
+@pytest.fixture
+def quay():
+    return conversation("12", kind="room", place_ref="3")
+
+
+def tamper(sql: str) -> None:
+    """Change the database as somebody does who takes the triggers away."""
+    editor = connection.SchemaEditorClass(connection)
+    _append_only.unprotect(None, editor)
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+    _append_only.protect_but_erasing(None, editor)
+
+
+def test_an_untouched_conversation_holds(quay):
+    talked(quay, 3)
+    a_turn(quay)
+
+    assert verify(quay) is None
+
+
+def test_an_empty_conversation_holds(quay):
+    assert verify(quay) is None
+
+
+@pytest.mark.req("S2-08")
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ("UPDATE evennia_ai_record SET body = 'x' WHERE seq = 3", "does not cover what it says"),
+        ("UPDATE evennia_ai_record SET kind = 'user' WHERE seq = 3", "does not cover"),
+        ("UPDATE evennia_ai_record SET meta = 'x' WHERE seq = 3", "none that was ever written"),
+        ("UPDATE evennia_ai_record SET sha256 = 'x' WHERE seq = 3", "does not cover"),
+        ("UPDATE evennia_ai_record SET seq = 13 WHERE seq = 3", "missing"),
+        ("DELETE FROM evennia_ai_record WHERE seq = 3", "missing"),
+        ("DELETE FROM evennia_ai_record WHERE seq = 1", "missing"),
+    ],
+)
+def test_what_was_done_past_the_store_is_found(quay, change, problem):
+    talked(quay, 3)
+    tamper(change)
+
+    assert problem in str(verify(quay))
+
+
+def test_it_is_told_which_record_is_broken(quay):
+    talked(quay, 3)
+    tamper("UPDATE evennia_ai_record SET body = 'x' WHERE seq = 3")
+
+    assert verify(quay).place == "1.3"
+
+
+def test_words_that_are_gone_without_a_record_of_an_erasure_are_found(quay):
+    talked(quay, 3)
+    erase_conversation(quay, by="Mira")
+    talked(quay, 3)
+    with connection.cursor() as cursor:  # the triggers let words go
+        cursor.execute(
+            "UPDATE evennia_ai_record SET name = '', body = '', meta = %s"
+            " WHERE seq = 3 AND segment = 2",
+            [ERASED_META],
+        )
+    broken = verify(quay)
+
+    assert broken.place == "2.3"
+    assert "no record tells of an erasure" in broken.problem
+
+
+def test_a_conversation_that_was_erased_twice_holds(quay):
+    for _ in range(2):
+        talked(quay, 3)
+        erase_conversation(quay, by="Mira")
+    talked(quay, 3)
+
+    assert verify(quay) is None

@@ -1,0 +1,95 @@
+"""A conversation of any length is opened and continued at the same price.
+
+The price is counted in steps of SQLite's own machine, which depend on no clock and no neighbour.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from django.db import connection
+
+from evennia_ai import models
+from evennia_ai.history.projection import record_of
+from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.history.turn.drafts import draft_of
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history.conversations import append, conversation
+from evennia_ai.store.history.record_rows import End, rows_after
+from tests.history.builders import a_prompt
+from tests.store.builders import a_line, a_reply
+
+SHORT, LONG = 1_000, 30_000
+_STEPS = 100
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(
+        connection.vendor != "sqlite", reason="only SQLite lets its steps be counted"
+    ),
+]
+
+
+@contextmanager
+def counted() -> Iterator[list[int]]:
+    """Counts the steps of the database, in hundreds."""
+    steps = [0]
+
+    def step() -> int:
+        steps[0] += 1
+        return 0
+
+    connection.ensure_connection()
+    connection.connection.set_progress_handler(step, _STEPS)
+    try:
+        yield steps
+    finally:
+        connection.connection.set_progress_handler(None, _STEPS)
+
+
+def a_conversation_of(npc_ref: str, count: int) -> conversations.ConversationRef:
+    """A conversation with this many records: what is said, and the facts of each turn."""
+    where = conversation(npc_ref, kind="room", place_ref="3")
+    facts = NewRecord(kind=RecordKind.CONTEXT_BLOCK, role="user", body="The quay, at dusk.")
+    turn = [a_line("Good evening, Oren."), facts, a_reply("Evening.")]
+    rows = rows_after(End(), where.id, turn * (count // 3))
+    models.Record.objects.bulk_create(rows, batch_size=500)
+    return where
+
+
+def the_next_turn(where) -> None:
+    """Something is heard, a prompt of the newest messages is sent, the NPC answers."""
+    (heard,) = append(where, [a_line("And now?")])
+    history = conversations.history(where)
+    said = [record_of(history[i]) for i in range(history.stop - 6, history.stop)]
+    begun = turns.begin(where, draft=draft_of(a_prompt(said), event=heard), event=heard)
+    turns.finish(begun.turn, [a_reply()])
+
+
+def prices(what: str) -> list[int]:
+    """What one thing costs in a short conversation and in a long one."""
+    found = []
+    for npc_ref, count in (("12", SHORT), ("13", LONG)):
+        where = a_conversation_of(npc_ref, count)
+        forget_everything()
+        if what == "a warm turn":
+            the_next_turn(where)
+        with counted() as steps:
+            PRICED[what](where)
+        found.append(steps[0])
+    return found
+
+
+PRICED = {
+    "opening it": conversations.history,
+    "the first turn": the_next_turn,
+    "a warm turn": the_next_turn,
+}
+
+
+@pytest.mark.parametrize("what", PRICED)
+def test_a_long_conversation_costs_no_more_than_twice_what_a_short_one_costs(what):
+    short, long = prices(what)
+
+    assert long <= 2 * short + 10

@@ -1,0 +1,179 @@
+"""Lore state: what the lore of a conversation remembers, and which turns write it."""
+
+import pytest
+from django.db import DatabaseError, transaction
+
+from evennia_ai import models
+from evennia_ai.errors import HistoryConflictError, StoreError
+from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.history.turn.drafts import draft_of
+from evennia_ai.lorebook.activation.timers import NO_STATE, LoreState, Spell
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.history import conversations, lore_state, turns
+from evennia_ai.store.history.conversations import ConversationRef, append, conversation
+from tests.history.builders import a_prompt
+
+FERRY = LoreState(
+    sticky={"harbour#7": Spell(1, 4)},
+    cooldown={"harbour#9": Spell(2, 5.5, True)},
+    groups={"tide": Spell(1, 2)},
+    matched=frozenset({"harbour#7", "harbour#1"}),
+)
+BELL = LoreState(sticky={"harbour#8": Spell(1, 4)})
+
+
+@pytest.fixture
+def quay() -> ConversationRef:
+    return conversation("12", kind="room", place_ref="3")
+
+
+def begun(where, lore):
+    """A turn of the conversation whose prompt leaves `lore`."""
+    append(where, [NewRecord(kind=RecordKind.USER, role="user", name="Anna", body="The ferry?")])
+    said = [r for r in conversations.records_of(where) if r.kind in ("user", "assistant")]
+    draft = draft_of(a_prompt(said), event=said[-1], model="tiny")
+    return turns.begin(where, draft=draft, event=said[-1], lore=lore).turn
+
+
+def written() -> list[int]:
+    """The numbers of the turns that wrote a state."""
+    return list(models.LoreState.objects.order_by("pk").values_list("turn", flat=True))
+
+
+def test_a_new_conversation_remembers_nothing(quay):
+    assert lore_state.read(quay) == NO_STATE
+    assert written() == []
+
+
+def test_a_state_is_there_after_a_reload_with_all_that_is_in_it(quay):
+    begun(quay, FERRY)
+    forget_everything()
+
+    assert lore_state.read(quay) == FERRY
+
+
+def test_a_warm_read_makes_no_query(quay, no_queries):
+    begun(quay, FERRY)
+
+    with no_queries():
+        assert lore_state.read(quay) == FERRY
+
+
+def test_a_state_is_the_newest_turn_s(quay):
+    begun(quay, FERRY)
+    begun(quay, BELL)
+    forget_everything()
+
+    assert lore_state.read(quay) == BELL
+    assert written() == [2]
+
+
+@pytest.mark.parametrize("lore", [None, LoreState(sticky={"harbour#8": Spell(1, 4)})])
+def test_a_state_that_did_not_change_is_not_written(quay, lore):
+    begun(quay, BELL)
+    begun(quay, lore)
+
+    assert lore_state.read(quay) == BELL
+    assert written() == [1]
+
+
+def test_a_turn_whose_lore_remembers_nothing_writes_nothing(quay):
+    begun(quay, NO_STATE)
+
+    assert written() == []
+
+
+def test_a_state_that_ran_out_is_written(quay):
+    begun(quay, BELL)
+    begun(quay, NO_STATE)
+    forget_everything()
+
+    assert lore_state.read(quay) == NO_STATE
+    assert written() == [2]
+
+
+def test_each_conversation_has_its_own_state(quay):
+    private = conversation("12", kind="private", partner_ref="7")
+    begun(quay, FERRY)
+    begun(private, BELL)
+    forget_everything()
+
+    assert (lore_state.read(quay), lore_state.read(private)) == (FERRY, BELL)
+
+
+def test_a_turn_that_could_not_be_begun_changes_no_state(quay, monkeypatch):
+    begun(quay, BELL)
+
+    def refuse(*_, **__):
+        raise DatabaseError("disk full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(models.LoreState.objects, "update_or_create", refuse)
+        with pytest.raises(StoreError, match="disk full"):
+            begun(quay, FERRY)
+
+    assert lore_state.read(quay) == BELL
+    assert turns.last_turn("12").number == 1
+
+
+def test_a_failed_turn_keeps_the_state_its_prompt_was_sent_with(quay):
+    turns.fail(begun(quay, FERRY), "the model is away")
+    forget_everything()
+
+    assert lore_state.read(quay) == FERRY
+
+
+def test_a_turn_that_is_rolled_back_is_forgotten(quay):
+    begun(quay, BELL)
+    with pytest.raises(RuntimeError), transaction.atomic():
+        begun(quay, FERRY)
+        assert lore_state.read(quay) == FERRY
+        raise RuntimeError
+
+    assert lore_state.read(quay) == BELL
+
+
+def test_after_a_conflict_the_state_of_the_other_writer_is_read(quay):
+    lore_state.read(quay)
+    append(quay, [NewRecord(kind=RecordKind.USER, role="user", body="The bell?")])
+    turns.next_number("12")
+    other = models.Turn.objects.create(
+        npc_ref="12",
+        number=1,
+        conversation_id=quay.id,
+        manifest="{}",
+        prompt_sha256="",
+        tokens=0,
+        created_at=1.0,
+    )
+    models.LoreState.objects.create(
+        conversation_id=quay.id,
+        state='{"sticky":{"harbour#8":[1,4,false]}}',
+        turn=other.number,
+        updated_at=1.0,
+    )
+    with pytest.raises(HistoryConflictError):
+        begun(quay, FERRY)
+
+    assert lore_state.read(quay) == BELL
+
+
+def test_a_reset_lets_the_lore_begin_anew(quay):
+    private = conversation("12", kind="private", partner_ref="7")
+    begun(quay, FERRY)
+    begun(private, BELL)
+
+    assert lore_state.reset(quay, by="Mira")
+    assert lore_state.read(quay) == NO_STATE
+    assert lore_state.read(private) == BELL
+    assert not lore_state.reset(quay, by="Mira")
+
+
+@pytest.mark.parametrize("text", ["[]", "no JSON", '{"sticky": {"a": 7}}'])
+def test_a_state_that_was_written_past_the_store_says_so_and_can_be_reset(quay, text):
+    models.LoreState.objects.create(conversation_id=quay.id, state=text, turn=1, updated_at=1.0)
+    with pytest.raises(StoreError, match=f"the lore state of conversation {quay.id} is none"):
+        lore_state.read(quay)
+
+    lore_state.reset(quay, by="Mira")
+    assert lore_state.read(quay) == NO_STATE

@@ -1,0 +1,116 @@
+"""Attempts: what came of tries to compact is in the records, and read from them alone."""
+
+import pytest
+
+from evennia_ai.errors import HistoryConflictError
+from evennia_ai.history.compaction.planning import Breaker
+from evennia_ai.history.compaction.summaries import (
+    NO_ATTEMPT,
+    Reply,
+    SummaryAttempt,
+    attempt_record,
+)
+from evennia_ai.history.records import RecordKind
+from evennia_ai.prompt.messages import Message
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.erasing import erase_conversation
+from evennia_ai.store.history import conversations
+from evennia_ai.store.history.conversations import conversation
+from evennia_ai.store.history.model_requests import (
+    ask_for_summary,
+    compacted_of,
+    newest_attempt,
+    tell_attempt,
+)
+from tests.store.builders import said, talked
+
+REQUEST = (
+    Message(role="system", content="Write a summary."),
+    Message(role="user", content="<transcript>\n[1] Anna: Evening.\n</transcript>"),
+)
+REFUSED = SummaryAttempt(
+    result="refused",
+    asked_by="turn 7",
+    reason="it is empty",
+    breaker=Breaker(failures=3, opened_at=7),
+)
+
+
+@pytest.fixture
+def quay():
+    quay = conversation("12", kind="room", place_ref="3")
+    talked(quay, 2)
+    return quay
+
+
+def asked(quay):
+    return ask_for_summary(quay, REQUEST, asked_by="turn 7", model="tiny", messages=4, segment=1)
+
+
+def test_without_a_try_nothing_failed(quay):
+    assert newest_attempt(quay) is NO_ATTEMPT
+    assert compacted_of("12") == ()
+
+
+def test_what_was_erased_meanwhile_is_neither_committed_nor_asked_about(quay):
+    erase_conversation(quay, by="Mira")
+
+    with pytest.raises(HistoryConflictError):
+        asked(quay)
+    assert [r.body for r in conversations.records_of(quay) if r.body] == []
+
+
+def test_a_try_is_read_back_from_its_record(quay):
+    tell_attempt(quay, attempt_record(REFUSED, reply=Reply(asked="1.5", text="...", model="tiny")))
+    forget_everything()
+    found = newest_attempt(quay)
+
+    assert (found.result, found.asked_by, found.reason) == ("refused", "turn 7", "it is empty")
+    assert found.breaker == REFUSED.breaker
+
+
+def test_the_newest_try_counts(quay):
+    tell_attempt(quay, attempt_record(REFUSED))
+    tell_attempt(quay, attempt_record(NO_ATTEMPT))
+
+    assert newest_attempt(quay).breaker == Breaker()
+
+
+def test_a_try_that_was_erased_is_none(quay):
+    tell_attempt(quay, attempt_record(REFUSED))
+    erase_conversation(quay, by="Mira")
+
+    assert newest_attempt(quay) is NO_ATTEMPT
+
+
+def test_what_is_asked_is_what_was_committed(quay):
+    made = asked(quay)
+    by_place = {record.place: record.body for record in conversations.records_of(quay)}
+
+    assert [by_place[place] for place in made.record.meta["prompt"]] == [
+        message.content for message in made.messages
+    ]
+    assert made.messages[1].content == REQUEST[1].content
+
+
+def test_the_instructions_are_stored_once_in_a_segment(quay):
+    first, second = asked(quay), asked(quay)
+
+    assert first.record.meta["prompt"] == second.record.meta["prompt"]
+
+
+def test_nothing_of_it_is_in_the_history(quay):
+    before = said(quay)
+    asked(quay)
+    tell_attempt(quay, attempt_record(REFUSED, reply=Reply(asked="1.5", text="Hm.")))
+
+    assert said(quay) == before
+
+
+def test_the_conversations_that_were_tried_are_found_with_their_summaries(quay):
+    tell_attempt(quay, attempt_record(REFUSED))
+    (found,) = compacted_of("12")
+
+    assert (found.conversation.id, found.summary) == (quay.id, None)
+    assert found.attempt.breaker.failures == 3
+    assert RecordKind.SUMMARY not in {r.kind for r in conversations.records_of(quay)}

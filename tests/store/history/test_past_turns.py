@@ -1,0 +1,62 @@
+"""Past turns: the newest, the one before, all of them as a stream."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from evennia_ai.store.history import past_turns, turns
+from evennia_ai.store.history.conversations import conversation
+from tests.store.history.test_turns import REPLY, begun, heard
+
+
+@pytest.fixture
+def two_talks():
+    """Turns 1, 3 and 5 of NPC 12 in the room, 2 and 4 in a whisper."""
+    room = conversation("12", kind="room", place_ref="3")
+    private = conversation("12", kind="private", partner_ref="7")
+    for number in range(5):
+        where = private if number % 2 else room
+        heard(where, f"Line {number}.")
+        turn, _ = begun(where)
+        turns.finish(turn, [REPLY])
+    return room, private
+
+
+def numbers(stream):
+    return [turn.number for turn in stream]
+
+
+def test_the_newest_turns_come_oldest_first(two_talks):
+    assert numbers(past_turns.newest_turns("12", 3)) == [3, 4, 5]
+    assert numbers(past_turns.newest_turns("12", 9)) == [1, 2, 3, 4, 5]
+    assert past_turns.newest_turns("13", 3) == ()
+
+
+def test_the_turn_before_is_that_of_the_same_conversation(two_talks):
+    assert past_turns.turn_before(turns.turn("12", 5)).number == 3
+    assert past_turns.turn_before(turns.turn("12", 4)).number == 2
+    assert past_turns.turn_before(turns.turn("12", 1)) is None
+
+
+@pytest.mark.parametrize(
+    ("newest", "expected"), [(None, [1, 2, 3, 4, 5]), (2, [4, 5]), (5, [1, 2, 3, 4, 5]), (9, 5)]
+)
+def test_all_turns_or_the_newest_come_in_order(two_talks, newest, expected):
+    found = numbers(past_turns.turns_in_order("12", newest=newest))
+    assert found == (expected if isinstance(expected, list) else [1, 2, 3, 4, 5])
+
+
+def test_a_stream_reads_no_more_than_a_part_at_a_time(two_talks, monkeypatch):
+    monkeypatch.setattr(past_turns, "_CHUNK", 2)
+    stream = past_turns.turns_in_order("12")
+    with CaptureQueriesContext(connection) as queries:
+        next(stream)
+        next(stream)
+    assert len(queries) == 1
+    assert numbers(stream) == [3, 4, 5]
+
+
+def test_who_had_turns_is_known_with_how_many(two_talks):
+    assert past_turns.npc_refs() == ("12",)
+    assert past_turns.count_of_turns("12") == 5
+    assert past_turns.count_of_turns("13") == 0

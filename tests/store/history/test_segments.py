@@ -1,0 +1,232 @@
+"""Segments: a compaction is one commit, and what it left behind stays readable."""
+
+import pytest
+from django.db import DatabaseError
+
+from evennia_ai import models
+from evennia_ai.errors import HistoryConflictError, StoreError
+from evennia_ai.history.records import RecordKind
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history.conversations import append, conversation, history
+from evennia_ai.store.history.hash_chain import verify
+from evennia_ai.store.history.segments import (
+    begin_segment,
+    history_in,
+    opening_summary,
+    records_in,
+)
+from tests.store.builders import a_line, a_reply, a_turn, said, talked
+
+
+def a_summary(body="They spoke of the tide."):
+    return a_line(body, kind=RecordKind.SUMMARY, role="user", name="")
+
+
+def compacted(where, *, keep: int):
+    """The conversation compacted to a summary and its newest messages."""
+    now = history(where)
+    return begin_segment(where, a_summary(), summarised=now, first_kept=now.stop - keep)
+
+
+@pytest.fixture
+def quay():
+    quay = conversation("12", kind="room", place_ref="3")
+    talked(quay, 5)
+    return quay
+
+
+@pytest.mark.req("S2-20")
+def test_the_summary_stands_for_what_was_left_behind(quay):
+    compacted(quay, keep=3)
+
+    assert said(quay) == ["They spoke of the tide.", "Answer 3.", "Line 4.", "Answer 4."]
+    forget_everything()
+    assert said(quay) == ["They spoke of the tide.", "Answer 3.", "Line 4.", "Answer 4."]
+
+
+@pytest.mark.req("S2-20")
+def test_the_summary_names_what_it_was_made_from_and_what_was_kept(quay):
+    record = compacted(quay, keep=3)
+
+    assert (record.segment, record.seq) == (2, 1)
+    assert record.meta["compacted_from"] == [1, "1.1", "1.7"]
+    assert record.meta["tail"] == ["1.8", "1.9", "1.10"]
+
+
+def test_what_is_said_afterwards_follows_in_the_new_segment(quay):
+    compacted(quay, keep=1)
+    append(quay, [a_line("And now?"), a_reply()])
+
+    assert said(quay) == ["They spoke of the tide.", "Answer 4.", "And now?", "Evening."]
+    assert conversations.records_of(quay)[-1].place == "2.3"
+    assert verify(quay) is None
+
+
+def test_what_was_said_since_the_summary_was_asked_for_is_kept(quay):
+    before = history(quay)
+    append(quay, [a_line("Wait!")])
+    begin_segment(quay, a_summary(), summarised=before, first_kept=before.stop - 1)
+
+    assert said(quay) == ["They spoke of the tide.", "Answer 4.", "Wait!"]
+
+
+def test_counts_and_indexes_go_on(quay):
+    before = history(quay)
+    compacted(quay, keep=3)
+    now = history(quay)
+
+    assert (now.stop, now.user_messages, now.replies) == (before.stop, 5, 5)
+    assert now[now.stop - 1] is before[before.stop - 1]
+
+
+@pytest.mark.req("S2-20")
+def test_the_old_segment_stays_readable(quay):
+    old = said(quay)
+    compacted(quay, keep=3)
+    append(quay, [a_line("And now?")])
+
+    assert [message.content for message in history_in(quay, 1)] == old
+    assert len(list(records_in(quay, 1))) == 10
+    assert [message.content for message in history_in(quay, 2)] == said(quay)
+
+
+def test_a_segment_can_be_compacted_again(quay):
+    compacted(quay, keep=3)
+    talked(quay, 2, start=5)
+    compacted(quay, keep=5)
+    warm = said(quay)
+    forget_everything()
+
+    assert warm == said(quay)
+    assert warm[:3] == ["They spoke of the tide.", "Answer 4.", "Line 5."]
+    assert conversations.segment(quay) == 3
+
+
+@pytest.mark.req("S2-20")
+def test_a_commit_that_fails_leaves_the_old_segment_active(quay, monkeypatch):
+    old = said(quay)
+
+    def refuse(*_, **__):
+        raise DatabaseError("disk full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(models.Record.objects, "bulk_create", refuse)
+        with pytest.raises(StoreError, match="disk full"):
+            compacted(quay, keep=3)
+
+    assert said(quay) == old
+    forget_everything()
+    assert said(quay) == old
+    assert conversations.segment(quay) == 1
+
+
+def test_a_summary_of_a_segment_that_is_over_is_refused(quay):
+    old = history(quay)
+    compacted(quay, keep=3)
+
+    with pytest.raises(HistoryConflictError):
+        begin_segment(quay, a_summary(), summarised=old, first_kept=old.stop - 1)
+    assert conversations.segment(quay) == 2
+
+
+@pytest.mark.parametrize("first_kept", [-1, 0, 11])
+def test_a_summary_takes_at_least_one_message_and_none_that_is_not_there(quay, first_kept):
+    with pytest.raises(StoreError, match="nothing was written"):
+        begin_segment(quay, a_summary(), summarised=history(quay), first_kept=first_kept)
+
+
+def test_a_tool_s_result_is_not_parted_from_its_call(quay):
+    call = {"id": "c1", "name": "look", "arguments": "{}"}
+    append(
+        quay,
+        [
+            a_line("", kind=RecordKind.TOOL_CALL, role="assistant", meta={"tool_calls": [call]}),
+            a_line("Waves.", kind=RecordKind.TOOL_RESULT, role="tool", meta={"tool_call_id": "c1"}),
+        ],
+    )
+    with pytest.raises(StoreError, match="keep its call with it"):
+        compacted(quay, keep=1)
+
+
+def test_a_cut_of_the_old_segment_does_not_take_the_summary_away(quay):
+    a_turn(quay, cut=9)
+    compacted(quay, keep=8)
+    warm = conversations.cut(quay)
+    forget_everything()
+
+    assert (warm, conversations.cut(quay)) == (0, 0)
+
+
+def test_a_segment_that_another_process_wrote_to_is_not_left_behind(quay):
+    newest = models.Record.objects.order_by("-pk").first()
+    history(quay)
+    models.Record.objects.create(
+        conversation_id=quay.id,
+        segment=1,
+        seq=newest.seq + 1,
+        kind="user",
+        role="user",
+        body="From elsewhere.",
+        content_sha256="x",
+        sha256="x",
+        messages=11,
+        users=6,
+        replies=5,
+        created_at=0.0,
+    )
+    with pytest.raises(HistoryConflictError):
+        compacted(quay, keep=3)
+    assert said(quay)[-1] == "From elsewhere."
+    assert conversations.segment(quay) == 1
+
+
+def test_the_summary_a_segment_begins_with_is_found_however_long_it_is(quay):
+    assert opening_summary(quay) is None
+    made = compacted(quay, keep=1)
+    talked(quay, 3)
+
+    assert opening_summary(quay).id == made.id
+
+
+def test_texts_of_prompts_are_stored_once_in_each_segment(quay):
+    a_turn(quay)
+    a_turn(quay)
+    compacted(quay, keep=2)
+    a_turn(quay)
+    texts = [(r.segment, r.body) for r in conversations.records_of(quay) if "Stay in" in r.body]
+
+    assert texts == [(1, "Stay in character."), (2, "Stay in character.")]
+    assert turns.last_turn("12").manifest.segment == 2
+
+
+class TestAnotherProcess:
+    """A process that did not hear of the new segment yet."""
+
+    @pytest.fixture
+    def stale(self, quay):
+        """The window as that process knows it, when the segment is over."""
+        known = conversations.windows.read(quay.id)
+        compacted(quay, keep=3)
+        return known
+
+    @pytest.mark.req("S2-31")
+    def test_it_cannot_write_where_nobody_reads(self, quay, stale, monkeypatch):
+        with monkeypatch.context() as behind:
+            behind.setattr(conversations.windows, "read", lambda _: stale)
+            with pytest.raises(HistoryConflictError):
+                append(quay, [a_line("Late.")])
+
+        assert verify(quay) is None
+        assert "Late." not in [r.body for r in conversations.records_of(quay)]
+
+    @pytest.mark.req("S2-31")
+    def test_it_goes_on_in_the_new_segment_when_it_read_again(self, quay, stale, monkeypatch):
+        with monkeypatch.context() as behind:
+            behind.setattr(conversations.windows, "read", lambda _: stale)
+            with pytest.raises(HistoryConflictError):
+                append(quay, [a_line("Late.")])
+        (record,) = append(quay, [a_line("Late.")])
+
+        assert record.place == "2.2"
+        assert said(quay)[-1] == "Late."

@@ -1,0 +1,176 @@
+"""Transcripts: out of one database, into another, and the same history."""
+
+import json
+
+import pytest
+
+from evennia_ai.errors import FormatError, StoreError
+from evennia_ai.history.records import RecordKind
+from evennia_ai.history.turn.manifest import messages_of
+from evennia_ai.lorebook.activation.timers import LoreState, Spell
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.core.state import one_transaction
+from evennia_ai.store.erasing import erase_conversation
+from evennia_ai.store.history import conversations, lore_state, turns
+from evennia_ai.store.history.conversations import append, conversation, history
+from evennia_ai.store.history.hash_chain import verify
+from evennia_ai.store.history.segments import begin_segment
+from evennia_ai.store.history.transcripts import export_lines, import_lines
+from tests.store.builders import a_line, a_staying_text, a_turn, talked
+
+SUMMARY = a_line("They spoke of the tide.", kind=RecordKind.SUMMARY, role="system", name="")
+
+
+@pytest.fixture
+def quay():
+    """A conversation in which everything happened that can."""
+    quay = conversation("12", kind="room", place_ref="3")
+    talked(quay, 3)
+    a_turn(quay)
+    (event,) = append(quay, [a_line("The fog is in.")])
+    append(quay, [a_staying_text("Fog.", before=event.place, of="lore:fog")])
+    now = history(quay)
+    begin_segment(quay, SUMMARY, summarised=now, first_kept=now.stop - 3)
+    a_turn(quay, "And now?", reply=None)
+    with one_transaction("remembering"):
+        lore_state.remember(quay, LoreState(sticky={"fog#1": Spell(1, 4)}), turn=2)
+    return quay
+
+
+def projection(where) -> tuple[object, ...]:
+    window = history(where)
+    return (
+        [message.wire() for message in window],
+        (window.earlier, window.earlier_users, window.earlier_replies, window.segment),
+    )
+
+
+def records_in(lines) -> list[str]:
+    """The lines that hold records."""
+    return [line for line in lines if "place" in json.loads(line)]
+
+
+@pytest.mark.req("S2-14")
+def test_the_history_is_the_same_byte_for_byte(quay):
+    made = import_lines(list(export_lines(quay)), npc_ref="99")
+
+    assert projection(made) == projection(quay)
+    forget_everything()
+    assert projection(made) == projection(quay)
+
+
+def test_a_transcript_of_what_was_imported_is_the_same_transcript(quay):
+    made = import_lines(export_lines(quay), npc_ref="99")
+
+    assert records_in(export_lines(made)) == records_in(export_lines(quay))
+
+
+def test_the_lines_of_a_file_are_taken_as_bytes(quay):
+    lines = [f"{line}\n".encode() for line in export_lines(quay)]
+
+    assert projection(import_lines(lines, npc_ref="99")) == projection(quay)
+
+
+def test_a_line_that_is_no_utf_8_is_named_and_nothing_is_taken_over(quay):
+    lines = [line.encode() for line in export_lines(quay)]
+    lines[2] = lines[2].replace(b'"body":"', b'"body":"\xff', 1)
+
+    with pytest.raises(FormatError, match="line 3: this is no JSON"):
+        import_lines(lines, npc_ref="99")
+    assert conversations.conversations_of("99") == ()
+
+
+def test_the_chain_holds_in_the_new_place(quay):
+    assert verify(import_lines(export_lines(quay), npc_ref="99")) is None
+
+
+def test_past_turns_can_be_replayed_there(quay):
+    import_lines(export_lines(quay), npc_ref="99")
+    ours, theirs = turns.turn("12", 1), turns.turn("99", 1)
+    shown = conversations.records(theirs.manifest.record_ids)
+
+    assert theirs.manifest.sha256 == ours.manifest.sha256
+    assert len(messages_of(theirs.manifest, shown)) == len(ours.manifest.messages)
+
+
+def test_a_turn_that_was_under_way_is_interrupted_there(quay):
+    import_lines(export_lines(quay), npc_ref="99")
+
+    assert [turns.turn("99", number).state for number in (1, 2)] == ["done", "interrupted"]
+
+
+def test_its_turns_come_after_those_the_npc_has(quay):
+    a_turn(conversation("99", kind="room", place_ref="8"))
+    import_lines(export_lines(quay), npc_ref="99")
+
+    assert turns.next_number("99") == 4
+
+
+def test_what_the_lore_remembers_comes_along(quay):
+    made = import_lines(export_lines(quay), npc_ref="99")
+
+    assert lore_state.read(made) == lore_state.read(quay) != LoreState()
+
+
+def test_the_conversation_goes_on_there(quay):
+    made = import_lines(export_lines(quay), npc_ref="99")
+    append(made, [a_line("Here we are.")])
+
+    assert [m.content for m in history(made)][-1] == "Here we are."
+    assert verify(made) is None
+
+
+def test_an_erased_conversation_can_be_moved_too(quay):
+    erase_conversation(quay, by="Mira")
+    made = import_lines(export_lines(quay), npc_ref="99")
+
+    assert verify(made) is None
+    assert projection(made) == projection(quay)
+
+
+def test_an_empty_conversation_is_moved(db):
+    empty = conversation("12", kind="private", partner_ref="7")
+    made = import_lines(export_lines(empty), npc_ref="99")
+
+    assert (made.kind, made.partner_ref, len(history(made))) == ("private", "7", 0)
+
+
+class TestRefused:
+    def nothing_came(self, quay) -> bool:
+        forget_everything()
+        return conversations.conversations_of("99") == () and turns.last_turn("99") is None
+
+    @pytest.mark.parametrize("number", [1, 4, 12])
+    def test_a_changed_record_is_named_by_its_line_and_nothing_is_taken(self, quay, number):
+        lines = list(export_lines(quay))
+        lines[number] = json.dumps({**json.loads(lines[number]), "body": "Something else."})
+
+        with pytest.raises(FormatError, match=f"line {number + 1}: record .* was changed"):
+            import_lines(lines, npc_ref="99")
+        assert self.nothing_came(quay)
+
+    def test_a_transcript_that_was_cut_short(self, quay):
+        with pytest.raises(FormatError, match="cut short"):
+            import_lines(list(export_lines(quay))[:-1], npc_ref="99")
+        assert self.nothing_came(quay)
+
+    def test_a_transcript_that_lost_a_turn(self, quay):
+        lines = [line for line in export_lines(quay) if json.loads(line).get("turn") != 1]
+        with pytest.raises(FormatError, match="lines are missing"):
+            import_lines(lines, npc_ref="99")
+        assert self.nothing_came(quay)
+
+    def test_lines_after_the_last_one(self, quay):
+        lines = list(export_lines(quay))
+        with pytest.raises(FormatError, match="nothing may come after"):
+            import_lines([*lines, lines[-1]], npc_ref="99")
+        assert self.nothing_came(quay)
+
+    def test_no_lines_at_all(self, db):
+        with pytest.raises(FormatError, match="line 1"):
+            import_lines([], npc_ref="99")
+
+    def test_a_conversation_the_npc_has_already(self, quay):
+        with pytest.raises(StoreError, match="has a room conversation with 3 already"):
+            import_lines(export_lines(quay), npc_ref="12")
+        assert len(conversations.conversations_of("12")) == 1

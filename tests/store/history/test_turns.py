@@ -1,0 +1,384 @@
+"""Turns: the manifest before the call, the reply with the end, and nothing twice."""
+
+from dataclasses import replace
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+from django.test.utils import CaptureQueriesContext
+
+from evennia_ai import models
+from evennia_ai.compose import ComposeRules, Inputs, compose
+from evennia_ai.errors import (
+    HistoryConflictError,
+    NotStoredError,
+    StoreError,
+    TurnClosedError,
+)
+from evennia_ai.history.records import NewRecord, RecordKind, first_broken
+from evennia_ai.history.turn.drafts import draft_of
+from evennia_ai.history.turn.manifest import messages_of
+from evennia_ai.prompt.budget import BudgetRules
+from evennia_ai.prompt.expansion import ComponentSet
+from evennia_ai.prompt.prompt import Prompt, digest
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.history import conversations, rendered_texts, turns
+from evennia_ai.store.history.conversations import append, conversation, history
+from tests.history.builders import a_prompt
+
+REPLY = NewRecord(kind=RecordKind.ASSISTANT, role="assistant", name="Oren", body="Evening.")
+
+
+def heard(where, body="Good evening, Oren."):
+    (record,) = append(
+        where, [NewRecord(kind=RecordKind.EVENT, role="user", name="Anna", body=body)]
+    )
+    return record
+
+
+def begun(where, *, limit_tokens=4000, **fields):
+    """A turn that answers the newest record, with the prompt it is given."""
+    begun, prompt = begun_with_messages(where, limit_tokens=limit_tokens, **fields)
+    return begun.turn, prompt
+
+
+def begun_with_messages(where, *, limit_tokens=4000, lore=None, **fields):
+    records = conversations.records_of(where)
+    said = [r for r in records if r.kind in ("event", "assistant")]
+    prompt = a_prompt(said, limit_tokens=limit_tokens, **fields)
+    draft = draft_of(prompt, event=said[-1], model="tiny")
+    return turns.begin(where, draft=draft, event=said[-1], lore=lore), prompt
+
+
+def a_draft(where, **fields):
+    """The draft of a prompt that answers the newest record."""
+    said = [r for r in conversations.records_of(where) if r.kind in ("event", "assistant")]
+    return draft_of(a_prompt(said, **fields), event=said[-1])
+
+
+def texts_in(where) -> list[str]:
+    """The texts of prompts that were stored, in their order."""
+    kinds = ("component_rev", "context_block")
+    return [r.body for r in conversations.records_of(where) if r.kind in kinds]
+
+
+def states() -> list[str]:
+    return list(models.Turn.objects.order_by("pk").values_list("state", flat=True))
+
+
+@pytest.fixture
+def quay():
+    return conversation("12", kind="room", place_ref="3")
+
+
+class TestBegin:
+    @pytest.mark.req("S2-30")
+    def test_a_past_prompt_is_rebuilt_by_a_fresh_process(self, quay):
+        heard(quay)
+        _, prompt = begun(quay)
+        forget_everything()
+        stored = turns.last_turn("12")
+        records = conversations.records(stored.manifest.record_ids)
+
+        rebuilt = messages_of(stored.manifest, records)
+        assert [m.wire() for m in rebuilt] == [m.wire() for m in prompt.messages]
+
+    def test_the_turn_is_stored_as_it_was_begun(self, quay):
+        heard(quay)
+        turn, _ = begun(quay)
+
+        assert turns.last_turn("12") == turn
+        assert (turn.state, turn.number, turn.conversation) == ("open", 1, quay)
+        assert conversations.records([turn.event_record])[0].body == "Good evening, Oren."
+
+    def test_numbers_count_the_npc_s_own_turns_over_all_conversations(self, quay):
+        private = conversation("12", kind="private", partner_ref="7")
+        other = conversation("13", kind="room", place_ref="3")
+        for where in (quay, private, quay, other):
+            heard(where)
+        numbers = [begun(where)[0].number for where in (quay, private, quay, other)]
+
+        assert numbers == [1, 2, 3, 1]
+        assert (turns.next_number("12"), turns.next_number("13")) == (4, 2)
+
+    def test_the_next_number_is_warm(self, quay, no_queries):
+        heard(quay)
+        begun(quay)
+
+        with no_queries():
+            assert turns.next_number("12") == 2
+
+    @pytest.mark.req("S2-01")
+    def test_the_texts_of_the_prompt_are_committed_with_it(self, quay):
+        heard(quay)
+        begun(quay)
+
+        assert texts_in(quay) == ["Stay in character.", "Oren is tired.", "The quay, at dusk."]
+        assert [m.content for m in history(quay)] == ["Good evening, Oren."]
+
+    @pytest.mark.req("S2-09")
+    def test_what_is_sent_is_made_of_stored_records(self, quay):
+        heard(quay)
+        made, prompt = begun_with_messages(quay)
+        stored = {str(row.pk): row for row in models.Record.objects.all()}
+
+        assert [stored[m.record].body for m in made.messages] == [
+            m.content for m in prompt.messages
+        ]
+        assert digest(made.messages) == prompt.sha256
+
+    def test_a_text_that_was_sent_before_is_not_stored_again(self, quay):
+        heard(quay)
+        turns.finish(begun(quay)[0], [REPLY])
+        heard(quay, "And now?")
+        begun(quay)
+
+        assert texts_in(quay) == ["Stay in character.", "Oren is tired.", "The quay, at dusk."]
+
+    def test_a_text_that_changed_is_stored_and_the_others_are_not(self, quay):
+        heard(quay)
+        begun(quay)
+        begun_with_messages(quay, mood="Oren is merry.", mood_revision=4)
+
+        assert texts_in(quay)[3:] == ["Oren is merry."]
+
+    def test_a_fresh_process_finds_the_texts_that_are_stored(self, quay):
+        heard(quay)
+        begun(quay)
+        forget_everything()
+        begun(quay)
+
+        assert len(texts_in(quay)) == 3
+
+    def test_texts_that_were_not_used_for_long_are_found_again(self, quay, monkeypatch):
+        monkeypatch.setattr(rendered_texts, "MOST_KNOWN", 2)
+        heard(quay)
+        for mood in ("tired", "merry", "tired", "merry"):
+            begun_with_messages(quay, mood=f"Oren is {mood}.")
+
+        assert [text for text in texts_in(quay) if "Oren" in text] == [
+            "Oren is tired.",
+            "Oren is merry.",
+        ]
+
+    def test_another_conversation_has_texts_of_its_own(self, quay):
+        private = conversation("12", kind="private", partner_ref="7")
+        for where in (quay, private):
+            heard(where)
+            begun(where)
+
+        assert texts_in(private) == texts_in(quay)
+
+    def test_a_turn_after_a_turn_that_was_rolled_back_has_its_texts(self, quay):
+        heard(quay)
+        with transaction.atomic():
+            begun(quay)
+            transaction.set_rollback(True)
+        made, prompt = begun_with_messages(quay)
+
+        assert len(texts_in(quay)) == 3
+        assert digest(made.messages) == prompt.sha256
+
+    def test_a_warm_turn_looks_nothing_up_and_writes_twice(self, quay):
+        heard(quay)
+        begun(quay)
+        heard(quay, "And now?")
+        draft = a_draft(quay, block="The quay, at night.")
+        with CaptureQueriesContext(connection) as made:
+            turns.begin(quay, draft=draft)
+        statements = [q["sql"].split()[0] for q in made.captured_queries]
+
+        assert [s for s in statements if s not in ("SAVEPOINT", "RELEASE")] == ["INSERT", "INSERT"]
+
+    @pytest.mark.req("S2-01", "S2-09", "S2-16")
+    def test_a_prompt_that_is_not_what_the_records_say_is_refused(self, quay):
+        heard(quay)
+        draft = a_draft(quay)
+        forged = replace(draft, manifest=replace(draft.manifest, sha256="0" * 64))
+
+        with pytest.raises(StoreError, match="do not hold the prompt that was composed"):
+            turns.begin(quay, draft=forged)
+        assert states() == []
+        assert texts_in(quay) == []
+
+    @pytest.mark.req("S2-27")
+    def test_a_refused_commit_writes_neither_the_turn_nor_its_texts(self, quay, monkeypatch):
+        heard(quay)
+
+        def refuse(*_, **__):
+            raise DatabaseError("disk full")
+
+        with monkeypatch.context() as broken:
+            broken.setattr(models.Turn.objects, "create", refuse)
+            with pytest.raises(StoreError, match="disk full"):
+                begun(quay)
+
+        assert states() == []
+        assert len(conversations.records_of(quay)) == 1
+        assert turns.next_number("12") == 1
+        assert begun(quay)[0].number == 1
+
+    @pytest.mark.req("S2-31")
+    def test_two_processes_do_not_begin_the_same_turn(self, quay):
+        heard(quay)
+        turns.next_number("12")
+        with transaction.atomic():
+            begun(quay)
+        models.Turn.objects.update(number=2)
+
+        with pytest.raises(HistoryConflictError):
+            begun(quay)
+        assert begun(quay)[0].number == 3
+
+    def test_the_cut_is_remembered_and_read_again(self, quay):
+        for number in range(20):
+            heard(quay, f"Line {number}.")
+            append(quay, [REPLY])
+        heard(quay)
+        _, prompt = begun(quay, limit_tokens=200)
+
+        assert conversations.cut(quay) == prompt.cut > 0
+        forget_everything()
+        assert conversations.cut(quay) == prompt.cut
+
+
+class TestPruning:
+    """A prompt chooses what of the history it shows; the records stay as they are."""
+
+    @pytest.fixture
+    def long_talk(self, quay):
+        for number in range(20):
+            heard(quay, f"Line {number}.")
+            append(quay, [REPLY])
+        heard(quay)
+        return quay
+
+    def shown(self, where, *, limit_tokens: int) -> Prompt:
+        """The prompt that would be sent now, with the cut that is kept."""
+        return compose(
+            Inputs(
+                components=ComponentSet([]),
+                rules=ComposeRules(budget=BudgetRules(limit_tokens=limit_tokens)),
+                history=history(where),
+                cut=conversations.cut(where),
+            )
+        )
+
+    @pytest.mark.req("S2-19")
+    def test_half_the_budget_shows_less_and_records_as_much(self, long_talk):
+        before = conversations.records_of(long_talk)
+        whole, half = (self.shown(long_talk, limit_tokens=limit) for limit in (400, 200))
+
+        assert 0 < len(half.messages) < len(whole.messages)
+        assert whole.messages[-len(half.messages) :] == half.messages
+        assert conversations.records_of(long_talk) == before
+
+    @pytest.mark.req("S2-04")
+    def test_a_fresh_process_keeps_the_cut_and_shows_the_same_bytes(self, long_talk):
+        begun(long_talk, limit_tokens=200)
+        records = conversations.records_of(long_talk)
+        warm = self.shown(long_talk, limit_tokens=4000)
+        forget_everything()
+        cold = self.shown(long_talk, limit_tokens=4000)
+
+        assert cold.cut == warm.cut > 0
+        assert [m.wire() for m in cold.messages] == [m.wire() for m in warm.messages]
+        assert conversations.records_of(long_talk) == records
+
+
+class TestFinish:
+    def test_the_reply_and_the_end_are_committed_together(self, quay):
+        heard(quay)
+        turn, _ = begun(quay)
+        (record,) = turns.finish(turn, [REPLY], outcome="answered")
+        forget_everything()
+        stored = turns.turn("12", 1)
+
+        assert (stored.state, stored.outcome) == ("done", "answered")
+        assert stored.ended_at >= stored.created_at
+        assert conversations.records([record.id])[0].body == "Evening."
+        assert [m.content for m in history(quay)] == ["Good evening, Oren.", "Evening."]
+
+    def test_how_the_turn_ended_is_a_record_too(self, quay):
+        heard(quay)
+        turns.finish(begun(quay)[0], [REPLY])
+        end = conversations.records_of(quay)[-1]
+
+        assert (end.kind, end.body) == (RecordKind.RUN_END, "answered")
+        assert end.meta == {"turn": 1, "state": "done"}
+        assert first_broken(conversations.records_of(quay)) is None
+
+    def test_a_reply_that_comes_too_late_is_not_written(self, quay):
+        heard(quay)
+        turn, _ = begun(quay)
+        turns.fail(turn, "timeout")
+
+        with pytest.raises(TurnClosedError, match="turn 1 of NPC 12 has ended already"):
+            turns.finish(turn, [REPLY])
+        assert "Evening." not in [m.content for m in history(quay)]
+        assert states() == ["failed"]
+
+    def test_a_refused_commit_leaves_the_turn_open(self, quay, monkeypatch):
+        heard(quay)
+        turn, _ = begun(quay)
+
+        def refuse(*_, **__):
+            raise DatabaseError("disk full")
+
+        with monkeypatch.context() as broken:
+            broken.setattr(models.Record.objects, "bulk_create", refuse)
+            with pytest.raises(StoreError):
+                turns.finish(turn, [REPLY])
+
+        assert states() == ["open"]
+        turns.finish(turn, [REPLY])
+        assert states() == ["done"]
+
+
+class TestFail:
+    def test_what_was_said_instead_is_in_the_history(self, quay):
+        heard(quay)
+        turn, _ = begun(quay)
+        turns.fail(turn, "timeout after 60 s", new=[REPLY])
+
+        assert turns.last_turn("12").outcome == "timeout after 60 s"
+        assert [m.content for m in history(quay)][-1] == "Evening."
+
+
+class TestInterrupted:
+    def test_turns_that_were_left_open_are_closed_at_the_next_start(self, quay):
+        heard(quay)
+        turns.finish(begun(quay)[0], [REPLY])
+        heard(quay)
+        begun(quay)
+        forget_everything()
+
+        assert turns.close_interrupted() == 1
+        assert states() == ["done", "interrupted"]
+        assert turns.close_interrupted() == 0
+
+    def test_an_interrupted_turn_leaves_a_record_and_no_message(self, quay):
+        heard(quay)
+        begun(quay)
+        turns.close_interrupted()
+        end = conversations.records_of(quay)[-1]
+
+        assert (end.kind, end.meta) == (RecordKind.RUN_END, {"turn": 1, "state": "interrupted"})
+        assert [m.content for m in history(quay)] == ["Good evening, Oren."]
+
+    @pytest.mark.req("S2-29")
+    def test_an_interrupted_turn_is_not_ended_again(self, quay):
+        heard(quay)
+        turn, _ = begun(quay)
+        turns.close_interrupted()
+
+        with pytest.raises(TurnClosedError):
+            turns.finish(turn, [REPLY])
+
+
+class TestRead:
+    def test_an_npc_without_turns_has_no_last_one(self):
+        assert turns.last_turn("12") is None
+
+    def test_a_turn_that_never_was_is_told(self):
+        with pytest.raises(NotStoredError, match="there is no turn of NPC 12 7"):
+            turns.turn("12", 7)

@@ -1,0 +1,178 @@
+"""Windows: what is in memory is what a fresh process reads, and opening one is always as dear."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evennia_ai.history.records import RecordKind
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.history import conversations
+from evennia_ai.store.history.conversations import append, conversation, history
+from evennia_ai.store.history.segments import begin_segment
+from evennia_ai.store.history.windows import WINDOW_MESSAGES
+from tests.properties import up_to
+from tests.store.builders import a_line, a_reply, a_staying_text, said, talked
+
+SUMMARY = a_line("They spoke of the tide.", kind=RecordKind.SUMMARY, role="system", name="")
+
+
+@pytest.fixture
+def quay():
+    return conversation("12", kind="room", place_ref="3")
+
+
+def shape(where) -> tuple[object, ...]:
+    """All that tells one window from another."""
+    window = history(where)
+    return (
+        [(m.wire(), m.counted, m.stays, m.of, m.record) for m in window],
+        (window.earlier, window.earlier_users, window.earlier_replies, window.segment),
+    )
+
+
+def cold_shape(where) -> tuple[object, ...]:
+    forget_everything()
+    return shape(where)
+
+
+class TestTextsThatStay:
+    def test_one_stands_before_the_record_it_was_made_for(self, quay):
+        (first, second) = append(quay, [a_line("One."), a_line("Two.")])
+        append(quay, [a_staying_text("Dusk.", before=first.place)])
+        append(quay, [a_staying_text("Rain.", before=second.place), a_reply()])
+
+        assert said(quay) == ["Dusk.", "One.", "Rain.", "Two.", "Evening."]
+        assert shape(quay) == cold_shape(quay)
+
+    def test_several_for_one_record_keep_their_order(self, quay):
+        (event,) = append(quay, [a_line("One.")])
+        texts = [a_staying_text(text, before=event.place) for text in ("A.", "B.", "C.")]
+        append(quay, texts)
+
+        assert said(quay) == ["A.", "B.", "C.", "One."]
+        assert shape(quay) == cold_shape(quay)
+
+    def test_one_of_a_prompt_without_an_event_stands_where_it_was_written(self, quay):
+        append(quay, [a_line("One.")])
+        append(quay, [a_staying_text("Dusk.", before=None), a_reply()])
+
+        assert said(quay) == ["One.", "Dusk.", "Evening."]
+        assert shape(quay) == cold_shape(quay)
+
+    def test_it_is_not_counted_and_says_what_it_is_of(self, quay):
+        (event,) = append(quay, [a_line("One.")])
+        append(quay, [a_staying_text("Fog.", before=event.place, of="lore:fog")])
+        (text, _) = history(quay)
+
+        assert (text.counted, text.stays, text.of) == (False, True, "lore:fog")
+        assert text.parts[0].origin == "lore:fog"
+        assert history(quay).user_messages == 1
+
+    def test_one_for_a_record_that_the_window_left_behind_falls_away(self, quay):
+        (event,) = append(quay, [a_line("The oldest.")])
+        talked(quay, 3 * WINDOW_MESSAGES // 2)
+        append(quay, [a_staying_text("Late.", before=event.place)])
+        forget_everything()
+
+        assert "Late." not in said(quay)
+        assert len(history(quay)) >= WINDOW_MESSAGES
+
+
+def a_call(*ids: str):
+    calls = [{"id": call, "name": "look", "arguments": "{}"} for call in ids]
+    return a_line(
+        "", kind=RecordKind.TOOL_CALL, role="assistant", name="", meta={"tool_calls": calls}
+    )
+
+
+def a_result(call: str, body: str):
+    return a_line(
+        body, kind=RecordKind.TOOL_RESULT, role="tool", name="", meta={"tool_call_id": call}
+    )
+
+
+class TestResultsOfTools:
+    def test_one_that_comes_late_stands_behind_its_call(self, quay):
+        append(quay, [a_line("One."), a_call("c1", "c2")])
+        append(quay, [a_line("Two.")])
+        append(quay, [a_result("c1", "The sea."), a_line("Three.")])
+        append(quay, [a_result("c2", "A boat."), a_reply()])
+
+        assert said(quay) == ["One.", "", "The sea.", "A boat.", "Two.", "Three.", "Evening."]
+        assert history(quay).replies == 1
+        assert shape(quay) == cold_shape(quay)
+
+    @given(st.lists(st.sampled_from(["line", "call", "result"]), max_size=14))
+    @settings(max_examples=up_to(40), deadline=None)
+    def test_in_whatever_order_they_come_memory_shows_what_a_fresh_process_reads(self, steps):
+        forget_everything()
+        where = conversation(f"npc-{id(steps)}", kind="room", place_ref="3")
+        waiting: list[str] = []
+        for number, step in enumerate(steps):
+            if step == "line":
+                append(where, [a_line(f"Line {number}.")])
+            elif step == "call":
+                waiting += [f"{number}a", f"{number}b"]
+                append(where, [a_call(*waiting[-2:])])
+            elif waiting:
+                append(where, [a_result(waiting.pop(0), f"Result {number}.")])
+
+        assert shape(where) == cold_shape(where)
+
+
+class TestOpening:
+    @pytest.mark.parametrize("pairs", [3, WINDOW_MESSAGES // 2, WINDOW_MESSAGES])
+    def test_a_window_that_grew_is_the_one_that_is_read(self, quay, pairs):
+        talked(quay, pairs)
+        warm = shape(quay)
+        cold = cold_shape(quay)
+
+        assert warm[0][-len(cold[0]) :] == cold[0]
+        assert history(quay).stop == 2 * pairs
+        assert history(quay).user_messages == history(quay).replies == pairs
+
+    def test_it_holds_everything_since_the_cut(self, quay):
+        talked(quay, 20)
+        conversations.remember_turn(quay, cut=17)
+        talked(quay, WINDOW_MESSAGES)
+
+        assert history(quay).earlier <= 17
+
+
+@settings(max_examples=up_to(25), deadline=None)
+@given(
+    steps=st.lists(
+        st.sampled_from(["line", "reply", "stay_last", "stay_first", "silent", "segment"]),
+        max_size=25,
+    )
+)
+def test_whatever_happens_a_fresh_process_reads_what_is_in_memory(steps):
+    from django.db import transaction
+
+    with transaction.atomic():
+        quay = conversation("12", kind="room", place_ref="3")
+        heard = []
+        for number, step in enumerate(steps):
+            _happens(quay, step, number, heard)
+        warm = shape(quay)
+        users, replies = history(quay).user_messages, history(quay).replies
+
+        assert cold_shape(quay) == warm
+        assert (history(quay).user_messages, history(quay).replies) == (users, replies)
+        transaction.set_rollback(True)
+    forget_everything()
+
+
+def _happens(quay, step, number, heard) -> None:
+    if step == "line":
+        heard += append(quay, [a_line(f"Line {number}.")])
+    elif step == "reply":
+        append(quay, [a_reply(f"Answer {number}.")])
+    elif step == "silent":
+        append(quay, [a_line("", kind=RecordKind.USAGE, role="system")])
+    elif step == "segment" and len(history(quay)) > 2:
+        now = history(quay)
+        begin_segment(quay, SUMMARY, summarised=now, first_kept=now.earlier + 2)
+    elif step.startswith("stay") and heard:
+        event = heard[-1] if step == "stay_last" else heard[max(0, len(heard) - 2)]
+        append(quay, [a_staying_text(f"Facts {number}.", before=event.place)])

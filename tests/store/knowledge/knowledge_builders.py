@@ -1,0 +1,27 @@
+"""What the tests of knowledge in the store make; each shows only what matters."""
+
+from evennia_ai.knowledge.backends import PageDraft
+from evennia_ai.knowledge.pages.markup import page_of_values
+from evennia_ai.knowledge.pages.pages import BaseInfo, Page, page_name
+from evennia_ai.store.knowledge import pages
+from evennia_ai.store.knowledge.knowledge_bases import save_base
+
+
+def a_base(key="harbour", **fields) -> BaseInfo:
+    return save_base(BaseInfo(key=key, name=fields.pop("name", key.title()), **fields), by="Mira")
+
+
+def a_page(title="Ferry", body="It crosses at dusk.", **meta) -> Page:
+    return page_of_values(page_name(title), meta, body)
+
+
+def saved(page: Page, *, base="harbour", by="Mira", was=None, note="") -> Page:
+    """The page as it is stored, written from its newest revision unless another is given."""
+    if was is None:
+        found = pages.page(base, page.name, follow=False)
+        was = found.revision if found and found.name.folded == page.name.folded else ""
+    return pages.save_page(base, PageDraft(page=page, was=was, by=by, note=note))
+
+
+def a_saved_page(title="Ferry", body="It crosses at dusk.", *, base="harbour", **meta) -> Page:
+    return saved(a_page(title, body, **meta), base=base)

@@ -1,0 +1,84 @@
+"""The game's database as a place of pages: what every backend does, and what it does besides."""
+
+import pytest
+
+from evennia_ai import models
+from evennia_ai.errors import StoreError
+from evennia_ai.knowledge.backends import BackendError, PageDraft
+from evennia_ai.knowledge.pages.pages import BaseInfo, page_name
+from evennia_ai.store.knowledge import page_search
+from evennia_ai.store.knowledge.backend import DatabaseBackend
+from evennia_ai.store.knowledge.knowledge_bases import save_base
+from evennia_ai.store.knowledge.pages import remove_page, rename_page
+from tests.knowledge.backend_suite import PAGES, BackendSuite, a_draft, at_once
+
+
+@pytest.fixture(scope="module")
+def _harbour(world):
+    """The harbour, with its pages, for all tests of this file."""
+    with world():
+        save_base(BaseInfo(key="harbour", name="Harbour"), by="Mira")
+        for page in PAGES:
+            DatabaseBackend("harbour").write(PageDraft(page=page, was="", by="Mira"))
+        yield
+
+
+@pytest.fixture
+def backend(_harbour):
+    return DatabaseBackend("harbour")
+
+
+class TestDatabase(BackendSuite):
+    """On the database of the tests."""
+
+
+def names(backend, query):
+    return [hit.page.name.full for hit in at_once(backend.search(query))]
+
+
+def test_a_changed_page_is_found_by_its_new_words_alone(backend):
+    pier = backend.write(a_draft("Pier", "pitch"))
+    backend.write(a_draft("Pier", "tar", was=pier.revision))
+
+    assert (names(backend, "tar"), names(backend, "pitch")) == (["Pier"], [])
+
+
+def test_a_removed_page_is_not_found(backend):
+    pier = backend.write(a_draft("Pier", "pitch"))
+    remove_page("harbour", pier.name, was=pier.revision, by="Mira")
+
+    assert names(backend, "pitch") == []
+
+
+def test_a_renamed_page_is_found_by_its_new_name_and_its_old_one(backend):
+    backend.write(a_draft("Pier", "pitch"))
+    rename_page("harbour", page_name("Pier"), page_name("Jetty"), by="Mira")
+
+    assert names(backend, "jetty") == names(backend, "pier") == ["Jetty"]
+
+
+def test_every_page_has_its_words(backend):
+    assert models.KnowledgePageWords.objects.count() == len(PAGES)
+
+
+def test_what_a_page_conflicts_with_is_told(backend):
+    with pytest.raises(BackendError, match="changed by Mira while you edited it"):
+        backend.write(a_draft("Ferry", "It sank."))
+
+
+@pytest.mark.parametrize("method", ["fetch", "search", "linking"])
+def test_a_base_that_is_not_there_is_told_by_its_key(backend, method):
+    asked = "ferry" if method == "search" else [page_name("Ferry")]
+
+    with pytest.raises(BackendError, match="'castle'"):
+        getattr(DatabaseBackend("castle"), method)(asked)
+
+
+def test_a_search_that_fails_is_told(backend, monkeypatch):
+    def refuse(*_, **__):
+        raise StoreError("the database is locked")
+
+    monkeypatch.setattr(page_search, "found", refuse)
+
+    with pytest.raises(BackendError, match="locked"):
+        backend.search("ferry")

@@ -1,0 +1,219 @@
+"""Knowledge bases in the store, and where they are bound."""
+
+from dataclasses import replace
+
+import pytest
+
+from evennia_ai import models
+from evennia_ai.errors import ComponentValueError, NotStoredError
+from evennia_ai.knowledge.pages.pages import BaseInfo, page_name
+from evennia_ai.prompt.components import GAME, Scope
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.core.state import refresh_if_changed
+from evennia_ai.store.knowledge import knowledge_bases, pages
+from evennia_ai.store.knowledge.bindings import bind, bindings, bound, unbind
+from evennia_ai.store.knowledge.knowledge_bases import (
+    base,
+    bases,
+    remove_base,
+    save_base,
+    set_restricted,
+)
+from tests.store.knowledge.knowledge_builders import a_base, a_saved_page
+
+OREN = Scope(kind="npc", ref="12")
+QUAY = Scope(kind="room", ref="3")
+HARBOUR = Scope(kind="zone", ref="harbour")
+TALK = Scope(kind="conversation", ref="7")
+
+
+def keys_of(infos) -> list[str]:
+    return [info.key for info in infos]
+
+
+def test_what_is_told_of_a_base_is_kept():
+    info = a_base(
+        summary="The village.",
+        topics=("ferry", "tides"),
+        hint="old ships",
+        keywords=("ship",),
+        restricted=True,
+        keeps_chunks=False,
+        direct_characters=500,
+        locks="search:all()",
+        backend="mediawiki",
+    )
+    forget_everything()
+
+    assert base("harbour") == info
+    assert (info.topics, info.restricted, info.keeps_chunks) == (("ferry", "tides"), True, False)
+
+
+def test_bases_come_by_their_keys():
+    for key in ("quay", "ash", "harbour"):
+        a_base(key)
+
+    assert keys_of(bases()) == ["ash", "harbour", "quay"]
+
+
+def test_there_is_no_base_that_nobody_made():
+    a_base()
+
+    assert base("quay") is None
+    with pytest.raises(NotStoredError, match="no knowledge base 'quay'; there are harbour"):
+        knowledge_bases.get_base("quay")
+
+
+def test_a_change_is_a_new_revision_and_the_same_again_none():
+    told = [a_base(name=name).revision for name in ("Harbour", "Harbour", "The harbour")]
+
+    assert told == [1, 1, 2]
+
+
+def test_saving_what_was_read_keeps_the_counts():
+    a_base()
+    a_saved_page(body="12345")
+    save_base(replace(base("harbour"), summary="New.", pages=99), by="Mira")
+
+    assert (base("harbour").pages, base("harbour").characters) == (1, 5)
+
+
+def test_a_base_can_be_restricted_and_freed():
+    a_base(summary="Secret.")
+
+    assert set_restricted("harbour", True, by="Mira").restricted
+    assert base("harbour") == replace(base("harbour"), restricted=True, summary="Secret.")
+    assert not set_restricted("harbour", False, by="Mira").restricted
+
+
+def test_restricting_no_base_is_an_error():
+    with pytest.raises(NotStoredError, match="no knowledge base 'quay'"):
+        set_restricted("quay", True, by="Mira")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "wanted"),
+    [
+        ("key", "The Harbour", "a slug"),
+        ("key", "", "a slug"),
+        ("key", "x" * 65, "a slug"),
+        ("name", "  ", "1 to 200 printable characters"),
+        ("name", "a\nb", "1 to 200 printable characters"),
+        ("summary", "x" * 4001, "at most 4000"),
+        ("hint", "\ud800", "at most 4000"),
+        ("topics", ("x",) * 51, "at most 50"),
+        ("keywords", (" ",), "1 to 200"),
+        ("direct_characters", -1, "a whole number"),
+        ("backend", "My Wiki", "a slug"),
+        ("locks", "x" * 2001, "a lock string"),
+    ],
+)
+def test_what_a_base_cannot_have_is_refused_in_words(field, value, wanted):
+    info = replace(BaseInfo(key="harbour", name="Harbour"), **{field: value})
+
+    with pytest.raises(ComponentValueError, match=wanted):
+        save_base(info, by="Mira")
+    assert bases() == ()
+
+
+def test_a_removed_base_takes_its_pages_and_bindings_and_leaves_the_revisions():
+    a_base()
+    a_saved_page("Ferry")
+    bind("harbour", OREN, by="Mira")
+
+    remove_base("harbour", by="Tam")
+
+    assert base("harbour") is None
+    assert bound([OREN]) == ()
+    assert models.KnowledgePage.objects.count() == 0
+    told = pages.revisions("harbour", page_name("Ferry"))
+    assert [(one.action, one.changed_by) for one in told] == [
+        ("created", "Mira"),
+        ("removed", "Tam"),
+    ]
+    assert pages.at_revision("harbour", page_name("Ferry"), 1).body == "It crosses at dusk."
+
+
+def test_a_base_that_is_made_again_is_empty_and_its_pages_go_on_counting():
+    a_base()
+    a_saved_page("Ferry")
+    remove_base("harbour", by="Tam")
+    a_base()
+
+    assert base("harbour").pages == 0
+    assert a_saved_page("Ferry").revision == "3"
+
+
+class TestBindings:
+    def test_a_base_counts_where_it_is_bound(self):
+        a_base("harbour")
+        a_base("ash")
+        bind("harbour", GAME, by="Mira")
+        bind("ash", OREN, by="Mira")
+
+        assert keys_of(bound([GAME])) == ["harbour"]
+        assert keys_of(bound([GAME, QUAY, OREN])) == ["ash", "harbour"]
+        assert bound([QUAY]) == ()
+
+    def test_a_base_that_is_bound_twice_counts_once(self):
+        a_base()
+        for scope in (GAME, OREN, OREN):
+            bind("harbour", scope, by="Mira")
+
+        assert keys_of(bound([OREN, GAME])) == ["harbour"]
+
+    def test_bindings_are_listed_from_wide_to_narrow(self):
+        a_base()
+        for scope in (TALK, OREN, GAME, QUAY, HARBOUR):
+            bind("harbour", scope, by="Mira")
+
+        assert bindings("harbour") == (GAME, HARBOUR, QUAY, OREN, TALK)
+
+    def test_unbinding_says_whether_there_was_something(self):
+        a_base()
+        bind("harbour", OREN, by="Mira")
+
+        assert [unbind("harbour", OREN, by="Mira") for _ in range(2)] == [True, False]
+        assert bound([OREN]) == ()
+
+    @pytest.mark.parametrize(
+        "scope", [Scope(kind="game", ref="1"), Scope(kind="npc"), Scope(kind="room", ref="\n")]
+    )
+    def test_what_is_no_scope_is_refused(self, scope):
+        a_base()
+
+        with pytest.raises(ComponentValueError, match="the game, or zone, room"):
+            bind("harbour", scope, by="Mira")
+
+    def test_binding_no_base_is_an_error(self):
+        with pytest.raises(NotStoredError, match="no knowledge base 'quay'"):
+            bind("quay", OREN, by="Mira")
+
+    def test_a_warm_read_makes_no_query(self, no_queries):
+        a_base()
+        bind("harbour", OREN, by="Mira")
+        scopes = [GAME, HARBOUR, QUAY, OREN, TALK]
+        cold = bound(scopes)
+
+        with no_queries():
+            assert bound(scopes) == cold
+            assert base("harbour") == cold[0]
+            assert bases() == cold
+
+    def test_what_a_change_made_old_is_read_again(self):
+        a_base()
+        bind("harbour", OREN, by="Mira")
+        bound([OREN])
+        a_base(summary="New.")
+
+        assert bound([OREN])[0].summary == "New."
+
+    def test_a_process_reads_again_what_another_one_changed(self):
+        a_base()
+        refresh_if_changed()
+        bases()
+        models.KnowledgeBase.objects.update(summary="By another.")
+        models.StateRevision.objects.filter(name="knowledge").update(number=99)
+
+        assert "knowledge" in refresh_if_changed()
+        assert base("harbour").summary == "By another."

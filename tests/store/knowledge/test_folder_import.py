@@ -1,0 +1,88 @@
+"""Importing a folder: what it says of its base and its pages, all of it or nothing."""
+
+from dataclasses import replace
+
+import pytest
+
+from evennia_ai.errors import ComponentValueError, PageConflictError
+from evennia_ai.knowledge.backends import PageDraft
+from evennia_ai.knowledge.pages.files import PageFolder
+from evennia_ai.knowledge.pages.markup import read_page
+from evennia_ai.knowledge.pages.pages import BaseInfo, page_name
+from evennia_ai.store.knowledge import knowledge_bases, page_imports, pages
+
+FOG = {"Fog": "It is thick."}
+
+
+def a_folder(texts=FOG, **said):
+    """What is in the folder `moor`, whose base.yaml says this."""
+    found = tuple(read_page(page_name(title), text) for title, text in texts.items())
+    return PageFolder(info=BaseInfo(**{"key": "moor", "name": "moor", **said}), pages=found)
+
+
+def planned(folder):
+    return page_imports.plan_folder(folder, folder_name="moor")
+
+
+def imported(folder):
+    page_imports.import_folder(planned(folder), by="Mara")
+    return knowledge_bases.get_base("moor")
+
+
+def test_a_plan_writes_nothing():
+    wanted = planned(a_folder(summary="Peat."))
+    assert wanted.is_new
+    assert wanted.fields == ("summary",)
+    assert knowledge_bases.bases() == ()
+
+
+def test_a_new_base_has_its_pages_and_what_is_said_of_it():
+    made = imported(a_folder(summary="Peat.", keywords=("peat",)))
+    assert (made.name, made.summary, made.keywords, made.pages) == ("moor", "Peat.", ("peat",), 1)
+
+
+def test_a_folder_says_what_searches_of_its_base_come_to():
+    texts = {"Fog": "---\nhints: [Wait for it.]\n---\nIt is thick."}
+    assert imported(a_folder(texts, restricted=True, mediation="hints")).mediation == "hints"
+    (page,) = pages.with_field("moor", "hints")
+    assert page.meta.fields["hints"] == ["Wait for it."]
+
+
+def test_what_the_folder_does_not_say_stays():
+    knowledge_bases.save_base(
+        BaseInfo(key="moor", name="The Moor", hint="Wet.", restricted=True), by="Tam"
+    )
+    made = imported(a_folder(summary="Peat."))
+    assert (made.name, made.hint, made.restricted) == ("The Moor", "Wet.", True)
+
+
+def test_the_same_folder_again_is_no_change():
+    before = imported(a_folder(summary="Peat."))
+    assert planned(a_folder(summary="Peat.")).changes == 0
+    assert imported(a_folder(summary="Peat.")) == before
+
+
+def test_where_a_page_was_changed_since_nothing_is_written():
+    imported(a_folder())
+    wanted = planned(a_folder({"Fog": "It is thin.", "Bog": "Deep."}, summary="Peat."))
+    now = read_page(page_name("Fog"), "It lifts.")
+    pages.save_page("moor", PageDraft(page=now, was="1", by="Tam"))
+    before = knowledge_bases.get_base("moor")
+    with pytest.raises(PageConflictError, match="Tam"):
+        page_imports.import_folder(wanted, by="Mara")
+    assert knowledge_bases.get_base("moor") == before
+    assert pages.page("moor", page_name("Bog")) is None
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [
+        a_folder(key="The Moor"),
+        a_folder(hint="x" * 5000),
+        replace(a_folder(), pages=(replace(a_folder().pages[0], locks="x" * 5000),)),
+    ],
+    ids=["key", "hint", "locks"],
+)
+def test_what_cannot_be_stored_is_told_by_the_plan(folder):
+    with pytest.raises(ComponentValueError):
+        planned(folder)

@@ -1,0 +1,342 @@
+"""Pages in the store: found, written, renamed and removed."""
+
+import pytest
+
+from evennia_ai.errors import ComponentValueError, NotStoredError, PageConflictError, StoreError
+from evennia_ai.knowledge.backends import PageDraft
+from evennia_ai.knowledge.pages.pages import Page, page_name
+from evennia_ai.store.knowledge import pages
+from evennia_ai.store.knowledge.knowledge_bases import base
+from tests.store.knowledge.knowledge_builders import a_base, a_page, a_saved_page, saved
+
+
+@pytest.fixture(autouse=True)
+def _harbour():
+    a_base()
+
+
+def found(title: str, *, follow=True):
+    return pages.page("harbour", page_name(title), follow=follow)
+
+
+def body_of(title: str) -> str | None:
+    page = found(title)
+    return page and page.body
+
+
+def actions(title: str) -> list[tuple[int, str]]:
+    return [(one.number, one.action) for one in pages.revisions("harbour", page_name(title))]
+
+
+class TestFinding:
+    def test_a_page_is_read_as_it_was_written(self):
+        page = a_page(
+            "Sources:Ledger",
+            "See [[Ferry]].",
+            summary="Old sums.",
+            aliases=["The book"],
+            requires=["Ferry", "Instructions:Tone"],
+            locks="view:perm(Admin)",
+            reliability="high",
+        )
+        stored = saved(page)
+
+        assert found("sources:ledger") == stored
+        assert (stored.body, stored.meta, stored.links, stored.locks) == (
+            page.body,
+            page.meta,
+            page.links,
+            page.locks,
+        )
+        assert (stored.base, stored.revision, stored.sha256) == ("harbour", "1", page.sha256)
+
+    @pytest.mark.parametrize(
+        "title", ["ferry House", "FERRY HOUSE", "Ferry_house", "Main:ferry house"]
+    )
+    def test_however_a_title_is_written_its_page_is_found(self, title):
+        a_saved_page("Ferry house")
+
+        assert found(title).name.title == "Ferry house"
+
+    def test_namespaces_are_apart(self):
+        a_saved_page("Sources:Ferry")
+
+        assert found("Ferry") is None
+
+    def test_an_alias_finds_its_page_in_its_own_namespace(self):
+        a_saved_page("Sources:Ledger", aliases=["Old book", "Main:Ledger"])
+
+        assert found("Sources:old book").name.full == "Sources:Ledger"
+        assert found("ledger").name.full == "Sources:Ledger"
+        assert found("Old book") is None
+
+    def test_a_title_wins_over_an_alias(self):
+        a_saved_page("Boat", "a boat")
+        a_saved_page("Ferry", "a ferry", aliases=["Boat"])
+
+        assert body_of("boat") == "a boat"
+
+    def test_of_two_pages_with_one_alias_the_first_by_title_has_it(self):
+        a_saved_page("Skiff", aliases=["Boat"])
+        a_saved_page("Ferry", aliases=["Boat"])
+
+        assert found("Boat").name.title == "Ferry"
+
+    def test_one_redirect_is_followed(self):
+        a_saved_page("Ferry")
+        a_saved_page("Boat", "", redirect="Ferry")
+        a_saved_page("Ship", "", redirect="Boat")
+
+        assert found("Boat").name.title == "Ferry"
+        assert found("Ship").name.title == "Boat"
+        assert found("Boat", follow=False).name.title == "Boat"
+
+    def test_redirects_in_a_circle_end(self):
+        a_saved_page("Boat", "", redirect="Ship")
+        a_saved_page("Ship", "", redirect="Boat")
+        a_saved_page("Self", "", redirect="Self")
+
+        assert found("Boat").name.title == "Ship"
+        assert found("Self").name.title == "Self"
+
+    def test_a_redirect_to_no_page_is_itself_found(self):
+        a_saved_page("Boat", "", redirect="Ferry")
+
+        assert found("Boat").meta.redirect == page_name("Ferry")
+
+    def test_a_redirect_may_lead_to_an_alias(self):
+        a_saved_page("Ferry", aliases=["Barge"])
+        a_saved_page("Boat", "", redirect="Barge")
+
+        assert found("Boat").name.title == "Ferry"
+
+    def test_many_pages_are_found_in_their_order(self):
+        a_saved_page("Ferry", aliases=["Barge"])
+        a_saved_page("Quay")
+        a_saved_page("Boat", "", redirect="Ferry")
+
+        titles = [page_name(title) for title in ("Quay", "None", "Boat", "barge", "Ferry")]
+        got = pages.pages_named("harbour", titles)
+
+        assert [one and one.name.title for one in got] == ["Quay", None, "Ferry", "Ferry", "Ferry"]
+
+    def test_more_names_than_one_query_holds(self):
+        a_saved_page("Ferry")
+        names = [page_name(f"Nothing {number}") for number in range(1200)]
+
+        got = pages.pages_named("harbour", [*names, page_name("Ferry")])
+
+        assert got[:-1] == (None,) * 1200
+        assert got[-1].name.title == "Ferry"
+
+    def test_no_names_find_nothing(self):
+        assert pages.pages_named("harbour", []) == ()
+
+    def test_no_base_of_that_name_is_an_error_that_names_those_there_are(self):
+        with pytest.raises(NotStoredError, match="no knowledge base 'quay'; there are harbour"):
+            pages.page("quay", page_name("Ferry"))
+
+
+class TestListing:
+    def test_titles_of_one_namespace_come_in_order(self):
+        for title in ("Quay", "Ferry", "Sources:Ledger", "Ash"):
+            a_saved_page(title)
+
+        assert [n.title for n in pages.listed("harbour", "Main")] == ["Ash", "Ferry", "Quay"]
+
+    def test_a_prefix_is_taken_in_any_case_and_to_the_letter(self):
+        for title in ("Core/Canon", "Core/Rules", "Corex", "Co%re"):
+            a_saved_page(f"Instructions:{title}")
+
+        got = pages.listed("harbour", "Instructions", prefix="core/")
+        assert [name.title for name in got] == ["Core/Canon", "Core/Rules"]
+        assert [n.title for n in pages.listed("harbour", "Instructions", prefix="co%")] == ["Co%re"]
+
+    def test_links_of_pages_come_in_the_order_of_the_text(self):
+        a_saved_page("Ferry", "[[Quay]], [[Oren]] and [[Ash]]", requires=["Tide"])
+        a_saved_page("Quay", "nothing")
+
+        got = pages.linking("harbour", [page_name(t) for t in ("Quay", "ferry", "None")])
+
+        assert [[n.title for n in links] for links in got] == [[], ["Quay", "Oren", "Ash"], []]
+
+    def test_who_links_to_a_page_or_requires_it_is_known(self):
+        a_saved_page("Ferry", "[[oren]]")
+        a_saved_page("Sources:Ledger", requires=["Oren"])
+        a_saved_page("Quay", "[[Ash]]")
+
+        got = pages.linking_to("harbour", page_name("Oren"))
+        assert [name.full for name in got] == ["Ferry", "Sources:Ledger"]
+
+    def test_a_small_base_is_given_whole_and_a_large_one_not(self):
+        a_saved_page("Quay", "12345")
+        a_saved_page("Ferry", "123")
+
+        whole = pages.all_pages("harbour", most_characters=8)
+        assert [page.name.title for page in whole] == ["Ferry", "Quay"]
+        assert pages.all_pages("harbour", most_characters=7) is None
+
+
+class TestWriting:
+    def test_a_change_is_a_new_revision_and_the_same_again_none(self):
+        for body in ("one", "two", "two"):
+            a_saved_page("Ferry", body)
+
+        assert actions("Ferry") == [(1, "created"), (2, "updated")]
+        assert found("Ferry").revision == "2"
+
+    def test_a_changed_lock_is_a_change(self):
+        a_saved_page("Ferry")
+        a_saved_page("Ferry", locks="view:all()")
+
+        assert actions("Ferry")[-1] == (2, "updated")
+
+    def test_a_revision_tells_who_and_why(self):
+        saved(a_page(), by="Tam", note="tides")
+
+        (one,) = pages.revisions("harbour", page_name("Ferry"))
+        assert (one.changed_by, one.note, one.sha256) == ("Tam", "tides", a_page().sha256)
+
+    def test_a_second_editor_is_told_and_writes_nothing(self):
+        saved(a_page(body="one"))
+        saved(a_page(body="two"), by="Tam")
+
+        with pytest.raises(PageConflictError, match="was changed by Tam while you edited it"):
+            saved(a_page(body="three"), was="1")
+        assert body_of("Ferry") == "two"
+        assert len(actions("Ferry")) == 2
+
+    def test_a_new_page_that_somebody_made_meanwhile_is_a_conflict(self):
+        saved(a_page(body="one"))
+
+        with pytest.raises(PageConflictError, match="changed by Mira"):
+            saved(a_page(body="two"), was="")
+
+    def test_a_page_that_was_removed_meanwhile_is_a_conflict(self):
+        stored = saved(a_page())
+        pages.remove_page("harbour", stored.name, was="1", by="Tam")
+
+        with pytest.raises(PageConflictError, match="changed by Tam"):
+            saved(a_page(body="two"), was="1")
+
+    @pytest.mark.req("S4-54")
+    def test_an_earlier_revision_is_the_same_page_whatever_came_after(self):
+        then = a_saved_page("Ferry", "one [[Oren]]", aliases=["Boat"], requires=["Tide"])
+        a_saved_page("Ferry", "two")
+        pages.remove_page("harbour", then.name, was="2", by="Mira")
+
+        again = pages.at_revision("harbour", then.name, 1)
+
+        assert again == then
+        assert (again.revision, again.sha256) == (then.revision, then.sha256)
+
+    def test_a_removal_and_a_number_that_never_was_are_no_page(self):
+        a_saved_page("Ferry")
+        pages.remove_page("harbour", page_name("Ferry"), was="1", by="Mira")
+
+        assert [pages.at_revision("harbour", page_name("Ferry"), n) for n in (2, 3)] == [None, None]
+
+    def test_a_page_that_is_made_again_goes_on_counting(self):
+        a_saved_page("Ferry")
+        pages.remove_page("harbour", page_name("Ferry"), was="1", by="Mira")
+        a_saved_page("Ferry", "new")
+
+        assert actions("Ferry") == [(1, "created"), (2, "removed"), (3, "created")]
+        assert found("Ferry").revision == "3"
+
+    def test_the_base_counts_its_pages_and_characters(self):
+        a_saved_page("Ferry", "12345")
+        a_saved_page("Quay", "12")
+        a_saved_page("Ferry", "123")
+        assert (base("harbour").pages, base("harbour").characters) == (2, 5)
+
+        pages.remove_page("harbour", page_name("Ferry"), was="2", by="Mira")
+        assert (base("harbour").pages, base("harbour").characters) == (1, 2)
+
+    def test_every_change_of_a_page_changes_the_revision_of_the_base(self):
+        before = base("harbour").revision
+        a_saved_page("Ferry")
+
+        assert base("harbour").revision > before
+
+    def test_old_aliases_and_links_go_with_the_old_text(self):
+        a_saved_page("Ferry", "[[Oren]]", aliases=["Boat"])
+        a_saved_page("Ferry", "[[Ash]]")
+
+        assert found("Boat") is None
+        assert pages.linking_to("harbour", page_name("Oren")) == ()
+
+    @pytest.mark.parametrize(
+        ("page", "problem"),
+        [
+            (a_page(body="x" * 400_001), "at most 400000 characters"),
+            (a_page(body="a\x00b"), "without null characters"),
+            (a_page(summary="\ud800"), "that can be stored"),
+            (a_page(summary="x" * 40_001), "at most 40000 characters"),
+            (a_page(locks="x" * 2001), "a lock string"),
+        ],
+    )
+    def test_what_cannot_be_stored_is_refused_in_words(self, page, problem):
+        with pytest.raises(ComponentValueError, match=problem):
+            saved(page)
+        assert found("Ferry") is None
+        assert actions("Ferry") == []
+
+    def test_removing_what_is_not_there_is_an_error(self):
+        with pytest.raises(NotStoredError, match="no page of knowledge base 'harbour' 'Ferry'"):
+            pages.remove_page("harbour", page_name("Ferry"), was="", by="Mira")
+
+    def test_pages_of_another_backend_are_not_written_here(self):
+        a_base("wiki", backend="mediawiki")
+
+        with pytest.raises(StoreError, match="not in the game's database"):
+            pages.save_page("wiki", PageDraft(page=a_page(), was="", by="Mira"))
+
+
+class TestRenaming:
+    def renamed(self, old: str, new: str) -> Page:
+        return pages.rename_page("harbour", page_name(old), page_name(new), by="Tam")
+
+    def test_a_renamed_page_leaves_a_redirect(self):
+        a_saved_page("Ferry", "It crosses.", aliases=["Boat"])
+
+        moved = self.renamed("Ferry", "Sources:Crossing")
+
+        assert (moved.name.full, moved.body) == ("Sources:Crossing", "It crosses.")
+        assert found("Ferry") == moved
+        assert found("Ferry", follow=False).meta.redirect == moved.name
+        assert actions("Ferry")[-1] == (2, "renamed")
+        assert actions("Sources:Crossing") == [(1, "renamed")]
+
+    def test_its_talk_page_goes_with_it(self):
+        a_saved_page("Ferry")
+        a_saved_page("Talk:Ferry", "Really?")
+
+        self.renamed("Ferry", "Crossing")
+
+        assert body_of("Talk:Crossing") == "Really?"
+
+    def test_its_case_alone_may_change(self):
+        a_saved_page("Ferry House")
+
+        self.renamed("Ferry House", "Ferry house")
+
+        assert found("ferry house", follow=False).name.title == "Ferry house"
+        assert [n.title for n in pages.listed("harbour", "Main")] == ["Ferry house"]
+
+    def test_a_page_is_not_renamed_over_another(self):
+        a_saved_page("Ferry")
+        a_saved_page("Boat", "another")
+
+        with pytest.raises(StoreError, match="there is a page 'Boat' in"):
+            self.renamed("Ferry", "Boat")
+        assert body_of("Boat") == "another"
+
+    def test_it_may_go_back_over_its_own_redirect(self):
+        a_saved_page("Ferry", "It crosses.")
+        self.renamed("Ferry", "Crossing")
+
+        self.renamed("Crossing", "Ferry")
+
+        assert body_of("Ferry") == "It crosses."
+        assert found("Crossing").name.title == "Ferry"

@@ -1,0 +1,79 @@
+"""Hints of restricted bases beside the pages of these bases."""
+
+from dataclasses import replace
+
+import pytest
+
+from evennia_ai.knowledge.backends import PageDraft
+from evennia_ai.knowledge.pages.pages import BaseInfo, Page, PageMeta, page_name
+from evennia_ai.store.knowledge import knowledge_bases
+from evennia_ai.store.knowledge.backend import DatabaseBackend, safe_hint_of
+from evennia_ai.store.knowledge.pages import save_page
+
+BODY = "The lantern must stand to the left of the barrel before anybody knocks."
+
+
+@pytest.fixture
+def vault(db):
+    def hinting(hint: str) -> str:
+        info = BaseInfo(key="vault", name="The vault", hint=hint, restricted=True)
+        knowledge_bases.save_base(info, by="builder")
+        return safe_hint_of("vault")
+
+    hinting("")
+    for number in range(30):
+        written(f"Other {number}", f"The barrel and the lantern of number {number}.")
+    written("Drowned Vault", BODY, aliases=("Old Cellar",))
+    return hinting
+
+
+def written(title: str, body: str, **meta) -> None:
+    page = Page(name=page_name(title), body=body, meta=PageMeta(**meta))
+    save_page("vault", PageDraft(page=page, was="", by="builder"))
+
+
+def test_a_hint_in_words_of_its_own_stays(vault):
+    assert vault("How one gets on with the keepers.") == "How one gets on with the keepers."
+
+
+@pytest.mark.req("S0-22")
+def test_a_hint_that_is_copied_from_a_page_is_none(vault):
+    assert vault(f"Know that {BODY.lower()}") == ""
+
+
+@pytest.mark.req("S0-24")
+def test_titles_and_aliases_are_taken_out_of_a_hint(vault):
+    assert vault("About the Drowned Vault, or the old cellar: who keeps it.") == (
+        "About the, or the: who keeps it."
+    )
+
+
+def test_a_page_that_is_written_later_counts_as_well(vault):
+    hint = "Ask whoever has the key for a word about the tides here"
+    assert vault(hint) == hint
+    written("Key", f"{hint}, and knock.")
+    assert safe_hint_of("vault") == ""
+
+
+def test_it_is_read_without_a_query_once_it_is_known(vault, no_queries):
+    vault("How one gets on with the keepers.")
+    with no_queries():
+        safe_hint_of("vault")
+
+
+def test_a_base_that_cannot_be_searched_has_no_hint(vault, monkeypatch):
+    def refuse(*args, **fields):
+        raise knowledge_bases.no_base("vault")
+
+    monkeypatch.setattr(DatabaseBackend, "search", refuse)
+    assert vault("How one gets on.") == ""
+
+
+def test_a_base_elsewhere_has_its_hint_scrubbed_alone(vault):
+    info = BaseInfo(key="far", name="Far", hint="The 47 keys.", backend="mediawiki")
+    knowledge_bases.save_base(replace(info, restricted=True), by="builder")
+    assert safe_hint_of("far") == "The keys."
+
+
+def test_no_base_has_no_hint(db):
+    assert safe_hint_of("nowhere") == ""

@@ -1,0 +1,123 @@
+"""Searches as they are kept, and the vault."""
+
+import json
+
+import pytest
+
+from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.knowledge.pages.pages import BaseInfo
+from evennia_ai.knowledge.restricted.mediation import PagePassage
+from evennia_ai.store.erasing import erase_conversation, forget_person
+from evennia_ai.store.history import conversations
+from evennia_ai.store.knowledge import knowledge_bases, knowledge_searches
+from evennia_ai.store.knowledge.knowledge_searches import NewSearch
+
+CANARY = "The watchword is Mandragora."
+
+
+def a_chunk(content: str = CANARY, **fields) -> PagePassage:
+    usual = {"base": "vault", "base_name": "The vault", "title": "Watchword", "revision": "3"}
+    return PagePassage(**{**usual, "score": 0.5, **fields}, content=content)
+
+
+@pytest.fixture
+def where(db):
+    return conversations.conversation("7", kind="room", place_ref="2")
+
+
+def a_search(where, **fields) -> NewSearch:
+    usual = {"turn": 4, "speaker_ref": "9", "bases": ("vault",), "query": "the watchword"}
+    counts = {"restricted": True, "mode": "rag_retrieval", "total": 3, "sent": 1}
+    return NewSearch(conversation=where, **{**usual, **counts, **fields})
+
+
+def test_a_search_is_there_before_it_has_an_end_and_after_it(where):
+    number = knowledge_searches.begin(a_search(where), [a_chunk()])
+    (begun,) = knowledge_searches.newest("7")
+    assert (begun.id, begun.ended_at, begun.result) == (number, None, "")
+    knowledge_searches.end(number, "told", decision="refuse", reason="other")
+    (ended,) = knowledge_searches.of_turns("7", 4, 4)
+    assert (ended.result, ended.decision, ended.reason) == ("told", "refuse", "other")
+    assert ended.ended_at is not None
+    assert ended.conversation == where
+    assert knowledge_searches.of_turns("7", 5, 9) == ()
+
+
+def test_the_sources_of_a_restricted_one_are_numbers_and_hashes(where):
+    knowledge_searches.begin(a_search(where), [a_chunk(), a_chunk("Else.")])
+    (found,) = knowledge_searches.newest("7")
+    assert [one["title"] for one in found.sources] == ["Source 1", "Source 2"]
+    assert found.sources[0]["sha256"] == a_chunk().sha256
+    assert "Watchword" not in json.dumps(found.sources)
+
+
+def test_the_sources_of_an_ordinary_one_have_their_titles(where):
+    knowledge_searches.begin(a_search(where, restricted=False), [a_chunk()])
+    assert knowledge_searches.newest("7")[0].sources[0]["title"] == "Watchword"
+
+
+def test_searches_are_counted_by_conversation_speaker_and_time(where):
+    other = conversations.conversation("7", kind="private", partner_ref="9")
+    for one in (a_search(where), a_search(where, speaker_ref="8"), a_search(other)):
+        knowledge_searches.begin(one, [])
+    assert knowledge_searches.count_since(where, "9", since=0) == 1
+    assert knowledge_searches.count_since(where, "9", since=10**11) == 0
+
+
+def test_passages_are_in_the_vault_only_where_they_were_put_there(where):
+    knowledge_searches.begin(a_search(where), [a_chunk()])
+    assert knowledge_searches.open_vault("vault", by="Ada") == ()
+    knowledge_searches.begin(a_search(where), [a_chunk()], vaulted=[a_chunk()])
+    (kept,) = knowledge_searches.open_vault("vault", by="Ada")
+    assert (kept.title, kept.revision, kept.content) == ("Watchword", "3", CANARY)
+    assert knowledge_searches.open_vault("other", by="Ada") == ()
+
+
+def test_every_reading_of_a_vault_is_kept(where):
+    knowledge_searches.begin(a_search(where), [a_chunk()], vaulted=[a_chunk()])
+    knowledge_searches.open_vault("vault", by="Ada")
+    knowledge_searches.open_vault("vault", by="Bo")
+    assert [(one.by, one.chunks) for one in knowledge_searches.readings("vault")] == [
+        ("Bo", 1),
+        ("Ada", 1),
+    ]
+
+
+def test_an_emptied_vault_is_empty(where):
+    knowledge_searches.begin(a_search(where), [a_chunk()], vaulted=[a_chunk()])
+    assert knowledge_searches.empty_vault("vault") == 1
+    assert knowledge_searches.open_vault("vault", by="Ada") == ()
+
+
+def test_a_base_that_is_removed_leaves_nothing_in_its_vault(where):
+    knowledge_bases.save_base(BaseInfo(key="vault", name="The vault"), by="Ada")
+    knowledge_searches.begin(a_search(where), [a_chunk()], vaulted=[a_chunk()])
+    knowledge_bases.remove_base("vault", by="Ada")
+    assert knowledge_searches.open_vault("vault", by="Ada") == ()
+
+
+def _is_erased() -> bool:
+    (found,) = knowledge_searches.newest("7")
+    kept = knowledge_searches.open_vault("vault", by="Ada")
+    return not (found.query or found.result or found.sources or found.speaker_ref or kept)
+
+
+@pytest.fixture
+def searched(where):
+    number = knowledge_searches.begin(a_search(where), [a_chunk()], vaulted=[a_chunk()])
+    knowledge_searches.end(number, "told")
+    return where
+
+
+def test_who_is_forgotten_takes_their_searches_along(searched):
+    forget_person("9", by="Ada", npc_ref="8")
+    assert not _is_erased()
+    forget_person("9", by="Ada", npc_ref="7")
+    assert _is_erased()
+
+
+def test_an_erased_conversation_takes_its_searches_along(searched):
+    said = NewRecord(kind=RecordKind.USER, role="user", body="Hm?")
+    conversations.append(searched, [said])
+    erase_conversation(searched, by="Ada")
+    assert _is_erased()

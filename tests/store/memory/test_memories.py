@@ -1,0 +1,231 @@
+"""Memories in the store: kept, merged, bounded, and recalled with a turn."""
+
+from dataclasses import replace
+
+import pytest
+from django.db import transaction
+
+from evennia_ai import models
+from evennia_ai.errors import ComponentValueError, NotStoredError
+from evennia_ai.memory.memories import Memory
+from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.memory import memories
+from evennia_ai.store.memory.memories import changes_of, memories_then
+from tests.memory.builders import ANNA, BEN, a_memory
+
+NPC = "12"
+
+
+def added(text: str = "The ferry leaves at dawn.", *, most: int = 500, by="npc", **fields):
+    new = a_memory(text, id=memories.NEW, **fields)
+    return memories.add(NPC, new, by=by, most=most)
+
+
+def kept() -> list[str]:
+    return [memory.text for memory in memories.held_by(NPC).memories]
+
+
+def actions(memory: Memory) -> list[str]:
+    return [change.action for change in changes_of(NPC, memory.id)]
+
+
+def test_a_memory_comes_back():
+    fields = {"about": ANNA, "importance": 7, "created_at": 3.5, "recalled_at": 4.5}
+    made = added(**fields, learnt="private", place_ref="3", turn=9, author="Mira").memory
+    forget_everything()
+
+    assert memories.held_by(NPC).memories == (made,)
+    assert (made.about, made.importance, made.learnt, made.turn) == (ANNA, 7, "private", 9)
+
+
+def test_a_warm_read_makes_no_query(no_queries):
+    added()
+    memories.held_by(NPC)
+
+    with no_queries():
+        assert memories.memory(NPC, memories.held_by(NPC).memories[0].id).revision == 1
+
+
+def test_another_npc_has_its_own():
+    added()
+
+    assert memories.held_by("13").memories == ()
+
+
+@pytest.mark.parametrize(
+    "again", ["The ferry leaves at dawn.", "the FERRY leaves at dawn!", "A ferry leaves at dawn"]
+)
+def test_what_says_the_same_makes_a_memory_more_important(again):
+    first = added(importance=3).memory
+    second = added(again, importance=5, recalled_at=8.0)
+
+    assert kept() == ["The ferry leaves at dawn."]
+    assert second.is_merged
+    assert (second.memory.importance, second.memory.recalled_at) == (6, 8.0)
+    assert actions(first) == ["created", "merged"]
+
+
+def test_the_most_important_one_does_not_grow():
+    added(importance=10)
+
+    assert added(importance=10).memory.importance == 10
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"about": ANNA}, {"about": BEN}),
+        ({"about": ANNA}, {"about": ANNA, "learnt": "private"}),
+        ({"text": "Anna hit Ben."}, {"text": "Ben hit Anna."}),
+        ({"text": "Ben is a thief."}, {"text": "Ben is not a thief."}),
+    ],
+)
+def test_what_says_another_thing_is_another_memory(one, other):
+    added(**one)
+    added(**other)
+
+    assert len(kept()) == 2
+
+
+def test_over_the_bound_the_least_worth_goes():
+    added("Old and small.", importance=1)
+    added("Great fire.", importance=9)
+    last = added("New.", importance=5, created_at=900.0, recalled_at=900.0, most=2)
+
+    assert [gone.text for gone in last.dropped] == ["Old and small."]
+    assert kept() == ["Great fire.", "New."]
+    assert actions(last.dropped[0]) == ["created", "faded"]
+
+
+def test_what_a_builder_wrote_goes_last():
+    added("A builder's word.", importance=1, author="Mira", by="Mira")
+    added("Great fire.", importance=9, most=1)
+
+    assert kept() == ["A builder's word."]
+
+
+def test_a_builder_changes_a_memory():
+    made = added().memory
+    changed = memories.change(NPC, made.id, by="Mira", text="The ferry is lost.", importance=9)
+
+    assert (changed.text, changed.importance, changed.revision) == ("The ferry is lost.", 9, 2)
+    assert kept() == ["The ferry is lost."]
+    assert "lost" in changed.words
+    assert [c.changed_by for c in changes_of(NPC, made.id)] == ["npc", "Mira"]
+
+
+def test_a_change_that_changes_nothing_gives_no_revision():
+    made = added(importance=5).memory
+
+    assert memories.change(NPC, made.id, by="Mira", importance=5).revision == 1
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"text": ""},
+        {"text": "x" * 301},
+        {"text": "two\nlines"},
+        {"text": "a\x00b"},
+        {"importance": 0},
+        {"importance": 11},
+        {"importance": True},
+        {"learnt": "shouted"},
+    ],
+)
+def test_a_bad_value_changes_nothing(fields):
+    made = added().memory
+
+    with pytest.raises(ComponentValueError, match=f"the memory's {next(iter(fields))}"):
+        memories.change(NPC, made.id, by="Mira", **fields)
+    with pytest.raises(ComponentValueError):
+        added(**{"text": "Another one.", **fields})
+    assert memories.held_by(NPC).memories == (made,)
+
+
+def test_a_removed_memory_is_gone_and_its_changes_stay():
+    made = added().memory
+    memories.remove(NPC, made.id, by="Mira")
+
+    assert kept() == []
+    assert actions(made) == ["created", "removed"]
+    with pytest.raises(NotStoredError):
+        memories.remove(NPC, made.id, by="Mira")
+
+
+def test_a_memory_of_another_npc_is_not_there():
+    made = added().memory
+
+    with pytest.raises(NotStoredError):
+        memories.change("13", made.id, by="Mira", importance=9)
+
+
+def test_an_id_is_given_once():
+    gone = added().memory
+    memories.remove(NPC, gone.id, by="Mira")
+
+    assert added().memory.id > gone.id
+
+
+def test_duplicates_become_one():
+    one, other = added("Fire!", importance=4).memory, added("It burns.", importance=6).memory
+    left = memories.merge(NPC, one, [other], by="npc")
+
+    assert kept() == ["Fire!"]
+    assert (left.importance, actions(other)) == (7, ["created", "doubled"])
+
+
+def test_faded_ones_go_together():
+    one, other = added("Fire!").memory, added("It burns.").memory
+
+    assert memories.fade(NPC, [one.id, other.id, 999], by="npc") == 2
+    assert kept() == []
+
+
+def test_what_was_recalled_is_fresh_again():
+    made = added().memory
+    with transaction.atomic():
+        memories.recalled(NPC, [made.id], at_hours=30.0)
+    forget_everything()
+
+    again = memories.memory(NPC, made.id)
+    assert (again.recalled_at, again.revision) == (30.0, 1)
+
+
+def test_what_was_recalled_within_the_hour_is_not_written(no_queries):
+    made = added(recalled_at=29.5).memory
+    memories.held_by(NPC)
+
+    with no_queries():
+        memories.recalled(NPC, [made.id], at_hours=30.0)
+
+
+def test_a_turn_that_was_not_written_recalled_nothing():
+    made = added().memory
+    memories.held_by(NPC)
+    with pytest.raises(ZeroDivisionError), transaction.atomic():
+        memories.recalled(NPC, [made.id], at_hours=30.0)
+        assert memories.memory(NPC, made.id).recalled_at == 30.0
+        1 / 0  # noqa: B018
+
+    assert memories.memory(NPC, made.id).recalled_at == 0.0
+
+
+def test_a_past_memory_comes_back_after_edits_and_removal():
+    made = added().memory
+    memories.change(NPC, made.id, by="Mira", text="The ferry is lost.")
+    memories.remove(NPC, made.id, by="Mira")
+
+    then = memories_then({made.id: (1, 2.5)})
+    assert then == (replace(made, recalled_at=2.5),)
+    with pytest.raises(NotStoredError):
+        memories_then({made.id: (3, 2.5)})
+    with pytest.raises(NotStoredError):
+        memories_then({made.id: (9, 2.5)})
+
+
+def test_rows_hold_what_the_value_holds():
+    made = added(about=ANNA).memory
+
+    row = models.Memory.objects.get(pk=made.id)
+    assert (row.npc_ref, row.text, row.about) == (NPC, made.text, ANNA)
