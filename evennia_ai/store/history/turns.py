@@ -22,10 +22,16 @@ from evennia_ai.errors import (
     StoreError,
     TurnClosedError,
 )
-from evennia_ai.history.records import NewRecord, Record, RecordKind, storable
+from evennia_ai.history.records import (
+    NewRecord,
+    Record,
+    RecordKind,
+    closing_results,
+    cut_short,
+    storable,
+)
 from evennia_ai.history.turn.drafts import Draft
 from evennia_ai.history.turn.manifest import TurnManifest
-from evennia_ai.history.turn.orphans import closing_results, cut_short
 from evennia_ai.history.turn.sending import Handle, key_of, sent_messages
 from evennia_ai.lorebook.activation.timers import LoreState
 from evennia_ai.prompt.messages import Message

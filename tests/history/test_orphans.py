@@ -1,7 +1,6 @@
 """Calls of tools without a result."""
 
-from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.history.turn.orphans import closing_results, orphan_calls
+from evennia_ai.history.records import NewRecord, RecordKind, closing_results, orphan_calls
 
 
 def call(*ids):
