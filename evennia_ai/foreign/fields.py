@@ -10,7 +10,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from difflib import get_close_matches
 from functools import cache, partial
-from typing import Any, Final, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from annotated_types import Ge, Le, MaxLen
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError, create_model
@@ -66,12 +67,16 @@ def near(wanted: str, known: Iterable[str]) -> str:
     return f"; did you mean {found[0]}?" if found else ""
 
 
-@cache
-def door(form: Hashable, *, extra: Literal["forbid", "ignore"] = "forbid") -> type[BaseModel]:
+def door(form: type) -> type[BaseModel]:
     """The strict model that checks a mapping before it becomes a dataclass of this form.
 
     A field that is a dataclass itself stands flat: its fields are written beside the others.
     """
+    return _model(form, "forbid")
+
+
+@cache
+def _model(form: Hashable, extra: Literal["forbid", "ignore"]) -> type[BaseModel]:
     fields_of: dict[str, Any] = dict(_flat(form))
     return create_model(
         getattr(form, "__name__", ""),
@@ -99,12 +104,27 @@ def _flat(form: Any) -> Iterator[tuple[str, tuple[Any, Any]]]:
             yield one.name, (hint, ... if one.default is MISSING else one.default)
 
 
-def _made(form: Any, values: Mapping[str, Any]) -> Any:
+def made_of(form: type[_Form], values: Mapping[str, Any]) -> _Form:
     """The dataclass of checked values, those that stand flat in dataclasses of their own."""
-    hints = get_type_hints(form)
-    inner = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
-    own = {one.name: values[one.name] for one in fields(form) if one.name in values}
-    return form(**own, **{name: _made(hint, values) for name, hint in inner.items()})
+    inner = _inner(cast(Hashable, form))
+    if not inner:
+        return form(**values)
+    parts: dict[str, Any] = {
+        name: made_of(kind, _named_in(kind, values)) for name, kind in inner.items()
+    }
+    return form(**_named_in(form, values), **parts)
+
+
+def _named_in(form: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    return {one.name: values[one.name] for one in fields(form) if one.name in values}
+
+
+@cache
+def _inner(form: Hashable) -> dict[str, type]:
+    """The fields that stand flat, by their names."""
+    hints = get_type_hints(form, include_extras=True)
+    kinds = {name: kind for name, kind in hints.items() if isinstance(kind, type)}
+    return {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
 
 
 def wanted_of(field: FieldInfo) -> str:
@@ -126,11 +146,12 @@ def wanted_in_data(field: FieldInfo, value: object) -> str:
     for said in reversed(field.metadata):
         if isinstance(said, Must):
             return said.wanted
-    if get_origin(field.annotation) is Literal:
-        return "one of " + ", ".join(map(str, get_args(field.annotation)))
-    if field.annotation is bool:
+    kind = _without_none(field.annotation)
+    if get_origin(kind) is Literal:
+        return "one of " + ", ".join(map(str, get_args(kind)))
+    if kind is bool:
         return "true or false"
-    if field.annotation is str:
+    if kind is str:
         if isinstance(value, str) and _SURROGATE.search(value):
             return "text without null characters or half pairs"
         most = next((one.max_length for one in field.metadata if isinstance(one, MaxLen)), None)
@@ -143,7 +164,7 @@ def wanted_in_data(field: FieldInfo, value: object) -> str:
 @cache
 def _fits(form: Hashable) -> Callable[[object], bool]:
     """Whether a dataclass of this form has values it can have; it is asked for every one made."""
-    validator = door(form, extra="ignore").__pydantic_validator__
+    validator = _model(form, "ignore").__pydantic_validator__
     return partial(validator.isinstance_python, from_attributes=True)
 
 
@@ -152,7 +173,7 @@ def wrong_in(value: object) -> tuple[str, str] | None:
     form = cast(Hashable, type(value))
     if _fits(form)(value):
         return None
-    made = door(form, extra="ignore")
+    made = _model(form, "ignore")
     try:
         made.model_validate(value, from_attributes=True)
     except ValidationError as error:
@@ -168,7 +189,7 @@ def read_fields(form: type[_Form], given: Any, *, where: str) -> _Form:
     """
     if not isinstance(given, Mapping):
         raise FormatError("setting", f"{where}: must be a dictionary")
-    made = door(cast(Hashable, form))
+    made = door(form)
     try:
         read = made.model_validate(dict(given))
     except ValidationError as error:
@@ -176,7 +197,7 @@ def read_fields(form: type[_Form], given: Any, *, where: str) -> _Form:
         first = min(error.errors(), key=lambda one: written.index(one["loc"][0]))
         raise FormatError("setting", f"{where}{_in_words(first, made)}") from error
     values = {name: getattr(read, name) for name in read.model_fields_set}
-    return cast(_Form, _made(form, values))
+    return made_of(form, values)
 
 
 def _in_words(error: ErrorDetails, made: type[BaseModel]) -> str:
@@ -194,6 +215,12 @@ def _number(bounds: Iterable[Any]) -> str:
     if high < UNBOUNDED:
         return f"a whole number from {low} to {high}"
     return f"a whole number from {low} on" if low else "a whole number, 0 or more"
+
+
+def _without_none(kind: Any) -> Any:
+    """`X` for `X | None`, where nothing may be written as well."""
+    kinds = [one for one in get_args(kind) if one is not NoneType]
+    return kinds[0] if get_origin(kind) in (Union, UnionType) and len(kinds) == 1 else kind
 
 
 def _is_over(value: object, high: Any) -> bool:

@@ -4,6 +4,7 @@ Unknown keys and wrong values are errors that name their path. Paths count from 
 """
 
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,17 +14,33 @@ from evennia_ai.foreign.strict_json import check_plain
 from evennia_ai.lorebook.rules import PRESETS, ActivationRules, read_rules
 from evennia_ai.minds.edits import ProposedEdit
 from evennia_ai.prompt.components import ALLOWS, NO_GRANTS, Grants, PromptComponent, Trust
-from evennia_ai.prompt.expansion import LAYOUTS
-from evennia_ai.prompt.messages import TEXT_ROLES
-from evennia_ai.prompt.notes import NOTE_MODES, AuthorsNote, Notes
-from evennia_ai.prompt.persisted import BLOCKS_MODES, BlocksMode
+from evennia_ai.prompt.expansion import Layout
+from evennia_ai.prompt.notes import AuthorsNote, Notes
+from evennia_ai.prompt.persisted import BlocksMode
 from evennia_ai.prompt.templates.template import compile_template
-from evennia_ai.scenario.parts import COPIED, Files, read_components
-from evennia_ai.scenario.tables import Table, one_of, text_at, wrong
+from evennia_ai.scenario.parts import COPIED, Files, NoteRow, read_components
+from evennia_ai.scenario.tables import Rows, listed, one_of, read_row, text_at, wrong
 
 KIND: Final = "edit"
-KEYS: Final = ("components", "card", "lorebooks", "notes", "settings")
-SETTINGS: Final = ("lore", "layout", "blocks", "card_grants")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    """The keys of an edit."""
+
+    components: Rows = None
+    card: Any = None
+    lorebooks: Rows = None
+    notes: Rows = None
+    settings: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Settings:
+    lore: Any = None
+    layout: Layout | None = None
+    blocks: BlocksMode | None = None
+    card_grants: Rows = None
 
 
 def read_edit_file(path: Path) -> ProposedEdit:
@@ -42,11 +59,12 @@ def read_edit_file(path: Path) -> ProposedEdit:
 def read_edit(data: object, *, folder: Path) -> ProposedEdit:
     """The edit that `data` describes; `folder` is where its paths count from."""
     check_plain(data, kind=KIND, where="the edit")
-    table = Table(data, path="", known=KEYS)
-    if not any(table.has(key) for key in KEYS):
-        raise FormatError(KIND, f"changes nothing; name one of {', '.join(KEYS)}")
-    settings = Table(table.data.get("settings") or {}, path="settings", known=SETTINGS)
-    rows = table.rows("components")
+    file = read_row(_File, data, path="")
+    keys = [one.name for one in fields(_File)]
+    if all(getattr(file, key) is None for key in keys):
+        raise FormatError(KIND, f"changes nothing; name one of {', '.join(keys)}")
+    settings = read_row(_Settings, file.settings or {}, path="settings")
+    rows = listed(file.components, path="components")
     components = tuple(map(_of_a_builder, read_components(rows), (row for _, row in rows)))
     for component, (path, _) in zip(components, rows, strict=True):
         where = f"{path}: component '{component.key}'"
@@ -58,13 +76,13 @@ def read_edit(data: object, *, folder: Path) -> ProposedEdit:
             component.key: {name: row[name] for name in COPIED if name in row}
             for component, (_, row) in zip(components, rows, strict=True)
         },
-        card=files.card(table.data["card"]) if table.has("card") else None,
+        card=None if file.card is None else files.card(file.card),
         grants=_grants(settings),
-        books=files.books(None, table.rows("lorebooks"), rules="evennia_ai"),
-        notes=Notes(_notes(table)) if table.has("notes") else None,
+        books=files.books(None, listed(file.lorebooks, path="lorebooks"), rules="evennia_ai"),
+        notes=None if file.notes is None else Notes(_notes(file.notes)),
         rules=_lore(settings),
-        blocks=_blocks(settings),
-        layout=settings.choice("layout", LAYOUTS, "cache") if settings.has("layout") else None,
+        blocks=settings.blocks,
+        layout=settings.layout,
         notices=tuple(notice for notice in files.notices if not notice.startswith("the card has")),
     )
 
@@ -82,41 +100,30 @@ def _check_text(text: str, *, trust: Trust, where: str) -> None:
         raise FormatError(KIND, f"{where}: {error}") from error
 
 
-def _grants(settings: Table) -> Grants | None:
-    if not settings.has("card_grants"):
+def _grants(settings: _Settings) -> Grants | None:
+    if settings.card_grants is None:
         return None
-    rows = settings.rows("card_grants")
+    rows = listed(settings.card_grants, path="settings.card_grants")
     return frozenset(one_of(path, text_at(path, row), tuple(ALLOWS)) for path, row in rows)
 
 
-def _blocks(settings: Table) -> BlocksMode | None:
-    return settings.choice("blocks", BLOCKS_MODES, "latest") if settings.has("blocks") else None
-
-
-def _notes(table: Table) -> tuple[AuthorsNote, ...]:
-    return tuple(_note(path, row) for path, row in table.rows("notes"))
+def _notes(given: list[Any]) -> tuple[AuthorsNote, ...]:
+    return tuple(_note(path, row) for path, row in listed(given, path="notes"))
 
 
 def _note(path: str, row: Any) -> AuthorsNote:
-    note = Table(row, path=path, known=("content", "depth", "role", "every", "mode"))
-    content = note.text("content")
-    _check_text(content, trust="builder", where=f"{path}: the author's note")
-    return AuthorsNote(
-        content=content,
-        depth=note.depth("depth", 4),
-        role=note.choice("role", TEXT_ROLES, "system"),
-        every=note.whole("every", 1),
-        mode=note.choice("mode", NOTE_MODES, "floating"),
-    )
+    read = read_row(NoteRow, row, path=path)
+    _check_text(read.content, trust="builder", where=f"{path}: the author's note")
+    return AuthorsNote(**asdict(read))
 
 
-def _lore(settings: Table) -> dict[str, Any]:
+def _lore(settings: _Settings) -> dict[str, Any]:
     """The rules of lore that the edit names; a preset names all that it sets."""
-    given = settings.data.get("lore")
+    given = settings.lore
     if given is None:
         return {}
     if not isinstance(given, dict):
-        raise wrong(settings.at("lore"), given, "a mapping")
+        raise wrong("settings.lore", given, "a mapping")
     read: ActivationRules = read_rules(given)
     preset = PRESETS[read.rules] if "rules" in given else {}
     return {name: getattr(read, name) for name in (*preset, *given)}

@@ -3,10 +3,11 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import fields as dataclass_fields
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from evennia_ai.cards.card import Card
 from evennia_ai.cards.components import DEFAULT_DEPTH, containment_notices
@@ -14,8 +15,9 @@ from evennia_ai.cards.loading import load_card
 from evennia_ai.cards.reading import read_card
 from evennia_ai.errors import ComponentValueError, FormatError, NotYetError
 from evennia_ai.foreign.documents import read_bytes, read_text
+from evennia_ai.foreign.fields import Must
 from evennia_ai.foreign.strict_json import parse_json
-from evennia_ai.lorebook.book import ATTACH_RANK, BOOK_MODES, BookMode, Lorebook
+from evennia_ai.lorebook.book import ATTACH_RANK, BookMode, Lorebook
 from evennia_ai.lorebook.decorators import NO_ICONS, Absent
 from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.lorebook.rules import Preset
@@ -24,15 +26,15 @@ from evennia_ai.prompt.components import (
     GAME,
     MAX_DEPTH,
     PLUGGABLE_IDS,
-    SCOPE_RANK,
     STATIC_COMPONENTS,
     Grants,
     PromptComponent,
     is_plain_int,
 )
+from evennia_ai.prompt.notes import NoteMode
 from evennia_ai.prompt.registry import with_statics
 from evennia_ai.prompt.templates.template import check_settled
-from evennia_ai.scenario.tables import KIND, Table, wrong
+from evennia_ai.scenario.tables import KIND, Depth, TextRole, Whole, known_keys, read_row, wrong
 
 FIELDS: Final = (
     *("id", "key", "name", "description", "content", "role", "enabled", "is_static"),
@@ -47,13 +49,13 @@ _STATIC_BY_ID: Final = {component.id: component for component in STATIC_COMPONEN
 
 def read_components(rows: Sequence[tuple[str, Any]]) -> tuple[PromptComponent, ...]:
     """The listed components, each with an ID and a key of its own."""
-    tables = [_Row(Table(row, path=path, known=FIELDS)) for path, row in rows]
+    tables = [_Row(path, known_keys(row, path=path, known=FIELDS)) for path, row in rows]
     taken = {row.id for row in tables if row.id is not None}
     free = _free_ids(taken)
     for row in sorted((row for row in tables if row.id is None), key=_Row.rank):
         row.id = next(free, None)
         if row.id is None:
-            raise FormatError(KIND, f"{row.table.path}: no ID below 5000 is free; give it one")
+            raise FormatError(KIND, f"{row.path}: no ID below 5000 is free; give it one")
     components = tuple(row.component() for row in tables)
     _check_unique(tables, components)
     return components
@@ -108,20 +110,23 @@ def _check_ids(listed: Sequence[PromptComponent], plugged: Sequence[PromptCompon
 class _Row:
     """One item of the list with the ID it gets."""
 
-    def __init__(self, table: Table) -> None:
-        self.table = table
-        self.key = table.text("key") if "key" in table.data else None
-        self.id = table.whole("id", 0) if "id" in table.data else None
-        self.base = _base(table, key=self.key, at=self.id)
+    def __init__(self, path: str, row: dict[str, Any]) -> None:
+        self.path = path
+        self.row = row
+        placed = {name: row[name] for name in _PLACED if name in row}
+        place = read_row(_Place, placed, path=path)
+        self.key = place.key if "key" in row else None
+        self.id = place.id if "id" in row else None
+        self.base = _base(self, place)
         if self.id is None:
             self.id = self.base.id if self.base else PLUGGABLE_IDS.get(self.key or "")
 
     def rank(self) -> tuple[str, str]:
         """What decides who gets the next free ID: nothing but the component itself."""
-        return self.key or "", json.dumps(self.table.data, sort_keys=True)
+        return self.key or "", json.dumps(self.row, sort_keys=True)
 
     def component(self) -> PromptComponent:
-        fields = {name: self.table.data[name] for name in COPIED if name in self.table.data}
+        fields = {name: self.row[name] for name in COPIED if name in self.row}
         fields.setdefault("trust", "author")
         depth: Any = fields.get("injection_depth")
         if is_plain_int(depth) and depth > MAX_DEPTH:  # the top of the history all the same
@@ -132,21 +137,35 @@ class _Row:
             key = self.key if self.key is not None else f"component_{self.id}"
             return PromptComponent(id=self.id or 0, key=key, **fields)
         except ComponentValueError as error:
-            raise FormatError(KIND, f"{self.table.path}.{error}") from error
+            raise FormatError(KIND, f"{self.path}.{error}") from error
 
 
-def _base(table: Table, *, key: str | None, at: int | None) -> PromptComponent | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """What says which component a row is; all else is judged with the component itself."""
+
+    key: str = ""
+    id: Whole = 0
+    scope: Literal["game", "zone", "room", "npc"] = "game"
+    is_static: bool = False
+
+
+_PLACED: Final = tuple(one.name for one in dataclass_fields(_Place))
+
+
+def _base(row: _Row, place: _Place) -> PromptComponent | None:
     """The static component that a row means by its key or ID; its ID and key cannot be changed."""
-    if table.choice("scope", tuple(SCOPE_RANK), GAME.kind) != GAME.kind:
-        raise NotYetError("a scope other than game", table.at("scope"))
+    if place.scope != GAME.kind:
+        raise NotYetError("a scope other than game", f"{row.path}.scope")
+    key, at = row.key, row.id
     base = _STATIC_BY_KEY.get(key or "") or _STATIC_BY_ID.get(-1 if at is None else at)
     is_static = base is not None
-    if table.flag("is_static", is_static) is not is_static:
-        raise wrong(table.at("is_static"), not is_static, f"{str(is_static).lower()} here")
+    if "is_static" in row.row and place.is_static is not is_static:
+        raise wrong(f"{row.path}.is_static", not is_static, f"{str(is_static).lower()} here")
     if base is not None and (key or base.key, base.id if at is None else at) != (base.key, base.id):
         raise FormatError(
             KIND,
-            f"{table.path}: ID {base.id} belongs to the static component '{base.key}', which keeps"
+            f"{row.path}: ID {base.id} belongs to the static component '{base.key}', which keeps"
             " its ID and key; take another ID or key",
         )
     return base
@@ -161,14 +180,32 @@ def _check_unique(rows: Sequence[_Row], components: Sequence[PromptComponent]) -
     seen: dict[Mapping[str, object] | object, str] = {}
     for row, component in zip(rows, components, strict=True):
         for field, value in (("id", component.id), ("key", component.key)):
-            first = seen.setdefault((field, value), row.table.path)
-            if first != row.table.path:
+            first = seen.setdefault((field, value), row.path)
+            if first != row.path:
                 raise FormatError(
-                    KIND, f"{row.table.path}: {field} {value!r} is already taken by {first}"
+                    KIND, f"{row.path}: {field} {value!r} is already taken by {first}"
                 )
 
 
-BOOK_KEYS = ("name", "attach", "mode", "book")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteRow:
+    """An author's note, as it may be written."""
+
+    content: str
+    depth: Depth = 4
+    role: TextRole = "system"
+    every: Whole = 1
+    mode: NoteMode = "floating"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _BookRow:
+    name: str | None = None
+    attach: Annotated[str, Must(f"one of {', '.join(ATTACH_RANK)}", ATTACH_RANK.__contains__)] = (
+        "global"
+    )
+    mode: BookMode | None = None
+    book: Any = None
 
 
 class Files:
@@ -221,10 +258,8 @@ class Files:
         return tuple(books)
 
     def _listed(self, path: str, row: object) -> "_Found":
-        table = Table({"book": row} if isinstance(row, str) else row, path=path, known=BOOK_KEYS)
-        attach = table.choice("attach", tuple(ATTACH_RANK), "global")
-        mode = table.choice("mode", BOOK_MODES, "floating") if table.has("mode") else None
-        given = table.data.get("book")
+        read = read_row(_BookRow, {"book": row} if isinstance(row, str) else row, path=path)
+        given = read.book
         stem = ""
         if isinstance(given, str):
             stem = Path(given).stem
@@ -232,9 +267,9 @@ class Files:
             given, twice = book_file(file)
             self.notices += [f"{file}: {notice}" for notice in twice]
         if not isinstance(given, dict):
-            raise wrong(table.at("book"), given, "a path or a book's object")
-        label = table.text_or_none("name") or _own_name(given) or stem
-        return _found(label, given, attach=attach, mode=mode)
+            raise wrong(f"{path}.book", given, "a path or a book's object")
+        label = read.name or _own_name(given) or stem
+        return _found(label, given, attach=read.attach, mode=read.mode)
 
     def _once(self, listed: list["_Found"], rules: Preset) -> list["_Found"]:
         """The listed books; one that is there several times hangs at one of its places only."""

@@ -7,14 +7,17 @@ refused by name. Paths count from the folder of the scenario's file.
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import PlainValidator
 
 from evennia_ai.cards.card import Card
 from evennia_ai.cards.components import DEFAULT_DEPTH
 from evennia_ai.errors import FormatError, NotYetError
 from evennia_ai.foreign.documents import read_document
+from evennia_ai.foreign.fields import Must
 from evennia_ai.foreign.strict_json import check_plain
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.conditions import Fact, Facts
@@ -22,60 +25,113 @@ from evennia_ai.lorebook.decorators import NO_ICONS
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.components import ALL_GRANTS, ALLOWS, NO_GRANTS, Grants, PromptComponent
-from evennia_ai.prompt.expansion import LAYOUTS, Layout
-from evennia_ai.prompt.messages import ROLES, TEXT_ROLES, Message, pending, said
-from evennia_ai.prompt.notes import NOTE_MODES, AuthorsNote
-from evennia_ai.prompt.persisted import BLOCKS_MODES, BlocksMode
+from evennia_ai.prompt.expansion import Layout
+from evennia_ai.prompt.messages import Message, Role, pending, said
+from evennia_ai.prompt.notes import AuthorsNote
+from evennia_ai.prompt.persisted import BlocksMode
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter, ratio_counter
-from evennia_ai.scenario.parts import Files, read_components
-from evennia_ai.scenario.tables import KIND, Table, brief, one_of, text_at, wrong
+from evennia_ai.scenario.parts import Files, NoteRow, read_components
+from evennia_ai.scenario.tables import (
+    KIND,
+    MAX_NUMBER,
+    Depth,
+    Rows,
+    Whole,
+    brief,
+    listed,
+    one_of,
+    read_row,
+    read_rows,
+    text_at,
+    whole_from,
+    wrong,
+)
 
-KEYS: Final = (
-    *("card", "lorebooks", "components", "notes", "dynamic_context", "persona"),
-    *("history", "event", "settings", "turns"),
-)
-SETTINGS: Final = (
-    *(
-        "user",
-        "user_icon",
-        "layout",
-        "blocks",
-        "context_tokens",
-        "reply_tokens",
-        "tokenizer",
-        "seed",
-    ),
-    *("greeting", "greeting_index", "group", "language", "system_prompt"),
-    *("post_history_instructions", "post_history_depth", "card_system_prompt"),
-    *("card_trust", "card_grants", "facts", "lore"),
-)
-NOTE_KEYS: Final = ("content", "depth", "role", "every", "mode", "scanned")
-TURN_KEYS: Final = ("history", "event", "dynamic_context")
-CARD_TRUSTS: Final = ("author", "imported")
 _RATIO: Final = re.compile(r"chars/([0-9]{1,4}(?:\.[0-9]{1,6})?)")
+
+
+def _fact(path: str, value: object) -> Fact:
+    if isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, list) and all(isinstance(text, str) for text in value):
+        return tuple(value)
+    raise wrong(path, value, "text, a number, true or false, or a list of texts")
+
+
+def _facts(given: Any) -> Facts:
+    """What is true in the scene, for entries that ask."""
+    if given is None:
+        return {}
+    if not isinstance(given, dict):
+        raise wrong("settings.facts", given, "a mapping of names")
+    return {name: _fact(f"settings.facts.{name}", value) for name, value in given.items()}
+
+
+def _lore(given: Any) -> ActivationRules:
+    if given is not None and not isinstance(given, Mapping):
+        raise wrong("settings.lore", given, "a mapping")
+    return read_rules(dict(given or {}))
+
+
+def _counter(name: str) -> TokenCounter:
+    if name == ESTIMATE.name:
+        return ESTIMATE
+    ratio = _RATIO.fullmatch(name)
+    if ratio is None:
+        where = "settings.tokenizer"
+        raise NotYetError(f"{brief(name)} (there are estimate and chars/R)", where)
+    per_token = float(ratio[1])
+    if not (math.isfinite(per_token) and per_token > 0):
+        raise wrong("settings.tokenizer", name, "chars/R with R above 0")
+    return ratio_counter(per_token)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """`settings` of a scenario, defaults filled in."""
+    """`settings` of a scenario, as they may be written."""
 
-    user: str | None
-    layout: Layout
-    blocks: BlocksMode
-    limit_tokens: int
-    counter: TokenCounter
-    seed: int
-    greeting: bool
-    greeting_index: int
-    group: bool
-    language: str
-    system_prompt: str
-    post_history_instructions: str
-    post_history_depth: int
-    card_system_prompt: str
-    card_grants: Grants
-    facts: Facts
-    lore: ActivationRules
+    user: str | None = None
+    user_icon: str | None = None
+    layout: Layout = "cache"
+    blocks: BlocksMode = "latest"
+    context_tokens: Annotated[
+        int, whole_from(1), Must(f"a whole number from 1 to {MAX_NUMBER}")
+    ] = 8192
+    reply_tokens: Whole = 512
+    tokenizer: str = "estimate"
+    seed: Annotated[
+        int, whole_from(-MAX_NUMBER), Must(f"a whole number from -{MAX_NUMBER} to {MAX_NUMBER}")
+    ] = 1
+    greeting: bool = False
+    greeting_index: Whole = 0
+    group: bool = False
+    language: str = "en"
+    system_prompt: str = ""
+    post_history_instructions: str = ""
+    post_history_depth: Depth = DEFAULT_DEPTH
+    card_system_prompt: str = ""
+    card_trust: Literal["author", "imported"] = "author"
+    card_grants: Rows = None
+    facts: Annotated[Facts, PlainValidator(_facts)] = field(default_factory=dict)
+    lore: Annotated[ActivationRules, PlainValidator(_lore)] = field(default_factory=ActivationRules)
+
+    @property
+    def limit_tokens(self) -> int:
+        """Tokens of the context without the reply's reserve."""
+        return self.context_tokens - self.reply_tokens
+
+    @property
+    def counter(self) -> TokenCounter:
+        """The counter that `tokenizer` names."""
+        return _counter(self.tokenizer)
+
+    @property
+    def grants(self) -> Grants:
+        """What the card may do: all where the author vouches for it, else what is granted."""
+        if self.card_grants is None:
+            return ALL_GRANTS if self.card_trust == "author" else NO_GRANTS
+        rows = listed(self.card_grants, path="settings.card_grants")
+        return frozenset(one_of(path, text_at(path, row), tuple(ALLOWS)) for path, row in rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,33 +166,81 @@ class Scenario:
     notices: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    """The keys of a scenario."""
+
+    card: Any = None
+    lorebooks: Rows = None
+    components: Rows = None
+    notes: Rows = None
+    dynamic_context: Rows = None
+    persona: Any = None
+    history: Rows = None
+    event: Any = None
+    settings: Any = None
+    turns: Rows = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NoteRow(NoteRow):
+    scanned: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PersonaRow:
+    name: str | None = None
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TurnRow:
+    history: Rows = None
+    event: Any = None
+    dynamic_context: Rows = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _MessageRow:
+    role: Role
+    name: str | None = None
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _EventRow:
+    name: str | None = None
+    content: str
+
+
 def read_scenario(data: object, *, folder: Path | None = None) -> Scenario:
     """The scenario that `data` describes; `folder` is where its paths count from.
 
     FormatError: it cannot be read as a scenario, or its card or a book cannot be read.
     """
     check_plain(data, kind=KIND, where="the scenario")
-    table = Table(data, path="", known=KEYS)
-    settings = _settings(table)
+    file = read_row(_File, data, path="")
+    settings = _settings(file.settings)
     files = Files(
         folder or Path.cwd(),
-        card_grants=settings.card_grants,
+        card_grants=settings.grants,
         post_history_depth=settings.post_history_depth,
         absent={} if settings.lore.user_icon is not None else NO_ICONS,
     )
-    card = files.card(table.data["card"]) if table.has("card") else None
-    books = files.books(card, table.rows("lorebooks"), rules=settings.lore.rules)
+    card = None if file.card is None else files.card(file.card)
+    lorebooks = listed(file.lorebooks, path="lorebooks")
+    books = files.books(card, lorebooks, rules=settings.lore.rules)
     if settings.greeting and card is None:
         files.notices.append("settings.greeting: there is no card whose greeting could open it")
     return Scenario(
         settings=settings,
         card=card,
         books=books,
-        components=read_components(table.rows("components")),
-        notes=tuple(_note(path, row) for path, row in table.rows("notes")),
-        persona=_persona(table),
-        turns=_turns(table),
-        several=table.has("turns"),
+        components=read_components(listed(file.components, path="components")),
+        notes=tuple(_note(path, row) for path, row in listed(file.notes, path="notes")),
+        persona=_persona(file.persona),
+        turns=_turns(file),
+        several=file.turns is not None,
         notices=tuple(files.notices),
     )
 
@@ -147,152 +251,72 @@ def read_scenario_file(path: Path) -> Scenario:
     return read_scenario({} if data is None else data, folder=path.parent)
 
 
-def _settings(table: Table) -> Settings:
-    given = table.data["settings"] if table.has("settings") else {}
-    settings = Table(given, path="settings", known=SETTINGS)
-    greeting_index = settings.whole("greeting_index", 0)
-    return Settings(
-        user=settings.text_or_none("user") or None,
-        layout=settings.choice("layout", LAYOUTS, "cache"),
-        blocks=settings.choice("blocks", BLOCKS_MODES, "latest"),
-        limit_tokens=_limit(settings),
-        counter=_counter(settings),
-        seed=settings.whole("seed", 1, low=-(10**9)),
-        greeting=settings.flag("greeting", False),
-        greeting_index=greeting_index,
-        group=settings.flag("group", False),
-        language=settings.text("language", "en"),
-        system_prompt=settings.text("system_prompt", ""),
-        post_history_instructions=settings.text("post_history_instructions", ""),
-        post_history_depth=settings.depth("post_history_depth", DEFAULT_DEPTH),
-        card_system_prompt=settings.text("card_system_prompt", ""),
-        card_grants=_grants(settings),
-        facts=_facts(settings),
-        lore=replace(
-            _lore(settings),
-            greeting_index=greeting_index,
-            user_icon=settings.text_or_none("user_icon") or None,
-        ),
-    )
-
-
-def _grants(settings: Table) -> Grants:
-    """What the card may do: everything where the author vouches for it, else what is granted."""
-    vouched = settings.choice("card_trust", CARD_TRUSTS, "author") == "author"
-    if not settings.has("card_grants"):
-        return ALL_GRANTS if vouched else NO_GRANTS
-    rows = settings.rows("card_grants")
-    return frozenset(one_of(path, text_at(path, row), tuple(ALLOWS)) for path, row in rows)
-
-
-def _facts(settings: Table) -> Facts:
-    """What is true in the scene, for entries that ask."""
-    given = settings.data["facts"] if settings.has("facts") else {}
-    if not isinstance(given, dict):
-        raise wrong(settings.at("facts"), given, "a mapping of names")
-    return {name: _fact(f"{settings.at('facts')}.{name}", value) for name, value in given.items()}
-
-
-def _fact(path: str, value: object) -> Fact:
-    if isinstance(value, str | bool | int | float):
-        return value
-    if isinstance(value, list) and all(isinstance(text, str) for text in value):
-        return tuple(value)
-    raise wrong(path, value, "text, a number, true or false, or a list of texts")
-
-
-def _lore(settings: Table) -> ActivationRules:
-    given = settings.data.get("lore")
-    if given is not None and not isinstance(given, Mapping):
-        raise wrong(settings.at("lore"), given, "a mapping")
-    return read_rules(dict(given or {}))
-
-
-def _limit(settings: Table) -> int:
-    """Tokens of the context without the reply's reserve."""
-    context = settings.whole("context_tokens", 8192, low=1)
-    reply = settings.whole("reply_tokens", 512)
-    if reply >= context:
+def _settings(given: Any) -> Settings:
+    read = read_row(Settings, {} if given is None else given, path="settings")
+    if read.reply_tokens >= read.context_tokens:
         raise FormatError(
             KIND,
-            f"settings: reply_tokens {reply} leaves nothing of context_tokens {context}; it must be"
-            " less",
+            f"settings: reply_tokens {read.reply_tokens} leaves nothing of context_tokens"
+            f" {read.context_tokens}; it must be less",
         )
-    return context - reply
-
-
-def _counter(settings: Table) -> TokenCounter:
-    name = settings.text("tokenizer", "estimate")
-    if name == ESTIMATE.name:
-        return ESTIMATE
-    ratio = _RATIO.fullmatch(name)
-    if ratio is None:
-        where = settings.at("tokenizer")
-        raise NotYetError(f"{brief(name)} (there are estimate and chars/R)", where)
-    per_token = float(ratio[1])
-    if not (math.isfinite(per_token) and per_token > 0):
-        raise wrong(settings.at("tokenizer"), name, "chars/R with R above 0")
-    return ratio_counter(per_token)
+    _counter(read.tokenizer)
+    lore = replace(read.lore, greeting_index=read.greeting_index, user_icon=read.user_icon or None)
+    return replace(read, user=read.user or None, lore=lore)
 
 
 def _note(path: str, row: Any) -> AuthorsNote:
-    table = Table(row, path=path, known=NOTE_KEYS)
-    return AuthorsNote(
-        content=table.text("content"),
-        depth=table.depth("depth", 4),
-        role=table.choice("role", TEXT_ROLES, "system"),
-        every=table.whole("every", 1),
-        mode=table.choice("mode", NOTE_MODES, "floating"),
-        scanned=table.flag("scanned", False),
-        trust="author",
-    )
+    return AuthorsNote(**asdict(read_row(_NoteRow, row, path=path)), trust="author")
 
 
-def _persona(table: Table) -> Persona | None:
-    if not table.has("persona"):
+def _persona(given: Any) -> Persona | None:
+    if given is None:
         return None
-    persona = Table(table.data["persona"], path="persona", known=("name", "description"))
-    return Persona(
-        name=persona.text_or_none("name") or None,
-        description=persona.text_or_none("description") or "",
-    )
+    read = read_row(_PersonaRow, given, path="persona")
+    return Persona(name=read.name or None, description=read.description or "")
 
 
-def _turns(table: Table) -> tuple[TurnText, ...]:
-    blocks = _blocks(table)
-    if not table.has("turns"):
-        return (_turn(table, blocks),)
+def _turns(file: _File) -> tuple[TurnText, ...]:
+    blocks = _blocks(file.dynamic_context, path="dynamic_context")
+    if file.turns is None:
+        return (_turn(file.history, file.event, blocks, path=""),)
     for key in ("history", "event"):
-        if table.has(key):
+        if getattr(file, key) is not None:
             raise FormatError(KIND, f"{key}: with turns it belongs to each turn")
-    rows = [Table(row, path=path, known=TURN_KEYS) for path, row in table.rows("turns")]
-    return tuple(_turn(row, _blocks(row) if row.has("dynamic_context") else blocks) for row in rows)
-
-
-def _blocks(table: Table) -> tuple[DynamicBlock, ...]:
+    rows = [
+        (path, read_row(_TurnRow, row, path=path)) for path, row in listed(file.turns, path="turns")
+    ]
     return tuple(
-        DynamicBlock(key=str(index), text=text_at(path, text))
-        for index, (path, text) in enumerate(table.rows("dynamic_context"))
+        _turn(
+            row.history,
+            row.event,
+            blocks
+            if row.dynamic_context is None
+            else _blocks(row.dynamic_context, path=f"{path}.dynamic_context"),
+            path=f"{path}.",
+        )
+        for path, row in rows
     )
 
 
-def _turn(table: Table, blocks: tuple[DynamicBlock, ...]) -> TurnText:
+def _blocks(given: list[Any] | None, *, path: str) -> tuple[DynamicBlock, ...]:
+    return tuple(
+        DynamicBlock(key=str(index), text=text_at(at, text))
+        for index, (at, text) in enumerate(listed(given, path=path))
+    )
+
+
+def _turn(
+    history: list[Any] | None, event: Any, blocks: tuple[DynamicBlock, ...], *, path: str
+) -> TurnText:
+    """One turn; `path` ends with a dot where its keys stand in a list."""
+    rows = read_rows(_MessageRow, history, path=f"{path}history")
     return TurnText(
         blocks=blocks,
-        history=tuple(_message(path, row) for path, row in table.rows("history")),
-        event=_event(table),
+        history=tuple(said(row.role, row.content, name=row.name or None) for row in rows),
+        event=None if event is None else _event(event, path=f"{path}event"),
     )
 
 
-def _message(path: str, row: Any) -> Message:
-    table = Table(row, path=path, known=("role", "name", "content"))
-    return said(
-        table.choice("role", ROLES), table.text("content"), name=table.text_or_none("name") or None
-    )
-
-
-def _event(table: Table) -> Message | None:
-    if not table.has("event"):
-        return None
-    event = Table(table.data["event"], path=table.at("event"), known=("name", "content"))
-    return pending(event.text("content"), name=event.text_or_none("name") or None)
+def _event(row: Any, *, path: str) -> Message:
+    read = read_row(_EventRow, row, path=path)
+    return pending(read.content, name=read.name or None)

@@ -226,7 +226,7 @@ def _plugged(scenario: Scenario) -> Sequence[PromptComponent]:
     if scenario.card is not None:
         plugged += card_components(
             scenario.card,
-            grants=settings.card_grants,
+            grants=settings.grants,
             default_system_prompt=settings.card_system_prompt,
             default_post_history=settings.post_history_instructions,
             post_history_depth=settings.post_history_depth,

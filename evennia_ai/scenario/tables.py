@@ -1,94 +1,96 @@
-"""Table: one mapping of foreign data, read key by key.
+"""Rows: one mapping of foreign data each, read into the dataclass that declares its keys.
 
-Every key a mapping may have is named when it is opened, so that a typing mistake is an error and
-never a setting that silently does nothing. A value of the wrong type is never converted.
+A key that nobody declares is an error and never a setting that silently does nothing, so that a
+typing mistake is told. A value of the wrong type is never converted.
 """
 
 import reprlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from difflib import get_close_matches
-from typing import Any, Final, TypeVar
+from functools import cache
+from types import GenericAlias
+from typing import Annotated, Any, Final, Literal, TypeVar, cast
+
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from evennia_ai.errors import FormatError
-from evennia_ai.prompt.components import MAX_DEPTH, is_plain_int
+from evennia_ai.foreign.fields import Must, door, made_of, wanted_in_data
+from evennia_ai.prompt.components import MAX_DEPTH
 
-Choice = TypeVar("Choice", bound=str)
 KIND: Final = "scenario"
 MAX_NUMBER: Final = 10**9
 
-
-class Table:
-    """The mapping at `path`, "" for the whole file."""
-
-    __slots__ = ("data", "path")
-
-    def __init__(self, data: object, *, path: str, known: Collection[str]) -> None:
-        if not isinstance(data, dict):
-            raise wrong(path, data, "a mapping of " + ", ".join(known))
-        unknown = [key for key in data if key not in known]
-        if unknown:
-            raise FormatError(KIND, _unknown_keys(unknown, path=path, known=known))
-        self.data: dict[str, Any] = data
-        self.path = path
-
-    def at(self, key: str) -> str:
-        """The path of a key."""
-        return f"{self.path}.{key}" if self.path else key
-
-    def has(self, key: str) -> bool:
-        """Whether there is a value; `null` is none."""
-        return self.data.get(key) is not None
-
-    def text(self, key: str, default: str | None = None) -> str:
-        """A text; without a default the key must be there."""
-        if key not in self.data:
-            if default is None:
-                raise FormatError(KIND, f"{self.path}: the key '{key}' is missing")
-            return default
-        return text_at(self.at(key), self.data[key])
-
-    def text_or_none(self, key: str) -> str | None:
-        """A text, or None where there is none."""
-        return text_at(self.at(key), self.data[key]) if self.has(key) else None
-
-    def whole(self, key: str, default: int, *, low: int = 0) -> int:
-        """A whole number from `low` on."""
-        value = self.data.get(key, default)
-        if not (is_plain_int(value) and low <= value <= MAX_NUMBER):
-            raise wrong(self.at(key), value, f"a whole number from {low} to {MAX_NUMBER}")
-        return int(value)
-
-    def depth(self, key: str, default: int) -> int:
-        """An injection depth; deeper than any history is the top of it all the same."""
-        value = self.data.get(key, default)
-        if not (is_plain_int(value) and value >= 0):
-            raise wrong(self.at(key), value, "a whole number, 0 or more")
-        return min(int(value), MAX_DEPTH)
-
-    def flag(self, key: str, default: bool) -> bool:
-        """True or false."""
-        value = self.data.get(key, default)
-        if not isinstance(value, bool):
-            raise wrong(self.at(key), value, "true or false")
-        return value
-
-    def choice(self, key: str, choices: Sequence[Choice], default: Choice | None = None) -> Choice:
-        """One of `choices`; without a default the key must be there."""
-        if default is not None and key not in self.data:
-            return default
-        return one_of(self.at(key), self.text(key), choices)
-
-    def rows(self, key: str) -> list[tuple[str, Any]]:
-        """The items of a list, each with its path; none where there is no list."""
-        value = self.data.get(key)
-        if value is None:
-            return []
-        if not isinstance(value, list):
-            raise wrong(self.at(key), value, "a list")
-        return [(f"{self.at(key)}[{index}]", item) for index, item in enumerate(value)]
+# Errors of what is one of several words.
+_NO_CHOICE: Final = ("literal_error", "string_type")
+_Choice = TypeVar("_Choice", bound=str)
+_Row = TypeVar("_Row")
 
 
-def one_of(path: str, value: str, choices: Sequence[Choice]) -> Choice:
+def whole_from(low: int) -> Any:
+    """What to write behind `int` for whole numbers from `low` on."""
+    return Field(ge=low, le=MAX_NUMBER)
+
+
+Whole = Annotated[int, whole_from(0), Must(f"a whole number from 0 to {MAX_NUMBER}")]
+# Deeper than any history is the top of it all the same.
+Depth = Annotated[
+    int,
+    Field(ge=0),
+    AfterValidator(lambda value: min(value, MAX_DEPTH)),
+    Must("a whole number, 0 or more"),
+]
+Rows = Annotated[list[Any] | None, Must("a list")]
+TextRole = Literal["system", "user", "assistant"]
+
+
+def read_row(form: type[_Row], row: object, *, path: str) -> _Row:
+    """The row of this form at `path`, "" for the whole file; FormatError names what is wrong."""
+    made = door(form)
+    try:
+        read = made.model_validate(known_keys(row, path=path, known=made.model_fields))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = str(first["loc"][0])
+        if first["type"] == "missing":
+            raise FormatError(KIND, f"{path}: the key '{name}' is missing") from error
+        wanted = wanted_in_data(made.model_fields[name], first["input"])
+        if first["type"] in _NO_CHOICE and not isinstance(first["input"], str):
+            wanted = "text"
+        raise wrong(f"{path}.{name}" if path else name, first["input"], wanted) from error
+    return made_of(form, vars(read))
+
+
+def read_rows(form: type[_Row], rows: list[Any] | None, *, path: str) -> list[_Row]:
+    """The rows of a list, read at once; what is wrong is told of the first that is."""
+    try:
+        read = _all_of(cast(Hashable, form)).validate_python(rows or [])
+    except ValidationError:
+        return [read_row(form, row, path=at) for at, row in listed(rows, path=path)]
+    return [made_of(form, vars(one)) for one in read]
+
+
+@cache
+def _all_of(form: Hashable) -> TypeAdapter[list[Any]]:
+    kind: Any = GenericAlias(list, (door(cast(type, form)),))
+    return TypeAdapter(kind)
+
+
+def known_keys(row: object, *, path: str, known: Collection[str]) -> dict[str, Any]:
+    """The mapping, which has no other keys than these."""
+    if not isinstance(row, dict):
+        raise wrong(path, row, "a mapping of " + ", ".join(known))
+    unknown = [key for key in row if key not in known]
+    if unknown:
+        raise FormatError(KIND, _unknown_keys(unknown, path=path, known=known))
+    return row
+
+
+def listed(items: list[Any] | None, *, path: str) -> list[tuple[str, Any]]:
+    """The items of a list, each with its path; none where there is no list."""
+    return [(f"{path}[{index}]", item) for index, item in enumerate(items or ())]
+
+
+def one_of(path: str, value: str, choices: Sequence[_Choice]) -> _Choice:
     """`value`, which must be one of `choices`."""
     for choice in choices:
         if value == choice:
