@@ -11,7 +11,7 @@ from typing import Final
 
 from evennia_ai.knowledge.pages.pages import BaseInfo, Page, PageName, TitleError, page_name
 from evennia_ai.store.authored import lorebooks
-from evennia_ai.store.knowledge import knowledge_bases, page_rows, pages
+from evennia_ai.store.knowledge import knowledge_bases, pages
 
 STORED: Final = "database"
 _NOBODY: Final = "view:superuser()"
@@ -81,7 +81,7 @@ class HiddenPages:
         infos = [knowledge_bases.base(key) for key in bases]
         if any(info is None or info.backend == "help" for info in infos):
             return True
-        return self.are_some or page_rows.removed_with_locks()
+        return self.are_some or pages.removed_with_locks()
 
     def covers_base(self, key: str) -> bool:
         """Whether nothing of a base may be seen; so it is with one that there is not."""
@@ -110,7 +110,7 @@ class HiddenPages:
 
     def _locks_of(self, base: str, name: PageName, *, is_there: bool) -> list[str]:
         """Every lock that must let somebody see a page of the game's database."""
-        changes = page_rows.revisions(base, name)
+        changes = pages.revisions(base, name)
         removed = [one.locks for one in changes if one.action == "removed"]
         newest = [one.locks for one in reversed(changes) if one.action != "removed"][:1]
         now = pages.page(base, name) if is_there else None

@@ -8,8 +8,7 @@ from typing import Final
 from evennia_ai import models
 from evennia_ai.errors import ComponentValueError, NotStoredError
 from evennia_ai.store.authored import card_revisions as log
-from evennia_ai.store.authored import cards as store
-from evennia_ai.store.authored.cards import StoredCard, card_or_none, get_card
+from evennia_ai.store.authored.cards import StoredCard, card_names, card_or_none, get_card
 from evennia_ai.store.core.checks import MAX_NAME
 from evennia_ai.store.core.snapshots import Snapshots
 from evennia_ai.store.core.state import CARDS, changing
@@ -118,7 +117,7 @@ def known_name(wanted: str) -> str:
 
     A card in force goes before one that only waits or was removed.
     """
-    for known in (store.card_names(), log.names()):
+    for known in (card_names(), log.names()):
         if wanted in known:
             return wanted
         same = [name for name in known if name.casefold() == wanted.casefold()]

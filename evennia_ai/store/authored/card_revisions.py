@@ -18,7 +18,8 @@ from evennia_ai.cards.loading import CardImport
 from evennia_ai.prompt.components import Grant, Grants, in_order
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.core.checks import checked_source
-from evennia_ai.store.core.revisions import Change, Revisions, common
+from evennia_ai.store.core.revisions import Change, Revisions
+from evennia_ai.store.core.rows import value_of
 
 Action = Literal["imported", "approved", "granted", "revoked", "reverted", "rejected", "removed"]
 # After these the card is in force as the revision has it.
@@ -167,6 +168,4 @@ def _rows(name: str) -> QuerySet:
 
 
 def _change(row: models.CardRevision) -> CardChange:
-    return CardChange(
-        **common(row), name=row.name, sha256=row.file.sha256, grants=grants_from(row.grants)
-    )
+    return value_of(CardChange, row, sha256=row.file.sha256, grants=grants_from(row.grants))

@@ -15,6 +15,7 @@ from evennia_ai.prompt.components import ALL_GRANTS, NO_GRANTS, Grants
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored.card_revisions import Action, CardFile, json_file, kept_file
 from evennia_ai.store.core.checks import checked_name
+from evennia_ai.store.core.rows import value_of
 from evennia_ai.store.core.snapshots import Snapshots, of_kind
 from evennia_ai.store.core.state import CARDS, changing
 
@@ -212,11 +213,11 @@ def _load_card(name: str) -> StoredCard | None:
     row = rows.filter(name=name).first()
     if row is None:
         return None
-    return StoredCard(
-        name=row.name,
+    return value_of(
+        StoredCard,
+        row,
         source=row.file.source,
         sha256=row.file.sha256,
-        revision=row.revision,
         grants=log.grants_from(row.grants),
         carrier=row.file.carrier,
     )

@@ -24,7 +24,8 @@ from evennia_ai.history.records import canonical_json, storable
 from evennia_ai.prompt.components import GAME, PromptComponent, Scope
 from evennia_ai.prompt.registry import ComponentRegistry, with_statics
 from evennia_ai.prompt.templates.template import check_settled, compile_template
-from evennia_ai.store.core.revisions import Change, Revisions, common
+from evennia_ai.store.core.revisions import Change, Revisions
+from evennia_ai.store.core.rows import value_of
 from evennia_ai.store.core.snapshots import Snapshots
 from evennia_ai.store.core.state import COMPONENTS, changing
 
@@ -194,9 +195,9 @@ def _record(
 
 def _change(row: models.ComponentRevision) -> ComponentRevision:
     scope = Scope(kind=row.scope_kind, ref=row.scope_ref)
-    return ComponentRevision(
-        **common(row),
-        key=row.key,
+    return value_of(
+        ComponentRevision,
+        row,
         scope=scope,
         old=_then(row.old, scope, row.number - 1),
         new=_then(row.new, scope, row.number),

@@ -14,6 +14,7 @@ from evennia_ai import models
 from evennia_ai.errors import NotStoredError
 from evennia_ai.history.records import canonical_json
 from evennia_ai.prompt.registry import BUILT_IN, PromptContext
+from evennia_ai.store.core.rows import value_of
 from evennia_ai.store.core.snapshots import Snapshots
 from evennia_ai.store.core.state import changing
 
@@ -70,16 +71,7 @@ def switch_off(name: str, keys: Iterable[str], *, by: str) -> PromptContext:
 def revisions(name: str) -> tuple[ContextRevision, ...]:
     """All changes of a context, oldest first."""
     rows = models.ContextRevision.objects.filter(context=name).order_by("number")
-    return tuple(
-        ContextRevision(
-            context=row.context,
-            number=row.number,
-            off=frozenset(json.loads(row.off)),
-            changed_by=row.changed_by,
-            changed_at=row.changed_at,
-        )
-        for row in rows
-    )
+    return tuple(value_of(ContextRevision, row, off=frozenset(json.loads(row.off))) for row in rows)
 
 
 def _load(_: None) -> tuple[PromptContext, ...]:

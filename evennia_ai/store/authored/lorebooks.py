@@ -17,7 +17,8 @@ from evennia_ai.lorebook.book import ATTACH_RANK
 from evennia_ai.prompt.components import Scope
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.core.checks import check_locks, check_scope, checked_name, checked_source
-from evennia_ai.store.core.revisions import Change, Revisions, common
+from evennia_ai.store.core.revisions import Change, Revisions
+from evennia_ai.store.core.rows import value_of
 from evennia_ai.store.core.snapshots import Snapshots
 from evennia_ai.store.core.state import LOREBOOKS, changing
 
@@ -98,14 +99,14 @@ def remove_book(name: str, *, by: str, expected_revision: int | None = None) -> 
 def book_revisions(name: str) -> tuple[BookChange, ...]:
     """All changes of a lorebook, oldest first; also of one that was removed."""
     rows = _revisions.of(name=name).defer("source", "entry_locks")
-    return tuple(BookChange(**common(row), name=name, locks=row.locks) for row in rows)
+    return tuple(value_of(BookChange, row) for row in rows)
 
 
 def book_revision(name: str, number: int) -> BookRevision:
     """One change of a lorebook with the text it left; NotStoredError: there is no such number."""
     row = _revisions.numbered(_revisions.of(name=name), number, what=f"lorebook '{name}'")
     source = None if row.action == "removed" else row.source
-    return BookRevision(**common(row), name=name, locks=row.locks, source=source)
+    return value_of(BookRevision, row, source=source)
 
 
 def revert_book(name: str, number: int, *, by: str) -> StoredBook:
@@ -267,14 +268,7 @@ def _row_or_none(name: str) -> models.Lorebook | None:
 
 
 def _value(row: models.Lorebook, scope: Scope | None = None) -> StoredBook:
-    return StoredBook(
-        name=row.name,
-        source=row.source,
-        sha256=row.sha256,
-        revision=row.revision,
-        scope=scope,
-        locks=row.locks,
-    )
+    return value_of(StoredBook, row, scope=scope)
 
 
 def _load(scope: Scope) -> tuple[StoredBook, ...]:

@@ -18,7 +18,8 @@ from evennia_ai.prompt.components import MAX_CONTENT, MAX_DEPTH
 from evennia_ai.prompt.messages import Role
 from evennia_ai.prompt.notes import NoteMode
 from evennia_ai.prompt.templates.template import compile_template
-from evennia_ai.store.core.revisions import Change, Revisions, common
+from evennia_ai.store.core.revisions import Change, Revisions
+from evennia_ai.store.core.rows import value_of
 from evennia_ai.store.core.snapshots import Snapshots
 from evennia_ai.store.core.state import NOTES, changing
 
@@ -150,7 +151,7 @@ def note_change(npc_ref: str, position: int, number: int) -> NoteChange:
     if row is None:
         raise NotStoredError(f"revision of note {position} of NPC {npc_ref} with number", number)
     value = json.loads(row.value) if row.value else None
-    return NoteChange(**common(row), npc_ref=npc_ref, position=position, value=value)
+    return value_of(NoteChange, row, value=value)
 
 
 def _said(note: StoredNote) -> dict[str, Any]:

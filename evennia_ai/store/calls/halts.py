@@ -10,6 +10,7 @@ from typing import Final
 
 from evennia_ai import models
 from evennia_ai.models.core import NAME
+from evennia_ai.store.core.rows import value_of
 from evennia_ai.store.core.snapshots import Snapshots
 from evennia_ai.store.core.state import changing
 
@@ -61,15 +62,7 @@ def release(npc_ref: str) -> bool:
 
 
 def _load(_: None) -> Mapping[str, Halt]:
-    return {
-        row.npc_ref: Halt(
-            npc_ref=row.npc_ref,
-            halted_by=row.halted_by,
-            halted_at=row.halted_at,
-            reason=row.reason,
-        )
-        for row in models.Halt.objects.order_by("pk")
-    }
+    return {row.npc_ref: value_of(Halt, row) for row in models.Halt.objects.order_by("pk")}
 
 
 _halts: Final[Snapshots[None, Mapping[str, Halt]]] = Snapshots(HALTS, _load)

@@ -15,8 +15,6 @@ from django.db.models import Max, Model, QuerySet
 
 from evennia_ai.errors import NotStoredError
 
-_COMMON: Final = ("number", "action", "changed_by", "changed_at")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
@@ -73,8 +71,3 @@ class Revisions:
             [self._table(changed_by=by, changed_at=now, **columns) for columns in changes],
             batch_size=100,
         )
-
-
-def common(row: Any) -> dict[str, Any]:
-    """What the row of any change says of it as a `Change`."""
-    return {name: getattr(row, name) for name in _COMMON}

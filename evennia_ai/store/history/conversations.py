@@ -17,6 +17,7 @@ from evennia_ai.errors import HistoryConflictError, StoreError
 from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.placement import NO_ANCHORS, Anchors
+from evennia_ai.store.core.rows import value_of
 from evennia_ai.store.core.snapshots import Snapshots
 from evennia_ai.store.core.state import one_transaction
 from evennia_ai.store.history.record_rows import End, insert, records_from, rows_after
@@ -266,15 +267,7 @@ def tool_called(conversation_id: int, call_id: str) -> str:
 
 def ref_of(row: models.Conversation) -> ConversationRef:
     """The value of a row that is already read."""
-    return ConversationRef(
-        id=row.pk,
-        npc_ref=row.npc_ref,
-        kind=row.kind,
-        partner_ref=row.partner_ref,
-        place_ref=row.place_ref,
-        origin=row.origin,
-        opened_at=row.opened_at,
-    )
+    return value_of(ConversationRef, row)
 
 
 _Key = tuple[str, ConversationKind, str, str]

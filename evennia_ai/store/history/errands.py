@@ -14,6 +14,7 @@ from evennia_ai import models
 from evennia_ai.errors import NotStoredError
 from evennia_ai.history.records import storable
 from evennia_ai.prompt.messages import ToolCall
+from evennia_ai.store.core.rows import value_of
 from evennia_ai.store.core.state import one_transaction
 from evennia_ai.store.history.conversations import ConversationRef, ref_of
 
@@ -91,13 +92,4 @@ def _rows() -> Any:
 
 def _errand_from(row: models.Errand) -> Errand:
     told = json.loads(row.call) if row.call else {"id": "", "name": "erased", "arguments": "{}"}
-    return Errand(
-        id=row.pk,
-        npc_ref=row.npc_ref,
-        number=row.number,
-        conversation=ref_of(row.conversation),
-        turn=row.turn,
-        call=ToolCall(**told),
-        state=row.state,
-        result=row.result,
-    )
+    return value_of(Errand, row, conversation=ref_of(row.conversation), call=ToolCall(**told))

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from django.db.models import OuterRef, Subquery
 
@@ -11,10 +11,9 @@ from evennia_ai import models
 from evennia_ai.history.projection import BOOKKEEPING
 from evennia_ai.history.records import Record
 from evennia_ai.models import ERASED_META
+from evennia_ai.store.core.rows import value_of
 from evennia_ai.store.history.conversations import ConversationRef, conversations_of
 from evennia_ai.store.history.record_rows import records_from
-
-_FIELDS: Final = ("npc_ref", "number", "state", "outcome", "model", "tokens", "created_at")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +81,7 @@ def turn_page(npc_ref: str, number: int, *, size: int) -> TurnPage:
 
 
 def _line(row: models.Turn, *, event: str = "", speaker: str = "") -> TurnLine:
-    values = {name: getattr(row, name) for name in _FIELDS}
-    return TurnLine(**values, ended_at=row.ended_at, event=event, speaker=speaker)
+    return value_of(TurnLine, row, event=event, speaker=speaker)
 
 
 def _event(record: models.Record | None) -> dict[str, Any]:

@@ -38,6 +38,7 @@ from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.prompt import digest
 from evennia_ai.store.calls import model_calls
 from evennia_ai.store.calls.model_calls import NewCall
+from evennia_ai.store.core.rows import value_of
 from evennia_ai.store.core.snapshots import Snapshots
 from evennia_ai.store.core.state import one_transaction
 from evennia_ai.store.history import conversations, lore_state, rendered_texts
@@ -326,17 +327,12 @@ def _turns(npc_ref: str) -> Any:
 
 def turn_from(row: models.Turn) -> StoredTurn:
     """The value of a row that was read with its conversation."""
-    return StoredTurn(
-        id=row.pk,
-        npc_ref=row.npc_ref,
-        number=row.number,
+    return value_of(
+        StoredTurn,
+        row,
         conversation=ref_of(row.conversation),
         event_record=str(row.event_record_id) if row.event_record_id else None,
-        state=row.state,
         manifest=TurnManifest.from_json(row.manifest),
-        created_at=row.created_at,
-        ended_at=row.ended_at,
-        outcome=row.outcome,
     )
 
 

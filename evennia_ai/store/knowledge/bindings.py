@@ -7,13 +7,13 @@ from typing import Final, get_args, get_type_hints
 from evennia_ai import models
 from evennia_ai.knowledge.pages.pages import BaseInfo
 from evennia_ai.prompt.components import Scope
+from evennia_ai.store.core import snapshots
 from evennia_ai.store.core.checks import check_scope
-from evennia_ai.store.core.snapshots import Snapshots
 from evennia_ai.store.core.state import KNOWLEDGE, changing
 from evennia_ai.store.knowledge.knowledge_bases import base, base_row, base_written
 
 # From wide to narrow; the first is the game.
-_KINDS: Final[tuple[str, ...]] = get_args(get_type_hints(Scope)["kind"])
+_SCOPE_KINDS: Final[tuple[str, ...]] = get_args(get_type_hints(Scope)["kind"])
 
 
 def bind(key: str, scope: Scope, *, by: str) -> None:
@@ -21,7 +21,7 @@ def bind(key: str, scope: Scope, *, by: str) -> None:
 
     NotStoredError: there is no such base. ComponentValueError: it is no scope.
     """
-    check_scope(scope, kinds=_KINDS[1:])
+    check_scope(scope, kinds=_SCOPE_KINDS[1:])
     with changing(KNOWLEDGE, f"binding knowledge base '{key}'"):
         models.KnowledgeBinding.objects.get_or_create(
             base=base_row(key),
@@ -48,7 +48,7 @@ def bindings(key: str) -> tuple[Scope, ...]:
     scopes = [
         Scope(kind=kind, ref=ref) for kind, ref in rows.values_list("scope_kind", "scope_ref")
     ]
-    return tuple(sorted(scopes, key=lambda scope: (_KINDS.index(scope.kind), scope.ref)))
+    return tuple(sorted(scopes, key=lambda scope: (_SCOPE_KINDS.index(scope.kind), scope.ref)))
 
 
 def bound(scopes: Collection[Scope]) -> tuple[BaseInfo, ...]:
@@ -57,9 +57,9 @@ def bound(scopes: Collection[Scope]) -> tuple[BaseInfo, ...]:
     return tuple(info for key in keys if (info := base(key)))
 
 
-def _load(scope: Scope) -> tuple[str, ...]:
+def _load_bound(scope: Scope) -> tuple[str, ...]:
     rows = models.KnowledgeBinding.objects.filter(scope_kind=scope.kind, scope_ref=scope.ref)
     return tuple(rows.values_list("base__key", flat=True))
 
 
-_bound: Final = Snapshots(KNOWLEDGE, _load)
+_bound: Final = snapshots.Snapshots(KNOWLEDGE, _load_bound)

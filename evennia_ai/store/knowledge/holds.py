@@ -10,6 +10,7 @@ from typing import Final
 
 from evennia_ai import models
 from evennia_ai.errors import NotStoredError
+from evennia_ai.store.core.rows import value_of
 from evennia_ai.store.core.snapshots import Snapshots
 from evennia_ai.store.core.state import KNOWLEDGE, changing
 
@@ -34,10 +35,7 @@ def held_refs(key: str) -> frozenset[str]:
 def holds(key: str) -> tuple[Hold, ...]:
     """The same with all that is known of each, the oldest first."""
     rows = models.KnowledgeHold.objects.filter(base_key=key).order_by("pk")
-    return tuple(
-        Hold(npc_ref=row.npc_ref, held_since=row.held_since, locks=tuple(row.locks.splitlines()))
-        for row in rows
-    )
+    return tuple(value_of(Hold, row, locks=tuple(row.locks.splitlines())) for row in rows)
 
 
 def hold(keys: Iterable[str], npc_ref: str) -> None:

@@ -20,6 +20,7 @@ from evennia_ai.history.records import canonical_json, storable
 from evennia_ai.knowledge.pages.pages import MEDIATIONS, BaseInfo
 from evennia_ai.store.core import snapshots
 from evennia_ai.store.core.checks import check_locks
+from evennia_ai.store.core.rows import value_of
 from evennia_ai.store.core.state import KNOWLEDGE, changing
 from evennia_ai.store.knowledge import holds, page_rows
 
@@ -201,22 +202,12 @@ def _columns(info: BaseInfo) -> dict[str, Any]:
 
 
 def _value(row: models.KnowledgeBase) -> BaseInfo:
-    return BaseInfo(
-        key=row.key,
-        name=row.name,
-        summary=row.summary,
+    return value_of(
+        BaseInfo,
+        row,
         topics=tuple(json.loads(row.topics)),
-        hint=row.hint,
         keywords=tuple(json.loads(row.keywords)),
-        restricted=row.restricted,
-        keeps_chunks=row.keeps_chunks,
-        direct_characters=row.direct_characters,
         pages=row.page_count,
-        characters=row.characters,
-        revision=row.revision,
-        locks=row.locks,
-        backend=row.backend,
-        mediation=row.mediation,
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from evennia_ai import models
 from evennia_ai.history.records import storable
 from evennia_ai.knowledge.restricted.mediation import PagePassage, words_told
+from evennia_ai.store.core.rows import value_of
 from evennia_ai.store.core.state import one_transaction
 from evennia_ai.store.history.conversations import ConversationRef, ref_of
 
@@ -240,33 +241,16 @@ def _rows() -> Any:
 
 
 def _search_from(row: models.KnowledgeSearch) -> StoredSearch:
-    return StoredSearch(
-        id=row.pk,
-        npc_ref=row.npc_ref,
+    return value_of(
+        StoredSearch,
+        row,
         conversation=ref_of(row.conversation),
-        turn=row.turn,
-        speaker_ref=row.speaker_ref,
         bases=tuple(json.loads(row.bases)),
-        query=row.query,
-        restricted=row.restricted,
-        mode=row.mode,
-        decision=row.decision,
-        reason=row.reason,
-        total=row.total,
-        sent=row.sent,
         sources=tuple(json.loads(row.sources)),
-        result=row.result,
-        began_at=row.began_at,
-        ended_at=row.ended_at,
     )
 
 
 def _chunk_from(row: models.VaultedChunk) -> KeptChunk:
-    return KeptChunk(
-        search=row.search_id,
-        base=row.base_key,
-        title=row.title,
-        revision=row.page_revision,
-        sha256=row.sha256,
-        content=row.content,
+    return value_of(
+        KeptChunk, row, search=row.search_id, base=row.base_key, revision=row.page_revision
     )

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from evennia_ai import models
 from evennia_ai.history.records import canonical_json, storable
+from evennia_ai.store.core.rows import value_of
 from evennia_ai.store.core.state import one_transaction
 
 _ENDS: Final = "writing down the end of task"
@@ -90,17 +91,11 @@ def newest(asked_by: str) -> StoredTask | None:
 
 
 def _value(row: models.LorekeeperTask) -> StoredTask:
-    return StoredTask(
+    return value_of(
+        StoredTask,
+        row,
         number=row.pk,
-        asked_by=row.asked_by,
         base=row.base_key,
-        task=row.task,
         context_meta=json.loads(row.context_meta),
-        request=row.request,
-        sha256=row.sha256,
-        began_at=row.began_at,
-        text=row.text,
         drafts=tuple(json.loads(row.drafts)),
-        error=row.error,
-        ended_at=row.ended_at,
     )

@@ -15,6 +15,7 @@ from evennia_ai import models
 from evennia_ai.errors import ComponentValueError, NotStoredError, StoreError
 from evennia_ai.history.records import canonical_json, storable
 from evennia_ai.knowledge.backends import PageDraft
+from evennia_ai.store.core.rows import value_of
 from evennia_ai.store.core.state import one_transaction
 from evennia_ai.store.knowledge.knowledge_bases import base_row
 from evennia_ai.store.knowledge.page_rows import check_page, page_value, written_columns
@@ -120,15 +121,11 @@ def _refuse_too_many(base: str) -> None:
 
 def _value(row: models.KnowledgeDraft) -> StoredDraft:
     page = page_value(row, base=row.base_key, revision="")
-    return StoredDraft(
+    return value_of(
+        StoredDraft,
+        row,
         number=row.pk,
         base=row.base_key,
         draft=PageDraft(page=page, was=row.was, by=row.made_by, note=row.note),
-        made_at=row.made_at,
-        task=row.task,
         context_meta=json.loads(row.context_meta),
-        package=row.package,
-        state=row.state,
-        decided_by=row.decided_by,
-        decided_at=row.decided_at,
     )

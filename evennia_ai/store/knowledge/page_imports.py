@@ -18,7 +18,7 @@ from evennia_ai.store.core.state import KNOWLEDGE, changing
 from evennia_ai.store.knowledge.knowledge_bases import base, base_id, check_base, save_base
 from evennia_ai.store.knowledge.page_rows import Named, Row, check_page, named, title_rows
 from evennia_ai.store.knowledge.page_writing import (
-    Change,
+    PageWrite,
     is_same,
     own_base,
     refuse_stale,
@@ -125,12 +125,12 @@ def import_pages(
     return plan
 
 
-def _changes(known: models.KnowledgeBase, plan: ImportPlan) -> list[Change]:
+def _changes(known: models.KnowledgeBase, plan: ImportPlan) -> list[PageWrite]:
     pages = (*plan.new, *plan.changed)
     rows = title_rows(known.pk, (page.name for page in pages))
     for page in pages:
         refuse_stale(known.key, page.name, rows.get(named(page.name)), page.revision)
-    return [Change(page=page, row=rows.get(named(page.name))) for page in pages]
+    return [PageWrite(page=page, row=rows.get(named(page.name))) for page in pages]
 
 
 def _gone_rows(known: models.KnowledgeBase, plan: ImportPlan) -> list[Row]:

@@ -8,7 +8,6 @@ is found, so that whoever asks sees where it leads.
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
@@ -22,7 +21,7 @@ from evennia_ai.knowledge.pages.markup import MAX_META, MAX_TEXT, links_of
 from evennia_ai.knowledge.pages.metadata import MetaError, alias_names, meta_of, values_of
 from evennia_ai.knowledge.pages.pages import Page, PageName
 from evennia_ai.store.core.checks import check_locks
-from evennia_ai.store.core.revisions import Change, Revisions
+from evennia_ai.store.core.revisions import Revisions
 
 WRITTEN: Final = ("namespace", "title", "body", "meta", "locks")
 """The columns that say what an author wrote."""
@@ -31,8 +30,7 @@ Named = tuple[str, str]
 """A namespace and a folded title: what a page is found by."""
 # Names that one query asks for: a database bears only so many parameters.
 MOST_NAMES: Final = 500
-_CHANGE: Final = ("number", "action", "changed_by", "changed_at", "note", "sha256", "locks")
-_revisions: Final = Revisions(models.KnowledgePageRevision)
+REVISIONS: Final = Revisions(models.KnowledgePageRevision)
 Row = models.KnowledgePage
 
 
@@ -106,40 +104,9 @@ def _meta_text(page: Page) -> str:
     return json.dumps(values, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageRevision(Change):
-    """One change of a page, without its text: created, updated, removed or renamed."""
-
-    name: PageName
-    note: str
-    sha256: str
-    """That of the page after it, "" for a removal."""
-    locks: str = ""
-    """Those of the page, or, where it was removed with its base, those of the base."""
-
-
 def named(name: PageName) -> Named:
     """What the page of this name is found by."""
     return name.namespace, name.folded
-
-
-def revisions(base: str, name: PageName) -> tuple[PageRevision, ...]:
-    """All changes of a page, oldest first; also of one that was removed."""
-    rows = _revisions.of(**_key(base, name)).values("namespace", "title", *_CHANGE)
-    return tuple(
-        PageRevision(
-            name=PageName(namespace=row["namespace"], title=row["title"]),
-            **{column: row[column] for column in _CHANGE},
-        )
-        for row in rows
-    )
-
-
-def at_revision(base: str, name: PageName, number: int) -> Page | None:
-    """The page as it was after a change, None where it removed the page or never was."""
-    rows = _revisions.of(**_key(base, name)).filter(number=number)
-    row = rows.exclude(action="removed").first()
-    return page_value(row, base=base, revision=number) if row else None
 
 
 def newest_numbers(base: str, names: Iterable[Named]) -> dict[Named, int]:
@@ -165,15 +132,9 @@ def batches(names: Iterable[Named]) -> Iterator[tuple[str, list[str]]]:
             yield namespace, titles[start : start + MOST_NAMES]
 
 
-def removed_with_locks() -> bool:
-    """Whether any page, or its base, had a lock when it was removed."""
-    rows = models.KnowledgePageRevision.objects.filter(action="removed")
-    return bool(rows.exclude(locks="").exists())
-
-
 def last_changed_by(base: str, name: PageName) -> str:
     """Who made the newest change of a page."""
-    return _revisions.last_changed_by(**_key(base, name))
+    return REVISIONS.last_changed_by(**key_of(base, name))
 
 
 def record(
@@ -187,7 +148,7 @@ def record(
 
     In the transaction that changes them. For a removal the row's revision is that of the removal.
     """
-    _revisions.write_all(
+    REVISIONS.write_all(
         (
             {
                 "base_key": base,
@@ -222,7 +183,8 @@ def _ends(row: models.KnowledgePage) -> dict[str, Any]:
     return {"namespace": row.namespace, "title": row.title, "locks": row.locks}
 
 
-def _key(base: str, name: PageName) -> dict[str, str]:
+def key_of(base: str, name: PageName) -> dict[str, str]:
+    """The columns that say which page's revisions are meant."""
     return {"base_key": base, "namespace": name.namespace, "folded": name.folded}
 
 

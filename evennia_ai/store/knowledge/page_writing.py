@@ -32,7 +32,7 @@ _LINK_COLUMNS: Final = ("base_id", "page_id", "kind", "place", "namespace", "tit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class PageWrite:
     """A page to be written, in place of `row` or as a new one."""
 
     page: Page
@@ -72,7 +72,7 @@ def is_same(row: Row | None, page: Page) -> bool:
 
 def write_all(
     base: models.KnowledgeBase,
-    changes: Sequence[Change],
+    changes: Sequence[PageWrite],
     *,
     by: str,
     note: str = "",
@@ -103,7 +103,7 @@ def remove_all(base: models.KnowledgeBase, rows: Sequence[Row], *, by: str) -> N
 
 
 def _write(
-    base: models.KnowledgeBase, changes: Sequence[Change], *, by: str, note: str
+    base: models.KnowledgeBase, changes: Sequence[PageWrite], *, by: str, note: str
 ) -> list[Row]:
     characters = -sum(change.row.characters for change in changes if change.row)
     numbers = newest_numbers(base.key, (named(change.page.name) for change in changes))
@@ -125,7 +125,9 @@ def _write(
     return rows
 
 
-def _filled(base: models.KnowledgeBase, change: Change, numbers: dict[tuple[str, str], int]) -> Row:
+def _filled(
+    base: models.KnowledgeBase, change: PageWrite, numbers: dict[tuple[str, str], int]
+) -> Row:
     check_page(change.page)
     row = change.row or Row(base=base)
     for column, value in page_columns(change.page).items():
@@ -135,7 +137,7 @@ def _filled(base: models.KnowledgeBase, change: Change, numbers: dict[tuple[str,
 
 
 def _name_and_link(
-    base: models.KnowledgeBase, changes: Sequence[Change], rows: Sequence[Row]
+    base: models.KnowledgeBase, changes: Sequence[PageWrite], rows: Sequence[Row]
 ) -> None:
     aliases: list[tuple[Any, ...]] = []
     links: list[tuple[Any, ...]] = []

@@ -6,32 +6,48 @@ kept as it is given; whom it lets in is for who asks.
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Final
 
 from evennia_ai import models
 from evennia_ai.errors import NotStoredError, StoreError
 from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.pages.pages import Namespace, Page, PageMeta, PageName
+from evennia_ai.store.core.revisions import Change
 from evennia_ai.store.core.state import KNOWLEDGE, changing
-from evennia_ai.store.knowledge import page_rows
 from evennia_ai.store.knowledge.knowledge_bases import base_id, base_row
 from evennia_ai.store.knowledge.page_rows import (
     MOST_NAMES,
-    PageRevision,
+    REVISIONS,
     Row,
+    key_of,
     named,
     page_value,
     rows_named,
     title_row,
 )
 from evennia_ai.store.knowledge.page_writing import (
-    Change,
+    PageWrite,
     is_same,
     own_base,
     refuse_stale,
     remove_all,
     write_all,
 )
+
+_CHANGE: Final = ("number", "action", "changed_by", "changed_at", "note", "sha256", "locks")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRevision(Change):
+    """One change of a page, without its text: created, updated, removed or renamed."""
+
+    name: PageName
+    note: str
+    sha256: str
+    """That of the page after it, "" for a removal."""
+    locks: str = ""
+    """Those of the page, or, where it was removed with its base, those of the base."""
 
 
 def page(base: str, name: PageName, *, follow: bool = True) -> Page | None:
@@ -115,7 +131,7 @@ def save_page(base: str, draft: PageDraft) -> Page:
         row = title_row(known.pk, name)
         refuse_stale(base, name, row, draft.was)
         if row is None or not is_same(row, draft.page):
-            change = Change(page=draft.page, row=row)
+            change = PageWrite(page=draft.page, row=row)
             (row,) = write_all(known, [change], by=draft.by, note=draft.note)
         return _value(base, row)
 
@@ -150,12 +166,27 @@ def rename_page(base: str, name: PageName, new: PageName, *, by: str) -> Page:
 
 def revisions(base: str, name: PageName) -> tuple[PageRevision, ...]:
     """All changes of a page, oldest first; also of one that was removed."""
-    return page_rows.revisions(base, name)
+    rows = REVISIONS.of(**key_of(base, name)).values("namespace", "title", *_CHANGE)
+    return tuple(
+        PageRevision(
+            name=PageName(namespace=row["namespace"], title=row["title"]),
+            **{column: row[column] for column in _CHANGE},
+        )
+        for row in rows
+    )
 
 
 def at_revision(base: str, name: PageName, number: int) -> Page | None:
     """The page as it was after a change, None where it removed the page or never was."""
-    return page_rows.at_revision(base, name, number)
+    rows = REVISIONS.of(**key_of(base, name)).filter(number=number)
+    row = rows.exclude(action="removed").first()
+    return page_value(row, base=base, revision=number) if row else None
+
+
+def removed_with_locks() -> bool:
+    """Whether any page, or its base, had a lock when it was removed."""
+    rows = models.KnowledgePageRevision.objects.filter(action="removed")
+    return bool(rows.exclude(locks="").exists())
 
 
 def _renamed(known: models.KnowledgeBase, name: PageName, new: PageName, *, by: str) -> Page:
@@ -166,8 +197,10 @@ def _renamed(known: models.KnowledgeBase, name: PageName, new: PageName, *, by: 
         target = title_row(known.pk, new)
         _refuse_taken(known, target, old)
         stays = replace(old, body="", meta=PageMeta(redirect=new))
-        write_all(known, [Change(page=stays, row=row, action="renamed")], by=by, note=f"to {new}")
-    moved = Change(page=replace(old, name=new), row=target, action="renamed")
+        write_all(
+            known, [PageWrite(page=stays, row=row, action="renamed")], by=by, note=f"to {new}"
+        )
+    moved = PageWrite(page=replace(old, name=new), row=target, action="renamed")
     (written,) = write_all(known, [moved], by=by, note=f"from {name}")
     return _value(known.key, written)
 

@@ -25,7 +25,8 @@ from evennia_ai.memory.memories import (
 )
 from evennia_ai.memory.memory_set import Held, surplus
 from evennia_ai.prompt.memo import Memo
-from evennia_ai.store.core.revisions import Change, Revisions, common
+from evennia_ai.store.core.revisions import Change, Revisions
+from evennia_ai.store.core.rows import value_of
 from evennia_ai.store.core.snapshots import Snapshots
 from evennia_ai.store.core.state import MEMORIES, changing
 
@@ -165,12 +166,7 @@ def recalled(npc_ref: str, ids: Iterable[int], *, at_hours: float) -> None:
 def changes_of(npc_ref: str, memory_id: int) -> tuple[MemoryChange, ...]:
     """All changes of a memory, the oldest first; none where the NPC never had it."""
     return tuple(
-        MemoryChange(
-            **common(row),
-            memory_id=memory_id,
-            npc_ref=npc_ref,
-            value=json.loads(row.value) if row.value else None,
-        )
+        value_of(MemoryChange, row, value=json.loads(row.value) if row.value else None)
         for row in _revisions.of(npc_ref=npc_ref, memory_id=memory_id)
     )
 

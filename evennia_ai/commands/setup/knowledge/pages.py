@@ -35,7 +35,7 @@ from evennia_ai.knowledge.pages.pages import BaseInfo, Page, PageName, page_name
 from evennia_ai.knowledge.restricted.hinting import FIELD, MOST_HINT, hints_of, with_hints
 from evennia_ai.knowledge.restricted.leaks import leak, protected
 from evennia_ai.store.knowledge import pages as store
-from evennia_ai.store.knowledge.page_rows import PageRevision
+from evennia_ai.store.knowledge.pages import PageRevision
 from evennia_ai.text.columns import hanging
 
 ATTRIBUTE: Final = "edited_page"

@@ -20,7 +20,7 @@ from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store.knowledge import bindings
 from evennia_ai.store.knowledge.backend import safe_hint_of
-from evennia_ai.store.knowledge.page_rows import PageRevision
+from evennia_ai.store.knowledge.pages import PageRevision
 from evennia_ai.text.columns import WIDTH, clipped, first_line, hanging, padded, visible, wrapped
 
 PAGE: Final = 40
