@@ -22,7 +22,7 @@ from evennia.utils.utils import class_from_module
 
 from evennia_ai.errors import EvenniaAIError, UnknownComponentError
 from evennia_ai.prompt.components import STATIC_IDS, PromptComponent, Scope
-from evennia_ai.store.authored import card_assignments, cards, components, lorebooks, notes
+from evennia_ai.store.authored import cards, components, lorebooks, notes
 from server.logins import Login, Logins
 from world.demo_content import (
     DEMO,
@@ -275,9 +275,9 @@ def _make_card(person: Person) -> str:
 
 def _assign_card(person: Person) -> str:
     ref = str(_tagged(f"npc:{person.id}").id)
-    if card_assignments.card_of(ref) is not None:
+    if cards.card_of(ref) is not None:
         return ""
-    card_assignments.assign(ref, person.card_name, by=BY)
+    cards.assign(ref, person.card_name, by=BY)
     return f"card {person.card_name} for {person.key}"
 
 

@@ -14,7 +14,7 @@ from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.knowledge.pages.files import PageFolder, read_folder
 from evennia_ai.knowledge.pages.pages import Page
 from evennia_ai.prompt.components import Scope
-from evennia_ai.store.knowledge import bindings, knowledge_bases, page_imports
+from evennia_ai.store.knowledge import knowledge_bases, page_imports
 from evennia_ai.store.knowledge.page_rows import last_changed_by
 from world.demo_content import DEMO, Wiki
 
@@ -55,7 +55,7 @@ def bind_wiki(key: str, npc: Any, *, by: str) -> str:
     """Let an NPC search a wiki, where there is one."""
     if knowledge_bases.base(key) is None:
         return ""
-    bindings.bind(key, Scope(kind="npc", ref=str(npc.id)), by=by)
+    knowledge_bases.bind(key, Scope(kind="npc", ref=str(npc.id)), by=by)
     return f"knowledge base {key} for {npc.key}"
 
 

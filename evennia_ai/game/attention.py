@@ -27,7 +27,7 @@ from evennia_ai.game.text import plain_name
 from evennia_ai.game.turn_taking import Bid, roll_of
 from evennia_ai.history.records import NewRecord
 from evennia_ai.settings.npc import NPCSettings
-from evennia_ai.store.authored import card_assignments
+from evennia_ai.store.authored import cards
 from evennia_ai.store.history import conversations
 from evennia_ai.store.history.conversations import ConversationRef
 from evennia_ai.text.columns import clipped
@@ -288,7 +288,7 @@ class Attention:
         """
         if conversations.has_spoken(conversation) or not self.is_sure(event):
             return None
-        assigned = card_assignments.assignment_of(self._mind.ref)
+        assigned = cards.assignment_of(self._mind.ref)
         if assigned is None or assigned.greeting is None:
             return None
         return gather.opening(self._mind.npc, self._mind.view(), committed.key_of(event), event)

@@ -19,9 +19,9 @@ from evennia_ai.knowledge.pages.pages import BaseInfo
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store.history.conversations import ConversationRef
 from evennia_ai.store.knowledge.backend import safe_hint_of
-from evennia_ai.store.knowledge.bindings import bound
 from evennia_ai.store.knowledge.holds import held_refs, hold
 from evennia_ai.store.knowledge.knowledge_bases import bases as all_bases
+from evennia_ai.store.knowledge.knowledge_bases import bound
 
 SEARCH: Final = "search"
 RESTRICTED: Final = "restricted"

@@ -28,8 +28,7 @@ from evennia_ai.prompt.notes import AuthorsNote, Notes
 from evennia_ai.prompt.registry import CONVERSATION, ComponentRegistry, PromptContext
 from evennia_ai.prompt.templates.template import Template, compile_template
 from evennia_ai.settings.model import Conf
-from evennia_ai.store.authored.card_assignments import assignment_of, card_of
-from evennia_ai.store.authored.cards import StoredCard
+from evennia_ai.store.authored.cards import StoredCard, assignment_of, card_of
 from evennia_ai.store.authored.components import registry
 from evennia_ai.store.authored.lorebooks import StoredBook, books_for
 from evennia_ai.store.authored.notes import StoredNote, notes_for

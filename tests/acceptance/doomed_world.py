@@ -28,7 +28,7 @@ from evennia_ai.history.records import NewRecord, RecordKind, first_broken
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.llm.clients.scripted import Line, ScriptedModel
 from evennia_ai.settings.conf import conf
-from evennia_ai.store.authored import card_assignments, cards
+from evennia_ai.store.authored import cards
 from evennia_ai.store.history import conversations
 from tests.acceptance.doomed_steps import Steps, Tell, Troubles, committed_open_turns
 
@@ -79,8 +79,8 @@ class World:
     def greets(self) -> None:
         """Let the NPC open its conversations with a greeting; once for a database."""
         cards.save_card("oren", json.dumps(_CARD), by="builder")
-        card_assignments.assign(self._npc.ai.ref, "oren", by="builder")
-        card_assignments.set_greeting(self._npc.ai.ref, 0, by="builder")
+        cards.assign(self._npc.ai.ref, "oren", by="builder")
+        cards.set_greeting(self._npc.ai.ref, 0, by="builder")
 
     def starts(self) -> None:
         """What happens at the start of a server."""

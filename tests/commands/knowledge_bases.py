@@ -5,7 +5,7 @@ from typing import Any
 from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.pages.markup import read_page
 from evennia_ai.knowledge.pages.pages import BaseInfo, Page, page_name
-from evennia_ai.store.knowledge import bindings, knowledge_bases, pages
+from evennia_ai.store.knowledge import knowledge_bases, pages
 
 HARBOUR = {
     "The Ferry": (
@@ -46,7 +46,7 @@ def everything() -> list[Any]:
     return [
         (
             info,
-            bindings.bindings(info.key),
+            knowledge_bases.bindings(info.key),
             pages.all_pages(info.key, most_characters=10**9),
         )
         for info in knowledge_bases.bases()

@@ -3,8 +3,8 @@
 import pytest
 from django.test import override_settings
 
-from evennia_ai.store.authored import card_assignments
 from evennia_ai.store.authored import card_revisions as log
+from evennia_ai.store.authored import cards
 from evennia_ai.store.authored import cards as store
 from tests.cards.carriers import a_picture, an_archive
 from tests.commands.card_files import OREN, as_json, oren
@@ -264,7 +264,7 @@ def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, card_folder):
         assert words.lower() in one_line(told).lower(), typed
         assert log.names() == ("Oren Tallow",), typed
         assert log.newest_number("Oren Tallow") == 2, typed
-        assert card_assignments.card_of(str(stage.npc.id)) is None, typed
+        assert cards.card_of(str(stage.npc.id)) is None, typed
 
 
 def test_a_hostile_card_is_shown_as_it_is(stage, card_folder):

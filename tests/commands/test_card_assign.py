@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.store.authored import card_assignments
+from evennia_ai.store.authored import cards
 from evennia_ai.store.authored import cards as store
 from tests.commands.card_files import as_json, oren
 from tests.commands.stage import one_line
@@ -42,7 +42,7 @@ def card(stage, card_folder):
 
 
 def played(stage):
-    return card_assignments.assignment_of(str(stage.npc.id))
+    return cards.assignment_of(str(stage.npc.id))
 
 
 def test_assign_lets_the_npc_play_the_card(stage, card):

@@ -5,8 +5,8 @@ from twisted.internet.defer import Deferred, maybeDeferred
 
 from evennia_ai import models
 from evennia_ai.commands import background_work
-from evennia_ai.store.authored import card_assignments
 from evennia_ai.store.authored import card_revisions as log
+from evennia_ai.store.authored import cards
 from evennia_ai.store.authored import cards as store
 from tests.commands.card_files import as_json, oren
 from tests.commands.stage import hearing, on_screen, one_line
@@ -172,13 +172,13 @@ def test_a_file_that_is_approved_while_it_is_compared_is_not_imported_again(
 
 def test_a_greeting_is_not_chosen_from_a_file_that_was_replaced_while_it_was_read(stage, thread):
     store.save_card("oren", as_json(oren()).decode(), by="world")
-    card_assignments.assign(stage.npc.ai.ref, "oren", by="world")
+    cards.assign(stage.npc.ai.ref, "oren", by="world")
     with hearing(stage.builder) as heard:
         stage.builder.execute_cmd("card/greeting oren = 0")
         store.save_card("oren", as_json(oren(first_mes="EVIL")).decode(), by="world")
         finish_all(thread)
     assert "look again" in lines_of(heard)[-1]
-    assert card_assignments.assignment_of(stage.npc.ai.ref).greeting is None
+    assert cards.assignment_of(stage.npc.ai.ref).greeting is None
 
 
 def test_nothing_is_assigned_to_an_npc_that_was_deleted_while_its_card_was_read(stage, thread):
@@ -188,4 +188,4 @@ def test_nothing_is_assigned_to_an_npc_that_was_deleted_while_its_card_was_read(
         stage.npc.delete()
         finish_all(thread)
     assert "deleted meanwhile" in lines_of(heard)[-1]
-    assert card_assignments.players_of("oren") == ()
+    assert cards.players_of("oren") == ()

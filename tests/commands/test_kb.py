@@ -6,7 +6,7 @@ from evennia_ai.game.knowing.opening import Backends
 from evennia_ai.knowledge.pages.markup import read_page
 from evennia_ai.knowledge.pages.pages import page_name
 from evennia_ai.prompt.components import GAME, Scope
-from evennia_ai.store.knowledge import bindings
+from evennia_ai.store.knowledge import knowledge_bases
 from evennia_ai.store.knowledge import knowledge_bases as bases
 from tests.commands.knowledge_bases import everything, make_base, page, write
 from tests.commands.stage import one_line
@@ -243,7 +243,7 @@ def test_a_base_is_made_described_and_bound(stage):
         "Night work.",
         4000,
     )
-    assert set(bindings.bindings("secret")) == {
+    assert set(knowledge_bases.bindings("secret")) == {
         Scope(kind="npc", ref=str(stage.npc.id)),
         Scope(kind="room", ref=str(stage.room.id)),
         Scope(kind="zone", ref="coast"),
@@ -277,12 +277,12 @@ def test_a_base_is_bound_to_a_conversation_by_its_number(stage, harbour):
 
     talk = conversation(stage.npc.ai.ref, kind="room", place_ref=str(stage.room.id))
     stage.builds(f"kb/bind harbour = conversation:{talk.id}")
-    assert bindings.bindings("harbour") == (Scope(kind="conversation", ref=str(talk.id)),)
+    assert knowledge_bases.bindings("harbour") == (Scope(kind="conversation", ref=str(talk.id)),)
 
 
 def test_a_base_is_unbound(stage, harbour):
     stage.builds("kb/bind harbour = here", "kb/unbind harbour = here")
-    assert bindings.bindings("harbour") == ()
+    assert knowledge_bases.bindings("harbour") == ()
 
 
 def test_binding_twice_says_so(stage, harbour):

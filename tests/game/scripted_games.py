@@ -5,7 +5,7 @@ from typing import Any
 from unittest.mock import patch
 
 from evennia_ai.prompt.components import GAME, PromptComponent, Scope
-from evennia_ai.store.authored import card_assignments, components, notes
+from evennia_ai.store.authored import cards, components, notes
 from evennia_ai.store.authored.cards import save_card
 from evennia_ai.store.authored.lorebooks import attach, save_book
 
@@ -66,8 +66,8 @@ def furnish(stage: Any, *, card: dict[str, Any] = CARD) -> None:
     """A card with a greeting, two books, notes, components in three scopes, dice everywhere."""
     data = {"spec": "chara_card_v3", "spec_version": "3.0", "data": card}
     save_card("oren", json.dumps(data), by="builder")
-    card_assignments.assign(stage.npc.ai.ref, "oren", by="builder")
-    card_assignments.set_greeting(stage.npc.ai.ref, 1, by="builder")
+    cards.assign(stage.npc.ai.ref, "oren", by="builder")
+    cards.set_greeting(stage.npc.ai.ref, 1, by="builder")
     a_book("harbour", HARBOUR, GAME)
     a_book("secrets", SECRETS, Scope(kind="player", ref=str(stage.anna.id)))
     a_book("landing", (an_entry("damp", "So damp."),), Scope(kind="room", ref=str(stage.room.id)))

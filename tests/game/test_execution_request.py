@@ -16,7 +16,7 @@ from evennia_ai.prompt.components import GAME
 from evennia_ai.prompt.messages import ToolCall
 from evennia_ai.store.history import turns
 from evennia_ai.store.history.past_turns import turns_in_order
-from evennia_ai.store.knowledge import bindings, knowledge_bases
+from evennia_ai.store.knowledge import knowledge_bases
 from tests.game.scripted_games import furnish, play
 
 # Another process: it has the package, a request on stdin and nothing else of the game.
@@ -73,7 +73,7 @@ def sha256s(stage):
 def a_base():
     info = BaseInfo(key="harbour", name="The harbour", summary="Tides and tolls.")
     knowledge_bases.save_base(info, by="builder")
-    bindings.bind("harbour", GAME, by="builder")
+    knowledge_bases.bind("harbour", GAME, by="builder")
 
 
 @pytest.mark.req("S0-14", "S1-03", "S1-05")

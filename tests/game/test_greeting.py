@@ -10,7 +10,7 @@ from evennia_ai.game.handler import AIHandler
 from evennia_ai.game.runtime import current
 from evennia_ai.game.turn import Turn
 from evennia_ai.prompt.components import GAME
-from evennia_ai.store.authored import card_assignments
+from evennia_ai.store.authored import cards
 from evennia_ai.store.authored.cards import save_card
 from evennia_ai.store.authored.lorebooks import attach, save_book
 from evennia_ai.store.core.snapshots import forget_everything
@@ -34,8 +34,8 @@ def a_card(**fields):
 def greets(stage, index=0, **fields):
     """Let the NPC play a card of these fields and open with this greeting of it."""
     save_card("oren", json.dumps(a_card(**fields)), by="builder")
-    card_assignments.assign(stage.npc.ai.ref, "oren", by="builder")
-    card_assignments.set_greeting(stage.npc.ai.ref, index, by="builder")
+    cards.assign(stage.npc.ai.ref, "oren", by="builder")
+    cards.set_greeting(stage.npc.ai.ref, index, by="builder")
 
 
 def gated_lore(greeting):
@@ -118,7 +118,7 @@ class TestOpening:
         greets(stage, None)
         stage.talks_with("Aye.", "Aye.")
         stage.says(stage.anna, "Oren?")
-        card_assignments.set_greeting(stage.npc.ai.ref, 0, by="builder")
+        cards.set_greeting(stage.npc.ai.ref, 0, by="builder")
         stage.says(stage.anna, "Oren?")
         assert FIRST not in [body for _, _, body in stage.records()]
 
@@ -197,7 +197,7 @@ class TestPrivately:
         greets(stage, 1)
         model = stage.talks_with("The bell.", "Fog.")
         stage.whispers(stage.anna, "what lies under the quay?")
-        card_assignments.set_greeting(stage.npc.ai.ref, None, by="builder")
+        cards.set_greeting(stage.npc.ai.ref, None, by="builder")
         stage.says(stage.ben, "Oren, what news?")
         assert not any("Back so soon" in line for line in stage.screen_of(stage.ben))
         assert not told(model, "Back so soon")
@@ -440,7 +440,7 @@ class TestLore:
         gated_lore(1)
         model = stage.talks_with("Aye.", "Aye.")
         stage.says(stage.anna, "Oren?")
-        card_assignments.set_greeting(stage.npc.ai.ref, 0, by="builder")
+        cards.set_greeting(stage.npc.ai.ref, 0, by="builder")
         forget_everything()
         stage.npc.__dict__.pop("ai")
         stage.says(stage.anna, "Oren?")
@@ -451,7 +451,7 @@ class TestLore:
         gated_lore(1)
         model = stage.talks_with("Aye.", "Aye.")
         stage.says(stage.anna, "Oren?")
-        card_assignments.set_greeting(stage.npc.ai.ref, 0, by="builder")
+        cards.set_greeting(stage.npc.ai.ref, 0, by="builder")
         stage.whispers(stage.anna, "psst")
         assert [told(model, "laid in spring", turn) for turn in (0, 1)] == [True, False]
 

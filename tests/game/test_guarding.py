@@ -7,7 +7,7 @@ import pytest
 from evennia_ai.game.guarding import held_keys, is_held, may_search, searchable, told_before
 from evennia_ai.knowledge.pages.pages import BaseInfo
 from evennia_ai.prompt.components import Scope
-from evennia_ai.store.knowledge import bindings, knowledge_bases
+from evennia_ai.store.knowledge import knowledge_bases
 
 VAULT = BaseInfo(key="vault", name="The vault", hint="The 47 keys of it.", restricted=True)
 
@@ -62,7 +62,7 @@ def test_nobody_guards_an_open_base(stage):
 def bound(stage):
     knowledge_bases.save_base(VAULT, by="builder")
     scope = Scope(kind="room", ref=str(stage.room.id))
-    bindings.bind("vault", scope, by="builder")
+    knowledge_bases.bind("vault", scope, by="builder")
     return stage
 
 

@@ -10,8 +10,7 @@ from evennia_ai.game.runtime import current
 from evennia_ai.lorebook.activation.timers import NO_STATE, Clock, LoreState, Spell
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.prompt.history import History
-from evennia_ai.store.authored.card_assignments import assign
-from evennia_ai.store.authored.cards import save_card
+from evennia_ai.store.authored.cards import assign, save_card
 from evennia_ai.store.authored.lorebooks import attach, detach, save_book
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.core.state import one_transaction

@@ -9,8 +9,7 @@ from evennia_ai.compose import compose
 from evennia_ai.game import gather
 from evennia_ai.prompt.components import PromptComponent, Scope
 from evennia_ai.prompt.tokens import TokenCounter, estimate
-from evennia_ai.store.authored.card_assignments import assign
-from evennia_ai.store.authored.cards import save_card
+from evennia_ai.store.authored.cards import assign, save_card
 from evennia_ai.store.authored.components import create, update
 from evennia_ai.store.authored.lorebooks import attach, save_book
 from evennia_ai.store.authored.notes import set_note

@@ -24,7 +24,7 @@ from evennia_ai.game.runtime import runtime
 from evennia_ai.game.tools.tool import Refused
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.store import erasing
-from evennia_ai.store.authored import card_assignments
+from evennia_ai.store.authored import cards
 from evennia_ai.store.authored.cards import save_card
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import conversations
@@ -87,8 +87,8 @@ class Game:
         changed(brida, mode=self.mode, tools=("note", "say"), profile="spare")
         changed(ismay, mode=self.mode)
         save_card("ismay", json.dumps(CARD), by="builder")
-        card_assignments.assign(str(ismay.id), "ismay", by="builder")
-        card_assignments.set_greeting(str(ismay.id), 0, by="builder")
+        cards.assign(str(ismay.id), "ismay", by="builder")
+        cards.set_greeting(str(ismay.id), 0, by="builder")
         self.model = Model(self, self.habits)
         self.starts(_clock_at(time.time()))
         connection.execute_wrappers.append(self._database)

@@ -9,7 +9,7 @@ from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.replay import replay
 from evennia_ai.minds.past_inputs import NotReadBackError, PastReader
 from evennia_ai.minds.recomposing import as_it_was, compared, composed_again
-from evennia_ai.store.authored import card_assignments
+from evennia_ai.store.authored import cards
 from evennia_ai.store.authored.cards import save_card
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import conversations, turns
@@ -77,7 +77,7 @@ def test_the_depth_that_a_card_s_instructions_had_then_counts_for_a_past_turn(st
     card = {**CARD, "extensions": {}, "post_history_instructions": "Say little."}
     data = {"spec": "chara_card_v3", "spec_version": "3.0", "data": card}
     save_card("oren", json.dumps(data), grants=frozenset({"fields"}), by="builder")
-    card_assignments.assign(stage.npc.ai.ref, "oren", by="builder")
+    cards.assign(stage.npc.ai.ref, "oren", by="builder")
     depths = []
     for depth in (1, 3):
         model = stage.talks_with(lambda request: "Aye.", post_history_depth=depth)

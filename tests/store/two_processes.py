@@ -97,10 +97,10 @@ def make_page(name: str) -> None:
     """Make the page that others edit, in a base that is bound to an NPC."""
     from evennia_ai.knowledge.pages.pages import BaseInfo
     from evennia_ai.prompt.components import Scope
-    from evennia_ai.store.knowledge import bindings, knowledge_bases, pages
+    from evennia_ai.store.knowledge import knowledge_bases, pages
 
     knowledge_bases.save_base(BaseInfo(key="harbour", name="Harbour"), by=name)
-    bindings.bind("harbour", Scope(kind="npc", ref="12"), by=name)
+    knowledge_bases.bind("harbour", Scope(kind="npc", ref="12"), by=name)
     pages.save_page("harbour", the_ferry("It crosses.", was="", by=name))
     say(ready=True)
 
@@ -124,7 +124,7 @@ def watch_bases(_: str) -> None:
     """Say how many pages the bases of an NPC have before and after a refresh."""
     from evennia_ai.prompt.components import Scope
     from evennia_ai.store.core import state
-    from evennia_ai.store.knowledge.bindings import bound
+    from evennia_ai.store.knowledge.knowledge_bases import bound
 
     def seen() -> list:
         return [[info.key, info.characters] for info in bound([Scope(kind="npc", ref="12")])]
@@ -213,13 +213,13 @@ def watch_lore(_: str) -> None:
 def read_everything() -> list[str]:
     """What is stored, as a turn reads it."""
     from evennia_ai.prompt.components import GAME
-    from evennia_ai.store.authored import card_assignments, components, lorebooks, notes
+    from evennia_ai.store.authored import cards, components, lorebooks, notes
     from evennia_ai.store.history import conversations
 
     books = lorebooks.books_for([GAME])
     return [
         components.registry().get("goals").content,
-        card_assignments.card_of("12").name,
+        cards.card_of("12").name,
         *(book.name for book in books),
         *(note.content for note in notes.notes_for("12")),
         *(message.content for message in conversations.history(the_quay())),
@@ -230,12 +230,12 @@ def write_everything(number: int) -> None:
     """A little of everything, with this number in it."""
     from evennia_ai.history.records import NewRecord, RecordKind
     from evennia_ai.prompt.components import GAME
-    from evennia_ai.store.authored import card_assignments, cards, components, lorebooks, notes
+    from evennia_ai.store.authored import cards, components, lorebooks, notes
     from evennia_ai.store.history import conversations
 
     components.update("goals", by="Mira", content=f"goal {number}")
     cards.save_card("oren", json.dumps({"n": number}), by="Mira")
-    card_assignments.assign("12", "oren", by="Mira")
+    cards.assign("12", "oren", by="Mira")
     lorebooks.save_book("harbour", json.dumps({"n": number}), by="Mira")
     lorebooks.attach("harbour", GAME, by="Mira")
     notes.set_note("12", by="Mira", content=f"note {number}")

@@ -13,8 +13,7 @@ from evennia_ai.prompt.components import NO_GRANTS, Grants, in_order
 from evennia_ai.store.authored import card_revisions
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
-from evennia_ai.store.authored.card_assignments import known_name, typeable_name
-from evennia_ai.store.authored.cards import StoredCard
+from evennia_ai.store.authored.cards import StoredCard, known_name, typeable_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

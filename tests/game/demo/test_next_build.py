@@ -16,8 +16,8 @@ from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.knowledge.pages.pages import page_name
 from evennia_ai.prompt.components import GAME, Scope
-from evennia_ai.store.authored import card_assignments, cards, components, lorebooks, notes
-from evennia_ai.store.knowledge import bindings, knowledge_bases, pages
+from evennia_ai.store.authored import cards, components, lorebooks, notes
+from evennia_ai.store.knowledge import knowledge_bases, pages
 from tests.game.demo.finding import tagged
 from world import build_demo
 from world.demo_content import DEMO, DemoContent, read_content
@@ -60,7 +60,7 @@ def test_an_npc_plays_its_card_and_has_its_note_and_its_fallback_line(
 ) -> None:
     for person, note in zip(content.npcs, content.notes, strict=True):
         npc = tagged(f"npc:{person.id}")
-        card = card_assignments.card_of(str(npc.id))
+        card = cards.card_of(str(npc.id))
         assert npc.is_typeclass(build_demo.NPC_TYPECLASS, exact=True)
         assert card is not None
         assert card.source == (DEMO / person.card).read_text(encoding="utf-8")
@@ -87,7 +87,7 @@ def test_the_wikis_are_there_for_the_npcs_of_the_files(content: DemoContent) -> 
         assert base.pages == len(list((DEMO / "knowledge" / wiki.key).rglob("*.md")))
         assert base.restricted == (wiki.key == "secret")
         npcs = {Scope(kind="npc", ref=str(tagged(f"npc:{npc}").id)) for npc in wiki.npcs}
-        assert set(bindings.bindings(wiki.key)) == npcs
+        assert set(knowledge_bases.bindings(wiki.key)) == npcs
 
 
 def test_who_has_a_wiki_can_search_it(content: DemoContent) -> None:

@@ -12,7 +12,7 @@ from evennia_ai.game.committed import ConversationKey, opened
 from evennia_ai.game.happenings import happened
 from evennia_ai.game.remembering import remember
 from evennia_ai.prompt.components import NO_GRANTS, Scope
-from evennia_ai.store.authored import card_assignments
+from evennia_ai.store.authored import cards
 from evennia_ai.store.authored.cards import save_card
 from evennia_ai.store.authored.lorebooks import attach, detach, save_book
 from tests.game.hostile.corpus import MARK
@@ -121,7 +121,7 @@ def card(scene: Scene, text: str) -> None:
     }
     whole = {"spec": "chara_card_v3", "spec_version": "3.0", "data": data}
     save_card("hostile", json.dumps(whole), grants=NO_GRANTS, by="builder")
-    card_assignments.assign(scene.npc.ai.ref, "hostile", by="builder")
+    cards.assign(scene.npc.ai.ref, "hostile", by="builder")
     scene.says(scene.anna, QUESTION)
 
 

@@ -11,7 +11,7 @@ from evennia_ai.knowledge.pages.pages import BaseInfo, Page, PageMeta, page_name
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.messages import ToolCall
-from evennia_ai.store.knowledge import bindings, knowledge_bases
+from evennia_ai.store.knowledge import knowledge_bases
 from evennia_ai.store.knowledge.pages import save_page
 
 WATCHWORD = "Mandragora"
@@ -115,7 +115,7 @@ def a_cellar(stage: Any) -> Any:
     knowledge_bases.save_base(VAULT, by="builder")
     protect = {"protect": [WATCHWORD, "fourth step of the cellar", "left of the barrel"]}
     written("vault", a_page(TITLE, PASSAGE, aliases=("Old Cellar",), fields=protect))
-    bindings.bind("vault", Scope(kind="npc", ref=stage.npc.ai.ref), by="builder")
+    knowledge_bases.bind("vault", Scope(kind="npc", ref=stage.npc.ai.ref), by="builder")
     changed(stage.npc, tools=(TOOL,))
     stage.minds = Minds()
     stage.install(stage.minds)

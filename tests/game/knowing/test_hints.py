@@ -8,7 +8,7 @@ import pytest
 from evennia_ai.errors import ModelUnavailable
 from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.prompt.components import Scope
-from evennia_ai.store.knowledge import bindings, knowledge_bases, knowledge_searches, pages
+from evennia_ai.store.knowledge import knowledge_bases, knowledge_searches, pages
 from tests.game.knowing.cellars import CANARIES, PASSAGE, TITLE, VAULT, a_page, answering, written
 
 LAMP, COOK = "Look for the lamp in the fog.", "Be friendly to the cook."
@@ -128,7 +128,7 @@ def test_beside_a_base_with_summaries_both_are_told(hinting, told):
     other = replace(VAULT, key="attic", name="The attic", keywords=(), hint="")
     knowledge_bases.save_base(other, by="builder")
     written("attic", a_page("The Attic of the Widow", "Here a watchword was kept in a drawer."))
-    bindings.bind("attic", Scope(kind="npc", ref=hinting.npc.ai.ref), by="builder")
+    knowledge_bases.bind("attic", Scope(kind="npc", ref=hinting.npc.ai.ref), by="builder")
 
     def mediates(request):
         is_choice = "numbered hints" in request.messages[0].content

@@ -12,7 +12,7 @@ from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.messages import ToolCall
 from evennia_ai.store.history import turns
-from evennia_ai.store.knowledge import bindings, knowledge_bases, knowledge_searches
+from evennia_ai.store.knowledge import knowledge_bases, knowledge_searches
 from tests.game.knowing.cellars import (
     CANARIES,
     CODE,
@@ -259,7 +259,7 @@ def beside(cellar):
     """An ordinary base beside the guarded one."""
     knowledge_bases.save_base(HARBOUR, by="builder")
     written("harbour", a_page("Smugglers", "The watchword of the watch is told at noon."))
-    bindings.bind("harbour", Scope(kind="room", ref=str(cellar.room.id)), by="builder")
+    knowledge_bases.bind("harbour", Scope(kind="room", ref=str(cellar.room.id)), by="builder")
 
 
 @pytest.mark.usefixtures("beside")

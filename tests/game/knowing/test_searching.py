@@ -13,7 +13,7 @@ from evennia_ai.minds.past_inputs import NotReadBackError, PastReader
 from evennia_ai.minds.recomposing import composed_again
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store.history import conversations, turns
-from evennia_ai.store.knowledge import bindings, knowledge_bases, knowledge_searches
+from evennia_ai.store.knowledge import knowledge_bases, knowledge_searches
 from tests.game.knowing.cellars import HARBOUR, Minds, a_page, written
 
 FERRY = "The ferry sails with the tide and costs two coins."
@@ -33,12 +33,12 @@ def harbour(stage):
 
 
 def bound(stage, scope: Scope) -> None:
-    bindings.bind("harbour", scope, by="builder")
+    knowledge_bases.bind("harbour", scope, by="builder")
 
 
 def unbound(stage) -> None:
     scope = Scope(kind="npc", ref=stage.npc.ai.ref)
-    bindings.unbind("harbour", scope, by="builder")
+    knowledge_bases.unbind("harbour", scope, by="builder")
 
 
 def told(stage, text: str = "Oren, the ferry?") -> str:
@@ -140,7 +140,7 @@ def test_the_best_of_each_base_comes_first(harbour):
     knowledge_bases.save_base(replace(HARBOUR, key="coast", name="The coast"), by="builder")
     written("coast", a_page("Ferries", "Ferry after ferry."))
     written("harbour", a_page("Ferry bell", "The bell of the ferry."))
-    bindings.bind("coast", Scope(kind="game"), by="builder")
+    knowledge_bases.bind("coast", Scope(kind="game"), by="builder")
     bases = [line.partition("]")[0] for line in told(harbour).split("\n")]
     assert bases[:2] == ["[coast", "[harbour"]
 

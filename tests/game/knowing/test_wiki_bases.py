@@ -10,7 +10,7 @@ from evennia_ai.game.runtime import runtime
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.knowledge.pages.pages import BaseInfo
 from evennia_ai.prompt.components import Scope
-from evennia_ai.store.knowledge import bindings, knowledge_bases
+from evennia_ai.store.knowledge import knowledge_bases
 from evennia_ai.wiki.site import Site
 from tests.game.knowing.cellars import Minds
 from tests.net.handover import Handover
@@ -34,7 +34,7 @@ def wiki(monkeypatch: pytest.MonkeyPatch) -> Iterator[StubWiki]:
 def harbour(stage: Any, wiki: StubWiki) -> Iterator[Any]:
     """The stage; Oren may search the wiki. `reactor` takes what its thread hands over."""
     knowledge_bases.save_base(HARBOUR, by="builder")
-    bindings.bind("harbour", Scope(kind="npc", ref=stage.npc.ai.ref), by="builder")
+    knowledge_bases.bind("harbour", Scope(kind="npc", ref=stage.npc.ai.ref), by="builder")
     changed(stage.npc, tools=(TOOL,))
     stage.minds = Minds()
     stage.minds.searches = {"query": "ferry"}

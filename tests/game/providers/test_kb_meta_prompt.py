@@ -11,7 +11,7 @@ from evennia_ai.knowledge.meta_prompt import HEADING, TOOL
 from evennia_ai.knowledge.pages.pages import BaseInfo
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.store.history import turns
-from evennia_ai.store.knowledge import bindings, knowledge_bases
+from evennia_ai.store.knowledge import knowledge_bases
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def a_base(key, *scopes, **fields):
     info = BaseInfo(key=key, name=f"The {key}", **fields)
     knowledge_bases.save_base(info, by="builder")
     for scope in scopes:
-        bindings.bind(key, scope, by="builder")
+        knowledge_bases.bind(key, scope, by="builder")
 
 
 def ids(text):
@@ -144,7 +144,7 @@ def test_a_past_turn_has_the_block_as_it_was_then(stage):
     a_base("world", GAME)
     stage.talks_with("Aye.")
     stage.says(stage.anna, "Oren?")
-    bindings.unbind("world", GAME, by="builder")
+    knowledge_bases.unbind("world", GAME, by="builder")
     past = PastReader().inputs(turns.last_turn(stage.npc.ai.ref)).inputs
     assert ids(past.blocks[0].text) == ["world"]
 

@@ -25,13 +25,7 @@ from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.messages import ToolCall
 from evennia_ai.store.history import conversations, turns
 from evennia_ai.store.history.conversations import conversations_of
-from evennia_ai.store.knowledge import (
-    bindings,
-    knowledge_bases,
-    knowledge_searches,
-    page_drafts,
-    pages,
-)
+from evennia_ai.store.knowledge import knowledge_bases, knowledge_searches, page_drafts, pages
 from evennia_ai.store.knowledge.knowledge_searches import NewSearch
 from evennia_ai.store.memory import memories
 from tests.game.knowing.cellars import a_page, written
@@ -124,7 +118,7 @@ def searched(stage):
         knowledge_bases.save_base(info, by="Ada")
         page = a_page("The Hoard", PASSAGE, fields={"hints": [f"Ask for {CANARY}."]})
         pages.save_page(key, PageDraft(page=_locked(page, page_locks), was="", by="Ada"))
-        bindings.bind(key, Scope(kind="npc", ref=stage.npc.ai.ref), by="Ada")
+        knowledge_bases.bind(key, Scope(kind="npc", ref=stage.npc.ai.ref), by="Ada")
     written("cellar", a_page("Stairs", "Four steps. See [[The Hoard]]."))
     changed(stage.npc, tools=(TOOL, "remember"))
     stage.talks_with(

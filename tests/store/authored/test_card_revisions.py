@@ -5,8 +5,8 @@ import pytest
 from evennia_ai import models
 from evennia_ai.errors import NotStoredError, StoreError
 from evennia_ai.prompt.components import ALL_GRANTS, NO_GRANTS
-from evennia_ai.store.authored import card_assignments, cards
 from evennia_ai.store.authored import card_revisions as log
+from evennia_ai.store.authored import cards
 from evennia_ai.store.authored.card_revisions import CardFile, json_file
 from evennia_ai.store.core.snapshots import forget_everything
 
@@ -157,11 +157,11 @@ def test_a_removed_card_can_be_brought_back():
 
 def test_a_card_that_is_played_is_not_removed():
     approved()
-    card_assignments.assign("12", "oren", by="Ben")
+    cards.assign("12", "oren", by="Ben")
 
     with pytest.raises(StoreError, match=r"card 'oren' is played by #12; give them another"):
         cards.remove("oren", by="Ben")
-    assert card_assignments.card_of("12") is not None
+    assert cards.card_of("12") is not None
     assert len(told()) == 2
 
 
@@ -177,24 +177,24 @@ def test_the_bytes_of_a_file_are_kept_once_and_to_the_byte():
 
 def test_a_card_reaches_who_plays_it_with_its_new_grants():
     approved()
-    card_assignments.assign("12", "oren", by="Ben")
-    before = card_assignments.card_of("12")
+    cards.assign("12", "oren", by="Ben")
+    before = cards.card_of("12")
     cards.grant("oren", FIELDS, by="Ben")
 
     assert before.grants == NO_GRANTS
-    assert card_assignments.card_of("12").grants == FIELDS
+    assert cards.card_of("12").grants == FIELDS
 
 
 def test_a_greeting_belongs_to_the_assignment():
     approved()
-    card_assignments.assign("12", "oren", by="Ben")
-    assert card_assignments.assignment_of("12").greeting is None
+    cards.assign("12", "oren", by="Ben")
+    assert cards.assignment_of("12").greeting is None
 
-    card_assignments.set_greeting("12", 1, by="Ben")
-    assert card_assignments.assignment_of("12").greeting == 1
-    assert card_assignments.players_of("oren") == ("12",)
+    cards.set_greeting("12", 1, by="Ben")
+    assert cards.assignment_of("12").greeting == 1
+    assert cards.players_of("oren") == ("12",)
     with pytest.raises(NotStoredError, match="card that is played by NPC '13'"):
-        card_assignments.set_greeting("13", 0, by="Ben")
+        cards.set_greeting("13", 0, by="Ben")
 
 
 def test_a_grant_nobody_knows_any_more_gives_nothing():
@@ -210,23 +210,23 @@ def test_a_greeting_that_was_chosen_from_one_file_is_not_said_from_another(chang
     first = approved(FIRST)
     if change == "revert":
         approved(SECOND)
-    card_assignments.assign("7", "oren", by="Tam")
-    card_assignments.set_greeting("7", 1, by="Tam")
+    cards.assign("7", "oren", by="Tam")
+    cards.set_greeting("7", 1, by="Tam")
 
     if change == "revert":
         cards.revert("oren", first.revision, by="Tam")
     else:
         approved(SECOND)
-    assert card_assignments.assignment_of("7").greeting is None
+    assert cards.assignment_of("7").greeting is None
 
 
 def test_a_greeting_stays_while_the_file_is_the_same():
     approved(FIRST)
-    card_assignments.assign("7", "oren", by="Tam")
-    card_assignments.set_greeting("7", 1, by="Tam")
+    cards.assign("7", "oren", by="Tam")
+    cards.set_greeting("7", 1, by="Tam")
 
     cards.grant("oren", FIELDS, by="Tam")
-    assert card_assignments.assignment_of("7").greeting == 1
+    assert cards.assignment_of("7").greeting == 1
 
 
 def test_only_so_many_imports_wait_and_what_is_too_much_leaves_no_file(monkeypatch):

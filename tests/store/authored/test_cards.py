@@ -5,8 +5,8 @@ import json
 import pytest
 
 from evennia_ai.errors import ComponentValueError, FormatError, NotStoredError
-from evennia_ai.store.authored import card_assignments, cards
 from evennia_ai.store.authored import card_revisions as log
+from evennia_ai.store.authored import cards
 from evennia_ai.store.core.snapshots import forget_everything
 
 SOURCE = '{ "name" : "Oren",\n\t"extensions": {"x": 1.50, "é": "\\u00e9"} }\n'
@@ -85,50 +85,50 @@ def test_an_unknown_card_names_the_known_ones():
 
 def test_an_npc_plays_the_card_it_was_assigned():
     cards.save_card("oren", SOURCE, by="builder")
-    card_assignments.assign("12", "oren", by="builder")
+    cards.assign("12", "oren", by="builder")
     forget_everything()
 
-    assert card_assignments.card_of("12").name == "oren"
-    assert card_assignments.card_of("13") is None
+    assert cards.card_of("12").name == "oren"
+    assert cards.card_of("13") is None
 
 
 def test_another_assignment_replaces_the_first():
     cards.save_card("oren", "{}", by="builder")
     cards.save_card("mira", "{}", by="builder")
-    card_assignments.assign("12", "oren", by="builder")
-    card_assignments.assign("12", "mira", by="builder")
+    cards.assign("12", "oren", by="builder")
+    cards.assign("12", "mira", by="builder")
 
-    assert card_assignments.card_of("12").name == "mira"
+    assert cards.card_of("12").name == "mira"
 
 
 def test_an_assignment_of_an_unknown_card_changes_nothing():
     with pytest.raises(NotStoredError):
-        card_assignments.assign("12", "oren", by="builder")
-    assert card_assignments.card_of("12") is None
+        cards.assign("12", "oren", by="builder")
+    assert cards.card_of("12") is None
 
 
 def test_an_npc_can_play_no_card_again():
     cards.save_card("oren", "{}", by="builder")
-    card_assignments.assign("12", "oren", by="builder")
+    cards.assign("12", "oren", by="builder")
 
-    assert card_assignments.unassign("12", by="builder")
-    assert card_assignments.card_of("12") is None
-    assert not card_assignments.unassign("12", by="builder")
+    assert cards.unassign("12", by="builder")
+    assert cards.card_of("12") is None
+    assert not cards.unassign("12", by="builder")
 
 
 def test_a_changed_card_reaches_who_plays_it():
     cards.save_card("oren", "{}", by="builder")
-    card_assignments.assign("12", "oren", by="builder")
-    card_assignments.card_of("12")
+    cards.assign("12", "oren", by="builder")
+    cards.card_of("12")
     cards.save_card("oren", SOURCE, by="builder")
 
-    assert card_assignments.card_of("12").source == SOURCE
+    assert cards.card_of("12").source == SOURCE
 
 
 def test_a_warm_read_makes_no_query(no_queries):
     cards.save_card("oren", "{}", by="builder")
-    card_assignments.assign("12", "oren", by="builder")
-    warm = card_assignments.card_of("12"), card_assignments.card_of("13")
+    cards.assign("12", "oren", by="builder")
+    warm = cards.card_of("12"), cards.card_of("13")
 
     with no_queries():
-        assert (card_assignments.card_of("12"), card_assignments.card_of("13")) == warm
+        assert (cards.card_of("12"), cards.card_of("13")) == warm

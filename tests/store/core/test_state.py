@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from evennia_ai import models
 from evennia_ai.errors import StoreError
 from evennia_ai.prompt.components import GAME
-from evennia_ai.store.authored import card_assignments, cards, components, lorebooks, notes
+from evennia_ai.store.authored import cards, components, lorebooks, notes
 from evennia_ai.store.core import state
 
 
@@ -43,7 +43,7 @@ def test_a_component_written_elsewhere_is_seen_after_a_refresh():
 @pytest.mark.usefixtures("refreshed")
 def test_cards_books_and_notes_written_elsewhere_are_seen_after_a_refresh():
     cards.save_card("oren", '{"a": 1}', by="builder")
-    card_assignments.assign("12", "oren", by="builder")
+    cards.assign("12", "oren", by="builder")
     lorebooks.save_book("harbour", '{"a": 1}', by="builder")
     lorebooks.attach("harbour", GAME, by="builder")
     notes.set_note("12", by="builder", content="Be brief.")
@@ -52,7 +52,7 @@ def test_cards_books_and_notes_written_elsewhere_are_seen_after_a_refresh():
     another_process_writes("notes", "UPDATE evennia_ai_note SET content = 'Be long.'")
 
     assert state.refresh_if_changed() == {"cards", "lorebooks", "notes"}
-    assert card_assignments.card_of("12").grants == frozenset()
+    assert cards.card_of("12").grants == frozenset()
     assert [book.source for book in lorebooks.books_for([GAME])] == ["{}"]
     assert [note.content for note in notes.notes_for("12")] == ["Be long."]
 

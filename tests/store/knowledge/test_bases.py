@@ -11,13 +11,16 @@ from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.core.state import refresh_if_changed
 from evennia_ai.store.knowledge import knowledge_bases, pages
-from evennia_ai.store.knowledge.bindings import bind, bindings, bound, unbind
 from evennia_ai.store.knowledge.knowledge_bases import (
     base,
     bases,
+    bind,
+    bindings,
+    bound,
     remove_base,
     save_base,
     set_restricted,
+    unbind,
 )
 from tests.store.knowledge.knowledge_builders import a_base, a_saved_page
 

@@ -11,9 +11,8 @@ from evennia_ai.commands.setup.card import shown
 from evennia_ai.commands.setup.card.shown import card_named, plain_name
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.settings.conf import conf
-from evennia_ai.store.authored import card_assignments, card_revisions
-from evennia_ai.store.authored.card_assignments import Assignment
-from evennia_ai.store.authored.cards import StoredCard, card_or_none, get_card
+from evennia_ai.store.authored import card_revisions, cards
+from evennia_ai.store.authored.cards import Assignment, StoredCard, card_or_none, get_card
 from evennia_ai.text.columns import WIDTH, clipped, first_line
 
 _MOST_GREETINGS: Final = 60
@@ -31,8 +30,8 @@ class CardAssign(CardWork):
         name = card_named(plain_name(wanted, usage)).name
         yield self._read(get_card(name))
         _check_there(npc)
-        before = card_assignments.assignment_of(npc.ai.ref)
-        card = card_assignments.assign(npc.ai.ref, name, by=self.typed_by)
+        before = cards.assignment_of(npc.ai.ref)
+        card = cards.assign(npc.ai.ref, name, by=self.typed_by)
         self.read_ahead(card)
         instead = f", no longer {before.card}" if before and before.card != name else ""
         self.say(
@@ -47,7 +46,7 @@ class CardAssign(CardWork):
         if self.rhs is not None:
             raise CommandError("Usage: card/unassign <npc>")
         before = _played(npc)
-        card_assignments.unassign(npc.ai.ref, by=self.typed_by)
+        cards.unassign(npc.ai.ref, by=self.typed_by)
         self.say(f"{npc.key} plays the card {before.card} no longer, and no other one.")
 
     @waits
@@ -59,7 +58,7 @@ class CardAssign(CardWork):
         if self.rhs == "":
             raise CommandError(f"Usage: {usage}")
         if self.rhs is not None and self.rhs.lower() == "off":
-            card_assignments.set_greeting(npc.ai.ref, None, by=self.typed_by)
+            cards.set_greeting(npc.ai.ref, None, by=self.typed_by)
             self.say(f"{npc.key} opens with no greeting from now on.")
             return
         index = None if self.rhs is None else whole_number(self.rhs, what="greeting", words="off")
@@ -72,9 +71,9 @@ class CardAssign(CardWork):
         text = _greeting(card, index, npc)
         now = card_or_none(played.card)
         is_same_file = now is not None and now.sha256 == stored.sha256
-        if card_assignments.assignment_of(npc.ai.ref) != played or not is_same_file:
+        if cards.assignment_of(npc.ai.ref) != played or not is_same_file:
             raise CommandError(f"Somebody changed what {npc.key} plays meanwhile; look again.")
-        card_assignments.set_greeting(npc.ai.ref, index, by=self.typed_by)
+        cards.set_greeting(npc.ai.ref, index, by=self.typed_by)
         only = " where several may speak" if index >= len(greetings(card)) else ""
         self.say(f"{npc.key} opens each new conversation{only} with greeting {index}: {text}")
 
@@ -95,7 +94,7 @@ def _check_there(npc: Any) -> None:
 
 
 def _played(npc: Any) -> Assignment:
-    played = card_assignments.assignment_of(npc.ai.ref)
+    played = cards.assignment_of(npc.ai.ref)
     if played is None:
         raise CommandError(f"{npc.key} plays no card; card/assign {npc.key} = <card> gives one.")
     return played

@@ -22,9 +22,8 @@ from evennia_ai.prompt.components import NO_GRANTS
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
-from evennia_ai.store.authored.card_assignments import greeters_of, known_name, typeable_name
 from evennia_ai.store.authored.card_revisions import CardChange
-from evennia_ai.store.authored.cards import StoredCard
+from evennia_ai.store.authored.cards import StoredCard, greeters_of, known_name, typeable_name
 from evennia_ai.text.columns import WIDTH, wrapped
 
 SUFFIXES: Final = (".json", ".png", ".apng", ".charx", ".jpg", ".jpeg")

@@ -26,11 +26,11 @@ from evennia_ai.commands.strict import CommandError
 from evennia_ai.errors import NotStoredError
 from evennia_ai.foreign.documents import Progress
 from evennia_ai.settings.conf import conf
-from evennia_ai.store.authored import card_assignments
 from evennia_ai.store.authored import card_revisions as log
+from evennia_ai.store.authored import cards
 from evennia_ai.store.authored import cards as store
-from evennia_ai.store.authored.card_assignments import known_name
 from evennia_ai.store.authored.card_revisions import IN_FORCE, CardChange, CardFile
+from evennia_ai.store.authored.cards import known_name
 from evennia_ai.text.columns import WIDTH, clipped, wrapped
 
 MOST_SHOWN: Final = 50
@@ -60,7 +60,7 @@ class CardRevisions(CardWork):
         if is_same and then.action in IN_FORCE:
             self.say(f"Card {name} is so already; nothing was changed.")
             return
-        greeters = card_assignments.greeters_of(name)
+        greeters = cards.greeters_of(name)
         back = store.revert(name, number, by=self.typed_by)
         self.read_ahead(back)
         was = f"before it was revision {card.revision}" if card else "before it was not in force"
@@ -80,13 +80,13 @@ class CardRevisions(CardWork):
             raise CommandError(f"Usage: {usage}. Nothing was changed.")
         imports = log.waiting(card.name)
         gone_npcs = _gone(card.name)
-        if set(card_assignments.players_of(card.name)) - set(gone_npcs):
+        if set(cards.players_of(card.name)) - set(gone_npcs):
             raise CommandError(
                 f"Card {card.name} is played by {shown.players_in_words(card.name)}; first give"
                 " them another with card/assign, or none with card/unassign. Nothing was changed."
             )
         for ref in gone_npcs:
-            card_assignments.unassign(ref, by=self.typed_by)
+            cards.unassign(ref, by=self.typed_by)
         store.remove(card.name, by=self.typed_by)
         gone = "; ".join(import_in_words(one) for one in imports[-6:])
         waited = f" What waited of it waits no longer: {gone}." if imports else ""
@@ -98,7 +98,7 @@ class CardRevisions(CardWork):
 
 def _gone(card_name: str) -> list[str]:
     """The NPCs that play a card and were deleted."""
-    refs = card_assignments.players_of(card_name)
+    refs = cards.players_of(card_name)
     there = ObjectDB.objects.filter(id__in=[int(ref) for ref in refs]).values_list("id", flat=True)
     return [ref for ref in refs if int(ref) not in set(there)]
 

@@ -15,9 +15,8 @@ from evennia_ai.commands.strict import CommandError
 from evennia_ai.prompt.components import ALL_GRANTS, ALLOWS, Grants, in_order
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
-from evennia_ai.store.authored.card_assignments import greeters_of, known_name, players_of
 from evennia_ai.store.authored.card_revisions import CardChange
-from evennia_ai.store.authored.cards import StoredCard
+from evennia_ai.store.authored.cards import StoredCard, greeters_of, known_name, players_of
 from evennia_ai.text.columns import WIDTH, clipped, padded, visible, wrapped
 
 _NUMBERED: Final = re.compile(r"(.+)/([0-9]{1,9})")

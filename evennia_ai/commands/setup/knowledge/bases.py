@@ -24,7 +24,7 @@ from evennia_ai.game.viewers import allows
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.knowledge.pages.pages import MEDIATIONS, BaseInfo
 from evennia_ai.prompt.components import Scope
-from evennia_ai.store.knowledge import bindings, holds
+from evennia_ai.store.knowledge import holds, knowledge_bases
 from evennia_ai.store.knowledge import knowledge_bases as bases
 from evennia_ai.store.knowledge import pages as store
 from evennia_ai.store.knowledge.holds import Hold
@@ -221,16 +221,16 @@ class KnowledgeBases(CardWork):
     def bind(self) -> None:
         """Let those who are somewhere, or an NPC, search a base."""
         info, scope = self._place("bind")
-        if scope in bindings.bindings(info.key):
+        if scope in knowledge_bases.bindings(info.key):
             self.say(f"Knowledge base {info.key} is bound to {_told(scope)} already.")
             return
-        bindings.bind(info.key, scope, by=self.typed_by)
+        knowledge_bases.bind(info.key, scope, by=self.typed_by)
         self.say(f"Bound to {_told(scope)}. {_bound(info)}{_without_tool(scope)}")
 
     def unbind(self) -> None:
         """Let a base count no longer somewhere."""
         info, scope = self._place("unbind")
-        if not bindings.unbind(info.key, scope, by=self.typed_by):
+        if not knowledge_bases.unbind(info.key, scope, by=self.typed_by):
             self.say(f"It is not bound to {_told(scope)}. {_bound(info)}")
             return
         self.say(f"No longer bound to {_told(scope)}. {_bound(info)}")
@@ -260,7 +260,7 @@ class KnowledgeBases(CardWork):
     def _place(self, switch: str) -> tuple[BaseInfo, Scope]:
         base, where = self.both(f"kb/{switch} <base> = <place>")
         info = named.base_to_change(self.caller, base)
-        known = bindings.bindings(info.key)
+        known = knowledge_bases.bindings(info.key)
         return info, knowledge_place_named(self.caller, where, known=known)
 
 

@@ -18,7 +18,7 @@ from evennia_ai.knowledge.backends import Backend, Hit
 from evennia_ai.knowledge.pages.pages import BaseInfo, Page, PageName
 from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.tokens import ESTIMATE
-from evennia_ai.store.knowledge import bindings
+from evennia_ai.store.knowledge import knowledge_bases
 from evennia_ai.store.knowledge.backend import safe_hint_of
 from evennia_ai.store.knowledge.pages import PageRevision
 from evennia_ai.text.columns import WIDTH, clipped, first_line, hanging, padded, visible, wrapped
@@ -65,7 +65,7 @@ def base_shown(info: BaseInfo) -> list[str]:
 
 def bound_in_words(info: BaseInfo) -> str:
     """Where a base is bound."""
-    return ", ".join(map(scope_in_words, bindings.bindings(info.key))) or "nothing"
+    return ", ".join(map(scope_in_words, knowledge_bases.bindings(info.key))) or "nothing"
 
 
 def scope_in_words(scope: Scope) -> str:
