@@ -79,23 +79,24 @@ class NewRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A stored record; `seq` counts from 1 in its segment, `created_at` is in epoch seconds.
-
-    `content_sha256` is the hash of name, body and meta, `sha256` that of the record in its chain.
-    """
+    """A stored record."""
 
     id: str
     conversation: int
     segment: int
     seq: int
+    """From 1 in its segment."""
     kind: RecordKind
     role: Role
     name: str
     body: str
     meta: Mapping[str, Any]
     content_sha256: str
+    """The hash of name, body and meta."""
     sha256: str
+    """The hash of the record in its chain."""
     created_at: float
+    """In epoch seconds."""
     _memo: Memo = field(default_factory=Memo, repr=False, compare=False)
 
     @property

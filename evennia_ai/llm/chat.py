@@ -86,40 +86,37 @@ USUAL: Final = Sampling()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRequest:
-    """One call of a model.
-
-    `timeout_seconds` is the time from asking to the complete reply, retries and queueing
-    included. `tools` are those the model may call, sorted by name; with `schema` it must answer in
-    that form. `breakpoints` are the indexes of the messages after which a provider may keep what
-    it read so far. `speaker` is the name of the NPC that will say the reply, `question` what was
-    said to it. `cache_key` is stable for one NPC, so that a router can send its requests to the
-    server that has its prompt cached.
-    """
+    """One call of a model."""
 
     messages: tuple[ChatMessage, ...]
     model: str
     max_tokens: int
     timeout_seconds: float
+    """From asking to the complete reply, retries and queueing included."""
     sampling: Sampling = USUAL
     tools: tuple[ToolSpec, ...] = ()
+    """Those the model may call, sorted by name."""
     schema: AnswerSchema | None = None
+    """The form in which it must answer."""
     breakpoints: tuple[int, ...] = ()
+    """Indexes of the messages after which a provider may keep what it read so far."""
     passages: tuple[Passage, ...] = ()
     speaker: str = ""
+    """The name of the NPC that will say the reply."""
     question: str = ""
+    """What was said to it."""
     cache_key: str | None = None
+    """Stable for one NPC, so that a router can ask the server that has its prompt cached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens as the provider counted them.
-
-    `input_tokens` includes those read from its cache (`cached_tokens`) and those written to it
-    (`written_tokens`); `output_tokens` includes hidden reasoning.
-    """
+    """Tokens as the provider counted them."""
 
     input_tokens: int
+    """With those read from its cache and those written to it."""
     output_tokens: int
+    """With hidden reasoning."""
     cached_tokens: int = 0
     written_tokens: int = 0
 

@@ -21,33 +21,33 @@ QUOTED_FROM: Final = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """A server, one model on it, and what the two can do.
-
-    `timeout_seconds` bounds one attempt, `idle_seconds` how long nothing may arrive in one (before
-    the headers it counts for streams alone: a server that does not stream is silent while it
-    writes), `max_retries` how many follow a failed one (a `Retry-After` of the server is obeyed);
-    the request's own time limit bounds them all. `max_reply_bytes` bounds what is read of one
-    reply. With `stream` the reply of a request that has a listener is read while it is written.
-
-    `strict_roles` is for servers whose chat template takes nothing but user and assistant in
-    turn after one system message. `structured` and `tools` are for who makes the requests: whether
-    the server takes a schema and tools itself (`native`), or they are told in a message (`text`),
-    or as a schema to choose from (`schema`), or not at all.
-    """
+    """A server, one model on it, and what the two can do; a request's own time bounds it all."""
 
     name: str
     base_url: str
     model: str
     api_key: SecretText = field(default_factory=SecretText)
     timeout_seconds: float = 60.0
+    """Of one attempt."""
     max_retries: int = 2
+    """How many follow a failed one; a `Retry-After` of the server is obeyed."""
     idle_seconds: float = 20.0
+    """How long nothing may arrive in an attempt.
+
+    Before the headers it counts for streams alone: a server that does not stream is silent while it
+    writes.
+    """
     max_concurrent: int = 4
     max_reply_bytes: int = 1_000_000
+    """What is read of one reply."""
     stream: bool = True
+    """Whether the reply of a request that has a listener is read while it is written."""
     strict_roles: bool = False
+    """For chat templates that take user and assistant in turn after one system message alone."""
     structured: Literal["native", "text"] = "native"
+    """For who makes requests: the server takes a schema itself, or is told it in a message."""
     tools: Literal["native", "schema", "none"] = "native"
+    """The same for tools, which may also be a schema to choose from."""
 
     def __post_init__(self) -> None:
         if problem := _address_problem(self.base_url):

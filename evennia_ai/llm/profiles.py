@@ -49,16 +49,7 @@ _NOT_EXTRA: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelProfile:
-    """A model and how it is asked.
-
-    `timeout_seconds` bounds a whole call, `idle_seconds` the time in which not a byte of the reply
-    comes. With `speaks_early` an NPC says the first sentences of a reply that streams before the
-    rest of it is there: nothing for a model that writes its reasoning into its text without a mark
-    before it. `strict_roles` is for servers that take but one system message and then user and
-    assistant in turn. `tools`: whether the server takes tools (`native`), is told of them in the
-    prompt (`schema`), or gets none; `schema` likewise for the form of an answer. `script` is what
-    the scripted client says.
-    """
+    """A model and how it is asked."""
 
     name: str
     client: Client = "openai"
@@ -69,15 +60,25 @@ class ModelProfile:
     reply_tokens: int = 400
     context_tokens: int = 8192
     timeout_seconds: float = 60.0
+    """Of a whole call."""
     idle_seconds: float = IDLE_SECONDS
+    """How long not a byte of the reply may come."""
     max_retries: int = 2
     max_concurrent: int = 4
     stream: bool = True
     speaks_early: bool = False
+    """Whether an NPC says the first sentences of a reply before the rest of it is there.
+
+    Nothing for a model that writes its reasoning into its text without a mark before it.
+    """
     strict_roles: bool = False
+    """For servers that take one system message and then user and assistant in turn."""
     tools: ToolsBy = "native"
+    """Whether the server takes tools, is told of them in the prompt (`schema`), or gets none."""
     schema: SchemaBy = "native"
+    """The same for the form of an answer."""
     script: str = ""
+    """What the scripted client says."""
 
     @property
     def limit_tokens(self) -> int:

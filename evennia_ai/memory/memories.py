@@ -76,25 +76,25 @@ OF_NPC: Final = "npc"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """One memory of an NPC.
-
-    `about` is the reference of a person, "" for the world; `importance` goes from 1 to 10.
-    `created_at` and `recalled_at` are hours of the game. `place_ref` and `turn` say where it was
-    learnt and in which of the NPC's turns, "" and 0 where there was none. `revision` counts the
-    changes of its text and importance; being recalled is none.
-    """
+    """One memory of an NPC."""
 
     id: int
     text: str
     about: str = ""
+    """The reference of a person, "" for the world."""
     importance: int = USUAL_IMPORTANCE
+    """From 1 to 10."""
     created_at: float = 0.0
+    """In hours of the game, as is when it was recalled."""
     recalled_at: float = 0.0
     learnt: Learnt = "aloud"
     place_ref: str = ""
+    """Where it was learnt, "" where there is no place."""
     turn: int = 0
+    """In which of the NPC's turns, 0 where it was none."""
     author: str = OF_NPC
     revision: int = 1
+    """Counts the changes of its text and importance; being recalled is none."""
     _memo: Memo = field(default_factory=Memo, repr=False, compare=False)
 
     @property

@@ -21,15 +21,14 @@ _NAMED: Final[tuple[Namespace, ...]] = ("Instructions", "Sources")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """The namespaces of one wiki.
-
-    `subjects` are the ids of ours, without Talk; `labels` what the wiki writes before a title, by
-    the id; `known` the ids of all words that it takes for a namespace, in small letters.
-    """
+    """The namespaces of one wiki."""
 
     subjects: Mapping[Namespace, int]
+    """The ids of ours, without Talk."""
     labels: Mapping[int, str]
+    """What the wiki writes before a title, by the id."""
     known: Mapping[str, int]
+    """The ids of all words that it takes for a namespace, in small letters."""
 
     def title_of(self, name: PageName) -> str | None:
         """What the wiki calls a page, None where it can have no such page."""

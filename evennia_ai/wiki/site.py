@@ -29,22 +29,21 @@ _KEY: Final = re.compile(r"[\w.-]{1,80}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """A wiki, and who the game is there.
-
-    `api` is the address that ends in api.php. Without a `user` the wiki is read, and written to,
-    as anybody may. `namespaces` are the wiki's ids of Instructions and Sources; those that are not
-    told are found by their names. `request_seconds` bounds one request, `whole_seconds` all that
-    one question of the game takes, pauses included.
-    """
+    """A wiki, and who the game is there."""
 
     key: str
     api: str
+    """The address that ends in api.php."""
     user: str = ""
+    """Without one the wiki is read, and written to, as anybody may."""
     password_env: str = ""
     password: SecretText = field(default_factory=SecretText)
     namespaces: Mapping[Namespace, int] = field(default_factory=dict)
+    """The wiki's ids of Instructions and Sources; those that are missing are found by name."""
     request_seconds: float = REQUEST_SECONDS
+    """Of one request."""
     whole_seconds: float = WHOLE_SECONDS
+    """Of all that one question of the game takes, pauses included."""
     max_retries: int = MAX_RETRIES
     user_agent: str = USER_AGENT
 

@@ -23,24 +23,27 @@ When = Literal["turn", "idle"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionRules:
-    """When a history is compacted, and to what.
-
-    Percentages are of the prompt's limit. Of the newest messages at most `keep_messages` and at
-    most `keep_tokens` stay as they are. A model is asked for `summary_tokens`; up to
-    `most_summary_tokens` are accepted. With its summary the prompt must be under `result_percent`,
-    which is below both thresholds, so that the next compaction is some way off. After `failures`
-    summaries in a row that were no good, none is tried for `rest_turns` turns.
-    """
+    """When a history is compacted, and to what; percentages are of the prompt's limit."""
 
     turn_percent: int = 80
     idle_percent: int = 70
     result_percent: int = 60
+    """With a model's summary the prompt must be under this.
+
+    It is below both thresholds, so that the next compaction is some way off.
+    """
     keep_messages: int = 20
+    """How many of the newest messages stay as they are, at most."""
     keep_tokens: int = 8_000
+    """And how many tokens of them."""
     summary_tokens: int = 2_000
+    """What a model is asked for."""
     most_summary_tokens: int = 4_000
+    """What is accepted."""
     failures: int = 3
+    """After so many summaries in a row that were no good, none is tried for a while."""
     rest_turns: int = 20
+    """For so many turns."""
 
     def __post_init__(self) -> None:
         for rule in fields(self):

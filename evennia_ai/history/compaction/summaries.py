@@ -212,18 +212,19 @@ Result = Literal["accepted", "refused", "failed", "thrash"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryAttempt:
-    """A try to compact a conversation, as its record tells it.
-
-    `asked_by` is who wanted it, `by` who made the summary, `reason` why it was not taken, `breaker`
-    the breaker after it. `made_at` is in epoch seconds.
-    """
+    """A try to compact a conversation, as its record tells it."""
 
     result: Result = "accepted"
     asked_by: str = ""
+    """Who wanted it."""
     by: By = "model"
+    """Who made the summary."""
     reason: str = ""
+    """Why it was not taken."""
     breaker: Breaker = field(default_factory=Breaker)
+    """The breaker after it."""
     made_at: float = 0.0
+    """In epoch seconds."""
 
 
 NO_ATTEMPT: Final = SummaryAttempt()

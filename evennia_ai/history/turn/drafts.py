@@ -33,17 +33,15 @@ class NewLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A prompt whose texts are not committed yet.
-
-    `lines` are its messages in order, each a handle of a record or a text that becomes one;
-    `manifest` is all of its manifest but the messages. `tools` is the list of tools that goes
-    beside them, if one does.
-    """
+    """A prompt whose texts are not committed yet."""
 
     lines: tuple[Handle | NewLine, ...]
+    """Its messages in order, each a handle of a record or a text that becomes one."""
     tokens: tuple[int, ...]
     manifest: TurnManifest
+    """All of its manifest but the messages."""
     tools: NewText | None = None
+    """The list of tools that goes beside the messages."""
 
     @property
     def texts(self) -> tuple[NewText, ...]:

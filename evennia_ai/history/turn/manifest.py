@@ -57,23 +57,12 @@ class RenderedMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnManifest:
-    """What one prompt consisted of.
-
-    `segment` is the part of the conversation it stands in, `inputs` the small values it was made
-    from, as JSON, `anchors` where its anchored notes stand, `tools_record` the record of the list
-    of tools that was sent beside the messages, if one was. `erased`: the words of its records,
-    its inputs and its verdicts were erased on request.
-    `silent` are the entries of lore without a verdict of their own, by the reason they share.
-    `revisions` says which version of each card, book and component took part, by origin;
-    `counter` names the token counter; `sha256` is the prompt's own, `sent_sha256` that of the
-    messages as the provider's adapter sent them. `shared_tokens` is what the prompt had in common
-    with the conversation's prompt before, None where there was none, `broken_by` the origin of the
-    piece that ended it, and `break_reason` why.
-    """
+    """What one prompt consisted of."""
 
     messages: tuple[RecordedMessage | RenderedMessage, ...]
     verdicts: tuple[Verdict, ...]
     silent: tuple[Unmatched, ...] = ()
+    """Entries of lore without a verdict of their own, by the reason they share."""
     tokens: int
     limit_tokens: int
     by_origin: Mapping[str, int]
@@ -82,18 +71,30 @@ class TurnManifest:
     cut: int
     layout: Layout
     counter: str
+    """The name of the token counter."""
     sha256: str
+    """The prompt's own."""
     shared_tokens: int | None = None
+    """What it had in common with the conversation's prompt before; None where there was none."""
     broken_by: str | None = None
+    """The origin of the piece that ended what is shared."""
     break_reason: Reason | None = None
+    """And why it did."""
     model: str = ""
     sent_sha256: str = ""
+    """Of the messages as the provider's adapter sent them."""
     revisions: Mapping[str, str] = field(default_factory=dict)
+    """Which version of each card, book and component took part, by origin."""
     segment: int = 1
+    """The part of the conversation it stands in."""
     inputs: Mapping[str, Any] = field(default_factory=dict)
+    """The small values it was made from, as JSON."""
     anchors: Anchors = field(default_factory=dict)
+    """Where its anchored notes stand."""
     tools_record: str | None = None
+    """The record of the list of tools that was sent beside the messages."""
     erased: bool = False
+    """Whether the words of its records, inputs and verdicts were erased on request."""
 
     @property
     def record_ids(self) -> tuple[str, ...]:

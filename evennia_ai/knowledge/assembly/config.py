@@ -28,18 +28,18 @@ UNKNOWN: Final = "unknown"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskType:
-    """A kind of work.
-
-    `description` is what the planner reads. `instructions` are pages that tasks of this type need,
-    beside those whose own metadata names the type. `bypass` says when such a task goes to the
-    generator without a package: never, where the planner finds that no page is created or edited
-    (`read_only`), or always.
-    """
+    """A kind of work."""
 
     key: str
     description: str
+    """What the planner reads."""
     instructions: tuple[PageName, ...] = ()
+    """Pages that such tasks need, beside those whose own metadata names the type."""
     bypass: Bypass = "never"
+    """When such a task goes to the generator without a package.
+
+    Never, where the planner finds that no page is created or edited (`read_only`), or always.
+    """
 
 
 TASK_TYPES: Final = (
@@ -92,13 +92,7 @@ CORE_INSTRUCTIONS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssemblyRules:
-    """How a package is assembled.
-
-    `max_depth` is how many hops of `requires` are followed, all of them where `fully_resolve` is
-    set. `linked_pages` are shown for all entities together, `sources_per_entity` for each. With
-    `wikipedia` the introductions of its articles are asked for; whether that may be is for the
-    driver to say. What is assembled has at most `budget_tokens` less `reserve_tokens`.
-    """
+    """How a package is assembled."""
 
     world: str = ""
     world_bible: PageName = WORLD_BIBLE
@@ -108,13 +102,19 @@ class AssemblyRules:
     generative_keywords: tuple[str, ...] = GENERATIVE_KEYWORDS
     stop_words: frozenset[str] = COMMON_WORDS
     max_depth: int = 2
+    """How many hops of `requires` are followed."""
     fully_resolve: bool = False
+    """Whether all of them are."""
     most_entities: int = 8
     linked_pages: int = 5
+    """For all entities together."""
     sources_per_entity: int = 2
+    """For each."""
     talk_sections: tuple[str, ...] = ("Reliability Assessment", "Bias Analysis", "Editorial Notes")
     wikipedia: bool = False
+    """Whether introductions of its articles are asked for; whether that may be, the driver says."""
     budget_tokens: int = 6000
+    """The most that is assembled, with the reserve."""
     reserve_tokens: int = 500
 
     @property

@@ -31,26 +31,28 @@ BUCKETS: Final[tuple[Bucket, ...]] = get_args(Bucket)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedPage:
-    """A page that was chosen.
-
-    `heading` is what its header says, `text` what stands below it. `name` is None for an article of
-    Wikipedia, and then `article` is its title there. `base`, `revision` and `sha256` tell which
-    text of the page this was. `why` says what brought it here, `depth` over how many hops of
-    `requires`. A `forced` page was asked for by name and is trimmed after all others of its bucket.
-    """
+    """A page that was chosen."""
 
     bucket: Bucket
     heading: str
+    """What its header says."""
     text: str
+    """What stands below it."""
     why: str
+    """What brought it here."""
     sha256: str
+    """With base and revision: which text of the page this was."""
     name: PageName | None = None
+    """None for an article of Wikipedia."""
     article: str = ""
+    """The title of such an article."""
     base: str = ""
     revision: str = ""
     depth: int = 0
+    """Over how many hops of `requires` it came."""
     score: float = 0.0
     forced: bool = False
+    """Asked for by name, and trimmed after all others of its bucket."""
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -166,24 +168,24 @@ TypeFrom = Literal["override", "precheck", "planner", "fallback"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Package:
-    """The pages that go to the generator with a task.
-
-    `type_from` says who determined the task type. A package with a `bypass_reason` has no pages:
-    its task goes to the generator as it is. `tokens` has those of each section, `total_tokens`
-    those of the whole text, of which there may be `limit_tokens`.
-    """
+    """The pages that go to the generator with a task."""
 
     task: LoreTask
     task_type: str
     type_from: TypeFrom
+    """Who determined the task type."""
     entities: tuple[str, ...] = ()
     bypass_reason: str = ""
+    """Why there are no pages, and the task goes to the generator as it is."""
     world: str = ""
     pages: tuple[PackedPage, ...] = ()
     dropped: tuple[DroppedPage, ...] = ()
     tokens: Mapping[str, int] = field(default_factory=dict)
+    """Those of each section."""
     total_tokens: int = 0
+    """Those of the whole text."""
     limit_tokens: int = 0
+    """How many there may be."""
     steps: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 

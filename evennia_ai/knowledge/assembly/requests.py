@@ -18,17 +18,15 @@ from evennia_ai.prompt.messages import Message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoreTask:
-    """What is to be done, in the words of who asks for it.
-
-    `type_override` is the key of a task type: where it is given, neither the pre-check nor the
-    planner decides the type. `custom_pages` are shown in any case, before all others of the
-    encyclopedia. `world` is what the world is called, "" for what the config page says.
-    """
+    """What is to be done, in the words of who asks for it."""
 
     text: str
     type_override: str = ""
+    """The key of a task type, which neither the pre-check nor the planner then decides."""
     custom_pages: tuple[PageName, ...] = ()
+    """Shown in any case, before all others of the encyclopedia."""
     world: str = ""
+    """What the world is called, "" for what the config page says."""
 
 
 STEPS: Final = (

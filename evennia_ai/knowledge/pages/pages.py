@@ -108,38 +108,36 @@ NOTHING: Final[Mapping[str, Any]] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageMeta:
-    """What the author of a page says about it.
-
-    `redirect` sends readers to another page. `requires` are pages that must be read with this one,
-    in the order that counts. `summary` and `topics` tell what it is about. `fields` holds whatever
-    else was said, such as `type`, `task_type`, `include_by_default` or `reliability`, as JSON.
-    """
+    """What the author of a page says about it."""
 
     summary: str = ""
+    """With the topics: what it is about."""
     topics: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     requires: tuple[PageName, ...] = ()
+    """Pages that must be read with this one, in the order that counts."""
     redirect: PageName | None = None
+    """Sends readers to another page."""
     fields: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
+    """Whatever else was said, such as `type`, `task_type` or `reliability`, as JSON."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """A page of a knowledge base.
-
-    `base` is the key of that base, "" for a page that belongs to none yet. `revision` is the
-    backend's own id of this text, "" where it is not stored. `links` are the pages it links to, in
-    the order of their first link. `locks` is an Evennia lock string, "" where there is none.
-    """
+    """A page of a knowledge base."""
 
     name: PageName
     body: str
     meta: PageMeta = PageMeta()
     links: tuple[PageName, ...] = ()
+    """The pages it links to, in the order of their first link."""
     base: str = ""
+    """The key of its base, "" for a page that belongs to none yet."""
     revision: str = ""
+    """The backend's own id of this text, "" where it is not stored."""
     locks: str = ""
+    """An Evennia lock string, "" where there is none."""
 
     @cached_property
     def sha256(self) -> str:
@@ -157,28 +155,26 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseInfo:
-    """What is known of a knowledge base without reading its pages.
-
-    `key` is the id that tools and commands take. `summary` and `topics` are written for everybody
-    who may search the base; of a `restricted` one only `hint` and `keywords` are told, which its
-    author wrote to be told. `mediation` says what a search of it comes to: a "summary" that a
-    mediator makes, or "hints" that the authors of pages wrote. `direct_characters` is the most the
-    whole base may have to be shown whole, 0 for never. `locks` may have `view`, `search` and
-    `restricted`.
-    """
+    """What is known of a knowledge base without reading its pages."""
 
     key: str
+    """The id that tools and commands take."""
     name: str
     summary: str = ""
+    """With the topics: for everybody who may search the base."""
     topics: tuple[str, ...] = ()
     hint: str = ""
+    """With the keywords: all that is told of a restricted base; its author wrote it to be told."""
     keywords: tuple[str, ...] = ()
     restricted: bool = False
     keeps_chunks: bool = True
     direct_characters: int = 0
+    """The most the whole base may have to be shown whole, 0 for never."""
     pages: int = 0
     characters: int = 0
     revision: int = 0
     locks: str = ""
+    """May have `view`, `search` and `restricted`."""
     backend: str = "database"
     mediation: MediationKind = "summary"
+    """What a search comes to: a summary that a mediator makes, or hints that authors wrote."""

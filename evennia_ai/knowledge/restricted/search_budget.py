@@ -16,17 +16,17 @@ TOKEN_LIMIT: Final[Code] = "token_limit_exceeded"  # noqa: S105 - a word, no sec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchBudget:
-    """Of one speaker in one conversation, counted over the last `minutes`.
-
-    `free` searches are never measured. After them the model is warned, at `warn_percent` of the
-    room it has left it is warned strongly, at `reject_percent` it gets nothing.
-    """
+    """Of one speaker in one conversation."""
 
     calls: int = 10
     free: int = 5
+    """Searches that are never measured; after them the model is warned."""
     warn_percent: int = 70
+    """Of the room the model has left: from here on it is warned strongly."""
     reject_percent: int = 90
+    """From here on it gets nothing."""
     minutes: int = 30
+    """Over how long searches are counted."""
 
 
 USUAL: Final = SearchBudget()

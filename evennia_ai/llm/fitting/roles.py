@@ -35,20 +35,22 @@ _Step = Callable[[ChatMessage], ChatMessage]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleProfile:
-    """What a provider's messages must look like.
-
-    `speakers`: a user message's speaker goes before the text (`label`: "Anna: "), into the
-    `name` field (`name`), or is left out (`none`). A message merged of several speakers is
-    always labelled. `one_system`: a later system message becomes a framed user message.
-    `alternate` includes both merging and `one_system`. `tools`: calls and results are messages of
-    their own (`native`), or text, the list of tools among it (`schema`), or are only told (`none`).
-    """
+    """What a provider's messages must look like."""
 
     speakers: Literal["label", "name", "none"] = "label"
+    """Where a message's speaker goes: before the text ("Anna: "), into the field `name`, nowhere.
+
+    A message merged of several speakers is always labelled.
+    """
     merge: bool = False
     one_system: bool = False
+    """Whether a later system message becomes a framed user message."""
     alternate: bool = False
+    """Includes both merging and `one_system`."""
     tools: Literal["native", "schema", "none"] = "native"
+    """Calls and results are messages of their own (`native`), text with the list of tools
+    (`schema`), or only told (`none`).
+    """
 
 
 OPEN: Final = RoleProfile()
