@@ -142,12 +142,12 @@ def _origin(made: Piece | Verdict) -> str:
     return made.item if isinstance(made, Verdict) else made.claim.origin
 
 
-KEY: Final = "runtime_guidance"
+GUIDANCE_KEY: Final = "runtime_guidance"
 GUIDANCE_ID: Final = 4990
 """Behind everything of the game's own before the history."""
-ORIGIN: Final = f"component:{KEY}"
-MARK: Final = "<evennia_runtime_guidance>"
-END: Final = "</evennia_runtime_guidance>"
+GUIDANCE_ORIGIN: Final = f"component:{GUIDANCE_KEY}"
+GUIDANCE_MARK: Final = "<evennia_runtime_guidance>"
+GUIDANCE_END: Final = "</evennia_runtime_guidance>"
 SCREENREADER: Final = "+screenreader"
 """Behind the word for a client: who types there has the text read out."""
 
@@ -189,7 +189,7 @@ def guidance_for(origin: str, *, runtime: Runtime = "process") -> str:
         return ""
     opened = f"This conversation was begun from the game's web client: {_CLIENTS[client]}."
     read_out = [_READ_OUT] if origin != client else []
-    return "\n".join([MARK, opened, *read_out, _RUNTIMES[runtime], _FILES, END])
+    return "\n".join([GUIDANCE_MARK, opened, *read_out, _RUNTIMES[runtime], _FILES, GUIDANCE_END])
 
 
 def with_guidance(
@@ -204,17 +204,21 @@ def with_guidance(
     It is there once: where a builder has a component of its key, or a text with its mark, that one
     counts.
     """
-    if not components.is_on(KEY):
-        if components.find(KEY) is not None:
+    if not components.is_on(GUIDANCE_KEY):
+        if components.find(GUIDANCE_KEY) is not None:
             return [*made]  # the verdict of the component says that it is off
-        reason = components.why_off(KEY)
-        return [*made, Verdict(stage="expand", item=ORIGIN, kept=False, reason=reason)]
-    if components.find(KEY) is not None or any(map(_has_mark, made)):
-        reason = f"a component has {MARK} or its key already"
-        return [*made, Verdict(stage="expand", item=ORIGIN, kept=False, reason=reason)]
-    claim = Claim(origin=ORIGIN, id=GUIDANCE_ID, key=KEY, role="system")
+        reason = components.why_off(GUIDANCE_KEY)
+        return [*made, Verdict(stage="expand", item=GUIDANCE_ORIGIN, kept=False, reason=reason)]
+    if components.find(GUIDANCE_KEY) is not None or any(map(_has_mark, made)):
+        reason = f"a component has {GUIDANCE_MARK} or its key already"
+        return [*made, Verdict(stage="expand", item=GUIDANCE_ORIGIN, kept=False, reason=reason)]
+    claim = Claim(origin=GUIDANCE_ORIGIN, id=GUIDANCE_ID, key=GUIDANCE_KEY, role="system")
     return [*made, make_piece(guidance, claim, counter=counter)]
 
 
 def _has_mark(made: Piece | Verdict) -> bool:
-    return isinstance(made, Piece) and made.claim.role == "system" and MARK in made.message.content
+    return (
+        isinstance(made, Piece)
+        and made.claim.role == "system"
+        and GUIDANCE_MARK in made.message.content
+    )

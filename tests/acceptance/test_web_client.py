@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.prompt.blocks import MARK, guidance_for
+from evennia_ai.prompt.blocks import GUIDANCE_MARK, guidance_for
 from server.evennia_process import Evennia
 from server.newcomer import read_demo
 from tests.acceptance.games import builder_beside_npc, copied_game, reload, rows_of, started
@@ -83,7 +83,7 @@ def asks(client: Any, npc: str, question: str) -> str:
 def head(stub: StubServer) -> tuple[str, ...]:
     """The messages of the newest request up to the block, () where there is none."""
     texts = tuple(one["content"] for one in stub.requests[-1].body["messages"])
-    ends = [at for at, text in enumerate(texts) if MARK in text]
+    ends = [at for at, text in enumerate(texts) if GUIDANCE_MARK in text]
     return texts[: ends[-1] + 1] if ends else ()
 
 

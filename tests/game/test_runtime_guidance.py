@@ -7,7 +7,7 @@ from evennia_ai.game.ticking import tick_of
 from evennia_ai.llm.chat import chat_messages
 from evennia_ai.llm.clients.anthropic import ONE_SYSTEM
 from evennia_ai.llm.fitting.roles import STRICT, adapt
-from evennia_ai.prompt.blocks import END, MARK, guidance_for
+from evennia_ai.prompt.blocks import GUIDANCE_END, GUIDANCE_MARK, guidance_for
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history.conversations import conversations_of
 from tests.game.screens import (
@@ -68,7 +68,7 @@ def test_no_other_client_gets_the_block(stage, protocol, origin):
     types_at(stage.anna, protocol)
     model = stage.talks_with("Aye.")
     stage.says(stage.anna, "Oren?")
-    assert not any(MARK in m.content for m in model.requests[0].messages)
+    assert not any(GUIDANCE_MARK in m.content for m in model.requests[0].messages)
     assert origins(stage) == [origin]
 
 
@@ -82,7 +82,7 @@ def test_a_second_speaker_with_another_client_changes_nothing_of_the_head(stage,
     stage.says(stage.ben, "Oren, and I?")
     before, after = heads(model)
     assert before == after
-    assert any(MARK in text for text in after) == (first is WebSocketClient)
+    assert any(GUIDANCE_MARK in text for text in after) == (first is WebSocketClient)
 
 
 def arrives(stage):
@@ -118,7 +118,7 @@ def test_what_opened_the_conversation_unasked_decides_nothing(stage, opening):
     types_at(stage.anna, WebSocketClient)
     stage.says(stage.anna, "Oren?")
     assert origins(stage) == ["websocket"]
-    assert [MARK in "".join(head) for head in heads(model)][-1]
+    assert [GUIDANCE_MARK in "".join(head) for head in heads(model)][-1]
 
 
 @pytest.mark.req("S0-33")
@@ -127,7 +127,7 @@ def test_a_turn_that_nobody_asked_for_has_no_block(stage, opening):
     model = stage.talks_with("Aye.")
     opening(stage)
     stage.passes()
-    assert [MARK in "".join(head) for head in heads(model)] == [False]
+    assert [GUIDANCE_MARK in "".join(head) for head in heads(model)] == [False]
 
 
 def test_who_speaks_while_the_first_turn_runs_decides_nothing(stage):
@@ -139,7 +139,7 @@ def test_who_speaks_while_the_first_turn_runs_decides_nothing(stage):
     stage.passes(5.0)
     stage.passes(5.0)
     assert len(model.requests) == 2
-    assert [MARK in head[-1] for head in heads(model)] == [True, True]
+    assert [GUIDANCE_MARK in head[-1] for head in heads(model)] == [True, True]
     assert origins(stage) == ["websocket"]
 
 
@@ -150,7 +150,7 @@ def test_it_stays_after_a_restart(stage):
     forget_everything()
     types_at(stage.anna, TelnetProtocol)
     stage.says(stage.anna, "Oren, still there?")
-    assert MARK in heads(model)[1][-1]
+    assert GUIDANCE_MARK in heads(model)[1][-1]
 
 
 def test_a_preview_shows_what_the_turn_will_have(stage):
@@ -169,7 +169,7 @@ def test_a_past_turn_is_composed_again_with_it(stage):
     stage.talks_with("Aye.")
     stage.says(stage.anna, "Oren?")
     past = PastReader().inputs(turns.last_turn(stage.npc.ai.ref))
-    assert MARK in past.inputs.guidance
+    assert GUIDANCE_MARK in past.inputs.guidance
 
 
 @pytest.mark.req("S0-29")
@@ -178,5 +178,5 @@ def test_a_server_with_one_system_message_has_the_block_as_its_last_text(stage, 
     types_at(stage.anna, WebSocketClient)
     prompt = stage.npc.ai.preview("Oren?", speaker=stage.anna)
     first, *others = adapt(chat_messages(prompt.messages), profile=profile)
-    assert first.content.endswith(END)
-    assert not any(MARK in message.content for message in others)
+    assert first.content.endswith(GUIDANCE_END)
+    assert not any(GUIDANCE_MARK in message.content for message in others)

@@ -1,5 +1,6 @@
 """Settings: typed, checked at start, and the key from the environment alone."""
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from django.core import checks
 from evennia_ai.cards.limits import CardLimits
 from evennia_ai.history.compaction.planning import CompactionRules, CompactionSettings
 from evennia_ai.settings.conf import SettingError, conf
+from evennia_ai.settings.model import SETTINGS
 
 
 @pytest.fixture(autouse=True)
@@ -450,3 +452,12 @@ def test_profiles_that_no_speaker_asks_are_warned_of(settings_of_ai):
 
     assert message.id == "evennia_ai.W003"
     assert "NPCs speak without a model, though there are profiles: cheap." in message.msg
+
+
+def test_a_setting_is_declared_at_one_field_and_nowhere_else():
+    """A new one is a field of the model, and a row of the page that tests/docs compares with it."""
+    settings = conf()
+    named = {field.name for field in fields(settings)} - {"game_folder", "api_keys"}
+
+    assert list(SETTINGS) == [field.name for field in fields(settings) if field.name in named]
+    assert all(setting.id and setting.wanted for setting in SETTINGS.values())

@@ -6,7 +6,7 @@ from evennia_ai.cards.components import FIELDS
 from evennia_ai.commands.shown import day_and_time
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.minds.view import KNOWLEDGE_POLICY
-from evennia_ai.prompt.blocks import KEY as GUIDANCE
+from evennia_ai.prompt.blocks import GUIDANCE_KEY
 from evennia_ai.prompt.components import PLUGGABLE_IDS
 from evennia_ai.prompt.registry import ComponentRegistry, PromptContext
 from evennia_ai.store.authored import contexts as store
@@ -15,7 +15,7 @@ from evennia_ai.text.columns import hanging
 USAGE: Final = "component/context <context> = <off <key> | on <key> | reset>"
 # Components that are no rows: a card's own, and texts of the engine.
 _NOT_STORED: Final = frozenset(
-    {*PLUGGABLE_IDS, *FIELDS, "card_depth_prompt", KNOWLEDGE_POLICY.key, GUIDANCE}
+    {*PLUGGABLE_IDS, *FIELDS, "card_depth_prompt", KNOWLEDGE_POLICY.key, GUIDANCE_KEY}
 )
 _MOST_CHANGES: Final = 10
 
