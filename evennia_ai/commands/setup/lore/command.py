@@ -5,6 +5,7 @@ the store. Locks of books and entries are asked before anything is shown or chan
 command reads; every change needs its own switch.
 """
 
+from textwrap import fill
 from typing import Final
 
 from evennia_ai.commands.naming import npc_named, whole_number
@@ -15,6 +16,7 @@ from evennia_ai.commands.setup.lore.trial import item_to_explain, npc_at_hand, t
 from evennia_ai.commands.setup.turn_shown import why_lines
 from evennia_ai.commands.strict import BUILDER_LOCK
 from evennia_ai.lorebook.editing.lints import lints
+from evennia_ai.lorebook.formats.fields import TYPED_FIELDS
 from evennia_ai.prompt.templates.macros import OUTLET
 from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.settings.conf import conf
@@ -22,6 +24,15 @@ from evennia_ai.store.authored.components import registry
 from evennia_ai.text.columns import WIDTH, wrapped
 
 _MOST_LINTS: Final = 60
+_FIELDS: Final = "{fields}"
+
+
+def _with_fields(text: str) -> str:
+    """The help with the fields of the table in it, as far in as its lines are."""
+    line = next(line for line in text.splitlines() if _FIELDS in line)
+    pad = line[: len(line) - len(line.lstrip())]
+    told = line.replace(_FIELDS, ", ".join(TYPED_FIELDS))
+    return text.replace(line, fill(told, width=len(pad) + 72, subsequent_indent=pad))
 
 
 class CmdLore(LoreEdits, LoreBooks):
@@ -89,19 +100,16 @@ class CmdLore(LoreEdits, LoreBooks):
       lore/lock harbour = edit:perm(Builder);view:all()
 
     An entry wakes when one of its keys is spoken of, and then its content
-    stands in the prompt. Fields for /set: place, name, constant, role,
-    priority, chance, sticky, cooldown, delay, clock, group, group_weight,
-    group_preferred, group_scored, group_cooldown, recursion_excluded,
-    recursion_prevented, recursion_level, scan_depth, sources, patterns,
-    case_sensitive, match_whole_words, ignore_budget, movement, npcs,
-    tags, zones, events, speakers, when. The value 'default' takes a field
-    back.
+    stands in the prompt.
+
+    Fields for /set: {fields}. The value 'default' takes a field back.
 
     A book counts only where it is attached. The lock of an entry counts beside
     the lock of its book; what a lock does not mention is as for this command.
     Locks are for builders: what an NPC knows of a book does not depend on them.
     """
 
+    __doc__ = _with_fields(__doc__ or _FIELDS)
     key = "lore"
     locks = BUILDER_LOCK.format(key="lore")
     help_category = "Building"
