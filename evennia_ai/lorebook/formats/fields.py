@@ -235,6 +235,7 @@ _ALL: Final = (
     _field("case_sensitive", _FLAG, writes.case_sensitive, "flag"),
     _app("match_whole_words", _RULED),
     _app("ignore_budget", _SWITCH),
+    _field("first_to_go", _FLAG, writes.in_own("first_to_go"), "flag", own=_FLAG),
     _field("movement", _FLAG, writes.movement, "flag", says="hears_movement", own=_FLAG),
     *(_own(name, _asks(fact)) for name, (fact, _, _) in FILTERS.items()),
     _own("when", _asks_otherwise, "questions"),
@@ -270,6 +271,7 @@ class OwnFields:
     priority: float | None = None
     sources: frozenset[SourceName] = frozenset()
     movement: bool | None = None
+    first_to_go: bool = False
 
 
 NO_OWN: Final = OwnFields()

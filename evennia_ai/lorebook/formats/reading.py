@@ -99,7 +99,7 @@ def _entry(
         role=_role(fields, head),
         order=fields.order,
         priority=fields.priority,
-        first_to_go=head.has("ignore_on_max_context"),
+        first_to_go=fields.own.first_to_go or head.has("ignore_on_max_context"),
         case_sensitive=fields.case_sensitive,
         sources=fields.sources | fields.own.sources,
         hears_movement=_hears_movement(fields),

@@ -156,6 +156,7 @@ FIELDS = {
     "scan_depth": 0,
     "chance": 0,
     "ignore_budget": True,
+    "first_to_go": True,
     "sticky": 2,
     "cooldown": 3,
     "delay": 4,
@@ -393,3 +394,11 @@ def test_a_book_of_another_program_that_is_edited_becomes_v3(book):
     assert [entry.template.source for entry in read_book(changed).entries] == ["Other.", "New."]
     assert changed["spec"] == "lorebook_v3"
     assert [entry.uid for entry in read_book(remove_entry(book, "x")).entries] == []
+
+
+@pytest.mark.parametrize("kind", BOOKS)
+def test_a_decorator_that_says_the_first_to_go_is_not_overruled_in_silence(kind):
+    book = change_entry(BOOKS[kind](), "0", {"content": "@@ignore_on_max_context\nLore."})
+    assert only(book).first_to_go
+    with pytest.raises(FormatError, match=r"entry\.first_to_go: would still be True"):
+        change_entry(book, "0", {"first_to_go": False})
