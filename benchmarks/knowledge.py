@@ -87,7 +87,7 @@ class Ours:
         from django.db import connection
 
         from evennia_ai import models
-        from evennia_ai.knowledge.pages.pages import BaseInfo, Page, page_name
+        from evennia_ai.knowledge.pages.page import BaseInfo, Page, page_name
         from evennia_ai.store.knowledge import page_search
         from evennia_ai.store.knowledge.knowledge_bases import base_id, pages_changed, save_base
 
@@ -144,7 +144,7 @@ class PythonScan:
     """Each page ranked as we rank, one after the other, with all their words in memory."""
 
     def __init__(self, pages):
-        from evennia_ai.knowledge.pages.pages import Page, page_name
+        from evennia_ai.knowledge.pages.page import Page, page_name
         from evennia_ai.knowledge.relevance import words_of_page
 
         self.pages = [(t, words_of_page(Page(name=page_name(t), body=body))) for t, body in pages]
@@ -263,7 +263,7 @@ class Demo:
         import yaml
 
         from evennia_ai.knowledge.pages.files import read_folder
-        from evennia_ai.knowledge.pages.pages import BaseInfo
+        from evennia_ai.knowledge.pages.page import BaseInfo
         from evennia_ai.store.knowledge import page_imports
         from evennia_ai.store.knowledge.knowledge_bases import save_base
 

@@ -12,7 +12,7 @@ from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.game.tools.choosing import chosen
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.knowledge.pages.files import PageFolder, read_folder
-from evennia_ai.knowledge.pages.pages import Page
+from evennia_ai.knowledge.pages.page import Page
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store.knowledge import knowledge_bases, page_imports
 from evennia_ai.store.knowledge.page_rows import last_changed_by

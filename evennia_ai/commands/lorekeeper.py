@@ -23,7 +23,7 @@ from evennia_ai.game.lorekeeping.writing import page_of_answer
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.viewers import viewer_of
 from evennia_ai.knowledge.pages.markup import write_page
-from evennia_ai.knowledge.pages.pages import PageName, page_name
+from evennia_ai.knowledge.pages.page import PageName, page_name
 from evennia_ai.minds.seeing.seer import may_see_package
 from evennia_ai.prompt.messages import Message
 from evennia_ai.store.knowledge import lorekeeper_tasks as tasks

@@ -15,7 +15,7 @@ from evennia.utils import logger
 
 from evennia_ai.errors import StoreError
 from evennia_ai.game.facts import scopes_of
-from evennia_ai.knowledge.pages.pages import BaseInfo
+from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store.history.conversations import ConversationRef
 from evennia_ai.store.knowledge.backend import safe_hint_of

@@ -15,7 +15,7 @@ from evennia_ai.game.guarding import is_held, names_some, notice
 from evennia_ai.game.npc import AIMixin
 from evennia_ai.game.overview import all_npcs
 from evennia_ai.game.witness import safely
-from evennia_ai.knowledge.pages.pages import BaseInfo
+from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.store.knowledge.knowledge_bases import bases
 
 

@@ -7,7 +7,7 @@ from evennia.utils import logger
 
 from evennia_ai.game.knowing.help_pages import HelpBackend
 from evennia_ai.game.tools.results import result_text
-from evennia_ai.knowledge.pages.pages import Page, PageName
+from evennia_ai.knowledge.pages.page import Page, PageName
 from evennia_ai.minds.seeing.locked import Viewer
 from evennia_ai.minds.seeing.seer import Seer
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
 
 from evennia_ai.errors import EvenniaAIError
-from evennia_ai.knowledge.pages.pages import Namespace, Page, PageName
+from evennia_ai.knowledge.pages.page import Namespace, Page, PageName
 
 T = TypeVar("T")
 

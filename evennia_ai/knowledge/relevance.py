@@ -16,7 +16,7 @@ from itertools import chain
 from math import log
 from typing import Final, TypeVar
 
-from evennia_ai.knowledge.pages.pages import Page
+from evennia_ai.knowledge.pages.page import Page
 from evennia_ai.text.words import neighbours_of, pairs_of
 from evennia_ai.text.words import words_of as spaced_words
 

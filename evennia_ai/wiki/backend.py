@@ -13,7 +13,7 @@ from twisted.internet.defer import CancelledError, Deferred
 
 from evennia_ai.knowledge.backends import Hit, PageDraft
 from evennia_ai.knowledge.pages.markup import write_wikitext
-from evennia_ai.knowledge.pages.pages import NAMESPACES, Namespace, Page, PageName
+from evennia_ai.knowledge.pages.page import NAMESPACES, Namespace, Page, PageName
 from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.wiki.client import UNKNOWN, WikiClient, WikiError, listed, number, part, text
 from evennia_ai.wiki.finding import Finder

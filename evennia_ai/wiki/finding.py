@@ -13,7 +13,7 @@ from typing import Any, Final
 from unicodedata import normalize
 
 from evennia_ai.knowledge.backends import Hit
-from evennia_ai.knowledge.pages.pages import NAMESPACES, Namespace, Page, PageName
+from evennia_ai.knowledge.pages.page import NAMESPACES, Namespace, Page, PageName
 from evennia_ai.knowledge.passages import passage
 from evennia_ai.knowledge.relevance import (
     MOST_ASKED_CHARACTERS,

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, Final, Literal
 
 from evennia_ai.knowledge.pages.markup import MAX_TEXT, MarkupError, links_of, read_page
-from evennia_ai.knowledge.pages.pages import Namespace, Page, PageName, TitleError, page_name
+from evennia_ai.knowledge.pages.page import Namespace, Page, PageName, TitleError, page_name
 from evennia_ai.wiki.client import MOST_TITLES, WikiClient, listed, number, part, several, text
 
 MAIN: Final = 0

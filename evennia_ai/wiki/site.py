@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.fields import near, own_words
-from evennia_ai.knowledge.pages.pages import Namespace
+from evennia_ai.knowledge.pages.page import Namespace
 from evennia_ai.net.http import is_address
 from evennia_ai.net.secrets import SecretText
 

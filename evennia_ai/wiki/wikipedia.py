@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from twisted.internet.defer import Deferred
 
-from evennia_ai.knowledge.pages.pages import TitleError, page_name
+from evennia_ai.knowledge.pages.page import TitleError, page_name
 from evennia_ai.llm.replies.clean import SENTENCE_END, visible
 from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.wiki.client import WikiClient, WikiError, listed, number, part, text

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.knowledge.pages.pages import page_name
+from evennia_ai.knowledge.pages.page import page_name
 from evennia_ai.knowledge.restricted.hinting import hints_of
 from evennia_ai.store.knowledge import knowledge_bases, pages
 from tests.commands.knowledge_bases import make_base

@@ -12,7 +12,7 @@ import yaml
 from evennia_ai.cards.reading import read_card
 from evennia_ai.knowledge.assembly.config import AssemblyRules, configured
 from evennia_ai.knowledge.pages.markup import read_page
-from evennia_ai.knowledge.pages.pages import page_name
+from evennia_ai.knowledge.pages.page import page_name
 from evennia_ai.llm.clients.scripts import read_script
 from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.lorebook.formats.extension import read_own

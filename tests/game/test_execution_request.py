@@ -10,7 +10,7 @@ import pytest
 from evennia_ai.execution.request import ExecutionRequest
 from evennia_ai.game import gather
 from evennia_ai.game.tools import choosing
-from evennia_ai.knowledge.pages.pages import BaseInfo
+from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.prompt.components import GAME
 from evennia_ai.prompt.messages import ToolCall

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evennia_ai.game.guarding import held_keys, is_held, may_search, searchable, told_before
-from evennia_ai.knowledge.pages.pages import BaseInfo
+from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store.knowledge import knowledge_bases
 

@@ -13,7 +13,7 @@ from evennia_ai.commands.cmdset import AICmdSet
 from evennia_ai.game.guarding import is_held
 from evennia_ai.game.holding import look_at_everybody
 from evennia_ai.game.service import at_server_start, at_server_stop
-from evennia_ai.knowledge.pages.pages import BaseInfo
+from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.knowledge import holds, knowledge_bases
 from tests.game.knowing.cellars import a_page, written

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evennia_ai.knowledge.backends import Backend, BackendError, PageDraft
-from evennia_ai.knowledge.pages.pages import Page, PageMeta, page_name
+from evennia_ai.knowledge.pages.page import Page, PageMeta, page_name
 from evennia_ai.knowledge.passages import MAX_CHARACTERS
 
 Told = Callable[[Any], Any]

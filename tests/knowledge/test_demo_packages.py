@@ -10,7 +10,7 @@ import pytest
 
 from evennia_ai.knowledge.assembly.packages import Package
 from evennia_ai.knowledge.pages.files import read_folder
-from evennia_ai.knowledge.pages.pages import Page
+from evennia_ai.knowledge.pages.page import Page
 from tests.knowledge.assembly.driver import AnswersFrom, a_plan, assembled
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from evennia_ai.knowledge.meta_prompt import HEADING, kb_meta_prompt
-from evennia_ai.knowledge.pages.pages import BaseInfo
+from evennia_ai.knowledge.pages.page import BaseInfo
 
 
 def a_base(key: str = "harbour", **fields: Any) -> BaseInfo:

@@ -1,6 +1,6 @@
 """Which of the pages with the words of a query comes first."""
 
-from evennia_ai.knowledge.pages.pages import Page, PageMeta, page_name
+from evennia_ai.knowledge.pages.page import Page, PageMeta, page_name
 from evennia_ai.knowledge.relevance import (
     asked_words,
     rarities_in,

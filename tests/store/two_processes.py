@@ -88,14 +88,14 @@ def make_book(name: str) -> None:
 def the_ferry(body: str, *, was: str, by: str):
     """The draft of a page."""
     from evennia_ai.knowledge.backends import PageDraft
-    from evennia_ai.knowledge.pages.pages import Page, page_name
+    from evennia_ai.knowledge.pages.page import Page, page_name
 
     return PageDraft(page=Page(name=page_name("Ferry"), body=body), was=was, by=by)
 
 
 def make_page(name: str) -> None:
     """Make the page that others edit, in a base that is bound to an NPC."""
-    from evennia_ai.knowledge.pages.pages import BaseInfo
+    from evennia_ai.knowledge.pages.page import BaseInfo
     from evennia_ai.prompt.components import Scope
     from evennia_ai.store.knowledge import knowledge_bases, pages
 

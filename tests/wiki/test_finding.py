@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.knowledge.pages.pages import page_name
+from evennia_ai.knowledge.pages.page import page_name
 from tests.wiki.conftest import Making, Outcome
 from tests.wiki.stub_wiki import StubWiki, refuses, usual
 

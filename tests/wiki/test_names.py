@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.knowledge.pages.pages import PageName, page_name
+from evennia_ai.knowledge.pages.page import PageName, page_name
 from evennia_ai.wiki.reading import names_of
 
 GERMAN: dict[str, Any] = {

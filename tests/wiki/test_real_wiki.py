@@ -12,7 +12,7 @@ import yaml
 
 from evennia_ai.knowledge.backends import BackendError, PageDraft
 from evennia_ai.knowledge.pages.files import read_folder
-from evennia_ai.knowledge.pages.pages import page_name
+from evennia_ai.knowledge.pages.page import page_name
 from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.wiki.backend import MediaWikiBackend
 from evennia_ai.wiki.wikipedia import Intro, Wikipedia

@@ -16,7 +16,7 @@ from evennia_ai.foreign.documents import Progress
 from evennia_ai.knowledge.backends import Hit
 from evennia_ai.knowledge.pages.files import file_of, read_folder
 from evennia_ai.knowledge.pages.markup import write_page
-from evennia_ai.knowledge.pages.pages import BaseInfo, Page
+from evennia_ai.knowledge.pages.page import BaseInfo, Page
 from evennia_ai.private_files import FOLDER_OF_OWNER
 from evennia_ai.store.knowledge import page_imports
 from evennia_ai.store.knowledge import pages as store

@@ -15,7 +15,7 @@ from evennia.help.models import HelpEntry
 
 from evennia_ai.game.text import unmarked
 from evennia_ai.knowledge.backends import BackendError, Hit, PageDraft
-from evennia_ai.knowledge.pages.pages import (
+from evennia_ai.knowledge.pages.page import (
     Namespace,
     Page,
     PageMeta,

@@ -12,7 +12,7 @@ from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.guarding import may_search
 from evennia_ai.game.knowing.searching import NAMESPACES, Findings
 from evennia_ai.game.retrying import DATABASE_ERRORS
-from evennia_ai.knowledge.pages.pages import BaseInfo
+from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.knowledge.restricted.hinting import FIELD, hints_of, ranked
 from evennia_ai.knowledge.restricted.mediation import PagePassage
 from evennia_ai.store.knowledge import pages

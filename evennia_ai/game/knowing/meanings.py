@@ -14,7 +14,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThread
 
 from evennia_ai.knowledge.backends import Hit, PageDraft
-from evennia_ai.knowledge.pages.pages import Namespace, Page, PageName
+from evennia_ai.knowledge.pages.page import Namespace, Page, PageName
 from evennia_ai.knowledge.passages import chunks
 from evennia_ai.knowledge.relevance import fused
 from evennia_ai.llm.sentence_model import SentenceModel, SentenceModelError, sentence_model

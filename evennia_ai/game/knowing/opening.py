@@ -11,7 +11,7 @@ from twisted.internet.defer import Deferred, ensureDeferred, succeed
 
 from evennia_ai.game.endpoints import Models
 from evennia_ai.knowledge.backends import Backend, BackendError
-from evennia_ai.knowledge.pages.pages import BaseInfo
+from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.settings.model import Conf
 
 BACKENDS: Final = ("database", "help", "mediawiki")

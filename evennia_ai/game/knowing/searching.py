@@ -16,7 +16,7 @@ from twisted.internet.defer import CancelledError
 from evennia_ai.game.guarding import may_search
 from evennia_ai.game.knowing.opening import Backends, later
 from evennia_ai.knowledge.backends import Backend
-from evennia_ai.knowledge.pages.pages import BaseInfo, Namespace, Page
+from evennia_ai.knowledge.pages.page import BaseInfo, Namespace, Page
 from evennia_ai.knowledge.passages import chunks
 from evennia_ai.knowledge.restricted.mediation import Mode, PagePassage
 

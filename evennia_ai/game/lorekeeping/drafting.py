@@ -17,7 +17,7 @@ from evennia_ai.game.lorekeeping.reading import may_read
 from evennia_ai.game.lorekeeping.writing import WrittenPage, written_pages
 from evennia_ai.knowledge.backends import Backend, PageDraft
 from evennia_ai.knowledge.pages.markup import MarkupError, read_page
-from evennia_ai.knowledge.pages.pages import Page, PageMeta, PageName
+from evennia_ai.knowledge.pages.page import Page, PageMeta, PageName
 from evennia_ai.store.knowledge import page_drafts
 
 MOST_PAGES: Final = 20

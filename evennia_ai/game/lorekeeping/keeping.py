@@ -29,7 +29,7 @@ from evennia_ai.knowledge.assembly.config import UNKNOWN, AssemblyRules
 from evennia_ai.knowledge.assembly.packages import Package
 from evennia_ai.knowledge.assembly.requests import LoreTask
 from evennia_ai.knowledge.backends import Backend
-from evennia_ai.knowledge.pages.pages import BaseInfo, PageName
+from evennia_ai.knowledge.pages.page import BaseInfo, PageName
 from evennia_ai.llm.chat import ChatRequest, chat_messages, sent_sha256
 from evennia_ai.llm.fitting.roles import adapt
 from evennia_ai.prompt.messages import Message

@@ -30,7 +30,7 @@ from evennia_ai.knowledge.assembly.requests import (
     Step,
 )
 from evennia_ai.knowledge.backends import Backend, Hit
-from evennia_ai.knowledge.pages.pages import Page, PageName
+from evennia_ai.knowledge.pages.page import Page, PageName
 
 _BUILDERS: Final = "view:perm(Builder)"
 """Who may read what has no lock of its own."""

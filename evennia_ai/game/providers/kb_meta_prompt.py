@@ -10,7 +10,7 @@ from typing import Any
 from evennia_ai.game.events import Event
 from evennia_ai.game.guarding import held_keys, searchable, told_before
 from evennia_ai.knowledge import meta_prompt
-from evennia_ai.knowledge.pages.pages import BaseInfo
+from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.store.history.conversations import ConversationRef
 
 

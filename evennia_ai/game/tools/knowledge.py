@@ -24,7 +24,7 @@ from evennia_ai.game.tools.results import result_text
 from evennia_ai.game.tools.tool import Refused, Tool, ToolArguments, Use
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.knowledge.pages.markup import without_links
-from evennia_ai.knowledge.pages.pages import BaseInfo, MediationKind
+from evennia_ai.knowledge.pages.page import BaseInfo, MediationKind
 from evennia_ai.knowledge.restricted.hinting import together
 from evennia_ai.knowledge.restricted.leaks import Protected
 from evennia_ai.knowledge.restricted.mediation import (

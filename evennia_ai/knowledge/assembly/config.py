@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Final, Literal, get_args
 
 from evennia_ai.errors import EvenniaAIError
-from evennia_ai.knowledge.pages.pages import Page, PageName, TitleError, page_name
+from evennia_ai.knowledge.pages.page import Page, PageName, TitleError, page_name
 from evennia_ai.text.words import COMMON_WORDS, signs_of
 
 Bypass = Literal["never", "read_only", "always"]

@@ -24,7 +24,7 @@ from evennia_ai.knowledge.assembly.requests import (
     titles,
 )
 from evennia_ai.knowledge.pages.markup import Section, sections
-from evennia_ai.knowledge.pages.pages import Page, PageName
+from evennia_ai.knowledge.pages.page import Page, PageName
 
 MOST_CHARACTERS: Final = 100_000
 """Of a talk page: what stands behind them is not looked through."""

@@ -14,7 +14,7 @@ from typing import Final
 
 from evennia_ai.knowledge.assembly.requests import Fetch, Hidden, Step
 from evennia_ai.knowledge.pages.markup import without_code
-from evennia_ai.knowledge.pages.pages import Page, PageName, TitleError, page_name
+from evennia_ai.knowledge.pages.page import Page, PageName, TitleError, page_name
 
 _LINK: Final = re.compile(r"\[\[([^\[\]{}|<>#\n]{1,600})")
 

@@ -18,7 +18,7 @@ from evennia_ai.knowledge.assembly.requests import (
     read_listed,
     titles,
 )
-from evennia_ai.knowledge.pages.pages import Page, PageName
+from evennia_ai.knowledge.pages.page import Page, PageName
 from evennia_ai.text.words import phrase_of
 
 

@@ -23,7 +23,7 @@ from evennia_ai.knowledge.assembly.config import (
 )
 from evennia_ai.knowledge.assembly.packages import TypeFrom
 from evennia_ai.knowledge.assembly.requests import Failed, LoreTask, Plan, Step, Trace, read
-from evennia_ai.knowledge.pages.pages import PageName, TitleError, page_name
+from evennia_ai.knowledge.pages.page import PageName, TitleError, page_name
 from evennia_ai.prompt.messages import Message
 from evennia_ai.text.words import phrase_of
 

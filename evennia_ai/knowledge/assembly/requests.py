@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
-from evennia_ai.knowledge.pages.pages import Namespace, Page, PageName
+from evennia_ai.knowledge.pages.page import Namespace, Page, PageName
 from evennia_ai.prompt.messages import Message
 
 

@@ -23,7 +23,7 @@ from evennia_ai.knowledge.pages.metadata import (
     metadata_block,
     values_of,
 )
-from evennia_ai.knowledge.pages.pages import Page, PageName, TitleError, page_name
+from evennia_ai.knowledge.pages.page import Page, PageName, TitleError, page_name
 
 _CLOSED_BY: Final = {
     "<!--": "-->",

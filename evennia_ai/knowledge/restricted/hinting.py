@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, StrictInt
 
-from evennia_ai.knowledge.pages.pages import Page
+from evennia_ai.knowledge.pages.page import Page
 from evennia_ai.knowledge.relevance import asked_words, indexed_words
 from evennia_ai.knowledge.restricted.mediation import (
     FAILED,

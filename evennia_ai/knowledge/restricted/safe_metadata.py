@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from evennia_ai.knowledge.pages.pages import BaseInfo
+from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.knowledge.restricted.leaks import Protected, leak, protected
 from evennia_ai.knowledge.restricted.numbers import Place, places
 from evennia_ai.text.letter_forms import folded

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from evennia_ai.knowledge.pages.pages import BaseInfo, Page, PageName, TitleError, page_name
+from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageName, TitleError, page_name
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.knowledge import knowledge_bases, pages
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.knowledge.backends import BackendError, Hit, PageDraft
-from evennia_ai.knowledge.pages.pages import BaseInfo, Namespace, Page, PageName
+from evennia_ai.knowledge.pages.page import BaseInfo, Namespace, Page, PageName
 from evennia_ai.knowledge.passages import passage
 from evennia_ai.knowledge.restricted.safe_metadata import safe_hint
 from evennia_ai.store.core.snapshots import Snapshots

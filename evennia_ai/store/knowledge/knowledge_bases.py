@@ -17,7 +17,7 @@ from django.db.models import F
 from evennia_ai import models
 from evennia_ai.errors import ComponentValueError, NotStoredError
 from evennia_ai.history.records import canonical_json, storable
-from evennia_ai.knowledge.pages.pages import MEDIATIONS, BaseInfo
+from evennia_ai.knowledge.pages.page import MEDIATIONS, BaseInfo
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store.core import snapshots
 from evennia_ai.store.core.checks import check_locks, check_scope

@@ -19,7 +19,7 @@ from evennia_ai.errors import ComponentValueError
 from evennia_ai.history.records import storable
 from evennia_ai.knowledge.pages.markup import MAX_META, MAX_TEXT, links_of
 from evennia_ai.knowledge.pages.metadata import MetaError, alias_names, meta_of, values_of
-from evennia_ai.knowledge.pages.pages import Page, PageName
+from evennia_ai.knowledge.pages.page import Page, PageName
 from evennia_ai.store.core.checks import check_locks
 from evennia_ai.store.core.revisions import Revisions
 

@@ -15,7 +15,7 @@ from django.db import DatabaseError, connection
 
 from evennia_ai import models
 from evennia_ai.errors import StoreError
-from evennia_ai.knowledge.pages.pages import Namespace, Page, PageName
+from evennia_ai.knowledge.pages.page import Namespace, Page, PageName
 from evennia_ai.knowledge.relevance import PageWords, asked_words, rarity, relevance, words_of_page
 from evennia_ai.store.knowledge import page_search_postgres, page_search_sqlite
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from django.db import connection
 
-from evennia_ai.knowledge.pages.pages import NAMESPACES, Namespace
+from evennia_ai.knowledge.pages.page import NAMESPACES, Namespace
 from evennia_ai.knowledge.relevance import TITLE
 
 COUNTED: Final = 10_000

@@ -9,7 +9,7 @@ from typing import Final
 
 from django.db import connection
 
-from evennia_ai.knowledge.pages.pages import NAMESPACES, Namespace
+from evennia_ai.knowledge.pages.page import NAMESPACES, Namespace
 
 _COUNTS: Final = "SELECT term, doc FROM evennia_ai_pagewords_counts WHERE term IN ({marks})"
 # One page more or less in the middle of equal ones changes nothing, as the best are ranked again.

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from evennia_ai import models
-from evennia_ai.knowledge.pages.pages import NAMESPACES, Namespace, PageName
+from evennia_ai.knowledge.pages.page import NAMESPACES, Namespace, PageName
 from evennia_ai.knowledge.passages import chunks
 
 LEAST_SIMILAR: Final = 0.3

@@ -13,7 +13,7 @@ from evennia_ai import models
 from evennia_ai.errors import PageConflictError, StoreError
 from evennia_ai.knowledge.pages.markup import links_of
 from evennia_ai.knowledge.pages.metadata import alias_names
-from evennia_ai.knowledge.pages.pages import Page, PageName
+from evennia_ai.knowledge.pages.page import Page, PageName
 from evennia_ai.store.knowledge.knowledge_bases import base_row, pages_changed
 from evennia_ai.store.knowledge.page_rows import (
     Row,

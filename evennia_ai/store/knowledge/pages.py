@@ -12,7 +12,7 @@ from typing import Final
 from evennia_ai import models
 from evennia_ai.errors import NotStoredError, StoreError
 from evennia_ai.knowledge.backends import PageDraft
-from evennia_ai.knowledge.pages.pages import Namespace, Page, PageMeta, PageName
+from evennia_ai.knowledge.pages.page import Namespace, Page, PageMeta, PageName
 from evennia_ai.store.core.revisions import Change
 from evennia_ai.store.core.state import KNOWLEDGE, changing
 from evennia_ai.store.knowledge.knowledge_bases import base_id, base_row

@@ -6,7 +6,7 @@ from evennia.utils.create import create_help_entry
 
 from evennia_ai.game.knowing.help_pages import HelpBackend
 from evennia_ai.knowledge.backends import BackendError, PageDraft
-from evennia_ai.knowledge.pages.pages import page_name
+from evennia_ai.knowledge.pages.page import page_name
 
 
 @pytest.fixture

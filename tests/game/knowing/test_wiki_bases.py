@@ -8,7 +8,7 @@ import pytest
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.game.runtime import runtime
 from evennia_ai.knowledge.meta_prompt import TOOL
-from evennia_ai.knowledge.pages.pages import BaseInfo
+from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store.knowledge import knowledge_bases
 from evennia_ai.wiki.site import Site

@@ -7,7 +7,7 @@ import pytest
 from evennia_ai.game.lorekeeping.keeping import lorekeeper
 from evennia_ai.game.lorekeeping.writing import read_request
 from evennia_ai.game.runtime import runtime
-from evennia_ai.knowledge.pages.pages import page_name
+from evennia_ai.knowledge.pages.page import page_name
 from evennia_ai.llm.chat import chat_messages, sent_sha256
 from evennia_ai.store.knowledge import page_drafts, pages
 from evennia_ai.store.knowledge.knowledge_bases import get_base

@@ -8,7 +8,7 @@ from evennia_ai.game.events import Event
 from evennia_ai.game.providers.kb_meta_prompt import kb_meta_prompt
 from evennia_ai.game.tools import choosing
 from evennia_ai.knowledge.meta_prompt import HEADING, TOOL
-from evennia_ai.knowledge.pages.pages import BaseInfo
+from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.store.history import turns
 from evennia_ai.store.knowledge import knowledge_bases

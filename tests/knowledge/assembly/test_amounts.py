@@ -3,7 +3,7 @@
 import pytest
 
 from evennia_ai.knowledge.assembly.requests import PageSearch, Plan
-from evennia_ai.knowledge.pages.pages import Page
+from evennia_ai.knowledge.pages.page import Page
 from evennia_ai.prompt.tokens import ESTIMATE
 from tests.knowledge.assembly.driver import AnswersFrom, a_page, a_plan, assembled
 

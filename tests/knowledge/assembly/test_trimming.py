@@ -21,7 +21,7 @@ from evennia_ai.knowledge.assembly.packages import (
     trimmed,
 )
 from evennia_ai.knowledge.assembly.requests import LoreTask
-from evennia_ai.knowledge.pages.pages import page_name
+from evennia_ai.knowledge.pages.page import page_name
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter
 from tests.knowledge.assembly.driver import (
     AnArticle,

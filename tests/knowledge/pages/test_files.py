@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evennia_ai.knowledge.pages import files
 from evennia_ai.knowledge.pages.files import ImportProblems, file_of, read_folder
-from evennia_ai.knowledge.pages.pages import NAMESPACES, PageName, TitleError, page_name
+from evennia_ai.knowledge.pages.page import NAMESPACES, PageName, TitleError, page_name
 
 NEVER_CLOSED = (
     "the front matter is never closed; close it with a second line of ---, or begin the page with"

@@ -15,7 +15,7 @@ from evennia_ai.knowledge.pages.markup import (
     write_page,
     write_wikitext,
 )
-from evennia_ai.knowledge.pages.pages import NAMESPACES, Page, PageMeta, TitleError, page_name
+from evennia_ai.knowledge.pages.page import NAMESPACES, Page, PageMeta, TitleError, page_name
 from tests.effort import little_work
 
 FERRY = page_name("Ferry")

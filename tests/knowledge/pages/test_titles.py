@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.knowledge.pages.pages import MAX_BYTES, PageName, TitleError, page_name
+from evennia_ai.knowledge.pages.page import MAX_BYTES, PageName, TitleError, page_name
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.knowledge.pages.pages import Page, PageMeta, page_name
+from evennia_ai.knowledge.pages.page import Page, PageMeta, page_name
 from evennia_ai.knowledge.restricted.hinting import (
     HintChoice,
     by_words,

@@ -6,7 +6,7 @@ import pytest
 
 from evennia_ai import models
 from evennia_ai.errors import ComponentValueError, NotStoredError
-from evennia_ai.knowledge.pages.pages import BaseInfo, page_name
+from evennia_ai.knowledge.pages.page import BaseInfo, page_name
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.core.state import refresh_if_changed

@@ -3,7 +3,7 @@
 import pytest
 
 from evennia_ai.errors import ComponentValueError, NotStoredError, PageConflictError
-from evennia_ai.knowledge.pages.pages import page_name
+from evennia_ai.knowledge.pages.page import page_name
 from evennia_ai.store.knowledge import page_writing, pages
 from evennia_ai.store.knowledge.knowledge_bases import base
 from evennia_ai.store.knowledge.page_imports import import_pages, plan_pages

@@ -5,7 +5,7 @@ from django.db import DatabaseError, connection, transaction
 
 from evennia_ai import models
 from evennia_ai.errors import StoreError
-from evennia_ai.knowledge.pages.pages import Page, PageMeta, page_name
+from evennia_ai.knowledge.pages.page import Page, PageMeta, page_name
 from evennia_ai.migrations import _page_search
 from evennia_ai.store.knowledge import page_search
 

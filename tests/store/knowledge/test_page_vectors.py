@@ -6,7 +6,7 @@ import pytest
 
 from evennia_ai import models
 from evennia_ai.knowledge.backends import PageDraft
-from evennia_ai.knowledge.pages.pages import BaseInfo, Page, page_name
+from evennia_ai.knowledge.pages.page import BaseInfo, Page, page_name
 from evennia_ai.store.knowledge import page_vectors
 from evennia_ai.store.knowledge.knowledge_bases import save_base
 from evennia_ai.store.knowledge.pages import remove_page, save_page

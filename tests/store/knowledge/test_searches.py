@@ -5,7 +5,7 @@ import json
 import pytest
 
 from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.knowledge.pages.pages import BaseInfo
+from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.knowledge.restricted.mediation import PagePassage
 from evennia_ai.store.erasing import erase_conversation, forget_person
 from evennia_ai.store.history import conversations

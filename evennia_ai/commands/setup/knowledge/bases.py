@@ -22,7 +22,7 @@ from evennia_ai.game.knowing.opening import BACKENDS
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.game.viewers import allows
 from evennia_ai.knowledge.meta_prompt import TOOL
-from evennia_ai.knowledge.pages.pages import MEDIATIONS, BaseInfo
+from evennia_ai.knowledge.pages.page import MEDIATIONS, BaseInfo
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store.knowledge import holds, knowledge_bases
 from evennia_ai.store.knowledge import knowledge_bases as bases

@@ -23,7 +23,7 @@ from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand
 from evennia_ai.game.knowing.opening import later
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.viewers import viewer_of
-from evennia_ai.knowledge.pages.pages import (
+from evennia_ai.knowledge.pages.page import (
     NAMESPACES,
     BaseInfo,
     Namespace,

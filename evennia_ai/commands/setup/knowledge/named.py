@@ -13,7 +13,7 @@ from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.knowing.opening import later
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.viewers import allows
-from evennia_ai.knowledge.pages.pages import BaseInfo, Page, PageName, page_name
+from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageName, page_name
 from evennia_ai.store.knowledge import knowledge_bases as bases
 
 STORED: Final = "database"

@@ -31,7 +31,7 @@ from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.viewers import allows
 from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.pages.markup import read_page, write_page
-from evennia_ai.knowledge.pages.pages import BaseInfo, Page, PageName, page_name
+from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageName, page_name
 from evennia_ai.knowledge.restricted.hinting import FIELD, MOST_HINT, hints_of, with_hints
 from evennia_ai.knowledge.restricted.leaks import leak, protected
 from evennia_ai.store.knowledge import pages as store

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from evennia_ai.knowledge.pages.pages import Page, PageMeta, page_name
+from evennia_ai.knowledge.pages.page import Page, PageMeta, page_name
 
 FERRY = Page(name=page_name("Ferry"), body="It crosses.", meta=PageMeta(fields={"age": 4}))
 
