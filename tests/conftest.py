@@ -142,10 +142,10 @@ def _rolled_back() -> Iterator[None]:
     with transaction.atomic():
         yield
         transaction.set_rollback(True)
-    _forget_objects()
+    forget_objects()
 
 
-def _forget_objects() -> None:
+def forget_objects() -> None:
     """Empty Evennia's caches, also of what it would keep because something is on its `ndb`."""
     from django.apps import apps
     from evennia.utils.idmapper.models import SharedMemoryModel

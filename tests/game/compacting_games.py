@@ -18,6 +18,8 @@ SMALL = {
 }
 FULL = 28
 """So many lines fill it once, and leave room for some more."""
+BEGUN = 21
+"""So many of them are said once for all tests of a file; they fill no history."""
 
 
 def rules(**given) -> CompactionSettings:
@@ -100,6 +102,11 @@ def talks(stage, lines: int, *, start: int = 0) -> None:
     """Anna says so many lines to Oren, each of them answered at once."""
     for number in range(start, start + lines):
         stage.says(stage.anna, f"Oren, line {number}: was the weather grey on day {number}?")
+
+
+def goes_on(stage, until: int) -> None:
+    """Anna says what comes after the lines that were said once for all tests of a file."""
+    talks(stage, until - BEGUN, start=BEGUN)
 
 
 def room_of(stage):

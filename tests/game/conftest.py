@@ -1,7 +1,7 @@
 """A small stage: a room, an NPC, two players whose screens can be read, a model with a script."""
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -179,19 +179,51 @@ def _cast(world: Callable[[], AbstractContextManager[None]]) -> Iterator[tuple[i
         yield a_cast()
 
 
-@pytest.fixture
-def stage(_cast: tuple[int, ...], db: None) -> Iterator[Stage]:
+@contextmanager
+def _set(cast: tuple[int, ...]) -> Iterator[Stage]:
+    """A stage of this cast, on which nothing happened yet."""
     from twisted.internet.task import Clock
 
-    from evennia_ai.game import runtime as running
     from evennia_ai.store.core.snapshots import forget_everything
 
     forget_everything()
-    made = Stage(Clock(), _cast)
+    made = Stage(Clock(), cast)
     made.talks_with()
     yield made
-    running.install(None)
+    made.running.install(None)
     forget_everything()
+
+
+@pytest.fixture
+def stage(_cast: tuple[int, ...], db: None) -> Iterator[Stage]:
+    with _set(_cast) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def begun(
+    _cast: tuple[int, ...], world: Callable[[], AbstractContextManager[None]]
+) -> Iterator[Callable[[Stage], Stage]]:
+    """Anna's first `BEGUN` lines to Oren and his replies, said once for all tests of a file.
+
+    They are in the database; called with a test's stage it puts them on the screens as well.
+    """
+    from tests.conftest import forget_objects
+    from tests.game.compacting_games import BEGUN, GOOD, SMALL, Talker, rules, talks
+
+    with world():
+        with _set(_cast) as first:
+            first.talks_with(Talker(GOOD), compaction=rules(), **SMALL)
+            talks(first, BEGUN)
+            anna, ben = first.anna.screen.sent, first.ben.screen.sent
+        forget_objects()
+
+        def on_screens(stage: Stage) -> Stage:
+            stage.anna.screen.sent.extend(anna)
+            stage.ben.screen.sent.extend(ben)
+            return stage
+
+        yield on_screens
 
 
 @pytest.fixture

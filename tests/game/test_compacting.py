@@ -20,6 +20,7 @@ from tests.game.compacting_games import (
     Slow,
     Talker,
     cut_off,
+    goes_on,
     history_of,
     is_for_summary,
     of_kind,
@@ -27,8 +28,13 @@ from tests.game.compacting_games import (
     room_of,
     rules,
     segment_of,
-    talks,
 )
+
+
+@pytest.fixture
+def stage(stage, begun):
+    """The stage after Anna's first lines."""
+    return begun(stage)
 
 
 def replies_to(stage, speaker) -> list[str]:
@@ -39,7 +45,7 @@ def replies_to(stage, speaker) -> list[str]:
 def test_a_full_history_is_summarised_before_the_turn_that_would_not_fit(stage):
     talker = Talker(GOOD)
     stage.talks_with(talker, compaction=rules(), **SMALL)
-    talks(stage, FULL)
+    goes_on(stage, FULL)
 
     assert (segment_of(stage), len(talker.asked)) == (2, 1)
     assert len(replies_to(stage, stage.anna)) == FULL
@@ -50,7 +56,7 @@ def test_a_full_history_is_summarised_before_the_turn_that_would_not_fit(stage):
 def test_a_game_that_does_not_want_it_prunes_and_never_compacts(stage):
     talker = Talker(GOOD)
     stage.talks_with(talker, compaction=rules(enabled=False), **SMALL)
-    talks(stage, 40)
+    goes_on(stage, 40)
 
     assert (segment_of(stage), talker.asked) == (1, [])
     assert conversations.cut(room_of(stage)) > 0
@@ -58,7 +64,7 @@ def test_a_game_that_does_not_want_it_prunes_and_never_compacts(stage):
 
 def test_the_prompt_after_it_begins_its_history_with_the_summary(stage):
     model = stage.talks_with(Talker(GOOD), compaction=rules(), **SMALL)
-    talks(stage, FULL)
+    goes_on(stage, FULL)
     sent = next(r for r in reversed(model.requests) if not is_for_summary(r))
     said = [(m.role, m.content) for m in sent.messages if m.role != "system"]
 
@@ -67,7 +73,7 @@ def test_the_prompt_after_it_begins_its_history_with_the_summary(stage):
 
 def test_the_prompt_after_it_says_that_compaction_broke_the_prefix(stage):
     stage.talks_with(Talker(GOOD), compaction=rules(), **SMALL)
-    talks(stage, FULL)
+    goes_on(stage, FULL)
     first = next(t for t in turns_in_order(stage.npc.ai.ref) if t.manifest.segment == 2)
 
     assert first.manifest.break_reason == "compaction"
@@ -76,7 +82,7 @@ def test_the_prompt_after_it_says_that_compaction_broke_the_prefix(stage):
 @pytest.mark.req("S2-20")
 def test_what_was_summarised_stays_readable(stage):
     stage.talks_with(Talker(GOOD), compaction=rules(), **SMALL)
-    talks(stage, FULL)
+    goes_on(stage, FULL)
     old = [message.content for message in history_in(room_of(stage), 1)]
 
     assert old[0] == "Oren, line 0: was the weather grey on day 0?"
@@ -85,7 +91,7 @@ def test_what_was_summarised_stays_readable(stage):
 
 def test_every_turn_before_and_after_it_gives_its_bytes_again(stage):
     stage.talks_with(Talker(GOOD), compaction=rules(), **SMALL)
-    talks(stage, 70)
+    goes_on(stage, 70)
     forget_everything()
     reader = PastReader()
     gone = [
@@ -100,7 +106,7 @@ def test_every_turn_before_and_after_it_gives_its_bytes_again(stage):
 def test_the_next_summary_is_told_the_one_before_without_its_frame(stage):
     talker = Talker(GOOD)
     stage.talks_with(talker, compaction=rules(), **SMALL)
-    talks(stage, 50)
+    goes_on(stage, 50)
     transcript = talker.asked[1].messages[-1].content
 
     assert "An earlier summary: Anna and Oren spoke of the weather" in transcript
@@ -118,14 +124,14 @@ def test_the_request_is_committed_before_the_model_is_asked(stage):
 
     talker = Talker(remember)
     stage.talks_with(talker, compaction=rules(), **SMALL)
-    talks(stage, FULL)
+    goes_on(stage, FULL)
 
     assert known == [[m.content for m in talker.asked[0].messages]]
 
 
 def test_the_record_of_a_summary_says_who_asked_which_model(stage):
     stage.talks_with(Talker(GOOD), compaction=rules(), summary_model="small", **SMALL)
-    talks(stage, FULL)
+    goes_on(stage, FULL)
     (asking,), (told,) = of_kind(stage, RecordKind.INVOKE), of_kind(stage, RecordKind.USAGE)
 
     assert asking.meta["model"] == told.meta["model"] == "small"
@@ -149,7 +155,7 @@ TWO = {
 def test_where_a_model_gives_no_answer_the_next_one_of_the_role_is_asked(stage, away, logged):
     talker = Talker(lambda request: away if request.model == "small" else GOOD)
     stage.talks_with(talker, compaction=rules(), **TWO, **SMALL)
-    talks(stage, FULL)
+    goes_on(stage, FULL)
     asked = [asking.meta["model"] for asking in of_kind(stage, RecordKind.INVOKE)]
 
     assert asked == [request.model for request in talker.asked] == ["small", "large"]
@@ -161,7 +167,7 @@ def test_where_a_model_gives_no_answer_the_next_one_of_the_role_is_asked(stage, 
 def test_a_summary_that_is_no_good_is_not_asked_for_at_the_next_model(stage):
     talker = Talker(BAD["role markup"])
     stage.talks_with(talker, compaction=rules(), **TWO, **SMALL)
-    talks(stage, FULL)
+    goes_on(stage, FULL)
 
     assert {request.model for request in talker.asked} == {"small"}
 
@@ -169,7 +175,7 @@ def test_a_summary_that_is_no_good_is_not_asked_for_at_the_next_model(stage):
 def test_where_no_model_answers_the_failure_counts_once(stage):
     talker = Talker(ModelUnavailable("small", "no connection"))
     stage.talks_with(talker, compaction=rules(), **TWO, **SMALL)
-    talks(stage, FULL)
+    goes_on(stage, FULL)
 
     assert results(stage)[:2] == [("failed", "model"), ("accepted", "extract")]
     assert len(talker.asked) == 2
@@ -178,7 +184,7 @@ def test_where_no_model_answers_the_failure_counts_once(stage):
 def test_hidden_reasoning_is_no_part_of_a_summary(stage):
     talker = Talker(f"<think>They talked.\nsystem: hm.</think>{GOOD}")
     stage.talks_with(talker, compaction=rules(), **SMALL)
-    talks(stage, FULL)
+    goes_on(stage, FULL)
 
     assert history_of(stage)[0] == FRAME + GOOD
 
@@ -188,7 +194,7 @@ def test_without_a_model_the_summary_is_an_extract(stage):
     from evennia_ai.llm.clients.offline import OfflineResponder
 
     stage.opens(Access(model=OfflineResponder("Hm.", name="offline")), compaction=rules(), **SMALL)
-    talks(stage, 2 * FULL)  # its lines for want of an answer are no part of the history
+    goes_on(stage, 2 * FULL)  # its lines for want of an answer are no part of the history
 
     assert (segment_of(stage) > 1, of_kind(stage, RecordKind.INVOKE)) == (True, [])
     assert 'Anna said "' in history_of(stage)[0]
@@ -197,7 +203,7 @@ def test_without_a_model_the_summary_is_an_extract(stage):
 def test_a_game_may_want_extracts_alone(stage):
     talker = Talker(GOOD)
     stage.talks_with(talker, compaction=rules(by="extract"), **SMALL)
-    talks(stage, FULL)
+    goes_on(stage, FULL)
 
     assert (segment_of(stage), talker.asked) == (2, [])
 
@@ -217,7 +223,7 @@ BAD = {
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
 def test_a_bad_summary_is_never_taken_and_an_extract_gives_room(stage, bad):
     stage.talks_with(Talker(bad), compaction=rules(), **SMALL)
-    talks(stage, FULL)
+    goes_on(stage, FULL)
 
     assert [by for _, by in results(stage)][:2] == ["model", "extract"]
     assert results(stage)[0][0] in ("refused", "failed")
@@ -229,7 +235,7 @@ def test_a_bad_summary_is_never_taken_and_an_extract_gives_room(stage, bad):
 @pytest.mark.parametrize("summary", [GOOD, BAD["too long"]], ids=["good", "bad"])
 def test_the_newest_messages_stay_word_for_word_behind_a_summary_or_an_extract(stage, summary):
     stage.talks_with(Talker(summary), compaction=rules(), **SMALL)
-    talks(stage, FULL)
+    goes_on(stage, FULL)
     (committed,) = of_kind(stage, RecordKind.SUMMARY)
     kept = len(committed.meta["tail"])
     old = [message.content for message in history_in(room_of(stage), 1)]
@@ -241,7 +247,7 @@ def test_the_newest_messages_stay_word_for_word_behind_a_summary_or_an_extract(s
 @pytest.mark.req("S2-23")
 def test_a_refused_summary_is_recorded_with_the_reason(stage):
     stage.talks_with(Talker(BAD["role markup"]), compaction=rules(), **SMALL)
-    talks(stage, FULL)
+    goes_on(stage, FULL)
     told = of_kind(stage, RecordKind.USAGE)[0]
 
     assert told.body == BAD["role markup"]
@@ -251,7 +257,7 @@ def test_a_refused_summary_is_recorded_with_the_reason(stage):
 def test_what_somebody_says_while_the_summary_is_made_is_kept(stage):
     waiting = Slow()
     stage.install(waiting, compaction=rules(), **SMALL)
-    talks(stage, FULL)
+    goes_on(stage, FULL)
     stage.says(stage.ben, "Anna, hush.")
     assert segment_of(stage) == 1
     waiting.summarises(GOOD)
@@ -264,7 +270,7 @@ def test_what_somebody_says_while_the_summary_is_made_is_kept(stage):
 def test_a_player_who_waits_for_a_compaction_gets_a_reply_and_no_error(stage):
     waiting = Slow()
     stage.install(waiting, compaction=rules(), **SMALL)
-    talks(stage, FULL)
+    goes_on(stage, FULL)
     before = len(replies_to(stage, stage.anna))
     waiting.summarises(GOOD)
     for _ in range(10):
@@ -277,7 +283,7 @@ def test_a_player_who_waits_for_a_compaction_gets_a_reply_and_no_error(stage):
 def test_no_question_that_waits_for_its_answer_is_summarised(stage):
     waiting = Slow()
     stage.install(waiting, compaction=rules(keep_messages=0), **SMALL)
-    talks(stage, FULL)
+    goes_on(stage, FULL)
     (transcript,) = [r.messages[-1].content for r in waiting.asked]
     asked = [line for line in history_of(stage) if line.startswith("Oren, line")]
     answered = len(replies_to(stage, stage.anna))
@@ -289,7 +295,7 @@ def test_no_question_that_waits_for_its_answer_is_summarised(stage):
 def test_a_stop_of_the_server_meanwhile_leaves_all_as_it_was(stage):
     waiting = Slow()
     stage.install(waiting, compaction=rules(), **SMALL)
-    talks(stage, FULL)
+    goes_on(stage, FULL)
     replies = len(replies_to(stage, stage.anna))
     number = turns.last_turn(stage.npc.ai.ref).number
     waiting.pending.errback(CancelledError())

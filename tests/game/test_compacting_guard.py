@@ -13,19 +13,26 @@ from evennia_ai.store.authored.components import update
 from evennia_ai.store.authored.lorebooks import attach, save_book
 from evennia_ai.store.history.model_requests import newest_attempt
 from tests.game.compacting_games import (
+    BEGUN,
     FULL,
     GOOD,
     SMALL,
     Slow,
     Talker,
+    goes_on,
     history_of,
     of_kind,
     room_of,
     rules,
     segment_of,
-    talks,
 )
 from tests.game.scripted_games import an_entry
+
+
+@pytest.fixture
+def stage(stage, begun):
+    """The stage after Anna's first lines."""
+    return begun(stage)
 
 
 @pytest.fixture
@@ -33,7 +40,7 @@ def waiting(stage):
     """A turn waits for a summary; the model that shall make it."""
     model = Slow()
     stage.install(model, compaction=rules(), **SMALL)
-    talks(stage, FULL)
+    goes_on(stage, FULL)
     assert len(model.asked) == 1
     return model
 
@@ -80,7 +87,7 @@ def test_the_prompt_after_it_is_refused_if_it_does_not_fit(stage, waiting, logge
 @pytest.mark.req("S2-21", "S2-22")
 def test_a_compaction_that_is_no_use_makes_no_call(stage, waiting, logged):
     update("system_prompt", by="builder", content="word " * 650)
-    spoke = len(waiting.spoke)
+    number = BEGUN + len(waiting.spoke)
     after(stage, waiting)
     attempt = newest_attempt(room_of(stage))
 
@@ -89,8 +96,8 @@ def test_a_compaction_that_is_no_use_makes_no_call(stage, waiting, logged):
     assert (attempt.result, attempt.breaker.opened_at is not None) == ("thrash", True)
     assert len(waiting.asked) == 1
     questions = [request.question for request in waiting.spoke]
-    assert f"Oren, line {spoke}: was the weather grey on day {spoke}?" not in questions
-    assert len(questions) == FULL - 1  # those that waited behind it are asked again
+    assert f"Oren, line {number}: was the weather grey on day {number}?" not in questions
+    assert len(questions) == FULL - BEGUN - 1  # those that waited behind it are asked again
     assert sum("lost in thought" in line for line in stage.screen_of(stage.anna)) == 1
 
 
@@ -138,7 +145,7 @@ def test_a_request_that_cannot_be_committed_is_not_sent(stage, logged, monkeypat
     talker = Talker(GOOD)
     stage.talks_with(talker, compaction=rules(), **SMALL)
     monkeypatch.setattr(compacting.model_requests, "ask_for_summary", refuse)
-    talks(stage, FULL)
+    goes_on(stage, FULL)
 
     assert (talker.asked, segment_of(stage)) == ([], 1)
     assert replied(stage) == FULL
@@ -151,9 +158,9 @@ def test_lore_that_stayed_in_what_was_summarised_is_said_again_when_it_wakes(sta
     }
     save_book("harbour", json.dumps(book), by="builder")
     attach("harbour", GAME, by="builder")
-    model = stage.talks_with(Talker(GOOD), compaction=rules(), **SMALL)
+    model = stage.talks_with(Talker(GOOD), compaction=rules(keep_messages=0), **SMALL)
     stage.says(stage.anna, "Oren, the lantern?")
-    talks(stage, FULL)
+    goes_on(stage, FULL)
     assert segment_of(stage) == 2
     summarised = [m.content for m in model.requests[-1].messages]
     stage.says(stage.anna, "Oren, the lantern?")

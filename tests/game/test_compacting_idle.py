@@ -12,11 +12,13 @@ from evennia_ai.store.erasing import erase_conversation
 from evennia_ai.store.history import conversations
 from evennia_ai.store.history.model_requests import newest_attempt
 from tests.game.compacting_games import (
+    BEGUN,
     GOOD,
     SMALL,
     HeldThreads,
     Slow,
     Talker,
+    goes_on,
     history_of,
     of_kind,
     results,
@@ -38,6 +40,12 @@ FIVE_BAD = (
 )
 
 
+@pytest.fixture
+def stage(stage, begun):
+    """The stage after Anna's first lines."""
+    return begun(stage)
+
+
 def rests(stage) -> None:
     """Nobody speaks for a while."""
     stage.passes(IDLE_SECONDS)
@@ -46,7 +54,7 @@ def rests(stage) -> None:
 def test_a_long_history_is_summarised_while_nobody_speaks(stage):
     talker = Talker(GOOD)
     stage.talks_with(talker, compaction=rules(), **SMALL)
-    talks(stage, NEARLY)
+    goes_on(stage, NEARLY)
     assert (segment_of(stage), talker.asked) == (1, [])
     rests(stage)
 
@@ -57,7 +65,7 @@ def test_a_long_history_is_summarised_while_nobody_speaks(stage):
 def test_a_history_with_room_left_is_left_alone(stage):
     talker = Talker(GOOD)
     stage.talks_with(talker, compaction=rules(), **SMALL)
-    talks(stage, NEARLY // 2)
+    assert BEGUN < NEARLY
     rests(stage)
 
     assert (segment_of(stage), talker.asked) == (1, [])
@@ -66,7 +74,7 @@ def test_a_history_with_room_left_is_left_alone(stage):
 def test_whoever_speaks_meanwhile_is_answered_at_once(stage):
     model = Slow()
     stage.install(model, compaction=rules(turn_percent=90), **SMALL)
-    talks(stage, NEARLY)
+    goes_on(stage, NEARLY)
     rests(stage)
     assert len(model.asked) == 1
     talks(stage, 1, start=NEARLY)
@@ -82,7 +90,7 @@ def test_whoever_speaks_meanwhile_is_answered_at_once(stage):
 def test_a_turn_that_needs_room_waits_for_the_one_under_way(stage):
     model = Slow()
     stage.install(model, compaction=rules(idle_percent=61), **SMALL)
-    talks(stage, NEARLY)
+    goes_on(stage, NEARLY)
     rests(stage)
     talks(stage, 6, start=NEARLY)
     answered = sum(line.startswith("Oren says") for line in stage.screen_of(stage.anna))
@@ -97,7 +105,7 @@ def test_a_turn_that_needs_room_waits_for_the_one_under_way(stage):
 def test_one_conversation_of_the_game_is_compacted_at_a_time(stage):
     model = Slow()
     stage.install(model, compaction=rules(idle_percent=61, turn_percent=100), **SMALL)
-    talks(stage, NEARLY)
+    goes_on(stage, NEARLY)
     for number in range(NEARLY):
         stage.whispers(stage.ben, f"line {number}: was the weather grey on day {number}?")
     rests(stage)
@@ -111,7 +119,7 @@ def test_one_conversation_of_the_game_is_compacted_at_a_time(stage):
 def test_an_npc_that_is_asked_something_is_not_idle(stage):
     talker = Talker(GOOD)
     model = stage.talks_with(talker, compaction=rules(), **SMALL)
-    talks(stage, NEARLY)
+    goes_on(stage, NEARLY)
     model._delay_seconds, model._clock = IDLE_SECONDS * 2, stage.clock
     stage.says(stage.anna, "Oren, and now?")
     rests(stage)
@@ -123,7 +131,7 @@ def test_an_npc_that_is_asked_something_is_not_idle(stage):
 def test_five_bad_summaries_change_nothing_and_the_third_opens_the_breaker(stage):
     talker = Talker(*FIVE_BAD)
     stage.talks_with(talker, compaction=rules(idle_percent=61, turn_percent=100), **SMALL)
-    talks(stage, NEARLY - 3)
+    goes_on(stage, NEARLY - 3)
     for number in range(5):
         talks(stage, 1, start=NEARLY - 3 + number)
         rests(stage)
@@ -139,7 +147,7 @@ def test_each_of_the_five_is_refused_when_its_turn_comes(stage):
         compaction=rules(idle_percent=61, turn_percent=100, rest_turns=0),
         **SMALL,
     )
-    talks(stage, NEARLY - 3)
+    goes_on(stage, NEARLY - 3)
     for number in range(5):
         talks(stage, 1, start=NEARLY - 3 + number)
         rests(stage)
@@ -156,7 +164,7 @@ def test_an_open_breaker_is_remembered_after_a_reload_and_the_status_says_so(sta
         compaction=rules(idle_percent=61, turn_percent=100),
         **SMALL,
     )
-    talks(stage, NEARLY - 3)
+    goes_on(stage, NEARLY - 3)
     for number in range(3):
         talks(stage, 1, start=NEARLY - 3 + number)
         rests(stage)
@@ -170,7 +178,7 @@ def test_an_open_breaker_is_remembered_after_a_reload_and_the_status_says_so(sta
 def test_with_an_open_breaker_a_full_history_is_compacted_by_extract(stage):
     talker = Talker("...")
     stage.talks_with(talker, compaction=rules(idle_percent=61), **SMALL)
-    talks(stage, NEARLY - 3)
+    goes_on(stage, NEARLY - 3)
     for number in range(NEARLY - 3, NEARLY + 4):
         talks(stage, 1, start=number)
         rests(stage)
@@ -184,7 +192,7 @@ def test_after_its_rest_the_breaker_lets_one_try_through(stage):
     stage.talks_with(
         talker, compaction=rules(idle_percent=61, turn_percent=100, rest_turns=4), **SMALL
     )
-    talks(stage, NEARLY - 3)
+    goes_on(stage, NEARLY - 3)
     for number in range(NEARLY - 3, NEARLY + 4):
         talks(stage, 1, start=number)
         rests(stage)
@@ -197,7 +205,7 @@ def test_after_its_rest_the_breaker_lets_one_try_through(stage):
 def test_of_a_conversation_that_was_erased_meanwhile_no_word_is_kept(stage, summary):
     model = Slow()
     stage.install(model, compaction=rules(), **SMALL)
-    talks(stage, NEARLY)
+    goes_on(stage, NEARLY)
     rests(stage)
     erase_conversation(room_of(stage), by="Mira")
     model.summarises(summary)
@@ -212,7 +220,7 @@ def test_of_what_was_erased_while_threads_worked_no_model_is_asked(stage, done):
     model, threads = Slow(), HeldThreads()
     stage.install(model, compaction=rules(), **SMALL)
     stage.running.runtime().compactor._threads = threads
-    talks(stage, NEARLY)
+    goes_on(stage, NEARLY)
     rests(stage)
     threads.do(done)  # of two: planning, and writing the request
     assert threads.held
@@ -227,7 +235,7 @@ def test_of_what_was_erased_while_threads_worked_no_model_is_asked(stage, done):
 def test_after_a_stop_of_the_server_nothing_is_committed(stage):
     model = Slow()
     stage.install(model, compaction=rules(), **SMALL)
-    talks(stage, NEARLY)
+    goes_on(stage, NEARLY)
     rests(stage)
     stage.running.runtime().close()
     model.summarises(GOOD)
