@@ -112,11 +112,21 @@ def echoing(request: ChatRequest) -> str:
 
 def a_cellar(stage: Any) -> Any:
     """The stage; Oren guards the smugglers' cellar and may search it. `stage.minds` are models."""
+    dig(stage.npc)
+    return with_minds(stage)
+
+
+def dig(npc: Any) -> None:
+    """Make the base with its page, which this NPC guards and may search."""
     knowledge_bases.save_base(VAULT, by="builder")
     protect = {"protect": [WATCHWORD, "fourth step of the cellar", "left of the barrel"]}
     written("vault", a_page(TITLE, PASSAGE, aliases=("Old Cellar",), fields=protect))
-    knowledge_bases.bind("vault", Scope(kind="npc", ref=stage.npc.ai.ref), by="builder")
-    changed(stage.npc, tools=(TOOL,))
+    knowledge_bases.bind("vault", Scope(kind="npc", ref=npc.ai.ref), by="builder")
+    changed(npc, tools=(TOOL,))
+
+
+def with_minds(stage: Any) -> Any:
+    """The stage, with `stage.minds` for its models."""
     stage.minds = Minds()
     stage.install(stage.minds)
     return stage

@@ -1,16 +1,34 @@
 """The stage with a base that is guarded; what it is made of is in `cellars.py`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
 
 
-@pytest.fixture
-def cellar(stage: Any) -> Any:
-    from tests.game.knowing.cellars import a_cellar
+@pytest.fixture(scope="module")
+def _dug(
+    _cast: tuple[int, ...], world: Callable[[], AbstractContextManager[None]]
+) -> Iterator[None]:
+    """The base that Oren guards, made once for all tests of a file."""
+    from evennia.objects.models import ObjectDB
 
-    return a_cellar(stage)
+    from tests.conftest import forget_objects
+    from tests.game.knowing.cellars import dig
+
+    _, npc, *_ = _cast
+    with world():
+        dig(ObjectDB.objects.get(id=npc))
+        forget_objects()
+        yield
+
+
+@pytest.fixture
+def cellar(_dug: None, stage: Any) -> Any:
+    from tests.game.knowing.cellars import with_minds
+
+    return with_minds(stage)
 
 
 @pytest.fixture
