@@ -18,7 +18,7 @@ def register_profiles() -> None:
     untimed = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
     settings.register_profile(EVERY, max_examples=100, **untimed)
     settings.register_profile(FEW, max_examples=10, **untimed)
-    settings.register_profile(SOME, max_examples=30, **untimed)
+    settings.register_profile(SOME, max_examples=20, **untimed)
     settings.load_profile(SOME)
 
 

@@ -49,7 +49,7 @@ def test_how_often():
 @pytest.mark.parametrize(
     ("words", "tried"),
     [
-        ((), "TRIED 18 30"),
+        ((), "TRIED 12 20"),
         ((EVERY_EXAMPLE,), "TRIED 60 100"),
         (("--hypothesis-profile=few",), "TRIED 6 10"),
     ],

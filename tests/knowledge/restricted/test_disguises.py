@@ -13,6 +13,7 @@ from evennia_ai.knowledge.pages.files import read_folder
 from evennia_ai.knowledge.restricted.leaks import finds, leak, protected
 from evennia_ai.knowledge.restricted.readings import MOST, readings
 from tests.knowledge.restricted.disguises import DISGUISES, PASSES, PIECES
+from tests.properties import up_to
 
 PASSAGES = (
     "The smugglers land their brandy under the chapel when the new moon hides the harbour",
@@ -141,7 +142,7 @@ WORDS = st.sampled_from(sorted({word for passage in PASSAGES for word in passage
 OTHERS = st.sampled_from(["river", "stone", "apple", "candle", "winter", "mirror", "garden"])
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=up_to(150))
 @given(
     words=st.lists(WORDS, min_size=16, max_size=24, unique=True),
     name=st.sampled_from(sorted(DISGUISES)),
@@ -152,13 +153,13 @@ def test_any_passage_is_found_in_any_disguise(words, name):
     assert leak(DISGUISES[name](text), protected([text]))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=up_to(150))
 @given(words=st.lists(OTHERS, max_size=40))
 def test_text_of_other_words_is_no_leak(words):
     assert leak(" ".join(words), SECRET) == ""
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=up_to(100))
 @given(text=st.text(max_size=200))
 def test_nothing_raises_and_nothing_of_a_text_without_a_secret_is_found(text):
     assert [find for find in finds(text, protected([])) if find[0] != "opaque"] == []
