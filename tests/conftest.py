@@ -5,7 +5,9 @@ the first test file of `EVENNIA_PATHS` is collected. A `conftest.py` or `__init_
 folders must not import Evennia at its top.
 """
 
+import functools
 import gc
+import importlib.metadata
 import ipaddress
 import os
 import socket
@@ -53,6 +55,8 @@ def pytest_configure() -> None:
     gc.set_threshold(100_000, 50, 100)  # a test's objects mostly go without being searched for
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
+    # pytest asks before each test which Twisted there is, which is looked up in its papers.
+    importlib.metadata.version = functools.cache(importlib.metadata.version)
     for name in ("connect", "connect_ex"):
         setattr(socket.socket, name, _on_loopback(getattr(socket.socket, name)))
 
