@@ -1,5 +1,6 @@
 """An OpenAI-compatible server that answers, stalls, errors, talks rubbish: each is survived."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -378,12 +379,29 @@ def test_six_requests_are_out_at_the_same_time(
     assert [reply.text for reply in replies] == ["Hello."] * 6
 
 
-@pytest.mark.parametrize("module", ["llm.clients.openai", "llm.clients.anthropic", "wiki.backend"])
-def test_neither_the_http_library_nor_a_reactor_is_imported_with_a_module(module: str) -> None:
-    asked = (
-        f"import sys, evennia_ai.{module};"
-        "print([name for name in ('httpx2', 'twisted.internet.reactor', 'django', 'evennia')"
-        " if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+MODULES = ("llm.clients.openai", "llm.clients.anthropic", "wiki.backend")
+NOT_IMPORTED = ("httpx2", "twisted.internet.reactor", "django", "evennia")
+IMPORTING = f"""
+import importlib, json, sys
+found = {{}}
+for module in {MODULES}:
+    importlib.import_module(f"evennia_ai.{{module}}")
+    found[module] = [name for name in {NOT_IMPORTED} if name in sys.modules]
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def imported() -> dict[str, list[str]]:
+    """What of it is there after a module was imported, one after the other."""
+    command = [sys.executable, "-c", IMPORTING]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found: dict[str, list[str]] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_neither_the_http_library_nor_a_reactor_is_imported_with_a_module(
+    imported: dict[str, list[str]], module: str
+) -> None:
+    assert imported[module] == []
