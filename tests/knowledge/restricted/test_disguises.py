@@ -112,9 +112,9 @@ def test_pages_of_the_demo_s_open_base_give_nothing_of_the_secret_one_away():
     folder = Path(__file__).parents[3] / "world" / "demo" / "knowledge"
     bases = {one.name: read_folder(one) for one in folder.iterdir() if one.is_dir()}
     assert len(bases) > 1
-    told = [page.body for base in bases.values() for page in base.pages]
+    told = protected([page.body for base in bases.values() for page in base.pages])
     for line in ORDINARY:
-        assert leak(line, protected(told)) in ("", "number")
+        assert leak(line, told) in ("", "number")
 
 
 @pytest.mark.req("S0-40")
