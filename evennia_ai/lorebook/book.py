@@ -41,25 +41,30 @@ ATTACH_RANK: Final[Mapping[str, int]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Lorebook:
-    """A book with its entries, in the file's order.
+    """A book with its entries, in the file's order; None leaves a number to the rules.
 
-    `scan_depth`, `token_budget` and `recursive` (whether its entries wake one another) win over the
-    rules, None leaves it to them. `attach` is one of `ATTACH_RANK`. `revision` is the store's
-    revision of the book, `grants` say what it may do. `notices` are for who imports it. Frozen by
-    its `mode` are entries that keys woke and that would stand in the dynamic message; constant ones
-    change nothing from prompt to prompt, and a depth, a note or an outlet is a place of its own.
+    Frozen by its `mode` are entries that keys woke and that would stand in the dynamic message;
+    constant ones change nothing from prompt to prompt, and a depth, a note or an outlet is a place
+    of its own.
     """
 
     label: str
     entries: tuple[LoreEntry, ...] = ()
     scan_depth: int | None = None
+    """Wins over the rules."""
     token_budget: int | None = None
+    """Wins over the rules."""
     recursive: bool | None = None
+    """Whether its entries wake one another; wins over the rules."""
     attach: str = "global"
+    """One of `ATTACH_RANK`."""
     mode: BookMode = "floating"
     revision: int = 0
+    """The store's revision of the book."""
     grants: Grants = ALL_GRANTS
+    """What it may do."""
     notices: tuple[str, ...] = ()
+    """For who imports it."""
     _memo: Memo = field(default_factory=Memo, repr=False)
 
     @property

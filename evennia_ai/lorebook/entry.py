@@ -141,27 +141,19 @@ NO_GROUPS: Final = Grouping()
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LoreEntry:
-    """One entry of a book.
-
-    `index` is its position in the book, `origin` its name in verdicts. Keys are as written: with
-    macros, blanks, repetitions. Secondary keys count for the logic where `selective`. `depth`
-    counts from the newest message, or from the oldest where `from_oldest`, and is None unless the
-    position is "depth"; `asked_depth` is what was written where no history has it. `outlet` and
-    `anchor` belong to the positions of those names, an anchor also to "before" and "after" where it
-    is the description alone that is meant, and `mention` to "at_mention". `order` is the place
-    among its neighbours; `priority` the survival under the budget, high survives, and `first_to_go`
-    comes before any priority. One that `hears_movement` has its keys looked for in what the game
-    tells of who comes and goes as well. `chance` is in percent. None for a flag or a depth means
-    that the book or the rules decide.
-    """
+    """One entry of a book; None for a flag or a depth means that the book or the rules decide."""
 
     uid: str
     index: int
+    """Its position in the book."""
     origin: str
+    """Its name in verdicts."""
     name: str = ""
     keys: tuple[str, ...] = ()
+    """As written: with macros, blanks, repetitions."""
     secondary_keys: tuple[str, ...] = ()
     selective: bool = True
+    """Whether the secondary keys count, as `logic` says."""
     logic: Logic = "any"
     patterns: Patterns = "none"
     enabled: bool = True
@@ -169,29 +161,40 @@ class LoreEntry:
     template: Template
     position: Position = "after"
     depth: int | None = None
+    """From the newest message, or the oldest; None unless the position is "depth"."""
     asked_depth: int | None = None
+    """What was written where no history has it."""
     from_oldest: bool = False
     outlet: str = ""
+    """The name of the position "outlet"."""
     anchor: Anchor | None = None
+    """Beside what it stands; also of "before" and "after" where the description alone is meant."""
     mention: Mention | None = None
+    """Beside which message it stands, of the position "at_mention"."""
     role: Role = "system"
     order: float = 100
+    """The place among its neighbours."""
     priority: float = 100
+    """The survival under the budget; high survives."""
     first_to_go: bool = False
+    """Comes before any priority."""
     ignore_budget: bool = False
     case_sensitive: bool | None = None
     match_whole_words: bool | None = None
     scan_depth: int | None = None
     sources: frozenset[SourceName] = frozenset()
     hears_movement: bool = False
+    """Whether its keys are looked for in what the game tells of who comes and goes as well."""
     gates: Gates = NO_GATES
     recursion: Recursion = NO_RECURSION
     timing: Timing = NO_TIMING
     grouping: Grouping = NO_GROUPS
     chance: float = 100
+    """In percent."""
     conditions: tuple[Condition, ...] = ()
     decorators: tuple[Decorator, ...] = ()
     refused: str | None = None
+    """What it asks for and nobody can do: then it is never active, and this is why."""
 
     @property
     def is_remembered(self) -> bool:

@@ -23,113 +23,61 @@ WHERE: Final = "settings.lore"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PresetFlags:
-    """Where the presets differ; each flag is one decision.
+    """Where the presets differ; each flag is one decision, and its default is our own."""
 
-    Order: `high_order_first` activates entries of a high order first; `ties_narrow_first` lets the
-    narrower attachment go first among equals; `ties_reversed` puts equals out in reverse.
-    Scanning: `ascii_words` bounds a word by ASCII letters, digits and `_`, looks for a key of
-    several words anywhere and folds case letter by letter; `one_text` lets a pattern reach over
-    messages; `patterns_by_form` takes every /pattern/ for one; `blank_keys_match` lets a key of
-    blanks match anything;
-    `depth_0_is_blind` keeps an entry of scan depth 0 from recursed text as well;
-    `widening_is_fresh` keeps recursed text from a scan that was widened for minimum activations;
-    `widens_beyond` lets the widened scan go one message beyond its limit.
-    Recursion: `first_pass_counts` among the steps of the limit; `levels_are_walked` even when
-    nothing recursed.
-    Groups: `losers_compete` in their further groups all the same; `served_by_whole_text`: a group
-    is served in a later pass only by an entry whose whole group text is its name;
-    `scores_as_written`: blanks and macros of keys stand for themselves in a score;
-    `rest_ends_a_stay`: a sticky member whose cooldown runs as well is put out.
-    Chance: `chance_is_inclusive`: 50 passes on a roll of exactly 50.
-    Budget: `tiers` (constants first, then by priority; else in processing order, sticky first);
-    `budget_is_open`: the sum must stay below the budget, which is 1 token at least;
-    `counts_what_recursed`: in a later pass only texts that were passed on count as spent, and
-    those of entries that had no room are passed on.
-    Decorators: `activate_in_any_case`, past filters, gates, timers and recursion as well (Card V3),
-    and so does an entry that is kept after it was active.
-    Content: `empty_is_active`: an entry without text counts as active, though it adds nothing.
-    Notes: `blank_notes_stay`: around an empty author's note lore keeps a blank line.
-    Timers: `rewinds` takes an effect back when the clock stands where it stood.
-    """
-
-    high_order_first: bool
-    ties_narrow_first: bool
-    ties_reversed: bool
-    ascii_words: bool
-    one_text: bool
-    patterns_by_form: bool
-    blank_keys_match: bool
-    depth_0_is_blind: bool
-    widening_is_fresh: bool
-    first_pass_counts: bool
-    levels_are_walked: bool
-    losers_compete: bool
-    rest_ends_a_stay: bool
-    scores_as_written: bool
-    served_by_whole_text: bool
-    chance_is_inclusive: bool
-    tiers: bool
-    budget_is_open: bool
-    counts_what_recursed: bool
-    activate_in_any_case: bool
-    empty_is_active: bool
-    widens_beyond: bool
-    blank_notes_stay: bool
-    rewinds: bool
+    high_order_first: bool = False
+    """Entries of a high order are activated first."""
+    ties_narrow_first: bool = True
+    """Among equals the narrower attachment goes first."""
+    ties_reversed: bool = False
+    """Equals come out in reverse."""
+    ascii_words: bool = False
+    """ASCII letters, digits and `_` bound a word; a key of several words is found anywhere."""
+    one_text: bool = False
+    """A pattern may reach over messages."""
+    patterns_by_form: bool = False
+    """Every key of the form /pattern/ is one."""
+    blank_keys_match: bool = False
+    """A key of blanks matches anything."""
+    depth_0_is_blind: bool = False
+    """An entry of scan depth 0 does not see recursed text either."""
+    widening_is_fresh: bool = False
+    """A scan that was widened for minimum activations does not see recursed text."""
+    first_pass_counts: bool = False
+    """The first pass is one of the steps of the limit."""
+    levels_are_walked: bool = False
+    """Delay levels are reached even when nothing recursed."""
+    losers_compete: bool = False
+    """Who lost in one group competes in its further groups all the same."""
+    rest_ends_a_stay: bool = False
+    """A sticky member of a group whose cooldown runs as well is put out."""
+    scores_as_written: bool = False
+    """Blanks and macros of keys stand for themselves in a score."""
+    served_by_whole_text: bool = False
+    """Only an entry whose whole group text is its name serves a group in a later pass."""
+    chance_is_inclusive: bool = False
+    """A chance of 50 passes on a roll of exactly 50."""
+    tiers: bool = True
+    """Constants have room first, then priority counts; else processing order, sticky first."""
+    budget_is_open: bool = False
+    """The sum must stay below the budget, which is 1 token at least."""
+    counts_what_recursed: bool = False
+    """In a later pass only texts passed on are spent; what had no room is passed on too."""
+    activate_in_any_case: bool = True
+    """`@@activate` and a kept entry go past filters, gates, timers, recursion (Card V3)."""
+    empty_is_active: bool = False
+    """An entry without text counts as active, though it adds nothing."""
+    widens_beyond: bool = False
+    """The widened scan goes one message beyond its limit."""
+    blank_notes_stay: bool = False
+    """Around an empty author's note lore keeps a blank line."""
+    rewinds: bool = False
+    """A timer is taken back when the clock stands where it stood."""
 
 
-EVENNIA_AI: Final = PresetFlags(
-    high_order_first=False,
-    ties_narrow_first=True,
-    ties_reversed=False,
-    ascii_words=False,
-    one_text=False,
-    patterns_by_form=False,
-    blank_keys_match=False,
-    depth_0_is_blind=False,
-    widening_is_fresh=False,
-    first_pass_counts=False,
-    levels_are_walked=False,
-    losers_compete=False,
-    rest_ends_a_stay=False,
-    scores_as_written=False,
-    served_by_whole_text=False,
-    chance_is_inclusive=False,
-    tiers=True,
-    budget_is_open=False,
-    counts_what_recursed=False,
-    activate_in_any_case=True,
-    empty_is_active=False,
-    widens_beyond=False,
-    blank_notes_stay=False,
-    rewinds=False,
-)
-SILLYTAVERN: Final = PresetFlags(
-    high_order_first=True,
-    ties_narrow_first=False,
-    ties_reversed=True,
-    ascii_words=True,
-    one_text=True,
-    patterns_by_form=True,
-    blank_keys_match=True,
-    depth_0_is_blind=True,
-    widening_is_fresh=True,
-    first_pass_counts=True,
-    levels_are_walked=True,
-    losers_compete=True,
-    rest_ends_a_stay=True,
-    scores_as_written=True,
-    served_by_whole_text=True,
-    chance_is_inclusive=True,
-    tiers=False,
-    budget_is_open=True,
-    counts_what_recursed=True,
-    activate_in_any_case=False,
-    empty_is_active=True,
-    widens_beyond=True,
-    blank_notes_stay=True,
-    rewinds=True,
-)
+EVENNIA_AI: Final = PresetFlags()
+# In each of these points SillyTavern does the opposite: that is why there is a flag.
+SILLYTAVERN: Final = PresetFlags(**{flag.name: not flag.default for flag in fields(PresetFlags)})
 PRESET_FLAGS: Final[Mapping[Preset, PresetFlags]] = MappingProxyType(
     {"evennia_ai": EVENNIA_AI, "sillytavern": SILLYTAVERN}
 )
@@ -137,42 +85,44 @@ PRESET_FLAGS: Final[Mapping[Preset, PresetFlags]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivationRules:
-    """How lore is activated.
-
-    `scan_depth` counts messages from the newest, the pending event among them. At most
-    `max_recursion_steps` passes follow the first (0: no limit; `sillytavern` counts the first as
-    well). With `min_activations` the scan is widened until so many entries are active or
-    `min_activations_depth_max` is reached (0: the whole history). The budget of all lore is
-    `budget_percent` of the prompt's limit, at most `budget_tokens`; where several people speak,
-    what one of them wakes takes at most `speaker_share_percent` of it and `speaker_matches`
-    entries (0: no limit). At most `most_woken` entries are looked at in one turn (0: no limit).
-    `clock` is what timers count that name none. `dice` is a fixed number in [0, 1) for every roll.
-    `dry_run` neither reads nor writes timers. `greeting_index` is the greeting the conversation
-    began with, `user_icon` the name of the player's icon, None where it is not known.
-    """
+    """How lore is activated."""
 
     rules: Preset = "evennia_ai"
     scan_depth: int = 4
+    """Messages from the newest, the pending event among them."""
     recursive: bool = True
     max_recursion_steps: int = 3
+    """Passes after the first; `sillytavern` counts the first too. 0: no limit."""
     case_sensitive: bool = False
     match_whole_words: bool = True
     include_names: bool = True
     budget_percent: float = 25
+    """The budget of all lore, of the prompt's limit."""
     budget_tokens: int | None = None
+    """At most so many tokens of it."""
     overflow: Overflow = "skip"
     min_activations: int = 0
+    """The scan is widened until so many entries are active."""
     min_activations_depth_max: int = 0
+    """How far it is widened; 0: over the whole history."""
     group_scoring: bool = False
     strategy: Strategy = "evenly"
     dice: float | None = None
+    """A fixed number in [0, 1) for every roll."""
     dry_run: bool = False
+    """Timers are neither read nor written."""
     clock: ClockName = "turns"
+    """What timers count that name no clock."""
     speaker_share_percent: float = 100
+    """Of the budget, for what one of several speakers wakes."""
     speaker_matches: int = 0
+    """Entries that one of several speakers may wake; 0: no limit."""
     most_woken: int = 2000
+    """Entries that are looked at in one turn; 0: no limit."""
     greeting_index: int | None = 0
+    """The greeting the conversation began with; None: not known."""
     user_icon: str | None = None
+    """The name of the player's icon; None: not known."""
 
     @property
     def flags(self) -> PresetFlags:

@@ -29,30 +29,33 @@ from evennia_ai.prompt.trace import Verdict
 class Candidate:
     """An entry that its conditions let through, why, and its text; as text it reads as its cause.
 
-    It is remembered by its `identity`, and called by its `label`.
-
-    `rank` is the place of its book among the books, `place` its own in the processing order, and
-    `survival` sorts by who is offered room first. It is `sticky` where it stays from before, and
-    `rests` where its cooldown runs. `speaker` is who woke it, None where it was nobody in
-    particular. Where nothing but its judgement and its text can change (`is_lasting`), it is the
-    same object turn after turn, with its cause, its place in the prompt and its last verdict.
+    Where nothing but its judgement and its text can change, it is the same object turn after turn,
+    with its cause, its place in the prompt and its last verdict.
     """
 
     place: tuple[float, ...]
+    """Its own in the processing order."""
     survival: tuple[object, ...]
+    """Sorts by who is offered room first."""
     rank: int
+    """The place of its book among the books."""
     book: Lorebook
     entry: LoreEntry
     label: str
+    """What it is called."""
     identity: str
+    """What it is remembered by."""
     judgement: Judgement
     rests: bool
+    """Whether its cooldown runs."""
     text: str
     is_constant_text: bool
     tokens: int
     counter: TokenCounter
     speaker: str | None
+    """Who woke it; None where it was nobody in particular."""
     is_lasting: bool
+    """Whether nothing but its judgement and its text can change."""
     cause: str = ""
     active: ActiveEntry | None = None
     told: tuple[object, Verdict] | None = None

@@ -37,25 +37,25 @@ JUDGED: Final = Slot[dict[int, Judgement]]("judged")
 
 @typed_frozen
 class PassView:
-    """What one entry is judged by: what of its book is in view, in which pass.
-
-    `depth` is the book's scan depth in this pass; `recursive` whether there is recursion at all,
-    `sees_fed` whether texts of entries wake entries of this book; `level` the delay level that
-    recursion has reached. `replies` is how often the character has spoken. `judged` are judgements
-    on the same keys, by the index of an entry.
-    """
+    """What one entry is judged by: what of its book is in view, in which pass."""
 
     window: Window
     judged: dict[int, Judgement]
+    """Judgements on the same keys, by the index of an entry."""
     kind: PassKind
     level: int
+    """The delay level that recursion has reached."""
     depth: int
+    """The book's scan depth in this pass."""
     recursive: bool
+    """Whether there is recursion at all."""
     sees_fed: bool
+    """Whether texts of entries wake entries of this book."""
     rules: ActivationRules
     timers: Timers
     facts: Facts
     replies: int
+    """How often the character has spoken."""
 
 
 _FORCED: Final = Judgement(True, plain("@@activate"))

@@ -20,39 +20,40 @@ from evennia_ai.prompt.pieces import Beside
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActiveEntry:
-    """An entry that goes into the prompt.
-
-    `label` is `book#uid`, `text` has its decorators cut and its macros expanded. `order` is the
-    entry's own; `stands` sorts it among the texts of one place: order, then key. `outlet` and
-    `anchor` are as in `LoreEntry`. `identity` is what the entry is remembered by, `frozen` says
-    that its book is. One that `keeps_role` never joins a message of another role. Where the entry
-    stands at a mention, `depth` is that of its message and `beside` tells which message that is.
-    `memo` keeps what was worked out from it.
-    """
+    """An entry that goes into the prompt."""
 
     origin: str
     label: str
+    """`book#uid`."""
     book: str
     uid: str
     name: str
     text: str
+    """Its decorators cut, its macros expanded."""
     tokens: int
     position: Position
     depth: int | None
+    """As in `LoreEntry`; of one at a mention that of its message."""
     from_oldest: bool
     outlet: str
     anchor: Anchor | None
     role: Role
     order: float
+    """The entry's own."""
     stands: tuple[float, str]
+    """Sorts it among the texts of one place: order, then key."""
     priority: float
     constant: bool
     revision: int
     cause: str
     identity: str = ""
+    """What it is remembered by."""
     frozen: bool = False
+    """Whether its book is."""
     keeps_role: bool = False
+    """It never joins a message of another role."""
     beside: Beside | None = None
+    """Which message that is, of one at a mention."""
     memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
 
 

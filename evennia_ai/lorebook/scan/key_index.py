@@ -37,12 +37,7 @@ class _Filled(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EntryKeys:
-    """The keys of one entry by number, and as texts for reasons.
-
-    `refused` says which of its keys can never be found and why; an entry that is `barred` has
-    none that could wake it. Where `keys_decide`, nothing else is to be asked. `scored` are the keys
-    that count where a group takes the member with the most.
-    """
+    """The keys of one entry by number, and as texts for reasons."""
 
     primary: tuple[int, ...] = ()
     texts: tuple[str, ...] = ()
@@ -51,11 +46,15 @@ class EntryKeys:
     additional: tuple[tuple[int, ...], ...] = ()
     excluded: tuple[int, ...] = ()
     refused: str = ""
+    """Which of its keys can never be found, and why."""
     scored: tuple[int, ...] = ()
+    """Those that count where a group takes the member with the most."""
     scored_secondary: tuple[int, ...] = ()
     patterns: tuple[Pattern, ...] = ()
     barred: bool = False
+    """Whether it has none that could wake it."""
     keys_decide: bool = False
+    """Whether nothing else is to be asked."""
 
     @property
     def numbers(self) -> Iterator[int]:
@@ -69,21 +68,21 @@ class EntryKeys:
 
 @dataclass(frozen=True, slots=True)
 class BookIndex:
-    """A book made ready for scanning.
-
-    `owners` says which entries a key may wake, `asked` which are to be judged in every turn
-    because keys alone do not decide; `sources` are those that any entry asks for; `patterns` those
-    that are looked for in the whole window as one text. `memo` keeps what follows from all this.
-    """
+    """A book made ready for scanning."""
 
     entry_keys: Sequence[EntryKeys]
     table: KeyTable
     owners: Mapping[int, tuple[int, ...]]
+    """Which entries a key may wake."""
     asked: tuple[int, ...]
+    """Those that are judged in every turn, because keys alone do not decide."""
     deepest: int
     sources: tuple[SourceName, ...]
+    """Those that any entry asks for."""
     patterns: Mapping[int, Pattern]
+    """Those that are looked for in the whole window as one text."""
     memo: Memo = field(default_factory=Memo, repr=False, compare=False)
+    """What follows from all this."""
 
     def pattern_of(self, number: int) -> Pattern:
         """The pattern of this number."""
