@@ -5,18 +5,12 @@ Its key is a `SecretText` (`net.secrets`), which nothing can show.
 
 import math
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Literal
 from urllib.parse import urlsplit
 
 from evennia_ai.errors import EndpointError
 from evennia_ai.llm.fitting.roles import OPEN, STRICT, RoleProfile
 from evennia_ai.net.secrets import SecretText
-
-QUOTED_CHARACTERS: Final = 200
-"""How much of a server's own words an error quotes."""
-
-QUOTED_FROM: Final = 16
-"""Out of how many times as many characters they are taken; the rest is not looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,13 +63,6 @@ class Endpoint:
     def roles(self) -> RoleProfile:
         """What to give to `roles.adapt` for this server."""
         return STRICT if self.strict_roles else OPEN
-
-    def quoted(self, words: str, *, most: int = QUOTED_CHARACTERS) -> str:
-        """A server's own words on one short line, without the key; "" where it said nothing."""
-        looked_at = words[: 2 * QUOTED_FROM * most]  # a key that is cut off is not among the rest
-        shown = self.api_key.hidden_in(looked_at)[: QUOTED_FROM * most]
-        line = " ".join(shown.split())
-        return "".join(letter for letter in line if letter.isprintable())[:most]
 
 
 def _address_problem(address: str) -> str:

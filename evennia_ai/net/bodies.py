@@ -7,8 +7,9 @@ event's name inside. Comments, which some servers send to keep a connection open
 """
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     import httpx2
@@ -149,6 +150,15 @@ class EventReader:
                     raise TooLarge(f"the reply has more than {MOST_EVENTS} events")
                 yield "\n".join(self._data)
                 self._data = []
+
+
+def json_object(body: bytes | str) -> dict[str, Any] | None:
+    """The JSON object in `body`, None where there is none."""
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:

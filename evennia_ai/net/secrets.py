@@ -27,6 +27,12 @@ LONG_KEY: Final = 16
 KEY_WITH_DIGIT: Final = 8
 """Shorter ones are words that stand for no key, such as `anything`, and may be said."""
 
+QUOTED_CHARACTERS: Final = 200
+"""How much of a server's own words an error quotes."""
+
+QUOTED_FROM: Final = 16
+"""Out of how many times as many characters they are taken; the rest is not looked at."""
+
 _LONG_TEXT: Final = 64
 _OTHER: Final = re.compile(r"[^0-9A-Za-z]+")
 
@@ -52,6 +58,13 @@ class SecretText:
         """`text` with the secret replaced, however short it is, and other forms of a long one."""
         plain = text.replace(self._text, MASK) if self._text else text
         return self.mask.masked(plain)
+
+    def quoted(self, words: str, *, most: int = QUOTED_CHARACTERS) -> str:
+        """A server's own words on one short line, without the secret; "" where it said nothing."""
+        looked_at = words[: 2 * QUOTED_FROM * most]  # a key that is cut off is not among the rest
+        shown = self.hidden_in(looked_at)[: QUOTED_FROM * most]
+        line = " ".join(shown.split())
+        return "".join(letter for letter in line if letter.isprintable())[:most]
 
     def __bool__(self) -> bool:
         return bool(self._text)

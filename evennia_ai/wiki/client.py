@@ -7,13 +7,13 @@ hold the password, a token or a cookie.
 """
 
 import asyncio
-import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode, urlsplit
 
-from evennia_ai.net.bodies import BrokenOff, TooLarge, receive
+from evennia_ai.knowledge.backends import BackendError
+from evennia_ai.net.bodies import BrokenOff, TooLarge, json_object, receive
 from evennia_ai.net.http import (
     FailedAttempt,
     NoConnection,
@@ -27,9 +27,6 @@ from evennia_ai.wiki.site import Site
 
 if TYPE_CHECKING:
     import httpx2
-from collections.abc import AsyncIterator, Iterable
-
-from evennia_ai.knowledge.backends import BackendError
 
 _AGAIN_STATUS: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 _UNTOUCHED_STATUS: Final = frozenset({429, 503})
@@ -55,7 +52,7 @@ def read_answer(
 ) -> dict[str, Any] | WikiRefusal:
     """The JSON object of an answer, or why it is none; `headers` have names in small letters."""
     wait = retry_after_seconds(headers)
-    answer = _object(body)
+    answer = json_object(body)
     problem = answer.get("error") if answer is not None else None
     if isinstance(problem, dict):
         return _refused(problem, wait)
@@ -101,14 +98,6 @@ def number(answer: Mapping[str, Any], name: str) -> int:
     """A whole number, 0 where it is none."""
     found = answer.get(name)
     return found if isinstance(found, int) and not isinstance(found, bool) else 0
-
-
-def _object(body: bytes) -> dict[str, Any] | None:
-    try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def _refused(problem: dict[str, Any], wait: float | None) -> WikiRefusal:
@@ -242,7 +231,9 @@ class WikiError(BackendError):
 
     def __init__(self, site: Site, why: str, *, code: str = "") -> None:
         self.code = code
-        super().__init__(f"knowledge base '{site.key}': the wiki at {site.host} {site.quoted(why)}")
+        super().__init__(
+            f"knowledge base '{site.key}': the wiki at {site.host} {site.password.quoted(why)}"
+        )
 
 
 class WikiClient:

@@ -52,11 +52,6 @@ class Site:
         """The machine and the port, as errors name the wiki."""
         return urlsplit(self.api).netloc
 
-    def quoted(self, words: str, *, most: int = 200) -> str:
-        """The wiki's own words on one short line, without the password."""
-        line = " ".join(self.password.hidden_in(words[: 20 * most]).split())
-        return "".join(letter for letter in line if letter.isprintable())[:most]
-
 
 Wikis = Mapping[str, Mapping[str, Any]]
 """The wikis of the settings: their fields by the keys of the knowledge bases they are."""

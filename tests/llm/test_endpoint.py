@@ -101,4 +101,4 @@ def test_strict_roles_choose_the_strict_profile() -> None:
 
 def test_quoted_words_are_one_short_line_without_the_key() -> None:
     endpoint = an_endpoint(api_key=SecretText(KEY))
-    assert endpoint.quoted(f"bad\n\x1b[31m key {KEY}", most=15) == "bad [31m key **"
+    assert endpoint.api_key.quoted(f"bad\n\x1b[31m key {KEY}", most=15) == "bad [31m key **"

@@ -17,14 +17,22 @@ from evennia_ai.llm.chat import ChatReply, ChatRequest, Usage
 from evennia_ai.llm.endpoint import Endpoint
 from evennia_ai.net.http import FailedAttempt, retry_after_seconds
 
+MOST_CALLS: Final = 64
+"""Calls of tools in one reply."""
 
-def read_object(body: bytes | str) -> dict[str, Any] | None:
-    """The JSON object in `body`, None where there is none."""
-    try:
-        value = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
+MOST_ARGUMENT_CHARACTERS: Final = 100_000
+"""Characters in the arguments of all calls of one reply."""
+
+MOST_BLOCKS: Final = 1_024
+"""Choices, parts of a message and blocks that stand in one list, or under indexes of their own."""
+
+MOST_PIECES: Final = 100_000
+"""Members of all lists that the events of one reply bring."""
+
+MOST_UNSEEN_TOKENS: Final = 4_096
+"""Tokens that a server may count beside what was sent: its own frames and instructions."""
+
+_TRANSIENT: Final = frozenset({408, 409, 425, 429})
 
 
 def text_of(value: object) -> str:
@@ -46,22 +54,6 @@ def words_of(body: object) -> str:
         if isinstance(said, dict) and field in said:
             said = said[field]
     return text_of(said)
-
-
-MOST_CALLS: Final = 64
-"""Calls of tools in one reply."""
-
-MOST_ARGUMENT_CHARACTERS: Final = 100_000
-"""Characters in the arguments of all calls of one reply."""
-
-MOST_BLOCKS: Final = 1_024
-"""Choices, parts of a message and blocks that stand in one list, or under indexes of their own."""
-
-MOST_PIECES: Final = 100_000
-"""Members of all lists that the events of one reply bring."""
-
-MOST_UNSEEN_TOKENS: Final = 4_096
-"""Tokens that a server may count beside what was sent: its own frames and instructions."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -130,9 +122,6 @@ def _sent_bytes(request: ChatRequest) -> int:
     return len(beside) + sum(len(message.wire()) for message in request.messages)
 
 
-_TRANSIENT: Final = frozenset({408, 409, 425, 429})
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedRequest(FailedAttempt):
     """A request to a model that got no reply."""
@@ -144,7 +133,7 @@ def turned_down(
     endpoint: Endpoint, status: int, words: str, *, retry_in_seconds: float | None = None
 ) -> ModelRefused | ModelUnavailable:
     """The error that an answer with a status of failure is, in the server's own words."""
-    said = endpoint.quoted(words) or "no reason given"
+    said = endpoint.api_key.quoted(words) or "no reason given"
     if status in _TRANSIENT or status >= 500:
         return ModelUnavailable(
             endpoint.name,

@@ -17,13 +17,13 @@ from evennia_ai.llm.clients.answers import (
     Pieces,
     count_of,
     object_of,
-    read_object,
     text_of,
     turned_down,
     words_of,
 )
 from evennia_ai.llm.endpoint import Endpoint
 from evennia_ai.llm.fitting.tool_calls import WrittenCall, made_calls
+from evennia_ai.net.bodies import json_object
 
 _FINISH: Final = {
     "end_turn": "stop",
@@ -80,7 +80,7 @@ class _SaidByAnthropic:
 
 def whole_reply(body: bytes, *, request: ChatRequest, endpoint: Endpoint) -> ChatReply:
     """The reply in a body; fails with a `ModelError` where there is none."""
-    answer = read_object(body)
+    answer = json_object(body)
     if answer is None:
         raise ModelRubbish(endpoint.name, "the reply is not a JSON object")
     if answer.get("error"):
@@ -109,7 +109,7 @@ class AnthropicStream:
 
     def heard(self, data: str) -> str:
         """The text in one event, mostly a word or nothing."""
-        event, said = read_object(data), self._said
+        event, said = json_object(data), self._said
         if event is None:
             raise ModelRubbish(said.endpoint.name, "a piece of the stream is not a JSON object")
         match event.get("type"):
@@ -144,7 +144,7 @@ def _own_error(answer: Mapping[str, Any], endpoint: Endpoint) -> ModelError:
     status = _ERROR_STATUS.get(text_of(object_of(answer.get("error")).get("type")))
     if status is not None:
         return turned_down(endpoint, status, words)
-    said = endpoint.quoted(words) or "no reason given"
+    said = endpoint.api_key.quoted(words) or "no reason given"
     return ModelRubbish(endpoint.name, f"the server sent an error: {said}")
 
 
@@ -222,7 +222,7 @@ def _made(said: _SaidByAnthropic) -> ChatReply:
     text = "".join(piece for block in told for piece in block.written)
     done = (block for block in blocks if _is_call(block, request))
     calls = made_calls(map(_written_call, done), request)
-    finish = _FINISH.get(said.stop, endpoint.quoted(said.stop, most=40)) or "stop"
+    finish = _FINISH.get(said.stop, endpoint.api_key.quoted(said.stop, most=40)) or "stop"
     if finish == "tool_calls" and not calls:
         finish = "stop"  # the call was the answer to a schema
     if not calls and not text.strip():
@@ -230,7 +230,7 @@ def _made(said: _SaidByAnthropic) -> ChatReply:
         raise ModelRubbish(endpoint.name, why)
     return ChatReply(
         text=text,
-        model=endpoint.quoted(said.model) or request.model or endpoint.model,
+        model=endpoint.api_key.quoted(said.model) or request.model or endpoint.model,
         tool_calls=calls,
         finish_reason=finish,
         usage=_usage(said.usage),

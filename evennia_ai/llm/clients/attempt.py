@@ -14,7 +14,6 @@ from evennia_ai.llm.chat import ChatReply, ChatRequest, Listener
 from evennia_ai.llm.clients.answers import (
     FailedRequest,
     failed_with_status,
-    read_object,
     with_believable_usage,
     words_of,
 )
@@ -24,6 +23,7 @@ from evennia_ai.net.bodies import (
     BrokenOff,
     EventReader,
     TooLarge,
+    json_object,
     reason_of,
     receive,
 )
@@ -132,7 +132,7 @@ class Attempt:
         except ModelError as problem:
             return _failed(problem)
         except NoConnection as problem:
-            return self._unavailable(f"no connection ({endpoint.quoted(str(problem))})")
+            return self._unavailable(f"no connection ({endpoint.api_key.quoted(str(problem))})")
         except BrokenOff as problem:
             return self._unavailable(f"the connection broke off in the reply ({problem})")
         except TooLarge as problem:
@@ -241,5 +241,5 @@ def _is_stream(response: "httpx2.Response") -> bool:
 
 def _words(body: bytes) -> str:
     """A server's explanation: what its JSON says, or else all of it."""
-    answer = read_object(body)
+    answer = json_object(body)
     return body.decode("utf-8", "replace") if answer is None else words_of(answer)

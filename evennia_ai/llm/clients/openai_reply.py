@@ -16,13 +16,13 @@ from evennia_ai.llm.clients.answers import (
     Pieces,
     count_of,
     object_of,
-    read_object,
     text_of,
     turned_down,
     words_of,
 )
 from evennia_ai.llm.endpoint import Endpoint
 from evennia_ai.llm.fitting.tool_calls import WrittenCall, made_calls
+from evennia_ai.net.bodies import json_object
 
 STREAM_END: Final = "[DONE]"
 
@@ -59,7 +59,7 @@ class _SaidByOpenAI:
 
 def whole_reply(body: bytes, *, request: ChatRequest, endpoint: Endpoint) -> ChatReply:
     """The reply in a body; fails with a `ModelError` where there is none."""
-    answer = read_object(body)
+    answer = json_object(body)
     if answer is None:
         raise ModelRubbish(endpoint.name, "the reply is not a JSON object")
     if problem := _own_error(answer, endpoint):
@@ -92,7 +92,7 @@ class OpenAIStream:
         if data.strip() == STREAM_END:
             self._ended = True
             return ""
-        event = read_object(data)
+        event = json_object(data)
         if event is None:
             raise ModelRubbish(self._endpoint.name, "a piece of the stream is not a JSON object")
         if problem := _own_error(event, self._endpoint):
@@ -115,7 +115,7 @@ def _own_error(answer: Mapping[str, Any], endpoint: Endpoint) -> ModelError | No
     code = object_of(error).get("code")
     if isinstance(code, int) and code in _ERROR_STATUSES:
         return turned_down(endpoint, code, words)
-    said = endpoint.quoted(words) or "no reason given"
+    said = endpoint.api_key.quoted(words) or "no reason given"
     return ModelRubbish(endpoint.name, f"the server sent an error: {said}")
 
 
@@ -169,10 +169,10 @@ def _made(said: _SaidByOpenAI, request: ChatRequest, endpoint: Endpoint) -> Chat
     """The reply, if it says or does anything."""
     text = "".join(said.text)
     calls = made_calls([call.made() for call in said.calls], request)
-    finish = endpoint.quoted(said.finish, most=40) or "stop"
+    finish = endpoint.api_key.quoted(said.finish, most=40) or "stop"
     if not calls and not text.strip():
         raise ModelRubbish(endpoint.name, _why_empty(said, finish, endpoint))
-    named = endpoint.quoted(said.model) or request.model or endpoint.model
+    named = endpoint.api_key.quoted(said.model) or request.model or endpoint.model
     return ChatReply(
         text=text, model=named, tool_calls=calls, finish_reason=finish, usage=said.usage
     )
@@ -181,7 +181,7 @@ def _made(said: _SaidByOpenAI, request: ChatRequest, endpoint: Endpoint) -> Chat
 def _why_empty(said: _SaidByOpenAI, finish: str, endpoint: Endpoint) -> str:
     why = f"the text is empty (finish reason '{finish}')"
     if said.refusal:
-        return f"{why}: the model refused: {endpoint.quoted(said.refusal)}"
+        return f"{why}: the model refused: {endpoint.api_key.quoted(said.refusal)}"
     if said.reasoned:
         return f"{why}: the model only reasoned; allow more tokens for a reply"
     return why

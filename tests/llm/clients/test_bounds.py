@@ -12,7 +12,6 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import ModelRubbish, ModelTimeout
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Usage
-from evennia_ai.llm.clients import answers as read_answers
 from evennia_ai.llm.clients.answers import MOST_CALLS, MOST_UNSEEN_TOKENS
 from evennia_ai.llm.replies.structured import MAX_WRITTEN_CHARACTERS, json_objects
 from evennia_ai.net import bodies
@@ -58,7 +57,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
         counted.hashed += 1
         return "0"
 
-    monkeypatch.setattr(read_answers, "json", SimpleNamespace(loads=loads, dumps=json.dumps))
+    monkeypatch.setattr(bodies, "json", SimpleNamespace(loads=loads))
     monkeypatch.setattr(bodies, "_next", comes)
     monkeypatch.setattr("evennia_ai.llm.fitting.tool_calls.sent_sha256", hashes)
     return counted
