@@ -181,14 +181,13 @@ def _quiet_since(moment: float) -> list[models.Conversation]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
-    """What was erased of a person: conversations in private, memories, whose words calls answered.
-
-    `calls` of models stay, for what they took; whom they answered is forgotten.
-    """
+    """What was erased of a person."""
 
     private: Erased
+    """What was whispered."""
     memories: int
     calls: int = 0
+    """Calls of models stay, for what they took; whom they answered is forgotten."""
 
 
 def forget_person(person_ref: str, *, by: str, npc_ref: str | None = None) -> Forgotten:

@@ -238,10 +238,11 @@ _cards: Final = Snapshots(CARDS, _load_card)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """The card an NPC plays; `greeting` is the index of the one it opens with, None for none."""
+    """The card an NPC plays."""
 
     card: str
     greeting: int | None
+    """The index of the one it opens with, None for none."""
     assigned_by: str
 
 

@@ -21,12 +21,14 @@ GAME_REF: Final = ""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Halt:
-    """A halt that is in force; `npc_ref` is "" for the whole game, `reason` may be ""."""
+    """A halt that is in force."""
 
     npc_ref: str
+    """Whom it halts, "" for the whole game."""
     halted_by: str
     halted_at: float
     reason: str = ""
+    """Why, "" where nobody said."""
 
     def __str__(self) -> str:
         why = f": {self.reason}" if self.reason else ""

@@ -61,19 +61,19 @@ class NewCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedSaying:
-    """What was said to an NPC and not answered because of a limit.
-
-    `limit` is its scope and name ("player.calls_per_minute"), `event` and `speaker` say what it was
-    and whose, "" where that was forgotten; `record` is its number in `ai/history`.
-    """
+    """What was said to an NPC and not answered because of a limit."""
 
     npc_ref: str
     player_ref: str
     limit: str
+    """Its scope and name, as in "player.calls_per_minute"."""
     at: float
     record: int
+    """The number of what was said in `ai/history`."""
     event: str = ""
+    """What it was, "" where that was forgotten."""
     speaker: str = ""
+    """Whose it was, "" where that was forgotten."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,12 +92,13 @@ _FIELDS: Final = tuple(NewCall.__dataclass_fields__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Used:
-    """How many calls, and tokens in and out; `cached_tokens` are those of the input."""
+    """How many calls, and tokens in and out."""
 
     calls: int = 0
     failures: int = 0
     input_tokens: int = 0
     cached_tokens: int = 0
+    """Those of the input that the provider had kept."""
     output_tokens: int = 0
 
     @property

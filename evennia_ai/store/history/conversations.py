@@ -33,10 +33,7 @@ _OF_SOMEBODY: Final = (RecordKind.USER, RecordKind.EVENT)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationRef:
-    """One conversation of one NPC.
-
-    `origin` is the client of the first who spoke to the NPC there, "" until somebody at one did.
-    """
+    """One conversation of one NPC."""
 
     id: int
     npc_ref: str
@@ -44,6 +41,7 @@ class ConversationRef:
     partner_ref: str
     place_ref: str
     origin: str
+    """The client of the first who spoke to the NPC there, "" until somebody at one did."""
     opened_at: float
 
     def __str__(self) -> str:

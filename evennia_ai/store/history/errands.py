@@ -24,16 +24,18 @@ LOST: Final = "It was given up when the server stopped; what of it was done is n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Errand:
-    """One errand; `result` is "" while it is open. `turn` is the number of the turn it began in."""
+    """One errand."""
 
     id: int
     npc_ref: str
     number: int
     conversation: ConversationRef
     turn: int
+    """The number of the turn it began in."""
     call: ToolCall
     state: ErrandState
     result: str
+    """What came of it, "" while it is open."""
 
 
 def begin(conversation: ConversationRef, call: ToolCall, *, turn: int) -> Errand:

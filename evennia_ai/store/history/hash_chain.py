@@ -18,14 +18,13 @@ _CHUNK = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broken:
-    """The first record of a conversation that is not what was written, or follows one that is not.
-
-    `id` and `place` (segment and number) tell which it is, `problem` what is wrong with it.
-    """
+    """The first record that is not what was written, or follows one that is not."""
 
     id: str
     place: str
+    """Its segment and number."""
     problem: str
+    """What is wrong with it."""
 
     def __str__(self) -> str:
         return f"record {self.id} (number {self.place}): {self.problem}"

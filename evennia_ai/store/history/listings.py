@@ -18,11 +18,7 @@ from evennia_ai.store.history.record_rows import records_from
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnLine:
-    """A turn in short; `tokens` are those of its prompt by our own count.
-
-    `event` and `speaker` are what it answers and whose that was, "" where nobody knows any more;
-    `ended_at` is None while it is under way.
-    """
+    """A turn in short."""
 
     npc_ref: str
     number: int
@@ -30,23 +26,25 @@ class TurnLine:
     outcome: str
     model: str
     tokens: int
+    """Those of its prompt by our own count."""
     created_at: float
     ended_at: float | None
+    """None while it is under way."""
     event: str = ""
+    """What it answers, "" where nobody knows any more."""
     speaker: str = ""
+    """Whose that was, "" where nobody knows any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnPage:
-    """One page of an NPC's turns, the newest first.
-
-    `since` and `until` are the moments between which all else happened that belongs on this page:
-    page 1 goes on until for ever, the oldest begins when nothing was.
-    """
+    """One page of an NPC's turns, the newest first."""
 
     turns: tuple[TurnLine, ...]
     since: float
+    """The moment from which on all else belongs on this page; the oldest page has 0."""
     until: float
+    """The moment before which all else belongs on it; page 1 goes on until for ever."""
     has_older: bool
 
 
@@ -93,15 +91,14 @@ def _event(record: models.Record | None) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordPage:
-    """One page of an NPC's records, oldest first; page 1 has the newest.
-
-    `conversations` are those of the NPC by their id; `has_older` says whether there is a next page.
-    """
+    """One page of an NPC's records, oldest first; page 1 has the newest."""
 
     number: int
     records: tuple[Record, ...]
     conversations: Mapping[int, ConversationRef]
+    """Those of the NPC by their id."""
     has_older: bool
+    """Whether there is a next page."""
 
 
 def record_page(npc_ref: str, number: int, *, size: int) -> RecordPage:

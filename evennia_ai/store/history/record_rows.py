@@ -26,15 +26,15 @@ from evennia_ai.history.records import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """The end of a conversation: the segment and number of its newest record, and its hash.
-
-    `totals` are those of its history up to there.
-    """
+    """The end of a conversation."""
 
     segment: int = 1
     seq: int = 0
+    """The number of its newest record in the segment."""
     sha256: str = ""
+    """The hash of that record."""
     totals: MessageTotals = field(default_factory=MessageTotals)
+    """Those of its history up to there."""
 
     def next_segment(self) -> "End":
         """The same end, after which another segment begins; the chain goes on."""

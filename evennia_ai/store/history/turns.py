@@ -60,17 +60,15 @@ _LEFT_OPEN: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTurn:
-    """One turn of an NPC: the prompt it was given, and how it ended.
-
-    `number` counts the NPC's own turns from 1, over all its conversations. `event_record` is the
-    id of the record it answers, None for a turn without an event.
-    """
+    """One turn of an NPC: the prompt it was given, and how it ended."""
 
     id: int
     npc_ref: str
     number: int
+    """Counts the NPC's own turns from 1, over all its conversations."""
     conversation: ConversationRef
     event_record: str | None
+    """The id of the record it answers, None for a turn without an event."""
     state: TurnState
     manifest: TurnManifest
     created_at: float

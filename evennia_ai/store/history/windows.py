@@ -47,20 +47,18 @@ _SHOWN: Final = Q(kind__in=[kind.value for kind in CONVERSATION]) | Q(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """The newest messages of a conversation, and where its next record goes.
-
-    `cut` is None as long as no turn was composed from it; `anchors` is where the newest turn of
-    this segment anchored its notes. `first_reply` is the meta of the first thing the NPC said in
-    the conversation, None where it said nothing yet. `remembered_from` is the segment that the last
-    erasure began, 1 where nothing was erased.
-    """
+    """The newest messages of a conversation, and where its next record goes."""
 
     history: History
     end: End
     cut: int | None = None
+    """Where the newest turn of this segment cut the history, None as long as there was none."""
     anchors: Anchors
+    """Where the newest turn of this segment anchored its notes."""
     first_reply: Mapping[str, Any] | None = None
+    """The meta of the first thing the NPC said, None where it said nothing yet."""
     remembered_from: int = 1
+    """The segment that the last erasure began, 1 where nothing was erased."""
 
 
 def empty() -> Window:

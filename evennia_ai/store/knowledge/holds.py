@@ -17,14 +17,13 @@ from evennia_ai.store.core.state import KNOWLEDGE, changing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
-    """An NPC that guards a base, since when (epoch seconds).
-
-    `locks` are those with which bases of this key were removed.
-    """
+    """An NPC that guards a base for good."""
 
     npc_ref: str
     held_since: float
+    """In epoch seconds."""
     locks: tuple[str, ...]
+    """Those with which bases of this key were removed."""
 
 
 def held_refs(key: str) -> frozenset[str]:

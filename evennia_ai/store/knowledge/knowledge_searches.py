@@ -28,7 +28,7 @@ MOST_REMEMBERED_CHARACTERS: Final = 24_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSearch:
-    """A search that begins; `total` is how many passages it found, `sent` those that are used."""
+    """A search that begins."""
 
     conversation: ConversationRef
     turn: int
@@ -38,12 +38,14 @@ class NewSearch:
     restricted: bool
     mode: str
     total: int
+    """How many passages it found."""
     sent: int
+    """How many of them are used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSearch:
-    """A search as it is kept. `ended_at` is None where nothing came of it yet."""
+    """A search as it is kept."""
 
     id: int
     npc_ref: str
@@ -62,6 +64,7 @@ class StoredSearch:
     result: str
     began_at: float
     ended_at: float | None
+    """None where nothing came of it yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,23 +19,22 @@ _ENDS: Final = "writing down the end of task"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTask:
-    """A task that a model is about to be asked to do.
-
-    `asked_by` is the number of the object that asks; `request` is what is sent, as a stored text,
-    `sha256` the hash of what is sent.
-    """
+    """A task that a model is about to be asked to do."""
 
     asked_by: str
+    """The number of the object that asks."""
     base: str
     task: str
     context_meta: Mapping[str, Any]
     request: str
+    """What is sent, as a stored text."""
     sha256: str
+    """The hash of what is sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTask(NewTask):
-    """A task with its number and what came of it; `ended_at` is None where nothing has yet."""
+    """A task with its number and what came of it."""
 
     number: int
     began_at: float
@@ -43,6 +42,7 @@ class StoredTask(NewTask):
     drafts: tuple[int, ...] = ()
     error: str = ""
     ended_at: float | None = None
+    """None where nothing has come of it yet."""
 
 
 def begin(new: NewTask) -> int:

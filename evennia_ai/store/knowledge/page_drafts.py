@@ -31,22 +31,22 @@ MAX_PACKAGE: Final = 4_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredDraft:
-    """A draft with its number, what it was written for and from, and what was decided.
-
-    `package` is the text that whoever wrote it was shown. `made_at` and `decided_at` are in epoch
-    seconds; `decided_by` is "" while it waits.
-    """
+    """A draft with its number, what it was written for and from, and what was decided."""
 
     number: int
     base: str
     draft: PageDraft
     made_at: float
+    """In epoch seconds."""
     task: str = ""
     context_meta: Mapping[str, Any] = field(default_factory=dict)
     package: str = ""
+    """The text that whoever wrote it was shown."""
     state: DraftState = "waiting"
     decided_by: str = ""
+    """Who decided, "" while it waits."""
     decided_at: float | None = None
+    """In epoch seconds."""
 
 
 def add(

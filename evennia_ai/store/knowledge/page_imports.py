@@ -49,18 +49,17 @@ TOLD: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportPlan:
-    """What an import of pages into a base does.
-
-    A page in `changed` has the revision it would be written over. `gone` are pages of the base
-    that are not imported, with the revisions they have.
-    """
+    """What an import of pages into a base does."""
 
     base: str
     new: tuple[Page, ...] = ()
     changed: tuple[Page, ...] = ()
+    """Pages with the revisions they would be written over."""
     same: tuple[PageName, ...] = ()
     gone: tuple[PageName, ...] = ()
+    """Pages of the base that are not imported."""
     gone_revisions: tuple[str, ...] = ()
+    """The revisions these have."""
 
     @property
     def changes(self) -> int:
@@ -163,14 +162,14 @@ def _nobody(done: int, total: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderPlan:
-    """What the import of a folder does: to the base, and to its pages.
-
-    `info` is the base as it will be, `fields` what of it changes; `is_new` says that it is made.
-    """
+    """What the import of a folder does: to the base, and to its pages."""
 
     info: BaseInfo
+    """The base as it will be."""
     fields: tuple[str, ...]
+    """What of it changes."""
     is_new: bool
+    """Whether the base is made."""
     pages: ImportPlan
 
     @property

@@ -36,21 +36,22 @@ _BATCH: Final = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What a search found: names with their scores, best first, and how much each word told."""
+    """What a search found."""
 
     names: tuple[tuple[PageName, float], ...] = ()
+    """The pages with their scores, best first."""
     rarities: Mapping[str, float]
+    """How much each word told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """The words of a query that some page has, the rarest first, and how much each tells.
-
-    `rarest` are those that bring pages which have not all words, as many as are not too common.
-    """
+    """The words of a query that some page has."""
 
     rarities: Mapping[str, float]
+    """How much each word tells, the rarest first."""
     rarest: tuple[str, ...]
+    """Those that bring pages which have not all words, as many as are not too common."""
 
 
 class _Database(Protocol):

@@ -46,11 +46,12 @@ _revisions: Final = Revisions(models.MemoryRevision)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Added:
-    """What became of a new memory; `dropped` are those that had to make room for it."""
+    """What became of a new memory."""
 
     memory: Memory
     is_merged: bool = False
     dropped: tuple[Memory, ...] = ()
+    """Those that had to make room for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
