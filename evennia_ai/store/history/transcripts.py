@@ -58,7 +58,7 @@ def export_lines(conversation: ConversationRef) -> Iterator[str]:
     count = 0
     for turn in _turns(conversation):
         count += 1
-        yield turn_line(_told(turn, places))
+        yield turn_line(_transcript_turn(turn, places))
     yield lore_line(lore_state.read(conversation).to_plain())
     yield last_line(records=len(places), turns=count)
 
@@ -188,7 +188,7 @@ def _turns(conversation: ConversationRef) -> Iterator[models.Turn]:
     yield from rows.order_by("number").iterator(chunk_size=_CHUNK)
 
 
-def _told(row: models.Turn, places: dict[str, str]) -> TranscriptTurn:
+def _transcript_turn(row: models.Turn, places: dict[str, str]) -> TranscriptTurn:
     event = str(row.event_record_id) if row.event_record_id else None
     return TranscriptTurn(
         number=row.number,

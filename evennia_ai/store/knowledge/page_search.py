@@ -9,7 +9,7 @@ becomes words before it comes to any database, and never a query.
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Final, Protocol
+from typing import Final
 
 from django.db import DatabaseError, connection
 
@@ -17,7 +17,7 @@ from evennia_ai import models
 from evennia_ai.errors import StoreError
 from evennia_ai.knowledge.pages.page import Namespace, Page, PageName
 from evennia_ai.knowledge.relevance import PageWords, asked_words, rarity, relevance, words_of_page
-from evennia_ai.store.knowledge import page_search_postgres, page_search_sqlite
+from evennia_ai.store.knowledge.page_databases import DATABASES, PageDatabase
 
 RANKED: Final = 100
 """Pages that are ranked; more than any caller asks for."""
@@ -52,36 +52,6 @@ class _Asked:
     """How much each word tells, the rarest first."""
     rarest: tuple[str, ...]
     """Those that bring pages which have not all words, as many as are not too common."""
-
-
-class _Database(Protocol):
-    """How one kind of database finds pages by words: a module."""
-
-    def counts(self, words: Sequence[str]) -> dict[str, int]: ...
-
-    def having_all(
-        self,
-        words: Mapping[str, float],
-        *,
-        base: str,
-        namespaces: Collection[Namespace],
-        most: int,
-    ) -> list[int]: ...
-
-    def having_any(
-        self,
-        words: Mapping[str, float],
-        *,
-        base: str,
-        namespaces: Collection[Namespace],
-        most: int,
-    ) -> list[int]: ...
-
-
-_DATABASES: Final[Mapping[str, _Database]] = {
-    "sqlite": page_search_sqlite,
-    "postgresql": page_search_postgres,
-}
 
 
 # Pages that have a common word, and how many pages there were then.
@@ -175,9 +145,9 @@ def _row(page_id: int, page: Page) -> models.KnowledgePageWords:
     return models.KnowledgePageWords(page_id=page_id, title=words.title, body=words.body)
 
 
-def _database() -> _Database:
+def _database() -> PageDatabase:
     try:
-        return _DATABASES[connection.vendor]
+        return DATABASES[connection.vendor]
     except KeyError:
         raise StoreError(
             f"knowledge bases in the game's database are searched on SQLite and PostgreSQL, and "

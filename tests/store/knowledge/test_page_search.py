@@ -211,7 +211,7 @@ class TestCommonWords:
         monkeypatch.setattr(page_search, "TOO_COMMON", 1)
         monkeypatch.setattr(page_search, "_common", {})
         self.base, self.asked = harbour, []
-        database = page_search._DATABASES[connection.vendor]
+        database = page_search.DATABASES[connection.vendor]
         counts = database.counts
         monkeypatch.setattr(
             database, "counts", lambda words: self.asked.append(words) or counts(words)
@@ -238,7 +238,7 @@ class TestCommonWords:
 
 
 def test_another_kind_of_database_says_that_it_cannot_search(harbour, monkeypatch):
-    monkeypatch.setattr(page_search, "_DATABASES", {})
+    monkeypatch.setattr(page_search, "DATABASES", {})
 
     with pytest.raises(StoreError, match="SQLite and PostgreSQL"):
         found("dawn")
