@@ -20,6 +20,8 @@ from evennia_ai.errors import FormatError
 MAX_NESTING: Final = 64
 MAX_NUMBER: Final = 2**63
 MAX_TEXT: Final = 20_000_000
+MAX_ENTRIES: Final = 100_000
+"""Entries of a lorebook, in a file of its own or in a card's."""
 MAX_LINE: Final = 300
 MAX_NOTICES: Final = 20
 # Members written twice that are named; of the others there is a count.

@@ -13,9 +13,8 @@ from itertools import chain, count, pairwise
 from typing import Any, Final
 
 from evennia_ai.errors import FormatError
-from evennia_ai.foreign.strict_json import check_plain
+from evennia_ai.foreign.strict_json import MAX_ENTRIES, check_plain
 from evennia_ai.lorebook.formats.books import (
-    MAX_ENTRIES,
     in_order,
     is_of_another_program,
     read_book,
