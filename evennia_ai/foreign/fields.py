@@ -189,22 +189,21 @@ def read_fields(form: type[_Form], given: Any, *, where: str) -> _Form:
     """
     if not isinstance(given, Mapping):
         raise FormatError("setting", f"{where}: must be a dictionary")
-    made = door(form)
+    known = door(form).model_fields
+    wrong: dict[str, ErrorDetails] = {}
+    values: dict[str, Any] = {}
     try:
-        read = made.model_validate(dict(given))
+        read = door(form).model_validate({one: given[one] for one in given if one in known})
+        values = {name: getattr(read, name) for name in read.model_fields_set}
     except ValidationError as error:
-        written = list(given)
-        first = min(error.errors(), key=lambda one: written.index(one["loc"][0]))
-        raise FormatError("setting", f"{where}{_in_words(first, made)}") from error
-    values = {name: getattr(read, name) for name in read.model_fields_set}
+        wrong = {str(one["loc"][0]): one for one in error.errors()}
+    for name in given:
+        if name not in known:
+            raise FormatError("setting", f"{where}: there is no rule {name!r}{near(name, known)}")
+        if name in wrong:
+            told = f"must be {wanted_of(known[name])}, not {wrong[name]['input']!r}"
+            raise FormatError("setting", f"{where}.{name}: {told}")
     return made_of(form, values)
-
-
-def _in_words(error: ErrorDetails, made: type[BaseModel]) -> str:
-    name = str(error["loc"][0])
-    if error["type"] == "extra_forbidden":
-        return f": there is no rule {name!r}{near(name, made.model_fields)}"
-    return f".{name}: must be {wanted_of(made.model_fields[name])}, not {error['input']!r}"
 
 
 def _number(bounds: Iterable[Any]) -> str:

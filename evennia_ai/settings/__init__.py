@@ -1,1 +1,1 @@
-"""The settings of a game: declared once in `model`, read in `conf`, `together` judges them all."""
+"""The settings of a game: each declared once in `model`, all read and judged in `conf`."""

@@ -1,7 +1,7 @@
 """Every setting of a game, declared once: its type and bounds, check, default, hint and what it is.
 
 The line under a setting is its row of docs/settings.md. `evennia_ai.settings.conf` reads the game's
-settings into a `Conf`; what contradicts itself in one is told by `evennia_ai.settings.together`.
+settings into a `Conf`, and tells what contradicts itself in one.
 """
 
 from collections.abc import Mapping

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from evennia_ai.settings.together import Problem
+from evennia_ai.settings.conf import Problem
 
 _PAGE: Final = "docs/security.md of evennia_ai tells more."
 _EVENNIAS: Final = ("evennia", "autobahn", "twisted")

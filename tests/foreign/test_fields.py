@@ -43,6 +43,7 @@ def test_a_dataclass_inside_stands_flat() -> None:
         ([], "FERRY: must be a dictionary"),
         ({"oarz": 2}, "FERRY: there is no rule 'oarz'; did you mean oars?"),
         ({"keel": 2}, "FERRY: there is no rule 'keel'"),
+        ({1: 2}, "FERRY: there is no rule 1"),
         ({"sails": {}}, "FERRY: there is no rule 'sails'; did you mean seats?"),
         ({"oars": True}, "FERRY.oars: must be a whole number, 0 or more, not True"),
         ({"oars": 2.0}, "FERRY.oars: must be a whole number, 0 or more, not 2.0"),

@@ -14,9 +14,8 @@ from evennia_ai.game.request_log import RequestLog
 from evennia_ai.game.telemetry import watchers_of
 from evennia_ai.game.tracing import Traces
 from evennia_ai.game.watching import Gauges, Watch
-from evennia_ai.settings.conf import conf
+from evennia_ai.settings.conf import conf, doubtful
 from evennia_ai.settings.kinds import Tracing
-from evennia_ai.settings.together import doubtful
 
 EXPORTERS: list[InMemorySpanExporter] = []
 
@@ -125,7 +124,7 @@ def test_an_exporter_that_is_not_there_is_told(logged: list[str]) -> None:
 def test_a_missing_package_is_a_warning_at_the_start(
     monkeypatch: pytest.MonkeyPatch, setting: str, value: Any, package: str
 ) -> None:
-    monkeypatch.setattr("evennia_ai.settings.together.find_spec", lambda name: None)
+    monkeypatch.setattr("evennia_ai.settings.conf.find_spec", lambda name: None)
     (doubt,) = [one for one in _doubts(**{setting: value}) if one.id == "W004"]
     assert package in doubt.message
     assert doubt.hint == 'Type: pip install "evennia-ai[telemetry]"'

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.settings import together
 from evennia_ai.settings.conf import conf, problems
 
 
@@ -20,7 +19,7 @@ def told() -> list[str]:
 
 
 def without(monkeypatch: pytest.MonkeyPatch, *packages: str) -> None:
-    monkeypatch.setattr(together, "missing_packages", lambda: packages)
+    monkeypatch.setattr("evennia_ai.settings.conf.missing_packages", lambda: packages)
 
 
 def test_a_game_that_sets_nothing_searches_by_words_alone(monkeypatch: Any) -> None:
