@@ -21,7 +21,8 @@ from evennia_ai.game.counting import Counting
 from evennia_ai.game.endpoints import Access, Models
 from evennia_ai.game.limits import CallKey
 from evennia_ai.game.npc_settings import settings_of
-from evennia_ai.game.remembering import object_of, remember
+from evennia_ai.game.presence import object_of
+from evennia_ai.game.remembering import remember
 from evennia_ai.game.reminding import hours_now
 from evennia_ai.history.compaction.extract import a_name
 from evennia_ai.history.compaction.planning import Breaker

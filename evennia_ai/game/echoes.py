@@ -9,7 +9,7 @@ from typing import Final
 from evennia.utils import logger
 
 from evennia_ai.game.guarding import is_held, searchable, told_before
-from evennia_ai.game.remembering import object_of
+from evennia_ai.game.presence import object_of
 from evennia_ai.game.watching import WatchedCall, Watcher
 from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.knowledge.restricted.leaks import leak, protected

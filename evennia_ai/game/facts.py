@@ -15,6 +15,7 @@ from django.utils.timezone import get_default_timezone
 from evennia.utils import gametime, logger
 
 from evennia_ai.game.events import Event
+from evennia_ai.game.presence import ZONE
 from evennia_ai.game.text import one_line, plain_name, unmarked
 from evennia_ai.lorebook.conditions import (
     EVENT_KIND,
@@ -29,7 +30,6 @@ from evennia_ai.lorebook.conditions import (
 )
 from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.minds.view import CardTexts, scanned_texts
-from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.prompt.dice import Dice
 
 ROOM_KEY: Final = "room.key"
@@ -39,10 +39,6 @@ SPEAKER_NAME: Final = "speaker.name"
 HOUR: Final = "time.hour"
 PART: Final = "time.part"
 
-ZONE: Final = "zone"
-"""Category of the tags that say to which zones a room belongs."""
-FACTION: Final = "faction"
-"""Category of the tags that say to which factions an NPC belongs."""
 
 # The hour from which on a part of the day lasts; before the first it is still night.
 _PARTS: Final = ((22, "night"), (18, "evening"), (10, "day"), (6, "morning"), (0, "night"))
@@ -68,21 +64,6 @@ def standing_facts(npc: Any) -> dict[str, Fact]:
         ROOM_TAGS: _tags(room),
         ZONES: tuple(sorted(map(str, zones))),
     }
-
-
-def scopes_of(npc: Any) -> tuple[Scope, ...]:
-    """The scopes that apply to `npc` where it is: game, zones, factions, room, NPC."""
-    room = npc.location
-    factions = sorted(npc.tags.get(category=FACTION, return_list=True))
-    own = (
-        *(Scope(kind="faction", ref=faction) for faction in factions),
-        Scope(kind="npc", ref=str(npc.id)),
-    )
-    if room is None:
-        return (GAME, *own)
-    zones = sorted(room.tags.get(category=ZONE, return_list=True))
-    named = (Scope(kind="zone", ref=zone) for zone in zones)
-    return (GAME, *named, Scope(kind="room", ref=str(room.id)), *own)
 
 
 def passing_facts(npc: Any, event: Event | None, *, paths: tuple[str, ...]) -> dict[str, Fact]:

@@ -13,11 +13,12 @@ from evennia_ai.game import gather
 from evennia_ai.game.attention import Attention
 from evennia_ai.game.committed import ConversationKey
 from evennia_ai.game.events import Event
-from evennia_ai.game.facts import scopes_of, standing_facts
+from evennia_ai.game.facts import standing_facts
 from evennia_ai.game.lived_through import Lately
 from evennia_ai.game.naming import label_of
 from evennia_ai.game.npc_settings import KeptSettings
 from evennia_ai.game.perception import heard_text, perceived, rank_of
+from evennia_ai.game.presence import scopes_of
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import Current
 from evennia_ai.game.text import plain_name

@@ -32,7 +32,7 @@ class AIMixin:
     @lazy_property
     def witness(self) -> Witness:
         """What it sees happen."""
-        return Witness(self, current)
+        return Witness(self, lambda: current.runtime.clock)
 
     # For a game to override
 
@@ -53,6 +53,7 @@ class AIMixin:
         """Evennia's hook: hear what is received."""
         received = super().at_msg_receive(text=text, from_obj=from_obj, **kwargs)  # type: ignore[misc]
         if received:
+            safely(self, self._stirs)
             safely(self, self.witness.hears, text, from_obj)
             self.ai.receive(text, from_obj)
         return bool(received)
@@ -93,6 +94,9 @@ class AIMixin:
         """Evennia's hook: an NPC in the middle of something stays in memory."""
         flushes = super().at_idmapper_flush()  # type: ignore[misc]
         return bool(flushes) and not self._is_busy
+
+    def _stirs(self) -> None:
+        current.runtime.ticker.stirs(self)
 
     @property
     def _is_busy(self) -> bool:

@@ -1,8 +1,36 @@
 """Presence: who is around an NPC, whom of them it can see, and whether they are still there."""
 
-from typing import Any
+from typing import Any, Final
+
+from evennia.objects.models import ObjectDB
 
 from evennia_ai.game.events import Event
+from evennia_ai.prompt.components import GAME, Scope
+
+ZONE: Final = "zone"
+"""Category of the tags that say to which zones a room belongs."""
+FACTION: Final = "faction"
+"""Category of the tags that say to which factions an NPC belongs."""
+
+
+def object_of(ref: str) -> Any:
+    """The object of a reference, None where there is none any more."""
+    return ObjectDB.objects.get_id(int(ref)) if ref.isdecimal() else None
+
+
+def scopes_of(npc: Any) -> tuple[Scope, ...]:
+    """The scopes that apply to `npc` where it is: game, zones, factions, room, NPC."""
+    room = npc.location
+    factions = sorted(npc.tags.get(category=FACTION, return_list=True))
+    own = (
+        *(Scope(kind="faction", ref=faction) for faction in factions),
+        Scope(kind="npc", ref=str(npc.id)),
+    )
+    if room is None:
+        return (GAME, *own)
+    zones = sorted(room.tags.get(category=ZONE, return_list=True))
+    named = (Scope(kind="zone", ref=zone) for zone in zones)
+    return (GAME, *named, Scope(kind="room", ref=str(room.id)), *own)
 
 
 def can_see(npc: Any, other: Any) -> bool:

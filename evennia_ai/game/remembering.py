@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from evennia.objects.models import ObjectDB
 from evennia.utils import logger
 
 from evennia_ai.game.naming import label_of
-from evennia_ai.game.presence import bystanders
+from evennia_ai.game.presence import bystanders, object_of
 from evennia_ai.game.reminding import hours_now
 from evennia_ai.game.text import one_line, plain_name, unmarked
 from evennia_ai.history.role_markup import neutral
@@ -150,11 +149,6 @@ def people_of(npc_ref: str, *, about: str = "") -> People:
         other_names=tuple(dict.fromkeys([*others, *(_names(someone) if someone else ())])),
         is_about_somebody=bool(about),
     )
-
-
-def object_of(ref: str) -> Any:
-    """The object of a reference, None where there is none any more."""
-    return ObjectDB.objects.get_id(int(ref)) if ref.isdecimal() else None
 
 
 def _with_label(text: str, npc_ref: str, *, about: str) -> str:

@@ -25,8 +25,8 @@ from evennia_ai.game.happenings import (
 )
 from evennia_ai.game.perception import heard_text, payload_of, sender_of
 from evennia_ai.game.presence import is_character
-from evennia_ai.game.runtime import Current
 from evennia_ai.game.text import in_sentence, plain_name
+from evennia_ai.llm.resilience import Clock
 
 LOOK_SECONDS: Final = 60.0
 """How long a second look of the same person at an NPC is not told."""
@@ -75,9 +75,10 @@ class _Gifts:
 class Witness:
     """What one NPC sees. All of it but the newest moment is in the records."""
 
-    def __init__(self, npc: Any, current: Current) -> None:
+    def __init__(self, npc: Any, clock: Callable[[], Clock]) -> None:
+        """`clock` tells the one that is in use."""
         self._npc: Final = npc
-        self._current: Final = current
+        self._clock: Final = clock
         self._moves: dict[str, _Move] = {}
         self._gifts: dict[str, _Gifts] = {}
         self._looked: dict[str, float] = {}
@@ -90,7 +91,6 @@ class Witness:
 
     def hears(self, text: Any, from_obj: Any) -> None:
         """The NPC is sent a message: the line about a move, or something else."""
-        self._current.runtime.ticker.stirs(self._npc)
         mover = sender_of(from_obj)
         payload = payload_of(text)
         if mover is None or payload.kind not in _MOVES or not is_character(mover):
@@ -193,10 +193,10 @@ class Witness:
 
     def _settle_soon(self) -> None:
         if self._call is None or not self._call.active():
-            self._call = self._current.runtime.clock.callLater(0, safely, self._npc, self.settle)
+            self._call = self._clock().callLater(0, safely, self._npc, self.settle)
 
     def _is_new_look(self, ref: str) -> bool:
-        now = self._current.runtime.clock.seconds()
+        now = self._clock().seconds()
         if ref in self._looked and now - self._looked[ref] < LOOK_SECONDS:
             return False
         self._looked.pop(ref, None)

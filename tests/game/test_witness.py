@@ -306,12 +306,10 @@ def test_a_gift_is_answered(stage):
 def test_a_settings_error_does_not_undo_a_gift(stage, logged, monkeypatch):
     from evennia_ai.errors import EvenniaAIError
 
-    class Broken:
-        @property
-        def runtime(self):
-            raise EvenniaAIError("no setting is right")
+    def broken():
+        raise EvenniaAIError("no setting is right")
 
-    monkeypatch.setattr(stage.npc.witness, "_current", Broken())
+    monkeypatch.setattr(stage.npc.witness, "_clock", broken)
     rope = thing(stage, "rope", stage.anna)
     assert rope.move_to(stage.npc, quiet=True, move_type="give")
     assert "no setting is right" in logged[0]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, Final
 
-from evennia_ai.game.remembering import object_of
+from evennia_ai.game.presence import object_of
 from evennia_ai.store.history import conversations
 from evennia_ai.store.memory import memories
 

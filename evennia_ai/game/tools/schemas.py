@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from evennia_ai.errors import FormatError
 
-MAX_NESTING: Final = 12
+MOST_NESTED: Final = 12
 
 _SAYS_NOTHING: Final = frozenset({"title", "$defs", "discriminator"})
 _REFERENCE: Final = "#/$defs/"
@@ -26,7 +26,7 @@ def schema_of(arguments: type[BaseModel]) -> dict[str, Any]:
 
 def _compact(schema: Mapping[str, Any], *, definitions: Mapping[str, Any], nesting: int) -> Any:
     """A schema with its references put in."""
-    if nesting > MAX_NESTING:
+    if nesting > MOST_NESTED:
         raise FormatError("arguments", "refer to themselves or are nested too deeply")
     referred = schema.get("$ref")
     if isinstance(referred, str):
