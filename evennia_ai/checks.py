@@ -60,7 +60,7 @@ def check_context_providers(**_: Any) -> list[checks.CheckMessage]:
     """One error per provider of facts that cannot be asked."""
     if problems():
         return []
-    from evennia_ai.game.providers.registry import SETTING, providers_of
+    from evennia_ai.game.inputs.providers.registry import SETTING, providers_of
 
     hint = "Correct it, or take it out of the setting; it must be a function of npc, event and"
     return [

@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from evennia_ai.game.npc_settings import settings_of
-from evennia_ai.game.tools.choosing import chosen
+from evennia_ai.game.tools.registry import chosen
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.knowledge.pages.files import PageFolder, read_folder
 from evennia_ai.knowledge.pages.page import Page

@@ -1,6 +1,6 @@
 """The command `lorekeeper`: builders have pages of a knowledge base written, and see from what.
 
-The command only translates: the work is `evennia_ai.game.lorekeeping`. What comes of it is a draft;
+The command only translates: the work is `evennia_ai.game.lorekeeper`. What comes of it is a draft;
 drafts are read and decided about with `kb`. The CONTEXT panel (what the generator was shown, and
 why) is made of `context_meta` alone, so that an answer of a moment ago and a draft of last year are
 shown alike, whatever became of the pages since.
@@ -17,9 +17,8 @@ from evennia_ai.commands.naming import counted_number
 from evennia_ai.commands.setup.knowledge import named
 from evennia_ai.commands.shown import shown_block
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError
-from evennia_ai.game.lorekeeping.answers import LorekeeperAnswer
-from evennia_ai.game.lorekeeping.keeping import lorekeeper
-from evennia_ai.game.lorekeeping.writing import page_of_answer
+from evennia_ai.game.lorekeeper.keeping import LorekeeperAnswer, lorekeeper
+from evennia_ai.game.lorekeeper.writing import page_of_answer
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.viewers import viewer_of
 from evennia_ai.knowledge.pages.markup import write_page

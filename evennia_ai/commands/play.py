@@ -4,9 +4,8 @@ from typing import Any
 
 from evennia_ai.commands.naming import npc_here
 from evennia_ai.commands.strict import CommandError, StrictCommand
-from evennia_ai.game.happenings import item_name
-from evennia_ai.game.output import talk
-from evennia_ai.game.showing import show
+from evennia_ai.game.senses.happenings import item_name
+from evennia_ai.game.speech.output import show, talk
 from evennia_ai.game.text import plain_name
 from evennia_ai.game.writings import Writing
 

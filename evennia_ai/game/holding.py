@@ -11,10 +11,10 @@ from django.db.models.signals import m2m_changed
 from django.dispatch import receiver
 from evennia.objects.models import ObjectDB
 
-from evennia_ai.game.guarding import is_held, names_some, notice
+from evennia_ai.game.knowledge.guarding import is_held, names_some, notice
 from evennia_ai.game.npc import AIMixin
 from evennia_ai.game.overview import all_npcs
-from evennia_ai.game.witness import safely
+from evennia_ai.game.senses.witness import safely
 from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.store.knowledge.knowledge_bases import bases
 

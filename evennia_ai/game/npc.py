@@ -6,10 +6,10 @@ from evennia.objects.objects import DefaultCharacter
 from evennia.typeclasses.attributes import AttributeProperty
 from evennia.utils.utils import lazy_property
 
-from evennia_ai.game.handler import AIHandler
-from evennia_ai.game.languages import rendered_for
+from evennia_ai.game.mind.handler import AIHandler
 from evennia_ai.game.runtime import current
-from evennia_ai.game.witness import Witness, safely
+from evennia_ai.game.senses.perception import rendered_for
+from evennia_ai.game.senses.witness import Witness, safely
 
 
 class AIMixin:

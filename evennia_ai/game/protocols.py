@@ -6,9 +6,9 @@
 from typing import Any, Protocol
 
 from evennia_ai.game.character import Character
-from evennia_ai.game.committed import CommittedEvent
-from evennia_ai.game.events import Event
-from evennia_ai.game.lived_through import Lately
+from evennia_ai.game.recording.committed import CommittedEvent
+from evennia_ai.game.recording.lived_through import Lately
+from evennia_ai.game.senses.events import Event
 from evennia_ai.minds.view import NPCView
 from evennia_ai.prompt.cache_account import Sent
 from evennia_ai.prompt.prompt import Prompt

@@ -15,25 +15,25 @@ from twisted.internet.interfaces import IReactorThreads
 from twisted.internet.threads import deferToThreadPool
 from twisted.python.failure import Failure
 
-from evennia_ai.game.compacting import Compactor
-from evennia_ai.game.consolidating import Consolidator
-from evennia_ai.game.counting import Counting
-from evennia_ai.game.echoes import HintEchoes
-from evennia_ai.game.endpoints import Access, Models
-from evennia_ai.game.floors import Floors
-from evennia_ai.game.idle_time import IdleTime
-from evennia_ai.game.knowing.mediating import Mediators
-from evennia_ai.game.knowing.opening import Backends
-from evennia_ai.game.limits import Limits
-from evennia_ai.game.lines import Lines
-from evennia_ai.game.recorder import Recorder
-from evennia_ai.game.scheduler import Scheduler
-from evennia_ai.game.stopping import is_stopped
-from evennia_ai.game.summarising import InThread
-from evennia_ai.game.telemetry import watchers_of
-from evennia_ai.game.thinking import Gestures
-from evennia_ai.game.ticking import Ticker
-from evennia_ai.game.watching import Gauges, Watch
+from evennia_ai.game.floor.bidding import Floors
+from evennia_ai.game.floor.scheduler import Scheduler
+from evennia_ai.game.floor.ticks import Ticker
+from evennia_ai.game.knowledge.backends import Backends
+from evennia_ai.game.knowledge.hints import HintEchoes
+from evennia_ai.game.knowledge.mediating import Mediators
+from evennia_ai.game.models.calls import Counting
+from evennia_ai.game.models.endpoints import Access, Models
+from evennia_ai.game.models.limits import Limits
+from evennia_ai.game.models.stop import is_stopped
+from evennia_ai.game.models.watching import Gauges, Watch
+from evennia_ai.game.recording.recorder import Recorder
+from evennia_ai.game.senses.lines import Lines
+from evennia_ai.game.speech.thinking import Gestures
+from evennia_ai.game.upkeep.compacting import Compactor
+from evennia_ai.game.upkeep.consolidating import Consolidator
+from evennia_ai.game.upkeep.idle_time import IdleTime
+from evennia_ai.game.upkeep.summarising import InThread
+from evennia_ai.game.watch.telemetry import watchers_of
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.settings.conf import conf
 from evennia_ai.settings.model import Conf

@@ -3,7 +3,7 @@
 Standard of greetings: Card V3, `first_mes`, `alternate_greetings`, `group_only_greetings`. A room
 counts as a group, a private conversation does not. A greeting that cannot be said is a problem for
 the builder, and then the NPC opens with none. Nothing here asks the world or the database; what
-comes out is still untrusted, and `game/output.py` escapes it on its way to a client.
+comes out is still untrusted, and `game/speech/output.py` escapes it on its way to a client.
 """
 
 import re

@@ -20,8 +20,9 @@ from twisted.logger import formatEvent, globalLogPublisher
 from evennia_ai.commands.inspect.status import status_lines
 from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game import runtime as running
-from evennia_ai.game import service, unanswered
-from evennia_ai.game.endpoints import Access
+from evennia_ai.game import service
+from evennia_ai.game.models.endpoints import Access
+from evennia_ai.game.recording import unanswered
 from evennia_ai.game.runtime import runtime
 from evennia_ai.history.compaction.planning import CompactionRules, CompactionSettings
 from evennia_ai.history.records import NewRecord, RecordKind, first_broken

@@ -26,7 +26,7 @@ EVENNIA_AI_LIMITS = {"player": {"calls_per_minute": 1000}, "npc": {"calls_per_mi
 """
 ABOUT = "salt, cellar, lamps and fog"
 QUESTIONS = tuple(
-    yaml.safe_load((ROOT / "tests/game/knowing/questions.yaml").read_text(encoding="utf-8"))
+    yaml.safe_load((ROOT / "tests/game/knowledge/questions.yaml").read_text(encoding="utf-8"))
 )
 CANARIES = (
     *("ship's oak", "Wagtail", "hoop of the barrel", "count of twenty", "ninepence"),

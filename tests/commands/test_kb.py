@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.game.knowing.opening import Backends
+from evennia_ai.game.knowledge.backends import Backends
 from evennia_ai.knowledge.pages.markup import read_page
 from evennia_ai.knowledge.pages.page import page_name
 from evennia_ai.prompt.components import GAME, Scope

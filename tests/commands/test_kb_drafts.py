@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from evennia_ai.game.knowing.opening import Backends
+from evennia_ai.game.knowledge.backends import Backends
 from evennia_ai.knowledge.backends import BackendError, PageDraft
 from evennia_ai.knowledge.pages.markup import read_page
 from evennia_ai.knowledge.pages.page import page_name

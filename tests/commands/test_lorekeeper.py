@@ -15,7 +15,7 @@ from evennia_ai.llm.clients.scripted import ScriptedModel
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.knowledge import knowledge_bases, page_drafts
 from tests.commands.stage import on_screen, one_line
-from tests.game.lorekeeping.wikis import PAGES, TASK, Writer, a_wiki, restricted, stored, write
+from tests.game.lorekeeper.wikis import PAGES, TASK, Writer, a_wiki, restricted, stored, write
 
 GOLDEN = Path(__file__).parent / "golden" / "lorekeeper_context.txt"
 
@@ -51,7 +51,7 @@ class Desk:
 def desk_with(stage: Any, writer: Any, **settings: Any) -> Iterator[Desk]:
     """The builder at work; models take five seconds."""
     from evennia_ai.game import runtime as running
-    from evennia_ai.game.endpoints import Access
+    from evennia_ai.game.models.endpoints import Access
 
     clock = Clock()
     access = Access(model=ScriptedModel(writer, delay_seconds=5.0, clock=clock), model_id="stub")

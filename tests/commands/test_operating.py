@@ -15,11 +15,11 @@ from evennia.utils.create import create_object
 
 from evennia_ai.commands.inspect.status import ago, thousands
 from evennia_ai.game import runtime as running
-from evennia_ai.game.limits import CallKey
+from evennia_ai.game.models.limits import CallKey
+from evennia_ai.game.models.stop import is_stopped, why_halted
 from evennia_ai.game.npc import AINPC
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.game.runtime import runtime
-from evennia_ai.game.stopping import is_stopped, why_halted
 from evennia_ai.llm.quotas import Quota
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.calls import model_calls

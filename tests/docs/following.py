@@ -24,7 +24,7 @@ from evennia_ai.game.writings import Writing
 from evennia_ai.store.history.conversations import conversation
 from tests.docs.fences import Block
 from tests.docs.village import Place
-from tests.game.lorekeeping.wikis import Writer
+from tests.game.lorekeeper.wikis import Writer
 from tests.prompt.builders import the_inputs
 
 _FILE: Final = re.compile(r"^# ([\w/]+\.py)\b.*$", re.MULTILINE)

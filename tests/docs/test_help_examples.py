@@ -10,7 +10,7 @@ from evennia.utils.create import create_object
 
 from evennia_ai.commands.cmdset import AICmdSet
 from evennia_ai.game.writings import Writing
-from tests.game.lorekeeping.wikis import Writer
+from tests.game.lorekeeper.wikis import Writer
 from world.help_entries import HELP_ENTRY_DICTS
 
 EXAMPLES = re.compile(r"^ *Examples:\n(.*?)(?=^\s*$)", re.DOTALL | re.MULTILINE)

@@ -97,7 +97,7 @@ class Stage:
         return self.model
 
     def install(self, model: Any, **conf: Any) -> None:
-        from evennia_ai.game.endpoints import Access
+        from evennia_ai.game.models.endpoints import Access
 
         self.opens(Access(model=model), **conf)
 
@@ -209,7 +209,7 @@ def begun(
     They are in the database; called with a test's stage it puts them on the screens as well.
     """
     from tests.conftest import forget_objects
-    from tests.game.compacting_games import BEGUN, GOOD, SMALL, Talker, rules, talks
+    from tests.game.upkeep.compacting_games import BEGUN, GOOD, SMALL, Talker, rules, talks
 
     with world():
         with _set(_cast) as first:

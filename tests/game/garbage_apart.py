@@ -9,7 +9,7 @@ import weakref
 
 from evennia.utils import logger
 
-from evennia_ai.game.garbage import Garbage
+from evennia_ai.game.service import Garbage
 
 
 class Ring:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.game.ticking import QUIET, tick_of
+from evennia_ai.game.floor.ticks import QUIET, tick_of
 from evennia_ai.minds.past_inputs import PastReader
 from evennia_ai.minds.recomposing import as_it_was, compared, composed_again
 from evennia_ai.prompt.components import PromptComponent
@@ -107,7 +107,7 @@ def test_a_warm_turn_in_a_context_asks_the_database_nothing(tired, no_queries) -
     contexts.switch_off("conversation", {"mood"}, by="Mara")
     tired.says(tired.anna, "Oren, one.")
     view = tired.npc.ai.view()
-    from evennia_ai.game.gather import context_of
+    from evennia_ai.game.inputs.gather import context_of
 
     with no_queries():
         first = view.components_in(context_of(None))

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from evennia_ai.errors import HistoryConflictError, ModelUnavailable, StoreError
-from evennia_ai.game import gather
-from evennia_ai.game.handler import AIHandler
+from evennia_ai.game.inputs import gather
+from evennia_ai.game.mind.handler import AIHandler
 from evennia_ai.game.runtime import current
-from evennia_ai.game.turn import Turn
+from evennia_ai.game.turn.turn import Turn
 from evennia_ai.prompt.components import GAME
 from evennia_ai.store.authored import cards
 from evennia_ai.store.authored.cards import save_card

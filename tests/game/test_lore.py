@@ -4,8 +4,9 @@ import json
 from dataclasses import replace
 
 from evennia_ai.errors import StoreError
-from evennia_ai.game import committed, gather
-from evennia_ai.game.handler import AIHandler
+from evennia_ai.game.inputs import gather
+from evennia_ai.game.mind.handler import AIHandler
+from evennia_ai.game.recording import committed
 from evennia_ai.game.runtime import current
 from evennia_ai.lorebook.activation.timers import NO_STATE, Clock, LoreState, Spell
 from evennia_ai.prompt.components import GAME, Scope
@@ -170,7 +171,7 @@ class TestWhatConditionsKnow:
         assert inputs_now(stage).facts["npc.tags"] == ("drenched",)
 
     def test_the_game_s_own_functions_are_asked(self, stage):
-        stage.talks_with(lore_facts=("tests.game.test_facts.of_the_tide",))
+        stage.talks_with(lore_facts=("tests.game.inputs.test_facts.of_the_tide",))
         assert inputs_now(stage).facts["tide.height"] == 2.5
 
     def test_an_entry_for_whispers_is_silent_aloud(self, stage):

@@ -8,10 +8,10 @@ from django.conf import settings
 from evennia_ai.apps import SERVICE
 from evennia_ai.errors import StoreError
 from evennia_ai.game import service
-from evennia_ai.game.garbage import Garbage
+from evennia_ai.game.service import Garbage
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.store.history import turns
-from tests.game.test_turn import Pending
+from tests.game.turn.test_turn import Pending
 
 
 @pytest.fixture(autouse=True)

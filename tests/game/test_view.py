@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from evennia_ai.compose import compose
-from evennia_ai.game import gather
+from evennia_ai.game.inputs import gather
 from evennia_ai.prompt.components import PromptComponent, Scope
 from evennia_ai.prompt.tokens import TokenCounter, estimate
 from evennia_ai.store.authored.cards import assign, save_card
@@ -269,7 +269,7 @@ def test_a_change_of_a_builder_is_in_the_next_turn(furnished):
 def test_the_last_report_is_there_after_a_reload(furnished):
     from evennia.utils.idmapper.models import flush_cache
 
-    from evennia_ai.game.handler import AIHandler
+    from evennia_ai.game.mind.handler import AIHandler
     from evennia_ai.game.runtime import current
     from evennia_ai.store.core.snapshots import forget_everything
 

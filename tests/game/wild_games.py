@@ -19,8 +19,8 @@ from evennia_ai import models
 from evennia_ai.errors import BudgetError, EvenniaAIError, HistoryConflictError
 from evennia_ai.game import emergency, service
 from evennia_ai.game.npc_settings import changed
-from evennia_ai.game.rooms import left
 from evennia_ai.game.runtime import runtime
+from evennia_ai.game.senses.rooms import left
 from evennia_ai.game.tools.tool import Refused
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.store import erasing
@@ -29,7 +29,7 @@ from evennia_ai.store.authored.cards import save_card
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import conversations
 from evennia_ai.store.history.windows import windows
-from tests.game.compacting_games import SMALL, rules
+from tests.game.upkeep.compacting_games import SMALL, rules
 from tests.game.wild_models import TOOLS, Errand, Model, Request
 
 LINE: Final = re.compile(r"line (\d+)\.")

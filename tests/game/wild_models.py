@@ -13,7 +13,7 @@ from evennia_ai.history.records import RecordKind
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.prompt.messages import ToolCall
 from evennia_ai.store.history import conversations
-from tests.game.compacting_games import GOOD, is_for_summary
+from tests.game.upkeep.compacting_games import GOOD, is_for_summary
 
 TOOLS: Final = (
     *("end_conversation", "errand", "errand_result", "give", "look", "move", "note", "pose"),

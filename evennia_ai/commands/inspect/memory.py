@@ -12,9 +12,9 @@ from typing import Any, Final
 from evennia_ai.commands.naming import npc_and_number, npc_named, place_named
 from evennia_ai.commands.shown import day_and_time, name_of
 from evennia_ai.commands.strict import CommandError
-from evennia_ai.game import committed
-from evennia_ai.game.remembering import kept, people_of, plain_text
-from evennia_ai.game.reminding import hours_now
+from evennia_ai.game.inputs.facts import hours_now
+from evennia_ai.game.recording import committed
+from evennia_ai.game.upkeep.remembering import kept, people_of, plain_text
 from evennia_ai.game.viewers import seer_for
 from evennia_ai.memory.memories import MAX_TEXT, USUAL_IMPORTANCE, Memory
 from evennia_ai.memory.persona_guard import judged

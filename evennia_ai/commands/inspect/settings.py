@@ -11,9 +11,8 @@ from typing import Any, Final
 
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.foreign.fields import near
-from evennia_ai.game.attention import Verdict
-from evennia_ai.game.clients import NotReady
-from evennia_ai.game.endpoints import Access, Models
+from evennia_ai.game.mind.attention import Verdict
+from evennia_ai.game.models.endpoints import Access, Models, NotReady
 from evennia_ai.game.npc_settings import Change, changed, given_to, settings_of
 from evennia_ai.game.runtime import runtime
 from evennia_ai.llm.profiles import MODEL_ROLES, ModelProfile

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from evennia_ai.commands.shown import day_and_time
-from evennia_ai.game.gather import NAMES
+from evennia_ai.game.inputs.gather import NAMES
 from evennia_ai.memory import pieces as memory_pieces
 from evennia_ai.prompt.blocks import FILLED
 from evennia_ai.prompt.components import GAME, HISTORY_ID, MAX_DEPTH, PromptComponent

@@ -1,16 +1,14 @@
-"""Tools that move things: give, take and drop, by the rules of Evennia's own commands.
-
-The locks and hooks are asked as for a player (`get`, `at_pre_get`, `at_pre_give`, `at_pre_drop`);
-an NPC gives only what it carries and takes only what lies about.
-"""
+"""Tools for things and places: look, go, take, give and drop, by Evennia's own rules."""
 
 from typing import Any
 
+from evennia.server.signals import SIGNAL_EXIT_TRAVERSED
 from pydantic import Field
 
-from evennia_ai.game.output import gave, pose
+from evennia_ai.game.senses.naming import with_labels
+from evennia_ai.game.speech.output import gave, pose
 from evennia_ai.game.text import plain_name
-from evennia_ai.game.tools.sight import carried, person, shown_name, thing, things
+from evennia_ai.game.tools.sight import carried, exits, people, person, shown_name, thing, things
 from evennia_ai.game.tools.tool import Name, Refused, Tool, ToolArguments, Use
 
 
@@ -108,3 +106,57 @@ def hand_over(npc: Any, item: Any, to: Any) -> None:
 def one_of(npc: Any, item: Any) -> str:
     """What the NPC calls a thing, with its article: "a lantern"."""
     return plain_name(str(item.get_numbered_name(1, npc, return_string=True)))
+
+
+class Look(Tool):
+    """Looks at the place, or at one thing or person."""
+
+    name = "look"
+    description = "Look around where you are, or look at somebody or something here."
+
+    class Arguments(ToolArguments):
+        at: Name | None = Field(
+            default=None, description="who or what to look at; leave it out to look around"
+        )
+
+    def run(self, use: Use, arguments: Arguments) -> str:
+        """What the game describes to the NPC, by its own hook."""
+        shown = str(use.npc.at_look(_target(use.npc, arguments.at)))
+        return with_labels(use.npc, shown, people(use.npc))
+
+
+def _target(npc: Any, name: str | None) -> Any:
+    """The place, or what of it the NPC may see is called so."""
+    if npc.location is None:
+        raise Refused("You are nowhere; there is nothing to see.")
+    if name is None:
+        return npc.location
+    among = [*people(npc), *things(npc), *exits(npc), *carried(npc)]
+    return thing(npc, name, among, none="You see no {} here.")
+
+
+class Move(Tool):
+    """Goes through an exit; the turn ends with it, for it belongs to the place that was left."""
+
+    name = "move"
+    description = "Leave through an exit. Say what you want to say before you go."
+    dangerous = True
+    ends_turn = True
+
+    class Arguments(ToolArguments):
+        exit: Name = Field(description="the exit to take")
+
+    def run(self, use: Use, arguments: Arguments) -> str:
+        """Go, if the exit lets the NPC pass."""
+        npc, left = use.npc, use.npc.location
+        way = thing(npc, arguments.exit, exits(npc), none="There is no exit {} here.")
+        closed = way.db.err_traverse or f"You cannot go {shown_name(npc, way)}."
+        if not way.access(npc, "traverse"):
+            if not way.db.err_traverse:
+                way.at_failed_traverse(npc)
+            raise Refused(closed)
+        way.at_traverse(npc, way.destination)
+        if npc.location == left and way.destination != left:
+            raise Refused(closed)
+        SIGNAL_EXIT_TRAVERSED.send(sender=way, traverser=npc)
+        return f"You went {shown_name(npc, way)} and are now in {shown_name(npc, npc.location)}."

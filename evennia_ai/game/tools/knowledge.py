@@ -14,14 +14,13 @@ from typing import Annotated, Final
 from pydantic import Field, StringConstraints
 from twisted.internet.defer import Deferred
 
-from evennia_ai.game.events import payer_of
-from evennia_ai.game.guarding import held_keys, searchable
-from evennia_ai.game.knowing import keeping, mediating, searching
-from evennia_ai.game.knowing.hinting import offered
-from evennia_ai.game.knowing.mediating import NOTHING_PROTECTED, Mediation
-from evennia_ai.game.knowing.searching import Findings
-from evennia_ai.game.tools.results import result_text
-from evennia_ai.game.tools.tool import Refused, Tool, ToolArguments, Use
+from evennia_ai.game.knowledge import mediating, search
+from evennia_ai.game.knowledge.guarding import held_keys, searchable
+from evennia_ai.game.knowledge.hints import offered
+from evennia_ai.game.knowledge.mediating import NOTHING_PROTECTED, Mediation
+from evennia_ai.game.knowledge.search import Findings
+from evennia_ai.game.senses.events import payer_of
+from evennia_ai.game.tools.tool import Refused, Tool, ToolArguments, Use, result_text
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.knowledge.pages.markup import without_links
 from evennia_ai.knowledge.pages.page import BaseInfo, MediationKind
@@ -154,7 +153,7 @@ def _tokens(use: Use) -> tuple[int, int]:
 async def _searched(asked: Asked) -> str:
     """Search the bases that are told as they stand, then those that are guarded."""
     most_told = _most_told(asked)
-    found = await searching.found(
+    found = await search.found(
         asked.use.npc,
         asked.open_bases,
         asked.query,
@@ -165,7 +164,7 @@ async def _searched(asked: Asked) -> str:
     shown = _fitting(found.chunks, most_characters=most_told)
     if not asked.held:
         return _told_openly(asked, found, shown)
-    guarded = await searching.found(
+    guarded = await search.found(
         asked.use.npc,
         asked.of_mediation("summary"),
         asked.query,
@@ -178,11 +177,11 @@ async def _searched(asked: Asked) -> str:
 
 def _told_openly(asked: Asked, found: Findings, shown: tuple[PagePassage, ...]) -> str:
     """What is told of ordinary bases, written down as well."""
-    number = keeping.begun(_new(asked, found, shown, restricted=False), shown)
+    number = search.begun(_new(asked, found, shown, restricted=False), shown)
     lines = [f"[{chunk.base}] {chunk.title}: {_words(chunk)}" for chunk in shown]
     unread = [f"{key} cannot be read just now." for key in found.unread]
     told = result_text("\n".join([*(lines or [NOTHING_FOUND]), *unread, asked.warning]))
-    keeping.ended(number, told)
+    search.ended(number, told)
     return told
 
 
@@ -197,7 +196,7 @@ async def _told_safely(
         sent, names=guarded.names, terms=guarded.terms, told=_told_anyway(asked.held_bases)
     )
     hints = offered(asked.use.npc, asked.of_mediation("hints"), asked.query)
-    number = keeping.begun(
+    number = search.begun(
         _new(asked, guarded, (*sent, *hints.chunks), restricted=True),
         (*sent, *hints.chunks),
         vaulted=_for_vault(asked, sent),
@@ -224,7 +223,7 @@ async def _told_safely(
     unread = (*guarded.unread, *hints.unread, *found.unread)
     extra = {"warning": asked.warning, "unread": list(unread)}
     text = json.dumps({**told, **{k: v for k, v in extra.items() if v}}, ensure_ascii=False)
-    keeping.ended(number, text, decision=summary.decision, reason=summary.reason)
+    search.ended(number, text, decision=summary.decision, reason=summary.reason)
     return text
 
 

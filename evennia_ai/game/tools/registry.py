@@ -1,11 +1,12 @@
 """The registry: which tools there are, ours and those the game names in EVENNIA_AI_TOOLS.
 
 A tool that cannot be used is left out and told: as an error when the server starts, and to
-builders. A game's tool does not replace one of ours: it has a name of its own.
+builders. A game's tool does not replace one of ours: it has a name of its own. An NPC has no tool
+until a builder gives it some.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from inspect import isabstract
@@ -15,15 +16,12 @@ from django.core.signals import setting_changed
 from django.utils.module_loading import import_string
 
 from evennia_ai.errors import EvenniaAIError
-from evennia_ai.game.tools.ending import EndConversation
-from evennia_ai.game.tools.errand import ErrandResult
-from evennia_ai.game.tools.handling import Drop, Give, Take
+from evennia_ai.game.npc_settings import changed, settings_of
+from evennia_ai.game.tools.arguments import schema_of
+from evennia_ai.game.tools.handling import Drop, Give, Look, Move, Take
 from evennia_ai.game.tools.knowledge import KnowledgeBaseSearch
-from evennia_ai.game.tools.looking import Look
-from evennia_ai.game.tools.moving import Move
-from evennia_ai.game.tools.remembering import Recall, Remember
-from evennia_ai.game.tools.schemas import schema_of
-from evennia_ai.game.tools.speaking import Pose, Say, Whisper
+from evennia_ai.game.tools.remembering import ErrandResult, Recall, Remember
+from evennia_ai.game.tools.speaking import EndConversation, Pose, Say, Whisper
 from evennia_ai.game.tools.tool import Tool, ToolArguments
 from evennia_ai.game.tools.using import UseItem
 from evennia_ai.game.tools.writing import Write
@@ -153,3 +151,39 @@ def _forget(*, setting: str, **_: Any) -> None:
 
 
 setting_changed.connect(_forget, dispatch_uid="evennia_ai.tools")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The tools of an NPC (`has`), the others of the game, and names that are no tool any more."""
+
+    has: tuple[Tool, ...]
+    others: tuple[Tool, ...]
+    gone: tuple[str, ...]
+
+
+def choice_of(npc: Any) -> Choice:
+    """What was chosen for an NPC, each in the order of names."""
+    known = registry().tools
+    chosen = settings_of(npc).tools
+    return Choice(
+        has=tuple(known[name].tool for name in sorted(known) if name in chosen),
+        others=tuple(known[name].tool for name in sorted(known) if name not in chosen),
+        gone=tuple(sorted(set(chosen) - set(known))),
+    )
+
+
+def chosen(npc: Any, names: Iterable[str], *, by: str) -> Choice:
+    """Give an NPC these tools and no others; SettingError, and nothing changed, where it cannot."""
+    wanted = tuple(sorted(set(names)))
+    changed(npc, by=by, tools=wanted or None)
+    return choice_of(npc)
+
+
+def problems_of(npc: Any) -> tuple[str, ...]:
+    """What is wrong with the tools of an NPC, for its builder."""
+    return tuple(
+        f"the tool '{name}' that it had is none of the game's any more;"
+        f" ai/tools {npc.key} = -{name} takes it away"
+        for name in choice_of(npc).gone
+    )

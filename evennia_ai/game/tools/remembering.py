@@ -1,18 +1,19 @@
-"""Tools to remember and to recall: what an NPC learnt, by the rules of `game.remembering`.
+"""Tools to remember, to recall, and to look up what came of an errand.
 
 What was whispered is found again with who whispered it alone, and nothing is learnt about what the
-NPC is itself: those rules are not the tools' to bend.
+NPC is itself: those rules are `game.upkeep.remembering`'s, not the tools' to bend.
 """
 
 from typing import Annotated, Final
 
 from pydantic import Field, StringConstraints
 
-from evennia_ai.game import remembering
-from evennia_ai.game.tools.acquaintances import remembered_people
-from evennia_ai.game.tools.sight import person
+from evennia_ai.errors import NotStoredError
+from evennia_ai.game.tools.sight import person, remembered_people
 from evennia_ai.game.tools.tool import Name, Refused, Tool, ToolArguments, Use
+from evennia_ai.game.upkeep import remembering
 from evennia_ai.memory.memories import LEAST_IMPORTANT, MAX_TEXT, MOST_IMPORTANT, USUAL_IMPORTANCE
+from evennia_ai.store.history import errands
 
 NOTHING: Final = "You remember nothing of that."
 
@@ -87,3 +88,29 @@ def _reference(use: Use, name: str | None) -> str | None:
         use.npc, name, answered=use.event.speaker_ref, also=remembered_people(use.mind.ref)
     )
     return str(known.id)
+
+
+class ErrandResult(Tool):
+    """Tells what came of an errand that was begun in the same conversation.
+
+    An NPC that has a tool which takes long has this one as well, whether or not it was chosen.
+    """
+
+    name = "errand_result"
+    description = "Learn what came of an errand of yours, once you were told that it has ended."
+
+    class Arguments(ToolArguments):
+        number: int = Field(ge=1, le=999_999_999, description="the number of the errand")
+
+    def run(self, use: Use, arguments: Arguments) -> str:
+        """The result, or that there is none yet."""
+        try:
+            errand = errands.errand(use.mind.ref, arguments.number)
+        except NotStoredError as error:
+            raise Refused(f"There is no errand {arguments.number}.") from error
+        if errand.conversation.id != use.conversation.id:
+            raise Refused(f"There is no errand {arguments.number}.")
+        if errand.state == "open":
+            return f"Errand {errand.number} is not done yet."
+        how = "is done" if errand.state == "done" else "came to nothing"
+        return f"Errand {errand.number} {how}: {errand.result}"

@@ -3,21 +3,68 @@
 The model's text is only ever compared with names: none of what Evennia's own search understands
 (`me`, `#1`, `*account`, `2-sword`, nicks) counts here, and nothing is said to anybody. What the
 game hides from the NPC, by its locks or its `filter_visible`, does not exist for it.
+
+Names are looked up deep inside of tools, a game's own among them, and a guess must be told by all
+of them. So what is guessed while a tool runs is gathered here, and the toolbox tells it.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
 from evennia.objects.models import ObjectDB
 
-from evennia_ai.game.naming import label_of
-from evennia_ai.game.presence import is_character
+from evennia_ai.game.senses.naming import label_of
+from evennia_ai.game.senses.presence import is_character, object_of
 from evennia_ai.game.text import plain_name
-from evennia_ai.game.tools.acquaintances import acquaintances
-from evennia_ai.game.tools.guesses import guessed
 from evennia_ai.game.tools.tool import Refused
 from evennia_ai.prompt.names import without_mark
+from evennia_ai.store.history import conversations
+from evennia_ai.store.memory import memories
+
+MOST_RECORDS: Final = 2_000
+"""How far back, in records of all its conversations, an NPC knows who was there."""
+
+
+def remembered_people(npc_ref: str) -> list[Any]:
+    """Those the NPC has memories of."""
+    return _people(memory.about for memory in memories.held_by(npc_ref).memories)
+
+
+def acquaintances(npc_ref: str) -> list[Any]:
+    """Those the NPC has memories of, or heard or saw lately; not who asked to be forgotten."""
+    met = conversations.speakers(npc_ref, most_records=MOST_RECORDS)
+    return list(dict.fromkeys([*remembered_people(npc_ref), *_people(met)]))
+
+
+def _people(refs: Iterable[str]) -> list[Any]:
+    found = (object_of(ref) for ref in dict.fromkeys(refs) if ref)
+    return [one for one in found if one is not None]
+
+
+_now: Final[ContextVar[list[str] | None]] = ContextVar("evennia_ai_guesses", default=None)
+
+
+@contextmanager
+def guesses_of_tool() -> Iterator[list[str]]:
+    """While it lasts, guesses are gathered in what it yields, a sentence each."""
+    gathered: list[str] = []
+    token = _now.set(gathered)
+    try:
+        yield gathered
+    finally:
+        _now.reset(token)
+
+
+def guessed(name: str, *, meant: str) -> None:
+    """Note that `name` was understood as what is called `meant`."""
+    sentence = f"'{name}' was understood as {meant}."
+    gathered = _now.get()
+    if gathered is not None and sentence not in gathered:
+        gathered.append(sentence)
+
 
 MOST_LISTED: Final = 8
 SHORTEST_START: Final = 3

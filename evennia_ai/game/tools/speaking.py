@@ -1,22 +1,56 @@
-"""Tools for what others hear and see of the NPC: say, whisper and pose.
+"""Tools for what others hear and see of the NPC: say, whisper, pose, and end a conversation.
 
-What a model writes is cleaned as its replies are, and goes out by `game.output`, where nothing of
-it is markup. The game's own `at_pre_say` may change what is said, or forbid it.
+What a model writes is cleaned as its replies are, and goes out by `game.speech.output`, where
+nothing of it is markup. The game's own `at_pre_say` may change what is said, or forbid it.
+
+A turn is recorded in one conversation. Words that are heard in another - whispered to somebody
+while the room is answered, said aloud while a whisper is - are recorded there as well, before
+anybody hears them: they are part of that conversation, and go with it when it is erased.
 """
 
 from typing import Any, Final
 
 from pydantic import Field
 
-from evennia_ai.game.committed import ConversationKey
-from evennia_ai.game.delivery import behind_name
-from evennia_ai.game.events import Event
-from evennia_ai.game.output import deliver, pose
-from evennia_ai.game.text import plain_name
-from evennia_ai.game.tools.asides import noted_aside, room_talk
+from evennia_ai.errors import HistoryConflictError
+from evennia_ai.game.recording.committed import ConversationKey, opened
+from evennia_ai.game.senses.events import Event
+from evennia_ai.game.speech.delivery import behind_name
+from evennia_ai.game.speech.output import deliver, pose
+from evennia_ai.game.speech.voice import Voice
+from evennia_ai.game.text import in_sentence, plain_name
 from evennia_ai.game.tools.sight import person, shown_name
 from evennia_ai.game.tools.tool import Name, Refused, Tool, ToolArguments, Use, Words
-from evennia_ai.game.voice import Voice
+from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.store.history import conversations
+
+
+def room_talk(npc: Any) -> ConversationKey:
+    """The conversation of the room where the NPC is."""
+    return ConversationKey(
+        kind="room", place_ref=str(npc.location.id) if npc.location else "nowhere"
+    )
+
+
+def noted_aside(use: Use, talk: ConversationKey, text: str) -> None:
+    """Record that the NPC says `text` in `talk`, unless it is the conversation of the turn.
+
+    StoreError: it was not recorded, so it must not be said.
+    """
+    where = opened(use.mind.ref, talk)
+    if where.id == use.conversation.id:
+        return
+    said = NewRecord(
+        kind=RecordKind.ASSISTANT,
+        role="assistant",
+        body=text,
+        meta={"aside": True, "turn": use.turn},
+    )
+    try:
+        conversations.append(where, [said])
+    except HistoryConflictError:  # another process wrote since we read; now we know what
+        conversations.append(where, [said])
+
 
 UNSAID: Final = "Not done: nothing of it can be said aloud."
 SILENCED: Final = "Not done: you cannot speak now."
@@ -126,3 +160,21 @@ def own_names(use: Use) -> tuple[str, str]:
 def _is_with(event: Event, partner: Any) -> bool:
     """Whether the event belongs to the private conversation with `partner`."""
     return event.private and event.speaker_ref == str(partner.id)
+
+
+class EndConversation(Tool):
+    """Ends being in conversation with whoever is answered: they have to call the NPC again."""
+
+    name = "end_conversation"
+    description = (
+        "End the conversation with whoever you answer; say your last words in your reply."
+        " You still hear them, and answer when they call you by your name."
+    )
+    ends_turn = True
+
+    def run(self, use: Use, arguments: ToolArguments) -> str:
+        """Wait for nothing more from the speaker."""
+        if not use.event.speaker_ref:
+            raise Refused("You are in conversation with nobody.")
+        use.mind.disengage(use.event.speaker_ref)
+        return f"You ended the conversation with {in_sentence(use.event.speaker_name)}."

@@ -6,15 +6,17 @@ It checks as the NPC what the game lets the NPC do, and refuses what it does not
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import EvenniaAIError
-from evennia_ai.game.events import Event
 from evennia_ai.game.protocols import Mind
 from evennia_ai.game.runtime import Runtime
+from evennia_ai.game.senses.events import Event
+from evennia_ai.game.text import LINE_BREAK, one_line, unmarked
+from evennia_ai.history.role_markup import neutral
 from evennia_ai.minds.view import NPCView
 from evennia_ai.settings.npc import NPCSettings
 from evennia_ai.store.history.conversations import ConversationRef
@@ -106,3 +108,17 @@ class Tool(ABC):
         """
         kept: ToolArguments = arguments
         return kept
+
+
+MAX_LINES: Final = 400
+NOTHING: Final = "Done."
+
+
+def result_text(told: object) -> str:
+    """What is told, as the NPC perceives it: lines without markup or invisible characters.
+
+    What reads as the frame of a chat is undone: descriptions are written by anybody. Of a text over
+    20,000 characters only the start is told.
+    """
+    lines = [one_line(line) for line in LINE_BREAK.split(unmarked(str(told)))]
+    return neutral("\n".join([line for line in lines if line][:MAX_LINES])) or NOTHING

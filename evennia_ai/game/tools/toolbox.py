@@ -13,16 +13,15 @@ from evennia.utils import logger
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
-from evennia_ai.game.events import Event
-from evennia_ai.game.lines import because_of
+from evennia_ai.game.senses.events import Event
+from evennia_ai.game.senses.lines import because_of
+from evennia_ai.game.senses.utterance import acting
 from evennia_ai.game.text import one_line
-from evennia_ai.game.tools.calls import WrongArgumentsError, arguments_of, is_object
-from evennia_ai.game.tools.errand import ErrandResult
-from evennia_ai.game.tools.guesses import guesses_of_tool
+from evennia_ai.game.tools.arguments import WrongArgumentsError, arguments_of, is_object
 from evennia_ai.game.tools.registry import Registered, registry
-from evennia_ai.game.tools.results import result_text
-from evennia_ai.game.tools.tool import Refused, Tool, ToolArguments, Use
-from evennia_ai.game.utterance import acting
+from evennia_ai.game.tools.remembering import ErrandResult
+from evennia_ai.game.tools.sight import guesses_of_tool
+from evennia_ai.game.tools.tool import Refused, Tool, ToolArguments, Use, result_text
 from evennia_ai.prompt.messages import ToolCall, ToolSpec
 
 MOST_CALLS: Final = 8

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from evennia_ai.game.output import pose
+from evennia_ai.game.speech.output import pose
 from evennia_ai.game.tools.handling import hand_over, one_of, put_down
 from evennia_ai.game.tools.sight import person, shown_name
 from evennia_ai.game.tools.tool import Name, Refused, Tool, ToolArguments, Use

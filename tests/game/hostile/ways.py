@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from evennia_ai.errors import ModelUnavailable
-from evennia_ai.game.committed import ConversationKey, opened
-from evennia_ai.game.happenings import happened
-from evennia_ai.game.remembering import remember
+from evennia_ai.game.recording.committed import ConversationKey, opened
+from evennia_ai.game.senses.happenings import happened
+from evennia_ai.game.upkeep.remembering import remember
 from evennia_ai.prompt.components import NO_GRANTS, Scope
 from evennia_ai.store.authored import cards
 from evennia_ai.store.authored.cards import save_card

@@ -28,7 +28,7 @@ from evennia_ai.store.history.conversations import conversations_of
 from evennia_ai.store.knowledge import knowledge_bases, knowledge_searches, page_drafts, pages
 from evennia_ai.store.knowledge.knowledge_searches import NewSearch
 from evennia_ai.store.memory import memories
-from tests.game.knowing.cellars import a_page, written
+from tests.game.knowledge.cellars import a_page, written
 
 CANARY = "Mandragora"
 PASSAGE = f"The smugglers keep their {CANARY} under the fourth step of the cellar stairs by night."

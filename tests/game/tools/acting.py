@@ -5,7 +5,7 @@ from typing import Any
 
 
 def an_event(stage: Any, *, speaker: Any = None, private: bool = False, hops: int = 0) -> Any:
-    from evennia_ai.game.events import Event
+    from evennia_ai.game.senses.events import Event
 
     speaker = speaker or stage.anna
     return Event(
@@ -26,7 +26,7 @@ def a_toolbox(stage: Any, *names: str, event: Any = None) -> Any:
 
 
 def a_use(stage: Any, event: Any = None) -> Any:
-    from evennia_ai.game import committed
+    from evennia_ai.game.recording import committed
     from evennia_ai.game.runtime import runtime
     from evennia_ai.game.tools.tool import Use
 

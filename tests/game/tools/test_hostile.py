@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.game.test_output import HOSTILE, INVISIBLE, has_markup, tags
+from tests.game.speech.test_output import HOSTILE, INVISIBLE, has_markup, tags
 from tests.game.tools.acting import a_call, a_thing, a_toolbox, a_use, does
 from tests.properties import up_to
 

@@ -21,13 +21,14 @@ def annabel(stage: Any) -> Any:
 
 def heard_from_anna(stage: Any) -> None:
     """Anna said something in the room before she left."""
-    from evennia_ai.game.recording import recorded
+    from evennia_ai.game.recording.recorder import recorded
 
     recorded(stage.npc.ai.ref, an_event(stage), opening=lambda _: None)
 
 
 def remembers_anna(stage: Any) -> None:
-    from evennia_ai.game import committed, remembering
+    from evennia_ai.game.recording import committed
+    from evennia_ai.game.upkeep import remembering
 
     room = committed.opened(stage.npc.ai.ref, committed.key_of(an_event(stage)))
     about = str(stage.anna.id)
@@ -37,7 +38,7 @@ def remembers_anna(stage: Any) -> None:
 
 
 def was_whispered_to(stage: Any) -> None:
-    from evennia_ai.game.recording import recorded
+    from evennia_ai.game.recording.recorder import recorded
 
     recorded(stage.npc.ai.ref, an_event(stage, private=True), opening=lambda _: None)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evennia_ai.game.tools import writing
 from evennia_ai.settings.conf import conf
 from evennia_ai.settings.kinds import WritingLimits
-from tests.game.test_output import HOSTILE, INVISIBLE, has_markup, tags
+from tests.game.speech.test_output import HOSTILE, INVISIBLE, has_markup, tags
 from tests.game.tools.acting import a_call, a_toolbox, a_use, an_event, does
 from tests.properties import up_to
 

@@ -20,7 +20,7 @@ from evennia_ai.commands.setup.knowledge.pages import PAGE, revision_typed
 from evennia_ai.commands.setup.knowledge.shown import requires_tree, tree_lines
 from evennia_ai.commands.shown import day_and_time
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand
-from evennia_ai.game.knowing.opening import later
+from evennia_ai.game.knowledge.backends import later
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.viewers import viewer_of
 from evennia_ai.knowledge.pages.page import (

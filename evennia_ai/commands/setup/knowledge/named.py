@@ -10,7 +10,7 @@ from typing import Any, Final
 from twisted.internet.defer import Deferred
 
 from evennia_ai.commands.strict import CommandError
-from evennia_ai.game.knowing.opening import later
+from evennia_ai.game.knowledge.backends import later
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.viewers import allows
 from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageName, page_name

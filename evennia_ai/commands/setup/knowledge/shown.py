@@ -13,7 +13,7 @@ from evennia.utils.search import search_object
 from twisted.internet.defer import Deferred
 
 from evennia_ai.commands.shown import day_and_time
-from evennia_ai.game.knowing.opening import later
+from evennia_ai.game.knowledge.backends import later
 from evennia_ai.knowledge.backends import Backend, Hit
 from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageName
 from evennia_ai.prompt.components import Scope

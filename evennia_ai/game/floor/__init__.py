@@ -1,0 +1,1 @@
+"""Who answers and when: addressing, bids of several NPCs, the queue of turns, ticks."""

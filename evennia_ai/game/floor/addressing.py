@@ -1,0 +1,216 @@
+"""Addressing: whether an NPC is meant by what it perceived, how surely, and why.
+
+Pure. A person is answered when they name the NPC, speak to it alone, or go on with a conversation,
+and otherwise as the NPC's mode has it; another NPC only when it names ours or speaks to it
+directly, and not endlessly, and never what it says for want of a model. Who of several answers is
+decided by `bidding`. Whom an NPC is in conversation with (`Engagement`) needs no name.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import Final
+
+from evennia_ai.game.senses.events import NOBODYS, Event, asks_for_answer
+from evennia_ai.settings.npc import Mode
+from evennia_ai.text.words import COMMON_WORDS
+
+
+class Claim(StrEnum):
+    """How surely an NPC is to answer.
+
+    A MEANT one answers whoever else does. Of those ENGAGED in conversation with the speaker, of
+    those WILLING to answer anybody, and of those UNDECIDED, one at most does.
+    """
+
+    MEANT = "meant"
+    ENGAGED = "engaged"
+    WILLING = "willing"
+    UNDECIDED = "undecided"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Whether an NPC is meant by an event, and why or why not.
+
+    `named_at` is where its name stands in the text, 0 where it was meant otherwise.
+    """
+
+    claim: Claim
+    why: str
+    named_at: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listener:
+    """Who hears: its names, whether it is in conversation with the speaker, who else is there.
+
+    `is_chain_over`: NPCs have answered each other for so long that they shall stop. `react_to` are
+    the kinds of happenings it answers.
+    """
+
+    ref: str
+    names: tuple[str, ...]
+    other_names: tuple[str, ...] = ()
+    mode: Mode = "name_match"
+    is_engaged: bool = False
+    hop_limit: int = 3
+    is_chain_over: bool = False
+    react_to: tuple[str, ...] = ()
+
+
+# What an NPC does about words that nothing else says are meant for it.
+_BY_MODE: Final[Mapping[str, Address]] = {
+    "always": Address(claim=Claim.WILLING, why="answers everybody"),
+    "decide": Address(claim=Claim.UNDECIDED, why="the decider says so"),
+}
+
+
+def address_of(event: Event, listener: Listener) -> Address:
+    """Whether and how surely `listener` is meant by the event."""
+    why_not = _why_never(event, listener)
+    if why_not:
+        return _none(why_not)
+    if event.is_happening:
+        return _of_happening(event, listener)
+    if event.private:
+        return _meant("whispered to")
+    return _meant("spoken to directly") if event.to_ref else _of_words(event, listener)
+
+
+def _why_never(event: Event, listener: Listener) -> str:
+    """Why no words of the event make the NPC answer it, "" where they may."""
+    why_no_npc = _why_no_npc(event, listener)
+    if why_no_npc or event.is_happening or event.private:
+        return why_no_npc
+    if event.to_ref and event.to_ref != listener.ref:
+        return "said to somebody else"
+    if listener.mode == "whisper_only":
+        return "answers whispers only"
+    return "a pose" if event.kind == "pose" else ""
+
+
+def _why_no_npc(event: Event, listener: Listener) -> str:
+    """Why an NPC whose words or deeds the event is gets no answer, "" where it may."""
+    if event.hops > listener.hop_limit:
+        return f"{event.hops} NPC replies in a row, {listener.hop_limit} are allowed"
+    if event.by_rote:
+        return "said by an NPC that no model spoke for"
+    if event.hops and listener.is_chain_over:
+        return "NPCs have talked long enough without a person"
+    return ""
+
+
+def _of_happening(event: Event, listener: Listener) -> Address:
+    why = asks_for_answer(event, listener.react_to)
+    if why is None:
+        return _none(f"does not react to {event.kind}")
+    is_its_own = event.to_ref == listener.ref or event.kind in NOBODYS
+    if event.wants_answer and is_its_own:
+        return _meant(why)
+    return Address(claim=Claim.WILLING, why=why)
+
+
+def _of_words(event: Event, listener: Listener) -> Address:
+    """The same for what is said aloud and to nobody in particular."""
+    named_at = place_of(event.text, listener.names)
+    if named_at is not None:
+        return Address(claim=Claim.MEANT, why="called by name", named_at=named_at)
+    if event.hops:
+        return _none("said by an NPC that names it not")
+    if mentions(event.text, listener.other_names):
+        return _none("somebody else is named")
+    if listener.is_engaged:
+        return Address(claim=Claim.ENGAGED, why="in conversation")
+    if event.alone:
+        return _meant("alone with the speaker")
+    return _BY_MODE.get(listener.mode, _none("not named"))
+
+
+def mentions(text: str, names: Iterable[str]) -> bool:
+    """Whether one of `names` is named in `text`."""
+    return place_of(text, names) is not None
+
+
+def place_of(text: str, names: Iterable[str]) -> int | None:
+    """Where in `text` the first of `names` is named; None: nowhere.
+
+    A name stands there as a word of its own, in whatever case. One that is a common word ("the",
+    "will") is named only where it is written as a name: alone or with a comma at the start or the
+    end, or with its own capital inside of a sentence.
+    """
+    patterns = (pattern.search(text) for pattern in _any_of(tuple(names)))
+    return min((found.start() for found in patterns if found), default=None)
+
+
+@lru_cache(maxsize=2048)
+def _any_of(names: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
+    words = sorted({name.strip() for name in names if name.strip()}, key=len, reverse=True)
+    plain = [word for word in words if word.casefold() not in COMMON_WORDS]
+    common = [word for word in words if word.casefold() in COMMON_WORDS]
+    found = []
+    if plain:
+        found.append(re.compile(rf"(?<!\w)(?:{_either(plain)})(?!\w)", re.IGNORECASE))
+    if common:
+        called = _either(common)
+        alone = rf"^\W*(?:{called})(?=\s*[,:!…]|\W*$)|(?<=,)\s*(?:{called})(?=\W*$)"
+        found.append(re.compile(alone, re.IGNORECASE))
+    capital = [word for word in common if word != word.casefold()]
+    if capital:
+        found.append(re.compile(rf"(?<=[\w,;]\s)(?:{_either(capital)})(?!\w)"))
+    return tuple(found)
+
+
+def _either(words: Iterable[str]) -> str:
+    return "|".join(map(re.escape, words))
+
+
+def _meant(why: str) -> Address:
+    return Address(claim=Claim.MEANT, why=why)
+
+
+def _none(why: str) -> Address:
+    return Address(claim=Claim.NONE, why=why)
+
+
+@dataclass(frozen=True, slots=True)
+class _Engaged:
+    room_ref: str
+    since: float
+    until: float
+
+
+class Engagement:
+    """The conversations of one NPC; each ends after a while without a word, or when one leaves."""
+
+    def __init__(self, *, seconds: Callable[[], float]) -> None:
+        self._seconds: Final = seconds
+        self._with: dict[str, _Engaged] = {}
+
+    def begin(self, event: Event, *, lasts_seconds: float) -> None:
+        """Be in conversation with the person who said this, here; NPCs and nobody are no partners.
+
+        Where it was already, it begins anew.
+        """
+        now = self._seconds()
+        self._with = {ref: one for ref, one in self._with.items() if one.until > now}
+        if event.speaker_ref and not event.hops:
+            self._with[event.speaker_ref] = _Engaged(event.room_ref, now, now + lasts_seconds)
+
+    def since(self, event: Event) -> float | None:
+        """When the speaker was last addressed or answered here; None: not in conversation."""
+        known = self._with.get(event.speaker_ref)
+        if known is None or known.room_ref != event.room_ref or self._seconds() >= known.until:
+            return None
+        return known.since
+
+    def end(self, speaker_ref: str) -> None:
+        """The speaker left."""
+        self._with.pop(speaker_ref, None)
+
+    def clear(self) -> None:
+        """The NPC left."""
+        self._with.clear()

@@ -1,0 +1,1 @@
+"""What a prompt is made from: gathered once, with the facts of the moment."""

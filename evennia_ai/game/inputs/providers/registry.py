@@ -1,0 +1,168 @@
+"""The registry: the providers a game names in EVENNIA_AI_CONTEXT_PROVIDERS, asked in that order.
+
+A word names one of ours, a dotted path one of the game's. A provider is a function (npc, event,
+conversation) -> str. `event` is what the NPC answers, None in a preview of nothing said;
+`conversation` is None where none was opened yet. What it gives is one block; "" makes none. One
+that fails is left out of that prompt and told in the log once.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
+
+from django.utils.module_loading import import_string
+from evennia.utils import logger
+
+from evennia_ai.errors import EvenniaAIError
+from evennia_ai.game.senses.events import Event
+from evennia_ai.knowledge.meta_prompt import TOOL
+from evennia_ai.prompt.blocks import DynamicBlock
+from evennia_ai.store.history.conversations import ConversationRef
+
+SETTING: Final = "EVENNIA_AI_CONTEXT_PROVIDERS"
+
+_MODULES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "kb_meta_prompt": "kb_meta_prompt",
+        **dict.fromkeys(("speaker", "relation", "acquaintance", "shown"), "people"),
+        **dict.fromkeys(("place", "goals"), "moment"),
+        "elsewhere": "elsewhere",
+        "game_time": "moment",
+    }
+)
+"""Ours: each a function of its name, in the module of this package that is told here."""
+
+SHIPPED: Final = tuple(_MODULES)
+
+
+FILLS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **dict.fromkeys(("speaker", "relation", "acquaintance", "shown"), "entity_context"),
+        "elsewhere": "context_buffer",
+    }
+)
+"""Those of ours that tell what a component stands for: they fill it."""
+
+NEEDS: Final[Mapping[str, str]] = MappingProxyType({"kb_meta_prompt": TOOL})
+"""Those of ours that tell what an NPC can do nothing with that has not this tool."""
+
+_PACKAGE: Final = "evennia_ai.game.inputs.providers"
+
+Tell: TypeAlias = Callable[[Any, Event | None, ConversationRef | None], str]
+
+
+class ProviderError(EvenniaAIError):
+    """What a dotted path of the setting names cannot be a provider."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """A provider: `key` is what its block is called, `told` are its failures that were logged."""
+
+    key: str
+    path: str
+    tell: Tell
+    told: set[str] = field(default_factory=set, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Providers:
+    """The providers in their order, and what is wrong with those that were left out."""
+
+    members: tuple[Provider, ...]
+    problems: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=8)
+def providers_of(paths: tuple[str, ...]) -> Providers:
+    """The providers of these names and dotted paths; one that is named twice counts once."""
+    members: list[Provider] = []
+    problems: list[str] = []
+    for path in dict.fromkeys(paths):
+        try:
+            tell = _function_at(path)
+        except ProviderError as error:
+            problems.append(f"{path}: {error}")
+        else:
+            members.append(Provider(key=_key(path, members), path=path, tell=tell))
+    for problem in problems:
+        logger.log_err(f"evennia_ai: {SETTING}: {problem}; it is left out")
+    return Providers(members=tuple(members), problems=tuple(problems))
+
+
+def own_paths(paths: tuple[str, ...]) -> dict[str, str]:
+    """The game's own functions among the providers by their keys; ours are called as keys are."""
+    return {one.key: one.path for one in providers_of(paths).members if one.key != one.path}
+
+
+def blocks_of(
+    npc: Any,
+    event: Event | None,
+    conversation: ConversationRef | None,
+    *,
+    paths: tuple[str, ...],
+    tools: Collection[str] = (),
+) -> tuple[DynamicBlock, ...]:
+    """What the providers named by `paths` tell `npc` now, each block under its provider's key.
+
+    `tools` are the names of those that the NPC has.
+    """
+    members = (
+        one
+        for one in providers_of(paths).members
+        if one.path not in NEEDS or NEEDS[one.path] in tools
+    )
+    return tuple(_blocks(npc, event, conversation, members))
+
+
+def _blocks(
+    npc: Any,
+    event: Event | None,
+    conversation: ConversationRef | None,
+    providers: Iterable[Provider],
+) -> Iterator[DynamicBlock]:
+    for provider in providers:
+        try:
+            text: object = provider.tell(npc, event, conversation)
+        except Exception as error:  # a game's own code may raise anything
+            _tell_once(provider, f"raised {type(error).__name__}: {error}", of=type(error).__name__)
+            continue
+        if not isinstance(text, str):
+            kind = type(text).__name__
+            _tell_once(provider, f"gave {kind} and no text", of=kind)
+        elif text.strip():
+            fills = FILLS.get(provider.path, "")
+            yield DynamicBlock(key=provider.key, text=text, component=fills)
+
+
+def _function_at(path: str) -> Tell:
+    if "." not in path and path not in SHIPPED:
+        known = ", ".join(SHIPPED)
+        raise ProviderError(f"there is none of this name; there are {known}, and dotted paths")
+    try:
+        found = import_string(path if "." in path else f"{_PACKAGE}.{_MODULES[path]}.{path}")
+    except Exception as error:  # importing a game's module runs its code
+        raise ProviderError(f"it cannot be imported: {error}") from error
+    if not callable(found):
+        raise ProviderError("it is no function")
+    tell: Tell = found
+    return tell
+
+
+def _key(path: str, taken: Sequence[Provider]) -> str:
+    """The name of the function; where another has it already, the whole path."""
+    name = path.rpartition(".")[2]
+    return path if any(known.key == name for known in taken) else name
+
+
+def _tell_once(provider: Provider, problem: str, *, of: str) -> None:
+    """Log a failure, the first of each sort: a provider is asked in every turn."""
+    if of in provider.told:
+        return
+    provider.told.add(of)
+    logger.log_err(
+        f"evennia_ai: {SETTING}: {provider.path} {problem}; its facts are left out of this prompt."
+        " The next failure of this sort is not told again"
+    )

@@ -1,1 +1,0 @@
-"""Knowing: what NPCs may look up in the game's knowledge bases, and what they are told of it."""

@@ -1,1 +1,0 @@
-"""Lorekeeping: pages of a knowledge base written by a model, from a package of other pages."""

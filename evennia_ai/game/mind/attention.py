@@ -1,0 +1,362 @@
+"""Attention: which of the things an NPC perceived it answers, and when.
+
+`hear` commits what was perceived (`hearing`). Whether the NPC is meant (`addressing`) and who of
+several answers (`floors`) decides whether a turn is offered to the scheduler (`answering`). What
+was decided last, and why, is kept for its builder.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db import DatabaseError
+from evennia.utils import logger
+
+from evennia_ai.game.floor.addressing import Address, Claim, Engagement, Listener, address_of
+from evennia_ai.game.floor.bidding import Bid, roll_of
+from evennia_ai.game.inputs import gather
+from evennia_ai.game.mind.inbox import Hearing
+from evennia_ai.game.mind.pending_answer import Answering
+from evennia_ai.game.models.stop import why_halted
+from evennia_ai.game.protocols import Mind
+from evennia_ai.game.recording import committed
+from evennia_ai.game.recording.committed import CommittedEvent
+from evennia_ai.game.runtime import Current, Runtime
+from evennia_ai.game.senses.events import Event
+from evennia_ai.game.senses.presence import bystanders, is_npc
+from evennia_ai.game.text import plain_name
+from evennia_ai.history.records import NewRecord
+from evennia_ai.settings.npc import NPCSettings
+from evennia_ai.store.authored import cards
+from evennia_ai.store.history import conversations
+from evennia_ai.store.history.conversations import ConversationRef
+from evennia_ai.text.columns import clipped
+
+TOO_MUCH: Final = "too much waits already"
+MOST_VERDICTS: Final = 20
+SHOWN_CHARACTERS: Final = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What was decided about one event, and why; `heard_at` is the clock's time.
+
+    `record` is the id of the event's record.
+    """
+
+    heard_at: float
+    record: str
+    kind: str
+    speaker: str
+    text: str
+    answers: bool
+    why: str
+
+
+class Attention:
+    """What one NPC gives its mind to. All of it may be lost in a reload."""
+
+    def __init__(self, mind: Mind, current: Current) -> None:
+        self._mind: Final = mind
+        self._current: Final = current
+        self._hearing: Final = Hearing(
+            mind.ref, current, opening=self._opening, consider=self._heard
+        )
+        # What is not answered yet and may be, by the id of its record.
+        self._open: dict[str, Answering] = {}
+        self._engagement: Final = Engagement(seconds=self._now)
+        # With whom the NPC ended the conversation, until the answer is over in which it did.
+        self._dismissed: set[str] = set()
+        self._spoke_at = 0.0
+        self._is_overflowing = False
+        self.overflows = 0
+        self.last_verdicts: Final[deque[Verdict]] = deque(maxlen=MOST_VERDICTS)
+
+    @property
+    def unrecorded(self) -> int:
+        """How many events are not committed yet."""
+        return self._hearing.unrecorded
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is only in memory: an event, or an answer to one."""
+        return bool(self.unrecorded or self._open)
+
+    @property
+    def waiting_records(self) -> frozenset[str]:
+        """Ids of the records that get an answer of their own later."""
+        return frozenset(ref for ref, one in self._open.items() if not one.is_running)
+
+    def hear(self, event: Event) -> None:
+        """Commit what was perceived, then answer it if the NPC is meant.
+
+        An event that cannot be committed is kept and tried again; nothing is asked of a model
+        before.
+        """
+        live = self._live
+        live.floors.chains.heard(event)
+        self._hearing.hear(live.lines.traced(event, npc_ref=self._mind.ref))
+
+    # What nobody waits for any more
+
+    def drop_waiting(self, why: str = "it is not answered any more") -> int:
+        """Answer nothing of what waits; how much that was."""
+        return self._withdraw([one for one in self._open.values() if not one.is_running], why)
+
+    def stopped(self, why: str) -> int:
+        """A person stopped the NPC: what waits is not answered, nor what is under way; how much."""
+        answers = list(self._open.values())
+        self._given_up(answers, why)
+        return len(answers)
+
+    def gone(self) -> None:
+        """The NPC is somewhere else or nowhere: nobody waits for it where it was."""
+        self._engagement.clear()
+        self._given_up(list(self._open.values()), "the NPC is gone, or somewhere else now")
+
+    def speaker_left(self, speaker_ref: str) -> None:
+        """Somebody left: what waits for them alone is not answered.
+
+        An answer that is under way is said if there are others who heard the question.
+        """
+        self._engagement.end(speaker_ref)
+        theirs = [one for one in self._open.values() if one.event.speaker_ref == speaker_ref]
+        listeners = any(not is_npc(who) and str(who.id) != speaker_ref for who in self._others())
+        gone = [one for one in theirs if not (one.is_running and self._concerns(one, listeners))]
+        self._given_up(gone, "the speaker left")
+
+    def _concerns(self, answering: Answering, listeners: bool) -> bool:
+        """Whether an answer is anybody's matter when the one who asked is gone."""
+        return listeners and not answering.event.private
+
+    def _given_up(self, answers: list[Answering], why: str) -> None:
+        self._live.watch.dropped(self._mind.ref, count=self._withdraw(answers, why), why=why)
+
+    def _withdraw(self, answers: list[Answering], why: str) -> int:
+        self._live.scheduler.withdraw(self._mind.ref, [one.run for one in answers])
+        for one in answers:
+            one.withdraw(why)
+        return len(answers)
+
+    # What a turn tells
+
+    def begun(self, heard: CommittedEvent) -> None:
+        """Something of the answer was said or done; a greeting may be said when it is over."""
+        answering = self._open.get(heard.record.id)
+        if answering is not None:
+            answering.begun()
+
+    def answered(self, heard: CommittedEvent, settings: NPCSettings) -> None:
+        """The turn ended with a reply: whoever is answered is in conversation, unless dismissed."""
+        self._spoke_at = self._now()
+        event = heard.event
+        if event.speaker_ref in self._dismissed:
+            self._dismissed.discard(event.speaker_ref)
+        else:
+            self._engage(event, settings)
+
+    def disengage(self, speaker_ref: str) -> None:
+        """The NPC ends the conversation with somebody, in the answer that is under way."""
+        self._engagement.end(speaker_ref)
+        self._dismissed.add(speaker_ref)
+
+    def put_back(self, heard: CommittedEvent, *, delay_seconds: float) -> None:
+        """Take the turn that answers this again later."""
+        answering = self._open[heard.record.id]
+        answering.waits_again()
+        self._live.scheduler.put_back(
+            self._mind.ref,
+            answering.run,
+            delay_seconds=delay_seconds,
+            owner=answering.owner,
+            chatter=answering.is_chatter,
+            cooldown_seconds=self._mind.settings.cooldown_seconds,
+        )
+
+    # Whether the NPC is meant
+
+    def consider(self, heard: CommittedEvent) -> None:
+        """Bid to answer what was committed, if the NPC is meant."""
+        try:
+            settings, live = self._mind.settings, self._live
+            address = self._address(heard.event, settings)
+            if address.claim is Claim.NONE:
+                self._judged(heard, answers=False, why=address.why)
+                return
+            rivals = self._has_rivals(heard.event)
+            answering = Answering(self._mind, self, heard, address, live)
+        except DatabaseError as error:
+            logger.log_err(f"evennia_ai: NPC {self._mind.ref}: recorded, not answered: {error}")
+            return
+        self._open[heard.record.id] = answering
+        if heard.greeting:  # when everybody has read the event, however long the turn waits
+            live.clock.callLater(0, answering.turn.greet)
+        if rivals or address.claim is Claim.UNDECIDED:
+            live.floors.bid(heard.event, self._bid(answering, settings), answering)
+        else:
+            answering.speak(ended=_nobody_waits)
+
+    def _heard(self, heard: CommittedEvent) -> None:
+        self._mind.lately.heard(heard.conversation)
+        self.consider(heard)
+
+    def offer(self, answering: Answering) -> None:
+        """It may answer: its turn waits for its time."""
+        settings, scheduler = self._mind.settings, self._live.scheduler
+        self._dismissed.discard(answering.event.speaker_ref)
+        self._engage(answering.event, settings)
+        self._is_overflowing = self._is_overflowing and scheduler.waiting(self._mind.ref) > 0
+        older = self._older_than(answering)
+        offered = scheduler.offer(
+            self._mind.ref,
+            answering.run,
+            owner=answering.owner,
+            chatter=answering.is_chatter,
+            cooldown_seconds=settings.cooldown_seconds,
+        )
+        if offered:
+            self._judged(answering.heard, answers=True, why=answering.address.why)
+        if older is not None:
+            self._overflowed(older)
+        if not offered:
+            self._overflowed(answering)
+
+    def _older_than(self, answering: Answering) -> Answering | None:
+        """What is not answered any more so that this one can be, taken out of what waits."""
+        if answering.is_chatter:
+            return None
+        scheduler = self._live.scheduler
+        work = scheduler.room_for(self._mind.ref, owner=answering.owner)
+        older = next((one for one in self._open.values() if one.run == work), None)
+        if older is not None:
+            scheduler.withdraw(self._mind.ref, [older.run])
+        return older
+
+    def _overflowed(self, unanswered: Answering) -> None:
+        """One of what was said goes unanswered; once for many it is recorded."""
+        self.overflows += 1
+        if not self._is_overflowing:
+            self._is_overflowing = True
+            self._hearing.record_overflow(unanswered.heard.conversation)
+        self._live.watch.dropped(self._mind.ref, count=1, why=TOO_MUCH)
+        unanswered.keep_silent(TOO_MUCH)
+
+    def over(self, answering: Answering, why_silent: str = "") -> None:
+        """It was answered, or will not be."""
+        self._open.pop(answering.heard.record.id, None)
+        if why_silent:
+            self._judged(answering.heard, answers=False, why=why_silent)
+
+    def forget_erased(self) -> None:
+        """Drop the verdicts on what was erased since, whoever erased it and in which process."""
+        known = conversations.records(verdict.record for verdict in self.last_verdicts)
+        erased = {record.id for record in known if record.is_erased}
+        kept = [verdict for verdict in self.last_verdicts if verdict.record not in erased]
+        self.last_verdicts.clear()
+        self.last_verdicts.extend(kept)
+
+    def _judged(self, heard: CommittedEvent, *, answers: bool, why: str) -> None:
+        event = heard.event
+        self.last_verdicts.append(
+            Verdict(
+                heard_at=self._now(),
+                record=heard.record.id,
+                kind=event.kind,
+                speaker=event.speaker_name,
+                text=clipped(event.text, SHOWN_CHARACTERS),
+                answers=answers,
+                why=why,
+            )
+        )
+
+    def _bid(self, answering: Answering, settings: NPCSettings) -> Bid:
+        heard, address = answering.heard, answering.address
+        return Bid(
+            npc_ref=self._mind.ref,
+            claim=address.claim,
+            named_at=address.named_at,
+            engaged_at=self._engagement.since(heard.event) or 0.0,
+            talkativeness=settings.talkativeness,
+            roll=roll_of(self._mind.ref, heard.conversation.place_ref, heard.record.place),
+            spoke_at=self._spoke_at,
+        )
+
+    def _opening(self, conversation: ConversationRef, event: Event) -> NewRecord | None:
+        """The greeting, where this event is the first the NPC answers in the conversation.
+
+        Only where it is sure to answer: a greeting goes before what it answers.
+        """
+        if conversations.has_spoken(conversation) or not self.is_sure(event):
+            return None
+        assigned = cards.assignment_of(self._mind.ref)
+        if assigned is None or assigned.greeting is None:
+            return None
+        return gather.opening(self._mind.npc, self._mind.view(), committed.key_of(event), event)
+
+    def is_sure(self, event: Event) -> bool:
+        """Whether the NPC answers the event whatever others do, and without asking a decider."""
+        claim = self._address(event, self._mind.settings).claim
+        if claim in (Claim.NONE, Claim.UNDECIDED):
+            return False
+        return claim is Claim.MEANT or not self._has_rivals(event)
+
+    def _address(self, event: Event, settings: NPCSettings) -> Address:
+        """Whether the NPC is meant, and may answer at all."""
+        unable = self._why_unable()
+        if unable:
+            return Address(claim=Claim.NONE, why=unable)
+        return address_of(event, self._listener(event, settings))
+
+    def _why_unable(self) -> str:
+        if self._mind.npc.pk is None:
+            return "the NPC is gone"
+        if not self._mind.enabled:
+            return "switched off, or played by somebody"
+        return self._mind.npc.why_unable() or why_halted(self._mind.ref)
+
+    def _listener(self, event: Event, settings: NPCSettings) -> Listener:
+        live = self._live
+        others = [who for who in self._others() if str(who.id) != event.speaker_ref]
+        hop_limit = live.conf.hop_limit if settings.hop_limit is None else settings.hop_limit
+        return Listener(
+            ref=self._mind.ref,
+            names=_names(self._mind.npc),
+            other_names=tuple(name for who in others for name in _names(who)),
+            mode=settings.mode,
+            is_engaged=self._engagement.since(event) is not None,
+            hop_limit=hop_limit,
+            is_chain_over=live.floors.chains.is_over(event.room_ref),
+            react_to=settings.react_to,
+        )
+
+    def _has_rivals(self, event: Event) -> bool:
+        """Whether another NPC that hears it may answer instead."""
+        if event.private:
+            return False
+        others = (who for who in self._others() if str(who.id) != event.speaker_ref)
+        return any(is_npc(who) and who.ai.enabled for who in others)
+
+    def _others(self) -> list[Any]:
+        return bystanders(self._mind.npc)
+
+    def _engage(self, event: Event, settings: NPCSettings) -> None:
+        """Be in conversation with the speaker, here, for a while."""
+        own = settings.engagement_seconds
+        lasts = self._live.conf.engagement_seconds if own is None else own
+        self._engagement.begin(event, lasts_seconds=lasts)
+
+    @property
+    def _live(self) -> Runtime:
+        return self._current.runtime
+
+    def _now(self) -> float:
+        return self._current.runtime.clock.seconds()
+
+
+def _names(character: Any) -> tuple[str, ...]:
+    """What a character is called: its name and its aliases."""
+    return (plain_name(character.key), *sorted(map(str, character.aliases.all())))
+
+
+def _nobody_waits() -> None:
+    """No other NPC waits for this answer to end."""

@@ -1,0 +1,272 @@
+"""AIHandler: the mind of one NPC, `npc.ai`: hears, answers when it is meant, explains itself."""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db import DatabaseError
+from evennia.utils import logger
+
+from evennia_ai.compose import Composition, compose_with_lore
+from evennia_ai.game.inputs import gather
+from evennia_ai.game.inputs.facts import standing_facts
+from evennia_ai.game.mind.attention import Attention
+from evennia_ai.game.npc_settings import KeptSettings
+from evennia_ai.game.recording.committed import ConversationKey
+from evennia_ai.game.recording.lived_through import Lately
+from evennia_ai.game.retrying import DATABASE_ERRORS
+from evennia_ai.game.runtime import Current
+from evennia_ai.game.senses.events import Event
+from evennia_ai.game.senses.naming import label_of
+from evennia_ai.game.senses.perception import client_of, heard_text, perceived, rank_of
+from evennia_ai.game.senses.presence import scopes_of
+from evennia_ai.game.text import plain_name
+from evennia_ai.history.turn.manifest import report_of_turn
+from evennia_ai.lorebook.book import names_of
+from evennia_ai.minds.view import NPCView, sources_of, view_of
+from evennia_ai.prompt.cache_account import Sent
+from evennia_ai.prompt.explaining import explain_lines
+from evennia_ai.prompt.names import SOMEONE
+from evennia_ai.prompt.prompt import Prompt
+from evennia_ai.prompt.report import Report, report_of
+from evennia_ai.settings.npc import NPCSettings
+from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history.conversations import ConversationRef
+from evennia_ai.store.history.turns import StoredTurn
+
+MOST_SENT: Final = 32
+"""Conversations whose last prompt is kept, to tell what the next one shares with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastTurn:
+    """How the newest turn of an NPC went."""
+
+    number: int
+    state: str
+    outcome: str
+    created_at: float
+    ended_at: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """How an NPC is doing. `breaker` is "" where there is none; `conversations` counts by kind."""
+
+    enabled: bool
+    endpoint: str
+    offline: bool
+    breaker: str
+    in_flight: bool
+    waiting: int
+    unrecorded: int
+    last_turn: LastTurn | None
+    card: str | None
+    conversations: Mapping[str, int]
+    problems: tuple[str, ...]
+
+
+class AIHandler:
+    """The mind of `npc`. What it knows lasts in the store; here is only what a reload may lose."""
+
+    def __init__(self, npc: Any, current: Current) -> None:
+        self.npc = npc
+        self.ref = str(npc.id)
+        self._settings: Final = KeptSettings(npc)
+        self._view: NPCView | None = None
+        self._current: Final = current
+        self.lately: Final = Lately(self.ref)
+        self._sent: OrderedDict[int, Sent] = OrderedDict()
+        self.foreseen_names: dict[str, dict[str, None]] = {}
+        """Folded name -> references of those seen under it, in order, while nothing is settled."""
+
+        self.attention: Final = Attention(self, current)
+        # What it perceives, and what a turn tells it, is all for its attention.
+        self.hear: Final = self.attention.hear
+        self.gone: Final = self.attention.gone
+        self.speaker_left: Final = self.attention.speaker_left
+        self.begun: Final = self.attention.begun
+        self.answered: Final = self.attention.answered
+        self.disengage: Final = self.attention.disengage
+        self.put_back: Final = self.attention.put_back
+
+    @property
+    def enabled(self) -> bool:
+        """Whether the NPC answers; never while a player plays it."""
+        return bool(self.npc.ai_enabled) and not self.npc.has_account
+
+    @property
+    def settings(self) -> NPCSettings:
+        """What is set for this NPC alone; warm, reading it makes no query."""
+        return self._settings.now()
+
+    @property
+    def settings_problems(self) -> tuple[str, ...]:
+        """What of the settings cannot be and is left out, for the NPC's builder."""
+        self._settings.now()
+        return self._settings.problems
+
+    @property
+    def fallback_line(self) -> str:
+        """What the NPC says when there is no reply."""
+        return self.npc.fallback_line or self._current.runtime.conf.fallback_line
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something of it is only in memory: a turn, or an event not committed yet."""
+        return self.attention.is_busy or self._current.runtime.scheduler.in_flight(self.ref)
+
+    @property
+    def waiting_records(self) -> frozenset[str]:
+        """Ids of the records that get an answer of their own later."""
+        return self.attention.waiting_records
+
+    def enable(self) -> None:
+        """Let the NPC answer."""
+        self.npc.ai_enabled = True
+
+    def disable(self) -> None:
+        """Let the NPC be silent; it still remembers what it hears."""
+        self.npc.ai_enabled = False
+        self.attention.drop_waiting("the NPC was switched off")
+
+    @property
+    def own_names(self) -> tuple[str, ...]:
+        """What it is called: by the game, and by its card where that can be read."""
+        key = plain_name(self.npc.key)
+        try:
+            return (self._view or self.view()).char_name, key
+        except DATABASE_ERRORS:  # told by the turn, which needs the view and is put off
+            return (key,)
+
+    def view(self, settings: NPCSettings | None = None) -> NPCView:
+        """What turns are composed from, made anew where something of it was changed.
+
+        A turn has read the `settings` already.
+        """
+        settings, live = settings or self.settings, self._current.runtime
+        sources = sources_of(
+            self.ref,
+            scopes_of(self.npc),
+            facts=standing_facts(self.npc),
+            conf=live.conf,
+            limit_tokens=live.models.speaking_profile(settings).limit_tokens,
+            tools=settings.tools,
+        )
+        if self._view is None or not self._view.sources.is_same(sources):
+            self._view = view_of(plain_name(self.npc.key), sources)
+            for problem in self._view.problems:
+                logger.log_warn(f"evennia_ai: {problem}")
+        return self._view
+
+    # Hearing
+
+    def receive(self, text: Any, from_obj: Any) -> None:
+        """Take in a message the NPC was sent; the arguments are those of `at_msg_receive`."""
+        if self.npc.has_account:
+            return
+        try:
+            event = perceived(self.npc, text, from_obj)
+        except DatabaseError as error:
+            logger.log_err(f"evennia_ai: NPC {self.ref}: not heard, nothing can be read: {error}")
+            return
+        if event is not None:
+            self.hear(event)
+
+    # The prompts that were sent
+
+    def sent_before(self, conversation: ConversationRef) -> Sent | None:
+        """What is remembered of the prompt before in this conversation, by this process alone.
+
+        A prompt whose words were erased is forgotten here as well.
+        """
+        sent = self._sent.get(conversation.id)
+        if sent is not None and sent.segment < conversations.remembered_from(conversation):
+            del self._sent[conversation.id]
+            return None
+        return sent
+
+    def prompted(self, stored: StoredTurn, sent: Sent) -> None:
+        """This prompt is about to be sent."""
+        self._sent.pop(stored.conversation.id, None)
+        self._sent[stored.conversation.id] = sent
+        while len(self._sent) > MOST_SENT:
+            self._sent.popitem(last=False)
+
+    # Explaining
+
+    def preview(self, question: str | None = None, speaker: Any = None) -> Prompt:
+        """The prompt as it would be sent now if `speaker` said `question` in the room.
+
+        Nothing is committed or changed by looking. BudgetError: the turn would fail with it.
+        """
+        return self.preview_composition(question, speaker).prompt
+
+    def preview_composition(self, question: str | None = None, speaker: Any = None) -> Composition:
+        """The same prompt with the activation of lore it was made with."""
+        room_ref = str(self.npc.location.id) if self.npc.location else ""
+        talk = ConversationKey(kind="room", place_ref=room_ref or "nowhere")
+        event = None if question is None else self._imagined(question, speaker, room_ref)
+        return compose_with_lore(gather.foreseen_inputs(self.npc, self.view(), talk, event=event))
+
+    def _imagined(self, question: str, speaker: Any, room_ref: str) -> Event:
+        return Event(
+            kind="say",
+            speaker_ref=str(speaker.id) if speaker else "",
+            speaker_name=label_of(self.npc, speaker) if speaker else SOMEONE,
+            speaker_rank=rank_of(speaker) if speaker else "Player",
+            text=heard_text(question),
+            room_ref=room_ref,
+            client=client_of(speaker),
+        )
+
+    def last_report(self) -> Report | None:
+        """The account of the last prompt that was sent, from its stored turn; None without one.
+
+        ReplayError: its words were erased on request.
+        """
+        stored = turns.last_turn(self.ref)
+        if stored is None:
+            return None
+        shown = conversations.records(stored.manifest.record_ids)
+        return report_of_turn(stored.manifest, shown)
+
+    def why(self, item: str) -> list[str]:
+        """Everything about one component, entry, note or message of the last prompt.
+
+        Before the first turn it is the prompt that would be sent now.
+        """
+        report = self.last_report() or report_of(self.preview())
+        return explain_lines(report, item, names=names_of(self.view().books))
+
+    def status(self) -> Status:
+        """How the NPC is doing."""
+        live, settings = self._current.runtime, self.settings
+        last = turns.last_turn(self.ref)
+        kinds = [known.kind for known in conversations.conversations_of(self.ref)]
+        view = self.view(settings)
+        access = live.models.of_role("speaker", settings=settings)[0]
+        return Status(
+            enabled=self.enabled,
+            endpoint=access.name,
+            offline=access.model.offline,
+            breaker=access.breaker.state if access.breaker else "",
+            in_flight=live.scheduler.in_flight(self.ref),
+            waiting=live.scheduler.waiting(self.ref),
+            unrecorded=self.attention.unrecorded,
+            last_turn=_last_turn(last) if last else None,
+            card=view.sources.card.name if view.sources.card else None,
+            conversations={kind: kinds.count(kind) for kind in dict.fromkeys(kinds)},
+            problems=(*self.settings_problems, *view.problems),
+        )
+
+
+def _last_turn(stored: StoredTurn) -> LastTurn:
+    return LastTurn(
+        number=stored.number,
+        state=stored.state,
+        outcome=stored.outcome,
+        created_at=stored.created_at,
+        ended_at=stored.ended_at,
+    )

@@ -1,0 +1,230 @@
+"""Answering: one event an NPC may answer, from its bid for the floor to the end of its turn.
+
+What became of it is told once: answered, or silent and why. Before the turn begins it is asked
+whether the NPC may speak at all: it may be paused, or a limit reached.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final, Protocol
+
+from evennia.utils import logger
+from twisted.internet.defer import Deferred, maybeDeferred, succeed
+from twisted.python.failure import Failure
+
+from evennia_ai.errors import StoreError
+from evennia_ai.game.floor.addressing import Address
+from evennia_ai.game.mind.deciding import decided
+from evennia_ai.game.models.limits import Refusal
+from evennia_ai.game.models.stop import why_halted
+from evennia_ai.game.protocols import Mind
+from evennia_ai.game.recording.committed import CommittedEvent
+from evennia_ai.game.retrying import DATABASE_ERRORS, until_written
+from evennia_ai.game.runtime import Runtime
+from evennia_ai.game.senses.events import TICK, Event, payer_of
+from evennia_ai.game.senses.presence import why_gone
+from evennia_ai.game.speech.thinking import show_thinking
+from evennia_ai.game.speech.voice import Voice
+from evennia_ai.game.turn.turn import Turn
+from evennia_ai.history.records import fallback_record
+from evennia_ai.store.calls import model_calls
+from evennia_ai.store.history import conversations
+
+
+class Watching(Protocol):
+    """Who is told what becomes of an answer: the attention of the NPC."""
+
+    def offer(self, answering: "Answering") -> None:
+        """It may answer: let its turn wait for its time."""
+
+    def over(self, answering: "Answering", why_silent: str = "") -> None:
+        """It was answered, or will not be."""
+
+
+class Answering:
+    """An event, and whether and how it is answered; itself a `Bidder` and a `Work`."""
+
+    def __init__(
+        self,
+        mind: Mind,
+        watching: Watching,
+        heard: CommittedEvent,
+        address: Address,
+        live: Runtime,
+    ) -> None:
+        self.heard: Final = heard
+        self.address: Final = address
+        self.turn: Final = Turn(mind, heard, live)
+        self.is_waiting = False
+        self.is_running = False
+        self._mind: Final = mind
+        self._live: Final = live
+        self._watching: Final = watching
+        self._is_over = False
+        self._offered_at = 0.0
+        self._decision: Deferred[str] | None = None
+        self._ended: Callable[[], None] | None = None
+
+    @property
+    def event(self) -> Event:
+        """What is answered."""
+        return self.heard.event
+
+    @property
+    def is_chatter(self) -> bool:
+        """Whether no person waits for it."""
+        return self.event.hops > 0 or self.event.kind == TICK
+
+    @property
+    def owner(self) -> str:
+        """Whose share of the NPC's time it takes, "" where no person waits for it."""
+        return "" if self.is_chatter else self.event.speaker_ref
+
+    # As a bidder
+
+    def speak(self, *, ended: Callable[[], None]) -> None:
+        """Answer when the NPC has time for it; at a limit it takes no place among what waits."""
+        if self._is_over:
+            ended()
+            return
+        self._ended = ended
+        self.is_waiting = True
+        self._offered_at = self._live.clock.seconds()
+        why_silent = self._live.lines.why_silent(self.event, npc_ref=self._mind.ref)
+        if why_silent:
+            self._over(why_silent)
+            return
+        refusal = self._refusal()
+        if refusal is None:
+            self._watching.offer(self)
+        else:  # when everybody has read what was said
+            self._live.clock.callLater(0, self._refused, refusal)
+
+    def _refused(self, refusal: Refusal) -> None:
+        """A limit is reached: say so, unless it is answered by nobody meanwhile."""
+        if not self._is_over:
+            self._over(self._why_nobody() or self._limit_told(refusal))
+
+    def keep_silent(self, why: str) -> None:
+        """Do not answer; what was said stays heard."""
+        self._over(why)
+
+    def decide(self) -> "Deferred[str]":
+        """Why it does not want to answer, "" if it does."""
+        if self._is_over:
+            return succeed("nobody waits for it any more")
+        self._decision = decided(self._mind, self.heard, self._live)
+        return self._decision
+
+    def withdraw(self, why: str) -> None:
+        """Do not answer any more; a turn that is under way is given up."""
+        if self.is_running:
+            self.turn.cancel(why)
+            return
+        decision, self._decision = self._decision, None
+        self._over(why)
+        if decision is not None:
+            decision.cancel()
+
+    # As work
+
+    def run(self) -> "Deferred[None] | None":
+        """Take the turn, if the NPC may."""
+        self.is_waiting = False
+        try:
+            why_not = self._why_not_now()
+        except Exception:  # a game's own hooks may raise anything
+            self._over("whether it may be answered is not known")
+            raise
+        if why_not:
+            self._over(why_not)
+            return None
+        self.is_running = True
+        self._live.gestures.started(self, self._show_thinking)
+        return maybeDeferred(self.turn.run).addBoth(self._ran)
+
+    def waits_again(self) -> None:
+        """The turn could not begin and is taken again later."""
+        self.is_waiting = True
+
+    def begun(self) -> None:
+        """Something of the answer was said or done."""
+        self._live.gestures.ended(self)
+
+    def _ran(self, outcome: Failure | None) -> Failure | None:
+        self.is_running = False
+        self._live.gestures.ended(self)
+        if not self.is_waiting:
+            self._over("")
+        return outcome
+
+    def _why_not_now(self) -> str:
+        why_not = self._why_nobody()
+        if why_not:
+            return why_not
+        waited_seconds = self._live.clock.seconds() - self._offered_at
+        if self.is_chatter and waited_seconds > self._live.conf.hop_seconds:
+            return f"no person waits for it, and it waited {waited_seconds:.0f} s"
+        refusal = self._refusal()
+        return "" if refusal is None else self._limit_told(refusal)
+
+    def _why_nobody(self) -> str:
+        """Why the NPC may not speak, or nobody is there to hear it."""
+        why_not = why_halted(self._mind.ref) or why_gone(self._mind.npc, self.event)
+        return why_not or self._live.lines.why_spent(self.event)
+
+    def _limit_told(self, refusal: Refusal) -> str:
+        self._refuse(refusal)
+        return refusal.told
+
+    def _refusal(self) -> Refusal | None:
+        """Which limit is reached; none where that cannot be read, for then nothing is asked.
+
+        The offline responder costs nothing and is asked however often.
+        """
+        live = self._live
+        try:
+            settings = self._mind.settings
+            if live.models.of_role("speaker", settings=settings)[0].model.offline:
+                return None
+            return live.limits.refusal(
+                npc_ref=self._mind.ref,
+                player_ref=payer_of(self.event),
+                npc_limits=settings.limits,
+            )
+        except DATABASE_ERRORS as error:
+            logger.log_err(f"evennia_ai: NPC {self._mind.ref}: limits are not known: {error}")
+            return None
+
+    def _refuse(self, refusal: Refusal) -> None:
+        """Tell builders, and the speaker in character, which is in the history before."""
+        ref = self._mind.ref
+        self._live.watch.refused(ref, refusal)
+        heard = self.heard.record.id
+        row = refusal.row(npc_ref=ref, player_ref=payer_of(self.event), event_record=heard)
+        doing = f"NPC {ref}: a refusal is not written down"
+        until_written(partial(model_calls.add_alone, row), doing, clock=self._live.clock)
+        if not refusal.in_character or self.is_chatter:
+            return
+        said = fallback_record(refusal.in_character, refused=refusal.told)
+        try:
+            conversations.append(self.heard.conversation, [said])
+        except StoreError as error:
+            logger.log_err(f"evennia_ai: NPC {self._mind.ref}: a refusal is not said: {error}")
+            return
+        voice = Voice(self._mind.npc, self.event, own_names=self._mind.own_names)
+        voice.say(refusal.in_character, by_rote=True)
+
+    def _show_thinking(self) -> None:
+        line = self.turn.settings.thinking or self._live.conf.thinking_line
+        if self._mind.npc.pk is not None and line:
+            show_thinking(self._mind.npc, self.event, line)
+
+    def _over(self, why_silent: str) -> None:
+        if self._is_over:
+            return
+        self._is_over = True
+        self.is_waiting = False
+        self._watching.over(self, why_silent)
+        if self._ended is not None:
+            self._ended()

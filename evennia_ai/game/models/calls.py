@@ -1,0 +1,247 @@
+"""Calls: what every call of a model in this process goes through, whoever asks and what for.
+
+A call is refused while its NPC is paused, counts against the limits from its begin to its end, is
+watched, can be given up, and is a row once it has ended. Whoever has a transaction of its own for
+what comes of a call asks with a `CountedCall` and writes its `row` there (`store.model_calls.add`);
+everybody else asks with `Counting.asked`, which writes the row itself.
+
+Of a protected call watchers are told that it was made, how long its texts were, what it cost and
+how it ended; no word of a request, of a reply or of an error, which may quote either. What a
+mediator decided is told in our words for it, and of its texts how long each is.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Final
+
+from twisted.internet.defer import CancelledError, Deferred, maybeDeferred
+from twisted.python.failure import Failure
+
+from evennia_ai.errors import ModelError, ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable
+from evennia_ai.game.models.endpoints import Access
+from evennia_ai.game.models.limits import CallKey, Limits, StartedCall
+from evennia_ai.game.models.stop import ModelStopped, refuse_if_stopped
+from evennia_ai.game.models.watching import Watch, WatchedCall
+from evennia_ai.game.retrying import until_written
+from evennia_ai.knowledge.restricted.mediation import choices_in_answer
+from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, Listener, Usage
+from evennia_ai.llm.replies.structured import json_objects
+from evennia_ai.llm.resilience import Clock
+from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.tokens import ESTIMATE
+from evennia_ai.store.calls import model_calls
+from evennia_ai.store.calls.model_calls import ANSWERED, CANCELLED, OFFLINE, UNSENT, NewCall
+
+REDACTED: Final = "[redacted]"
+
+
+class ProtectedCallError(ModelError):
+    """A protected call gave no usable reply; only the kind of the failure is told."""
+
+    def __init__(self, endpoint: str, kind: str) -> None:
+        super().__init__(endpoint, f"failed with {kind}; more is not told of a protected call")
+
+
+def redacted_request(request: ChatRequest) -> ChatRequest:
+    """The request without a word of its messages."""
+    messages = tuple(
+        ChatMessage(role=message.role, content=_told(message.content))
+        for message in request.messages
+    )
+    return replace(request, messages=messages, passages=(), speaker="", question="")
+
+
+def redacted_reply(reply: ChatReply) -> ChatReply:
+    """The reply without a word of it; of a mediator's answer what it decides, in our words."""
+    objects = json_objects(reply.text).objects
+    text = _decision(objects[0]) if len(objects) == 1 else ""
+    return replace(reply, text=text or _told(reply.text), tool_calls=())
+
+
+def _decision(answer: dict[str, Any]) -> str:
+    """A mediator's answer as JSON without its texts, "" where it is no such answer."""
+    told = choices_in_answer(answer, hidden=_told)
+    return json.dumps(told, separators=(",", ":")) if told else ""
+
+
+def redacted_error(error: BaseException, *, endpoint: str) -> ProtectedCallError:
+    """An error that tells of which kind the real one is."""
+    return ProtectedCallError(endpoint, type(error).__name__)
+
+
+def _told(text: str) -> str:
+    return f"{REDACTED} {len(text)} characters"
+
+
+# The first that fits says what kind of failure it was.
+_KINDS: Final[tuple[tuple[type[BaseException], str], ...]] = (
+    (ModelStopped, "stopped"),
+    (ModelTimeout, "timeout"),
+    (ModelUnavailable, "unavailable"),
+    (ModelRefused, "refused"),
+    (ModelRubbish, "rubbish"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counting:
+    """What counts and watches the calls of one process; `under_way` are those by NPC."""
+
+    limits: Limits
+    watch: Watch
+    clock: Clock
+    under_way: dict[str, set["CountedCall"]] = field(default_factory=dict)
+
+    def asked(
+        self,
+        access: Access,
+        request: ChatRequest,
+        key: CallKey,
+        *,
+        prompt: Sequence[Message] = (),
+    ) -> Deferred[ChatReply]:
+        """The model's reply to a request that belongs to no turn; its row is written at its end.
+
+        A row that cannot be written now is written later.
+        """
+        call = CountedCall(self, access, key)
+
+        def kept(outcome: ChatReply | Failure) -> ChatReply | Failure:
+            if call.row is not None:
+                doing = f"NPC {key.npc_ref}: a call of {access.name} is not written down"
+                until_written(partial(model_calls.add_alone, call.row), doing, clock=self.clock)
+            return outcome
+
+        return call.ask(request, prompt=prompt).addBoth(kept)
+
+    def give_up_for(self, npc_ref: str, why: str) -> int:
+        """Give up what is under way for an NPC; how many calls that were."""
+        calls = tuple(self.under_way.get(npc_ref, ()))
+        for call in calls:
+            call.give_up(why)
+        return len(calls)
+
+
+class CountedCall:
+    """One call of a model, asked once."""
+
+    def __init__(self, counting: Counting, access: Access, key: CallKey) -> None:
+        """`key` may leave out what the access and the request say; no prompt tokens: estimated."""
+        self._counting: Final = counting
+        self._access: Final = access
+        self._key = replace(key, profile=access.profile.name, is_offline=access.model.offline)
+        self._first_piece_seconds: float | None = None
+        self._asking: Deferred[ChatReply] | None = None
+        self._given_up = ""
+        self.row: NewCall | None = None
+        """What is to be written down, once it has ended."""
+
+    def ask(
+        self,
+        request: ChatRequest,
+        *,
+        listener: Listener | None = None,
+        prompt: Sequence[Message] = (),
+    ) -> Deferred[ChatReply]:
+        """The model's reply. `prompt` are the messages before they were fitted to the model.
+
+        It fails with ModelStopped where the NPC is paused or the game is stopped. StoreError is
+        raised at once: what was used today cannot be read.
+        """
+        counting, access = self._counting, self._access
+        self._key = key = _filled(self._key, request)
+        call = WatchedCall(key=key, endpoint=access.name, provider=access.profile.client)
+        started = counting.limits.begun(key)
+        if key.is_protected:
+            counting.watch.asked(call, redacted_request(request), ())
+        else:
+            counting.watch.asked(call, request, prompt)
+        heard = None if listener is None else self._timed(listener, started.started_at)
+        self._asking = maybeDeferred(self._asked, request, heard)
+        counting.under_way.setdefault(key.npc_ref, set()).add(self)
+        return self._asking.addBoth(self._ended, call, started)
+
+    def give_up(self, why: str) -> None:
+        """Have it fail with ModelStopped, if it is under way."""
+        if self._asking is not None:
+            self._given_up = why
+            self._asking.cancel()
+
+    def _asked(self, request: ChatRequest, listener: Listener | None) -> Deferred[ChatReply]:
+        refuse_if_stopped(self._access.name, self._key.npc_ref)
+        return self._access.model.complete(request, listener=listener)
+
+    def _timed(self, listener: Listener, started_at: float) -> Listener:
+        """The listener, and when it heard the first piece."""
+        clock = self._counting.clock
+
+        def heard(piece: str) -> None:
+            if self._first_piece_seconds is None:
+                self._first_piece_seconds = max(0.0, clock.seconds() - started_at)
+            listener(piece)
+
+        return heard
+
+    def _ended(
+        self, outcome: ChatReply | Failure, call: WatchedCall, started: StartedCall
+    ) -> ChatReply | Failure:
+        counting = self._counting
+        self._forget()
+        if self._given_up and isinstance(outcome, Failure):
+            outcome = Failure(ModelStopped(self._access.name, self._given_up))
+        self.row = row = counting.limits.ended(
+            started,
+            _usage(outcome),
+            _word(outcome),
+            reply_tokens=_reply_tokens(outcome),
+            first_piece_seconds=self._first_piece_seconds,
+        )
+        self._tell(outcome, call, row)
+        return outcome
+
+    def _tell(self, outcome: ChatReply | Failure, call: WatchedCall, row: NewCall) -> None:
+        """Tell who watches how it ended, without its words where they are protected."""
+        watch, is_protected = self._counting.watch, call.key.is_protected
+        if isinstance(outcome, Failure):
+            error = outcome.value
+            name = self._access.name
+            watch.failed(call, redacted_error(error, endpoint=name) if is_protected else error, row)
+        else:
+            watch.answered(call, redacted_reply(outcome) if is_protected else outcome, row)
+
+    def _forget(self) -> None:
+        self._asking = None
+        under_way, ref = self._counting.under_way, self._key.npc_ref
+        under_way[ref].discard(self)
+        if not under_way[ref]:
+            del under_way[ref]
+
+
+def _filled(key: CallKey, request: ChatRequest) -> CallKey:
+    """The key with what the request says."""
+    tokens = key.prompt_tokens or sum(
+        ESTIMATE.of_message(message.content) for message in request.messages
+    )
+    return replace(key, model=request.model, prompt_tokens=tokens, reply_tokens=request.max_tokens)
+
+
+def _word(outcome: ChatReply | Failure) -> str:
+    """How a call ended, as its row says it."""
+    if not isinstance(outcome, Failure):
+        return OFFLINE if outcome.offline else ANSWERED
+    if outcome.check(CancelledError):
+        return CANCELLED
+    kind = next((word for known, word in _KINDS if outcome.check(known)), "error")
+    is_unsent = outcome.check(ModelUnavailable, ModelTimeout) and not outcome.value.was_sent
+    return f"{UNSENT}{kind}" if is_unsent else f"failed:{kind}"
+
+
+def _usage(outcome: ChatReply | Failure) -> Usage | None:
+    return None if isinstance(outcome, Failure) else outcome.usage
+
+
+def _reply_tokens(outcome: ChatReply | Failure) -> int:
+    """What a reply costs by our own count, for a provider that tells nothing."""
+    return 0 if isinstance(outcome, Failure) else ESTIMATE.of_message(outcome.text)

@@ -1,0 +1,318 @@
+"""Endpoints: the models of the profiles, each guarded, and who is asked in which role.
+
+One `Access` a profile, made when it is first asked; one thread for all of them; one breaker and
+one queue for a model at an address, however many profiles ask it. Each provider has a client of its
+kind; its library is imported when it is first needed, in the thread of the bridge. None configured
+means the offline responder: a game works, and says so, before it has a model.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from evennia.utils import logger
+from twisted.internet.defer import Deferred, FirstError, fail, gatherResults, succeed
+from twisted.python.failure import Failure
+
+from evennia_ai.errors import EvenniaAIError, ModelUnavailable
+from evennia_ai.game.models.stop import Stoppable
+from evennia_ai.llm.chat import ChatModel, ChatReply, ChatRequest, Listener
+from evennia_ai.llm.clients.anthropic import AnthropicChat
+from evennia_ai.llm.clients.offline import OfflineResponder
+from evennia_ai.llm.clients.openai import OpenAIChat
+from evennia_ai.llm.clients.scripted import FILES, scripted_from
+from evennia_ai.llm.endpoint import Endpoint
+from evennia_ai.llm.fitting.roles import OPEN, STRICT, RoleProfile
+from evennia_ai.llm.profiles import DEFAULT, Client, ModelProfile, ModelRole
+from evennia_ai.llm.resilience import CircuitBreaker, Clock, Guarded, Slots
+from evennia_ai.net.bridge import AsyncBridge
+from evennia_ai.settings.model import Conf
+from evennia_ai.settings.npc import NPCSettings
+
+OFFLINE: Final = "offline responder"
+
+
+class NotReady:
+    """A model that cannot be asked, because its profile is of no use: it says why each time."""
+
+    offline: Final = False
+
+    def __init__(self, name: str, reason: str) -> None:
+        self._name = name
+        self.reason: Final = reason
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def complete(
+        self, request: ChatRequest, *, listener: Listener | None = None
+    ) -> Deferred[ChatReply]:
+        """Nothing: the call fails at once."""
+        return fail(ModelUnavailable(self._name, self.reason, was_sent=False))
+
+    def prepare(self) -> Deferred[None]:
+        """Fails with the reason."""
+        return fail(ModelUnavailable(self._name, self.reason, was_sent=False))
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def title_of(profile: ModelProfile) -> str:
+    """What logs and builders call the model of a profile."""
+    if profile.name == DEFAULT:
+        return profile.model or profile.client
+    return f"{profile.name} ({profile.model})" if profile.model else profile.name
+
+
+def endpoint_of(profile: ModelProfile, conf: Conf) -> Endpoint:
+    """Where the model of a profile is, with its key; EndpointError: it cannot be there."""
+    return Endpoint(
+        name=title_of(profile),
+        base_url=profile.base_url,
+        model=profile.model,
+        api_key=conf.key_of(profile),
+        timeout_seconds=profile.timeout_seconds,
+        idle_seconds=profile.idle_seconds,
+        max_retries=profile.max_retries,
+        max_concurrent=profile.max_concurrent,
+        stream=profile.stream,
+        strict_roles=profile.strict_roles,
+        structured=profile.schema,
+        tools=profile.tools,
+    )
+
+
+def roles_of(profile: ModelProfile) -> RoleProfile:
+    """What messages to the model of a profile must look like."""
+    return replace(STRICT if profile.strict_roles else OPEN, tools=profile.tools)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What clients are made with."""
+
+    conf: Conf
+    clock: Clock
+    bridge: AsyncBridge
+
+
+def client_of(profile: ModelProfile, around: Surroundings) -> ChatModel:
+    """A client for the model of a profile; EvenniaAIError says why there can be none."""
+    return _MAKERS[profile.client](profile, around)
+
+
+def prepared(client: ChatModel) -> Deferred[None]:
+    """Fires when the client has what a first request needs; some need nothing."""
+    prepare: Callable[[], Deferred[None]] | None = getattr(client, "prepare", None)
+    return succeed(None) if prepare is None else prepare()
+
+
+def _openai(profile: ModelProfile, around: Surroundings) -> ChatModel:
+    return OpenAIChat(endpoint_of(profile, around.conf), around.bridge)
+
+
+def _anthropic(profile: ModelProfile, around: Surroundings) -> ChatModel:
+    return AnthropicChat(endpoint_of(profile, around.conf), around.bridge)
+
+
+def _scripted(profile: ModelProfile, around: Surroundings) -> ChatModel:
+    script = Path(around.conf.game_folder, profile.script)
+    is_file = script.suffix.lower() in FILES
+    return scripted_from(
+        script if is_file else profile.script, name=title_of(profile), clock=around.clock
+    )
+
+
+def _offline(profile: ModelProfile, around: Surroundings) -> ChatModel:
+    return OfflineResponder(around.conf.fallback_line, name=OFFLINE)
+
+
+_MAKERS: Final[dict[Client, Callable[[ModelProfile, Surroundings], ChatModel]]] = {
+    "openai": _openai,
+    "anthropic": _anthropic,
+    "scripted": _scripted,
+    "offline": _offline,
+}
+
+
+_UNKNOWN: Final = ModelProfile(name=DEFAULT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """A model and how it is asked.
+
+    `profile` says how, with what the NPC has otherwise; `roles` fits messages to the model,
+    `model_id` is its name there. `client` is what `model` guards.
+    """
+
+    model: ChatModel
+    model_id: str = ""
+    roles: RoleProfile = OPEN
+    breaker: CircuitBreaker | None = None
+    profile: ModelProfile = _UNKNOWN
+    client: ChatModel | None = None
+
+    @property
+    def name(self) -> str:
+        """What builders read in the status."""
+        return OFFLINE if self.model.offline else self.model.name
+
+    def prepare(self) -> "Deferred[None]":
+        """Load what a first reply would have to wait for, off the reactor's thread."""
+        return succeed(None) if self.client is None else prepared(self.client)
+
+    def close(self) -> None:
+        """Give up what is asked, close connections."""
+        self.model.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Gate:
+    """What all who ask one model at one address go through."""
+
+    breaker: CircuitBreaker
+    slots: Slots
+
+
+class Models:
+    """The models of one process; `only` answers for all of them, in tests and trials."""
+
+    def __init__(
+        self,
+        conf: Conf,
+        *,
+        clock: Clock,
+        bridge: AsyncBridge | None = None,
+        only: Access | None = None,
+    ) -> None:
+        self._clock: Final = clock
+        self._bridge: Final = bridge or AsyncBridge()
+        self._around: Final = Surroundings(conf=conf, clock=clock, bridge=self._bridge)
+        self._only: Final = only
+        self._profiles: Final = conf.profiles
+        self._roles: Final = conf.model_roles
+        self._made: dict[tuple[str, str], Access] = {}
+        self._stoppable: list[Stoppable] = []
+        self._gates: dict[tuple[str, str, str], _Gate] = {}
+
+    @property
+    def profiles(self) -> tuple[ModelProfile, ...]:
+        """All profiles, `default` first."""
+        return tuple(self._profiles.values())
+
+    @property
+    def bridge(self) -> AsyncBridge:
+        """The thread in which whatever speaks asyncio runs."""
+        return self._bridge
+
+    def of_role(
+        self, role: ModelRole, *, settings: NPCSettings | None = None
+    ) -> tuple[Access, ...]:
+        """The models to ask in this role, each instead of the one before it; never empty.
+
+        What an NPC speaks with is up to its settings. A profile that they name and the game has no
+        more is passed over.
+        """
+        names = self._roles[role]
+        if settings is None or role != "speaker":
+            return tuple(self._access(self._profiles[name]) for name in names)
+        return tuple(self._access(profile) for profile in self._spoken_with(settings))
+
+    def speaking_profile(self, settings: NPCSettings) -> ModelProfile:
+        """The profile that an NPC with these settings speaks with, changed as they say."""
+        return self._spoken_with(settings)[0]
+
+    def roles_of(self, name: str) -> tuple[ModelRole, ...]:
+        """The roles that ask the profile of this name, first or instead of another."""
+        return tuple(role for role, names in self._roles.items() if name in names)
+
+    def accesses(self) -> tuple[Access, ...]:
+        """The models of all profiles, `default` first."""
+        return tuple(self._access(profile) for profile in self._profiles.values())
+
+    def prepare(self) -> "Deferred[Any]":
+        """Load what first replies would have to wait for; fails where one model cannot."""
+        used = dict.fromkeys(name for names in self._roles.values() for name in names)
+        prepared = [self._access(self._profiles[name]).prepare() for name in used]
+        return gatherResults(prepared, consumeErrors=True).addErrback(_first)
+
+    def give_up(self, why: str) -> int:
+        """Fail all that is under way with ModelStopped; how many calls that were."""
+        return sum(model.give_up(why) for model in self._stoppable)
+
+    def close(self) -> None:
+        """Give up what is asked, close connections, end the thread."""
+        opened = self._made.values() if self._only is None else (self._only,)
+        for access in opened:
+            access.close()
+        self._bridge.stop()
+
+    def _spoken_with(self, settings: NPCSettings) -> tuple[ModelProfile, ...]:
+        names: Iterable[str] = self._roles["speaker"]
+        if settings.profile in self._profiles:
+            names = dict.fromkeys((settings.profile, *names))
+        first, *others = (self._profiles[name] for name in names)
+        if settings.model:
+            first = replace(first, model=settings.model)
+        return tuple(settings.applied_to(profile) for profile in (first, *others))
+
+    def _access(self, profile: ModelProfile) -> Access:
+        key = (profile.name, profile.model)
+        if key not in self._made:
+            made = self._made_for(profile)
+            stoppable = Stoppable(made.model)
+            self._stoppable.append(stoppable)
+            self._made[key] = replace(made, model=stoppable)
+        made = self._made[key]
+        return made if made.profile == profile else replace(made, profile=profile)
+
+    def _made_for(self, profile: ModelProfile) -> Access:
+        if self._only is not None:
+            model_id = profile.model or self._only.model_id
+            return replace(self._only, profile=profile, model_id=model_id)
+        try:
+            client = client_of(profile, self._around)
+        except EvenniaAIError as error:
+            logger.log_err(f"evennia_ai: profile '{profile.name}' cannot be asked: {error}")
+            client = NotReady(title_of(profile), str(error))
+        if isinstance(client, NotReady) or client.offline:
+            model_id = profile.model or profile.client
+            return Access(model=client, model_id=model_id, profile=profile, client=client)
+        return self._guarded(client, profile)
+
+    def _guarded(self, client: ChatModel, profile: ModelProfile) -> Access:
+        gate = self._gate(profile)
+        return Access(
+            model=Guarded(client, breaker=gate.breaker, clock=self._clock, slots=gate.slots),
+            model_id=profile.model or profile.client,
+            roles=roles_of(profile),
+            breaker=gate.breaker,
+            profile=profile,
+            client=client,
+        )
+
+    def _gate(self, profile: ModelProfile) -> _Gate:
+        """That of the profile's model; as many at once as the strictest of its profiles allows."""
+        key = _where(profile)
+        if key not in self._gates:
+            same = [one for one in (profile, *self._profiles.values()) if _where(one) == key]
+            self._gates[key] = _Gate(
+                breaker=CircuitBreaker(seconds=self._clock.seconds),
+                slots=Slots(min(one.max_concurrent for one in same)),
+            )
+        return self._gates[key]
+
+
+def _where(profile: ModelProfile) -> tuple[str, str, str]:
+    """What is one and the same to a server: the address and the model."""
+    return (profile.client, profile.base_url or profile.script, profile.model)
+
+
+def _first(failure: Failure) -> Failure:
+    """What went wrong, without that it was one of several."""
+    inner: Failure = failure.value.subFailure if failure.check(FirstError) else failure
+    return inner

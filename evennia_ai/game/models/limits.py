@@ -1,0 +1,323 @@
+"""Limits: how much players, NPCs and the whole game may ask of models, and what happens then.
+
+Calls and tokens, a minute and a day (`evennia_ai.llm.quotas`). Counted in memory; what was used
+today is read from the table of calls once, so that a reload gives nobody a new day. A refusal is
+said to the player by the NPC, in character and now and then only, and to builders in numbers.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from evennia_ai.game.senses.events import Line
+from evennia_ai.llm.chat import Usage
+from evennia_ai.llm.quotas import DAY_SECONDS, Meter, Quota, QuotaReached, Quotas, QuotaUse
+from evennia_ai.store.calls.model_calls import ANSWERED, UNSENT, NewCall, Used, is_counted
+
+LimitScope = Literal["player", "npc", "game"]
+
+TELLING_SECONDS: Final = 60.0
+"""How long an NPC says nothing of a limit to a player it has just told of it."""
+
+# What certainly never was answered costs nothing.
+_FREE: Final = frozenset({"failed:unavailable", "failed:refused"})
+_NO_LIMITS: Final[Mapping[str, int]] = {}
+
+DayUsed = tuple[Mapping[str, Used], Mapping[str, Used]]
+ReadUsed = Callable[[float], DayUsed]
+"""What was used since a moment, by NPC and by player."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallKey:
+    """Which call of a model it is.
+
+    `player_ref` is whose words it answers, or who began the chain of answers, "" where nobody's
+    alone; `turn` the number of the turn it belongs to; `name` what logs call it, "" for its role.
+    `prompt_tokens` and `reply_tokens` are what it may take, and are reserved. Of one that
+    `is_protected` nobody is told the words.
+    """
+
+    npc_ref: str
+    player_ref: str = ""
+    role: str = "speaker"
+    name: str = ""
+    profile: str = ""
+    model: str = ""
+    turn: int | None = None
+    prompt_tokens: int = 0
+    reply_tokens: int = 0
+    is_protected: bool = False
+    is_offline: bool = False
+    """Whether no model is asked at all: then nothing is used."""
+    line: Line | None = None
+    """The line that the call belongs to, where it is one's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartedCall:
+    """A call that is under way since a moment, in seconds since 1970."""
+
+    key: CallKey
+    started_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """Why no model is asked now.
+
+    `in_character` is what the NPC says or, between asterisks, does; "" where it told that player
+    just before. `told` is for builders.
+    """
+
+    scope: LimitScope
+    ref: str
+    limit: str
+    in_character: str
+    told: str
+    retry_in_seconds: float
+    at: float = 0.0
+    """When, in seconds since 1970."""
+
+    def row(self, *, npc_ref: str, player_ref: str, event_record: str) -> NewCall:
+        """What is written down of it: the call that was not made, for which words."""
+        return NewCall(
+            npc_ref=npc_ref,
+            player_ref=player_ref,
+            role="speaker",
+            started_at=self.at,
+            seconds=0.0,
+            outcome=f"{UNSENT}{self.scope}.{self.limit}",
+            event_record_id=int(event_record),
+        )
+
+
+class Limits:
+    """What was used and may still be. `now` gives seconds since 1970."""
+
+    def __init__(
+        self,
+        quotas: Quotas,
+        *,
+        line: str,
+        now: Callable[[], float],
+        used_since: ReadUsed,
+    ) -> None:
+        self.quotas: Final = quotas
+        self._line: Final = line
+        self._now: Final = now
+        self._used_since: Final = used_since
+        self._meters: dict[tuple[LimitScope, str], Meter] = {}
+        # Whom an NPC told of a limit when, the earliest first.
+        self._told_at: dict[tuple[str, str], float] = {}
+        self._refused: dict[str, int] = {}
+        self._day: int | None = None
+
+    def refusal(
+        self,
+        *,
+        npc_ref: str,
+        player_ref: str = "",
+        npc_limits: Mapping[str, int] = _NO_LIMITS,
+        tokens: int = 0,
+    ) -> Refusal | None:
+        """Why nothing may be asked for this NPC because of this player's words, None if it may.
+
+        `npc_limits` narrow what the NPC may use, and widen nothing; `tokens` is what the call
+        would take, where that is known.
+        """
+        now = self._today()
+        for scope, ref in _scopes(npc_ref, player_ref):
+            meter = self._meters.get((scope, ref))
+            quota = self.quota(scope, npc_limits)
+            reached = (meter or Meter()).reached(now, quota, tokens=tokens)
+            if reached is not None:
+                self._refused[npc_ref] = self._refused.get(npc_ref, 0) + 1
+                return self._refusal(scope, ref, reached, told_to=(npc_ref, player_ref))
+        return None
+
+    def begun(self, key: CallKey) -> StartedCall:
+        """A call begins: it counts from now on, its tokens are reserved."""
+        now = self._today()
+        if key.line is not None and not key.is_offline:
+            key.line.calls += 1
+        for scope in _metered(key):
+            meter = self._meters.setdefault(scope, Meter())
+            meter.begun(now, reserved_tokens=_reserved(key))
+        return StartedCall(key=key, started_at=now)
+
+    def ended(
+        self,
+        call: StartedCall,
+        usage: Usage | None,
+        outcome: str = ANSWERED,
+        *,
+        reply_tokens: int = 0,
+        first_piece_seconds: float | None = None,
+    ) -> NewCall:
+        """A call ended: what it took, as the row to write down.
+
+        One that no model was asked does not count any more.
+        Where the provider told no usage, the prompt and `reply_tokens` are counted by us. To be
+        called once a call.
+        """
+        now, key = self._today(), call.key
+        row = _row(
+            call,
+            usage or _estimated(key, outcome, reply_tokens),
+            is_estimated=usage is None,
+            seconds=max(0.0, now - call.started_at),
+            first_piece_seconds=first_piece_seconds,
+            outcome=outcome,
+        )
+        for scope in _metered(key):
+            meter = self._meters.setdefault(scope, Meter())
+            meter.ended(now, reserved_tokens=_reserved(key), tokens=row.tokens)
+            if not is_counted(outcome):
+                meter.taken_back(call.started_at)
+        return row
+
+    def quota(self, scope: LimitScope, npc_limits: Mapping[str, int] = _NO_LIMITS) -> Quota:
+        """What one of a kind may use; an NPC's own limits narrow it."""
+        quota: Quota = getattr(self.quotas, scope)
+        return quota.narrowed(npc_limits) if scope == "npc" else quota
+
+    def reading(self, scope: LimitScope, ref: str = "") -> QuotaUse:
+        """What one of a kind has used."""
+        now = self._today()
+        meter = self._meters.get((scope, ref))
+        return meter.reading(now) if meter is not None else QuotaUse()
+
+    def refused(self, npc_ref: str) -> int:
+        """How often today something was refused to this NPC, as far as this process knows."""
+        self._today()
+        return self._refused.get(npc_ref, 0)
+
+    @property
+    def midnight(self) -> float:
+        """When this day began, in seconds since 1970."""
+        now = self._now()
+        return now - now % DAY_SECONDS
+
+    def at_limit(self) -> tuple[tuple[LimitScope, str, QuotaReached], ...]:
+        """The players and NPCs that are at a limit of the game now, and which it is."""
+        now = self._today()
+        found = []
+        for (scope, ref), meter in self._meters.items():
+            reached = meter.reached(now, self.quota(scope))
+            if reached is not None and scope != "game":
+                found.append((scope, ref, reached))
+        return tuple(found)
+
+    def _today(self) -> float:
+        """The time; at the first question of a day what is over is forgotten.
+
+        At the very first one what was used today before is read. StoreError: it cannot be read.
+        """
+        now = self._now()
+        day = int(now // DAY_SECONDS)
+        if self._day == day:
+            return now
+        if self._day is None:
+            self._restore(now)
+        self._day = day
+        self._refused = {}
+        self._meters = {key: one for key, one in self._meters.items() if not one.is_idle(now)}
+        return now
+
+    def _restore(self, now: float) -> None:
+        npcs, players = self._used_since(now - now % DAY_SECONDS)
+        found: list[tuple[LimitScope, Mapping[str, Used]]] = [("npc", npcs), ("player", players)]
+        for scope, by_ref in found:
+            for ref, used in by_ref.items():
+                if ref:
+                    self._restored(now, (scope, ref), used)
+        for used in npcs.values():
+            self._restored(now, ("game", ""), used)
+
+    def _restored(self, now: float, key: tuple[LimitScope, str], used: Used) -> None:
+        meter = self._meters.setdefault(key, Meter())
+        meter.restored(now, calls=used.calls, tokens=used.tokens)
+
+    def _refusal(
+        self, scope: LimitScope, ref: str, reached: QuotaReached, *, told_to: tuple[str, str]
+    ) -> Refusal:
+        return Refusal(
+            scope=scope,
+            ref=ref,
+            limit=reached.limit,
+            in_character=self._line_for(told_to),
+            told=_told(scope, ref, reached),
+            retry_in_seconds=reached.retry_in_seconds,
+            at=self._now(),
+        )
+
+    def _line_for(self, told_to: tuple[str, str]) -> str:
+        """What the NPC says to this player of a limit, "" where it has just said so."""
+        now, told_at = self._now(), self._told_at
+        while told_at and next(iter(told_at.values())) + TELLING_SECONDS <= now:
+            del told_at[next(iter(told_at))]
+        if told_to in told_at:
+            return ""
+        told_at[told_to] = now
+        return self._line
+
+
+def _scopes(npc_ref: str, player_ref: str) -> tuple[tuple[LimitScope, str], ...]:
+    """Whom a call counts for, the narrowest first."""
+    player: tuple[tuple[LimitScope, str], ...] = (("player", player_ref),) if player_ref else ()
+    return (*player, ("npc", npc_ref), ("game", ""))
+
+
+def _metered(key: CallKey) -> tuple[tuple[LimitScope, str], ...]:
+    return () if key.is_offline else _scopes(key.npc_ref, key.player_ref)
+
+
+def _reserved(key: CallKey) -> int:
+    return key.prompt_tokens + key.reply_tokens
+
+
+def _estimated(key: CallKey, outcome: str, reply_tokens: int) -> Usage:
+    if not is_counted(outcome):
+        return Usage(input_tokens=0, output_tokens=0)
+    sent = 0 if outcome in _FREE else key.prompt_tokens
+    return Usage(input_tokens=sent, output_tokens=reply_tokens)
+
+
+def _row(
+    call: StartedCall,
+    usage: Usage,
+    *,
+    is_estimated: bool,
+    seconds: float,
+    first_piece_seconds: float | None,
+    outcome: str,
+) -> NewCall:
+    key = call.key
+    return NewCall(
+        npc_ref=key.npc_ref,
+        player_ref=key.player_ref,
+        role=key.role,
+        profile=key.profile,
+        model=key.model,
+        turn=key.turn,
+        started_at=call.started_at,
+        seconds=seconds,
+        first_piece_seconds=first_piece_seconds,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cached_tokens=None if is_estimated else usage.cached_tokens,
+        written_tokens=None if is_estimated else usage.written_tokens,
+        is_estimated=is_estimated,
+        outcome=outcome,
+    )
+
+
+def _told(scope: LimitScope, ref: str, reached: QuotaReached) -> str:
+    who = {"player": f"player #{ref}", "npc": f"NPC #{ref}", "game": "the game"}[scope]
+    what = reached.limit.replace("_", " ")
+    own = "ai/set limits or " if scope == "npc" else ""
+    return (
+        f"{who} has used its {reached.most} {what}; again in {reached.retry_in_seconds:.0f} s"
+        f" ({own}EVENNIA_AI_LIMITS, {scope}, {reached.limit})"
+    )

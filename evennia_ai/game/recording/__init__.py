@@ -1,0 +1,1 @@
+"""What was perceived is committed before anything else happens."""

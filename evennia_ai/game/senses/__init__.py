@@ -1,0 +1,1 @@
+"""What an NPC perceives: who is there and what they are called, what is said, what happens."""

@@ -1,0 +1,298 @@
+"""Perception: a message that reached an NPC becomes the event it heard, or nothing.
+
+Everything comes by the NPC's own `at_msg_receive`, so an NPC hears what was sent to it and only
+that. The words come raw from the speaker's side (`AISpeakerMixin`, our own output) where that is
+known; a speaker of any other kind is read back from the line as Evennia renders it.
+
+A game renders words of a language for each listener, garbled or not: an NPC that does not
+understand them gets what was rendered for it and never the words themselves. The client that
+somebody types at is one of a few words, never what a client says of itself: Evennia's own for the
+protocol of a session (`protocol_key`), the same in 5.0 and 6.1; TLS makes no other client of
+telnet.
+"""
+
+import re
+from collections.abc import Mapping
+from contextvars import ContextVar
+from functools import lru_cache
+from types import MappingProxyType, SimpleNamespace
+from typing import Any, Final, NamedTuple
+
+from django.conf import settings
+from django.utils.translation import gettext
+from evennia.locks.lockhandler import LockHandler
+
+from evennia_ai.game.senses.events import Event, Kind
+from evennia_ai.game.senses.lines import line_of
+from evennia_ai.game.senses.naming import settled_label
+from evennia_ai.game.senses.presence import bystanders, is_npc
+from evennia_ai.game.senses.utterance import hops_of, utterance_of, uttered
+from evennia_ai.game.text import one_line, unmarked
+from evennia_ai.prompt.blocks import SCREENREADER
+
+MAX_WORD: Final = 40
+
+# Who is about to be sent an emote, by whom, and the languages in it.
+_rendered: Final[ContextVar[tuple[Any, Any, tuple[str, ...]] | None]] = ContextVar(
+    "evennia_ai_languages", default=None
+)
+
+
+def game_word(told: Any) -> str:
+    """A language or volume as a game tells it, as one plain word or few; "" for none."""
+    return one_line(unmarked(str(told or "")))[:MAX_WORD]
+
+
+def garbled(words: str, rendered: str, *, language: str) -> str:
+    """`rendered`, or only that it is the language, where the words stand in it as they are."""
+    is_bare = one_line(unmarked(words)).casefold() in one_line(unmarked(rendered)).casefold()
+    return f"(words in {language})" if is_bare else rendered
+
+
+def rendered_for(npc: Any, speaker: Any, language: str, *, words: str, rendered: str) -> str:
+    """What a roleplaying game's emote is to show `npc` of quoted `words`, the quotes included.
+
+    `rendered` is what the game would show. The message with it comes next.
+    """
+    language = game_word(language)
+    _note(npc, speaker, language)
+    if npc.understands(language):
+        return rendered
+    heard = garbled(words.strip('"'), rendered, language=language)
+    return rendered if heard == rendered else f'"{heard}"'
+
+
+def languages_heard(npc: Any, speaker: Any) -> str:
+    """The languages of the emote that is being sent to `npc`, told once."""
+    noted = _rendered.get()
+    _rendered.set(None)
+    if noted is None or noted[0] is not npc or noted[1] is not speaker:
+        return ""
+    return ", ".join(noted[2])
+
+
+def _note(npc: Any, speaker: Any, language: str) -> None:
+    noted = _rendered.get()
+    known = noted[2] if noted and noted[0] is npc and noted[1] is speaker else ()
+    if language and language not in known:
+        known = (*known, language)
+    _rendered.set((npc, speaker, known))
+
+
+OTHER: Final = "other"
+"""A protocol of the game's own: somebody types there, and nothing is known of it."""
+
+_CLIENTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "telnet": "telnet",
+        "telnet/ssl": "telnet",
+        "ssh": "ssh",
+        "websocket": "websocket",
+        "ajax/comet": "ajax/comet",
+    }
+)
+
+
+def client_of(character: Any) -> str:
+    """The client of who plays `character`, with the mark of a screen reader; "" for nobody.
+
+    Of several screens it is the one that was typed at last.
+    """
+    handler = getattr(character, "sessions", None)
+    sessions = handler.all() if handler is not None else ()
+    if not sessions:
+        return ""
+    newest = max(sessions, key=_typed_at)
+    client = _CLIENTS.get(str(getattr(newest, "protocol_key", "")), OTHER)
+    flags = getattr(newest, "protocol_flags", None) or {}
+    return f"{client}{SCREENREADER}" if flags.get("SCREENREADER") else client
+
+
+def _typed_at(session: Any) -> float:
+    return float(getattr(session, "cmd_last", 0.0) or 0.0)
+
+
+MAX_HEARD: Final = 2000
+"""Characters of one line that an NPC takes in."""
+
+# How Evennia's own `at_say` frames a line for those who hear it, before translation.
+_FRAMES: Final = {
+    "say": '{object} says, "{speech}"',
+    "whisper": '{object} whispers: "|n{speech}|n"',
+}
+_SPEECH: Final = "\x00"
+_QUOTED: Final = re.compile(r"[\"“”«»„]\s*(.*)[\"“”«»]", re.DOTALL)
+_SAYING: Final = re.compile(r"^\W*\w+\s*(?:[,:]\s*)")
+_HEARD: Final = frozenset({"say", "whisper", "pose"})
+
+
+class AISpeakerMixin:
+    """For characters of players: NPCs hear exactly what was typed, however the game frames it.
+
+    Put it before the character class. Without it NPCs read the line back from its frame. A game
+    with languages or volumes passes them to `at_say` as `language=` and `volume=`.
+    """
+
+    def at_say(self, message: str, *args: Any, **kwargs: Any) -> Any:
+        """Evennia's hook: say `message`, while listeners can look up its raw text."""
+        kind: Kind = "whisper" if kwargs.get("whisper") else "say"
+        language, volume = game_word(kwargs.get("language")), game_word(kwargs.get("volume"))
+        with uttered(self, message, kind=kind, language=language, volume=volume):
+            return super().at_say(message, *args, **kwargs)  # type: ignore[misc]
+
+
+class Payload(NamedTuple):
+    """What was sent: the rendered line, and what the message says about it, "" for nothing."""
+
+    line: str
+    kind: str = ""
+    language: str = ""
+    volume: str = ""
+
+
+class _Heard(NamedTuple):
+    kind: Kind
+    text: str
+    to_ref: str = ""
+    hops: int = 0
+    language: str = ""
+    volume: str = ""
+    by_rote: bool = False
+
+
+def perceived(npc: Any, text: Any, from_obj: Any) -> Event | None:
+    """The event in a message that `npc` received, None where nobody says or does anything.
+
+    `text` and `from_obj` are those of `at_msg_receive`.
+    """
+    speaker = sender_of(from_obj)
+    if speaker is None or speaker == npc:
+        return None
+    payload = payload_of(text)
+    emoted_in = languages_heard(npc, speaker)
+    heard = _uttered(npc, speaker, payload) or _read_back(npc, speaker, payload)
+    if heard is None or not heard.text:
+        return None
+    return Event(
+        kind=heard.kind,
+        speaker_ref=str(speaker.id),
+        speaker_name=settled_label(npc, speaker),
+        speaker_rank=rank_of(speaker),
+        text=heard.text,
+        room_ref=str(npc.location.id) if npc.location else "",
+        to_ref=heard.to_ref,
+        private=heard.kind == "whisper",
+        alone=is_alone_with(npc, speaker),
+        hops=heard.hops,
+        language=heard.language or payload.language or emoted_in,
+        volume=heard.volume or payload.volume,
+        by_rote=heard.by_rote,
+        client=client_of(speaker),
+        line=line_of(heard.hops),
+    )
+
+
+def is_alone_with(npc: Any, speaker: Any) -> bool:
+    """Whether nobody but `speaker` is where `npc` is."""
+    return all(other == speaker for other in bystanders(npc))
+
+
+def sender_of(from_obj: Any) -> Any:
+    """The one object that sent a message; None for sessions, accounts and several senders."""
+    if isinstance(from_obj, list | tuple | set):
+        from_obj = next(iter(from_obj)) if len(from_obj) == 1 else None
+    return from_obj if hasattr(from_obj, "location") and getattr(from_obj, "id", None) else None
+
+
+def payload_of(text: Any) -> Payload:
+    """The payload of `msg(text=(line, {"type": ..., "language": ..., "volume": ...}))`."""
+    if not isinstance(text, list | tuple):
+        return Payload(str(text or ""))
+    line = text[0] if text else ""
+    options = text[1] if len(text) > 1 and isinstance(text[1], dict) else {}
+    return Payload(
+        line=str(line or ""),
+        kind=str(options.get("type") or ""),
+        language=game_word(options.get("language")),
+        volume=game_word(options.get("volume")),
+    )
+
+
+def rank_of(speaker: Any) -> str:
+    """A speaker's permission in words: the highest it has; "NPC" for one of ours."""
+    if is_npc(speaker):
+        return "NPC"
+    ranks = reversed(settings.PERMISSION_HIERARCHY)
+    return next((rank for rank in ranks if _locks_of_ranks().check(speaker, rank)), "Player")
+
+
+@lru_cache(maxsize=1)
+def _locks_of_ranks() -> LockHandler:
+    """A lock for each rank, read once: reading them anew would cost more than all the rest."""
+    ranks = [f"{rank}:perm({rank})" for rank in settings.PERMISSION_HIERARCHY]
+    return LockHandler(SimpleNamespace(lock_storage=";".join(ranks)))
+
+
+def heard_text(text: str) -> str:
+    """`text` as somebody hears it: on one line, without colour codes or link markup."""
+    return one_line(unmarked(text))[:MAX_HEARD]
+
+
+def _uttered(npc: Any, speaker: Any, payload: Payload) -> _Heard | None:
+    """What the speaker is known to say this moment, heard once."""
+    utterance = utterance_of(speaker)
+    if utterance is None or str(npc.id) in utterance.heard_by:
+        return None
+    text = heard_text(utterance.text)
+    if payload.kind not in _HEARD and text not in heard_text(payload.line):
+        return None
+    utterance.heard_by.add(str(npc.id))
+    language = utterance.language or payload.language
+    if language and not npc.understands(language):
+        text = garbled(text, _words(npc, speaker, payload), language=language)
+    return _Heard(
+        utterance.kind,
+        text,
+        utterance.to_ref,
+        utterance.hops,
+        language,
+        utterance.volume,
+        utterance.by_rote,
+    )
+
+
+def _read_back(npc: Any, speaker: Any, payload: Payload) -> _Heard | None:
+    """What a rendered line says, where the speaker's side told nothing."""
+    if payload.kind not in _HEARD or utterance_of(speaker) is not None:
+        return None
+    return _Heard(payload.kind, _words(npc, speaker, payload), hops=hops_of(speaker))
+
+
+def _words(npc: Any, speaker: Any, payload: Payload) -> str:
+    """What was said or done, as the line renders it for this listener."""
+    name = str(speaker.get_display_name(npc))
+    if payload.kind == "pose":
+        return _after_name(heard_text(payload.line), (heard_text(name), str(speaker.key)))
+    return _speech(payload.line, payload.kind, name)
+
+
+def _speech(rendered: str, kind: str, name: str) -> str:
+    """The words inside Evennia's own frame, else what stands in quotes, else the line."""
+    frame = gettext(_FRAMES.get(kind, _FRAMES["say"])).format_map(
+        {"object": name, "speech": _SPEECH}
+    )
+    before, _, after = frame.partition(_SPEECH)
+    framed = rendered.startswith(before) and rendered.endswith(after)
+    if framed and len(rendered) >= len(before) + len(after):
+        return heard_text(rendered[len(before) : len(rendered) - len(after)])
+    line = _after_name(heard_text(rendered), (heard_text(name),))
+    quoted = _QUOTED.search(line)
+    return quoted[1].strip() if quoted else _SAYING.sub("", line, count=1)
+
+
+def _after_name(line: str, names: tuple[str, ...]) -> str:
+    """The line without the name it begins with, in whatever case."""
+    for name in names:
+        if name and line.casefold().startswith(name.casefold()):
+            return line[len(name) :].strip()
+    return line.strip()

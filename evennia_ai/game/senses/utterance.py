@@ -1,0 +1,100 @@
+"""What is being said or done this very moment, so that who perceives it gets more than its frame.
+
+A message reaches its listeners rendered: `Anna says, "hello"`, in the words of whatever game this
+is. While a speaker's message is delivered, its raw text stands here; listeners look it up. While an
+NPC acts, the replies in a row that led to it stand here. All of it happens on the reactor's
+thread, inside one call.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from evennia_ai.game.senses.events import Kind
+from evennia_ai.game.senses.presence import is_npc
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Utterance:
+    """One thing being said or done; `hops` counts the NPC replies in a row, itself among them.
+
+    `language` and `volume` are words of the game, "" where it tells none. `by_rote` is what an NPC
+    says that no model chose: a line for want of a reply, or a quotation.
+    """
+
+    speaker: Any
+    text: str
+    kind: Kind
+    to_ref: str = ""
+    hops: int = 0
+    language: str = ""
+    volume: str = ""
+    by_rote: bool = False
+    heard_by: set[str] = field(default_factory=set)
+
+
+_now: Final[ContextVar[Utterance | None]] = ContextVar("evennia_ai_utterance", default=None)
+_acting: Final[ContextVar[tuple[Any, int] | None]] = ContextVar("evennia_ai_acting", default=None)
+
+
+@contextmanager
+def uttered(
+    speaker: Any,
+    text: str,
+    *,
+    kind: Kind,
+    to_ref: str = "",
+    hops: int = 0,
+    language: str = "",
+    volume: str = "",
+    by_rote: bool = False,
+) -> Iterator[Utterance]:
+    """While it lasts, listeners of `speaker` hear `text`; an outer one of this speaker stays."""
+    utterance = utterance_of(speaker)
+    if utterance is not None:
+        yield utterance
+        return
+    made = Utterance(
+        speaker=speaker,
+        text=text,
+        kind=kind,
+        to_ref=to_ref,
+        hops=hops,
+        language=language,
+        volume=volume,
+        by_rote=by_rote,
+    )
+    token = _now.set(made)
+    try:
+        yield made
+    finally:
+        _now.reset(token)
+
+
+def utterance_of(speaker: Any) -> Utterance | None:
+    """What `speaker` is saying this moment, if it is known."""
+    utterance = _now.get()
+    return utterance if utterance is not None and utterance.speaker is speaker else None
+
+
+@contextmanager
+def acting(npc: Any, *, hops: int) -> Iterator[None]:
+    """While it lasts, what others see `npc` do follows from `hops` NPC replies in a row."""
+    token = _acting.set((npc, hops))
+    try:
+        yield
+    finally:
+        _acting.reset(token)
+
+
+def hops_of(actor: Any) -> int:
+    """How many NPC replies in a row led to what `actor` does now.
+
+    0 for a person or nobody, 1 for an NPC that a script or a builder makes act.
+    """
+    acted = _acting.get()
+    if acted is not None and acted[0] == actor:
+        return acted[1]
+    return 1 if actor is not None and is_npc(actor) else 0

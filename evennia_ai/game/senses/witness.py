@@ -1,0 +1,246 @@
+"""The witness: what an NPC sees happen around it, put together from Evennia's hooks and messages.
+
+One move of a character may be seen by several ways at once: the room's hook, the line the game
+sends about it, both or one. So what belongs together is gathered while one command is carried out
+and becomes one event when that is done, or before anything else is perceived. Whether somebody came
+or went is not read from the words: afterwards they are there, or not.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from django.db import DatabaseError
+from evennia.utils import logger
+
+from evennia_ai.errors import EvenniaAIError
+from evennia_ai.game.senses.events import Event
+from evennia_ai.game.senses.happenings import (
+    Happening,
+    description,
+    event_for,
+    item_name,
+    of_kind,
+    tell,
+)
+from evennia_ai.game.senses.perception import heard_text, payload_of, sender_of
+from evennia_ai.game.senses.presence import is_character
+from evennia_ai.game.text import in_sentence, plain_name
+from evennia_ai.llm.resilience import Clock
+
+LOOK_SECONDS: Final = 60.0
+"""How long a second look of the same person at an NPC is not told."""
+MAX_LOOKERS: Final = 256
+MAX_SCENE: Final = 600
+"""Characters of a room's description that an NPC takes in on coming there."""
+
+# What Evennia calls the moves of characters; a game's own kinds are seen by `AIRoomMixin`.
+_MOVES: Final = frozenset({"move", "traverse", "teleport", "follow", "fall"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """What was seen of somebody's move so far.
+
+    `event` is None where the NPC cannot see the mover, `kind` is "" until a hook tells it;
+    `is_announced`: the event's text is the game's own line.
+    """
+
+    mover: Any
+    event: Event | None
+    room_ref: str
+    kind: str
+    is_announced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Gifts:
+    """What one person gave so far: how many of each thing, and how that is said."""
+
+    giver: Any
+    counts: dict[str, int] = field(default_factory=dict)
+    named: dict[str, str] = field(default_factory=dict)
+
+    def add(self, npc: Any, item: Any) -> None:
+        """One thing more."""
+        name = item_name(npc, item)
+        count = self.counts[name] = self.counts.get(name, 0) + 1
+        self.named[name] = item_name(npc, item, count=count)
+
+    def __str__(self) -> str:
+        *first, last = map(in_sentence, self.named.values())
+        return f"{', '.join(first)} and {last}" if first else last
+
+
+class Witness:
+    """What one NPC sees. All of it but the newest moment is in the records."""
+
+    def __init__(self, npc: Any, clock: Callable[[], Clock]) -> None:
+        """`clock` tells the one that is in use."""
+        self._npc: Final = npc
+        self._clock: Final = clock
+        self._moves: dict[str, _Move] = {}
+        self._gifts: dict[str, _Gifts] = {}
+        self._looked: dict[str, float] = {}
+        self._call: Any = None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something was seen and is not told yet."""
+        return bool(self._moves or self._gifts)
+
+    def hears(self, text: Any, from_obj: Any) -> None:
+        """The NPC is sent a message: the line about a move, or something else."""
+        mover = sender_of(from_obj)
+        payload = payload_of(text)
+        if mover is None or payload.kind not in _MOVES or not is_character(mover):
+            self.settle()
+        elif mover != self._npc:
+            self._hears_of_move(mover, heard_text(payload.line))
+
+    def sees_arrive(self, mover: Any, source: Any) -> None:
+        """A hook tells that somebody came here; the line about it, if any, came before."""
+        known = self._moves.get(str(mover.id))
+        if known is not None and known.is_announced:
+            self._notes(replace(known, kind="arrive"))
+        else:
+            place = f" from {_place(self._npc, source)}" if _is_a_place(source) else ""
+            self._sees_move("arrive", "{actor} comes in" + place + ".", mover)
+
+    def sees_leave(self, mover: Any, target: Any) -> None:
+        """A hook tells that somebody leaves this place; the line about it, if any, comes after."""
+        place = f" for {_place(self._npc, target)}" if _is_a_place(target) else ""
+        self._sees_move("leave", "{actor} leaves" + place + ".", mover)
+
+    def is_given(self, item: Any, giver: Any) -> None:
+        """Somebody put a thing into the NPC's hands."""
+        if giver == self._npc or not is_character(giver) or is_character(item):
+            return
+        self._settle_moves()
+        self._gifts.setdefault(str(giver.id), _Gifts(giver)).add(self._npc, item)
+        self._settle_soon()
+
+    def is_looked_at(self, looker: Any) -> None:
+        """Somebody looks at the NPC; that is told once a minute."""
+        if looker == self._npc or not is_character(looker) or not self._is_new_look(str(looker.id)):
+            return
+        self.settle()
+        tell(self._npc, Happening(kind="look", text="{actor} looks at you.", actor=looker))
+
+    def comes_from(self, source: Any) -> None:
+        """The NPC itself came to where it is now.
+
+        It has been ever where it was made, and no journey leads into somebody's hands or out of
+        them: `create/drop` makes an NPC in the builder's hands and puts it down from there.
+        """
+        npc = self._npc
+        if source is None or npc.location is None:
+            return
+        self.settle()
+        npc.ai.gone()
+        if not (_is_a_place(source) and _is_a_place(npc.location)):
+            return
+        scene = description(npc, npc.location, most=MAX_SCENE)
+        came = f"You come to {_place(npc, npc.location)} from {_place(npc, source)}."
+        tell(npc, Happening(kind="moved", text="", detail=f"{came} {scene}"))
+
+    def settle(self) -> None:
+        """Tell what was seen up to now."""
+        self._settle_moves()
+        gifts, self._gifts = self._gifts, {}
+        for gift in gifts.values():
+            tell(self._npc, _given(self._npc, gift))
+
+    # Moves
+
+    def _sees_move(self, kind: str, text: str, mover: Any) -> None:
+        event = event_for(self._npc, Happening(kind=kind, text=text, actor=mover))
+        self._notes(_Move(mover, event, self._room_ref, kind))
+
+    def _hears_of_move(self, mover: Any, line: str) -> None:
+        event = event_for(self._npc, Happening(kind="move", text="", actor=mover))
+        told = replace(event, text=self._with_label(mover, line, event)) if event else None
+        known = self._moves.get(str(mover.id))
+        kind = known.kind if known is not None else ""
+        self._notes(_Move(mover, told, self._room_ref, kind, is_announced=True))
+
+    def _with_label(self, mover: Any, line: str, event: Event) -> str:
+        """The game's own line, in which the mover has the name the NPC knows them by."""
+        shown = heard_text(str(mover.get_display_name(self._npc)))
+        label = in_sentence(event.speaker_name)
+        return line if not shown or label == shown else line.replace(shown, label)
+
+    def _notes(self, move: _Move) -> None:
+        """Keep a move until it is over; the move of somebody else before it is over now."""
+        ref = str(move.mover.id)
+        if self._gifts or any(other != ref for other in self._moves):
+            self.settle()
+        self._moves[ref] = move
+        self._settle_soon()
+
+    def _settle_moves(self) -> None:
+        moves, self._moves = self._moves, {}
+        for ref, move in moves.items():
+            kind = move.kind or ("arrive" if _is_in(move.mover, move.room_ref) else "leave")
+            if move.event is not None:
+                self._npc.ai.hear(_of_kind(move.event, kind, is_announced=move.is_announced))
+            if kind == "leave":
+                self._npc.ai.speaker_left(ref)
+
+    @property
+    def _room_ref(self) -> str:
+        return str(self._npc.location.id) if self._npc.location else ""
+
+    def _settle_soon(self) -> None:
+        if self._call is None or not self._call.active():
+            self._call = self._clock().callLater(0, safely, self._npc, self.settle)
+
+    def _is_new_look(self, ref: str) -> bool:
+        now = self._clock().seconds()
+        if ref in self._looked and now - self._looked[ref] < LOOK_SECONDS:
+            return False
+        self._looked.pop(ref, None)
+        self._looked[ref] = now
+        if len(self._looked) > MAX_LOOKERS:
+            del self._looked[next(iter(self._looked))]
+        return True
+
+
+def safely(npc: Any, do: Callable[..., None], *args: Any) -> None:
+    """Do it; what cannot be read or is set wrongly is logged, for a game's hook must not fail."""
+    try:
+        do(*args)
+    except (DatabaseError, EvenniaAIError) as error:
+        logger.log_err(f"evennia_ai: NPC {npc.id}: something was not seen: {error}")
+
+
+def _of_kind(event: Event, kind: str, *, is_announced: bool) -> Event:
+    """What was seen of a move, now that it is known which one it was."""
+    text = of_kind(kind, event.text, by=event.speaker_name) if is_announced else event.text
+    return replace(event, kind=kind, text=text)
+
+
+def _given(npc: Any, gifts: _Gifts) -> Happening:
+    return Happening(
+        kind="give",
+        text="{actor} gives you {item}.",
+        actor=gifts.giver,
+        item=str(gifts),
+        to=npc,
+        wants_answer=True,
+    )
+
+
+def _is_a_place(where: Any) -> bool:
+    """Whether one can come from there or go there: somebody's hands are no place."""
+    return where is not None and not is_character(where)
+
+
+def _place(npc: Any, place: Any) -> str:
+    return in_sentence(plain_name(place.get_display_name(npc)))
+
+
+def _is_in(mover: Any, room_ref: str) -> bool:
+    """Whether somebody is in this room now; nobody who was deleted is."""
+    place = mover.location if mover.pk is not None else None
+    return place is not None and str(place.id) == room_ref

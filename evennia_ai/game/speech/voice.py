@@ -1,0 +1,147 @@
+"""Voice: how a turn says what it has to say, to the room or to the one who whispered.
+
+What is said is in the history before anybody hears it. A reply that streams may begin with its
+first whole sentences: they are committed on their own, and the end of the turn commits the reply
+itself, or, where the turn is cut short, that this much of it was said.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from evennia.utils import logger
+
+from evennia_ai.game.retrying import DATABASE_ERRORS
+from evennia_ai.game.senses.events import Event
+from evennia_ai.game.senses.lines import because_of
+from evennia_ai.game.senses.naming import label_of
+from evennia_ai.game.senses.presence import bystanders
+from evennia_ai.game.speech.delivery import is_open
+from evennia_ai.game.speech.output import deliver
+from evennia_ai.game.text import plain_name
+from evennia_ai.llm.replies.sentences import SpokenStart
+from evennia_ai.minds.speech import MOST_LINES, speech
+from evennia_ai.store.history import turns
+from evennia_ai.store.history.turns import StoredTurn
+
+
+class Voice:
+    """Says things for `npc`, which goes by `own_names`, in answer to `event`.
+
+    `said` is told when it does.
+    """
+
+    def __init__(
+        self,
+        npc: Any,
+        event: Event,
+        *,
+        own_names: Sequence[str],
+        said: Callable[[], None] | None = None,
+    ) -> None:
+        self.own_names: Final = tuple(own_names)
+        self._npc: Final = npc
+        self._event: Final = event
+        self._said: Final = said
+
+    @property
+    def partner(self) -> Any:
+        """The one who is answered, None where they are not here."""
+        here = bystanders(self._npc)
+        return next((who for who in here if str(who.id) == self._event.speaker_ref), None)
+
+    def speech(self, raw: str) -> str:
+        """What of a model's text is said aloud, "" where that is nothing."""
+        return speech(raw, own_names=self.own_names, other_names=self._others())
+
+    def say(self, text: str, *, after: int = 0, by_rote: bool = False) -> None:
+        """Say and do it where the event was: for all to see, or for the one who whispered.
+
+        `after` is how much of the text was said already, `by_rote` is what no model chose.
+        """
+        if self._said is not None:
+            self._said()
+        partner = self.partner if self._event.private else None
+        if self._event.private and partner is None:
+            return
+        with because_of(self._event):
+            deliver(
+                self._npc,
+                text,
+                own_names=self.own_names,
+                after=after,
+                hops=self._event.hops + 1,
+                to=partner,
+                by_rote=by_rote,
+            )
+
+    def start(self, stored: StoredTurn, *, early: bool, is_wanted: Callable[[], bool]) -> "Start":
+        """What listens to the reply of a turn, and says the start of it where it may be `early`.
+
+        `is_wanted` tells whether somebody still waits for it.
+        """
+        spoken = SpokenStart(self.own_names, self._others(), early=early, max_lines=MOST_LINES)
+        return Start(self, stored, spoken, is_wanted=is_wanted)
+
+    def _others(self) -> list[str]:
+        there = bystanders(self._npc)
+        names = [name for one in there for name in (plain_name(one.key), label_of(self._npc, one))]
+        return list(dict.fromkeys(names))
+
+
+class Start:
+    """Is given a reply piece by piece, and says its first sentences once there are some.
+
+    What comes after them is said with the rest. A start that may turn out to tell of the speaker
+    (`delivery.is_open`) is not said before that is known.
+    """
+
+    def __init__(
+        self,
+        voice: Voice,
+        stored: StoredTurn,
+        spoken: SpokenStart,
+        *,
+        is_wanted: Callable[[], bool],
+    ) -> None:
+        self.said = ""
+        self._is_wanted: Final = is_wanted
+        self._voice: Final = voice
+        self._stored: Final = stored
+        self._spoken: Final = spoken
+        self._given_out = ""
+        self._is_over = False
+
+    def __call__(self, piece: str) -> None:
+        """Hear a piece of the reply."""
+        if self._is_over:
+            return
+        self._given_out += "".join(self._spoken.feed(piece))
+        names = self._voice.own_names
+        if self._given_out.strip() and not is_open(self._given_out, own_names=names):
+            self._is_over = True
+            if self._is_wanted():
+                self._begin(self._given_out)
+
+    def stop(self) -> None:
+        """Say nothing any more: the reply is there, or nobody waits for it."""
+        self._is_over = True
+
+    def whole(self, reply: str) -> str:
+        """What of the reply is said, now that all of it is there; "" where that is nothing."""
+        return self._spoken.whole(reply) if self.said else self._voice.speech(reply)
+
+    def say_rest(self, text: str, *, by_rote: bool = False) -> None:
+        """Say what is left to say of the whole reply."""
+        after = len(self.said) if text.startswith(self.said) else 0
+        if text[after:].strip():
+            self._voice.say(text, after=after, by_rote=by_rote)
+
+    def _begin(self, sentences: str) -> None:
+        try:
+            turns.spoke(self._stored, sentences.strip())
+        except DATABASE_ERRORS as error:  # then all of it is said at the end, if that is written
+            number = self._stored.number
+            logger.log_err(f"evennia_ai: turn {number}: not said before the end: {error}")
+            return
+        self.said = sentences
+        self._voice.say(sentences.strip())

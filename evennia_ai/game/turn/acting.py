@@ -1,0 +1,199 @@
+"""Acting: what a reply asks to be done is committed, then done, and what came of it committed too.
+
+A call that is not in the records never runs, so after a crash it is known which acts may have
+changed the world; they are closed with a result that says so, and never run again. What was called
+with which arguments, and what was told of it, is in the history of the turn's conversation.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
+
+from twisted.internet.defer import Deferred
+
+from evennia_ai.errors import HistoryConflictError
+from evennia_ai.game.protocols import Mind
+from evennia_ai.game.recording.committed import CommittedEvent
+from evennia_ai.game.runtime import Runtime
+from evennia_ai.game.tools.tool import Use
+from evennia_ai.game.tools.toolbox import GIVEN_UP, Found, Ran, Toolbox, Wrong
+from evennia_ai.game.turn import errands
+from evennia_ai.game.turn.rounds import Round
+from evennia_ai.history.projection import message_of, tool_result
+from evennia_ai.history.records import NewRecord, Record, RecordKind
+from evennia_ai.prompt.messages import Message, ToolCall
+from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history.conversations import ConversationRef
+from evennia_ai.store.history.turns import StoredTurn
+
+GONE: Final = "Not done: you are no more."
+MOST_CALLS: Final = 16
+"""Calls of one reply that are looked at; whoever asks for more does not get them."""
+
+WAIT_SECONDS: Final = 120.0
+"""How long a turn waits for what a tool that `waits` finds out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acted:
+    """What came of the calls of a reply.
+
+    `messages` are the call and its results, for the next prompt; `names` are the tools that were
+    called; `outcome` says so of the round. After acts that `spoke` the NPC has answered; after
+    some that end the turn (`is_end`) the model is not asked again.
+    """
+
+    messages: tuple[Message, ...]
+    names: tuple[str, ...]
+    spoke: bool
+    is_end: bool
+
+    @property
+    def outcome(self) -> str:
+        """How the round ends that asked for them."""
+        return f"used {', '.join(self.names)}"
+
+
+class Acts:
+    """The acts of one turn."""
+
+    def __init__(
+        self,
+        mind: Mind,
+        heard: CommittedEvent,
+        toolbox: Toolbox,
+        live: Runtime,
+        *,
+        speaker: Any,
+    ) -> None:
+        self._mind: Final = mind
+        self._heard: Final = heard
+        self._toolbox: Final = toolbox
+        self._speaker: Final = speaker
+        self._live: Final = live
+        self._waited_for: Deferred[Ran] | None = None
+
+    def cancel(self) -> None:
+        """Wait no longer: what is not done by now is given up."""
+        if self._waited_for is not None:
+            self._waited_for.cancel()
+
+    def called(self, this: Round, calls: Sequence[ToolCall], *, text: str) -> "Called":
+        """Commit that the reply to `this` asks for these acts, and says `text` with them."""
+        numbered = _numbered(calls[:MOST_CALLS], where=this.stored.conversation)
+        found = tuple(self._toolbox.find(call) for call in numbered)
+        recorded = _call_record(text, [one.recorded for one in found])
+        (record,) = turns.add(this.stored, [recorded])
+        return Called(record=record, found=found, round=this)
+
+    async def done(self, called: "Called") -> Acted:
+        """Do them one after the other, each result committed before the next."""
+        stored = called.round.stored
+        ran: list[Ran] = []
+        results: list[Record] = []
+        for one in called.found:
+            ran.append(await self._ran(one, called.round))
+            results += _committed(stored, tool_result(ran[-1].text, call_id=one.recorded.id))
+        return Acted(
+            messages=tuple(map(_tool_message, (called.record, *results))),
+            names=tuple(one.recorded.name for one in called.found),
+            spoke=any(one.ok and one.spoke for one in ran),
+            is_end=any(one.ok and one.ends_turn for one in ran),
+        )
+
+    async def _ran(self, one: Found | Wrong, this: Round) -> Ran:
+        if isinstance(one, Wrong):
+            return Ran(text=one.text, ok=False)
+        if self._mind.npc.pk is None:
+            return Ran(text=GONE, ok=False)
+        heard, gathered, turn = self._heard, this.composed.gathered, this.stored.number
+        use = Use(
+            npc=self._mind.npc,
+            mind=self._mind,
+            view=gathered.view,
+            settings=gathered.settings,
+            runtime=self._live,
+            event=heard.event,
+            speaker=self._speaker,
+            conversation=heard.conversation,
+            hops=heard.event.hops + 1,
+            turn=turn,
+        )
+        ran = self._toolbox.run(one, use)
+        if ran.later is None:
+            return ran
+        if ran.waits:
+            return await self._waited(ran.later)
+        told = errands.sent_off(
+            self._mind,
+            ran.later,
+            one.recorded,
+            event=heard.event,
+            where=heard.conversation,
+            turn=turn,
+            clock=self._live.clock,
+        )
+        return replace(ran, text=told)
+
+    async def _waited(self, later: "Deferred[Ran]") -> Ran:
+        """How something ended that the turn waits for."""
+        clock: Any = self._live.clock
+        self._waited_for = later
+        try:
+            return await later.addTimeout(
+                WAIT_SECONDS, clock, lambda *_: Ran(text=GIVEN_UP, ok=False)
+            )
+        finally:
+            self._waited_for = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Called:
+    """Calls that are committed and not done yet."""
+
+    record: Record
+    found: tuple[Found | Wrong, ...]
+    round: Round
+
+
+def _committed(stored: StoredTurn, result: NewRecord) -> tuple[Record, ...]:
+    """A result, committed also where another process wrote while the tool ran."""
+    try:
+        return turns.add(stored, [result])
+    except HistoryConflictError:
+        return turns.add(stored, [result])
+
+
+def _numbered(calls: Sequence[ToolCall], *, where: ConversationRef) -> list[ToolCall]:
+    """The calls with ids that no other call of the conversation has: a model's own may come again.
+
+    They tell the place of their record, which nothing else ever has, in an imported conversation
+    neither. Nine letters and digits, which every provider takes.
+    """
+    segment, seq = conversations.segment(where), conversations.newest_record(where) + 1
+    place = f"{_in_base_36(segment, digits=2)}{_in_base_36(seq, digits=5)}"
+    return [replace(call, id=f"{place}{index:02}") for index, call in enumerate(calls)]
+
+
+def _in_base_36(number: int, *, digits: int) -> str:
+    told = ""
+    while number:
+        number, digit = divmod(number, 36)
+        told = "0123456789abcdefghijklmnopqrstuvwxyz"[digit] + told
+    return told.rjust(digits, "0")
+
+
+def _call_record(text: str, calls: Sequence[ToolCall]) -> NewRecord:
+    return NewRecord(
+        kind=RecordKind.TOOL_CALL,
+        role="assistant",
+        body=text,
+        meta={"tool_calls": [asdict(call) for call in calls]},
+    )
+
+
+def _tool_message(record: Record) -> Message:
+    """The record as a message of its own turn's next prompt, behind the event."""
+    message = message_of(record)
+    assert message is not None  # it was committed just now
+    return replace(message, block="tool", origin="tool")

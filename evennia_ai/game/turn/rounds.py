@@ -1,0 +1,210 @@
+"""Rounds: the prompts of one turn, each committed before its model is asked.
+
+A turn has one round, and one more for each time the model used tools or another model had to be
+asked instead. All of them are made from the same inputs, so that each prompt is the one before it
+and the tools' messages after it; each is stored as a turn of its own, with its own manifest.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from evennia_ai.compose import Composition
+from evennia_ai.game.inputs.gather import context_of
+from evennia_ai.game.inputs.providers.registry import own_paths
+from evennia_ai.game.models.endpoints import Access
+from evennia_ai.game.protocols import Mind
+from evennia_ai.game.recording.committed import CommittedEvent
+from evennia_ai.game.turn.composing import Composed
+from evennia_ai.history.turn.drafts import Draft, draft_of
+from evennia_ai.history.turn.sending import storable_messages, tool_list
+from evennia_ai.llm.chat import (
+    AnswerSchema,
+    ChatMessage,
+    ChatReply,
+    ChatRequest,
+    Passage,
+    chat_messages,
+    sent_sha256,
+)
+from evennia_ai.llm.fitting.roles import adapt
+from evennia_ai.llm.fitting.tools import reply_from, schema_of
+from evennia_ai.minds.turn_sources import made_of, recorded_inputs
+from evennia_ai.minds.view import revisions_of
+from evennia_ai.prompt.cache_account import CacheAccount, Sent, account
+from evennia_ai.prompt.messages import Message, ToolSpec
+from evennia_ai.prompt.prompt import Prompt
+from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history.turns import StoredTurn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """A prompt that is committed, and how its model is asked; `asked` is what it is asked."""
+
+    composed: Composed
+    access: Access
+    stored: StoredTurn
+    asked: ChatRequest
+
+    @property
+    def prompt(self) -> Prompt:
+        return self.composed.composition.prompt
+
+    def read(self, reply: ChatReply) -> ChatReply:
+        """The reply with the calls of tools that its text makes, where the server knows none.
+
+        ModelRubbish: it is half an answer.
+        """
+        tools = self.composed.gathered.request.tools
+        if self.access.roles.tools != "schema" or not tools:
+            return reply
+        return reply_from(reply, tools, request=self.asked)
+
+
+class Rounds:
+    """Begins the rounds of the turn of `mind` that answers `heard`."""
+
+    def __init__(self, mind: Mind, heard: CommittedEvent) -> None:
+        self._mind: Final = mind
+        self._heard: Final = heard
+
+    def first(self, composed: Composed, *, access: Access) -> Round:
+        """Commit the prompt: after this, and only after this, the model may be asked.
+
+        What lore remembers is committed with it. StoreError: nothing was committed.
+        """
+        return self._begun(composed, access, is_first=True)
+
+    def instead(self, failed: Round, *, access: Access) -> Round:
+        """The same prompt for another model, the one of `failed` having given no reply."""
+        return self._begun(failed.composed, access, is_first=False)
+
+    def after(self, acted: Round, tools: Sequence[Message]) -> Round:
+        """The prompt with what came of the tools that the reply to `acted` called.
+
+        BudgetError: there is no room for it.
+        """
+        return self._begun(acted.composed.after(tools), acted.access, is_first=False)
+
+    def _begun(self, composed: Composed, access: Access, *, is_first: bool) -> Round:
+        heard, made, tools = self._heard, composed.composition, composed.gathered.request.tools
+        # All that may fail comes before: what is begun would stay open.
+        asked = self._asked(composed, access)
+        begun = turns.begin(
+            heard.conversation,
+            draft=self._draft(composed, access),
+            event=heard.record,
+            lore=made.lore.after if is_first else None,
+            recalled=made.recalled.shown_ids if is_first else (),
+            at_hours=composed.gathered.request.inputs.moment.hours,
+            client=heard.event.client,
+        )
+        self._mind.prompted(begun.turn, _sent(composed))
+        outgoing = _outgoing(begun.messages, tools, access)
+        return Round(
+            composed=composed,
+            access=access,
+            stored=begun.turn,
+            asked=replace(asked, messages=outgoing),
+        )
+
+    def _draft(self, composed: Composed, access: Access) -> Draft:
+        made, request = composed.composition, composed.gathered.request
+        outgoing = _outgoing(storable_messages(made.prompt.messages), request.tools, access)
+        tools = request.tools if access.roles.tools != "none" else ()
+        return draft_of(
+            made.prompt,
+            event=self._heard.record,
+            account=self._account(composed),
+            model=access.model_id or access.name,
+            revisions=revisions_of(composed.gathered.view, request.inputs.books),
+            sent_sha256=sent_sha256(outgoing, tools=_beside(request.tools, access)),
+            silent=made.lore.silent,
+            inputs=self._recorded(composed, access),
+            tools=tool_list(tools) if tools else None,
+        )
+
+    def _account(self, composed: Composed) -> CacheAccount | None:
+        """What the prompt shares with the one before it, None where that is not known."""
+        older = self._mind.sent_before(self._heard.conversation)
+        if older is None:
+            return None
+        prompt = composed.composition.prompt
+        newer = _sent(composed)
+        return account(older, newer, counter=prompt.counter, components=prompt.components)
+
+    def _recorded(self, composed: Composed, access: Access) -> dict[str, Any]:
+        """What the prompt is made from, for its manifest."""
+        where, inputs = self._heard.conversation, composed.gathered.request.inputs
+        values = recorded_inputs(
+            inputs,
+            event=self._heard.record,
+            now=conversations.history(where),
+            reply_tokens=access.profile.reply_tokens,
+        )
+        newest_record = conversations.newest_record(where)
+        sources = made_of(
+            composed.gathered.view,
+            inputs,
+            context=context_of(self._heard.event).name,
+            newest_record=newest_record,
+            providers=own_paths(composed.gathered.view.sources.conf.context_providers),
+        )
+        return {**values, "made_of": sources}
+
+    def _asked(self, composed: Composed, access: Access) -> ChatRequest:
+        profile, tools = access.profile, composed.gathered.request.tools
+        prompt = composed.composition.prompt
+        return ChatRequest(
+            messages=_outgoing(storable_messages(prompt.messages), tools, access),
+            model=access.model_id,
+            max_tokens=profile.reply_tokens,
+            timeout_seconds=profile.timeout_seconds,
+            sampling=profile.sampling,
+            tools=_beside(tools, access),
+            schema=_form(tools, access),
+            breakpoints=prompt.breakpoints,
+            passages=_passages(composed.composition),
+            speaker=composed.gathered.view.char_name,
+            question=self._heard.event.text,
+            cache_key=f"npc-{composed.gathered.request.npc_ref}",
+        )
+
+
+def _sent(composed: Composed) -> Sent:
+    """What is remembered of the prompt until the next one."""
+    return replace(composed.composition.prompt.sent, revisions=composed.gathered.view.revisions)
+
+
+def _outgoing(
+    messages: Sequence[Message], tools: tuple[ToolSpec, ...], access: Access
+) -> tuple[ChatMessage, ...]:
+    """The messages as the model's provider takes them."""
+    return adapt(chat_messages(messages), profile=access.roles, tools=tools)
+
+
+def _beside(tools: tuple[ToolSpec, ...], access: Access) -> tuple[ToolSpec, ...]:
+    """The tools that go beside the messages; a server that knows none is told in them."""
+    return tools if access.roles.tools == "native" else ()
+
+
+def _form(tools: tuple[ToolSpec, ...], access: Access) -> AnswerSchema | None:
+    """The form of an answer that can call tools, for a server that holds a model to one."""
+    is_text = access.roles.tools == "schema" and bool(tools)
+    return schema_of(tools) if is_text and access.profile.schema == "native" else None
+
+
+def _passages(made: Composition) -> tuple[Passage, ...]:
+    """The lore that was kept, for a responder that quotes."""
+    kept = {piece.claim.origin for piece in made.prompt.pieces}
+    return tuple(
+        Passage(
+            label=entry.origin,
+            text=entry.text,
+            score=float(entry.priority),
+            constant=entry.constant,
+        )
+        for entry in made.lore.entries
+        if entry.origin in kept
+    )

@@ -1,0 +1,404 @@
+"""The turn: an event that is to be answered becomes a reply, or leaves a trace of why not.
+
+    1  greet          a conversation that is opened is opened first         voice
+    2  gather         all that the prompt depends on, read once             gather
+    3  compose        and where there is too little room, compact first     composing
+    4  commit         the prompt, as a round of the turn                    rounds
+    5  ask            the model, or the next one where it is away           models
+    6  act            what the reply calls for, then on with 4              acting
+    7  end            the reply is committed, then said                     voice
+    8  rest           what may be done while nobody waits                   idle_time
+
+What the turn needs of the moment it began in travels with it, so neither a second speaker nor a
+builder who edits changes it. A failure ends the turn: it is committed, logged, and covered by the
+NPC's fallback line.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final, TypeVar
+
+from evennia.utils import logger
+from twisted.internet.defer import CancelledError, Deferred, maybeDeferred
+
+from evennia_ai.errors import (
+    BudgetError,
+    ModelRubbish,
+    ModelTimeout,
+    ModelUnavailable,
+    StoreError,
+    ThrashError,
+    on_one_line,
+)
+from evennia_ai.game.models.calls import CountedCall
+from evennia_ai.game.models.endpoints import Access
+from evennia_ai.game.models.limits import CallKey
+from evennia_ai.game.models.stop import ModelStopped
+from evennia_ai.game.models.watching import TurnOutcome
+from evennia_ai.game.protocols import Mind
+from evennia_ai.game.recording.committed import CommittedEvent
+from evennia_ai.game.retrying import DATABASE_ERRORS
+from evennia_ai.game.runtime import Runtime
+from evennia_ai.game.senses.events import payer_of
+from evennia_ai.game.senses.presence import why_gone
+from evennia_ai.game.speech.voice import Start, Voice
+from evennia_ai.game.text import plain_name
+from evennia_ai.game.tools.toolbox import Toolbox, toolbox_of
+from evennia_ai.game.turn.acting import Acted, Acts
+from evennia_ai.game.turn.commits import Commits
+from evennia_ai.game.turn.composing import with_room
+from evennia_ai.game.turn.rounds import Round, Rounds
+from evennia_ai.history.records import fallback_record, reply_record
+from evennia_ai.llm.chat import ChatReply
+from evennia_ai.minds.speech import is_silence
+from evennia_ai.settings.npc import USUAL
+from evennia_ai.store.history import conversations
+
+STOPPED: Final = "the server stopped before the reply"
+RETRY_SECONDS: Final = 5.0
+MOST_TRIES: Final = 3
+"""How often a turn is begun whose prompt cannot be made or committed."""
+
+MOST_ROUNDS: Final = 5
+"""How often the model of one turn is asked again after acts."""
+
+T = TypeVar("T")
+
+
+class Turn:
+    """One answer of one NPC to one event; `run` may be called again only by the turn itself."""
+
+    def __init__(self, mind: Mind, heard: CommittedEvent, live: Runtime) -> None:
+        self.heard: Final = heard
+        self.settings = USUAL
+        """What is set for the NPC, from the moment on when the turn has begun."""
+
+        self._mind: Final = mind
+        self._live: Final = live
+        self._npc_ref: Final = mind.ref
+        self._tries = 0
+        self._greeting = heard.greeting
+        self._voice: Voice | None = None
+        self._toolbox = Toolbox((), npc=mind.npc, event=heard.event)
+        self._accesses: Sequence[Access] = ()  # the models to ask, each instead of the one before
+        self._asked_profiles: set[str] = set()
+        self._rounds: Final = Rounds(mind, heard)
+        self._round: Round | None = None  # the one that is not ended yet
+        self._asked: Deferred[ChatReply] | None = None
+        self._start: Start | None = None
+        self._acting: Acts | None = None
+        self._acted: list[Acted] = []
+        self._commits: Final = Commits(mind.ref)
+        self._cancelled = ""
+        self._outcome: TurnOutcome = "failed"
+
+    def run(self) -> "Deferred[None]":
+        """Take the turn; a Deferred that fires when it has ended."""
+        self._live.watch.turn_began(
+            self._npc_ref,
+            npc_name=plain_name(self._mind.npc.key),
+            conversation=self.heard.conversation.id,
+        )
+        return Deferred.fromCoroutine(self._taken()).addBoth(self._over)
+
+    def _over(self, ended: T) -> T:
+        """Tell whoever watches how the turn went."""
+        self._live.watch.turn_ended(self._npc_ref, self._outcome)
+        return ended
+
+    def greet(self) -> None:
+        """Say the greeting that the event was recorded with, once."""
+        if self._greeting and not self._is_stale():
+            greeting, self._greeting = self._greeting, ""
+            self._speaking.say(greeting)
+
+    def cancel(self, why: str) -> None:
+        """Give the turn up: nobody waits for it any more, or nobody may speak."""
+        self._cancelled = self._cancelled or why
+        if self._start is not None:
+            self._start.stop()
+        if self._asked is not None:
+            self._asked.cancel()
+        if self._acting is not None:
+            self._acting.cancel()
+
+    async def _taken(self) -> None:
+        """From the greeting to the end, whatever happens on the way."""
+        if await self._has_begun():  # 1 to 4
+            last = await self._to_the_end()  # 5 to 7
+            self._live.idle_time.after_turn(self._mind, self.heard.conversation, last.prompt)  # 8
+
+    async def _has_begun(self) -> bool:
+        """Whether the first prompt is committed."""
+        try:
+            self._round = await self._first_round()
+        except BudgetError as error:
+            self._log(f"the prompt does not fit: {error}")
+            self._unanswered()
+        except ThrashError as error:
+            self._log(f"no model is asked: {error}")
+            self._unanswered()
+        except DATABASE_ERRORS as error:
+            self._again(error)
+        except Exception:  # a game's own hooks may raise anything
+            self._unanswered()
+            raise
+        return self._round is not None
+
+    async def _first_round(self) -> Round | None:
+        """The prompt, committed; None: nobody waits for it any more."""
+        mind, heard, live = self._mind, self.heard, self._live
+        if self._is_stale():
+            return None
+        self.greet()  # 1
+        self.settings = settings = mind.settings
+        self._accesses = live.models.of_role("speaker", settings=settings)
+        self._toolbox = toolbox_of(mind.npc, settings.tools, event=heard.event)
+        composed = await with_room(  # 2 and 3
+            mind, heard, settings=settings, tools=self._toolbox.specs, compactor=live.compactor
+        )
+        if composed is None or self._is_stale():
+            return None
+        self._voice = self._voice_of(composed.gathered.view.char_name)
+        return self._rounds.first(composed, access=self._accesses[0])  # 4
+
+    def _voice_of(self, *names: str) -> Voice:
+        """The NPC's voice; by these names and its own a model may call it."""
+        npc = self._mind.npc
+        own_names = dict.fromkeys((*names, plain_name(npc.key)))
+        said = partial(self._mind.begun, self.heard)
+        return Voice(npc, self.heard.event, own_names=tuple(own_names), said=said)
+
+    @property
+    def _speaking(self) -> Voice:
+        """The voice, also before it is known what the NPC is made of."""
+        return self._voice or self._voice_of(*self._mind.own_names)
+
+    # Asking
+
+    async def _to_the_end(self) -> Round:
+        """Ask, act and ask again, and end the turn with what came of it; the last round."""
+        this = self._open_round
+        try:
+            while True:
+                reply = await self._reply()  # 5
+                this = self._open_round
+                if reply is None or not await self._goes_on(reply):  # 6 and 7
+                    return this
+        except Exception as error:  # a game's own hooks may raise anything
+            await self._broken_off(error)
+            if not isinstance(error, DATABASE_ERRORS):
+                raise
+        return this
+
+    async def _reply(self) -> ChatReply | None:
+        """What a model answered that can be said or done; None where the turn has ended."""
+        self._asked_profiles.add(self._open_round.access.profile.name)
+        while True:
+            try:
+                return await self._replied()
+            except Exception as error:  # whatever a model raises ends the turn, never the server
+                other = self._other(error)
+                if other is None:
+                    self._failed(error)
+                    return None
+                self._ask_instead(error, other)
+
+    async def _replied(self) -> ChatReply:
+        """The reply, its text as it is said; ModelRubbish where it is of no use at all."""
+        this = self._open_round
+        self._start = start = self._speaking.start(
+            this.stored,
+            early=this.access.profile.speaks_early,
+            is_wanted=lambda: not self._is_stale(),
+        )
+        self._commits.call = call = self._call_of(this)
+        self._asked = maybeDeferred(
+            call.ask, this.asked, listener=start, prompt=this.prompt.messages
+        )
+        try:
+            reply = this.read(await self._asked)
+        finally:
+            self._asked = None
+            start.stop()
+        text = start.whole(reply.text)
+        if is_silence(text):
+            return replace(reply, text="")
+        if not text and not self._acts(reply) and not self._has_spoken:
+            raise ModelRubbish(reply.model, "nothing of it can be said aloud")
+        return replace(reply, text=text)
+
+    def _call_of(self, this: Round) -> CountedCall:
+        event = self.heard.event
+        key = CallKey(
+            npc_ref=self._npc_ref,
+            player_ref=payer_of(event) if event.hops else event.speaker_ref,
+            line=event.line,
+            turn=this.stored.number,
+            prompt_tokens=this.prompt.tokens,
+        )
+        return CountedCall(self._live.counting, this.access, key)
+
+    def _other(self, error: Exception) -> Access | None:
+        """The model to ask instead, None where there is none or nobody is to be asked."""
+        is_away = isinstance(error, ModelUnavailable | ModelTimeout)
+        if not is_away or self._has_said_the_start or self._is_stale():
+            return None
+        needed_tokens = self._open_round.prompt.tokens
+        for access in self._accesses:
+            profile = access.profile
+            if profile.name not in self._asked_profiles and profile.limit_tokens >= needed_tokens:
+                return access
+        return None
+
+    def _ask_instead(self, error: Exception, access: Access) -> None:
+        failed, why = self._open_round, f"{on_one_line(error)}; {access.name} is asked instead"
+        self._log(f"turn {failed.stored.number}: {why}")
+        self._commits.fail(failed.stored, why)
+        self._asked_profiles.add(access.profile.name)
+        instead = partial(self._rounds.instead, failed, access=access)
+        self._round = self._commits.written(instead)
+
+    @property
+    def _open_round(self) -> Round:
+        assert self._round is not None  # until the turn has ended there is one
+        return self._round
+
+    # Acting
+
+    def _acts(self, reply: ChatReply) -> bool:
+        """Whether the reply asks for something to be done that may still be done."""
+        if len(self._acted) >= MOST_ROUNDS or self._live.lines.why_spent(self.heard.event):
+            return False
+        return bool(reply.tool_calls and self._toolbox.names)
+
+    @property
+    def _has_spoken(self) -> bool:
+        return any(acted.spoke for acted in self._acted)
+
+    async def _goes_on(self, reply: ChatReply) -> bool:
+        """Do what the reply asks for; whether the model is asked once more."""
+        if self._is_stale() or not self._acts(reply):
+            self._answered(reply)
+            return False
+        speaker = self._speaking.partner
+        acts = Acts(self._mind, self.heard, self._toolbox, self._live, speaker=speaker)
+        this = self._open_round
+        called = self._commits.written(lambda: acts.called(this, reply.tool_calls, text=reply.text))
+        self._say_rest(reply)
+        self._acting = acts
+        acted = await acts.done(called)
+        self._acting = None
+        self._commits.finish(this.stored, outcome=acted.outcome)
+        self._acted.append(acted)
+        if acted.spoke:
+            self._mind.begun(self.heard)
+        if acted.is_end or self._is_stale():
+            self._outcome = "answered"
+            self._mind.answered(self.heard, self.settings)
+            return False
+        return self._asks_again(acted)
+
+    def _asks_again(self, acted: Acted) -> bool:
+        """Commit the prompt with what came of the acts; whether there was room for it."""
+        try:
+            after = partial(self._rounds.after, self._open_round, acted.messages)
+            self._round = self._commits.written(after)
+        except BudgetError as error:
+            self._log(f"what came of {', '.join(acted.names)} does not fit: {error}")
+            if not self._has_spoken:
+                self._unanswered()
+            return False
+        return True
+
+    # The end
+
+    def _answered(self, reply: ChatReply) -> None:
+        text, stored, stale = reply.text, self._open_round.stored, self._is_stale()
+        if stale:
+            self._drop(stale)
+            return
+        recorded = fallback_record if reply.is_fallback else reply_record
+        said = [recorded(text)] if text else []
+        outcome = "answered" if text or self._has_spoken else "chose to say nothing"
+        self._commits.finish(stored, said, outcome=outcome)
+        self._outcome = "answered"
+        self._mind.answered(self.heard, self.settings)
+        self._say_rest(reply)
+
+    def _say_rest(self, reply: ChatReply) -> None:
+        """Say what of the reply was not said while it came."""
+        if self._start is not None:
+            self._start.say_rest(reply.text, by_rote=reply.offline)
+        elif reply.text:
+            self._speaking.say(reply.text, by_rote=reply.offline)
+
+    @property
+    def _has_said_the_start(self) -> bool:
+        """Whether the start of the reply was said already."""
+        return self._start is not None and bool(self._start.said)
+
+    def _failed(self, error: Exception) -> None:
+        """Commit the failure and say the fallback line, unless nobody waits for it any more."""
+        stored, stale = self._open_round.stored, self._is_stale()
+        if isinstance(error, CancelledError) and not stale:
+            self._outcome = "dropped"
+            self._commits.interrupt(stored, STOPPED)
+            return
+        if stale or isinstance(error, ModelStopped):
+            self._drop(stale or on_one_line(error))
+            return
+        self._log(f"turn {stored.number}: {on_one_line(error)}")
+        if self._has_said_the_start:  # what was said of it stands, and is closed by the end
+            self._commits.fail(stored, on_one_line(error))
+            return
+        line = self._mind.fallback_line
+        self._commits.fail(stored, on_one_line(error), new=[fallback_record(line)])
+        self._speaking.say(line, by_rote=True)
+
+    def _drop(self, why: str) -> None:
+        """Commit that nobody waits for the turn any more, or that nobody may speak."""
+        self._outcome = "dropped"
+        self._commits.fail(self._open_round.stored, f"dropped: {why}")
+
+    def _broken_off(self, error: Exception) -> "Deferred[None]":
+        """Close the turn that could not go on; what is not in the history is not said."""
+        self._mind.begun(self.heard)  # whoever waits is not shown that the NPC still thinks
+        stored = self._open_round.stored
+        why = f"the turn broke off, nothing more is said: {on_one_line(error)}"
+        self._log(f"turn {stored.number}: {why}")
+        return self._commits.close(stored, why, clock=self._live.clock)
+
+    def _unanswered(self) -> None:
+        """Say the fallback line where there is no turn to end."""
+        if self._is_stale():
+            return
+        line = self._mind.fallback_line
+        try:
+            conversations.append(self.heard.conversation, [fallback_record(line)])
+        except StoreError as error:
+            self._log(f"the fallback line was not written, nothing is said: {error}")
+            return
+        self._speaking.say(line, by_rote=True)
+
+    def _again(self, error: Exception) -> None:
+        """Try later: the event is committed, the model was not asked."""
+        self._tries += 1
+        if self._tries >= MOST_TRIES:
+            self._log(f"given up, the prompt cannot be made or committed: {error}")
+            return
+        self._log(f"the prompt cannot be made or committed, no model is asked: {error}")
+        self._mind.put_back(self.heard, delay_seconds=RETRY_SECONDS)
+
+    def _is_stale(self) -> str:
+        """Why nobody waits for this turn any more, "" while somebody does."""
+        npc, event = self._mind.npc, self.heard.event
+        if self._cancelled:
+            return self._cancelled
+        if npc.pk is not None and not self._mind.enabled:
+            return "the NPC was switched off"
+        return why_gone(npc, event)
+
+    def _log(self, problem: str) -> None:
+        logger.log_err(f"evennia_ai: NPC {self._npc_ref}: {problem}")

@@ -1,0 +1,111 @@
+"""Idle time: what is done for an NPC when its turn has ended and nobody waits for it.
+
+A history that is getting long is compacted then, and an NPC learns from what was said: one of it in
+the whole game at a time, so that no player has to wait. Whoever speaks meanwhile is answered as
+ever.
+"""
+
+from typing import Any, Final
+
+from evennia.utils import logger
+from twisted.internet.defer import Deferred
+
+from evennia_ai.game.models.stop import why_halted
+from evennia_ai.game.protocols import Mind
+from evennia_ai.game.retrying import DATABASE_ERRORS
+from evennia_ai.game.upkeep.compacting import Compactor, Wanted
+from evennia_ai.game.upkeep.compaction_due import Fullness, fullness_after
+from evennia_ai.game.upkeep.consolidating import Consolidator
+from evennia_ai.llm.resilience import Clock
+from evennia_ai.prompt.prompt import Prompt
+from evennia_ai.store.history import conversations
+from evennia_ai.store.history.conversations import ConversationRef
+
+IDLE_SECONDS: Final = 5.0
+"""How long nothing must have happened."""
+
+
+class IdleTime:
+    """Compacts histories and has NPCs learn while nothing else goes on."""
+
+    def __init__(self, compactor: Compactor, consolidator: Consolidator, clock: Clock) -> None:
+        self._compactor: Final = compactor
+        self._consolidator: Final = consolidator
+        self._clock: Final = clock
+        self._planned: dict[int, Any] = {}  # the call that is waited for, by conversation
+        self._is_at_work = False
+
+    def after_turn(self, mind: Mind, where: ConversationRef, prompt: Prompt) -> None:
+        """A turn with this prompt has ended; look in a while whether there is something to do."""
+        try:
+            is_full = self._compactor.is_due(_fullness(where, prompt), "idle")
+            is_due = is_full or self._consolidator.is_due(where)
+            self._consolidator.tidy(where.npc_ref)
+        except DATABASE_ERRORS as error:
+            _log(where, error)
+            return
+        if is_due:
+            self._look_later(mind, where, prompt)
+
+    def close(self) -> None:
+        """Begin nothing any more."""
+        for call in self._planned.values():
+            call.cancel()
+        self._planned.clear()
+
+    def _look_later(self, mind: Mind, where: ConversationRef, prompt: Prompt) -> None:
+        known = self._planned.pop(where.id, None)
+        if known is not None:
+            known.cancel()
+        self._planned[where.id] = self._clock.callLater(
+            IDLE_SECONDS, self._look, mind, where, prompt
+        )
+
+    def _look(self, mind: Mind, where: ConversationRef, prompt: Prompt) -> None:
+        del self._planned[where.id]
+        if why_halted(where.npc_ref):  # the turn after the release looks again
+            return
+        if mind.is_busy:  # the turn that it is busy with comes here when it has ended
+            return
+        if self._is_at_work:
+            self._look_later(mind, where, prompt)
+            return
+        try:
+            work = self._begun(mind, where, prompt)
+        except DATABASE_ERRORS as error:
+            _log(where, error)
+            return
+        if work is not None:
+            self._is_at_work = not work.called
+            work.addBoth(self._ended)
+
+    def _begun(self, mind: Mind, where: ConversationRef, prompt: Prompt) -> "Deferred[Any] | None":
+        """What is to be done now, begun; what else there is waits for the next turn's end."""
+        wanted = _wanted(mind, where, prompt)
+        if self._compactor.is_due(wanted.fullness, "idle"):
+            return self._compactor.compact(wanted)
+        if self._consolidator.is_due(where):
+            return self._consolidator.consolidate(where, npc_name=wanted.npc_name)
+        return None
+
+    def _ended(self, _: object) -> None:
+        self._is_at_work = False
+
+
+def _wanted(mind: Mind, where: ConversationRef, prompt: Prompt) -> Wanted:
+    return Wanted(
+        conversation=where,
+        npc_name=mind.view().char_name,
+        asked_by="idle time",
+        is_pressing=False,
+        fullness=_fullness(where, prompt),
+    )
+
+
+def _fullness(where: ConversationRef, prompt: Prompt) -> Fullness:
+    history, cut = conversations.history(where), conversations.cut(where)
+    return fullness_after(prompt, history, cut=cut)
+
+
+def _log(where: ConversationRef, error: Exception) -> None:
+    logger.log_err(f"evennia_ai: {where}, in idle time: nothing was tried: {error}")

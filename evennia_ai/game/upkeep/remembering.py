@@ -1,0 +1,187 @@
+"""Remembering: what an NPC learns by itself is checked and kept, and what it asks for is found.
+
+For tools and for idle time; a builder's own words go past the rules of persona protection. What was
+learnt in private is kept as a matter of whoever told it.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from evennia.utils import logger
+
+from evennia_ai.game.inputs.facts import hours_now
+from evennia_ai.game.senses.naming import label_of
+from evennia_ai.game.senses.presence import bystanders, object_of
+from evennia_ai.game.text import one_line, plain_name, unmarked
+from evennia_ai.history.role_markup import neutral
+from evennia_ai.memory.memories import MAX_TEXT, OF_NPC, USUAL_IMPORTANCE, Memory, words_of
+from evennia_ai.memory.persona_guard import People, judged
+from evennia_ai.memory.recalling import Moment, is_open, scored
+from evennia_ai.prompt.names import without_mark
+from evennia_ai.settings.conf import conf
+from evennia_ai.store.core.state import one_transaction
+from evennia_ai.store.history.conversations import ConversationRef
+from evennia_ai.store.memory import memories
+
+MOST_RECALLED: Final = 20
+LEAST_SHARE: Final = 0.5
+"""Of the relevance of the best memory that is found: less is not found."""
+
+SWITCHED_OFF: Final = "nothing is remembered in this game (EVENNIA_AI_MEMORY)"
+EMPTY: Final = "there is no text"
+TOO_LONG: Final = f"it is over {MAX_TEXT} characters long; say one thing, shortly"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """What became of something that was to be remembered; `refusal` says why it was not.
+
+    `dropped` is how many other memories had to make room.
+    """
+
+    memory: Memory | None = None
+    is_merged: bool = False
+    dropped: int = 0
+    refusal: str = ""
+
+    def __str__(self) -> str:
+        if self.memory is None:
+            return f"Not remembered: {self.refusal}."
+        known = " It was known already and counts more now." if self.is_merged else ""
+        return f"Remembered: {self.memory.text}{known}"
+
+
+def remember(
+    npc_ref: str,
+    text: str,
+    *,
+    importance: int = USUAL_IMPORTANCE,
+    about: str = "",
+    where: ConversationRef,
+    source: int = 0,
+) -> Remembered:
+    """Have an NPC remember something it learnt in a conversation, if it may.
+
+    `about` is the reference of a person, "" for the world; `source` the number of the turn. In
+    private it is about the partner, whatever `about` says. StoreError: nothing was written.
+    """
+    settings = conf().memory
+    if not settings.enabled:
+        return Remembered(refusal=SWITCHED_OFF)
+    is_private = where.kind == "private"
+    about = where.partner_ref if is_private else about
+    plain = plain_text(text)
+    if refusal := _unfit(plain):
+        return Remembered(refusal=refusal)
+    found = judged(plain, people_of(npc_ref, about=about))
+    told = _with_label(found.text, npc_ref, about=about)
+    if refusal := found.refusal or _unfit(told):
+        return Remembered(refusal=refusal)
+    now = hours_now()
+    new = Memory(
+        id=memories.NEW,
+        text=told,
+        about=about,
+        importance=importance,
+        created_at=now,
+        recalled_at=now,
+        learnt="private" if is_private else "aloud",
+        place_ref=where.place_ref,
+        turn=source,
+        author=OF_NPC,
+    )
+    return kept(npc_ref, new, by=OF_NPC)
+
+
+def kept(npc_ref: str, new: Memory, *, by: str) -> Remembered:
+    """Keep a memory that was checked; what had to make room for it is logged."""
+    added = memories.add(npc_ref, new, by=by, most=conf().memory.kept)
+    if added.dropped:
+        gone = ", ".join(memory.origin for memory in added.dropped)
+        logger.log_info(f"evennia_ai: NPC {npc_ref} has too many memories, dropped: {gone}")
+    return Remembered(memory=added.memory, is_merged=added.is_merged, dropped=len(added.dropped))
+
+
+def recall(
+    npc_ref: str,
+    query: str,
+    *,
+    about: str | None = None,
+    where: ConversationRef,
+    limit: int = 5,
+) -> list[Memory]:
+    """What the NPC finds in its memory by these words, the best first; all of it without words.
+
+    `about` takes what is about one person, or "" about the world. What was whispered is found in
+    private with who whispered it alone. Being found counts as being recalled.
+    """
+    if not conf().memory.enabled:
+        return []
+    moment = Moment(hours=hours_now(), confidant_ref=where.partner_ref)
+    found = [
+        memory
+        for memory in memories.held_by(npc_ref).memories
+        if is_open(memory, moment) and about in (None, memory.about)
+    ]
+    best = _best(found, words_of(query), hours=moment.hours)[: max(0, min(limit, MOST_RECALLED))]
+    with one_transaction(f"recalling memories of NPC {npc_ref}"):
+        memories.recalled(npc_ref, (memory.id for memory in best), at_hours=moment.hours)
+    return best
+
+
+def plain_text(text: str) -> str:
+    """A text as a memory may have it: one line, without markup of the game or of chat formats."""
+    return neutral(one_line(unmarked(text)))
+
+
+def people_of(npc_ref: str, *, about: str = "") -> People:
+    """The names of the NPC, and of those that it can speak of here."""
+    npc = object_of(npc_ref)
+    if npc is None:
+        return People(own_names=(f"NPC {npc_ref}",), is_about_somebody=bool(about))
+    own = dict.fromkeys((*npc.ai.own_names, *_names(npc)))
+    others = [name for other in bystanders(npc) for name in _names(other)]
+    someone = object_of(about) if about else None
+    return People(
+        own_names=tuple(own),
+        other_names=tuple(dict.fromkeys([*others, *(_names(someone) if someone else ())])),
+        is_about_somebody=bool(about),
+    )
+
+
+def _with_label(text: str, npc_ref: str, *, about: str) -> str:
+    """The text with the mark of whom it is about, where others bear their name by an older right.
+
+    A model leaves the mark out; read later, the text would be about those others.
+    """
+    npc, person = object_of(npc_ref), object_of(about)
+    label = label_of(npc, person) if npc is not None and person is not None else ""
+    name = without_mark(label)
+    if name == label or label in text:
+        return text
+    return re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", lambda _: label, text, flags=re.IGNORECASE)
+
+
+def _names(character: Any) -> tuple[str, ...]:
+    return (plain_name(character.key), *sorted(map(str, character.aliases.all())))
+
+
+def _unfit(text: str) -> str:
+    if not text:
+        return EMPTY
+    return TOO_LONG if len(text) > MAX_TEXT else ""
+
+
+def _best(found: Sequence[Memory], said: frozenset[str], *, hours: float) -> list[Memory]:
+    """The memories that have to do with these words, by their score; all of them without words.
+
+    One that has far less to do with them than another is not found.
+    """
+    scores = scored(found, hours=hours, said=said)
+    ranked = sorted(zip(found, scores, strict=True), key=lambda pair: (-pair[1].total, pair[0].id))
+    if not said:
+        return [memory for memory, _ in ranked]
+    least = max((score.relevance for score in scores), default=0.0) * LEAST_SHARE
+    return [memory for memory, score in ranked if score.relevance >= least > 0]

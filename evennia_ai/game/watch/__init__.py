@@ -1,0 +1,1 @@
+"""Who looks on: the request log, metrics and traces."""

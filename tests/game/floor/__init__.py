@@ -1,0 +1,1 @@
+"""Tests of `evennia_ai.game.floor`: who answers and when."""

@@ -1,0 +1,35 @@
+"""A hint is no answer: an NPC that says it is told of in the log."""
+
+from dataclasses import replace
+
+import pytest
+
+from evennia_ai.store.knowledge import knowledge_bases
+from tests.game.knowledge.cellars import VAULT
+
+NOTICED = "repeats the hint of the restricted knowledge base 'vault'"
+
+
+def noticed(lines: list[str]) -> list[str]:
+    return [line for line in lines if NOTICED in line]
+
+
+@pytest.mark.req("S0-25")
+@pytest.mark.parametrize("said", [VAULT.hint, f"Well: {VAULT.hint.upper()} That is all."])
+def test_a_reply_that_repeats_the_hint_is_told_of(cellar, logged, said):
+    cellar.talks_with(said)
+    cellar.says(cellar.anna, "Oren, what of the smugglers?")
+    assert len(noticed(logged)) == 1
+
+
+def test_a_reply_in_other_words_is_not(cellar, logged):
+    cellar.talks_with("Ask them yourself, and be friendly.")
+    cellar.says(cellar.anna, "Oren, what of the smugglers?")
+    assert noticed(logged) == []
+
+
+def test_the_hint_of_an_open_base_may_be_said(cellar, logged):
+    knowledge_bases.save_base(replace(VAULT, restricted=False), by="builder")
+    cellar.talks_with(VAULT.hint)
+    cellar.says(cellar.anna, "Oren, what of the smugglers?")
+    assert noticed(logged) == []

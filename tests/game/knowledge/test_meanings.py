@@ -1,0 +1,185 @@
+"""Pages found by their meaning as well as by their words, with a made-up model."""
+
+import struct
+
+import pytest
+from twisted.internet.defer import Deferred, execute
+
+from evennia_ai.game.knowledge.meanings import MeaningBackend
+from evennia_ai.knowledge.backends import BackendError, PageDraft
+from evennia_ai.knowledge.pages.page import BaseInfo
+from evennia_ai.llm.sentence_model import SentenceModelError
+from evennia_ai.store.knowledge.knowledge_bases import save_base
+from tests.absent import need
+from tests.knowledge.backend_suite import PAGES, BackendSuite, a_draft, a_page
+
+pytestmark = pytest.mark.extra
+
+
+@pytest.fixture(autouse=True)
+def _needs_numpy() -> None:
+    need("numpy", undone="no vectors are compared")
+
+
+class BoatModel:
+    """A model to which a text is about boats, or about nothing."""
+
+    id = "boats"
+    texts: list[str]
+
+    def __init__(self):
+        self.texts = []
+
+    def vectors(self, texts):
+        self.texts += texts
+        about = [any(word in text.lower() for word in ("boat", "vessel")) for text in texts]
+        return [struct.pack("<2f", *((1, 0) if boats else (0, 1))) for boats in about]
+
+
+class NoModel:
+    """A model that nothing is like."""
+
+    id = "nothing"
+
+    def vectors(self, texts):
+        return [struct.pack("<2f", 0, 0) for _ in texts]
+
+
+@pytest.fixture(autouse=True)
+def _harbour(db):
+    from evennia_ai.store.core.snapshots import forget_everything
+    from evennia_ai.store.knowledge import page_vectors
+
+    forget_everything()
+    page_vectors._kept.clear()
+    save_base(BaseInfo(key="harbour", name="Harbour"), by="Mira")
+    yield
+    forget_everything()
+
+
+def opened(model, in_thread=execute):
+    return MeaningBackend("harbour", in_thread=in_thread, model=lambda: model)
+
+
+def told_now(answer):
+    """The result of an answer that came by now; raises what it failed with."""
+    if not isinstance(answer, Deferred):
+        return answer
+    results = []
+    answer.addBoth(results.append)
+    (result,) = results
+    if hasattr(result, "raiseException"):
+        result.raiseException()
+    return result
+
+
+def found(backend, query, **options):
+    return [hit.page.name.full for hit in told_now(backend.search(query, **options))]
+
+
+class TestWithAModelThatFindsNothing(BackendSuite):
+    """What every backend does is done as well."""
+
+    @pytest.fixture
+    def backend(self):
+        backend = opened(NoModel())
+        for page in PAGES:
+            backend.write(PageDraft(page=page, was="", by="Mira"))
+        return backend
+
+    @pytest.fixture
+    def told(self):
+        return told_now
+
+
+@pytest.fixture
+def backend():
+    backend = opened(BoatModel())
+    backend.write(a_draft("Ferry", "A flat boat."))
+    backend.write(a_draft("Slee", "Grey water."))
+    return backend
+
+
+def test_a_page_is_found_by_its_meaning_once_it_was_read(backend):
+    assert found(backend, "vessel") == []
+    assert found(backend, "vessel") == ["Ferry"]
+
+
+def test_what_words_and_meaning_find_comes_first(backend):
+    backend.write(a_draft("Skiff", "A small vessel."))
+    found(backend, "vessel")
+
+    assert found(backend, "vessel") == ["Skiff", "Ferry"]
+
+
+def test_a_page_is_read_once(backend):
+    found(backend, "vessel")
+    found(backend, "vessel")
+
+    texts = backend._model().texts
+    assert sum(text.startswith("Ferry") for text in texts) == 1
+
+
+def test_the_passage_is_the_part_that_is_near(backend):
+    backend.write(a_page_of_two_parts())
+    found(backend, "vessel")
+
+    hits = {hit.page.name.full: hit for hit in told_now(backend.search("vessel"))}
+    assert "boat" in hits["Book"].passage
+
+
+def a_page_of_two_parts():
+    return PageDraft(page=a_page("Book", "Reed. " * 190 + "\n\nA boat. " * 90), was="", by="Mira")
+
+
+def test_no_more_are_found_than_asked(backend):
+    backend.write(a_draft("Skiff", "A small vessel."))
+    found(backend, "vessel")
+
+    assert found(backend, "vessel", limit=1) == ["Skiff"]
+
+
+def test_without_the_model_words_find_alone(backend, caplog):
+    def missing():
+        raise SentenceModelError("it is not installed")
+
+    backend._model = missing
+
+    assert found(backend, "boat") == ["Ferry"]
+    assert "searched by words alone: it is not installed" in caplog.text
+
+
+def test_a_model_that_fails_while_it_reads_stops_nothing(backend, caplog):
+    class Failing(BoatModel):
+        def vectors(self, texts):
+            if texts[0].startswith("Slee"):
+                raise ValueError("too grey")
+            return super().vectors(texts)
+
+    failing = Failing()
+    backend._model = lambda: failing
+
+    assert found(backend, "vessel") == []
+    assert "were not all read: too grey" in caplog.text
+    assert found(backend, "vessel") == ["Ferry"]
+
+
+def test_nobody_waits_for_what_is_read(backend):
+    waiting = []
+
+    def later(work, *args):
+        waiting.append((Deferred(), work, args))
+        return waiting[-1][0]
+
+    backend._in_thread = later
+    answer = backend.search("boat")
+    asked, work, args = waiting.pop()
+    asked.callback(work(*args))
+
+    assert [hit.page.name.full for hit in told_now(answer)] == ["Ferry"]
+    assert len(waiting) == 1
+
+
+def test_a_base_that_is_not_there_is_told():
+    with pytest.raises(BackendError, match="castle"):
+        told_now(MeaningBackend("castle", in_thread=execute, model=BoatModel).search("boat"))

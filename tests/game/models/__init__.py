@@ -1,0 +1,1 @@
+"""Tests of `evennia_ai.game.models`: models, their limits and calls."""

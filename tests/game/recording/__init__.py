@@ -1,0 +1,1 @@
+"""Tests of `evennia_ai.game.recording`: what was perceived is committed."""

@@ -1,0 +1,1 @@
+"""Tests of `evennia_ai.game.senses`: what NPCs perceive."""

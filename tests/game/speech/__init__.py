@@ -1,0 +1,1 @@
+"""Tests of `evennia_ai.game.speech`: what NPCs say."""

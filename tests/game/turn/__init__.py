@@ -1,0 +1,1 @@
+"""Tests of `evennia_ai.game.turn`: every way a turn can go."""

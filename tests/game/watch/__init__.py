@@ -1,0 +1,1 @@
+"""Tests of `evennia_ai.game.watch`: who looks on."""
