@@ -98,10 +98,29 @@ def draft_of(
     the small values it was made from, `tools` is the list of the tools that goes with it.
     """
     messages = storable_messages(prompt.messages)
-    manifest = TurnManifest(
+    manifest = replace(
+        _manifest_of(prompt, messages, account),
+        model=model,
+        sent_sha256=sent_sha256,
+        silent=tuple(silent),
+        revisions={**_revisions(prompt), **(revisions or {})},
+        inputs=inputs or {},
+    )
+    return Draft(
+        lines=tuple(_line(message, event) for message in messages),
+        tokens=tuple(message.tokens(prompt.counter) for message in messages),
+        manifest=manifest,
+        tools=tools,
+    )
+
+
+def _manifest_of(
+    prompt: Prompt, messages: tuple[Message, ...], account: CacheAccount | None
+) -> TurnManifest:
+    """What the prompt itself says; `messages` are its own as they are stored."""
+    return TurnManifest(
         messages=(),
         verdicts=prompt.told,
-        silent=tuple(silent),
         tokens=prompt.tokens,
         limit_tokens=prompt.limit_tokens,
         by_origin=prompt.by_origin,
@@ -114,17 +133,7 @@ def draft_of(
         shared_tokens=account.shared_tokens if account else None,
         broken_by=account.broken_by if account else None,
         break_reason=account.reason if account else None,
-        model=model,
-        sent_sha256=sent_sha256,
-        revisions={**_revisions(prompt), **(revisions or {})},
-        inputs=inputs or {},
         anchors=prompt.anchors,
-    )
-    return Draft(
-        lines=tuple(_line(message, event) for message in messages),
-        tokens=tuple(message.tokens(prompt.counter) for message in messages),
-        manifest=manifest,
-        tools=tools,
     )
 
 
