@@ -115,7 +115,7 @@ def draft_of(
 
 
 def _manifest_of(
-    prompt: Prompt, messages: tuple[Message, ...], account: CacheAccount | None
+    prompt: Prompt, messages: Sequence[Message], account: CacheAccount | None
 ) -> TurnManifest:
     """What the prompt itself says; `messages` are its own as they are stored."""
     return TurnManifest(

@@ -1,26 +1,254 @@
 """A model behind HTTP as a `ChatModel`: what the clients of all providers have in common.
 
-Everything below `complete` runs in the bridge's thread. Errors leave it as values and are raised
-last, so that nothing is chained to them: the HTTP library's own exceptions hold the request, and
-with it the key.
+Everything below `complete` runs in the bridge's thread. One attempt has three limits: its whole
+time, the time in which nothing arrives, and the size of the reply. The reply is read here and
+judged by the provider's own module, because a server may send anything. Errors leave the thread as
+values and are raised last, so that nothing is chained to them: the HTTP library's own exceptions
+hold the request, and with it the key.
 """
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from twisted.internet.defer import CancelledError, Deferred
 
-from evennia_ai.errors import ModelError, ModelTimeout, ModelUnavailable
+from evennia_ai.errors import ModelError, ModelRubbish, ModelTimeout, ModelUnavailable
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Listener
-from evennia_ai.llm.clients.answers import FailedRequest
-from evennia_ai.llm.clients.attempt import Attempt, ChatApi
+from evennia_ai.llm.clients.answers import (
+    FailedRequest,
+    failed_with_status,
+    with_believable_usage,
+    words_of,
+)
 from evennia_ai.llm.endpoint import Endpoint
+from evennia_ai.net.bodies import (
+    LARGEST_EVENT_BYTES,
+    BrokenOff,
+    EventReader,
+    TooLarge,
+    json_object,
+    reason_of,
+    receive,
+)
 from evennia_ai.net.bridge import AsyncBridge
-from evennia_ai.net.http import http_client, persistently
+from evennia_ai.net.http import NoConnection, answered, headers_of, http_client, persistently
+from evennia_ai.net.secrets import KeyMask
+from evennia_ai.prompt.messages import ToolCall
 
 if TYPE_CHECKING:
     import httpx2
+
+ENDING_SECONDS: Final = 2.0
+"""How long a stream may go on in silence after the whole text: the usage comes last."""
+
+STREAM_OVERHEAD: Final = 20
+"""How many bytes of a stream may come for one of its text: a word travels in much JSON."""
+
+_EVENTS: Final = "text/event-stream"
+
+
+class Streamed(Protocol):
+    """Puts a reply together from the events of a stream.
+
+    `heard` takes the data of one event and returns the text in it; it and `reply` may raise a
+    `ModelError`. `is_complete` says that nothing of the reply is missing.
+    """
+
+    @property
+    def is_complete(self) -> bool: ...
+
+    def heard(self, data: str) -> str: ...
+
+    def reply(self) -> ChatReply: ...
+
+
+class ChatApi(Protocol):
+    """The way in which one kind of servers is asked.
+
+    `address` is where, `headers` says with which key, `body` what. `whole` finds the reply in a
+    body, `streamed` in events.
+    """
+
+    @property
+    def endpoint(self) -> Endpoint: ...
+
+    @property
+    def address(self) -> str: ...
+
+    def headers(self) -> dict[str, str]: ...
+
+    def body(self, request: ChatRequest, *, stream: bool) -> dict[str, Any]: ...
+
+    def whole(self, body: bytes, request: ChatRequest) -> ChatReply: ...
+
+    def streamed(self, request: ChatRequest) -> Streamed: ...
+
+
+class Attempt:
+    """One request on its way; with a listener the reply is asked for in pieces."""
+
+    def __init__(self, provider: ChatApi, request: ChatRequest, hear: Listener | None) -> None:
+        self._provider = provider
+        self._endpoint = provider.endpoint
+        self._request = request
+        self._hear = hear
+        self._idle = asyncio.timeout(self._endpoint.idle_seconds if hear else None)
+        self._events = EventReader(
+            limit_bytes=max(LARGEST_EVENT_BYTES, self._endpoint.max_reply_bytes)
+        )
+        self._streamed: Streamed | None = None
+        self._unmasked = self._endpoint.api_key.mask.stream()
+        self._body = bytearray()
+        self._left_bytes = self._endpoint.max_reply_bytes
+        self._received_bytes = 0
+
+    async def outcome(self, client: "httpx2.AsyncClient") -> ChatReply | FailedRequest:
+        """The reply, or why there is none: as a value, to which nothing is chained."""
+        failed = await self._exchanged(client)
+        if failed is not None and not self._is_complete:
+            return failed
+        try:
+            return self._reply()
+        except ModelError as problem:
+            return _failed(problem)
+
+    @property
+    def _is_complete(self) -> bool:
+        return self._streamed is not None and self._streamed.is_complete
+
+    def _reply(self) -> ChatReply:
+        if self._streamed is not None:
+            reply = self._streamed.reply()
+        else:
+            reply = self._provider.whole(bytes(self._body), self._request)
+        received = self._received_bytes
+        believable = with_believable_usage(reply, self._request, received_bytes=received)
+        return _without_key(believable, self._endpoint.api_key.mask)
+
+    async def _exchanged(self, client: "httpx2.AsyncClient") -> FailedRequest | None:
+        """Send and read within the limits of time; what went wrong."""
+        endpoint = self._endpoint
+        try:
+            async with asyncio.timeout(endpoint.timeout_seconds), self._idle:
+                return await self._read(client)
+        except TimeoutError:
+            return FailedRequest(error=self._too_slow())
+        except ModelError as problem:
+            return _failed(problem)
+        except NoConnection as problem:
+            return self._unavailable(f"no connection ({endpoint.api_key.quoted(str(problem))})")
+        except BrokenOff as problem:
+            return self._unavailable(f"the connection broke off in the reply ({problem})")
+        except TooLarge as problem:
+            size = problem.problem or f"the reply is larger than {endpoint.max_reply_bytes} bytes"
+            return FailedRequest(error=ModelRubbish(endpoint.name, size, too_much=True))
+
+    async def _read(self, client: "httpx2.AsyncClient") -> FailedRequest | None:
+        streams = self._hear is not None
+        request = client.build_request(
+            "POST",
+            self._provider.address,
+            headers={"Accept": "application/json", **self._provider.headers()},
+            json=self._provider.body(self._request, stream=streams),
+        )
+        async with answered(client, request) as response:
+            if not response.is_success:
+                words = _words(await reason_of(response))
+                status, headers = response.status_code, headers_of(response)
+                return failed_with_status(self._endpoint, status, words, headers)
+            if streams and _is_stream(response):
+                self._streamed = self._provider.streamed(self._request)
+            self._arrived()
+            overhead = 1 if self._streamed is None else STREAM_OVERHEAD
+            limit_bytes = self._endpoint.max_reply_bytes * overhead
+            await receive(response, self._take, limit_bytes=limit_bytes)
+        if self._streamed is not None:
+            self._take_rest()
+        return None
+
+    def _take(self, chunk: bytes) -> None:
+        self._received_bytes += len(chunk)
+        if self._streamed is None:
+            self._body += chunk
+        else:
+            self._take_events(self._events.fed(chunk))
+        self._arrived()
+
+    def _take_rest(self) -> None:
+        """The last event may lack its blank line, or be cut in two."""
+        try:
+            self._take_events(self._events.ended())
+        except ModelRubbish as problem:
+            if problem.too_much:
+                raise
+            raise BrokenOff("half an event") from None
+        if not self._is_complete:
+            raise BrokenOff("no end of the stream")
+        self._say(self._unmasked.ended())
+
+    def _take_events(self, events: Iterable[str]) -> None:
+        """Hand over the text of some events, as one piece."""
+        if self._streamed is None or self._hear is None:
+            return
+        piece = "".join(map(self._streamed.heard, events))
+        self._left_bytes -= len(piece.encode("utf-8", "replace"))
+        if self._left_bytes < 0:
+            raise TooLarge
+        self._say(self._unmasked.fed(piece))
+
+    def _say(self, piece: str) -> None:
+        if piece and self._hear is not None:
+            self._hear(piece)
+
+    def _arrived(self) -> None:
+        """Begin to wait anew; not for long where nothing but the usage is missing."""
+        idle_seconds = self._endpoint.idle_seconds
+        if self._is_complete:
+            idle_seconds = min(idle_seconds, ENDING_SECONDS)
+        self._idle.reschedule(asyncio.get_running_loop().time() + idle_seconds)
+
+    def _too_slow(self) -> ModelTimeout:
+        if self._idle.expired():
+            return ModelTimeout(self._endpoint.name, self._endpoint.idle_seconds, "silent")
+        return ModelTimeout(self._endpoint.name, self._endpoint.timeout_seconds)
+
+    def _unavailable(self, why: str) -> FailedRequest:
+        return FailedRequest(error=ModelUnavailable(self._endpoint.name, why), again=True)
+
+
+def _without_key(reply: ChatReply, mask: KeyMask) -> ChatReply:
+    """The reply with the endpoint's own key hidden wherever the server sent it back."""
+    return replace(
+        reply,
+        text=mask.masked(reply.text),
+        tool_calls=tuple(
+            ToolCall(
+                id=mask.masked(call.id),
+                name=mask.masked(call.name),
+                arguments=mask.masked(call.arguments),
+            )
+            for call in reply.tool_calls
+        ),
+    )
+
+
+def _failed(error: ModelError) -> FailedRequest:
+    """What a server said inside a reply is worth another attempt where its status would be."""
+    return FailedRequest(error=error, again=isinstance(error, ModelUnavailable))
+
+
+def _is_stream(response: "httpx2.Response") -> bool:
+    """Some servers answer in one body even where a stream was asked for."""
+    kind: str = response.headers.get("content-type", "")
+    return kind.strip().lower().startswith(_EVENTS)
+
+
+def _words(body: bytes) -> str:
+    """A server's explanation: what its JSON says, or else all of it."""
+    answer = json_object(body)
+    return body.decode("utf-8", "replace") if answer is None else words_of(answer)
 
 
 class RemoteChat:
