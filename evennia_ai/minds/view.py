@@ -18,8 +18,8 @@ from evennia_ai.knowledge.meta_prompt import TOOL as KNOWLEDGE_TOOL
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.conditions import CHARACTER_NAME, CHARACTER_TAGS, Fact, Facts
 from evennia_ai.lorebook.entry import SourceName
+from evennia_ai.minds.greeting import NOT_CHOSEN, Chosen, chosen
 from evennia_ai.minds.parse_cache import own_book, parsed_card, players_books, read_books
-from evennia_ai.minds.speech import NOT_CHOSEN, Chosen, chosen
 from evennia_ai.prompt.components import PromptComponent, Scope
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import ComponentSet

@@ -28,7 +28,7 @@ from evennia_ai.game.text import person_name, plain_name
 from evennia_ai.history.projection import minute_in, with_time_line
 from evennia_ai.history.records import NewRecord, Record
 from evennia_ai.lorebook.activation.timers import NO_STATE, Clock
-from evennia_ai.minds.speech import greeting_record
+from evennia_ai.minds.greeting import greeting_record
 from evennia_ai.minds.view import NPCView, books_with
 from evennia_ai.prompt.blocks import guidance_for
 from evennia_ai.prompt.dice import Dice

@@ -18,8 +18,8 @@ from evennia_ai.game.senses.presence import bystanders
 from evennia_ai.game.speech.delivery import is_open
 from evennia_ai.game.speech.output import deliver
 from evennia_ai.game.text import plain_name
+from evennia_ai.llm.replies.clean import SPEECH_LINES, speech
 from evennia_ai.llm.replies.sentences import SpokenStart
-from evennia_ai.minds.speech import MOST_LINES, speech
 from evennia_ai.store.history import turns
 from evennia_ai.store.history.turns import StoredTurn
 
@@ -79,7 +79,7 @@ class Voice:
 
         `is_wanted` tells whether somebody still waits for it.
         """
-        spoken = SpokenStart(self.own_names, self._others(), early=early, max_lines=MOST_LINES)
+        spoken = SpokenStart(self.own_names, self._others(), early=early, max_lines=SPEECH_LINES)
         return Start(self, stored, spoken, is_wanted=is_wanted)
 
     def _others(self) -> list[str]:

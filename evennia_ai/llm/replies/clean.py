@@ -22,6 +22,9 @@ MAX_CHARACTERS: Final = 600
 MAX_LINES: Final = 4
 """How much of a reply is said aloud, where nothing else was chosen."""
 
+SPEECH_LINES: Final = 12
+"""How many lines of its reply an NPC says: those of a list among them."""
+
 # Bounded: a name may itself be made of these marks, and a line of nothing else.
 _MARKS_AROUND: Final = 8
 _OPENED: Final = rf"(?P<opened>[\"'“‘„«*_\[(# ]{{0,{_MARKS_AROUND}}})"
@@ -39,6 +42,12 @@ _SHAPELESS: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
 )
 _CLOSING: Final = str.maketrans({"[": "]", "(": ")", "“": "”", "‘": "’", "«": "»", "„": "“"})
+_SILENT_MARKS: Final = re.compile(r"[\s.…\-–—]+")
+_SAYS_NOTHING: Final = re.compile(
+    r"[(\[*<]+\s*(?:silence|silent|(?:is|stays?|remains?) silent|says? nothing)[.\s]*[)\]*>]+",
+    re.IGNORECASE,
+)
+_BLANKS_AND_QUOTES: Final = " \t\r\n\"'“”„«»"
 
 
 def spoken_text(
@@ -63,8 +72,30 @@ def spoken_text(
         if speaks_for_another(line.strip(), names, other_names):
             break
         own.append(own_line(line.strip(), names))
-    speech = _unquoted("\n".join(filter(None, own)))
-    return _capped("\n".join(speech.split("\n")[: max(0, max_lines)]), max_characters)
+    said = _unquoted("\n".join(filter(None, own)))
+    return _capped("\n".join(said.split("\n")[: max(0, max_lines)]), max_characters)
+
+
+def speech(text: str, *, own_names: Iterable[str], other_names: Collection[str] = ()) -> str:
+    """What of `text` is said by who goes by `own_names`, "" where that is nothing.
+
+    `other_names` are those of bystanders, for whom nobody else speaks.
+    """
+    return spoken_text(
+        text,
+        own_names=tuple(dict.fromkeys(own_names)),
+        other_names=other_names,
+        max_lines=SPEECH_LINES,
+    )
+
+
+def is_silence(text: str) -> bool:
+    """Whether a reply chooses to say nothing: "-", "...", "(silence)" and what looks like them.
+
+    No text at all is no choice.
+    """
+    said = text.strip(_BLANKS_AND_QUOTES)
+    return bool(_SILENT_MARKS.fullmatch(said) or _SAYS_NOTHING.fullmatch(said))
 
 
 def visible(text: str) -> str:

@@ -1,54 +1,21 @@
-"""What an NPC says of a raw text: of a model's reply, or of the greeting that its card has.
+"""Greetings: which greeting of its card an NPC opens a conversation with, and as which words.
 
-Standard of greetings: Card V3, `first_mes`, `alternate_greetings`, `group_only_greetings`. A room
-counts as a group, a private conversation does not. A greeting that cannot be said is a problem for
-the builder, and then the NPC opens with none. Nothing here asks the world or the database; what
-comes out is still untrusted, and `game/speech/output.py` escapes it on its way to a client.
+Standard: Card V3, `first_mes`, `alternate_greetings`, `group_only_greetings`. A room counts as a
+group, a private conversation does not. A greeting that cannot be said is a problem for the
+builder, and then the NPC opens with none. Nothing here asks the world or the database.
 """
 
-import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from evennia_ai.cards.card import Card, greetings, opening_message
 from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.llm.replies.clean import spoken_text
+from evennia_ai.llm.replies.clean import speech
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.store.history.conversations import GREETING, ConversationKind
 
-MOST_LINES: Final = 12
-"""How many lines of a reply are said: those of a list among them."""
-
-_MARKS: Final = re.compile(r"[\s.…\-–—]+")
-_NOTHING: Final = re.compile(
-    r"[(\[*<]+\s*(?:silence|silent|(?:is|stays?|remains?) silent|says? nothing)[.\s]*[)\]*>]+",
-    re.IGNORECASE,
-)
-_QUOTES: Final = " \t\r\n\"'“”„«»"
 _ANY_DICE: Final = Dice(turn="", conversation="")
-
-
-def speech(text: str, *, own_names: Iterable[str], other_names: Collection[str] = ()) -> str:
-    """What of `text` is said by who goes by `own_names`, "" where that is nothing.
-
-    `other_names` are those of bystanders, for whom nobody else speaks.
-    """
-    return spoken_text(
-        text,
-        own_names=tuple(dict.fromkeys(own_names)),
-        other_names=other_names,
-        max_lines=MOST_LINES,
-    )
-
-
-def is_silence(text: str) -> bool:
-    """Whether a reply chooses to say nothing: "-", "...", "(silence)" and what looks like them.
-
-    No text at all is no choice.
-    """
-    said = text.strip(_QUOTES)
-    return bool(_MARKS.fullmatch(said) or _NOTHING.fullmatch(said))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
