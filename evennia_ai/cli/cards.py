@@ -16,7 +16,7 @@ from evennia_ai.cards.loading import CardImport, load_card
 from evennia_ai.cards.report import import_report
 from evennia_ai.cards.suspicions import MENDABLE
 from evennia_ai.cli.game.folder import opened_game
-from evennia_ai.cli.lore import told
+from evennia_ai.cli.lore import lint_lines
 from evennia_ai.cli.output import FINDING, write_file, write_json, write_lines
 from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.editing.lints import lints
@@ -43,7 +43,7 @@ def lint(path: Path) -> int:
     """Print what the author should know of the card, its book and entries that never wake."""
     found = read(path)
     book = character_book(found.card, grants=NO_GRANTS)
-    of_book = told(lints(book)) if book else ()
+    of_book = lint_lines(lints(book)) if book else ()
     findings = [
         *found.notices,
         *(f"lorebook: {finding}" for finding in of_book),

@@ -37,7 +37,7 @@ def lint(path: Path, *, as_json: bool) -> int:
     if as_json:
         write_json({"findings": [asdict(lint) for lint in found]}, indent=2)
     else:
-        write_lines(visible(f"{path}: {finding}") for finding in told(found))
+        write_lines(visible(f"{path}: {finding}") for finding in lint_lines(found))
     return FINDING if found else 0
 
 
@@ -109,7 +109,7 @@ def _place(entry: LoreEntry) -> str:
     return entry.position if entry.depth is None else f"depth {entry.depth}"
 
 
-def told(found: Iterable[Lint]) -> Iterator[str]:
+def lint_lines(found: Iterable[Lint]) -> Iterator[str]:
     """The findings as lines."""
     for lint in found:
         yield f"entry {lint.uid}: {lint.text}" if lint.uid else lint.text

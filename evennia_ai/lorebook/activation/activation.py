@@ -140,34 +140,26 @@ def activate(
     `state` is what the turn before left. Equal arguments give equal results.
     """
     active_books = active_books_of(books, scan, rules=rules, values=values, dice=dice)
-    timers = Timers(
-        NO_STATE if rules.dry_run else state,
-        clock=clock,
-        rules=rules,
-        entry_of=entry_finder(active_books),
+    before, entry_of = NO_STATE if rules.dry_run else state, entry_finder(active_books)
+    timers = Timers(before, clock=clock, rules=rules, entry_of=entry_of)
+    run = ActivationRun(
+        active_books,
+        RunInputs(
+            scan=scan,
+            rules=rules,
+            timers=timers,
+            facts=facts,
+            values=values,
+            dice=dice,
+            counter=counter,
+            limit_tokens=limit_tokens,
+        ),
     )
-    inputs = RunInputs(
-        scan=scan,
-        rules=rules,
-        timers=timers,
-        facts=facts,
-        values=values,
-        dice=dice,
-        counter=counter,
-        limit_tokens=limit_tokens,
-    )
-    run = ActivationRun(active_books, inputs)
     run.make_passes()
-    after = (
-        state
-        if rules.dry_run
-        else timers.after(
-            {one.identity: one.entry for one in run.active if one.entry.is_remembered}
-        )
-    )
+    remembered = {one.identity: one.entry for one in run.active if one.entry.is_remembered}
     return Activation(
         placed(run.active, rules=rules, spot=run.spot_beside),
-        after=after,
+        after=state if rules.dry_run else timers.after(remembered),
         active_books=active_books,
         decisions=run.decisions,
     )
