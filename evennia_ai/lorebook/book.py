@@ -65,12 +65,8 @@ class Lorebook:
     """What it may do."""
     notices: tuple[str, ...] = ()
     """For who imports it."""
-    _memo: Memo = field(default_factory=Memo, repr=False)
-
-    @property
-    def memo(self) -> Memo:
-        """What was worked out for this very book and is worth keeping with it."""
-        return self._memo
+    memo: Memo = field(default_factory=Memo, repr=False)
+    """What was worked out for this very book and is worth keeping with it."""
 
 
 def names_of(books: Iterable[Lorebook]) -> dict[str, str]:

@@ -170,7 +170,7 @@ class ProposedEdit:
         """The edited book where the book hung, without what is remembered of it elsewhere."""
         place = (book.label, book.attach)
         if place not in self._hung:
-            self._hung[place] = replace(edited, attach=book.attach, _memo=Memo())
+            self._hung[place] = replace(edited, attach=book.attach, memo=Memo())
         return self._hung[place]
 
 

@@ -23,6 +23,7 @@ from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.tokens import TokenCounter
 
 _SHOWN_PLACES: Final = 4
+_NOT_NEEDED: Final = Patience()
 _LEVELS: Final = Slot[tuple[int, ...]]("delay levels")
 _LABELS: Final = Slot[tuple[str, ...]]("labels")
 _IDENTITIES: Final = Slot[tuple[str, ...]]("identities")
@@ -175,7 +176,7 @@ def active_books_of(
             key_index=key_index,
             scan=scan,
             rules=rules,
-            patience=Patience(books=with_patterns),
+            patience=Patience(books=with_patterns) if with_patterns else _NOT_NEEDED,
         )
         for rank, (book, key_index) in enumerate(zip(ordered, indexes, strict=True))
     )

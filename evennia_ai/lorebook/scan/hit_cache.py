@@ -128,6 +128,8 @@ class HitCache:
     def of(self, message: Message, *, age: int, patience: Patience) -> Scanned:
         """What stands in one message, and which patterns were given up there."""
         text = searched(message, self._with_names, self._table.fold)
+        if not self._table.patterns:
+            return self._table.scanned(text)
         return self._table.scanned(text, seconds=patience.with_message(age))
 
     def text_of(self, message: Message) -> str:
