@@ -5,7 +5,7 @@ settings into a `Conf`, and tells what contradicts itself in one.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -15,23 +15,9 @@ from evennia_ai.cards.limits import CardLimits
 from evennia_ai.foreign.fields import UNBOUNDED, door, wanted_of
 from evennia_ai.history.compaction.planning import CompactionSettings, read_compaction
 from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings, read_lorekeeper
-from evennia_ai.llm.profiles import (
-    DEFAULT,
-    IDLE_SECONDS,
-    MODEL_ROLES,
-    SUMMARISER,
-    Given,
-    ModelProfile,
-    ModelRole,
-    is_open,
-    profiles_of,
-    read_profiles,
-    read_roles,
-)
 from evennia_ai.llm.quotas import Quotas, read_quotas
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.memory.recalling import MemorySettings, read_memory
-from evennia_ai.net.secrets import SecretText
 from evennia_ai.prompt.expansion import Layout
 from evennia_ai.prompt.persisted import BlocksMode
 from evennia_ai.settings.kinds import (
@@ -51,7 +37,6 @@ from evennia_ai.settings.kinds import (
     SomeSeconds,
     TimeSuffix,
     Tracing,
-    Variable,
     WholeNumber,
     Wikis,
     WritingLimits,
@@ -61,51 +46,17 @@ from evennia_ai.settings.kinds import (
     read_tracing,
     read_writing_limits,
 )
+from evennia_ai.settings.profiles import ModelSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conf:
-    """All settings of evennia_ai, checked.
-
-    `base_url`, `model` and `api_key_env` are those of the profile `default`; without a `base_url`
-    anywhere no endpoint is configured and the offline responder answers. What the settings say of
-    profiles and roles is `given_profiles` and `given_roles`; `profiles` and `model_roles` are what
-    follows from it. Folders are absolute.
-    """
+class Conf(ModelSettings):
+    """All settings of evennia_ai, checked; folders are absolute."""
 
     game_folder: Path
-    api_keys: Mapping[str, SecretText] = field(default_factory=dict)
-    """The keys that the environment has, by the names of their variables."""
-
-    base_url: Annotated[
-        Address,
-        Setting(
-            "E001",
-            "",
-            'an http or https address without a name, a password or a query, or ""',
-            from_environment=True,
-            is_shown=False,
-        ),
-    ]
-    """address of an OpenAI-compatible server, such as `http://localhost:8080/v1`; empty: the
-    offline responder answers"""
-    model: Annotated[
-        str, Setting("E002", "", "the name of a model, as text", from_environment=True)
-    ]
-    """the model's name on that server"""
-    api_key_env: Annotated[Variable, Setting("E003", "EVENNIA_AI_API_KEY")]
-    """the name of the environment variable that holds the key"""
-    model_timeout_seconds: Annotated[SomeSeconds, Setting("E004", 60.0)]
-    """how long a reply may take, waiting and retries included"""
-    context_tokens: Annotated[int, Field(ge=256, le=UNBOUNDED), Setting("E005", 8192)]
-    """the model's context; a prompt gets what the reply leaves of it"""
-    reply_tokens: Annotated[Count, Setting("E006", 400)]
-    """room for the reply"""
     layout: Annotated[Layout, Setting("E007", "cache")]
     """`"cache"`: what changes from request to request stands behind the history; `"classic"`:
     every component at its ID"""
-    max_concurrent_calls: Annotated[int, Field(ge=1, le=1000), Setting("E008", 4)]
-    """turns of the whole game at one time"""
     queue_limit: Annotated[Count, Setting("E009", 128)]
     """how much may wait for one NPC"""
     speaker_limit: Annotated[Count, Setting("E081", 8)]
@@ -167,14 +118,6 @@ class Conf:
         WholeNumber, Setting("E022", 0, "a whole number of days, 0 to keep everything")
     ]
     """after how many days without a word a conversation is erased, see below; `0` keeps all"""
-    summary_model: Annotated[
-        str,
-        Setting(
-            "E023", "", 'the name of a model at the same address, or "" for the one that answers'
-        ),
-    ]
-    """the model that is asked for summaries of long histories, at the address of `default`;
-    empty: the role `summariser` says"""
     compaction: Annotated[
         CompactionSettings,
         read_by(read_compaction),
@@ -183,28 +126,6 @@ class Conf:
     """when and how long histories are summarised, see below"""
     dynamic_block: Annotated[BlocksMode, Setting("E025", "latest")]
     """what becomes of the facts of a prompt, see below"""
-    given_profiles: Annotated[
-        Mapping[str, Given],
-        read_by(read_profiles, name="PROFILES"),
-        Setting(
-            "E026",
-            {},
-            'a dictionary of profiles, such as {"cheap": {"model": "a-small-model"}}',
-            name="profiles",
-        ),
-    ]
-    """models under a name, see below"""
-    given_roles: Annotated[
-        Mapping[ModelRole, tuple[str, ...]],
-        read_by(read_roles, name="MODEL_ROLES"),
-        Setting(
-            "E027",
-            {},
-            'a dictionary, such as {"speaker": ["default", "cheap"], "decider": ["cheap"]}',
-            name="model_roles",
-        ),
-    ]
-    """which of them are asked for what, see below"""
     hop_seconds: Annotated[Seconds, Setting("E036", 60.0)]
     """how long NPCs answer each other without a person saying anything"""
     thinking_seconds: Annotated[Seconds, Setting("E037", 4.0, "a number of seconds, 0 for never")]
@@ -333,61 +254,6 @@ class Conf:
     time_suffix: Annotated[TimeSuffix, Setting("E064", "", '"real", "game" or "" for none')]
     """`"real"` or `"game"`: what is said to NPCs bears the date and the minute, of the world or
     of the game; it is recorded with it"""
-
-    @property
-    def profiles(self) -> dict[str, ModelProfile]:
-        """All profiles of models by name; `default` is there always."""
-        found = profiles_of(self.given_profiles, game=self._default_profile())
-        if self.summary_model:
-            summariser = replace(found[DEFAULT], name=SUMMARISER, model=self.summary_model)
-            found[SUMMARISER] = summariser
-        return found
-
-    @property
-    def model_roles(self) -> dict[ModelRole, tuple[str, ...]]:
-        """The names of the profiles that each role asks, one after the other.
-
-        A role of which nothing is said asks those of the speaker.
-        """
-        speaker = self.given_roles.get("speaker", (DEFAULT,))
-        found = {role: self.given_roles.get(role, speaker) for role in MODEL_ROLES}
-        if self.summary_model:
-            found[SUMMARISER] = (SUMMARISER,)
-        return found
-
-    def key_of(self, profile: ModelProfile) -> SecretText:
-        """The key that goes with a profile, empty where there is none."""
-        return self.api_keys.get(profile.api_key_env, SecretText())
-
-    def shows_key_of(self, profile: ModelProfile) -> bool:
-        """Whether the key of a profile is sent so that everybody on the way can read it."""
-        return bool(self.key_of(profile)) and is_open(profile.base_url)
-
-    @property
-    def limit_tokens(self) -> int:
-        """What a prompt may have of the model that NPCs speak with unless they have another."""
-        return self.profiles[self.model_roles["speaker"][0]].limit_tokens
-
-    @property
-    def is_offline(self) -> bool:
-        """Whether NPCs speak without any model."""
-        found = self.profiles
-        return all(found[name].client == "offline" for name in self.model_roles["speaker"])
-
-    def _default_profile(self) -> ModelProfile:
-        """What the settings without a profile's name make."""
-        return ModelProfile(
-            name=DEFAULT,
-            client="openai" if self.base_url else "offline",
-            base_url=self.base_url,
-            model=self.model if self.base_url else "",
-            api_key_env=self.api_key_env,
-            reply_tokens=self.reply_tokens,
-            context_tokens=self.context_tokens,
-            timeout_seconds=self.model_timeout_seconds,
-            idle_seconds=min(IDLE_SECONDS, self.model_timeout_seconds),
-            max_concurrent=self.max_concurrent_calls,
-        )
 
 
 SETTINGS: Final[Mapping[str, Setting]] = {

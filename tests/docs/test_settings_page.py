@@ -19,6 +19,7 @@ from evennia_ai.llm.profiles import (
     read_roles,
 )
 from evennia_ai.settings.model import SETTINGS, Conf
+from evennia_ai.settings.profiles import ModelSettings
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "settings.md"
 ROW = re.compile(r"^\| `(\w+)` \| `([^`]*)` \| (.+) \| (E\d+) \|$", re.MULTILINE)
@@ -26,7 +27,8 @@ ROW = re.compile(r"^\| `(\w+)` \| `([^`]*)` \| (.+) \| (E\d+) \|$", re.MULTILINE
 
 def described() -> dict[str, str]:
     """What stands under each field of the model, on one line."""
-    body = ast.parse(inspect.cleandoc(inspect.getsource(Conf))).body[0].body
+    parts = [ast.parse(inspect.getsource(part)).body[0] for part in (ModelSettings, Conf)]
+    body = [line for part in parts for line in part.body]
     return {
         field.target.id: " ".join(text.value.value.split())
         for field, text in pairwise(body)
