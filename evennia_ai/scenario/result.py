@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import chain
 from typing import Any, Final
 
 from evennia_ai.lorebook.activation.activation import ActiveEntry, decorators_of
@@ -93,16 +94,11 @@ def _placed(
     text is part of the component that names it and has no stretch of its own.
     """
     active = {entry.origin: entry for entry in entries}
-    standing = [
-        active[part.origin]
-        for message in messages
-        for part in message.parts
-        if part.origin in active
-    ]
+    parts = chain.from_iterable(message.parts for message in messages)
     here: dict[str, list[str]] = {position: [] for position in POSITIONS}
     deep: dict[str, dict[tuple[int | None, str], list[str]]] = {name: {} for name in IN_HISTORY}
     anchored: dict[tuple[str, str], list[str]] = {}
-    for entry in standing:
+    for entry in [active[part.origin] for part in parts if part.origin in active]:
         if entry.depth is not None:
             spots = deep[AT_MENTION if entry.beside is not None else "depth"]
             spots.setdefault((_depth(entry, follow), entry.role), []).append(entry.label)
@@ -113,13 +109,7 @@ def _placed(
             anchored.setdefault(beside, []).append(entry.label)
     return {
         **here,
-        **{
-            name: [
-                {"depth": depth, "role": role, "entries": labels}
-                for (depth, role), labels in spots.items()
-            ]
-            for name, spots in deep.items()
-        },
+        **{name: _at_depths(spots) for name, spots in deep.items()},
         "outlets": {
             name: [entry.label for entry in members]
             for name, members in outlets_of(active.values()).items()
@@ -129,6 +119,12 @@ def _placed(
             for (component, side), labels in anchored.items()
         ],
     }
+
+
+def _at_depths(spots: Mapping[tuple[int | None, str], list[str]]) -> list[dict[str, Any]]:
+    return [
+        {"depth": depth, "role": role, "entries": labels} for (depth, role), labels in spots.items()
+    ]
 
 
 def _depth(entry: ActiveEntry, follow: Mapping[str, int]) -> int | None:

@@ -43,15 +43,11 @@ def import_report(
 
     `limit_tokens` is what a prompt has room for, None where that is not known; `rules` say how much
     of it lore may have, `post_history_depth` where instructions for after the history stand without
-    their grant; `size_bytes` is the size of the file.
-
-    FormatError: a text of the card is too long for any prompt.
+    their grant; `size_bytes` is the file's. FormatError: a text is too long for any prompt.
     """
     card = found.card
     parts = _parts(card, grants, counter, post_history_depth)
-    progress("lorebook", 0, 1)
-    book, problem = _book(card, grants)
-    progress("lorebook", 1, 1)
+    book, problem = _book(card, grants, progress)
     account = None
     if book is not None:
         account = book_account(book, grants=grants, counter=counter, progress=progress)
@@ -85,12 +81,17 @@ def _parts(
         raise FormatError("card", f"card: a text of it fits into no prompt: {error}") from error
 
 
-def _book(card: Card, grants: Grants) -> tuple[Lorebook | None, tuple[str, ...]]:
+def _book(
+    card: Card, grants: Grants, progress: Progress
+) -> tuple[Lorebook | None, tuple[str, ...]]:
     """The card's book, and what is to be said where it cannot be read."""
+    progress("lorebook", 0, 1)
     try:
         return character_book(card, grants=grants), ()
     except FormatError as error:
         return None, (f"its lorebook cannot be read and is left out: {error.message}",)
+    finally:
+        progress("lorebook", 1, 1)
 
 
 def _lore_notices(book: Lorebook | None) -> list[str]:
