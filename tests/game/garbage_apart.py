@@ -9,7 +9,7 @@ import weakref
 
 from evennia.utils import logger
 
-from evennia_ai.game.service import Garbage
+from evennia_ai.game.gc_pauses import Garbage
 
 
 class Ring:

@@ -8,7 +8,7 @@ from django.conf import settings
 from evennia_ai.apps import SERVICE
 from evennia_ai.errors import StoreError
 from evennia_ai.game import service
-from evennia_ai.game.service import Garbage
+from evennia_ai.game.gc_pauses import Garbage
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.store.history import turns
 from tests.game.turn.test_turn import Pending
@@ -142,7 +142,7 @@ class TestRetention:
             raise StoreError("the database is locked")
 
         stage.talks_with("Aye.", keep_turn_days=30)
-        monkeypatch.setattr(service.retention, "forget_old", refuse)
+        monkeypatch.setattr(service.erasing, "forget_old", refuse)
         service.at_server_start()
         assert any("old conversations were not erased" in line for line in logged)
         service.at_server_stop()
