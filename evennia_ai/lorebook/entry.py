@@ -195,17 +195,3 @@ class LoreEntry:
     decorators: tuple[Decorator, ...] = ()
     refused: str | None = None
     """What it asks for and nobody can do: then it is never active, and this is why."""
-
-    @property
-    def is_remembered(self) -> bool:
-        """Whether that it was active matters to later turns."""
-        timing, gates = self.timing, self.gates
-        if timing is NO_TIMING and gates is NO_GATES and self.grouping is NO_GROUPS:
-            return False
-        return bool(
-            timing.sticky
-            or timing.cooldown
-            or self.grouping.cooldown
-            or gates.kept_after_match
-            or gates.never_after_match
-        )

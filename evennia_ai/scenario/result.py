@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any, Final
 
 from evennia_ai.lorebook.activation.activation import ActiveEntry, decorators_of
-from evennia_ai.lorebook.activation.places import outlets_of
+from evennia_ai.lorebook.activation.pieces import outlets_of
 from evennia_ai.lorebook.book import label_of
 from evennia_ai.lorebook.entry import IN_HISTORY
 from evennia_ai.lorebook.formats.writes import AT_MENTION

@@ -15,7 +15,7 @@ from evennia_ai.lorebook.activation.candidate import Candidate, placed
 from evennia_ai.lorebook.activation.places import ActiveEntry
 from evennia_ai.lorebook.activation.reasons import Reason, message_called
 from evennia_ai.lorebook.activation.run import ActivationRun, Decision, EntryRef, RunInputs
-from evennia_ai.lorebook.activation.timers import NO_STATE, Clock, LoreState, Timers
+from evennia_ai.lorebook.activation.timers import NO_STATE, Clock, LoreState, Timers, is_remembered
 from evennia_ai.lorebook.activation.unmatched import Unmatched, unmatched_of, unmatched_verdicts
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.conditions import Facts
@@ -156,7 +156,7 @@ def activate(
         ),
     )
     run.make_passes()
-    remembered = {one.identity: one.entry for one in run.active if one.entry.is_remembered}
+    remembered = {one.identity: one.entry for one in run.active if is_remembered(one.entry)}
     return Activation(
         placed(run.active, rules=rules, spot=run.spot_beside),
         after=state if rules.dry_run else timers.after(remembered),

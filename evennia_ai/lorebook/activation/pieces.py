@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from evennia_ai.lorebook.activation.places import ActiveEntry, in_output_order, outlets_of
+from evennia_ai.lorebook.activation.places import ActiveEntry
 from evennia_ai.lorebook.entry import Anchor, Position
 from evennia_ai.prompt.components import DEFAULT_ORDER, HISTORY_ID
 from evennia_ai.prompt.expansion import ComponentSet, Layout
@@ -41,6 +41,20 @@ _AROUND_NOTE: Final = ("note_top", "note_bottom")
 _ELSEWHERE: Final = (*_AROUND_NOTE, "outlet")
 # Sorts the texts above the note before it and those below it after it.
 _ABOVE, _BELOW = "!", "~"
+
+
+def in_output_order(entries: Iterable[ActiveEntry]) -> list[ActiveEntry]:
+    """The entries as they come out inside one place, top to bottom."""
+    return sorted(entries, key=lambda entry: entry.stands)
+
+
+def outlets_of(entries: Iterable[ActiveEntry]) -> dict[str, list[ActiveEntry]]:
+    """The entries of each outlet, in the order they come out."""
+    outlets: dict[str, list[ActiveEntry]] = {}
+    for entry in in_output_order(entries):
+        if entry.position == "outlet":
+            outlets.setdefault(entry.outlet, []).append(entry)
+    return outlets
 
 
 def lore_pieces(

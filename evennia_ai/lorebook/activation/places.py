@@ -1,4 +1,4 @@
-"""Where active entries stand: the places of the prompt, the order inside each, and containment.
+"""Where active entries stand: the places of the prompt, and containment.
 
 Where a book has no grant for an entry's place or role, the entry is contained. One by depth, or
 beside a message, keeps its place, which the history clamps. One that asks for a place outside the
@@ -6,7 +6,6 @@ history stands at its top. So does one that asks for a place inside another text
 or a component that names an outlet, where it may not speak in the role of that text.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
@@ -55,20 +54,6 @@ class ActiveEntry:
     beside: Beside | None = None
     """Which message that is, of one at a mention."""
     memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
-
-
-def in_output_order(entries: Iterable[ActiveEntry]) -> list[ActiveEntry]:
-    """The entries as they come out inside one place, top to bottom."""
-    return sorted(entries, key=lambda entry: entry.stands)
-
-
-def outlets_of(entries: Iterable[ActiveEntry]) -> dict[str, list[ActiveEntry]]:
-    """The entries of each outlet, in the order they come out."""
-    outlets: dict[str, list[ActiveEntry]] = {}
-    for entry in in_output_order(entries):
-        if entry.position == "outlet":
-            outlets.setdefault(entry.outlet, []).append(entry)
-    return outlets
 
 
 CONTAINED_PRIORITY: Final = 50

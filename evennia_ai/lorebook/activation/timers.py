@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from evennia_ai.lorebook.entry import NO_TIMING, ClockName, LoreEntry, Timing
+from evennia_ai.lorebook.entry import NO_GATES, NO_GROUPS, NO_TIMING, ClockName, LoreEntry, Timing
 from evennia_ai.lorebook.rules import ActivationRules
 
 
@@ -76,6 +76,20 @@ def state_from(plain: Mapping[str, Any]) -> LoreState:
 
 
 NO_STATE: Final = LoreState()
+
+
+def is_remembered(entry: LoreEntry) -> bool:
+    """Whether that the entry was active matters to later turns."""
+    timing, gates = entry.timing, entry.gates
+    if timing is NO_TIMING and gates is NO_GATES and entry.grouping is NO_GROUPS:
+        return False
+    return bool(
+        timing.sticky
+        or timing.cooldown
+        or entry.grouping.cooldown
+        or gates.kept_after_match
+        or gates.never_after_match
+    )
 
 
 class Timers:
