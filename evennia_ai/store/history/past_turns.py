@@ -19,7 +19,7 @@ from evennia_ai.prompt.messages import Message
 from evennia_ai.store.core.state import one_transaction
 from evennia_ai.store.history.conversations import ConversationRef, ref_of
 from evennia_ai.store.history.record_rows import record_from, records_from
-from evennia_ai.store.history.turns import StoredTurn, turn_from
+from evennia_ai.store.history.turns import StoredTurn, turn_from, turn_rows
 from evennia_ai.store.history.windows import records_at
 
 _CHUNK: Final = 200
@@ -40,25 +40,27 @@ MOST_LOOKED_AT: Final = 2000
 
 def newest_turns(npc_ref: str, count: int) -> tuple[StoredTurn, ...]:
     """The newest turns of an NPC, at most `count`, oldest first."""
-    rows = list(_turns(npc_ref).order_by("-number")[:count])
+    rows = list(turn_rows(npc_ref).order_by("-number")[:count])
     return tuple(turn_from(row) for row in reversed(rows))
 
 
 def turn_before(turn: StoredTurn) -> StoredTurn | None:
     """The turn before this one in its conversation."""
-    rows = _turns(turn.npc_ref).filter(conversation_id=turn.conversation.id, number__lt=turn.number)
+    rows = turn_rows(turn.npc_ref).filter(
+        conversation_id=turn.conversation.id, number__lt=turn.number
+    )
     row = rows.order_by("-number").first()
     return None if row is None else turn_from(row)
 
 
 def count_of_turns(npc_ref: str) -> int:
     """How many turns an NPC had."""
-    return _turns(npc_ref).count()
+    return turn_rows(npc_ref).count()
 
 
 def turns_in_order(npc_ref: str, *, newest: int | None = None) -> Iterator[StoredTurn]:
     """The turns of an NPC, oldest first, only the `newest` of them where that is given."""
-    rows = _turns(npc_ref)
+    rows = turn_rows(npc_ref)
     if newest is not None:
         numbers = rows.order_by("-number").values_list("number", flat=True)
         first = next(iter(numbers[newest - 1 : newest]), None) if newest > 0 else None
@@ -77,10 +79,6 @@ def npc_refs() -> tuple[str, ...]:
     """The references of all NPCs that ever had a turn."""
     found = models.Turn.objects.order_by("npc_ref").values_list("npc_ref", flat=True)
     return tuple(found.distinct())
-
-
-def _turns(npc_ref: str) -> Any:
-    return models.Turn.objects.filter(npc_ref=npc_ref).select_related("conversation")
 
 
 class PastHistories:

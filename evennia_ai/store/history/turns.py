@@ -242,13 +242,13 @@ def spoke(turn: StoredTurn, text: str) -> None:
 
 def last_turn(npc_ref: str) -> StoredTurn | None:
     """The newest turn of an NPC, in whatever state; None when it never had one."""
-    row = _turns(npc_ref).order_by("-number").first()
+    row = turn_rows(npc_ref).order_by("-number").first()
     return None if row is None else turn_from(row)
 
 
 def turn(npc_ref: str, number: int) -> StoredTurn:
     """One turn of an NPC; NotStoredError: it had no turn of this number."""
-    row = _turns(npc_ref).filter(number=number).first()
+    row = turn_rows(npc_ref).filter(number=number).first()
     if row is None:
         raise NotStoredError(f"turn of NPC {npc_ref}", number)
     return turn_from(row)
@@ -319,7 +319,8 @@ def _inserted(
         raise HistoryConflictError(f"the turns of NPC {conversation.npc_ref}") from error
 
 
-def _turns(npc_ref: str) -> Any:
+def turn_rows(npc_ref: str) -> Any:
+    """The rows of an NPC's turns with their conversations, for the store alone."""
     return models.Turn.objects.filter(npc_ref=npc_ref).select_related("conversation")
 
 
