@@ -10,6 +10,7 @@ from typing import Any, Final
 from evennia.objects.objects import DefaultCharacter, DefaultRoom
 
 from evennia_ai.commands.strict import CommandError
+from evennia_ai.game.character import NPC
 from evennia_ai.game.npc import AIMixin
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.prompt.registry import ComponentRegistry
@@ -241,7 +242,7 @@ def counted_number(text: str, *, what: str) -> int:
     raise CommandError(f"The {what} must be a whole number from 1 on; '{text}' is not.")
 
 
-def turn_of(npc: Any, number: int) -> StoredTurn:
+def turn_of(npc: NPC, number: int) -> StoredTurn:
     """One turn of an NPC; CommandError says which there are."""
     last = turns.last_turn(npc.ai.ref)
     if last is None:
@@ -251,6 +252,6 @@ def turn_of(npc: Any, number: int) -> StoredTurn:
     return turns.turn(npc.ai.ref, number)
 
 
-def turn_or_newest(npc: Any, number: int | None) -> StoredTurn:
+def turn_or_newest(npc: NPC, number: int | None) -> StoredTurn:
     """One turn of an NPC, the newest where none is named; CommandError says which there are."""
     return turn_of(npc, turns.next_number(npc.ai.ref) - 1 if number is None else number)

@@ -12,6 +12,7 @@ from typing import Any
 from evennia.objects.models import ObjectDB
 from evennia.utils import logger
 
+from evennia_ai.game.character import NPC
 from evennia_ai.game.runtime import runtime
 from evennia_ai.store.calls.halts import GAME_REF, Halt, halt, release
 
@@ -39,7 +40,7 @@ def start_all(*, by: str) -> bool:
     return _released(GAME_REF, by=by)
 
 
-def pause(npc: Any, *, by: str, reason: str = "") -> Stopped:
+def pause(npc: NPC, *, by: str, reason: str = "") -> Stopped:
     """Have one NPC ask no model until `resume`. StoreError: it goes on."""
     ref = str(npc.id)
     why = _halted(ref, by=by, reason=reason)
@@ -50,7 +51,7 @@ def pause(npc: Any, *, by: str, reason: str = "") -> Stopped:
     return Stopped(dropped=dropped, given_up=under_way)
 
 
-def resume(npc: Any, *, by: str) -> bool:
+def resume(npc: NPC, *, by: str) -> bool:
     """Let a paused NPC go on; whether it was paused. StoreError: it stays paused."""
     return _released(str(npc.id), by=by)
 

@@ -11,6 +11,7 @@ from django.db.models.signals import m2m_changed
 from django.dispatch import receiver
 from evennia.objects.models import ObjectDB
 
+from evennia_ai.game.character import NPC
 from evennia_ai.game.knowledge.guarding import is_held, names_some, notice
 from evennia_ai.game.npc import AIMixin
 from evennia_ai.game.overview import all_npcs
@@ -30,7 +31,7 @@ def look_at_all(info: BaseInfo) -> None:
     if not names_some(info):
         return
     for found in all_npcs():
-        npc: Any = ObjectDB.objects.get_id(found.id)
+        npc: NPC = ObjectDB.objects.get_id(found.id)
         if npc is not None:
             is_held(npc, info)
 

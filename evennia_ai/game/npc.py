@@ -25,12 +25,12 @@ class AIMixin:
     ai_partner = AttributeProperty("", autocreate=False)
 
     @lazy_property
-    def ai(self) -> AIHandler:
+    def ai(self: Any) -> AIHandler:
         """The mind."""
         return AIHandler(self, current)
 
     @lazy_property
-    def witness(self) -> Witness:
+    def witness(self: Any) -> Witness:
         """What it sees happen."""
         return Witness(self, lambda: current.runtime.clock)
 
@@ -49,7 +49,7 @@ class AIMixin:
 
     # Evennia's hooks
 
-    def at_msg_receive(self, text: Any = None, from_obj: Any = None, **kwargs: Any) -> bool:
+    def at_msg_receive(self: Any, text: Any = None, from_obj: Any = None, **kwargs: Any) -> bool:
         """Evennia's hook: hear what is received."""
         received = super().at_msg_receive(text=text, from_obj=from_obj, **kwargs)  # type: ignore[misc]
         if received:
@@ -58,14 +58,14 @@ class AIMixin:
             self.ai.receive(text, from_obj)
         return bool(received)
 
-    def process_language(self, text: str, speaker: Any, language: str, **kwargs: Any) -> str:
+    def process_language(self: Any, text: str, speaker: Any, language: str, **kwargs: Any) -> str:
         """The hook of Evennia's roleplaying contrib: words in a language, as it hears them."""
         inherited = getattr(super(), "process_language", None)
         shown = inherited(text, speaker, language, **kwargs) if inherited else text
         return rendered_for(self, speaker, language, words=text, rendered=str(shown))
 
     def at_object_receive(
-        self, moved_obj: Any, source_location: Any, move_type: str = "move", **kwargs: Any
+        self: Any, moved_obj: Any, source_location: Any, move_type: str = "move", **kwargs: Any
     ) -> None:
         """Evennia's hook: something came into its hands."""
         super().at_object_receive(  # type: ignore[misc]
@@ -73,12 +73,14 @@ class AIMixin:
         )
         safely(self, self.witness.is_given, moved_obj, source_location)
 
-    def at_desc(self, looker: Any = None, **kwargs: Any) -> None:
+    def at_desc(self: Any, looker: Any = None, **kwargs: Any) -> None:
         """Evennia's hook: somebody looks at it."""
         super().at_desc(looker=looker, **kwargs)  # type: ignore[misc]
         safely(self, self.witness.is_looked_at, looker)
 
-    def at_post_move(self, source_location: Any, move_type: str = "move", **kwargs: Any) -> None:
+    def at_post_move(
+        self: Any, source_location: Any, move_type: str = "move", **kwargs: Any
+    ) -> None:
         """Evennia's hook: it came to another place."""
         super().at_post_move(source_location, move_type=move_type, **kwargs)  # type: ignore[misc]
         safely(self, self.witness.comes_from, source_location)
@@ -95,7 +97,7 @@ class AIMixin:
         flushes = super().at_idmapper_flush()  # type: ignore[misc]
         return bool(flushes) and not self._is_busy
 
-    def _stirs(self) -> None:
+    def _stirs(self: Any) -> None:
         current.runtime.ticker.stirs(self)
 
     @property

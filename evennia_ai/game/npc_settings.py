@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from evennia.utils import logger
 
+from evennia_ai.game.character import NPC
 from evennia_ai.settings.npc import USUAL, NPCSettings, judged, read_settings, usable
 
 ATTRIBUTE: Final = "ai_settings"
@@ -35,7 +36,7 @@ _OF_A_CHANGE: Final = frozenset(one.name for one in fields(Change))
 class KeptSettings:
     """The settings of one NPC, read again only when the Attribute holds something else."""
 
-    def __init__(self, npc: Any) -> None:
+    def __init__(self, npc: NPC) -> None:
         self._npc: Final = npc
         self._stored: Any = None
         self._settings = USUAL
@@ -53,7 +54,7 @@ class KeptSettings:
         return self._settings
 
 
-def settings_of(npc: Any) -> NPCSettings:
+def settings_of(npc: NPC) -> NPCSettings:
     """What is set for this NPC."""
     found: NPCSettings = npc.ai.settings
     return found
@@ -64,17 +65,17 @@ def settings_in(stored: Any) -> NPCSettings:
     return read_settings(_values_in(stored))[0]
 
 
-def given_to(npc: Any) -> frozenset[str]:
+def given_to(npc: NPC) -> frozenset[str]:
     """The names of the settings that were set; all others are as the game has them."""
     return frozenset(_values_in(_stored(npc)))
 
 
-def changes_of(npc: Any) -> tuple[Change, ...]:
+def changes_of(npc: NPC) -> tuple[Change, ...]:
     """What was changed, the newest last; at most the last 50 changes."""
     return tuple(Change(**one) for one in _changes_in(_stored(npc)))
 
 
-def changed(npc: Any, *, by: str = "", **values: Any) -> NPCSettings:
+def changed(npc: NPC, *, by: str = "", **values: Any) -> NPCSettings:
     """Set these settings of an NPC, None for what the game has; what it has then.
 
     SettingError says which cannot be, and nothing is changed. Each change is logged and remembered
@@ -96,7 +97,7 @@ def changed(npc: Any, *, by: str = "", **values: Any) -> NPCSettings:
     return settings_of(npc)
 
 
-def _stored(npc: Any) -> Any:
+def _stored(npc: NPC) -> Any:
     """What the Attribute holds, None where there is none; warm, this makes no query."""
     attribute = npc.attributes.get(ATTRIBUTE, return_obj=True)
     return None if attribute is None else attribute.db_value

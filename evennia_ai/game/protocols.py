@@ -1,11 +1,8 @@
-"""An NPC and its mind, as all who deal with them see them.
-
-`AINPC` and `AIHandler` are what they are; both know all who deal with them.
-"""
+"""The mind of an NPC, as all who deal with it see it; `AIHandler` is one, and knows all of them."""
 
 from typing import Any, Protocol
 
-from evennia_ai.game.character import Character
+from evennia_ai.game.character import NPC
 from evennia_ai.game.recording.committed import CommittedEvent
 from evennia_ai.game.recording.lived_through import Lately
 from evennia_ai.game.senses.events import Event
@@ -17,29 +14,10 @@ from evennia_ai.store.history.conversations import ConversationRef
 from evennia_ai.store.history.turns import StoredTurn
 
 
-class NPC(Character, Protocol):
-    """A character with a mind."""
-
-    ai_enabled: Any
-    ai_partner: Any
-    fallback_line: Any
-
-    @property
-    def ai(self) -> "Mind": ...
-
-    @property
-    def witness(self) -> Any: ...
-
-    def understands(self, language: str) -> bool: ...
-
-    def why_unable(self) -> str: ...
-
-
 class Mind(Protocol):
     """The mind of one NPC."""
 
-    npc: Any
-    """An `NPC`, None of whose attributes Evennia has types for."""
+    npc: NPC
 
     ref: str
     """The NPC's database id, as a text."""

@@ -15,6 +15,7 @@ from evennia.objects.objects import DefaultObject
 from evennia.typeclasses.attributes import AttributeProperty
 from evennia.utils.create import create_object
 
+from evennia_ai.game.character import NPC
 from evennia_ai.game.speech.output import escaped
 from evennia_ai.game.text import LINE_BREAK, one_line, plain_name, unmarked
 from evennia_ai.history.role_markup import neutral
@@ -55,7 +56,7 @@ class Writing(DefaultObject):
         return f"{own}\nIt can be read: read {escaped(self.key)}"
 
 
-def writing_by(npc: Any, *, form: str, title: str, text: str) -> Writing:
+def writing_by(npc: NPC, *, form: str, title: str, text: str) -> Writing:
     """A new writing in the hands of `npc`, and one more that it wrote today."""
     made: Writing = create_object(
         TYPECLASS,
@@ -74,7 +75,7 @@ def writing_by(npc: Any, *, form: str, title: str, text: str) -> Writing:
     return made
 
 
-def why_no_more(npc: Any, limits: WritingLimits) -> str:
+def why_no_more(npc: NPC, limits: WritingLimits) -> str:
     """Why the NPC writes nothing now, "" where it may; told to its model."""
     if not limits.most:
         return "You may not write anything."
@@ -105,18 +106,18 @@ def _is_plain(letter: str) -> bool:
     return letter in _IN_TITLES or unicodedata.category(letter)[0] in _LETTERS_AND_DIGITS
 
 
-def _alive(npc: Any) -> int:
+def _alive(npc: NPC) -> int:
     """How many writings of the NPC there are in the game."""
     own = {"db_tags__db_key": str(npc.id), "db_tags__db_category": WRITER}
     return int(ObjectDB.objects.filter(**own).count())
 
 
-def _times(npc: Any) -> list[float]:
+def _times(npc: NPC) -> list[float]:
     """When the NPC wrote, in the last 24 hours; those that are gone are counted too."""
     since = time.time() - DAY_SECONDS
     kept = npc.attributes.get(_TIMES, default=(), category=_TIMES_CATEGORY)
     return [at for at in kept if at > since]
 
 
-def _set_times(npc: Any, times: list[float]) -> None:
+def _set_times(npc: NPC, times: list[float]) -> None:
     npc.attributes.add(_TIMES, times, category=_TIMES_CATEGORY)

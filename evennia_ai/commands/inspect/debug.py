@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
 from evennia_ai.commands.shown import day_and_time
+from evennia_ai.game.character import NPC
 from evennia_ai.game.viewers import seer_for
 from evennia_ai.history.turn.manifest import RecordedMessage, RenderedMessage, TurnManifest
 from evennia_ai.knowledge.meta_prompt import TOOL
@@ -27,7 +28,7 @@ _INDENT: Final = "   "
 Marks = Mapping[int, str]
 
 
-def debug_lines(caller: Any, npc: Any, turn: StoredTurn) -> list[str]:
+def debug_lines(caller: Any, npc: NPC, turn: StoredTurn) -> list[str]:
     """The four steps of a turn, as `caller` may see them.
 
     All its rounds, the one of this number among them.

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from evennia_ai.commands.shown import day_and_time, in_words
 from evennia_ai.commands.strict import CommandError
+from evennia_ai.game.character import NPC
 from evennia_ai.game.viewers import seer_for
 from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.history.turn.manifest import report_of_turn
@@ -27,7 +28,7 @@ PAGE_RECORDS: Final = 20
 _ERASED: Final = "(erased on request)"
 
 
-def history_lines(caller: Any, npc: Any, number: int) -> list[str]:
+def history_lines(caller: Any, npc: NPC, number: int) -> list[str]:
     """One page of an NPC's records, as `caller` may see them; page 1 is the newest."""
     page = record_page(npc.ai.ref, number, size=PAGE_RECORDS)
     if not page.records:
@@ -36,7 +37,7 @@ def history_lines(caller: Any, npc: Any, number: int) -> list[str]:
     return [*wrapped(head, WIDTH), *_rows(page, seer_for(caller, npc.ai.ref)), *_more(npc, page)]
 
 
-def _nothing(npc: Any, number: int) -> str:
+def _nothing(npc: NPC, number: int) -> str:
     if number == 1:
         return f"Nothing is recorded of {npc.key} yet."
     return f"There is no page {number}: {npc.key} has fewer records. ai/history {npc.key} is page 1"
@@ -80,12 +81,12 @@ def _asked(record: Record) -> str:
     return f"what stood before was erased for {by}"
 
 
-def _more(npc: Any, page: RecordPage) -> Iterator[str]:
+def _more(npc: NPC, page: RecordPage) -> Iterator[str]:
     if page.has_older:
         yield f"Older records: ai/history {npc.key}/{page.number + 1}"
 
 
-def replay_lines(caller: Any, npc: Any, turn: StoredTurn) -> list[str]:
+def replay_lines(caller: Any, npc: NPC, turn: StoredTurn) -> list[str]:
     """The turn's prompt to the letter, as `caller` may see it, and whether it is what was sent."""
     records = conversations.records(turn.manifest.record_ids)
     rebuilt = replay(turn.manifest, records)
@@ -117,7 +118,7 @@ TURNS: Final = 10
 _HEAD: Final = f"{'turn':>6} {'talk':>6} {'tokens':>7} {'shared':>7} {'share':>6}  what broke it"
 
 
-def cache_lines(npc: Any) -> list[str]:
+def cache_lines(npc: NPC) -> list[str]:
     """The newest turns, what each shared with the one before it, and where may be cached."""
     turns = newest_turns(npc.ai.ref, TURNS)
     if not turns:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from evennia_ai.commands.naming import npc_and_number, npc_named, place_named
 from evennia_ai.commands.shown import day_and_time, name_of
 from evennia_ai.commands.strict import CommandError
+from evennia_ai.game.character import NPC
 from evennia_ai.game.inputs.facts import hours_now
 from evennia_ai.game.recording import committed
 from evennia_ai.game.upkeep.remembering import kept, people_of, plain_text
@@ -59,7 +60,7 @@ def memory_written(caller: Any, text: str, words: str, *, by: str) -> str:
     return _changed(npc, number, words, by=by)
 
 
-def _refuse_hidden(caller: Any, npc: Any, memory_id: int) -> None:
+def _refuse_hidden(caller: Any, npc: NPC, memory_id: int) -> None:
     """Refuse to change a memory whose text is hidden: what was said of the change would tell it."""
     memory = store.held_by(npc.ai.ref).find(memory_id)
     mark = seer_for(caller, npc.ai.ref).memory(memory) if memory is not None else ""
@@ -67,7 +68,7 @@ def _refuse_hidden(caller: Any, npc: Any, memory_id: int) -> None:
         raise CommandError(f"Memory #{memory_id} of {npc.key}: {mark} Nothing was changed.")
 
 
-def _added(caller: Any, npc: Any, words: str, *, by: str) -> str:
+def _added(caller: Any, npc: NPC, words: str, *, by: str) -> str:
     given = _ABOUT.fullmatch(words)
     about = ""
     if given is not None:
@@ -89,7 +90,7 @@ def _added(caller: Any, npc: Any, words: str, *, by: str) -> str:
     return f"{npc.key} {what}: {_title(done.memory)}.{_warning(npc, text, about)}"
 
 
-def _warning(npc: Any, text: str, about: str) -> str:
+def _warning(npc: NPC, text: str, about: str) -> str:
     """What a builder may want to know about a text that an NPC could not have learnt itself."""
     if not judged(text, people_of(npc.ai.ref, about=about)).refusal:
         return ""
@@ -99,7 +100,7 @@ def _warning(npc: Any, text: str, about: str) -> str:
     )
 
 
-def _changed(npc: Any, memory_id: int, words: str, *, by: str) -> str:
+def _changed(npc: NPC, memory_id: int, words: str, *, by: str) -> str:
     if words.lower() in _REMOVE:
         gone = store.remove(npc.ai.ref, memory_id, by=by)
         return f"{npc.key} does not remember {_title(gone)} any more: {gone.text}"
@@ -129,7 +130,7 @@ def _title(memory: Memory) -> str:
     return f"memory #{memory.id}{about}, importance {memory.importance}"
 
 
-def _list_lines(caller: Any, npc: Any, page: int) -> list[str]:
+def _list_lines(caller: Any, npc: NPC, page: int) -> list[str]:
     """The memories with their scores against what is said in the NPC's room now, the best first."""
     ranked = _ranked(npc)
     if not ranked:
@@ -158,7 +159,7 @@ def _seen(seer: Seer, memory: Memory) -> Memory:
     return replace(memory, text=mark) if mark else memory
 
 
-def _ranked(npc: Any) -> list[tuple[Memory, Score]]:
+def _ranked(npc: NPC) -> list[tuple[Memory, Score]]:
     held = store.held_by(npc.ai.ref).memories
     place = str(npc.location.id) if npc.location else "nowhere"
     where = committed.found(npc.ai.ref, committed.ConversationKey(kind="room", place_ref=place))
@@ -179,7 +180,7 @@ def _row(memory: Memory, score: Score) -> Iterator[str]:
         yield clipped(visible(f"      (about {name_of(memory.about)}{told})"), WIDTH)
 
 
-def _one_lines(caller: Any, npc: Any, memory_id: int) -> list[str]:
+def _one_lines(caller: Any, npc: NPC, memory_id: int) -> list[str]:
     """One memory as it is, and its changes, which are there when it is gone."""
     changes = changes_of(npc.ai.ref, memory_id)
     if not changes:

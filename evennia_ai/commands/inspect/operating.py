@@ -10,6 +10,7 @@ from evennia_ai.commands.naming import counted_number, npc_and_number, npc_named
 from evennia_ai.commands.shown import day_and_time
 from evennia_ai.commands.strict import CommandError, StrictCommand
 from evennia_ai.game import emergency
+from evennia_ai.game.character import NPC
 from evennia_ai.game.emergency import Stopped
 from evennia_ai.game.models.stop import is_stopped
 from evennia_ai.game.npc_settings import Change, changes_of
@@ -31,7 +32,7 @@ _WHY_UNSENT: Final = {
 }
 
 
-def log_lines(npc: Any, number: int) -> list[str]:
+def log_lines(npc: NPC, number: int) -> list[str]:
     """One page of what happened; page 1 is the newest."""
     ref = npc.ai.ref
     page = turn_page(ref, number, size=PAGE_TURNS)
@@ -48,7 +49,7 @@ def log_lines(npc: Any, number: int) -> list[str]:
     return [shown for line in (head, *lines, *more) for shown in hanging(line)]
 
 
-def _others(npc: Any, page: TurnPage) -> list[tuple[float, list[str]]]:
+def _others(npc: NPC, page: TurnPage) -> list[tuple[float, list[str]]]:
     """What else happened in the time of the page: calls for no turn, and changes of settings."""
     calls = model_calls.outside_of_turns(
         npc.ai.ref, since=page.since, until=page.until, limit_calls=MOST_OTHER_CALLS
@@ -65,7 +66,7 @@ def _others(npc: Any, page: TurnPage) -> list[tuple[float, list[str]]]:
     ]
 
 
-def _nothing(npc: Any, number: int) -> str:
+def _nothing(npc: NPC, number: int) -> str:
     if number == 1:
         return f"{npc.key} did nothing yet: nobody was answered and nothing was set."
     return f"There is no page {number}: {npc.key} had fewer turns. ai/log {npc.key} is page 1"

@@ -9,6 +9,7 @@ from typing import Any, Final
 from evennia_ai.commands.folder import bytes_of, new_file, offered, path_in
 from evennia_ai.commands.shown import in_words
 from evennia_ai.commands.strict import CommandError
+from evennia_ai.game.character import NPC
 from evennia_ai.game.viewers import seer_for
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.history.conversations import ConversationRef, conversations_of, records_of
@@ -22,7 +23,7 @@ SUFFIX: Final = ".jsonl"
 _WITHOUT_LIMIT: Final = "evennia-ai history {what} does it on the command line, without a limit."
 
 
-def verify_lines(npc: Any) -> list[str]:
+def verify_lines(npc: NPC) -> list[str]:
     """For each conversation of the NPC whether its records are what was written."""
     known = conversations_of(npc.ai.ref)
     if not known:
@@ -34,7 +35,7 @@ def verify_lines(npc: Any) -> list[str]:
     return [part for line in lines for part in wrapped(line, WIDTH)]
 
 
-def exported(caller: Any, npc: Any, number: int | None) -> str:
+def exported(caller: Any, npc: NPC, number: int | None) -> str:
     """Write a conversation of the NPC into a new file of the card folder; what was written.
 
     A file has all of it or is none, so nothing of it may be hidden from `caller`.
@@ -61,7 +62,7 @@ def files() -> list[str]:
     return offered(conf().card_folder, suffixes=(SUFFIX,))
 
 
-def imported(npc: Any, name: str) -> str:
+def imported(npc: NPC, name: str) -> str:
     """Take over a conversation from a file of the card folder; what was taken over."""
     path = path_in(conf().card_folder, name, command="ai/import <npc>", suffixes=(SUFFIX,))
     content = bytes_of(path, most=MOST_BYTES)
@@ -80,7 +81,7 @@ def _verdict(conversation: ConversationRef, count: int) -> str:
     return f"{in_words(conversation)}: {count} records, {found}"
 
 
-def _conversation_of(npc: Any, number: int | None) -> ConversationRef:
+def _conversation_of(npc: NPC, number: int | None) -> ConversationRef:
     known = conversations_of(npc.ai.ref)
     if not known:
         raise CommandError(f"Nothing is recorded of {npc.key} yet.")
@@ -93,7 +94,7 @@ def _conversation_of(npc: Any, number: int | None) -> ConversationRef:
     raise CommandError(f"{npc.key} {problem}; {_which(npc, known)}")
 
 
-def _which(npc: Any, known: Sequence[ConversationRef]) -> str:
+def _which(npc: NPC, known: Sequence[ConversationRef]) -> str:
     shown = "; ".join(in_words(one) for one in known[:6])
     more = f"; and {len(known) - 6} more" if len(known) > 6 else ""
     return f"name one, as in ai/export {npc.key}/{known[0].id}: {shown}{more}"

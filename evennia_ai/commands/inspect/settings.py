@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.foreign.fields import near
+from evennia_ai.game.character import NPC
 from evennia_ai.game.mind.attention import Verdict
 from evennia_ai.game.models.endpoints import Access, Models, NotReady
 from evennia_ai.game.npc_settings import Change, changed, given_to, settings_of
@@ -55,7 +56,7 @@ class Row:
     of_profile: bool = False
 
 
-def set_lines(npc: Any) -> list[str]:
+def set_lines(npc: NPC) -> list[str]:
     """All settings of an NPC with their values and where each comes from."""
     given = given_to(npc)
     origins = _origins(npc)
@@ -67,7 +68,7 @@ def set_lines(npc: Any) -> list[str]:
     return [shown for line in lines for shown in hanging(line)]
 
 
-def set_told(npc: Any, typed: str, *, by: str) -> str:
+def set_told(npc: NPC, typed: str, *, by: str) -> str:
     """Change one setting as it was typed, `<name> <value>` or `<name>` alone; what is told."""
     name, _, text = typed.partition(" ")
     row = _row(name.strip().lower())
@@ -103,7 +104,7 @@ def profile_lines() -> list[str]:
     return [shown for line in lines for shown in hanging(line)]
 
 
-def profile_of(npc: Any) -> str:
+def profile_of(npc: NPC) -> str:
     """With which models an NPC speaks."""
     settings = settings_of(npc)
     asked = runtime().models.of_role("speaker", settings=settings)
@@ -113,7 +114,7 @@ def profile_of(npc: Any) -> str:
     return f"{npc.key} speaks with {first}, {whose}{instead}."
 
 
-def profile_told(npc: Any, name: str, *, by: str) -> str:
+def profile_told(npc: NPC, name: str, *, by: str) -> str:
     """Have an NPC speak with the profile of this name; what is told."""
     models = runtime().models
     usual = models.of_role("speaker")[0].profile.name
@@ -124,7 +125,7 @@ def profile_told(npc: Any, name: str, *, by: str) -> str:
     return f"{npc.key} speaks with {name} now; it was {before}.{warned}"
 
 
-def _reset(npc: Any, row: Row, *, by: str) -> str:
+def _reset(npc: NPC, row: Row, *, by: str) -> str:
     """Give a setting back to the profile or the game; what it was is told."""
     before = _shown(row, _origins(npc))
     was_set = row.field in given_to(npc)
@@ -136,7 +137,7 @@ def _reset(npc: Any, row: Row, *, by: str) -> str:
     return f"{npc.key}: {row.name} is {now} again; it was {_marked(before)}."
 
 
-def _change(npc: Any, row: Row, value: Any, *, by: str) -> None:
+def _change(npc: NPC, row: Row, value: Any, *, by: str) -> None:
     """Change a setting; what is wrong is told of the name that builders know."""
     try:
         changed(npc, by=by, **{row.field: value})
@@ -175,7 +176,7 @@ def _row(name: str) -> Row:
     raise CommandError(f"There is no setting '{name}'{meant} Nothing was changed.")
 
 
-def _origins(npc: Any) -> Origins:
+def _origins(npc: NPC) -> Origins:
     live = runtime()
     settings = settings_of(npc)
     profile = live.models.speaking_profile(settings)
@@ -306,7 +307,7 @@ MEANINGS: Final[dict[Mode, str]] = {
 }
 
 
-def mode_lines(npc: Any) -> list[str]:
+def mode_lines(npc: NPC) -> list[str]:
     """How an NPC listens, and what it answered lately or did not, and why."""
     mode = settings_of(npc).mode
     attention = npc.ai.attention
@@ -322,7 +323,7 @@ def mode_lines(npc: Any) -> list[str]:
     return [shown for line in lines for shown in hanging(line)]
 
 
-def mode_set(npc: Any, typed: str, *, by: str) -> str:
+def mode_set(npc: NPC, typed: str, *, by: str) -> str:
     """Have an NPC listen as it was typed; what is told."""
     mode = typed.strip().lower()
     if mode not in MODES:

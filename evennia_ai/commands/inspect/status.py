@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from twisted.internet.defer import Deferred
 
 from evennia_ai.commands.shown import day_and_time, in_words, name_of
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.game import overview
+from evennia_ai.game.character import NPC
 from evennia_ai.game.mind.handler import LastTurn
 from evennia_ai.game.models.limits import Limits, LimitScope
 from evennia_ai.game.models.stop import is_stopped
@@ -162,7 +163,7 @@ def _columns(texts: Iterable[str]) -> str:
 MOST_AT_LIMIT: Final = 20
 
 
-def limit_lines(npc: Any = None) -> list[str]:
+def limit_lines(npc: NPC | None = None) -> list[str]:
     """What may be used and what was, by the game and one NPC, or by whoever is at a limit now."""
     limits = runtime().limits
     lines = ["Limits on calls of models, used of allowed:", *_used(limits, "game", "", "game")]
@@ -177,7 +178,7 @@ def limit_lines(npc: Any = None) -> list[str]:
     return [clipped(line, WIDTH) for line in lines]
 
 
-def today_lines(npc: Any, *, now: float) -> list[str]:
+def today_lines(npc: NPC, *, now: float) -> list[str]:
     """What an NPC used today and what is left of it, for its status."""
     limits, ref = runtime().limits, npc.ai.ref
     used = model_calls.used(now - now % DAY_SECONDS, Scope(kind="npc", ref=ref))
@@ -264,7 +265,7 @@ def _times(times: int) -> str:
     return "once" if times == 1 else f"{times} times"
 
 
-def compacting(npc: Any, *, by: str) -> "Deferred[str]":
+def compacting(npc: NPC, *, by: str) -> "Deferred[str]":
     """Compact what the NPC remembers of its room; one line that says what came of it."""
 
     def told(outcome: Outcome) -> str:
@@ -275,7 +276,7 @@ def compacting(npc: Any, *, by: str) -> "Deferred[str]":
     return runtime().compactor.compact_room(npc.ai, by=by).addCallback(told)
 
 
-def compaction_lines(npc: Any) -> Iterator[str]:
+def compaction_lines(npc: NPC) -> Iterator[str]:
     """For each conversation that was compacted: when and by whom, and whether its breaker is open.
 
     Also where it was only tried.
@@ -302,7 +303,7 @@ def _parts(one: Compacted, turn: int) -> Iterator[str]:
 _PLACES: Final = {"room": "in rooms", "private": "in private"}
 
 
-def status_lines(npc: Any) -> list[str]:
+def status_lines(npc: NPC) -> list[str]:
     """How an NPC is doing, one line each."""
     status = npc.ai.status()
     busy = "answering now" if status.in_flight else "idle"
@@ -331,7 +332,7 @@ def status_lines(npc: Any) -> list[str]:
     return [shown for line in lines for shown in hanging(line)]
 
 
-def _pause_lines(npc: Any) -> list[str]:
+def _pause_lines(npc: NPC) -> list[str]:
     pause = halts().get(npc.ai.ref)
     if pause is None:
         return []

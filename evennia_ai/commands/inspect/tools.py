@@ -3,9 +3,10 @@
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Final
 
 from evennia_ai.commands.strict import CommandError
+from evennia_ai.game.character import NPC
 from evennia_ai.game.tools.registry import Choice, choice_of, chosen, registry
 from evennia_ai.game.tools.tool import Tool
 from evennia_ai.text.columns import hanging
@@ -16,7 +17,7 @@ _SIGN: Final = re.compile(r"([+-])\s+")
 MOST_WORDS: Final = 50
 
 
-def tools_lines(npc: Any) -> list[str]:
+def tools_lines(npc: NPC) -> list[str]:
     """Which tools an NPC has and which there are, one line each."""
     choice = choice_of(npc)
     lines = [f"What {npc.key} may do beside answering:", *_lines(choice.has)]
@@ -27,7 +28,7 @@ def tools_lines(npc: Any) -> list[str]:
     return [shown for line in lines for shown in hanging(line)]
 
 
-def tools_chosen(npc: Any, text: str, *, by: str) -> str:
+def tools_chosen(npc: NPC, text: str, *, by: str) -> str:
     """Give an NPC the tools that `text` means; what it has then, in one line."""
     words = [word for word in _BETWEEN.split(_SIGN.sub(r"\1", text.lower())) if word]
     now = choice_of(npc)

@@ -4,6 +4,7 @@ from typing import Any
 
 from evennia_ai.commands.naming import npc_named, whole_number
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand
+from evennia_ai.game.character import NPC
 from evennia_ai.prompt.components import MAX_DEPTH
 from evennia_ai.prompt.messages import TEXT_ROLES
 from evennia_ai.prompt.notes import NOTE_MODES
@@ -116,7 +117,7 @@ class CmdNote(StrictCommand):
         removed = store.clear_notes(npc.ai.ref, by=self.typed_by)
         self.say(f"{npc.key} has no note any more." if removed else f"{npc.key} had no note.")
 
-    def _look(self, npc: Any) -> None:
+    def _look(self, npc: NPC) -> None:
         notes = store.notes_for(npc.ai.ref)
         if not notes:
             self.say(f"{npc.key} has no note; write one with: note {npc.key} = <text>")
@@ -126,7 +127,7 @@ class CmdNote(StrictCommand):
             lines += [f"{npc.key}: {in_words(note)}", note.content]
         self.show("\n".join(lines))
 
-    def _rewrite(self, npc: Any, **fields: Any) -> None:
+    def _rewrite(self, npc: NPC, **fields: Any) -> None:
         """Change the note there is; one that is not there is not made by setting its depth."""
         if not any(note.position == POSITION for note in store.notes_for(npc.ai.ref)):
             raise CommandError(
@@ -134,7 +135,7 @@ class CmdNote(StrictCommand):
             )
         self._write(npc, **fields)
 
-    def _write(self, npc: Any, **fields: Any) -> None:
+    def _write(self, npc: NPC, **fields: Any) -> None:
         note = store.set_note(npc.ai.ref, POSITION, by=self.typed_by, **fields)
         self.say(f"{npc.key}: {in_words(note)}")
 

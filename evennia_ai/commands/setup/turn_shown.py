@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evennia_ai.commands.shown import day_and_time, in_words
+from evennia_ai.game.character import NPC
 from evennia_ai.game.viewers import seer_for
 from evennia_ai.history.projection import CONVERSATION
 from evennia_ai.history.records import Record
@@ -20,7 +21,7 @@ from evennia_ai.text.columns import WIDTH, clipped, first_line, visible, wrapped
 _NOT_YET: Final = "{name} was not asked anything yet; this is what it would be told now."
 
 
-def turn_lines(caller: Any, npc: Any, turn: StoredTurn) -> list[str]:
+def turn_lines(caller: Any, npc: NPC, turn: StoredTurn) -> list[str]:
     """Every message of the turn's prompt: its record, since when it is there, and its sources."""
     records = _records(turn)
     report = seer_for(caller, npc.ai.ref).report(report_of_turn(turn.manifest, records.values()))
@@ -30,13 +31,13 @@ def turn_lines(caller: Any, npc: Any, turn: StoredTurn) -> list[str]:
     return [*lines, f"All about one of them: ai/why {npc.key}/{turn.number} = <item or number>"]
 
 
-def item_lines(caller: Any, npc: Any, turn: StoredTurn, item: str) -> list[str]:
+def item_lines(caller: Any, npc: NPC, turn: StoredTurn, item: str) -> list[str]:
     """Everything about one item of the turn's prompt, and where it is recorded."""
     records = _records(turn)
     return [*_head(npc, turn, records), *_item(caller, npc, item, turn, records)]
 
 
-def why_lines(caller: Any, npc: Any, item: str) -> list[str]:
+def why_lines(caller: Any, npc: NPC, item: str) -> list[str]:
     """The same of the newest prompt, or of the one that would be sent now where there is none."""
     newest = turns.last_turn(npc.ai.ref)
     if newest is not None:
@@ -47,7 +48,7 @@ def why_lines(caller: Any, npc: Any, item: str) -> list[str]:
 
 
 def _item(
-    caller: Any, npc: Any, item: str, turn: StoredTurn, records: Mapping[str, Record]
+    caller: Any, npc: NPC, item: str, turn: StoredTurn, records: Mapping[str, Record]
 ) -> list[str]:
     """All about an item whose name is settled, and each place's record and revision."""
     report = seer_for(caller, npc.ai.ref).report(report_of_turn(turn.manifest, records.values()))
@@ -73,7 +74,7 @@ def _records(turn: StoredTurn) -> Mapping[str, Record]:
     return {record.id: record for record in conversations.records(ids)}
 
 
-def _head(npc: Any, turn: StoredTurn, records: Mapping[str, Record]) -> Iterator[str]:
+def _head(npc: NPC, turn: StoredTurn, records: Mapping[str, Record]) -> Iterator[str]:
     when = day_and_time(turn.created_at)
     yield clipped(f"Turn {turn.number} of {npc.key}, {when}, {turn.state}", WIDTH)
     yield clipped(f"  in {in_words(turn.conversation)}", WIDTH)

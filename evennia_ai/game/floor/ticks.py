@@ -16,6 +16,7 @@ from django.db import DatabaseError
 from evennia.objects.models import ObjectDB
 from evennia.utils import logger
 
+from evennia_ai.game.character import NPC
 from evennia_ai.game.models.stop import why_halted
 from evennia_ai.game.npc_settings import ATTRIBUTE, settings_of
 from evennia_ai.game.senses.events import TICK, Event
@@ -53,7 +54,7 @@ class Ticker:
         for npc_id, seconds in found:
             self._set(npc_id, seconds)
 
-    def stirs(self, npc: Any) -> None:
+    def stirs(self, npc: NPC) -> None:
         """Something reached the NPC; whether it ticks may have changed as well."""
         self._set(npc.id, settings_of(npc).tick_seconds)
         if npc.id in self._seconds:
@@ -119,7 +120,7 @@ class Ticker:
         except DatabaseError as error:
             logger.log_err(f"evennia_ai: NPC {npc_id}: no tick, nothing can be read: {error}")
 
-    def _tick_npc(self, npc: Any) -> None:
+    def _tick_npc(self, npc: NPC) -> None:
         self._set(npc.id, settings_of(npc).tick_seconds)
         if npc.id not in self._seconds or not self._may_tick(npc):
             return
@@ -127,14 +128,14 @@ class Ticker:
         self._stirred.discard(npc.id)
         npc.ai.hear(tick_of(npc, text))
 
-    def _may_tick(self, npc: Any) -> bool:
+    def _may_tick(self, npc: NPC) -> bool:
         mind = npc.ai
         if not mind.enabled or mind.is_busy or npc.why_unable() or why_halted(mind.ref):
             return False
         return self._ticks_alone or any(other.has_account for other in bystanders(npc))
 
 
-def tick_of(npc: Any, text: str) -> Event:
+def tick_of(npc: NPC, text: str) -> Event:
     """The event of time that passes."""
     return Event(
         kind=TICK,
@@ -166,7 +167,7 @@ def _seconds_in(stored: Any) -> float:
     return float(seconds) if isinstance(seconds, int | float) else 0.0
 
 
-def _has_mind(npc: Any) -> bool:
+def _has_mind(npc: NPC) -> bool:
     return hasattr(type(npc), "ai")
 
 

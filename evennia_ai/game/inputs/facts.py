@@ -15,6 +15,7 @@ from django.utils.module_loading import import_string
 from django.utils.timezone import get_default_timezone
 from evennia.utils import gametime, logger
 
+from evennia_ai.game.character import NPC
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import ZONE, bystanders, can_see
 from evennia_ai.game.text import one_line, plain_name, unmarked
@@ -52,7 +53,7 @@ _PLAIN: Final = (str, bool, int, float)
 _named: Final = lru_cache(maxsize=1024)(plain_name)
 
 
-def standing_facts(npc: Any) -> dict[str, Fact]:
+def standing_facts(npc: NPC) -> dict[str, Fact]:
     """Names, tags and zones of `npc` and of where it is; warm, this makes no query."""
     facts: dict[str, Fact] = {
         GENERATION_KIND: NORMAL,
@@ -71,13 +72,13 @@ def standing_facts(npc: Any) -> dict[str, Fact]:
     }
 
 
-def passing_facts(npc: Any, event: Event | None, *, paths: tuple[str, ...]) -> dict[str, Fact]:
+def passing_facts(npc: NPC, event: Event | None, *, paths: tuple[str, ...]) -> dict[str, Fact]:
     """The facts of this moment; those of the game's functions at `paths` win."""
     return {**_event_facts(event), **_time_facts(), **_told_by_game(npc, event, paths)}
 
 
 def scanned_sources(
-    npc: Any, of_card: CardTexts, *, values: Mapping[str, str], dice: Dice
+    npc: NPC, of_card: CardTexts, *, values: Mapping[str, str], dice: Dice
 ) -> dict[SourceName, str]:
     """The texts beside the conversation that an entry may ask to be scanned, as they are now."""
     return scanned_texts(of_card, values=values, dice=dice, room=_described(npc.location))
@@ -120,7 +121,7 @@ def _tags(thing: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(str, thing.tags.all())))
 
 
-def _told_by_game(npc: Any, event: Event | None, paths: tuple[str, ...]) -> dict[str, Fact]:
+def _told_by_game(npc: NPC, event: Event | None, paths: tuple[str, ...]) -> dict[str, Fact]:
     facts: dict[str, Fact] = {}
     for path, function in _functions(paths):
         try:
@@ -212,7 +213,7 @@ def moment(event: Event | None) -> Moment:
     return Moment(hours=hours_now(), confidant_ref=confidant)
 
 
-def candidates(npc: Any, event: Event | None) -> tuple[Memory, ...]:
+def candidates(npc: NPC, event: Event | None) -> tuple[Memory, ...]:
     """The memories that this turn of the NPC looks at."""
     held = memories.held_by(str(npc.id))
     if not held.memories:

@@ -6,12 +6,13 @@ Warm, it makes no query: the view, the history and the company come from memory.
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from evennia.utils import gametime
 
 from evennia_ai.compose import ComposeRules, Inputs
 from evennia_ai.execution.request import ExecutionRequest, execution_request
+from evennia_ai.game.character import NPC
 from evennia_ai.game.inputs.facts import (
     candidates,
     minute_of,
@@ -75,7 +76,7 @@ def context_of(event: Event | None) -> PromptContext:
 
 
 def opening(
-    npc: Any, view: NPCView, talk: ConversationKey, event: Event | None
+    npc: NPC, view: NPCView, talk: ConversationKey, event: Event | None
 ) -> NewRecord | None:
     """The greeting the NPC opens this conversation with, None where it opens with none.
 
@@ -159,7 +160,7 @@ def gathered(
 
 
 def request_for(
-    npc: Any,
+    npc: NPC,
     view: NPCView,
     heard: CommittedEvent,
     *,
@@ -177,7 +178,7 @@ def request_for(
 
 
 def inputs_for(
-    npc: Any, view: NPCView, heard: CommittedEvent, *, waiting: Collection[str] = ()
+    npc: NPC, view: NPCView, heard: CommittedEvent, *, waiting: Collection[str] = ()
 ) -> Inputs:
     """The inputs of the turn that answers `heard`."""
     return inputs(
@@ -193,7 +194,7 @@ def inputs_for(
 
 
 def foreseen_inputs(
-    npc: Any, view: NPCView, talk: ConversationKey, *, event: Event | None
+    npc: NPC, view: NPCView, talk: ConversationKey, *, event: Event | None
 ) -> Inputs:
     """The inputs of a turn that would answer `event` now; nothing is written.
 
@@ -227,7 +228,7 @@ def _foreseen(event: Event, view: NPCView) -> Message:
 
 
 def inputs(
-    npc: Any,
+    npc: NPC,
     view: NPCView,
     talk: ConversationKey,
     *,
@@ -293,7 +294,7 @@ def _clock(conversation: ConversationRef | None, history: History, event: Event 
     )
 
 
-def _partner(npc: Any, talk: ConversationKey, event: Event | None) -> str:
+def _partner(npc: NPC, talk: ConversationKey, event: Event | None) -> str:
     """The conversation's fixed partner."""
     if talk.kind == "private" and event is not None:
         return event.speaker_name

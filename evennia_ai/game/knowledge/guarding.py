@@ -8,12 +8,13 @@ the word of somebody who may change the base.
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from evennia.locks.lockhandler import check_lockstring
 from evennia.utils import logger
 
 from evennia_ai.errors import StoreError
+from evennia_ai.game.character import NPC
 from evennia_ai.game.senses.presence import scopes_of
 from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.prompt.components import Scope
@@ -27,7 +28,7 @@ SEARCH: Final = "search"
 RESTRICTED: Final = "restricted"
 
 
-def searchable(npc: Any, conversation: ConversationRef | None) -> tuple[BaseInfo, ...]:
+def searchable(npc: NPC, conversation: ConversationRef | None) -> tuple[BaseInfo, ...]:
     """The bases that are bound to the NPC, its place or the conversation and let it search them.
 
     By their keys; warm, without a query.
@@ -35,12 +36,12 @@ def searchable(npc: Any, conversation: ConversationRef | None) -> tuple[BaseInfo
     return tuple(info for info in bound(_scopes(npc, conversation)) if may_search(npc, info.locks))
 
 
-def may_search(npc: Any, locks: str) -> bool:
+def may_search(npc: NPC, locks: str) -> bool:
     """Whether the lock string of a base or a page lets the NPC find it."""
     return _allows(npc, locks, SEARCH, where_it_fails=False)
 
 
-def is_held(npc: Any, info: BaseInfo) -> bool:
+def is_held(npc: NPC, info: BaseInfo) -> bool:
     """Whether the NPC gets nothing but safe summaries of a base.
 
     Whom a lock holds that names some and not others is written down the first time.
@@ -55,7 +56,7 @@ def is_held(npc: Any, info: BaseInfo) -> bool:
     return True
 
 
-def is_held_by_lock(npc: Any, info: BaseInfo) -> bool:
+def is_held_by_lock(npc: NPC, info: BaseInfo) -> bool:
     """Whether the lock of a base says so now."""
     return _allows(npc, info.locks, RESTRICTED, where_it_fails=True)
 
@@ -66,26 +67,26 @@ def names_some(info: BaseInfo) -> bool:
     return info.restricted and any(part.strip().startswith(f"{RESTRICTED}:") for part in parts)
 
 
-def notice(npc: Any) -> None:
+def notice(npc: NPC) -> None:
     """Write down which bases the NPC must guard now; few games have one that names some."""
     for info in all_bases():
         if names_some(info):
             is_held(npc, info)
 
 
-def _keep(npc: Any, info: BaseInfo) -> None:
+def _keep(npc: NPC, info: BaseInfo) -> None:
     try:
         hold((info.key,), str(npc.id))
     except StoreError as error:  # it is held now, and is looked at again the next time
         logger.log_err(f"evennia_ai: that NPC {npc.id} guards '{info.key}' is not kept: {error}")
 
 
-def held_keys(npc: Any, bases: Iterable[BaseInfo]) -> frozenset[str]:
+def held_keys(npc: NPC, bases: Iterable[BaseInfo]) -> frozenset[str]:
     """The keys of those bases that the NPC must guard."""
     return frozenset(info.key for info in bases if is_held(npc, info))
 
 
-def told_before(npc: Any, bases: Iterable[BaseInfo]) -> tuple[BaseInfo, ...]:
+def told_before(npc: NPC, bases: Iterable[BaseInfo]) -> tuple[BaseInfo, ...]:
     """The bases as the NPC may be told of them: what it guards with a hint that gives nothing away.
 
     Warm, without a query.
@@ -95,13 +96,13 @@ def told_before(npc: Any, bases: Iterable[BaseInfo]) -> tuple[BaseInfo, ...]:
     )
 
 
-def _scopes(npc: Any, conversation: ConversationRef | None) -> tuple[Scope, ...]:
+def _scopes(npc: NPC, conversation: ConversationRef | None) -> tuple[Scope, ...]:
     if conversation is None:
         return scopes_of(npc)
     return (*scopes_of(npc), Scope(kind="conversation", ref=str(conversation.id)))
 
 
-def _allows(npc: Any, locks: str, access: str, *, where_it_fails: bool) -> bool:
+def _allows(npc: NPC, locks: str, access: str, *, where_it_fails: bool) -> bool:
     if not locks:
         return True
     try:

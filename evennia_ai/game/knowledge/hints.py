@@ -7,11 +7,12 @@ so.
 """
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from evennia.utils import logger
 
 from evennia_ai.errors import EvenniaAIError
+from evennia_ai.game.character import NPC
 from evennia_ai.game.knowledge.guarding import is_held, may_search, searchable, told_before
 from evennia_ai.game.knowledge.search import NAMESPACES, Findings
 from evennia_ai.game.models.watching import WatchedCall, Watcher
@@ -27,7 +28,7 @@ from evennia_ai.store.knowledge import pages
 from evennia_ai.store.knowledge.knowledge_bases import bases
 
 
-def offered(npc: Any, bases: Iterable[BaseInfo], query: str) -> Findings:
+def offered(npc: NPC, bases: Iterable[BaseInfo], query: str) -> Findings:
     """The hints of these bases for the NPC, those with most words of the query first."""
     hints: list[PagePassage] = []
     unread: list[str] = []
@@ -41,7 +42,7 @@ def offered(npc: Any, bases: Iterable[BaseInfo], query: str) -> Findings:
     return Findings(chunks=ranked(query, hints), unread=tuple(unread))
 
 
-def _in_base(npc: Any, info: BaseInfo) -> list[PagePassage]:
+def _in_base(npc: NPC, info: BaseInfo) -> list[PagePassage]:
     found = pages.with_field(info.key, FIELD)
     return [
         PagePassage(

@@ -13,11 +13,12 @@ logged.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from evennia.utils import logger
 from twisted.internet.defer import CancelledError
 
+from evennia_ai.game.character import NPC
 from evennia_ai.game.knowledge.backends import Backends, later
 from evennia_ai.game.knowledge.guarding import may_search
 from evennia_ai.game.retrying import DATABASE_ERRORS
@@ -52,7 +53,7 @@ NOTHING: Final = Findings()
 
 
 async def found(
-    npc: Any,
+    npc: NPC,
     bases: Sequence[BaseInfo],
     query: str,
     *,
@@ -103,7 +104,7 @@ def _log_unread(info: BaseInfo, error: Exception) -> None:
 
 
 async def _in_base(
-    npc: Any, info: BaseInfo, backend: Backend, query: str, *, limit: int, most_whole: int
+    npc: NPC, info: BaseInfo, backend: Backend, query: str, *, limit: int, most_whole: int
 ) -> Findings:
     most = min(info.direct_characters, most_whole)
     if most and (whole := await later(backend.pages(most_characters=most))) is not None:
@@ -115,7 +116,7 @@ async def _in_base(
     return _findings(info, passages, mode="rag_retrieval")
 
 
-def _is_found(npc: Any, page: Page) -> bool:
+def _is_found(npc: NPC, page: Page) -> bool:
     return page.name.namespace in NAMESPACES and may_search(npc, page.locks)
 
 

@@ -217,8 +217,8 @@ def _base(key: str, by: Any) -> BaseInfo:
 
 def _refuse_guarding(by: Any, info: BaseInfo) -> None:
     """LorekeeperError where `by` is an NPC that guards the base."""
-    who = str(by.key)
-    if isinstance(by, AIMixin) and is_held(by, info):
+    who, is_ours = str(by.key), isinstance(by, AIMixin)
+    if is_ours and is_held(by, info):
         raise LorekeeperError(
             f"knowledge base '{info.key}' is restricted, and NPC {who} is told safe summaries of"
             " it alone: the tool knowledge_base_search gives them"

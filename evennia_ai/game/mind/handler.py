@@ -9,6 +9,7 @@ from django.db import DatabaseError
 from evennia.utils import logger
 
 from evennia_ai.compose import Composition, compose_with_lore
+from evennia_ai.game.character import NPC
 from evennia_ai.game.inputs import gather
 from evennia_ai.game.inputs.facts import standing_facts
 from evennia_ai.game.mind.attention import Attention
@@ -70,7 +71,7 @@ class Status:
 class AIHandler:
     """The mind of `npc`. What it knows lasts in the store; here is only what a reload may lose."""
 
-    def __init__(self, npc: Any, current: Current) -> None:
+    def __init__(self, npc: NPC, current: Current) -> None:
         self.npc = npc
         self.ref = str(npc.id)
         self._settings: Final = KeptSettings(npc)

@@ -5,13 +5,14 @@ of the game is a `Stoppable`: whoever asks, for whatever role, is refused by it,
 way when the game is stopped is given up. What a stop does beside is in `game.emergency`.
 """
 
-from typing import Any, Final
+from typing import Final
 
 from evennia.utils import logger
 from twisted.internet.defer import Deferred, fail, maybeDeferred
 from twisted.python.failure import Failure
 
 from evennia_ai.errors import ModelError, StoreError
+from evennia_ai.game.character import NPC
 from evennia_ai.llm.chat import ChatModel, ChatReply, ChatRequest, Listener
 from evennia_ai.store.calls.halts import GAME_REF, Halt, halts
 
@@ -29,7 +30,7 @@ def is_stopped() -> str:
     return _in_words(GAME_REF)
 
 
-def is_paused(npc: Any) -> bool:
+def is_paused(npc: NPC) -> bool:
     """Whether this NPC alone is paused."""
     return bool(_in_words(str(npc.id)))
 

@@ -6,10 +6,11 @@ with what the NPC hears; the records are those that the store keeps in memory fo
 """
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from evennia.objects.models import ObjectDB
 
+from evennia_ai.game.character import NPC
 from evennia_ai.game.text import plain_name
 from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import Record
@@ -42,7 +43,7 @@ class Lately:
             others = (one for one in self._rooms if one.id != conversation.id)
             self._rooms = (conversation, *others)[:MOST_ROOMS]
 
-    def place_name(self, npc: Any, place_ref: str) -> str:
+    def place_name(self, npc: NPC, place_ref: str) -> str:
         """What `npc` calls the room of a conversation, "" where there is none any more."""
         if place_ref in self._gone or not place_ref.isdecimal():
             return ""

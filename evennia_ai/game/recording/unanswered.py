@@ -12,6 +12,7 @@ from django.core.exceptions import ObjectDoesNotExist
 from evennia.objects.models import ObjectDB
 from evennia.utils import logger
 
+from evennia_ai.game.character import NPC
 from evennia_ai.game.recording.committed import CommittedEvent
 from evennia_ai.game.senses.events import SPOKEN, Event, Line
 from evennia_ai.game.senses.perception import client_of, is_alone_with, rank_of
@@ -67,7 +68,7 @@ def _npc(npc_ref: str) -> Any:
     return npc if hasattr(type(npc), "ai") else None
 
 
-def _heard(npc: Any, where: ConversationRef, record: Record) -> CommittedEvent | None:
+def _heard(npc: NPC, where: ConversationRef, record: Record) -> CommittedEvent | None:
     """What the record says that the NPC heard; None where no person said it, or they are gone."""
     meta = record.meta
     kind, speaker_ref = meta.get("event"), str(meta.get("speaker") or "")

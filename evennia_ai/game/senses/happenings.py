@@ -13,6 +13,7 @@ from django.db import DatabaseError
 from evennia.utils import logger
 
 from evennia_ai.errors import EvenniaAIError
+from evennia_ai.game.character import NPC
 from evennia_ai.game.senses.events import ERRAND, HEARD, TICK, Event, Kind
 from evennia_ai.game.senses.lines import line_of
 from evennia_ai.game.senses.naming import settled_label
@@ -116,7 +117,7 @@ def npcs_in(place_or_npc: Any) -> list[Any]:
     return [npc for npc in there if hasattr(type(npc), "ai")]
 
 
-def tell(npc: Any, happening: Happening) -> bool:
+def tell(npc: NPC, happening: Happening) -> bool:
     """Have one NPC perceive something; whether it could."""
     try:
         event = event_for(npc, happening)
@@ -129,7 +130,7 @@ def tell(npc: Any, happening: Happening) -> bool:
     return True
 
 
-def event_for(npc: Any, happening: Happening) -> Event | None:
+def event_for(npc: NPC, happening: Happening) -> Event | None:
     """What `npc` perceives of a happening, None where that is nothing."""
     actor, to = happening.actor, happening.to
     if npc.has_account or actor == npc or (actor is not None and not can_see(npc, actor)):
@@ -166,7 +167,7 @@ def of_kind(kind: Kind, line: str, *, by: str) -> str:
     return line if in_sentence(by) == by or not line else f"(event, {kind}) {line}"
 
 
-def item_name(npc: Any, item: Any, *, count: int = 1) -> str:
+def item_name(npc: NPC, item: Any, *, count: int = 1) -> str:
     """What `npc` calls so many of a thing: "a rope", "two ropes"; "" for None.
 
     It is "something" where the NPC cannot see it or it has no name.
@@ -182,7 +183,7 @@ def item_name(npc: Any, item: Any, *, count: int = 1) -> str:
     return neutral(plain_name(numbered.strip() or shown))
 
 
-def description(npc: Any, thing: Any, *, most: int) -> str:
+def description(npc: NPC, thing: Any, *, most: int) -> str:
     """What `npc` sees when it looks at a thing or a place, on one line.
 
     Descriptions are written by anybody: what reads as the frame of a chat or of a fact is undone.
@@ -190,7 +191,7 @@ def description(npc: Any, thing: Any, *, most: int) -> str:
     return neutral(heard_text(str(thing.get_display_desc(npc)))[:most])
 
 
-def _name(npc: Any, other: Any) -> str:
+def _name(npc: NPC, other: Any) -> str:
     """What `npc` calls somebody, "" for None."""
     if other is None:
         return ""

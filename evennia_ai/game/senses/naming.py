@@ -16,6 +16,7 @@ from evennia.objects.models import ObjectDB
 from evennia.utils import logger
 
 from evennia_ai.errors import StoreError
+from evennia_ai.game.character import NPC
 from evennia_ai.game.senses.presence import bystanders, is_character, is_npc
 from evennia_ai.game.text import in_sentence, person_name, plain_name
 from evennia_ai.prompt.names import folded, is_word_of_the_game, marked, spelt
@@ -35,13 +36,13 @@ class _Bearer(NamedTuple):
     folded: str
 
 
-def label_of(npc: Any, person: Any) -> str:
+def label_of(npc: NPC, person: Any) -> str:
     """What `npc` calls somebody it sees; nothing is written. Warm, this makes no query."""
     bearer = _bearer(npc, person)
     return _label(npc, bearer, _numbers(npc, person, bearer)[bearer.ref])
 
 
-def settled_label(npc: Any, person: Any) -> str:
+def settled_label(npc: NPC, person: Any) -> str:
     """The same where `npc` perceives them: from now on this label is theirs alone.
 
     Where the database is away the label is what it would be, and is settled another time.
@@ -57,7 +58,7 @@ def settled_label(npc: Any, person: Any) -> str:
     return _label(npc, bearer, numbers[bearer.ref])
 
 
-def with_labels(npc: Any, text: str, people: Iterable[Any]) -> str:
+def with_labels(npc: NPC, text: str, people: Iterable[Any]) -> str:
     """The game's own text with what `npc` calls these people, where their names stand in it."""
     for person in people:
         shown = str(person.get_display_name(npc))
@@ -68,18 +69,18 @@ def with_labels(npc: Any, text: str, people: Iterable[Any]) -> str:
     return text
 
 
-def _bearer(npc: Any, person: Any) -> _Bearer:
+def _bearer(npc: NPC, person: Any) -> _Bearer:
     name = person_name(str(person.get_display_name(npc)))
     return _Bearer(str(person.id), name, folded(name)[:MOST_FOLDED])
 
 
-def _label(npc: Any, bearer: _Bearer, number: int) -> str:
+def _label(npc: NPC, bearer: _Bearer, number: int) -> str:
     own = {folded(name)[:MOST_FOLDED] for name in npc.ai.own_names}
     is_own = bearer.folded in own
     return marked(bearer.name, number + is_own, is_word=is_word_of_the_game(bearer.name))
 
 
-def _known(npc: Any, fold: str) -> Mapping[str, int]:
+def _known(npc: NPC, fold: str) -> Mapping[str, int]:
     """The numbers of those who are settled to bear a name, by reference."""
     try:
         return known_names.known_by(str(npc.id)).of(fold)
@@ -88,7 +89,7 @@ def _known(npc: Any, fold: str) -> Mapping[str, int]:
         return {}
 
 
-def _numbers(npc: Any, person: Any, bearer: _Bearer) -> Mapping[str, int]:
+def _numbers(npc: NPC, person: Any, bearer: _Bearer) -> Mapping[str, int]:
     """The same with those who are seen and not settled yet, the given one among them."""
     known = _known(npc, bearer.folded)
     if bearer.ref in known:
@@ -102,7 +103,7 @@ def _numbers(npc: Any, person: Any, bearer: _Bearer) -> Mapping[str, int]:
     return numbers
 
 
-def _first_bearers(npc: Any, person: Any, bearer: _Bearer) -> list[str]:
+def _first_bearers(npc: NPC, person: Any, bearer: _Bearer) -> list[str]:
     """Those who bore the name before somebody, as far as can be found, and then they themselves.
 
     Older characters that are called so, whatever case it is written in, and of those who are here

@@ -22,6 +22,7 @@ from django.conf import settings
 from django.utils.translation import gettext
 from evennia.locks.lockhandler import LockHandler
 
+from evennia_ai.game.character import NPC
 from evennia_ai.game.senses.events import Event, Kind
 from evennia_ai.game.senses.lines import line_of
 from evennia_ai.game.senses.naming import settled_label
@@ -49,7 +50,7 @@ def garbled(words: str, rendered: str, *, language: str) -> str:
     return f"(words in {language})" if is_bare else rendered
 
 
-def rendered_for(npc: Any, speaker: Any, language: str, *, words: str, rendered: str) -> str:
+def rendered_for(npc: NPC, speaker: Any, language: str, *, words: str, rendered: str) -> str:
     """What a roleplaying game's emote is to show `npc` of quoted `words`, the quotes included.
 
     `rendered` is what the game would show. The message with it comes next.
@@ -62,7 +63,7 @@ def rendered_for(npc: Any, speaker: Any, language: str, *, words: str, rendered:
     return rendered if heard == rendered else f'"{heard}"'
 
 
-def languages_heard(npc: Any, speaker: Any) -> str:
+def languages_heard(npc: NPC, speaker: Any) -> str:
     """The languages of the emote that is being sent to `npc`, told once."""
     noted = _rendered.get()
     _rendered.set(None)
@@ -71,7 +72,7 @@ def languages_heard(npc: Any, speaker: Any) -> str:
     return ", ".join(noted[2])
 
 
-def _note(npc: Any, speaker: Any, language: str) -> None:
+def _note(npc: NPC, speaker: Any, language: str) -> None:
     noted = _rendered.get()
     known = noted[2] if noted and noted[0] is npc and noted[1] is speaker else ()
     if language and language not in known:
@@ -160,7 +161,7 @@ class _Heard(NamedTuple):
     by_rote: bool = False
 
 
-def perceived(npc: Any, text: Any, from_obj: Any) -> Event | None:
+def perceived(npc: NPC, text: Any, from_obj: Any) -> Event | None:
     """The event in a message that `npc` received, None where nobody says or does anything.
 
     `text` and `from_obj` are those of `at_msg_receive`.
@@ -192,7 +193,7 @@ def perceived(npc: Any, text: Any, from_obj: Any) -> Event | None:
     )
 
 
-def is_alone_with(npc: Any, speaker: Any) -> bool:
+def is_alone_with(npc: NPC, speaker: Any) -> bool:
     """Whether nobody but `speaker` is where `npc` is."""
     return all(other == speaker for other in bystanders(npc))
 
@@ -238,7 +239,7 @@ def heard_text(text: str) -> str:
     return one_line(unmarked(text))[:MAX_HEARD]
 
 
-def _uttered(npc: Any, speaker: Any, payload: Payload) -> _Heard | None:
+def _uttered(npc: NPC, speaker: Any, payload: Payload) -> _Heard | None:
     """What the speaker is known to say this moment, heard once."""
     utterance = utterance_of(speaker)
     if utterance is None or str(npc.id) in utterance.heard_by:
@@ -261,14 +262,14 @@ def _uttered(npc: Any, speaker: Any, payload: Payload) -> _Heard | None:
     )
 
 
-def _read_back(npc: Any, speaker: Any, payload: Payload) -> _Heard | None:
+def _read_back(npc: NPC, speaker: Any, payload: Payload) -> _Heard | None:
     """What a rendered line says, where the speaker's side told nothing."""
     if payload.kind not in _HEARD or utterance_of(speaker) is not None:
         return None
     return _Heard(payload.kind, _words(npc, speaker, payload), hops=hops_of(speaker))
 
 
-def _words(npc: Any, speaker: Any, payload: Payload) -> str:
+def _words(npc: NPC, speaker: Any, payload: Payload) -> str:
     """What was said or done, as the line renders it for this listener."""
     name = str(speaker.get_display_name(npc))
     if payload.kind == "pose":

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from evennia.objects.models import ObjectDB
 
+from evennia_ai.game.character import NPC
 from evennia_ai.game.senses.events import Event
 from evennia_ai.prompt.components import GAME, Scope
 
@@ -18,7 +19,7 @@ def object_of(ref: str) -> Any:
     return ObjectDB.objects.get_id(int(ref)) if ref.isdecimal() else None
 
 
-def scopes_of(npc: Any) -> tuple[Scope, ...]:
+def scopes_of(npc: NPC) -> tuple[Scope, ...]:
     """The scopes that apply to `npc` where it is: game, zones, factions, room, NPC."""
     room = npc.location
     factions = sorted(npc.tags.get(category=FACTION, return_list=True))
@@ -33,7 +34,7 @@ def scopes_of(npc: Any) -> tuple[Scope, ...]:
     return (GAME, *named, Scope(kind="room", ref=str(room.id)), *own)
 
 
-def can_see(npc: Any, other: Any) -> bool:
+def can_see(npc: NPC, other: Any) -> bool:
     """Whether `npc` can see `other`, by the game's own rules.
 
     The room's `filter_visible` decides, which asks the locks `view` and `search`; somebody without
@@ -48,7 +49,7 @@ def can_see(npc: Any, other: Any) -> bool:
     return seen and bool(str(other.get_display_name(npc)).strip())
 
 
-def bystanders(npc: Any) -> list[Any]:
+def bystanders(npc: NPC) -> list[Any]:
     """The other characters where `npc` is, in the order in which they came."""
     if npc.location is None:
         return []
@@ -56,7 +57,7 @@ def bystanders(npc: Any) -> list[Any]:
     return [other for other in there if other != npc]
 
 
-def seen_here(npc: Any) -> list[Any]:
+def seen_here(npc: NPC) -> list[Any]:
     """The other characters where `npc` is that it can see, in the order in which they came."""
     return [other for other in bystanders(npc) if can_see(npc, other)]
 
@@ -71,7 +72,7 @@ def is_character(thing: Any) -> bool:
     return "character" in getattr(thing, "_content_types", ())
 
 
-def why_gone(npc: Any, event: Event) -> str:
+def why_gone(npc: NPC, event: Event) -> str:
     """Why nobody can be answered any more to `event`, "" while somebody can.
 
     The NPC is gone, cannot act or is elsewhere; or whoever it would answer is not there any more,
@@ -87,7 +88,7 @@ def why_gone(npc: Any, event: Event) -> str:
     return "" if _is_somebody_waiting(npc, event) else f"{event.speaker_name} is not here any more"
 
 
-def _is_somebody_waiting(npc: Any, event: Event) -> bool:
+def _is_somebody_waiting(npc: NPC, event: Event) -> bool:
     """Whether the one who did it is still there, or others who could hear an answer."""
     if not event.speaker_ref or event.kind == "leave" or npc.location is None:
         return True

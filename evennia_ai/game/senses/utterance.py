@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from evennia_ai.game.character import NPC
 from evennia_ai.game.senses.events import Kind
 from evennia_ai.game.senses.presence import is_npc
 
@@ -80,7 +81,7 @@ def utterance_of(speaker: Any) -> Utterance | None:
 
 
 @contextmanager
-def acting(npc: Any, *, hops: int) -> Iterator[None]:
+def acting(npc: NPC, *, hops: int) -> Iterator[None]:
     """While it lasts, what others see `npc` do follows from `hops` NPC replies in a row."""
     token = _acting.set((npc, hops))
     try:

@@ -14,6 +14,7 @@ from django.db import DatabaseError
 from evennia.utils import logger
 
 from evennia_ai.errors import EvenniaAIError
+from evennia_ai.game.character import NPC
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.happenings import (
     Happening,
@@ -61,7 +62,7 @@ class _Gifts:
     counts: dict[str, int] = field(default_factory=dict)
     named: dict[str, str] = field(default_factory=dict)
 
-    def add(self, npc: Any, item: Any) -> None:
+    def add(self, npc: NPC, item: Any) -> None:
         """One thing more."""
         name = item_name(npc, item)
         count = self.counts[name] = self.counts.get(name, 0) + 1
@@ -75,7 +76,7 @@ class _Gifts:
 class Witness:
     """What one NPC sees. All of it but the newest moment is in the records."""
 
-    def __init__(self, npc: Any, clock: Callable[[], Clock]) -> None:
+    def __init__(self, npc: NPC, clock: Callable[[], Clock]) -> None:
         """`clock` tells the one that is in use."""
         self._npc: Final = npc
         self._clock: Final = clock
@@ -206,7 +207,7 @@ class Witness:
         return True
 
 
-def safely(npc: Any, do: Callable[..., None], *args: Any) -> None:
+def safely(npc: NPC, do: Callable[..., None], *args: Any) -> None:
     """Do it; what cannot be read or is set wrongly is logged, for a game's hook must not fail."""
     try:
         do(*args)
@@ -220,7 +221,7 @@ def _of_kind(event: Event, kind: str, *, is_announced: bool) -> Event:
     return replace(event, kind=kind, text=text)
 
 
-def _given(npc: Any, gifts: _Gifts) -> Happening:
+def _given(npc: NPC, gifts: _Gifts) -> Happening:
     return Happening(
         kind="give",
         text="{actor} gives you {item}.",
@@ -236,7 +237,7 @@ def _is_a_place(where: Any) -> bool:
     return where is not None and not is_character(where)
 
 
-def _place(npc: Any, place: Any) -> str:
+def _place(npc: NPC, place: Any) -> str:
     return in_sentence(plain_name(place.get_display_name(npc)))
 
 

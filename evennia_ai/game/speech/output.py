@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from django.conf import settings
 
+from evennia_ai.game.character import NPC
 from evennia_ai.game.senses.happenings import Happening, description, item_name, npcs_in, tell
 from evennia_ai.game.senses.utterance import uttered
 from evennia_ai.game.speech.delivery import JOINED, Act, acts_of
@@ -101,13 +102,13 @@ class SafeName:
         return escaped(plain_name(str(self._named.key)))
 
 
-def speak(npc: Any, text: str, *, hops: int = 0) -> None:
+def speak(npc: NPC, text: str, *, hops: int = 0) -> None:
     """Say `text` aloud where `npc` is."""
     with uttered(npc, text, kind="say", hops=hops):
         _to_room(npc, SAY, "say", {"speech": safe_speech(text)})
 
 
-def pose(npc: Any, text: str, *, told: str = "", hops: int = 0) -> None:
+def pose(npc: NPC, text: str, *, told: str = "", hops: int = 0) -> None:
     """Show everybody there what `npc` does, as in "looks up.".
 
     `told` is how NPCs take it in, where that is not `text`.
@@ -117,7 +118,7 @@ def pose(npc: Any, text: str, *, told: str = "", hops: int = 0) -> None:
 
 
 def deliver(
-    npc: Any,
+    npc: NPC,
     text: str,
     *,
     own_names: Iterable[str],
@@ -147,7 +148,7 @@ def deliver(
                 pose(npc, act.text, hops=hops)
 
 
-def whisper(npc: Any, target: Any, text: str, *, hops: int = 0) -> None:
+def whisper(npc: NPC, target: Any, text: str, *, hops: int = 0) -> None:
     """Say `text` to `target` alone."""
     name = SafeName(npc).get_display_name(target)
     line = WHISPER.format_map({"npc": name, "speech": safe_speech(text)})
@@ -155,14 +156,14 @@ def whisper(npc: Any, target: Any, text: str, *, hops: int = 0) -> None:
         target.msg(text=(line, {"type": "whisper"}), from_obj=npc)
 
 
-def gave(npc: Any, target: Any, item: Any) -> None:
+def gave(npc: NPC, target: Any, item: Any) -> None:
     """Tell `target` that `npc` gave it `item`."""
     given = escaped(plain_name(str(item.get_numbered_name(1, target, return_string=True))))
     line = GIVE.format_map({"npc": SafeName(npc).get_display_name(target), "item": given})
     target.msg(text=(line, {"type": "give"}), from_obj=npc)
 
 
-def talk(speaker: Any, npc: Any, text: str) -> bool:
+def talk(speaker: Any, npc: NPC, text: str) -> bool:
     """Have `speaker` say `text` aloud to `npc`; false where the speaker's own hook forbids it."""
     text = speaker.at_pre_say(text)
     if not text:
@@ -177,7 +178,7 @@ def talk(speaker: Any, npc: Any, text: str) -> bool:
     return True
 
 
-def _to_one(npc: Any, target: Any, act: Act, *, hops: int) -> None:
+def _to_one(npc: NPC, target: Any, act: Act, *, hops: int) -> None:
     """Say it to `target`, or show it to nobody else."""
     if act.kind == "say":
         whisper(npc, target, act.text, hops=hops)
@@ -195,7 +196,7 @@ def _action(text: str) -> str:
     return safe_text(text, max_lines=1).rstrip("|")  # the portal misreads a last pipe
 
 
-def _to_room(npc: Any, template: str, kind: str, values: Mapping[str, str]) -> None:
+def _to_room(npc: NPC, template: str, kind: str, values: Mapping[str, str]) -> None:
     if npc.location is None:
         return
     npc.location.msg_contents(
@@ -222,7 +223,7 @@ class _OneOf:
         return escaped(item_name(looker, self._item))
 
 
-def show(shower: Any, item: Any, npc: Any) -> bool:
+def show(shower: Any, item: Any, npc: NPC) -> bool:
     """Have `shower` show a thing to `npc`; false where the NPC does not see who does it.
 
     The NPC takes in what the thing is called and how it looks; others see that it was shown.
@@ -239,7 +240,7 @@ def show(shower: Any, item: Any, npc: Any) -> bool:
     return tell(npc, _shown(shower, item, npc))
 
 
-def _shown(shower: Any, item: Any, npc: Any) -> Happening:
+def _shown(shower: Any, item: Any, npc: NPC) -> Happening:
     looks = description(npc, item, most=MAX_DESCRIPTION) if item.access(npc, "view") else ""
     return Happening(
         kind="show",
@@ -252,7 +253,7 @@ def _shown(shower: Any, item: Any, npc: Any) -> Happening:
     )
 
 
-def _seen(shower: Any, item: Any, npc: Any) -> Happening:
+def _seen(shower: Any, item: Any, npc: NPC) -> Happening:
     return Happening(
         kind="show", text="{actor} shows {item} to {to}.", actor=shower, item=item, to=npc
     )

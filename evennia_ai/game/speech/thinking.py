@@ -7,6 +7,7 @@ again and again would learn to write it. NPCs do not see it.
 from collections.abc import Callable
 from typing import Any, Final
 
+from evennia_ai.game.character import NPC
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import bystanders, is_npc
 from evennia_ai.game.speech.output import POSE, SafeName, safe_text
@@ -45,7 +46,7 @@ class Gestures:
         show()
 
 
-def show_thinking(npc: Any, event: Event, line: str) -> None:
+def show_thinking(npc: NPC, event: Event, line: str) -> None:
     """Show the people there, or the one who whispered, that `npc` thinks about `event`."""
     people = [who for who in bystanders(npc) if not is_npc(who)]
     if event.private:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from evennia.utils import logger
 
+from evennia_ai.game.character import NPC
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.lines import because_of
@@ -32,7 +33,7 @@ class Voice:
 
     def __init__(
         self,
-        npc: Any,
+        npc: NPC,
         event: Event,
         *,
         own_names: Sequence[str],

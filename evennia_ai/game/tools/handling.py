@@ -5,6 +5,7 @@ from typing import Any
 from evennia.server.signals import SIGNAL_EXIT_TRAVERSED
 from pydantic import Field
 
+from evennia_ai.game.character import NPC
 from evennia_ai.game.senses.naming import with_labels
 from evennia_ai.game.speech.output import gave, pose
 from evennia_ai.game.text import plain_name
@@ -80,7 +81,7 @@ class Give(Tool):
         return f"You gave {name} to {whom}."
 
 
-def put_down(npc: Any, item: Any) -> None:
+def put_down(npc: NPC, item: Any) -> None:
     """Put down what the NPC holds, where it is; `Refused`: the hooks do not let it."""
     place, refused = npc.location, f"You cannot drop {one_of(npc, item)} here."
     if place is None or not item.at_pre_drop(npc):
@@ -91,7 +92,7 @@ def put_down(npc: Any, item: Any) -> None:
     item.at_drop(npc)
 
 
-def hand_over(npc: Any, item: Any, to: Any) -> None:
+def hand_over(npc: NPC, item: Any, to: Any) -> None:
     """Give somebody what the NPC holds; `Refused`: the hooks of thing or receiver do not let it."""
     refused = f"You cannot give {one_of(npc, item)} to {shown_name(npc, to)}."
     if not item.at_pre_give(npc, to):
@@ -103,7 +104,7 @@ def hand_over(npc: Any, item: Any, to: Any) -> None:
     gave(npc, to, item)
 
 
-def one_of(npc: Any, item: Any) -> str:
+def one_of(npc: NPC, item: Any) -> str:
     """What the NPC calls a thing, with its article: "a lantern"."""
     return plain_name(str(item.get_numbered_name(1, npc, return_string=True)))
 
@@ -125,7 +126,7 @@ class Look(Tool):
         return with_labels(use.npc, shown, people(use.npc))
 
 
-def _target(npc: Any, name: str | None) -> Any:
+def _target(npc: NPC, name: str | None) -> Any:
     """The place, or what of it the NPC may see is called so."""
     if npc.location is None:
         raise Refused("You are nowhere; there is nothing to see.")

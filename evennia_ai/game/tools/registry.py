@@ -16,6 +16,7 @@ from django.core.signals import setting_changed
 from django.utils.module_loading import import_string
 
 from evennia_ai.errors import EvenniaAIError
+from evennia_ai.game.character import NPC
 from evennia_ai.game.npc_settings import changed, settings_of
 from evennia_ai.game.tools.arguments import schema_of
 from evennia_ai.game.tools.handling import Drop, Give, Look, Move, Take
@@ -162,7 +163,7 @@ class Choice:
     gone: tuple[str, ...]
 
 
-def choice_of(npc: Any) -> Choice:
+def choice_of(npc: NPC) -> Choice:
     """What was chosen for an NPC, each in the order of names."""
     known = registry().tools
     chosen = settings_of(npc).tools
@@ -173,14 +174,14 @@ def choice_of(npc: Any) -> Choice:
     )
 
 
-def chosen(npc: Any, names: Iterable[str], *, by: str) -> Choice:
+def chosen(npc: NPC, names: Iterable[str], *, by: str) -> Choice:
     """Give an NPC these tools and no others; SettingError, and nothing changed, where it cannot."""
     wanted = tuple(sorted(set(names)))
     changed(npc, by=by, tools=wanted or None)
     return choice_of(npc)
 
 
-def problems_of(npc: Any) -> tuple[str, ...]:
+def problems_of(npc: NPC) -> tuple[str, ...]:
     """What is wrong with the tools of an NPC, for its builder."""
     return tuple(
         f"the tool '{name}' that it had is none of the game's any more;"

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from evennia.objects.models import ObjectDB
 
+from evennia_ai.game.character import NPC
 from evennia_ai.game.senses.naming import label_of
 from evennia_ai.game.senses.presence import is_character, object_of
 from evennia_ai.game.text import plain_name
@@ -80,27 +81,27 @@ class _Named(NamedTuple):
     began: Sequence[Any] = ()
 
 
-def people(npc: Any) -> list[Any]:
+def people(npc: NPC) -> list[Any]:
     """The characters the NPC may see where it is, without itself."""
     return _seen(npc, npc.location, content_type="character")
 
 
-def things(npc: Any) -> list[Any]:
+def things(npc: NPC) -> list[Any]:
     """The things the NPC may see where it is, neither people nor exits."""
     return _seen(npc, npc.location, content_type="object")
 
 
-def carried(npc: Any) -> list[Any]:
+def carried(npc: NPC) -> list[Any]:
     """What the NPC carries and may see."""
     return _seen(npc, npc, content_type=None)
 
 
-def exits(npc: Any) -> list[Any]:
+def exits(npc: NPC) -> list[Any]:
     """The exits the NPC may see where it is."""
     return _seen(npc, npc.location, content_type="exit")
 
 
-def person(npc: Any, name: str, *, answered: str = "", also: Iterable[Any] = ()) -> Any:
+def person(npc: NPC, name: str, *, answered: str = "", also: Iterable[Any] = ()) -> Any:
     """The person that `name` means; `Refused`: there is none, or there are several.
 
     Whoever is not seen, or is the NPC itself, is nobody; `also` are others that may be meant. Of
@@ -120,7 +121,7 @@ def person(npc: Any, name: str, *, answered: str = "", also: Iterable[Any] = ())
     return _guessed(npc, name, began)
 
 
-def thing(npc: Any, name: str, among: Sequence[Any], *, none: str) -> Any:
+def thing(npc: NPC, name: str, among: Sequence[Any], *, none: str) -> Any:
     """The thing that `name` means; of several that look the same, the first.
 
     `Refused`: there is none, said as `none` with the name for "{}", or there are several.
@@ -133,19 +134,19 @@ def thing(npc: Any, name: str, among: Sequence[Any], *, none: str) -> Any:
     return _guessed(npc, name, began)
 
 
-def shown_name(npc: Any, seen: Any) -> str:
+def shown_name(npc: NPC, seen: Any) -> str:
     """What the NPC calls something it sees."""
     return _shown(npc, seen)
 
 
-def _seen(npc: Any, place: Any, *, content_type: str | None) -> list[Any]:
+def _seen(npc: NPC, place: Any, *, content_type: str | None) -> list[Any]:
     if place is None:
         return []
     found = place.contents_get(content_type=content_type)
     return [one for one in place.filter_visible(found, npc) if one != npc]
 
 
-def _named(npc: Any, name: str, among: Sequence[Any]) -> _Named:
+def _named(npc: NPC, name: str, among: Sequence[Any]) -> _Named:
     """Those of exactly this name, or where there are none of this alias; else those it begins."""
     wanted = _plain(name)
     names = {one: _names(npc, one) for one in among}
@@ -161,7 +162,7 @@ def _named(npc: Any, name: str, among: Sequence[Any]) -> _Named:
     return _Named(began=began)
 
 
-def _namesakes(npc: Any, name: str, among: Sequence[Any], answered: str) -> list[Any]:
+def _namesakes(npc: NPC, name: str, among: Sequence[Any], answered: str) -> list[Any]:
     """The one who is answered, where a mark alone tells them from who is called by this name."""
     speaker = [one for one in among if str(one.id) == answered]
     labels = ((one, _plain(_shown(npc, one))) for one in speaker)
@@ -172,7 +173,7 @@ def _namesakes(npc: Any, name: str, among: Sequence[Any], answered: str) -> list
     ]
 
 
-def _distinct(npc: Any, found: Sequence[Any]) -> list[Any]:
+def _distinct(npc: NPC, found: Sequence[Any]) -> list[Any]:
     """Of those that look the same the first."""
     first: dict[str, Any] = {}
     for one in found:
@@ -180,13 +181,13 @@ def _distinct(npc: Any, found: Sequence[Any]) -> list[Any]:
     return list(first.values())
 
 
-def _guessed(npc: Any, name: str, meant: Any) -> Any:
+def _guessed(npc: NPC, name: str, meant: Any) -> Any:
     """What was understood by the start of its name; the model is told."""
     guessed(plain_name(name), meant=_shown(npc, meant))
     return meant
 
 
-def _names(npc: Any, seen: Any) -> set[str]:
+def _names(npc: NPC, seen: Any) -> set[str]:
     """By what the NPC may call it: by its key only where the game does not disguise it."""
     name, label = _plain(str(seen.get_display_name(npc))), _plain(_shown(npc, seen))
     key = _plain(str(seen.key))
@@ -206,7 +207,7 @@ def _aliases(names: Mapping[Any, set[str]]) -> dict[Any, set[str]]:
     return found
 
 
-def _only(npc: Any, name: str, found: Sequence[Any], *, none: str) -> Any:
+def _only(npc: NPC, name: str, found: Sequence[Any], *, none: str) -> Any:
     if not found:
         raise Refused(none)
     if len(found) > 1:
@@ -215,7 +216,7 @@ def _only(npc: Any, name: str, found: Sequence[Any], *, none: str) -> Any:
     return found[0]
 
 
-def _shown(npc: Any, seen: Any) -> str:
+def _shown(npc: NPC, seen: Any) -> str:
     if is_character(seen) and seen != npc:
         return label_of(npc, seen)
     return plain_name(str(seen.get_display_name(npc)))

@@ -13,6 +13,7 @@ from typing import Any, Final
 from pydantic import Field
 
 from evennia_ai.errors import HistoryConflictError
+from evennia_ai.game.character import NPC
 from evennia_ai.game.recording.committed import ConversationKey, opened
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.speech.delivery import behind_name
@@ -25,7 +26,7 @@ from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.store.history import conversations
 
 
-def room_talk(npc: Any) -> ConversationKey:
+def room_talk(npc: NPC) -> ConversationKey:
     """The conversation of the room where the NPC is."""
     return ConversationKey(
         kind="room", place_ref=str(npc.location.id) if npc.location else "nowhere"
@@ -101,7 +102,7 @@ class Whisper(Tool):
         told = f': "{text}"' if _is_with(use.event, hearer) else ", and nobody else hears it."
         return f"You whisper to {shown_name(use.npc, hearer)}{told}"
 
-    def recorded(self, arguments: Arguments, *, npc: Any, event: Event) -> ToolArguments:
+    def recorded(self, arguments: Arguments, *, npc: NPC, event: Event) -> ToolArguments:
         """Without the words, except in the private conversation with whoever hears them."""
         try:
             hearer = person(npc, arguments.to, answered=event.speaker_ref)

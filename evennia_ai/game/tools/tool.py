@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import EvenniaAIError
+from evennia_ai.game.character import NPC
 from evennia_ai.game.protocols import Mind
 from evennia_ai.game.runtime import Runtime
 from evennia_ai.game.senses.events import Event
@@ -42,7 +43,7 @@ class Refused(EvenniaAIError):  # noqa: N818 - it is an answer to the model, not
 class Use:
     """One use of a tool: by whom, because of what, in which turn."""
 
-    npc: Any
+    npc: NPC
     mind: Mind
 
     view: NPCView
@@ -101,7 +102,7 @@ class Tool(ABC):
         model is told that it did not work.
         """
 
-    def recorded(self, arguments: Any, *, npc: Any, event: Event) -> ToolArguments:
+    def recorded(self, arguments: Any, *, npc: NPC, event: Event) -> ToolArguments:
         """The arguments as the conversation that `event` belongs to may show them ever after.
 
         The same, unless something of them belongs to another conversation alone.

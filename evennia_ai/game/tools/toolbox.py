@@ -7,12 +7,13 @@ as `recorded`, and then has it `run`. Nothing that a model writes makes these ra
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from evennia.utils import logger
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
+from evennia_ai.game.character import NPC
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.lines import because_of
 from evennia_ai.game.senses.utterance import acting
@@ -74,7 +75,7 @@ class Ran:
 class Toolbox:
     """The tools an NPC has, for one turn: it knows what ran in it already."""
 
-    def __init__(self, tools: Sequence[Registered], *, npc: Any, event: Event) -> None:
+    def __init__(self, tools: Sequence[Registered], *, npc: NPC, event: Event) -> None:
         self._tools: Final = {one.tool.name: one for one in tools}
         self._npc: Final = npc
         self._event: Final = event
@@ -168,7 +169,7 @@ class Toolbox:
         return f"There is no tool '{one_line(name)[:_MAX_UNKNOWN]}'; {there_are}."
 
 
-def toolbox_of(npc: Any, names: Sequence[str], *, event: Event) -> Toolbox:
+def toolbox_of(npc: NPC, names: Sequence[str], *, event: Event) -> Toolbox:
     """The tools of these names for the turn of an NPC that answers `event`, made for it alone.
 
     A tool that the game has not any more is left out; one that takes long brings the tool along

@@ -14,6 +14,7 @@ from django.utils.module_loading import import_string
 from evennia.utils import logger
 from pydantic import Field
 
+from evennia_ai.game.character import NPC
 from evennia_ai.game.tools.handling import one_of
 from evennia_ai.game.tools.sight import carried, exits, people, thing, things
 from evennia_ai.game.tools.tool import Name, Refused, Tool, ToolArguments, Use
@@ -86,12 +87,12 @@ def _games_function(path: str) -> Callable[[Any, Any, Any], Any] | None:
     return found
 
 
-def _may_use(npc: Any, item: Any, *, is_carried: bool) -> bool:
+def _may_use(npc: NPC, item: Any, *, is_carried: bool) -> bool:
     """The lock `use` decides; without one, what is carried may be used, or could be picked up."""
     default = is_carried or bool(item.access(npc, "get"))
     return bool(item.access(npc, "use", default=default))
 
 
-def _target(npc: Any, name: str) -> Any:
+def _target(npc: NPC, name: str) -> Any:
     among = [*people(npc), *things(npc), *carried(npc), *exits(npc)]
     return thing(npc, name, among, none="There is no {} here.")

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, Field, StringConstraints
 
+from evennia_ai.game.character import NPC
 from evennia_ai.game.speech.output import pose
 from evennia_ai.game.tools.handling import hand_over, one_of, put_down
 from evennia_ai.game.tools.sight import person, shown_name
@@ -86,7 +87,7 @@ class Write(Tool):
         return f"You wrote {name}{where}. It is opened with: read {made.key}"
 
 
-def _delivered(npc: Any, made: Any, to: Any | None) -> str:
+def _delivered(npc: NPC, made: Any, to: Any | None) -> str:
     """Give the writing to somebody, or put it down; where it is then. `Refused`: it is not."""
     if to is None:
         put_down(npc, made)

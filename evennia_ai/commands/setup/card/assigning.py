@@ -10,6 +10,7 @@ from evennia_ai.commands.naming import npc_named, whole_number
 from evennia_ai.commands.setup.card import shown
 from evennia_ai.commands.setup.card.shown import card_named, plain_name
 from evennia_ai.commands.strict import CommandError
+from evennia_ai.game.character import NPC
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.authored import card_revisions, cards
 from evennia_ai.store.authored.cards import Assignment, StoredCard, card_or_none, get_card
@@ -87,20 +88,20 @@ class CardAssign(CardWork):
         )
 
 
-def _check_there(npc: Any) -> None:
+def _check_there(npc: NPC) -> None:
     """CommandError where the NPC was deleted while its card was read."""
     if npc.pk is None:
         raise CommandError("The NPC was deleted meanwhile; nothing was changed.")
 
 
-def _played(npc: Any) -> Assignment:
+def _played(npc: NPC) -> Assignment:
     played = cards.assignment_of(npc.ai.ref)
     if played is None:
         raise CommandError(f"{npc.key} plays no card; card/assign {npc.key} = <card> gives one.")
     return played
 
 
-def _greeting(card: Card, index: int, npc: Any) -> str:
+def _greeting(card: Card, index: int, npc: NPC) -> str:
     """The beginning of a greeting that says something."""
     known = greetings(card, group=True)
     if index >= len(known) or not known[index].strip():
@@ -112,7 +113,7 @@ def _greeting(card: Card, index: int, npc: Any) -> str:
     return clipped(first_line(known[index]), 200)
 
 
-def _listed(npc: Any, played: Assignment, card: Card) -> Iterator[str]:
+def _listed(npc: NPC, played: Assignment, card: Card) -> Iterator[str]:
     """The greetings by number, the first message being 0; those for groups come last."""
     yield f"Greetings of the card {played.card}, which {npc.key} plays:"
     own, known = len(greetings(card)), greetings(card, group=True)

@@ -7,6 +7,7 @@ from evennia_ai.commands.setup.lore.named import split, stored_book
 from evennia_ai.commands.setup.lore.shown import entries_in_words
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.compose import Composition
+from evennia_ai.game.character import NPC
 from evennia_ai.game.npc import AIMixin
 from evennia_ai.game.viewers import viewer_of
 from evennia_ai.lorebook.activation.activation import Activation
@@ -31,7 +32,7 @@ def npc_at_hand(caller: Any) -> Any:
     return npcs[0]
 
 
-def trial_lines(caller: Any, npc: Any, text: str) -> list[str]:
+def trial_lines(caller: Any, npc: NPC, text: str) -> list[str]:
     """What `text` would wake in `npc`, said by `caller` here and now; nothing is changed."""
     if not npc.ai.view().books:
         return [f"No lorebook counts for {npc.key} here; lore/attach lets one count."]
@@ -55,7 +56,7 @@ def trial_lines(caller: Any, npc: Any, text: str) -> list[str]:
     return [*lines, *_silent(made.lore, hidden)]
 
 
-def item_to_explain(caller: Any, npc: Any, text: str) -> str:
+def item_to_explain(caller: Any, npc: NPC, text: str) -> str:
     """What `text` asks about: `<book>/<entry>` as the label; CommandError where a lock hides it."""
     book, entry = split(text)
     stored = stored_book(book) if entry else None

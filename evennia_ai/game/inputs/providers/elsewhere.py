@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from heapq import merge
 from itertools import groupby, islice
 from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from evennia_ai.game.character import NPC
 from evennia_ai.game.inputs.providers.people import is_shown_to
 from evennia_ai.game.recording.lived_through import records_of_room
 from evennia_ai.game.senses.events import NOBODYS, Event
@@ -41,7 +42,7 @@ class _Line(NamedTuple):
     tokens: int
 
 
-def elsewhere(npc: Any, event: Event | None, conversation: ConversationRef | None) -> str:
+def elsewhere(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
     """What `npc` lately lived through in other rooms, oldest first; "" for nothing.
 
     As much of the newest as there is room for in EVENNIA_AI_ELSEWHERE_TOKENS.
@@ -60,7 +61,7 @@ def elsewhere(npc: Any, event: Event | None, conversation: ConversationRef | Non
     return "\n".join([HEADING, *_told(npc, kept[::-1])])
 
 
-def _newest_first(npc: Any, conversation: ConversationRef | None) -> Iterator[_Line]:
+def _newest_first(npc: NPC, conversation: ConversationRef | None) -> Iterator[_Line]:
     here = conversation.id if conversation is not None else None
     rooms = (room for room in npc.ai.lately.rooms() if room.id != here)
     return merge(*(_lines(room, str(npc.id)) for room in rooms), key=_THEN, reverse=True)
@@ -90,7 +91,7 @@ def _line(record: Record) -> tuple[str, int]:
     return known
 
 
-def _told(npc: Any, lines: list[_Line]) -> Iterator[str]:
+def _told(npc: NPC, lines: list[_Line]) -> Iterator[str]:
     """The lines under the names of their places, a name again where the place changes.
 
     Each is an item of a list: what begins at the margin is a label, which a name must not become.

@@ -5,8 +5,8 @@ description of the tool and components.
 """
 
 from functools import lru_cache
-from typing import Any
 
+from evennia_ai.game.character import NPC
 from evennia_ai.game.knowledge.guarding import held_keys, searchable, told_before
 from evennia_ai.game.senses.events import Event
 from evennia_ai.knowledge import meta_prompt
@@ -14,7 +14,7 @@ from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.store.history.conversations import ConversationRef
 
 
-def kb_meta_prompt(npc: Any, event: Event | None, conversation: ConversationRef | None) -> str:
+def kb_meta_prompt(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
     """The block about the bases bound to `npc`, its place and the conversation, "" for none.
 
     Of those that it must guard safe metadata alone is told. An NPC without the tool to search them

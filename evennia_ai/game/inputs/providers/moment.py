@@ -8,8 +8,9 @@
   by default: every minute would give other facts, and with them another prompt.
 """
 
-from typing import Any, Final
+from typing import Final
 
+from evennia_ai.game.character import NPC
 from evennia_ai.game.inputs.facts import game_minute, real_minute
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.naming import label_of
@@ -20,7 +21,7 @@ from evennia_ai.store.history.conversations import ConversationRef
 MOST_COMPANY: Final = 20
 
 
-def place(npc: Any, event: Event | None, conversation: ConversationRef | None) -> str:
+def place(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
     """The place of `npc` and its company, "" where it is nowhere."""
     if npc.location is None:
         return ""
@@ -40,7 +41,7 @@ MOST_CHARACTERS: Final = 300
 """Of one goal."""
 
 
-def goals(npc: Any, event: Event | None, conversation: ConversationRef | None) -> str:
+def goals(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
     """What `npc` is after now, "" where its game says nothing."""
     told = npc.attributes.get(ATTRIBUTE)
     if not told:
@@ -52,7 +53,7 @@ def goals(npc: Any, event: Event | None, conversation: ConversationRef | None) -
     return "\n".join(["What you are after now:", *(f"- {line}" for line in lines[:MOST_GOALS])])
 
 
-def game_time(npc: Any, event: Event | None, conversation: ConversationRef | None) -> str:
+def game_time(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
     """The date and the minute, of the game first; a date no calendar has is left out."""
     in_game = game_minute()
     told = [f"In the game it is {in_game}."] if in_game else []

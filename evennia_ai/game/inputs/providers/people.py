@@ -13,6 +13,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from evennia_ai.game.character import NPC
 from evennia_ai.game.inputs.facts import hours_now
 from evennia_ai.game.recording.lived_through import records_of_room
 from evennia_ai.game.senses.events import Event
@@ -37,7 +38,7 @@ _LOUD: Final = {
 }
 
 
-def speaker(npc: Any, event: Event | None, conversation: ConversationRef | None) -> str:
+def speaker(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
     """Who does what the event tells, and how: all that its own line may not say."""
     if event is None:
         return ""
@@ -55,7 +56,7 @@ MOST_CHARACTERS: Final = 200
 MOST_PEOPLE: Final = 20
 
 
-def relation(npc: Any, event: Event | None, conversation: ConversationRef | None) -> str:
+def relation(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
     """What they are to `npc`, the one who did what the event tells first; "" for nothing."""
     relations = npc.attributes.get(ATTRIBUTE)
     if not relations:
@@ -81,7 +82,7 @@ def _words(relations: Any, speaker_ref: str) -> str:
 _HOURS_OF_A_DAY = 24
 
 
-def acquaintance(npc: Any, event: Event | None, conversation: ConversationRef | None) -> str:
+def acquaintance(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
     """How much `npc` remembers of the speaker and since when, "" where all of it can be told."""
     rules = conf().memory
     if event is None or not event.speaker_ref or not rules.enabled:
@@ -111,7 +112,7 @@ MOST_THINGS: Final = 5
 """Of one person, the ones that were shown last."""
 
 
-def shown(npc: Any, event: Event | None, conversation: ConversationRef | None) -> str:
+def shown(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
     """What each of those present has shown `npc`, a line for each; "" where nobody did."""
     things: dict[str, list[str]] = {}
     for record in sorted(_shown(npc, conversation), key=_written):
@@ -128,7 +129,7 @@ def shown(npc: Any, event: Event | None, conversation: ConversationRef | None) -
     return "\n".join(lines)
 
 
-def _shown(npc: Any, conversation: ConversationRef | None) -> Iterator[Record]:
+def _shown(npc: NPC, conversation: ConversationRef | None) -> Iterator[Record]:
     """The records of things that were shown to `npc` and that the prompt does not tell anyway."""
     for room in npc.ai.lately.rooms():
         is_here = conversation is not None and room.id == conversation.id

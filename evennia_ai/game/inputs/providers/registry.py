@@ -16,6 +16,7 @@ from django.utils.module_loading import import_string
 from evennia.utils import logger
 
 from evennia_ai.errors import EvenniaAIError
+from evennia_ai.game.character import NPC
 from evennia_ai.game.senses.events import Event
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.prompt.blocks import DynamicBlock
@@ -98,7 +99,7 @@ def own_paths(paths: tuple[str, ...]) -> dict[str, str]:
 
 
 def blocks_of(
-    npc: Any,
+    npc: NPC,
     event: Event | None,
     conversation: ConversationRef | None,
     *,
@@ -118,7 +119,7 @@ def blocks_of(
 
 
 def _blocks(
-    npc: Any,
+    npc: NPC,
     event: Event | None,
     conversation: ConversationRef | None,
     providers: Iterable[Provider],
