@@ -1,6 +1,5 @@
 """Replies that are heard while they are written: in order, never after the end, never twice."""
 
-import json
 from threading import get_ident
 from typing import Any
 
@@ -278,13 +277,6 @@ def test_what_was_on_its_way_when_a_stream_was_cancelled_is_not_heard(
     assert server.left.wait(5)
     reactor.make_waiting_calls()
     assert pieces == []
-
-
-def test_a_chunk_of_the_stub_is_what_the_library_expects() -> None:
-    from openai.types.chat import ChatCompletionChunk
-
-    chunk = ChatCompletionChunk(**json.loads(json.dumps({**delta("Aye."), "created": 0})))
-    assert chunk.choices[0].delta.content == "Aye."
 
 
 def test_a_slow_body_is_not_idle_before_its_headers(hearing: Hearing) -> None:
