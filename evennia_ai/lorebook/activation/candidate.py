@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.activation.judging import Judgement
-from evennia_ai.lorebook.activation.places import ActiveEntry, contained
+from evennia_ai.lorebook.activation.places import CONTAINED_PRIORITY, ActiveEntry, is_moved
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.entry import IN_HISTORY, LoreEntry, Mention
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.scan.window import EVENT, FED, Window
-from evennia_ai.prompt.components import DEFAULT_ORDER
+from evennia_ai.prompt.components import ALL_GRANTS, DEFAULT_ORDER, MAX_DEPTH, Grants
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.pieces import Beside
@@ -170,13 +170,26 @@ def placed(
 def _active(one: Candidate, spot: Callable[[Candidate], Spot]) -> ActiveEntry:
     """The entry for the prompt: the same object while nothing about it changed."""
     if one.active is None:
-        one.active = contained(_made(one), one.book.grants)
+        one.active = _contained(_made(one), one.book.grants)
     if one.entry.mention is None:
         return one.active
     depth, beside = spot(one)
     if (one.active.depth, one.active.beside) != (depth, beside):
         one.active = replace(one.active, depth=depth, beside=beside)
     return one.active
+
+
+def _contained(entry: ActiveEntry, grants: Grants) -> ActiveEntry:
+    """The entry where its book's grants let it stand: the same one where they let it be."""
+    if grants == ALL_GRANTS:
+        return entry
+    if is_moved(entry.position, grants):
+        entry = replace(
+            entry, position="depth", depth=MAX_DEPTH, from_oldest=False, outlet="", anchor=None
+        )
+    if "lore_budget" not in grants:
+        entry = replace(entry, priority=min(entry.priority, CONTAINED_PRIORITY))
+    return entry if "roles" in grants else replace(entry, role="user", keeps_role=True)
 
 
 def _made(one: Candidate) -> ActiveEntry:

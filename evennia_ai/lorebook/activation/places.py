@@ -6,12 +6,12 @@ history stands at its top. So does one that asks for a place inside another text
 or a component that names an outlet, where it may not speak in the role of that text.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
 from evennia_ai.lorebook.entry import IN_HISTORY, Anchor, LoreEntry, Position
-from evennia_ai.prompt.components import ALL_GRANTS, MAX_DEPTH, Grant, Grants
+from evennia_ai.prompt.components import Grant, Grants
 from evennia_ai.prompt.memo import Memo
 from evennia_ai.prompt.messages import Role
 from evennia_ai.prompt.pieces import Beside
@@ -61,19 +61,6 @@ CONTAINED_PRIORITY: Final = 50
 
 # Places inside another text, whose role all of it has.
 _INSIDE: Final[tuple[Position, ...]] = ("note_top", "note_bottom", "outlet")
-
-
-def contained(entry: ActiveEntry, grants: Grants) -> ActiveEntry:
-    """The entry where its book's grants let it stand: the same one where they let it be."""
-    if grants == ALL_GRANTS:
-        return entry
-    if is_moved(entry.position, grants):
-        entry = replace(
-            entry, position="depth", depth=MAX_DEPTH, from_oldest=False, outlet="", anchor=None
-        )
-    if "lore_budget" not in grants:
-        entry = replace(entry, priority=min(entry.priority, CONTAINED_PRIORITY))
-    return entry if "roles" in grants else replace(entry, role="user", keeps_role=True)
 
 
 def is_moved(position: Position, grants: Grants) -> bool:
