@@ -41,7 +41,8 @@ class Must:
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        return no_info_after_validator_function(self._checked, handler(source))
+        inner = handler(source)
+        return no_info_after_validator_function(self._checked, inner) if self.holds else inner
 
     def _checked(self, value: Any) -> Any:
         if self.holds is not None and not self.holds(value):
@@ -161,8 +162,7 @@ def wanted_in_data(field: FieldInfo, value: object) -> str:
     return f"{words}, at most {UNBOUNDED}" if over and " to " not in words else words
 
 
-@cache
-def _fits(form: Hashable) -> Callable[[object], bool]:
+def checker(form: type) -> Callable[[object], bool]:
     """Whether a dataclass of this form has values it can have; it is asked for every one made."""
     validator = _model(form, "ignore").__pydantic_validator__
     return partial(validator.isinstance_python, from_attributes=True)
@@ -170,10 +170,7 @@ def _fits(form: Hashable) -> Callable[[object], bool]:
 
 def wrong_in(value: object) -> tuple[str, str] | None:
     """The first field of a dataclass with a value it cannot have, and what it must be."""
-    form = cast(Hashable, type(value))
-    if _fits(form)(value):
-        return None
-    made = _model(form, "ignore")
+    made = _model(cast(Hashable, type(value)), "ignore")
     try:
         made.model_validate(value, from_attributes=True)
     except ValidationError as error:

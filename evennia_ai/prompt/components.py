@@ -17,7 +17,7 @@ from typing import Annotated, Any, Final, Literal, get_args
 from pydantic import Field, SkipValidation
 
 from evennia_ai.errors import ComponentValueError
-from evennia_ai.foreign.fields import Must, wrong_in
+from evennia_ai.foreign.fields import Must, checker, wrong_in
 from evennia_ai.prompt.messages import Role
 
 Placement = Literal["ordered", "history"]
@@ -91,7 +91,7 @@ class PromptComponent:
     """The store's revision number, 0 for a component that was never stored."""
 
     def __post_init__(self) -> None:
-        if wrong := wrong_in(self):
+        if not _is_allowed(self) and (wrong := wrong_in(self)):
             field, wanted = wrong
             raise ComponentValueError(field, getattr(self, field), wanted)
         if self.scope.kind not in SCOPE_RANK:
@@ -108,6 +108,9 @@ class PromptComponent:
         if fields.get("injection_depth") == 0 and "placement" not in fields:
             fields["placement"] = "ordered"
         return replace(self, **fields)
+
+
+_is_allowed: Final = checker(PromptComponent)
 
 
 def is_plain_int(value: object) -> bool:

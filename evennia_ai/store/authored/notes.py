@@ -12,7 +12,7 @@ from pydantic import Field
 
 from evennia_ai import models
 from evennia_ai.errors import ComponentValueError, NotStoredError
-from evennia_ai.foreign.fields import Must, wrong_in
+from evennia_ai.foreign.fields import Must, checker, wrong_in
 from evennia_ai.history.records import canonical_json, storable
 from evennia_ai.prompt.components import MAX_CONTENT, MAX_DEPTH
 from evennia_ai.prompt.messages import Role
@@ -58,9 +58,12 @@ class StoredNote:
     revision: int = 0
 
     def __post_init__(self) -> None:
-        if wrong := wrong_in(self):
+        if not _is_allowed(self) and (wrong := wrong_in(self)):
             field, wanted = wrong
             raise ComponentValueError(f"the note's {field}", getattr(self, field), wanted)
+
+
+_is_allowed: Final = checker(StoredNote)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
