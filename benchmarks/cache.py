@@ -21,14 +21,13 @@ from evennia_ai.compose import ComposeRules, Inputs, compose
 from evennia_ai.history.compaction.extract import extract
 from evennia_ai.history.compaction.planning import CompactionPlan, CompactionRules, is_due, plan
 from evennia_ai.lorebook.formats.books import read_book
-from evennia_ai.prompt.blocks import DynamicBlock
+from evennia_ai.prompt.blocks import DynamicBlock, left_behind
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import pending, said
 from evennia_ai.prompt.notes import AuthorsNote, Notes
-from evennia_ai.prompt.persisted import left_behind
 from evennia_ai.prompt.registry import with_statics
 from evennia_ai.prompt.tokens import TokenCounter
 

@@ -9,7 +9,7 @@ Each stage judges everything it saw; the verdicts of the stages are the trace.
     budget    what of them and of the history fits           evennia_ai.prompt.budget
     place     where each stands                              evennia_ai.prompt.placement
 
-What stays in the history (`evennia_ai.prompt.persisted`) and where anchored notes stand
+What stays in the history (`evennia_ai.prompt.blocks`) and where anchored notes stand
 (`evennia_ai.prompt.placement`) is given back with the next turn's inputs.
 """
 
@@ -44,11 +44,15 @@ from evennia_ai.memory.recalling import (
 )
 from evennia_ai.prompt.blocks import (
     FILLED,
+    OF_LORE,
+    BlocksMode,
     DynamicBlock,
     Filling,
     blocks_alone,
+    fit_beside,
     with_filled,
     with_guidance,
+    with_staying_facts,
 )
 from evennia_ai.prompt.budget import BudgetRules, Fitted
 from evennia_ai.prompt.components import EVENT_ID, TOOL_ID
@@ -58,12 +62,6 @@ from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.names import in_system
 from evennia_ai.prompt.notes import Notes, not_due
-from evennia_ai.prompt.persisted import (
-    OF_LORE,
-    BlocksMode,
-    fit_beside,
-    with_staying_facts,
-)
 from evennia_ai.prompt.pieces import DYNAMIC, Piece
 from evennia_ai.prompt.placement import NO_ANCHORS, NO_SLOTS, Anchors, Slots, Stand, anchored, place
 from evennia_ai.prompt.prompt import Prompt

@@ -13,9 +13,9 @@ from typing import Any, Final, Protocol
 from twisted.internet.defer import Deferred
 
 from evennia_ai.llm.labels import set_in
+from evennia_ai.prompt.blocks import OF_DYNAMIC
 from evennia_ai.prompt.memo import Memo, Slot
 from evennia_ai.prompt.messages import Message, Role, ToolCall, ToolSpec
-from evennia_ai.prompt.persisted import OF_DYNAMIC
 from evennia_ai.prompt.prompt import digest
 
 _WIRE: Final = Slot[bytes]("wire")

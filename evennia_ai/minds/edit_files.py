@@ -13,10 +13,10 @@ from evennia_ai.foreign.documents import read_document
 from evennia_ai.foreign.strict_json import check_plain
 from evennia_ai.lorebook.rules import PRESETS, ActivationRules, read_rules
 from evennia_ai.minds.edits import ProposedEdit
+from evennia_ai.prompt.blocks import BlocksMode
 from evennia_ai.prompt.components import ALLOWS, NO_GRANTS, Grants, PromptComponent, Trust
 from evennia_ai.prompt.expansion import Layout
 from evennia_ai.prompt.notes import AuthorsNote, Notes
-from evennia_ai.prompt.persisted import BlocksMode
 from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.scenario.parts import COPIED, Files, NoteRow, read_components
 from evennia_ai.scenario.tables import Rows, listed, one_of, read_row, text_at, wrong

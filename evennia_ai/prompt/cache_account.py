@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Final, Literal, NamedTuple, get_args
 
+from evennia_ai.prompt.blocks import OF_LORE
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import CompiledComponent, ComponentSet
 from evennia_ai.prompt.messages import Message, Part
-from evennia_ai.prompt.persisted import OF_LORE
 from evennia_ai.prompt.placement import Anchors
 from evennia_ai.prompt.templates.macros import OUTLET
 from evennia_ai.prompt.tokens import TokenCounter

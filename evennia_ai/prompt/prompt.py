@@ -5,6 +5,7 @@ from dataclasses import field, replace
 from hashlib import sha256
 from typing import Final, Protocol
 
+from evennia_ai.prompt.blocks import BlocksMode, Standing
 from evennia_ai.prompt.budget import Fitted
 from evennia_ai.prompt.cache_account import CacheAccount, Sent, account, breakpoints
 from evennia_ai.prompt.components import HISTORY_ID, MAX_DEPTH
@@ -13,7 +14,6 @@ from evennia_ai.prompt.expansion import ComponentSet, Layout
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.memo import Memo, Slot
 from evennia_ai.prompt.messages import Message
-from evennia_ai.prompt.persisted import BlocksMode, Standing
 from evennia_ai.prompt.pieces import Claim, Piece
 from evennia_ai.prompt.placement import Anchors, slot_of
 from evennia_ai.prompt.tokens import TokenCounter

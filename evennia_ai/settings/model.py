@@ -18,8 +18,8 @@ from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings, read_lo
 from evennia_ai.llm.quotas import Quotas, read_quotas
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.memory.recalling import MemorySettings, read_memory
+from evennia_ai.prompt.blocks import BlocksMode
 from evennia_ai.prompt.expansion import Layout
-from evennia_ai.prompt.persisted import BlocksMode
 from evennia_ai.settings.kinds import (
     GAME_LORE,
     USUAL_PROVIDERS,

@@ -5,10 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from evennia_ai.compose import Inputs, compose
-from evennia_ai.prompt.blocks import DynamicBlock
+from evennia_ai.prompt.blocks import BlocksMode, DynamicBlock, left_behind
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, pending, said
-from evennia_ai.prompt.persisted import BlocksMode, left_behind
 from evennia_ai.prompt.prompt import Prompt
 from tests.prompt.builders import the_inputs
 
