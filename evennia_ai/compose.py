@@ -3,11 +3,15 @@
 Pure: no clock, disk, database, random source or setting is read; equal inputs give equal bytes.
 Each stage judges everything it saw; the verdicts of the stages are the trace.
 
-    lore      which entries of the books are awake           evennia_ai.lorebook
-    recall    which memories the NPC is reminded of          evennia_ai.memory
-    expand    texts of components, notes, entries, blocks    evennia_ai.prompt.expansion
-    budget    what of them and of the history fits           evennia_ai.prompt.budget
-    place     where each stands                              evennia_ai.prompt.placement
+    1  notes     each author's note as it goes in                 evennia_ai.prompt.notes
+    2  lore      which entries of the books are active            evennia_ai.lorebook
+    3  recall    which memories the NPC is reminded of            evennia_ai.memory
+    4  expand    texts of components, notes, entries, blocks      evennia_ai.prompt.expansion
+    5  fixed     the event and the tools' messages                evennia_ai.prompt.placement
+    6  budget    what of them and of the history fits             evennia_ai.prompt.budget
+    7  anchors   where anchored notes stand                       evennia_ai.prompt.placement
+    8  place     where each message stands                        evennia_ai.prompt.placement
+    9  shown     which of the memories are in the prompt          evennia_ai.memory.pieces
 
 What stays in the history (`evennia_ai.prompt.blocks`) and where anchored notes stand
 (`evennia_ai.prompt.placement`) is given back with the next turn's inputs.
@@ -18,7 +22,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final, NamedTuple
 
-from evennia_ai.lorebook.activation.activation import Activation, ActiveEntry, Scan, activate
+from evennia_ai.lorebook.activation.activation import Activation, activate
 from evennia_ai.lorebook.activation.pieces import (
     NotePlace,
     around_note,
@@ -26,11 +30,13 @@ from evennia_ai.lorebook.activation.pieces import (
     outlet_values,
     outlet_verdicts,
 )
+from evennia_ai.lorebook.activation.places import ActiveEntry
 from evennia_ai.lorebook.activation.timers import NO_STATE, Clock, LoreState
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.conditions import Facts
 from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.lorebook.scan.window import Scan
 from evennia_ai.memory import pieces as memory_pieces
 from evennia_ai.memory.memories import Memory
 from evennia_ai.memory.recalling import (
@@ -48,6 +54,7 @@ from evennia_ai.prompt.blocks import (
     BlocksMode,
     DynamicBlock,
     Filling,
+    Standing,
     blocks_alone,
     fit_beside,
     with_filled,
@@ -78,14 +85,13 @@ NOW: Final = Moment()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComposeRules:
-    """How to compose: the layout, the counter, the budget, rules of lore and memory, the dice.
-
-    `blocks` says whether the facts of a request stay in the history.
-    """
+    """How to compose."""
 
     budget: BudgetRules
     layout: Layout = "cache"
     blocks: BlocksMode = "latest"
+    """Whether the facts of a request stay in the history."""
+
     counter: TokenCounter = ESTIMATE
     lore: ActivationRules = field(default_factory=ActivationRules)
     memory: RecallRules = field(default_factory=RecallRules)
@@ -94,34 +100,39 @@ class ComposeRules:
 
 @typed_frozen
 class Inputs:
-    """Everything one prompt depends on, as values.
-
-    `values` are what templates may name; `cut` is the index the history was last cut at, `anchors`
-    are where anchored notes stood in the prompt before; `tools` are the messages of this turn's own
-    tool calls and results. For lore: `lore_state` is what the turn before left, `clock` the time
-    its timers count, `facts` what its conditions ask for, `sources` what entries may have scanned
-    beside the conversation. `memories` are what the NPC may be reminded of, `moment` when and with
-    whom. `guidance` is what is told of the client the conversation was opened from, "" for nothing.
-    """
+    """Everything one prompt depends on, as values."""
 
     components: ComponentSet
     rules: ComposeRules
     history: History = NO_HISTORY
     event: Message | None = None
     tools: tuple[Message, ...] = ()
+    """The messages of this turn's own tool calls and results."""
+
     notes: Notes = NO_NOTES
     books: tuple[Lorebook, ...] = ()
     blocks: tuple[DynamicBlock, ...] = ()
     values: Mapping[str, str] = field(default_factory=dict)
+    """What templates may name."""
+
     cut: int = 0
+    """The index the history was last cut at; `anchors` are where anchored notes stood then."""
     anchors: Anchors = field(default_factory=dict)
     lore_state: LoreState = NO_STATE
+    """What the turn before left of lore; its timers count `clock`, its conditions ask `facts`."""
+
     clock: Clock = START
     facts: Facts = field(default_factory=dict)
+
     sources: Mapping[SourceName, str] = field(default_factory=dict)
+    """What entries of lore may have scanned beside the conversation."""
+
     memories: tuple[Memory, ...] = ()
     moment: Moment = NOW
+    """When it is, and with whom the NPC speaks: what it may be reminded of are the `memories`."""
+
     guidance: str = ""
+    """What is told of the client the conversation was opened from, "" for nothing."""
 
 
 class Composition(NamedTuple):
@@ -149,25 +160,14 @@ def compose(inputs: Inputs) -> Prompt:
 
 def compose_with_lore(inputs: Inputs) -> Composition:
     """The same, and the entries of lore that were active in it."""
+    rules, history = inputs.rules, _shown_history(inputs)
     values = {**inputs.values, "speaker": _speaker(inputs)}
-    notes = _notes(inputs, values) if inputs.notes.notes else []
-    lore = _lore(inputs, notes, values) if inputs.books else _no_lore(inputs)
-    reminded = _recalled(inputs) if inputs.memories else NOTHING
-    expanded = _expand(inputs, notes, lore.entries, reminded, values)
-    return _laid_out(inputs, expanded, values, lore, reminded)
-
-
-def _laid_out(
-    inputs: Inputs,
-    expanded: _Expanded,
-    values: Mapping[str, str],
-    lore: Activation,
-    reminded: Recalled,
-) -> Composition:
-    """What fits beside what the history says already, each at its place."""
-    rules, pieces, history = inputs.rules, expanded.pieces, _shown_history(inputs)
-    stands, fixed = _fixed(inputs)
-    fitted, standing = fit_beside(
+    notes = _notes(inputs, values)  # 1
+    lore = _lore(inputs, notes, values)  # 2
+    reminded = _recalled(inputs)  # 3
+    pieces, refused = _expand(inputs, notes, lore.entries, reminded, values)  # 4
+    stands, fixed = _fixed(inputs)  # 5
+    fitted, standing = fit_beside(  # 6
         history,
         pieces,
         blocks=rules.blocks,
@@ -176,11 +176,9 @@ def _laid_out(
         fixed=fixed,
         cut=inputs.cut,
     )
-    anchors, slots = _anchors(inputs, fitted, history)
-    messages = place(fitted.pieces, history, first=fitted.first, fixed=stands, slots=slots)
-    if inputs.memories:
-        placed = chain(fitted.pieces, *(one.pieces for one in standing))
-        reminded = memory_pieces.shown(reminded, placed)
+    anchors, slots = _anchors(inputs, fitted, history)  # 7
+    messages = place(fitted.pieces, history, first=fitted.first, fixed=stands, slots=slots)  # 8
+    reminded = _shown(reminded, fitted, standing)  # 9
     prompt = Prompt(
         messages=messages if rules.blocks == "latest" else with_staying_facts(messages),
         components=inputs.components,
@@ -195,11 +193,19 @@ def _laid_out(
         fixed=fixed,
         lore=lore,
         memories=reminded,
-        earlier=(expanded.refused, _switched_off(inputs)),
+        earlier=(refused, _switched_off(inputs)),
         anchors=anchors,
         standing=standing,
     )
     return Composition(prompt, lore, reminded)
+
+
+def _shown(reminded: Recalled, fitted: Fitted, standing: Sequence[Standing]) -> Recalled:
+    """The memories, and whether they stand in the prompt after all."""
+    if reminded is NOTHING:
+        return NOTHING
+    placed = chain(fitted.pieces, *(one.pieces for one in standing))
+    return memory_pieces.shown(reminded, placed)
 
 
 def _shown_history(inputs: Inputs) -> History:
@@ -221,14 +227,12 @@ def _anchors(inputs: Inputs, fitted: Fitted, history: History) -> tuple[Anchors,
     )
 
 
-def _no_lore(inputs: Inputs) -> Activation:
-    """Without books nothing is activated and nothing forgotten."""
-    return NO_LORE if inputs.lore_state is NO_STATE else Activation(after=inputs.lore_state)
-
-
 def _lore(
     inputs: Inputs, notes: Sequence[Piece | Verdict], values: Mapping[str, str]
 ) -> Activation:
+    """The entries that are active; without books nothing is activated and nothing forgotten."""
+    if not inputs.books:
+        return NO_LORE if inputs.lore_state is NO_STATE else Activation(after=inputs.lore_state)
     rules = inputs.rules
     scanned = tuple(
         made.message.content
@@ -250,6 +254,9 @@ def _lore(
 
 
 def _recalled(inputs: Inputs) -> Recalled:
+    """The memories that the NPC is reminded of."""
+    if not inputs.memories:
+        return NOTHING
     rules = inputs.rules
     if problem := memory_pieces.no_place(inputs.components):
         return refused(inputs.memories, problem)
@@ -305,6 +312,8 @@ def _expand(
 
 def _notes(inputs: Inputs, values: Mapping[str, str]) -> list[Piece | Verdict]:
     """Each note as it goes in; only what goes in is scanned for lore."""
+    if not inputs.notes.notes:
+        return []
     made = _all(inputs.notes.compiled, inputs.rules, values)
     return [_not_due(i, inputs) or made[i] for i in range(len(made))]
 

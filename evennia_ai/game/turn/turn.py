@@ -175,8 +175,6 @@ class Turn:
         """The voice, also before it is known what the NPC is made of."""
         return self._voice or self._voice_of(*self._mind.own_names)
 
-    # Asking
-
     async def _to_the_end(self) -> Round:
         """Ask, act and ask again, and end the turn with what came of it; the last round."""
         this = self._open_round
@@ -265,8 +263,6 @@ class Turn:
         assert self._round is not None  # until the turn has ended there is one
         return self._round
 
-    # Acting
-
     def _acts(self, reply: ChatReply) -> bool:
         """Whether the reply asks for something to be done that may still be done."""
         if len(self._acted) >= MOST_ROUNDS or self._live.lines.why_spent(self.heard.event):
@@ -311,8 +307,6 @@ class Turn:
                 self._unanswered()
             return False
         return True
-
-    # The end
 
     def _answered(self, reply: ChatReply) -> None:
         text, stored, stale = reply.text, self._open_round.stored, self._is_stale()
