@@ -17,6 +17,7 @@ from evennia_ai.errors import EvenniaAIError
 from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.history import History
+from evennia_ai.prompt.memo import Memo
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.notes import AuthorsNote, Notes
 from evennia_ai.prompt.templates.template import Template, compile_template
@@ -177,8 +178,9 @@ def _counter_name(counter: TokenCounter) -> _CounterName:
 
 @cache
 def _sent_fields(kind: Any) -> tuple[Field[Any], ...]:
-    """The fields of a dataclass that are sent; private ones only remember."""
-    return tuple(one for one in fields(kind) if one.init and not one.name.startswith("_"))
+    """The fields of a dataclass that are sent; private ones and memos only remember."""
+    sent = (one for one in fields(kind) if one.init and not one.name.startswith("_"))
+    return tuple(one for one in sent if one.default_factory is not Memo)
 
 
 def _default(field: Field[Any]) -> Any:
