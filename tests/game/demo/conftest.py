@@ -5,9 +5,21 @@ Nothing of Evennia or the demo at the top, which start later.
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any
 
 import pytest
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _files() -> Iterator[None]:
+    """The demo's files are read once for a file's tests, and not for each build."""
+    from world import build_demo
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("read_content", "wiki_folder"):
+            patch.setattr(build_demo, name, cache(getattr(build_demo, name)))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +52,36 @@ def _demo(_limbo: int, world: Callable[[], AbstractContextManager[None]]) -> Ite
         _start_in(_limbo, patch)
         build_demo.build()
         yield _limbo
+
+
+@pytest.fixture(scope="module")
+def _settled(_limbo: int, world: Callable[[], AbstractContextManager[None]]) -> Iterator[int]:
+    """The id of the first room of a game in which people were before the demo was built."""
+    from django.conf import settings
+    from evennia.accounts.models import AccountDB
+    from evennia.utils.create import create_object
+    from evennia.utils.utils import class_from_module
+
+    from evennia_ai.store.authored import cards, components
+    from world import build_demo
+
+    with world(), pytest.MonkeyPatch.context() as patch:
+        room = _start_in(_limbo, patch)
+        components.update("system_prompt", by="Tamsin", content="Speak in verse.")
+        cards.save_card("oren", '{"name": "Orin"}', by="Tamsin")
+        AccountDB.objects.create_user("anna", "", "her own password")
+        class_from_module(settings.BASE_ACCOUNT_TYPECLASS).create(
+            username=settings.DEMO_PASSWORDS.builder[0], password="of-theirs-own"
+        )
+        create_object(settings.BASE_CHARACTER_TYPECLASS, key="admin", location=room, home=room)
+        build_demo.build()
+        yield _limbo
+
+
+@pytest.fixture
+def settled(_settled: int, db: None, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The first room of a game in which people were before the demo was built."""
+    return _start_in(_settled, monkeypatch)
 
 
 @pytest.fixture

@@ -1,14 +1,12 @@
-"""The first build of the demo: what it makes, and what it leaves alone of what was there before."""
+"""The first build of the demo in a new game: what it makes, and what it leaves out."""
 
 from typing import Any
 
 import pytest
 from django.conf import settings
 from evennia.accounts.models import AccountDB
-from evennia.utils.create import create_object
-from evennia.utils.utils import class_from_module
 
-from evennia_ai.store.authored import cards, components
+from evennia_ai.store.authored import components
 from tests.game.demo.finding import tagged
 from world import build_demo
 from world.demo_content import read_content
@@ -22,16 +20,6 @@ def test_what_is_made_is_told_and_nothing_is_left_out(capsys: pytest.CaptureFixt
     assert not [line for line in made if "left out" in line]
 
 
-def test_what_was_there_before_the_first_build_is_left_alone() -> None:
-    components.update("system_prompt", by="Tamsin", content="Speak in verse.")
-    cards.save_card("oren", '{"name": "Orin"}', by="Tamsin")
-    AccountDB.objects.create_user("anna", "", "her own password")
-    build_demo.build()
-    assert components.registry().get("system_prompt").content == "Speak in verse."
-    assert cards.get_card("oren").source == '{"name": "Orin"}'
-    assert AccountDB.objects.get_account_from_name("anna").check_password("her own password")
-
-
 def test_a_first_room_that_somebody_changed_is_not_the_landing(new_game: Any) -> None:
     new_game.db.desc = "Our own lobby."
     build_demo.build()
@@ -39,29 +27,11 @@ def test_a_first_room_that_somebody_changed_is_not_the_landing(new_game: Any) ->
     assert (new_game.key, new_game.db.desc) == ("Limbo", "Our own lobby.")
 
 
-def test_an_account_that_only_has_the_name_keeps_its_password() -> None:
-    anna, _ = class_from_module(settings.BASE_ACCOUNT_TYPECLASS).create(
-        username="anna", password="of-annas-own"
-    )
-    build_demo.build()
-
-    assert anna.check_password("of-annas-own")
-
-
 def test_without_passwords_there_are_no_accounts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "DEMO_PASSWORDS", None)
 
     assert "accounts was left out" in " ".join(build_demo.build())
     assert AccountDB.objects.count() == 0
-
-
-def test_nobody_but_oren_stands_at_the_landing_before_somebody_logs_in(new_game: Any) -> None:
-    superuser = create_object(
-        settings.BASE_CHARACTER_TYPECLASS, key="admin", location=new_game, home=new_game
-    )
-    build_demo.build()
-    assert [one.key for one in new_game.contents_get(content_type="character")] == ["Oren"]
-    assert (superuser.location, superuser.db.prelogout_location) == (None, new_game)
 
 
 def test_a_part_that_cannot_be_made_is_told_and_tried_again() -> None:
