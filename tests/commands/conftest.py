@@ -29,6 +29,31 @@ def stage(_cast: tuple[int, ...], db: None, monkeypatch: pytest.MonkeyPatch) -> 
     return Stage(_cast)
 
 
+@pytest.fixture(scope="module")
+def beforehand(
+    _cast: tuple[int, ...], world: Callable[[], AbstractContextManager[None]]
+) -> Iterator[Callable[[Callable[[Any], Any]], Any]]:
+    """Does something on the stage once for all tests of a file, and gives what comes of it.
+
+    Every test finds it in the database; objects are other ones in each, their ids the same.
+    """
+    from twisted.internet.defer import maybeDeferred
+
+    from evennia_ai.commands import background_work
+    from tests.commands.stage import Stage
+    from tests.conftest import forget_objects
+
+    def done(work: Callable[[Any], Any]) -> Any:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(background_work, "in_thread", maybeDeferred)
+            made = work(Stage(_cast))
+        forget_objects()
+        return made
+
+    with world():
+        yield done
+
+
 @pytest.fixture
 def card_folder(stage: Any, tmp_path: Path) -> Iterator[Path]:
     """A card folder with `oren.json`, and a card beside the folder that is not to be read."""

@@ -42,6 +42,12 @@ class Stage:
         person.cmdset.add(AICmdSet)
         return person
 
+    def again(self, known: int) -> Any:
+        """The character of this id, who has the commands."""
+        person = ObjectDB.objects.get(id=known)
+        person.cmdset.add(AICmdSet)
+        return person
+
     def sent(self, caller: Any, *lines: str) -> str:
         """What `caller` is sent, markup and all, while typing `lines` one after the other."""
         with hearing(caller) as heard, patch("evennia.commands.cmdhandler.deferLater", _at_once):

@@ -3,6 +3,7 @@
 from unittest.mock import patch
 
 import pytest
+from django.test import override_settings
 from evennia.utils.ansi import parse_ansi
 
 from evennia_ai.cards import reading
@@ -13,19 +14,24 @@ from tests.effort import little_work
 _SCREEN_LINES = 200
 
 
-@pytest.fixture
-def vex(stage, card_folder):
-    """The hostile card with a book of ten thousand entries, as `vex.json`."""
-    (card_folder / "vex.json").write_bytes(as_json(hostile(entries=10_000)))
-    return card_folder
+@pytest.fixture(scope="module")
+def report(beforehand, tmp_path_factory):
+    """What a builder was told who took in the hostile card with a book of ten thousand entries."""
+    folder = tmp_path_factory.mktemp("cards")
+    (folder / "vex.json").write_bytes(as_json(hostile(entries=10_000)))
+
+    def take_in(stage):
+        with override_settings(EVENNIA_AI_CARD_FOLDER=str(folder)), little_work(5):
+            return stage.builds("card/import vex")
+
+    return beforehand(take_in)
 
 
 def evil_messages(prompt):
     return [message for message in prompt.messages if "EVIL" in message.content]
 
 
-def test_the_report_says_what_the_card_tries(stage, vex):
-    told = stage.builds("card/import vex")
+def test_the_report_says_what_the_card_tries(report):
     for words in (
         "override instructions",
         "Ignore all previous instructions",
@@ -34,17 +40,15 @@ def test_the_report_says_what_the_card_tries(stage, vex):
         "10003",
         "with grant system_prompt",
     ):
-        assert words in told, words
+        assert words in report, words
 
 
-def test_the_report_of_a_huge_book_is_short_and_comes_soon(stage, vex):
-    with little_work(5):
-        told = stage.builds("card/import vex")
-    assert len(told.splitlines()) < _SCREEN_LINES
+def test_the_report_of_a_huge_book_is_short_and_comes_soon(report):
+    assert len(report.splitlines()) < _SCREEN_LINES  # `report` fails where it takes long
 
 
-def test_without_grants_none_of_it_leaves_the_history_or_speaks_as_system(stage, vex):
-    stage.builds("card/import vex", "card/approve Vex", "card/assign oren = Vex")
+def test_without_grants_none_of_it_leaves_the_history_or_speaks_as_system(stage, report):
+    stage.builds("card/approve Vex/1", "card/assign oren = Vex")
     with stage.model("Aye."):
         stage.player.at_say("Oren, good morning.")
         stage.waited()
@@ -58,8 +62,8 @@ def test_without_grants_none_of_it_leaves_the_history_or_speaks_as_system(stage,
     assert "EVIL-SYSTEM" not in "".join(message.content for message in prompt.messages)
 
 
-def test_with_a_grant_it_may_what_was_granted_and_nothing_else(stage, vex):
-    stage.builds("card/import vex", "card/approve Vex = fields", "card/assign oren = Vex")
+def test_with_a_grant_it_may_what_was_granted_and_nothing_else(stage, report):
+    stage.builds("card/approve Vex/1 = fields", "card/assign oren = Vex")
     prompt = stage.npc.ai.preview("Oren, the ferry?", stage.player)
     outside = [message for message in evil_messages(prompt) if message.block != "history"]
     told = "".join(message.content for message in outside)
@@ -68,14 +72,14 @@ def test_with_a_grant_it_may_what_was_granted_and_nothing_else(stage, vex):
     assert "EVIL-DEEP" not in told
 
 
-def test_a_huge_book_is_read_before_a_turn_needs_it(stage, vex):
-    stage.builds("card/import vex", "card/approve Vex = roles", "card/assign oren = Vex")
+def test_a_huge_book_is_read_before_a_turn_needs_it(stage, report):
+    stage.builds("card/approve Vex/1 = roles", "card/assign oren = Vex")
     with patch.object(reading, "parse_json", side_effect=AssertionError("read in a turn")):
         assert evil_messages(stage.npc.ai.preview("Oren, the ferry?", stage.player))
 
 
-def test_a_pattern_without_end_holds_nobody_up(stage, vex):
-    stage.builds("card/import vex", "card/approve Vex", "card/assign oren = Vex")
+def test_a_pattern_without_end_holds_nobody_up(stage, report):
+    stage.builds("card/approve Vex/1", "card/assign oren = Vex")
     stage.npc.ai.preview("Oren, the ferry?", stage.player)  # compiles the book's keys
     with little_work():
         stage.npc.ai.preview("Oren, " + "a" * 40 + "!", stage.player)

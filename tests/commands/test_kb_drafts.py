@@ -13,10 +13,10 @@ from tests.commands.knowledge_bases import everything, make_base, page, write
 from tests.commands.stage import one_line
 
 
-@pytest.fixture
-def harbour(stage):
+@pytest.fixture(scope="module")
+def harbour(beforehand):
     """A base with six pages."""
-    return make_base()
+    return beforehand(lambda stage: make_base())
 
 
 def draft(title, text, *, was="", base="harbour"):

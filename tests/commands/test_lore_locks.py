@@ -49,15 +49,25 @@ def all_locks():
     return store.get_book("harbour").locks, store.entry_locks("harbour")
 
 
+@pytest.fixture(scope="module")
+def _ada(beforehand):
+    """A book that counts in the game, and the id of Ada."""
+
+    def make(stage):
+        stage.builds(
+            f"lore/create harbour/the wreck = wreck: {SECRET}",
+            "lore/create harbour/the ferry = ferry: At dusk.",
+            "lore/attach harbour = game",
+        )
+        return stage.person("Ada", permission="Admin").id
+
+    return beforehand(make)
+
+
 @pytest.fixture
-def harbour(stage):
+def harbour(stage, _ada):
     """A book that counts in the game; the builder is Mara, the admin is Ada."""
-    stage.admin = stage.person("Ada", permission="Admin")
-    stage.builds(
-        f"lore/create harbour/the wreck = wreck: {SECRET}",
-        "lore/create harbour/the ferry = ferry: At dusk.",
-        "lore/attach harbour = game",
-    )
+    stage.admin = stage.again(_ada)
 
 
 def locked(stage, typed):

@@ -5,10 +5,11 @@ from django.test import override_settings
 
 from tests.commands.stage import one_line
 
+STAYING = override_settings(EVENNIA_AI_DYNAMIC_BLOCK="on_change")
 
-@pytest.fixture
-def played(stage):
-    """Oren answered Pim three times, with everything in a mode in which it stays."""
+
+def play(stage):
+    """Oren answers Pim three times, with everything in a mode in which it stays."""
     stage.builds(
         "lore/create harbour/the ferry = ferry: The ferry sails at dusk.",
         "lore/attach harbour = game",
@@ -17,13 +18,21 @@ def played(stage):
         "note/every oren = 2",
         "note/mode oren = tail",
     )
-    with (
-        override_settings(EVENNIA_AI_DYNAMIC_BLOCK="on_change"),
-        stage.model("At dusk.", "Aye.", "So be it.") as scripted,
-    ):
+    with STAYING, stage.model("At dusk.", "Aye.", "So be it."):
         for said in ("Oren, when does the ferry sail?", "Are you sure, Oren?", "Thanks, Oren."):
             stage.player.at_say(said)
             stage.waited()
+
+
+@pytest.fixture(scope="module")
+def _played(beforehand):
+    beforehand(play)
+
+
+@pytest.fixture
+def played(stage, _played):
+    """Oren answered Pim; he says nothing more."""
+    with STAYING, stage.model() as scripted:
         yield scripted
 
 
