@@ -86,6 +86,12 @@ class Stage:
     def player(self, key: str) -> Any:
         return _watched(self.make(key, "evennia.objects.objects.DefaultCharacter"))
 
+    def who(self, known: int) -> Any:
+        """The player of this id, with a screen of their own."""
+        from evennia.objects.models import ObjectDB
+
+        return _watched(ObjectDB.objects.get(id=known))
+
     def talks_with(self, *script: Any, delay_seconds: float = 0.0, **conf: Any) -> Any:
         """Install a model that says `script`; or a callable that makes each line."""
         from evennia_ai.llm.clients.scripted import ScriptedModel
@@ -201,29 +207,48 @@ def stage(_cast: tuple[int, ...], db: None) -> Iterator[Stage]:
 
 
 @pytest.fixture(scope="module")
-def begun(
+def beforehand(
     _cast: tuple[int, ...], world: Callable[[], AbstractContextManager[None]]
-) -> Iterator[Callable[[Stage], Stage]]:
-    """Anna's first `BEGUN` lines to Oren and his replies, said once for all tests of a file.
+) -> Iterator[Callable[[Callable[[Stage], Any]], Any]]:
+    """Does something on the stage once for all tests of a file, and gives what comes of it.
 
-    They are in the database; called with a test's stage it puts them on the screens as well.
+    Every test finds it in the database; objects are other ones in each, their ids the same.
     """
     from tests.conftest import forget_objects
-    from tests.game.upkeep.compacting_games import BEGUN, GOOD, SMALL, Talker, rules, talks
+
+    def done(work: Callable[[Stage], Any]) -> Any:
+        with _set(_cast) as first:
+            made = work(first)
+        forget_objects()
+        return made
 
     with world():
-        with _set(_cast) as first:
-            first.talks_with(Talker(GOOD), compaction=rules(), **SMALL)
-            talks(first, BEGUN)
-            anna, ben = first.anna.screen.sent, first.ben.screen.sent
-        forget_objects()
+        yield done
 
-        def on_screens(stage: Stage) -> Stage:
-            stage.anna.screen.sent.extend(anna)
-            stage.ben.screen.sent.extend(ben)
-            return stage
 
-        yield on_screens
+@pytest.fixture(scope="module")
+def begun(
+    beforehand: Callable[[Callable[[Stage], Any]], Any],
+) -> Callable[[Stage], Stage]:
+    """Anna's first `BEGUN` lines to Oren and his replies, said once for all tests of a file.
+
+    Called with a test's stage it puts them on the screens as well.
+    """
+    from tests.game.upkeep.compacting_games import BEGUN, GOOD, SMALL, Talker, rules, talks
+
+    def begin(stage: Stage) -> tuple[list[str], list[str]]:
+        stage.talks_with(Talker(GOOD), compaction=rules(), **SMALL)
+        talks(stage, BEGUN)
+        return stage.anna.screen.sent, stage.ben.screen.sent
+
+    anna, ben = beforehand(begin)
+
+    def on_screens(stage: Stage) -> Stage:
+        stage.anna.screen.sent.extend(anna)
+        stage.ben.screen.sent.extend(ben)
+        return stage
+
+    return on_screens
 
 
 @pytest.fixture

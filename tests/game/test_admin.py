@@ -61,12 +61,19 @@ def django_queries(db):
     return counted
 
 
+@pytest.fixture(scope="module")
+def _played(beforehand):
+    def play(stage):
+        furnish(stage)
+        stage.talks_with("Aye.", "Aye.")
+        stage.says(stage.anna, f"Oren, {HOSTILE}?")
+        stage.whispers(stage.anna, "Oren, and between us?")
+
+    beforehand(play)
+
+
 @pytest.fixture
-def played(stage):
-    furnish(stage)
-    stage.talks_with("Aye.", "Aye.")
-    stage.says(stage.anna, f"Oren, {HOSTILE}?")
-    stage.whispers(stage.anna, "Oren, and between us?")
+def played(_played, stage):
     return stage
 
 

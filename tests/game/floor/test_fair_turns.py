@@ -20,9 +20,17 @@ def model(stage):
     return stage.talks_with(lambda request: f"Heard {number_of(request)}", delay_seconds=10)
 
 
+@pytest.fixture(scope="module")
+def _attackers(beforehand):
+    """Their ids."""
+    return beforehand(
+        lambda stage: [stage.player(f"Attacker{number}").id for number in range(ATTACKERS)]
+    )
+
+
 @pytest.fixture
-def attackers(stage):
-    return [stage.player(f"Attacker{number}") for number in range(ATTACKERS)]
+def attackers(stage, _attackers):
+    return [stage.who(known) for known in _attackers]
 
 
 def all_press(stage, attackers, *, lines=BURST):

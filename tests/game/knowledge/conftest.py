@@ -1,27 +1,17 @@
 """The stage with a base that is guarded; what it is made of is in `cellars.py`."""
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 
 @pytest.fixture(scope="module")
-def _dug(
-    _cast: tuple[int, ...], world: Callable[[], AbstractContextManager[None]]
-) -> Iterator[None]:
+def _dug(beforehand: Callable[[Callable[[Any], Any]], Any]) -> None:
     """The base that Oren guards, made once for all tests of a file."""
-    from evennia.objects.models import ObjectDB
-
-    from tests.conftest import forget_objects
     from tests.game.knowledge.cellars import dig
 
-    _, npc, *_ = _cast
-    with world():
-        dig(ObjectDB.objects.get(id=npc))
-        forget_objects()
-        yield
+    beforehand(lambda stage: dig(stage.npc))
 
 
 @pytest.fixture

@@ -109,8 +109,13 @@ def test_every_switch_of_ours_is_in_one_of_the_tables():
     assert not SHOWS.keys() & SHOWS_NOTHING
 
 
-@pytest.fixture
-def searched(stage):
+@pytest.fixture(scope="module")
+def searched(beforehand):
+    """What `search` gives: made once, for nobody who looks at it changes it."""
+    return beforehand(search)
+
+
+def search(stage):
     """Oren looked up what is for Admins alone, says it again, and remembers it; the numbers."""
     for key, locks, page_locks in (("secrets", ADMINS, ""), ("cellar", "", ADMINS)):
         summary = f"Where the {CANARY} is." if locks else ""

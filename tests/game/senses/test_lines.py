@@ -75,11 +75,16 @@ def test_so_many_calls_are_made_and_no_more(lines):
 # In play
 
 
-def town(stage, **conf):
-    """Ten NPCs who always speak to all others."""
-    for key in NPCS[1:]:
-        stage.make(key, "evennia_ai.game.npc.AINPC")
-    return stage.talks_with(lambda request: f"{ALL}, what now?", **conf)
+@pytest.fixture(scope="module")
+def _townsfolk(beforehand):
+    """Ten NPCs, Oren among them."""
+    beforehand(lambda stage: [stage.make(key, "evennia_ai.game.npc.AINPC") for key in NPCS[1:]])
+
+
+@pytest.fixture
+def town(_townsfolk, stage):
+    """Lets them all speak to all others whenever they speak."""
+    return lambda **conf: stage.talks_with(lambda request: f"{ALL}, what now?", **conf)
 
 
 def goes_on(stage, seconds=15):
@@ -91,22 +96,22 @@ def answers(model):
     return [request for request in model.requests if request.question]
 
 
-def test_one_line_sets_off_so_many_calls_at_most(stage):
-    model = town(stage, line_npcs=10, line_calls=20)
+def test_one_line_sets_off_so_many_calls_at_most(stage, town):
+    model = town(line_npcs=10, line_calls=20)
     stage.says(stage.anna, f"{ALL}, all of you!")
     goes_on(stage)
     assert len(answers(model)) == 20
 
 
-def test_one_line_sets_off_so_many_npcs_at_most(stage):
-    model = town(stage, line_npcs=4, line_calls=40, hop_limit=1)
+def test_one_line_sets_off_so_many_npcs_at_most(stage, town):
+    model = town(line_npcs=4, line_calls=40, hop_limit=1)
     stage.says(stage.anna, f"{ALL}, all of you!")
     goes_on(stage)
     assert len({request.speaker for request in answers(model)}) == 4
 
 
-def test_the_next_line_is_answered_again(stage):
-    model = town(stage, line_npcs=4, line_calls=6)
+def test_the_next_line_is_answered_again(stage, town):
+    model = town(line_npcs=4, line_calls=6)
     stage.says(stage.anna, f"{ALL}, all of you!")
     goes_on(stage)
     stage.says(stage.ben, "Oren, and me?")
@@ -114,17 +119,17 @@ def test_the_next_line_is_answered_again(stage):
     assert len(answers(model)) == 12
 
 
-def test_a_whole_chain_is_charged_to_who_began_it(stage):
-    model = town(stage, line_npcs=4, line_calls=12)
+def test_a_whole_chain_is_charged_to_who_began_it(stage, town):
+    model = town(line_npcs=4, line_calls=12)
     stage.says(stage.anna, f"{ALL}, all of you!")
     goes_on(stage)
     asked = len(answers(model))
     assert used_by_player(0.0)[str(stage.anna.id)].calls == asked == 12
 
 
-def test_a_players_limit_counts_the_chain(stage):
+def test_a_players_limit_counts_the_chain(stage, town):
     five = Quotas(player=Quota(calls_per_minute=5), npc=Quota(), game=Quota())
-    model = town(stage, limits=five)
+    model = town(limits=five)
     stage.says(stage.anna, f"{ALL}, all of you!")
     goes_on(stage, seconds=30)
     assert len(answers(model)) == 5
