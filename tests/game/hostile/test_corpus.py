@@ -16,12 +16,17 @@ def hostile_stage(stage):
 
 
 def like(stage, logged, *, way, roles):
-    """What comes of a harmless text, played once for all."""
+    """What comes of a harmless text, played once for all while the model is well.
+
+    Prompts that are made later are compared with none.
+    """
     from tests.game.hostile.playing import play
     from tests.game.hostile.ways import HARMLESS
 
     if (way, roles) not in _HARMLESS:
-        _HARMLESS[way, roles] = play(stage, HARMLESS, way=way, roles=roles, logged=logged)
+        _HARMLESS[way, roles] = play(
+            stage, HARMLESS, way=way, roles=roles, logged=logged, to_the_end=False
+        )
     return _HARMLESS[way, roles]
 
 
