@@ -12,7 +12,7 @@ from typing import Any, Final
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.foreign.fields import near
 from evennia_ai.game.character import NPC
-from evennia_ai.game.mind.attention import Verdict
+from evennia_ai.game.mind.attention import HeardVerdict
 from evennia_ai.game.models.endpoints import Access, Models, NotReady
 from evennia_ai.game.npc_settings import Change, changed, given_to, settings_of
 from evennia_ai.game.runtime import runtime
@@ -336,7 +336,7 @@ def mode_set(npc: NPC, typed: str, *, by: str) -> str:
     return f"{npc.key} listens by {after} now; it was {before}. It {MEANINGS[after]}."
 
 
-def _heard(verdict: Verdict, *, now: float) -> str:
+def _heard(verdict: HeardVerdict, *, now: float) -> str:
     what = "answered" if verdict.answers else "silent"
     who = f"{verdict.speaker}, {verdict.kind}" if verdict.speaker else verdict.kind
     ago = max(0.0, now - verdict.heard_at)

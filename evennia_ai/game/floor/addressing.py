@@ -18,7 +18,7 @@ from evennia_ai.settings.npc import Mode
 from evennia_ai.text.words import COMMON_WORDS
 
 
-class Claim(StrEnum):
+class Addressed(StrEnum):
     """How surely an NPC is to answer.
 
     A MEANT one answers whoever else does. Of those ENGAGED in conversation with the speaker, of
@@ -39,7 +39,7 @@ class Address:
     `named_at` is where its name stands in the text, 0 where it was meant otherwise.
     """
 
-    claim: Claim
+    claim: Addressed
     why: str
     named_at: int = 0
 
@@ -64,8 +64,8 @@ class Listener:
 
 # What an NPC does about words that nothing else says are meant for it.
 _BY_MODE: Final[Mapping[str, Address]] = {
-    "always": Address(claim=Claim.WILLING, why="answers everybody"),
-    "decide": Address(claim=Claim.UNDECIDED, why="the decider says so"),
+    "always": Address(claim=Addressed.WILLING, why="answers everybody"),
+    "decide": Address(claim=Addressed.UNDECIDED, why="the decider says so"),
 }
 
 
@@ -111,20 +111,20 @@ def _of_happening(event: Event, listener: Listener) -> Address:
     is_its_own = event.to_ref == listener.ref or event.kind in NOBODYS
     if event.wants_answer and is_its_own:
         return _meant(why)
-    return Address(claim=Claim.WILLING, why=why)
+    return Address(claim=Addressed.WILLING, why=why)
 
 
 def _of_words(event: Event, listener: Listener) -> Address:
     """The same for what is said aloud and to nobody in particular."""
     named_at = place_of(event.text, listener.names)
     if named_at is not None:
-        return Address(claim=Claim.MEANT, why="called by name", named_at=named_at)
+        return Address(claim=Addressed.MEANT, why="called by name", named_at=named_at)
     if event.hops:
         return _none("said by an NPC that names it not")
     if mentions(event.text, listener.other_names):
         return _none("somebody else is named")
     if listener.is_engaged:
-        return Address(claim=Claim.ENGAGED, why="in conversation")
+        return Address(claim=Addressed.ENGAGED, why="in conversation")
     if event.alone:
         return _meant("alone with the speaker")
     return _BY_MODE.get(listener.mode, _none("not named"))
@@ -169,11 +169,11 @@ def _either(words: Iterable[str]) -> str:
 
 
 def _meant(why: str) -> Address:
-    return Address(claim=Claim.MEANT, why=why)
+    return Address(claim=Addressed.MEANT, why=why)
 
 
 def _none(why: str) -> Address:
-    return Address(claim=Claim.NONE, why=why)
+    return Address(claim=Addressed.NONE, why=why)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from evennia.utils import logger
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
-from evennia_ai.game.floor.addressing import Claim
+from evennia_ai.game.floor.addressing import Addressed
 from evennia_ai.game.recording.recorder import Recorder
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.lines import Chains
@@ -39,7 +39,7 @@ class Bid:
     """
 
     npc_ref: str
-    claim: Claim
+    claim: Addressed
     named_at: int = 0
     engaged_at: float = 0.0
     talkativeness: float = 0.5
@@ -61,17 +61,17 @@ class Decision:
 
 def decision_on(bids: Sequence[Bid]) -> Decision:
     """Who of those who bid answers."""
-    meant = [bid for bid in bids if bid.claim is Claim.MEANT]
+    meant = [bid for bid in bids if bid.claim is Addressed.MEANT]
     if meant:
         return _speaking(sorted(meant, key=lambda bid: (bid.named_at, bid.npc_ref)), bids)
-    engaged = [bid for bid in bids if bid.claim is Claim.ENGAGED]
+    engaged = [bid for bid in bids if bid.claim is Addressed.ENGAGED]
     if engaged:
         newest = max(bid.engaged_at for bid in engaged)
         return _speaking(preferred(bid for bid in engaged if bid.engaged_at == newest)[:1], bids)
-    willing = [bid for bid in bids if bid.claim is Claim.WILLING]
+    willing = [bid for bid in bids if bid.claim is Addressed.WILLING]
     if willing:
         return _speaking(preferred(willing)[:1], bids)
-    return _asking([bid for bid in bids if bid.claim is Claim.UNDECIDED], bids)
+    return _asking([bid for bid in bids if bid.claim is Addressed.UNDECIDED], bids)
 
 
 def preferred(bids: Iterable[Bid]) -> list[Bid]:

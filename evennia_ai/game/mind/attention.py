@@ -12,11 +12,11 @@ from typing import Any, Final
 from django.db import DatabaseError
 from evennia.utils import logger
 
-from evennia_ai.game.floor.addressing import Address, Claim, Engagement, Listener, address_of
+from evennia_ai.game.floor.addressing import Address, Addressed, Engagement, Listener, address_of
 from evennia_ai.game.floor.bidding import Bid, roll_of
 from evennia_ai.game.inputs import gather
 from evennia_ai.game.mind.inbox import Hearing
-from evennia_ai.game.mind.pending_answer import Answering
+from evennia_ai.game.mind.pending_answer import PendingAnswer
 from evennia_ai.game.models.stop import why_halted
 from evennia_ai.game.protocols import Mind
 from evennia_ai.game.recording import committed
@@ -38,7 +38,7 @@ SHOWN_CHARACTERS: Final = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class HeardVerdict:
     """What was decided about one event, and why; `heard_at` is the clock's time.
 
     `record` is the id of the event's record.
@@ -63,14 +63,14 @@ class Attention:
             mind.ref, current, opening=self._opening, consider=self._heard
         )
         # What is not answered yet and may be, by the id of its record.
-        self._open: dict[str, Answering] = {}
+        self._open: dict[str, PendingAnswer] = {}
         self._engagement: Final = Engagement(seconds=self._now)
         # With whom the NPC ended the conversation, until the answer is over in which it did.
         self._dismissed: set[str] = set()
         self._spoke_at = 0.0
         self._is_overflowing = False
         self.overflows = 0
-        self.last_verdicts: Final[deque[Verdict]] = deque(maxlen=MOST_VERDICTS)
+        self.last_verdicts: Final[deque[HeardVerdict]] = deque(maxlen=MOST_VERDICTS)
 
     @property
     def unrecorded(self) -> int:
@@ -125,14 +125,14 @@ class Attention:
         gone = [one for one in theirs if not (one.is_running and self._concerns(one, listeners))]
         self._given_up(gone, "the speaker left")
 
-    def _concerns(self, answering: Answering, listeners: bool) -> bool:
+    def _concerns(self, answering: PendingAnswer, listeners: bool) -> bool:
         """Whether an answer is anybody's matter when the one who asked is gone."""
         return listeners and not answering.event.private
 
-    def _given_up(self, answers: list[Answering], why: str) -> None:
+    def _given_up(self, answers: list[PendingAnswer], why: str) -> None:
         self._live.watch.dropped(self._mind.ref, count=self._withdraw(answers, why), why=why)
 
-    def _withdraw(self, answers: list[Answering], why: str) -> int:
+    def _withdraw(self, answers: list[PendingAnswer], why: str) -> int:
         self._live.scheduler.withdraw(self._mind.ref, [one.run for one in answers])
         for one in answers:
             one.withdraw(why)
@@ -180,18 +180,18 @@ class Attention:
         try:
             settings, live = self._mind.settings, self._live
             address = self._address(heard.event, settings)
-            if address.claim is Claim.NONE:
+            if address.claim is Addressed.NONE:
                 self._judged(heard, answers=False, why=address.why)
                 return
             rivals = self._has_rivals(heard.event)
-            answering = Answering(self._mind, self, heard, address, live)
+            answering = PendingAnswer(self._mind, self, heard, address, live)
         except DatabaseError as error:
             logger.log_err(f"evennia_ai: NPC {self._mind.ref}: recorded, not answered: {error}")
             return
         self._open[heard.record.id] = answering
         if heard.greeting:  # when everybody has read the event, however long the turn waits
             live.clock.callLater(0, answering.turn.greet)
-        if rivals or address.claim is Claim.UNDECIDED:
+        if rivals or address.claim is Addressed.UNDECIDED:
             live.floors.bid(heard.event, self._bid(answering, settings), answering)
         else:
             answering.speak(ended=_nobody_waits)
@@ -200,7 +200,7 @@ class Attention:
         self._mind.lately.heard(heard.conversation)
         self.consider(heard)
 
-    def offer(self, answering: Answering) -> None:
+    def offer(self, answering: PendingAnswer) -> None:
         """It may answer: its turn waits for its time."""
         settings, scheduler = self._mind.settings, self._live.scheduler
         self._dismissed.discard(answering.event.speaker_ref)
@@ -221,7 +221,7 @@ class Attention:
         if not offered:
             self._overflowed(answering)
 
-    def _older_than(self, answering: Answering) -> Answering | None:
+    def _older_than(self, answering: PendingAnswer) -> PendingAnswer | None:
         """What is not answered any more so that this one can be, taken out of what waits."""
         if answering.is_chatter:
             return None
@@ -232,7 +232,7 @@ class Attention:
             scheduler.withdraw(self._mind.ref, [older.run])
         return older
 
-    def _overflowed(self, unanswered: Answering) -> None:
+    def _overflowed(self, unanswered: PendingAnswer) -> None:
         """One of what was said goes unanswered; once for many it is recorded."""
         self.overflows += 1
         if not self._is_overflowing:
@@ -241,7 +241,7 @@ class Attention:
         self._live.watch.dropped(self._mind.ref, count=1, why=TOO_MUCH)
         unanswered.keep_silent(TOO_MUCH)
 
-    def over(self, answering: Answering, why_silent: str = "") -> None:
+    def over(self, answering: PendingAnswer, why_silent: str = "") -> None:
         """It was answered, or will not be."""
         self._open.pop(answering.heard.record.id, None)
         if why_silent:
@@ -258,7 +258,7 @@ class Attention:
     def _judged(self, heard: CommittedEvent, *, answers: bool, why: str) -> None:
         event = heard.event
         self.last_verdicts.append(
-            Verdict(
+            HeardVerdict(
                 heard_at=self._now(),
                 record=heard.record.id,
                 kind=event.kind,
@@ -269,7 +269,7 @@ class Attention:
             )
         )
 
-    def _bid(self, answering: Answering, settings: NPCSettings) -> Bid:
+    def _bid(self, answering: PendingAnswer, settings: NPCSettings) -> Bid:
         heard, address = answering.heard, answering.address
         return Bid(
             npc_ref=self._mind.ref,
@@ -296,15 +296,15 @@ class Attention:
     def is_sure(self, event: Event) -> bool:
         """Whether the NPC answers the event whatever others do, and without asking a decider."""
         claim = self._address(event, self._mind.settings).claim
-        if claim in (Claim.NONE, Claim.UNDECIDED):
+        if claim in (Addressed.NONE, Addressed.UNDECIDED):
             return False
-        return claim is Claim.MEANT or not self._has_rivals(event)
+        return claim is Addressed.MEANT or not self._has_rivals(event)
 
     def _address(self, event: Event, settings: NPCSettings) -> Address:
         """Whether the NPC is meant, and may answer at all."""
         unable = self._why_unable()
         if unable:
-            return Address(claim=Claim.NONE, why=unable)
+            return Address(claim=Addressed.NONE, why=unable)
         return address_of(event, self._listener(event, settings))
 
     def _why_unable(self) -> str:

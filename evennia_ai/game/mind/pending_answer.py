@@ -1,4 +1,4 @@
-"""Answering: one event an NPC may answer, from its bid for the floor to the end of its turn.
+"""A pending answer: one event an NPC may answer, from its bid for the floor to the end of its turn.
 
 What became of it is told once: answered, or silent and why. Before the turn begins it is asked
 whether the NPC may speak at all: it may be paused, or a limit reached.
@@ -34,14 +34,14 @@ from evennia_ai.store.history import conversations
 class Watching(Protocol):
     """Who is told what becomes of an answer: the attention of the NPC."""
 
-    def offer(self, answering: "Answering") -> None:
+    def offer(self, answering: "PendingAnswer") -> None:
         """It may answer: let its turn wait for its time."""
 
-    def over(self, answering: "Answering", why_silent: str = "") -> None:
+    def over(self, answering: "PendingAnswer", why_silent: str = "") -> None:
         """It was answered, or will not be."""
 
 
-class Answering:
+class PendingAnswer:
     """An event, and whether and how it is answered; itself a `Bidder` and a `Work`."""
 
     def __init__(

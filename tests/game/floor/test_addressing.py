@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from evennia_ai.game.floor.addressing import Claim, Listener, address_of, mentions
+from evennia_ai.game.floor.addressing import Addressed, Listener, address_of, mentions
 from evennia_ai.game.senses.events import Event
 
 OREN = Listener(ref="7", names=("Oren", "old ferryman"), other_names=("Brida",))
@@ -26,35 +26,39 @@ def said(text="Good evening.", **fields):
 @pytest.mark.parametrize(
     ("event", "claim", "why"),
     [
-        (said("Oren, is there a ferry?"), Claim.MEANT, "called by name"),
-        (said("is there a ferry, OREN?"), Claim.MEANT, "called by name"),
-        (said("where is the Old Ferryman"), Claim.MEANT, "called by name"),
-        (said("the orenda rises"), Claim.NONE, "not named"),
-        (said("ask Orens"), Claim.NONE, "not named"),
-        (said(), Claim.NONE, "not named"),
-        (said(alone=True), Claim.MEANT, "alone with the speaker"),
-        (said("Brida, a word", alone=True), Claim.NONE, "somebody else is named"),
-        (said(kind="talk", to_ref="7"), Claim.MEANT, "spoken to directly"),
-        (said("Oren!", kind="talk", to_ref="8"), Claim.NONE, "said to somebody else"),
-        (said(kind="whisper", private=True), Claim.MEANT, "whispered to"),
-        (said("waves to Oren.", kind="pose", alone=True), Claim.NONE, "a pose"),
-        (said("Oren, come", hops=3), Claim.MEANT, "called by name"),
-        (said("Oren, come", hops=4), Claim.NONE, "4 NPC replies in a row, 3 are allowed"),
-        (said(hops=1, alone=True), Claim.NONE, "said by an NPC that names it not"),
+        (said("Oren, is there a ferry?"), Addressed.MEANT, "called by name"),
+        (said("is there a ferry, OREN?"), Addressed.MEANT, "called by name"),
+        (said("where is the Old Ferryman"), Addressed.MEANT, "called by name"),
+        (said("the orenda rises"), Addressed.NONE, "not named"),
+        (said("ask Orens"), Addressed.NONE, "not named"),
+        (said(), Addressed.NONE, "not named"),
+        (said(alone=True), Addressed.MEANT, "alone with the speaker"),
+        (said("Brida, a word", alone=True), Addressed.NONE, "somebody else is named"),
+        (said(kind="talk", to_ref="7"), Addressed.MEANT, "spoken to directly"),
+        (said("Oren!", kind="talk", to_ref="8"), Addressed.NONE, "said to somebody else"),
+        (said(kind="whisper", private=True), Addressed.MEANT, "whispered to"),
+        (said("waves to Oren.", kind="pose", alone=True), Addressed.NONE, "a pose"),
+        (said("Oren, come", hops=3), Addressed.MEANT, "called by name"),
+        (said("Oren, come", hops=4), Addressed.NONE, "4 NPC replies in a row, 3 are allowed"),
+        (said(hops=1, alone=True), Addressed.NONE, "said by an NPC that names it not"),
         (
             said("Oren, come", hops=1, by_rote=True),
-            Claim.NONE,
+            Addressed.NONE,
             "said by an NPC that no model spoke for",
         ),
         (
             said("Oren, come", hops=1, by_rote=True, kind="whisper", private=True),
-            Claim.NONE,
+            Addressed.NONE,
             "said by an NPC that no model spoke for",
         ),
-        (said(kind="give", to_ref="7", wants_answer=True), Claim.MEANT, "meant for it: give"),
-        (said(kind="alarm", wants_answer=True), Claim.WILLING, "meant for it: alarm"),
-        (said(kind="tick", speaker_ref="", wants_answer=True), Claim.MEANT, "meant for it: tick"),
-        (said(kind="arrive"), Claim.NONE, "does not react to arrive"),
+        (said(kind="give", to_ref="7", wants_answer=True), Addressed.MEANT, "meant for it: give"),
+        (said(kind="alarm", wants_answer=True), Addressed.WILLING, "meant for it: alarm"),
+        (
+            said(kind="tick", speaker_ref="", wants_answer=True),
+            Addressed.MEANT,
+            "meant for it: tick",
+        ),
+        (said(kind="arrive"), Addressed.NONE, "does not react to arrive"),
     ],
 )
 def test_the_npc_answers_when_it_is_meant_and_only_then(event, claim, why):
@@ -65,20 +69,20 @@ def test_the_npc_answers_when_it_is_meant_and_only_then(event, claim, why):
 @pytest.mark.parametrize(
     ("mode", "event", "claim"),
     [
-        ("always", said(), Claim.WILLING),
-        ("always", said("Brida, and you?"), Claim.NONE),
-        ("always", said(hops=1), Claim.NONE),
-        ("always", said("Oren?"), Claim.MEANT),
-        ("decide", said(), Claim.UNDECIDED),
-        ("decide", said("Oren?"), Claim.MEANT),
-        ("decide", said(alone=True), Claim.MEANT),
-        ("decide", said("Brida, and you?"), Claim.NONE),
-        ("decide", said(hops=1), Claim.NONE),
-        ("whisper_only", said("Oren?"), Claim.NONE),
-        ("whisper_only", said(alone=True), Claim.NONE),
-        ("whisper_only", said(kind="talk", to_ref="7"), Claim.NONE),
-        ("whisper_only", said(kind="whisper", private=True), Claim.MEANT),
-        ("whisper_only", said(kind="give", to_ref="7", wants_answer=True), Claim.MEANT),
+        ("always", said(), Addressed.WILLING),
+        ("always", said("Brida, and you?"), Addressed.NONE),
+        ("always", said(hops=1), Addressed.NONE),
+        ("always", said("Oren?"), Addressed.MEANT),
+        ("decide", said(), Addressed.UNDECIDED),
+        ("decide", said("Oren?"), Addressed.MEANT),
+        ("decide", said(alone=True), Addressed.MEANT),
+        ("decide", said("Brida, and you?"), Addressed.NONE),
+        ("decide", said(hops=1), Addressed.NONE),
+        ("whisper_only", said("Oren?"), Addressed.NONE),
+        ("whisper_only", said(alone=True), Addressed.NONE),
+        ("whisper_only", said(kind="talk", to_ref="7"), Addressed.NONE),
+        ("whisper_only", said(kind="whisper", private=True), Addressed.MEANT),
+        ("whisper_only", said(kind="give", to_ref="7", wants_answer=True), Addressed.MEANT),
     ],
 )
 def test_a_mode_says_what_else_is_answered(mode, event, claim):
@@ -87,28 +91,28 @@ def test_a_mode_says_what_else_is_answered(mode, event, claim):
 
 def test_what_it_reacts_to_is_answered_by_one_of_those_there():
     react_to = replace(OREN, react_to=("arrive",))
-    assert address_of(said(kind="arrive"), react_to).claim is Claim.WILLING
+    assert address_of(said(kind="arrive"), react_to).claim is Addressed.WILLING
 
 
 def test_npcs_that_talked_long_enough_by_themselves_answer_no_npc():
     weary = replace(OREN, is_chain_over=True)
-    assert address_of(said("Oren?", hops=1), weary).claim is Claim.NONE
-    assert address_of(said("Oren?"), weary).claim is Claim.MEANT
+    assert address_of(said("Oren?", hops=1), weary).claim is Addressed.NONE
+    assert address_of(said("Oren?"), weary).claim is Addressed.MEANT
 
 
 def test_a_conversation_goes_on_without_the_name():
     engaged = replace(OREN, is_engaged=True)
-    assert address_of(said("And tomorrow?"), engaged).claim is Claim.ENGAGED
+    assert address_of(said("And tomorrow?"), engaged).claim is Addressed.ENGAGED
 
 
 def test_a_conversation_does_not_take_what_is_said_to_somebody_else():
     engaged = replace(OREN, is_engaged=True)
-    assert address_of(said("Brida, and you?"), engaged).claim is Claim.NONE
+    assert address_of(said("Brida, and you?"), engaged).claim is Addressed.NONE
 
 
 def test_another_npc_is_not_in_conversation_by_going_on_talking():
     engaged = replace(OREN, is_engaged=True)
-    assert address_of(said("Quite so.", hops=1), engaged).claim is Claim.NONE
+    assert address_of(said("Quite so.", hops=1), engaged).claim is Addressed.NONE
 
 
 def test_it_is_known_where_in_the_text_a_name_stands():
@@ -144,4 +148,4 @@ def test_who_is_called_like_a_common_word_is_named_where_it_is_written_as_a_name
 
 def test_a_character_called_the_silences_nobody():
     beside_the = replace(OREN, other_names=("the",))
-    assert address_of(said("Is the ferry gone?", alone=True), beside_the).claim is Claim.MEANT
+    assert address_of(said("Is the ferry gone?", alone=True), beside_the).claim is Addressed.MEANT

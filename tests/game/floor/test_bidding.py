@@ -4,7 +4,7 @@ import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from evennia_ai.game.floor.addressing import Claim
+from evennia_ai.game.floor.addressing import Addressed
 from evennia_ai.game.floor.bidding import PATIENCE_SECONDS, YES_OF_ANOTHER, Bid, Floors
 from evennia_ai.game.senses.events import Event
 
@@ -73,14 +73,14 @@ def bids(floors, claim, *refs, event=None):
 
 
 def test_nobody_is_told_before_all_have_bid(floors, later):
-    first, second = bids(floors, Claim.WILLING, "7", "8")
+    first, second = bids(floors, Addressed.WILLING, "7", "8")
     assert first.told == second.told == []
     later.comes()
     assert sorted(first.told + second.told) == ["somebody else answers", "speaks"]
 
 
 def test_the_next_one_speaks_when_the_one_before_has_ended(floors, later, clock):
-    first, second, third = bids(floors, Claim.MEANT, "7", "8", "9")
+    first, second, third = bids(floors, Addressed.MEANT, "7", "8", "9")
     later.comes()
     assert (first.told, second.told, third.told) == (["speaks"], [], [])
     first.ended()
@@ -92,22 +92,22 @@ def test_the_next_one_speaks_when_the_one_before_has_ended(floors, later, clock)
 
 
 def test_who_bids_twice_means_two_utterances(floors, later):
-    bids(floors, Claim.WILLING, "7")
-    bids(floors, Claim.WILLING, "7")
-    first, second = bids(floors, Claim.WILLING, "7", "8")
+    bids(floors, Addressed.WILLING, "7")
+    bids(floors, Addressed.WILLING, "7")
+    first, second = bids(floors, Addressed.WILLING, "7", "8")
     later.comes()
     assert sorted(first.told + second.told) == ["somebody else answers", "speaks"]
 
 
 def test_words_garbled_for_some_are_one_utterance(floors, later):
-    (first,) = bids(floors, Claim.WILLING, "7", event=said("Mae govannen", language="elvish"))
-    (second,) = bids(floors, Claim.WILLING, "8", event=said("Xae goxaxxen", language="elvish"))
+    (first,) = bids(floors, Addressed.WILLING, "7", event=said("Mae govannen", language="elvish"))
+    (second,) = bids(floors, Addressed.WILLING, "8", event=said("Xae goxaxxen", language="elvish"))
     later.comes()
     assert sorted(first.told + second.told) == ["somebody else answers", "speaks"]
 
 
 def test_the_first_who_decides_to_answer_speaks_and_the_others_are_given_up(floors, later):
-    first, second = bids(floors, Claim.UNDECIDED, "7", "8")
+    first, second = bids(floors, Addressed.UNDECIDED, "7", "8")
     later.comes()
     second.asked.callback("")
     assert second.told == ["asked", "speaks"]
@@ -116,7 +116,7 @@ def test_the_first_who_decides_to_answer_speaks_and_the_others_are_given_up(floo
 
 
 def test_nobody_speaks_where_all_decide_not_to(floors, later):
-    npcs = bids(floors, Claim.UNDECIDED, "7", "8")
+    npcs = bids(floors, Addressed.UNDECIDED, "7", "8")
     later.comes()
     for npc in npcs:
         npc.asked.callback("the decider says no")
@@ -124,7 +124,7 @@ def test_nobody_speaks_where_all_decide_not_to(floors, later):
 
 
 def test_after_the_stop_nobody_gets_the_floor(floors, later):
-    (npc,) = bids(floors, Claim.WILLING, "7")
+    (npc,) = bids(floors, Addressed.WILLING, "7")
     floors.close()
     later.comes()
     assert npc.told == []
