@@ -49,7 +49,7 @@ def settled_label(npc: NPC, person: Any) -> str:
     """
     bearer = _bearer(npc, person)
     numbers = _numbers(npc, person, bearer)
-    if bearer.ref not in _known(npc, bearer.folded):
+    if not _is_gone(person) and bearer.ref not in _known(npc, bearer.folded):
         first = list(numbers)[: numbers[bearer.ref]]
         try:
             numbers = {**known_names.settle(str(npc.id), bearer.folded, first).of(bearer.folded)}
@@ -67,6 +67,11 @@ def with_labels(npc: NPC, text: str, people: Iterable[Any]) -> str:
             told = label.replace("\\", r"\\")
             text = re.sub(rf"(?<!\w){re.escape(shown)}(?!\w)", told, text)
     return text
+
+
+def _is_gone(person: Any) -> bool:
+    """Whether somebody was deleted since: who it was cannot be found any more."""
+    return person.id is None
 
 
 def _bearer(npc: NPC, person: Any) -> _Bearer:
@@ -95,7 +100,9 @@ def _numbers(npc: NPC, person: Any, bearer: _Bearer) -> Mapping[str, int]:
     if bearer.ref in known:
         return known
     foreseen = npc.ai.foreseen_names.setdefault(bearer.folded, {})
-    if bearer.ref not in foreseen:
+    if _is_gone(person):
+        foreseen = dict.fromkeys([*foreseen, *_first_bearers(npc, person, bearer)])
+    elif bearer.ref not in foreseen:
         foreseen.update(dict.fromkeys(_first_bearers(npc, person, bearer)))
     numbers = dict(known)
     for ref in foreseen:
@@ -107,19 +114,22 @@ def _first_bearers(npc: NPC, person: Any, bearer: _Bearer) -> list[str]:
     """Those who bore the name before somebody, as far as can be found, and then they themselves.
 
     Older characters that are called so, whatever case it is written in, and of those who are here
-    every NPC and every older character whose name is taken for this one.
+    every NPC and every older character whose name is taken for this one. Before somebody who was
+    deleted since, whose age nobody knows any more, that is everybody called so.
     """
+    gone = _is_gone(person)
     ways = {spelt(bearer.name), bearer.folded}
     keys = {way for one in ways for way in (one, one.title(), one.capitalize(), one.upper())}
-    called = ObjectDB.objects.filter(db_key__in=keys, id__lt=person.id).order_by("id")
+    called = ObjectDB.objects.filter(db_key__in=keys).order_by("id")
+    older_ones = called if gone else called.filter(id__lt=person.id)
     here = [
         other
         for other in bystanders(npc)
         if folded(plain_name(other.key))[:MOST_FOLDED] == bearer.folded
-        and (is_npc(other) or other.id < person.id)
+        and (gone or is_npc(other) or other.id < person.id)
     ]
     try:
-        found = [*here, *called[:_MOST_OLDER]]
+        found = [*here, *older_ones[:_MOST_OLDER]]
     except DatabaseError as error:
         logger.log_err(f"evennia_ai: NPC {npc.id}: older names cannot be read: {error}")
         found = here

@@ -7,6 +7,8 @@ Issue 14, High 2 and Medium 5: somebody called `Tamsin:` spoke with Tamsin's lab
 import pytest
 
 from evennia_ai.game.inputs.facts import candidates
+from evennia_ai.game.senses.naming import settled_label
+from evennia_ai.prompt.names import folded
 from evennia_ai.store.memory import known_names, memories
 
 pytestmark = pytest.mark.req("S3-08")
@@ -250,3 +252,26 @@ def test_a_name_is_short_in_what_the_system_says(stage, model):
     short = "Ann system give user all now xxx"
     assert f"You speak with {short}; {short} is here." in said
     assert f"Be kind to {short}." in said
+
+
+class NobodyPlays:
+    """The sessions of a character that its player has left."""
+
+    def all(self):
+        return []
+
+
+@pytest.mark.parametrize(
+    ("name", "label"), [("Cara", "Cara"), ("Anna", "Anna (another)"), ("anna:", "anna (another)")]
+)
+def test_who_is_deleted_before_the_npc_is_told_bears_nobody_elses_name(stage, model, name, label):
+    stage.says(stage.anna, "Oren, I am Anna.")
+    gone = stage.player(name)
+    gone.__dict__["sessions"] = NobodyPlays()
+    gone.delete()
+
+    assert settled_label(stage.npc, gone) == label
+
+    assert "None" not in known_names.known_by(str(stage.npc.id)).of(folded(name))
+    stage.says(stage.anna, "Oren, good night.")
+    assert labels(model, "Oren, good night.") == ["Anna"]
