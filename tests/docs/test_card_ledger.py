@@ -1,4 +1,4 @@
-"""docs/character-cards.md: every row of the card standard is there, and what it names is there."""
+"""docs/card-standard.md: every row of the card standard is there, and what it names is there."""
 
 import ast
 import json
@@ -11,8 +11,8 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "character-cards.md"
-LEDGER = PAGE.read_text(encoding="utf-8").split("\n## The standard, row by row\n")[1]
+PAGE = ROOT / "docs" / "card-standard.md"
+LEDGER = PAGE.read_text(encoding="utf-8")
 # The numbers of each group of the standard, in the order of the page.
 GROUPS = {
     "SEED": range(1, 8),
