@@ -19,10 +19,10 @@ from evennia_ai.cards import charx, png
 from evennia_ai.cards.assets import DEFAULT_ADDRESS, EMBEDDED, StoredAsset, path_beside
 from evennia_ai.cards.card import Card
 from evennia_ai.cards.charx import ascii_path, asset_path
+from evennia_ai.cards.json_card import read_card
 from evennia_ai.cards.limits import DEFAULT_LIMITS, CardLimits
 from evennia_ai.cards.loading import PICTURE_MEMBERS, CardImport
 from evennia_ai.cards.png import Keyword, with_cards
-from evennia_ai.cards.reading import read_card
 from evennia_ai.cards.upgrade import upgraded
 from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.decorators import read_decorators

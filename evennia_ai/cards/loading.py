@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 from evennia_ai.cards import charx, png
 from evennia_ai.cards.assets import StoredAsset, icon_of, stored_assets
 from evennia_ai.cards.card import Card
+from evennia_ai.cards.json_card import card_from_text
 from evennia_ai.cards.limits import (
     DEFAULT_LIMITS,
     CardLimits,
@@ -23,7 +24,6 @@ from evennia_ai.cards.limits import (
     refuse,
 )
 from evennia_ai.cards.png import AssetsBeside, Pictured, card_in_picture
-from evennia_ai.cards.reading import card_from_text
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import Progress, silent
 from evennia_ai.foreign.strict_json import few

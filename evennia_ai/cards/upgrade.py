@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from evennia_ai.lorebook.formats.books import in_order, unwrapped
 from evennia_ai.lorebook.formats.conversion import as_v3
-from evennia_ai.lorebook.formats.fields import EntryFields
+from evennia_ai.lorebook.formats.entry_fields import EntryFields
 from evennia_ai.lorebook.formats.v3 import from_v3
 
 Object = dict[str, Any]

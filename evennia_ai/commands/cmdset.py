@@ -2,7 +2,7 @@
 
 from evennia.commands.cmdset import CmdSet
 
-from evennia_ai.commands.inspect.command import CmdAI
+from evennia_ai.commands.ai.command import CmdAI
 from evennia_ai.commands.lorekeeper import CmdLorekeeper
 from evennia_ai.commands.play import CmdRead, CmdShow, CmdTalk
 from evennia_ai.commands.setup.card.command import CmdCard

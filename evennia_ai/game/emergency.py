@@ -1,7 +1,8 @@
 """The emergency stop: a person halts an NPC or the whole game, and lets go of it again.
 
 First the halt is written down, so that it holds whatever happens next; then what waits is dropped
-and what is under way is given up. That NPCs ask no model from then on is `game.stopping`'s matter.
+and what is under way is given up. That NPCs ask no model from then on is `game.models.stop`'s
+matter.
 """
 
 import time

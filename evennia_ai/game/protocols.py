@@ -3,7 +3,7 @@
 from typing import Any, Protocol
 
 from evennia_ai.game.character import NPC
-from evennia_ai.game.recording.committed import CommittedEvent
+from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.recording.lived_through import Lately
 from evennia_ai.game.senses.events import Event
 from evennia_ai.minds.view import NPCView

@@ -22,12 +22,12 @@ from evennia_ai.game.knowledge.backends import Backends
 from evennia_ai.game.knowledge.hints import HintEchoes
 from evennia_ai.game.knowledge.mediating import Mediators
 from evennia_ai.game.models.calls import Counting
-from evennia_ai.game.models.endpoints import Access, Models
+from evennia_ai.game.models.clients import Access, Models
 from evennia_ai.game.models.limits import Limits
 from evennia_ai.game.models.stop import is_stopped
 from evennia_ai.game.models.watching import Gauges, Watch
 from evennia_ai.game.recording.recorder import Recorder
-from evennia_ai.game.senses.lines import Lines
+from evennia_ai.game.senses.line_limits import Lines
 from evennia_ai.game.speech.thinking import Gestures
 from evennia_ai.game.upkeep.compacting import Compactor
 from evennia_ai.game.upkeep.consolidating import Consolidator
@@ -36,7 +36,7 @@ from evennia_ai.game.upkeep.summarising import InThread
 from evennia_ai.game.watch.telemetry import watchers_of
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.settings.conf import conf
-from evennia_ai.settings.model import Conf
+from evennia_ai.settings.game import Conf
 from evennia_ai.store.calls.model_calls import used_by_npc, used_by_player
 
 

@@ -2,7 +2,8 @@
 
 An entry says where it stands, what wakes it, what it wakes, how long it stays and what its text
 is, with its decorators already applied. What an entry asks for and nobody can do stands in
-`refused`; such an entry is never active and its verdict says why.
+`refused`; such an entry is never active and its verdict says why. A new field of an entry begins in
+the table of `formats.entry_fields`.
 """
 
 from dataclasses import dataclass

@@ -32,7 +32,7 @@ from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.placement import Anchor
 from evennia_ai.prompt.registry import CONVERSATION, ComponentRegistry, PromptContext
 from evennia_ai.settings.conf import conf
-from evennia_ai.settings.model import Conf
+from evennia_ai.settings.game import Conf
 from evennia_ai.store.authored.card_revisions import revision as card_revision
 from evennia_ai.store.authored.cards import StoredCard
 from evennia_ai.store.authored.components import revision as component_revision

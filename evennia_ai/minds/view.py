@@ -27,7 +27,7 @@ from evennia_ai.prompt.names import bounded, short
 from evennia_ai.prompt.notes import AuthorsNote, Notes
 from evennia_ai.prompt.registry import CONVERSATION, ComponentRegistry, PromptContext
 from evennia_ai.prompt.templates.template import Template, compile_template
-from evennia_ai.settings.model import Conf
+from evennia_ai.settings.game import Conf
 from evennia_ai.store.authored.cards import StoredCard, assignment_of, card_of
 from evennia_ai.store.authored.components import registry
 from evennia_ai.store.authored.lorebooks import StoredBook, books_for

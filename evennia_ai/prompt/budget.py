@@ -1,10 +1,10 @@
 """The budget: which pieces and how much of the history are kept.
 
-Admission goes by tier (required, reserved, flexible with constants, matched lore), inside a tier
-by priority; a piece that does not fit is skipped and the next is tried. History fills the rest
-from the newest; dialogue examples yield before any history does, block by block from the last.
-When history is full it is cut to a share of its room and the cut is remembered, so that prompts
-keep their prefix for a while.
+Admission goes by `Tier` (`prompt.pieces`: required, reserved, flexible with constants, matched
+lore), inside a tier by priority; a piece that does not fit is skipped and the next is tried.
+History fills the rest from the newest; dialogue examples yield before any history does, block by
+block from the last. When history is full it is cut to a share of its room and the cut is
+remembered, so that prompts keep their prefix for a while.
 """
 
 import re

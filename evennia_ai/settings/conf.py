@@ -34,8 +34,8 @@ from evennia_ai.llm.profiles import (
 )
 from evennia_ai.llm.sentence_model import INSTALL, missing_packages
 from evennia_ai.net.secrets import SecretText
+from evennia_ai.settings.game import SETTINGS, Conf
 from evennia_ai.settings.kinds import PREFIX, Setting
-from evennia_ai.settings.model import SETTINGS, Conf
 
 
 class SettingError(EvenniaAIError):

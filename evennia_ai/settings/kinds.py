@@ -1,6 +1,6 @@
 """What a setting may be: kinds of several of them, and readers of those that are dictionaries.
 
-Types with bounds for pydantic. `evennia_ai.settings.model` says which setting is of which kind.
+Types with bounds for pydantic. `evennia_ai.settings.game` says which setting is of which kind.
 """
 
 import re

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from evennia_ai.cards.card import Asset, Card
 from evennia_ai.cards.components import character_book
 from evennia_ai.cards.dumping import FORMS, NOTICE, dump_card, left_out, v3_of
+from evennia_ai.cards.json_card import read_card
 from evennia_ai.cards.loading import load_card
 from evennia_ai.cards.png import blank_picture
-from evennia_ai.cards.reading import read_card
 from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.entry import LoreEntry
 from tests.cards.builders import card_data, lore

@@ -7,8 +7,8 @@ from evennia.commands.default.cmdset_account import AccountCmdSet
 from evennia.commands.default.cmdset_character import CharacterCmdSet
 from evennia.commands.default.help import CmdHelp
 
+from evennia_ai.commands.ai.command import CmdAI
 from evennia_ai.commands.cmdset import AICmdSet
-from evennia_ai.commands.inspect.command import CmdAI
 from evennia_ai.commands.play import CmdRead, CmdShow, CmdTalk
 from evennia_ai.commands.setup.card.command import CmdCard
 from evennia_ai.commands.setup.component import CmdComponent

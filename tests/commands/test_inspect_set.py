@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from django.test import override_settings
 
-from evennia_ai.commands.inspect.settings import ROWS
+from evennia_ai.commands.ai.settings import ROWS
 from evennia_ai.game import runtime as running
 from evennia_ai.game.npc_settings import changed, changes_of, settings_of
 from tests.commands.stage import one_line

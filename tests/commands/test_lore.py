@@ -587,7 +587,7 @@ def test_lint_tells_what_is_doubtful(stage, harbour):
 
 def test_help_names_every_switch(stage):
     from evennia_ai.commands.setup.lore.command import CmdLore
-    from evennia_ai.lorebook.formats.fields import TYPED_FIELDS
+    from evennia_ai.lorebook.formats.entry_fields import TYPED_FIELDS
 
     # Newer Pythons take the indentation off docstrings, older ones leave it.
     told = cleandoc(CmdLore().get_help(stage.builder, None))

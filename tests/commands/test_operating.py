@@ -13,7 +13,7 @@ from evennia.objects.models import ObjectDB
 from evennia.typeclasses.attributes import AttributeProperty
 from evennia.utils.create import create_object
 
-from evennia_ai.commands.inspect.status import ago, thousands
+from evennia_ai.commands.ai.status import ago, thousands
 from evennia_ai.game import runtime as running
 from evennia_ai.game.models.limits import CallKey
 from evennia_ai.game.models.stop import is_stopped, why_halted

@@ -18,8 +18,8 @@ from evennia_ai.llm.profiles import (
     read_profiles,
     read_roles,
 )
-from evennia_ai.settings.model import SETTINGS, Conf
-from evennia_ai.settings.profiles import ModelSettings
+from evennia_ai.settings.game import SETTINGS, Conf
+from evennia_ai.settings.models import ModelSettings
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "settings.md"
 ROW = re.compile(r"^\| `(\w+)` \| `([^`]*)` \| (.+) \| (E\d+) \|$", re.MULTILINE)

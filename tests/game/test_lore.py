@@ -6,7 +6,7 @@ from dataclasses import replace
 from evennia_ai.errors import StoreError
 from evennia_ai.game.inputs import gather
 from evennia_ai.game.mind.handler import AIHandler
-from evennia_ai.game.recording import committed
+from evennia_ai.game.recording import heard
 from evennia_ai.game.runtime import current
 from evennia_ai.lorebook.activation.timers import NO_STATE, Clock, LoreState, Spell
 from evennia_ai.prompt.components import GAME, Scope
@@ -259,7 +259,7 @@ class TestTheClock:
         assert inputs_now(stage, "Oren, two").clock.seconds == 40
 
     def test_it_stands_at_its_start_where_no_conversation_was_opened(self, stage):
-        talk = committed.ConversationKey(kind="room", place_ref=str(stage.room.id))
+        talk = heard.ConversationKey(kind="room", place_ref=str(stage.room.id))
         view = stage.npc.ai.view()
         inputs = gather.inputs(
             stage.npc, view, talk, conversation=None, event=None, said=None, history=History()

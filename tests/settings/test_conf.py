@@ -9,7 +9,7 @@ from django.core import checks
 from evennia_ai.cards.limits import CardLimits
 from evennia_ai.history.compaction.planning import CompactionRules, CompactionSettings
 from evennia_ai.settings.conf import SettingError, conf
-from evennia_ai.settings.model import SETTINGS
+from evennia_ai.settings.game import SETTINGS
 
 
 @pytest.fixture(autouse=True)

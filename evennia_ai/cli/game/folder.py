@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evennia_ai.errors import EvenniaAIError
 
 if TYPE_CHECKING:
-    from evennia_ai.settings.model import Conf
+    from evennia_ai.settings.game import Conf
 
 SETTINGS: Final = "server.conf.settings"
 _SETTINGS_FILE: Final = Path("server", "conf", "settings.py")

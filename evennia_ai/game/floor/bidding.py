@@ -20,7 +20,7 @@ from twisted.python.failure import Failure
 from evennia_ai.game.floor.addressing import Addressed
 from evennia_ai.game.recording.recorder import Recorder
 from evennia_ai.game.senses.events import Event
-from evennia_ai.game.senses.lines import Chains
+from evennia_ai.game.senses.line_limits import Chains
 from evennia_ai.llm.resilience import Clock
 
 MOST_ASKED: Final = 3

@@ -22,7 +22,7 @@ from evennia_ai.game.inputs.facts import (
 )
 from evennia_ai.game.inputs.providers.registry import blocks_of
 from evennia_ai.game.protocols import Mind
-from evennia_ai.game.recording.committed import CommittedEvent, ConversationKey, found, key_of
+from evennia_ai.game.recording.heard import CommittedEvent, ConversationKey, found, key_of
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import bystanders
 from evennia_ai.game.text import person_name, plain_name

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from twisted.internet.defer import Deferred, ensureDeferred, succeed
 
-from evennia_ai.game.models.endpoints import Models
+from evennia_ai.game.models.clients import Models
 from evennia_ai.knowledge.backends import Backend, BackendError
 from evennia_ai.knowledge.pages.page import BaseInfo
-from evennia_ai.settings.model import Conf
+from evennia_ai.settings.game import Conf
 
 BACKENDS: Final = ("database", "help", "mediawiki")
 """The words by which a base says where its pages are."""

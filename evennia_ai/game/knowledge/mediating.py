@@ -16,7 +16,7 @@ from twisted.python.failure import Failure
 
 from evennia_ai.errors import ModelTimeout, ModelUnavailable
 from evennia_ai.game.models.calls import Counting
-from evennia_ai.game.models.endpoints import Access, Models
+from evennia_ai.game.models.clients import Access, Models
 from evennia_ai.game.models.limits import CallKey
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.senses.events import Line

@@ -14,7 +14,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from evennia_ai.errors import EvenniaAIError, ModelError, ModelTimeout, ModelUnavailable
-from evennia_ai.game.models.endpoints import Access
+from evennia_ai.game.models.clients import Access
 from evennia_ai.game.models.limits import CallKey
 from evennia_ai.game.runtime import Runtime
 from evennia_ai.knowledge.assembly.requests import Failed, Plan

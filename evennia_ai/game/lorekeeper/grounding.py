@@ -11,7 +11,7 @@ from evennia.utils import logger
 from twisted.internet.defer import Deferred, succeed
 from twisted.python.failure import Failure
 
-from evennia_ai.game.models.endpoints import Models
+from evennia_ai.game.models.clients import Models
 from evennia_ai.game.runtime import Runtime
 from evennia_ai.knowledge.assembly.requests import Article, Failed
 from evennia_ai.knowledge.backends import BackendError

@@ -20,7 +20,7 @@ from evennia_ai.game.lorekeeper.drafting import Written, drafted
 from evennia_ai.game.lorekeeper.grounding import introduction
 from evennia_ai.game.lorekeeper.reading import Reader, may_read
 from evennia_ai.game.lorekeeper.writing import stored_request, text_of_answer, writing_request
-from evennia_ai.game.models.endpoints import Access
+from evennia_ai.game.models.clients import Access
 from evennia_ai.game.npc import AIMixin
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import Runtime, runtime

@@ -1,8 +1,8 @@
 """Attention: which of the things an NPC perceived it answers, and when.
 
-`hear` commits what was perceived (`hearing`). Whether the NPC is meant (`addressing`) and who of
-several answers (`floors`) decides whether a turn is offered to the scheduler (`answering`). What
-was decided last, and why, is kept for its builder.
+`hear` commits what was perceived (`inbox`). Whether the NPC is meant (`addressing`) and who of
+several answers (`floor.bidding`) decides whether a turn is offered to the scheduler
+(`pending_answer`). What was decided last, and why, is kept for its builder.
 """
 
 from collections import deque
@@ -19,8 +19,8 @@ from evennia_ai.game.mind.inbox import Hearing
 from evennia_ai.game.mind.pending_answer import PendingAnswer
 from evennia_ai.game.models.stop import why_halted
 from evennia_ai.game.protocols import Mind
-from evennia_ai.game.recording import committed
-from evennia_ai.game.recording.committed import CommittedEvent
+from evennia_ai.game.recording import heard
+from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.runtime import Current, Runtime
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import bystanders, is_npc
@@ -291,7 +291,7 @@ class Attention:
         assigned = cards.assignment_of(self._mind.ref)
         if assigned is None or assigned.greeting is None:
             return None
-        return gather.opening(self._mind.npc, self._mind.view(), committed.key_of(event), event)
+        return gather.opening(self._mind.npc, self._mind.view(), heard.key_of(event), event)
 
     def is_sure(self, event: Event) -> bool:
         """Whether the NPC answers the event whatever others do, and without asking a decider."""

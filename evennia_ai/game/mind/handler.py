@@ -14,7 +14,7 @@ from evennia_ai.game.inputs import gather
 from evennia_ai.game.inputs.facts import standing_facts
 from evennia_ai.game.mind.attention import Attention
 from evennia_ai.game.npc_settings import KeptSettings
-from evennia_ai.game.recording.committed import ConversationKey
+from evennia_ai.game.recording.heard import ConversationKey
 from evennia_ai.game.recording.lived_through import Lately
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import Current

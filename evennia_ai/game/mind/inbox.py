@@ -13,7 +13,7 @@ from twisted.python.failure import Failure
 
 from evennia_ai.errors import StoreError
 from evennia_ai.game.inputs.facts import minute_of
-from evennia_ai.game.recording.committed import CommittedEvent
+from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.recording.recorder import Prepared, prepared, recorded
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import Current

@@ -14,11 +14,11 @@ from twisted.python.failure import Failure
 
 from evennia_ai.errors import StoreError
 from evennia_ai.game.floor.addressing import Address
-from evennia_ai.game.mind.deciding import decided
+from evennia_ai.game.mind.decider import decided
 from evennia_ai.game.models.limits import Refusal
 from evennia_ai.game.models.stop import why_halted
 from evennia_ai.game.protocols import Mind
-from evennia_ai.game.recording.committed import CommittedEvent
+from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.retrying import DATABASE_ERRORS, until_written
 from evennia_ai.game.runtime import Runtime
 from evennia_ai.game.senses.events import TICK, Event, payer_of

@@ -2,8 +2,9 @@
 
 A call is refused while its NPC is paused, counts against the limits from its begin to its end, is
 watched, can be given up, and is a row once it has ended. Whoever has a transaction of its own for
-what comes of a call asks with a `CountedCall` and writes its `row` there (`store.model_calls.add`);
-everybody else asks with `Counting.asked`, which writes the row itself.
+what comes of a call asks with a `CountedCall` and writes its `row` there
+(`store.calls.model_calls.add`); everybody else asks with `Counting.asked`, which writes the row
+itself.
 
 Of a protected call watchers are told that it was made, how long its texts were, what it cost and
 how it ended; no word of a request, of a reply or of an error, which may quote either. What a
@@ -20,7 +21,7 @@ from twisted.internet.defer import CancelledError, Deferred, maybeDeferred
 from twisted.python.failure import Failure
 
 from evennia_ai.errors import ModelError, ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable
-from evennia_ai.game.models.endpoints import Access
+from evennia_ai.game.models.clients import Access
 from evennia_ai.game.models.limits import CallKey, Limits, StartedCall
 from evennia_ai.game.models.stop import ModelStopped, refuse_if_stopped
 from evennia_ai.game.models.watching import Watch, WatchedCall

@@ -13,7 +13,7 @@ from evennia.objects.models import ObjectDB
 from evennia.utils import logger
 
 from evennia_ai.game.character import NPC
-from evennia_ai.game.recording.committed import CommittedEvent
+from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.senses.events import SPOKEN, Event, Line
 from evennia_ai.game.senses.perception import client_of, is_alone_with, rank_of
 from evennia_ai.game.senses.presence import why_gone

@@ -15,7 +15,7 @@ from evennia.utils import logger
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.character import NPC
 from evennia_ai.game.senses.events import ERRAND, HEARD, TICK, Event, Kind
-from evennia_ai.game.senses.lines import line_of
+from evennia_ai.game.senses.line_limits import line_of
 from evennia_ai.game.senses.naming import settled_label
 from evennia_ai.game.senses.perception import heard_text, is_alone_with, rank_of
 from evennia_ai.game.senses.presence import can_see

@@ -24,7 +24,7 @@ from evennia.locks.lockhandler import LockHandler
 
 from evennia_ai.game.character import NPC
 from evennia_ai.game.senses.events import Event, Kind
-from evennia_ai.game.senses.lines import line_of
+from evennia_ai.game.senses.line_limits import line_of
 from evennia_ai.game.senses.naming import settled_label
 from evennia_ai.game.senses.presence import bystanders, is_npc
 from evennia_ai.game.senses.utterance import hops_of, utterance_of, uttered

@@ -13,7 +13,7 @@ from evennia.utils import logger
 from evennia_ai.game.character import NPC
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.senses.events import Event
-from evennia_ai.game.senses.lines import because_of
+from evennia_ai.game.senses.line_limits import because_of
 from evennia_ai.game.senses.naming import label_of
 from evennia_ai.game.senses.presence import bystanders
 from evennia_ai.game.speech.delivery import is_open

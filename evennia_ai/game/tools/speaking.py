@@ -14,7 +14,7 @@ from pydantic import Field
 
 from evennia_ai.errors import HistoryConflictError
 from evennia_ai.game.character import NPC
-from evennia_ai.game.recording.committed import ConversationKey, opened
+from evennia_ai.game.recording.heard import ConversationKey, opened
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.speech.delivery import behind_name
 from evennia_ai.game.speech.output import deliver, pose

@@ -15,7 +15,7 @@ from twisted.python.failure import Failure
 
 from evennia_ai.game.character import NPC
 from evennia_ai.game.senses.events import Event
-from evennia_ai.game.senses.lines import because_of
+from evennia_ai.game.senses.line_limits import because_of
 from evennia_ai.game.senses.utterance import acting
 from evennia_ai.game.text import one_line
 from evennia_ai.game.tools.arguments import WrongArgumentsError, arguments_of, is_object

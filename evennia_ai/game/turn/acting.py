@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import HistoryConflictError
 from evennia_ai.game.protocols import Mind
-from evennia_ai.game.recording.committed import CommittedEvent
+from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.runtime import Runtime
 from evennia_ai.game.tools.tool import Use
 from evennia_ai.game.tools.toolbox import GIVEN_UP, Found, Ran, Toolbox, Wrong

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from evennia_ai.compose import Composition
 from evennia_ai.game.inputs.gather import Gathered, gathered
 from evennia_ai.game.protocols import Mind
-from evennia_ai.game.recording.committed import CommittedEvent
+from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.upkeep.compacting import Compactor, Wanted
 from evennia_ai.game.upkeep.compaction_due import Fullness, fullness_of
 from evennia_ai.prompt.messages import Message, ToolSpec

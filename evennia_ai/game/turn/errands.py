@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import StoreError
 from evennia_ai.game.protocols import Mind
-from evennia_ai.game.recording.committed import event_record
+from evennia_ai.game.recording.heard import event_record
 from evennia_ai.game.retrying import until_written
 from evennia_ai.game.senses.events import ERRAND, Event
 from evennia_ai.game.tools.toolbox import GIVEN_UP, Ran

@@ -32,12 +32,12 @@ from evennia_ai.errors import (
     on_one_line,
 )
 from evennia_ai.game.models.calls import CountedCall
-from evennia_ai.game.models.endpoints import Access
+from evennia_ai.game.models.clients import Access
 from evennia_ai.game.models.limits import CallKey
 from evennia_ai.game.models.stop import ModelStopped
 from evennia_ai.game.models.watching import TurnOutcome
 from evennia_ai.game.protocols import Mind
-from evennia_ai.game.recording.committed import CommittedEvent
+from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import Runtime
 from evennia_ai.game.senses.events import payer_of
@@ -46,8 +46,8 @@ from evennia_ai.game.speech.voice import Start, Voice
 from evennia_ai.game.text import plain_name
 from evennia_ai.game.tools.toolbox import Toolbox, toolbox_of
 from evennia_ai.game.turn.acting import Acted, Acts
-from evennia_ai.game.turn.commits import Commits
 from evennia_ai.game.turn.composing import with_room
+from evennia_ai.game.turn.endings import Commits
 from evennia_ai.game.turn.rounds import Round, Rounds
 from evennia_ai.history.records import fallback_record, reply_record
 from evennia_ai.llm.chat import ChatReply

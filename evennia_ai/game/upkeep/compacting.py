@@ -23,10 +23,10 @@ from evennia_ai.errors import (
     TranscriptTooLongError,
 )
 from evennia_ai.game.models.calls import Counting
-from evennia_ai.game.models.endpoints import Models
+from evennia_ai.game.models.clients import Models
 from evennia_ai.game.protocols import Mind
-from evennia_ai.game.recording import committed
-from evennia_ai.game.recording.committed import ConversationKey
+from evennia_ai.game.recording import heard
+from evennia_ai.game.recording.heard import ConversationKey
 from evennia_ai.game.upkeep.compaction_due import (
     Fullness,
     fullness_of,
@@ -54,7 +54,7 @@ from evennia_ai.history.projection import message_of
 from evennia_ai.history.records import Record
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.prompt import Prompt
-from evennia_ai.settings.model import Conf
+from evennia_ai.settings.game import Conf
 from evennia_ai.store.core.state import one_transaction
 from evennia_ai.store.history import conversations, model_requests, turns
 from evennia_ai.store.history.conversations import ConversationRef
@@ -149,7 +149,7 @@ class Compactor:
             return succeed(Outcome(told="it is answering somebody; try again in a moment"))
         room = mind.npc.location
         key = ConversationKey(kind="room", place_ref=str(room.id) if room else "nowhere")
-        where = committed.found(mind.ref, key)
+        where = heard.found(mind.ref, key)
         if where is None:
             return succeed(Outcome(told="nothing was said here that it remembers"))
         wanted = Wanted(

@@ -19,7 +19,7 @@ from twisted.python.failure import Failure
 from evennia_ai.errors import EvenniaAIError, HistoryConflictError, ModelError, ReplayError
 from evennia_ai.game.inputs.facts import hours_now
 from evennia_ai.game.models.calls import Counting
-from evennia_ai.game.models.endpoints import Access, Models
+from evennia_ai.game.models.clients import Access, Models
 from evennia_ai.game.models.limits import CallKey
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.game.senses.presence import object_of
@@ -37,7 +37,7 @@ from evennia_ai.memory.observing import Observation, Observations, observing_req
 from evennia_ai.memory.recalling import standing
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
-from evennia_ai.settings.model import Conf
+from evennia_ai.settings.game import Conf
 from evennia_ai.store.history import conversations, model_requests, turns
 from evennia_ai.store.history.conversations import ConversationRef
 from evennia_ai.store.history.model_requests import (

@@ -14,7 +14,7 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import ModelTimeout, ModelUnavailable, RefusalReason, SummaryRefused
 from evennia_ai.game.models.calls import Counting
-from evennia_ai.game.models.endpoints import Access, Models
+from evennia_ai.game.models.clients import Access, Models
 from evennia_ai.game.models.limits import CallKey
 from evennia_ai.history.compaction.extract import extract
 from evennia_ai.history.compaction.planning import By, CompactionPlan, CompactionRules
@@ -30,7 +30,7 @@ from evennia_ai.llm.profiles import SUMMARISER
 from evennia_ai.llm.replies.reasoning import takes_another_role, without_reasoning
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import TokenCounter
-from evennia_ai.settings.model import Conf
+from evennia_ai.settings.game import Conf
 from evennia_ai.store.history import model_requests
 from evennia_ai.store.history.conversations import ConversationRef
 from evennia_ai.store.history.model_requests import ModelRequest

@@ -14,8 +14,8 @@ from evennia.utils import logger
 from evennia_ai.game.models.watching import Gauges, Watcher
 from evennia_ai.game.watch.request_log import RequestLog
 from evennia_ai.llm.resilience import Clock
+from evennia_ai.settings.game import Conf
 from evennia_ai.settings.kinds import GLOBAL_TRACES
-from evennia_ai.settings.model import Conf
 
 SHUTDOWN_SECONDS: Final = 2.0
 """How long the last spans may take to be sent when the server stops."""

@@ -1,7 +1,8 @@
-"""Why an entry is active or not, in plain words.
+"""Why an entry is active or not, in plain words, as far as keys, timers and rolls decide.
 
 The engine keeps a reason as what is to be said and of what; the words are put together when
-somebody reads them, because most are never read.
+somebody reads them, because most are never read. What else decides says its reason where it does:
+`judging` (switched off, constant, without keys), `groups`, `lore_budget`, `candidate` and `run`.
 """
 
 from collections.abc import Callable, Sequence

@@ -26,7 +26,7 @@ from evennia_ai.lorebook.formats.books import (
     unwrapped,
 )
 from evennia_ai.lorebook.formats.conversion import as_v3
-from evennia_ai.lorebook.formats.fields import FIELDS, problem_with
+from evennia_ai.lorebook.formats.entry_fields import FIELDS, problem_with
 from evennia_ai.lorebook.formats.reading import is_world_entry, read_entry
 from evennia_ai.lorebook.formats.values import Where, identifier
 from evennia_ai.lorebook.formats.writes import AT_MENTION, Write

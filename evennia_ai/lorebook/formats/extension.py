@@ -14,7 +14,7 @@ from evennia_ai.lorebook import checks
 from evennia_ai.lorebook.checks import Check
 from evennia_ai.lorebook.conditions import TESTS, Condition
 from evennia_ai.lorebook.entry import MENTIONINGS, SIDES, Anchor, Mention
-from evennia_ai.lorebook.formats.fields import (
+from evennia_ai.lorebook.formats.entry_fields import (
     FIELDS,
     FILTERS,
     MAX_NAME,

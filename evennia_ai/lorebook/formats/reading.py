@@ -34,7 +34,7 @@ from evennia_ai.lorebook.entry import (
     Position,
     Timing,
 )
-from evennia_ai.lorebook.formats.fields import DEFAULT_DEPTH, EntryFields
+from evennia_ai.lorebook.formats.entry_fields import DEFAULT_DEPTH, EntryFields
 from evennia_ai.lorebook.formats.v3 import from_v3
 from evennia_ai.lorebook.formats.world import from_world
 from evennia_ai.lorebook.formats.writes import ROLES

@@ -33,8 +33,8 @@ from evennia_ai.lorebook.entry import (
     SourceName,
     Timing,
 )
+from evennia_ai.lorebook.formats.entry_fields import APP_FIELDS, EntryFields, LoreField, OwnFields
 from evennia_ai.lorebook.formats.extension import read_own
-from evennia_ai.lorebook.formats.fields import APP_FIELDS, EntryFields, LoreField, OwnFields
 from evennia_ai.lorebook.formats.values import Code, Content, Flag, Identifier, Number, Texts
 from evennia_ai.lorebook.formats.writes import LOGICS, POSITIONS, ROLES, SOURCES
 from evennia_ai.lorebook.scan.regex import is_delimited

@@ -99,7 +99,7 @@ def test_who_is_called_like_the_npc_or_a_word_of_the_game_is_marked(stage, model
 
 
 def test_what_is_learnt_is_about_who_it_is_not_who_has_the_name(stage, model):
-    from evennia_ai.game.recording.committed import ConversationKey, opened
+    from evennia_ai.game.recording.heard import ConversationKey, opened
     from evennia_ai.game.upkeep.remembering import remember
 
     other = stage.player("Anna:")
@@ -117,7 +117,7 @@ def test_what_is_learnt_is_about_who_it_is_not_who_has_the_name(stage, model):
 
 
 def test_who_is_renamed_is_still_remembered_and_nobody_inherits_the_old_name(stage, model):
-    from evennia_ai.game.recording.committed import ConversationKey, opened
+    from evennia_ai.game.recording.heard import ConversationKey, opened
     from evennia_ai.game.upkeep.remembering import remember
 
     stage.says(stage.anna, "Oren, I am Anna.")

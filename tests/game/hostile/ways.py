@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from evennia_ai.errors import ModelUnavailable
-from evennia_ai.game.recording.committed import ConversationKey, opened
+from evennia_ai.game.recording.heard import ConversationKey, opened
 from evennia_ai.game.senses.happenings import happened
 from evennia_ai.game.upkeep.remembering import remember
 from evennia_ai.prompt.components import NO_GRANTS, Scope

@@ -3,7 +3,7 @@
 import pytest
 
 from evennia_ai.game.inputs import gather
-from evennia_ai.game.recording.committed import CommittedEvent
+from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.senses.events import Event
 from evennia_ai.history.records import RecordKind
 from evennia_ai.store.history import conversations

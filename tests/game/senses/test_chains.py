@@ -4,7 +4,7 @@ import pytest
 from twisted.internet.task import Clock
 
 from evennia_ai.game.senses.events import Event
-from evennia_ai.game.senses.lines import MOST_ROOMS, Chains
+from evennia_ai.game.senses.line_limits import MOST_ROOMS, Chains
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from evennia.utils.create import create_object
 
 from evennia_ai.game.npc import AIMixin
 from evennia_ai.game.npc_settings import changed
-from evennia_ai.game.recording.committed import event_record
+from evennia_ai.game.recording.heard import event_record
 from evennia_ai.game.senses.perception import AISpeakerMixin
 
 

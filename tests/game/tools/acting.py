@@ -26,7 +26,7 @@ def a_toolbox(stage: Any, *names: str, event: Any = None) -> Any:
 
 
 def a_use(stage: Any, event: Any = None) -> Any:
-    from evennia_ai.game.recording import committed
+    from evennia_ai.game.recording import heard
     from evennia_ai.game.runtime import runtime
     from evennia_ai.game.tools.tool import Use
 
@@ -40,7 +40,7 @@ def a_use(stage: Any, event: Any = None) -> Any:
         runtime=runtime(),
         event=event,
         speaker=here[0] if here else None,
-        conversation=committed.opened(stage.npc.ai.ref, committed.key_of(event)),
+        conversation=heard.opened(stage.npc.ai.ref, heard.key_of(event)),
         hops=event.hops + 1,
         turn=1,
     )

@@ -27,10 +27,10 @@ def heard_from_anna(stage: Any) -> None:
 
 
 def remembers_anna(stage: Any) -> None:
-    from evennia_ai.game.recording import committed
+    from evennia_ai.game.recording import heard
     from evennia_ai.game.upkeep import remembering
 
-    room = committed.opened(stage.npc.ai.ref, committed.key_of(an_event(stage)))
+    room = heard.opened(stage.npc.ai.ref, heard.key_of(an_event(stage)))
     about = str(stage.anna.id)
     assert remembering.remember(
         stage.npc.ai.ref, "Anna fears the tide.", about=about, where=room

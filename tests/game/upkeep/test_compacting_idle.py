@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.commands.inspect.status import status_lines
+from evennia_ai.commands.ai.status import status_lines
 from evennia_ai.errors import ModelTimeout
 from evennia_ai.game.upkeep.idle_time import IDLE_SECONDS
 from evennia_ai.history.compaction.summaries import FRAME

@@ -7,7 +7,7 @@ from django.test import override_settings
 
 from evennia_ai import models
 from evennia_ai.errors import ComponentValueError
-from evennia_ai.game.recording.committed import ConversationKey, opened
+from evennia_ai.game.recording.heard import ConversationKey, opened
 from evennia_ai.game.upkeep.remembering import recall, remember
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.memory import memories

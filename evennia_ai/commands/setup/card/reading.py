@@ -19,7 +19,7 @@ from evennia_ai.commands.strict import CommandError
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import Progress
 from evennia_ai.prompt.components import NO_GRANTS, Grants
-from evennia_ai.settings.model import Conf
+from evennia_ai.settings.game import Conf
 from evennia_ai.store.authored.card_revisions import CardFile, file_of
 from evennia_ai.store.authored.cards import StoredCard
 from evennia_ai.text.columns import clipped, visible

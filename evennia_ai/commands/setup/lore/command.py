@@ -13,10 +13,10 @@ from evennia_ai.commands.setup.lore import named, shown
 from evennia_ai.commands.setup.lore.books import LoreBooks
 from evennia_ai.commands.setup.lore.edits import LoreEdits
 from evennia_ai.commands.setup.lore.trial import item_to_explain, npc_at_hand, trial_lines
-from evennia_ai.commands.setup.turn_shown import why_lines
 from evennia_ai.commands.strict import BUILDER_LOCK
+from evennia_ai.commands.turn_shown import why_lines
 from evennia_ai.lorebook.editing.lints import lints
-from evennia_ai.lorebook.formats.fields import TYPED_FIELDS
+from evennia_ai.lorebook.formats.entry_fields import TYPED_FIELDS
 from evennia_ai.prompt.templates.macros import OUTLET
 from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.settings.conf import conf

@@ -16,7 +16,7 @@ from evennia_ai.commands.setup.lore.named import OpenBook, OpenEntry
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.lorebook.activation.candidate import mention_in_words
 from evennia_ai.lorebook.entry import LoreEntry
-from evennia_ai.lorebook.formats.fields import TYPED_FIELDS, LoreField, Typed
+from evennia_ai.lorebook.formats.entry_fields import TYPED_FIELDS, LoreField, Typed
 from evennia_ai.lorebook.formats.values import Step
 from evennia_ai.prompt.components import MAX_DEPTH, Scope
 from evennia_ai.prompt.tokens import ESTIMATE

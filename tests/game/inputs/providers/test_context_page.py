@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evennia_ai.game.inputs.providers.registry import SHIPPED
-from evennia_ai.settings.model import SETTINGS
+from evennia_ai.settings.game import SETTINGS
 
 PAGE = (Path(__file__).resolve().parents[4] / "docs" / "dynamic-context.md").read_text("utf-8")
 

@@ -3,8 +3,8 @@
 import pytest
 
 from evennia_ai.game.inputs.providers.kb_meta_prompt import kb_meta_prompt
-from evennia_ai.game.recording import committed
-from evennia_ai.game.recording.committed import ConversationKey
+from evennia_ai.game.recording import heard
+from evennia_ai.game.recording.heard import ConversationKey
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.tools import registry
 from evennia_ai.knowledge.meta_prompt import HEADING, TOOL
@@ -54,10 +54,10 @@ def test_bases_of_the_npc_its_place_and_its_zone_are_told(stage):
 
 
 def test_a_base_of_one_conversation_is_told_there_alone(stage):
-    here = committed.opened(
+    here = heard.opened(
         stage.npc.ai.ref, ConversationKey(kind="room", place_ref=str(stage.room.id))
     )
-    other = committed.opened(
+    other = heard.opened(
         stage.npc.ai.ref, ConversationKey(kind="private", partner_ref=str(stage.anna.id))
     )
     a_base("case", Scope(kind="conversation", ref=str(here.id)))
@@ -176,7 +176,7 @@ def test_warm_it_asks_the_database_nothing(stage, no_queries):
     a_base("guild", GAME, locks="search:tag(guild)", restricted=True)
     stage.npc.tags.add("guild")
     event = Event(kind="say", speaker_ref="7", speaker_name="Anna", text="?", room_ref="3")
-    here = committed.opened(
+    here = heard.opened(
         stage.npc.ai.ref, ConversationKey(kind="room", place_ref=str(stage.room.id))
     )
     kb_meta_prompt(stage.npc, event, here)

@@ -6,7 +6,7 @@ from django.test import override_settings
 from evennia_ai.checks import check_context_providers, check_settings
 from evennia_ai.game.inputs.providers.registry import SHIPPED, blocks_of, providers_of
 from evennia_ai.game.senses.events import Event
-from evennia_ai.settings.model import SETTINGS
+from evennia_ai.settings.game import SETTINGS
 
 HERE = "tests.game.inputs.providers.test_registry"
 SAID = Event(kind="say", speaker_ref="7", speaker_name="Anna", text="The tide?", room_ref="3")

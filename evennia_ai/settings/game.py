@@ -46,7 +46,7 @@ from evennia_ai.settings.kinds import (
     read_tracing,
     read_writing_limits,
 )
-from evennia_ai.settings.profiles import ModelSettings
+from evennia_ai.settings.models import ModelSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,8 +4,8 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from evennia_ai.commands.inspect.settings import change_in_words
-from evennia_ai.commands.inspect.status import limit_in_words, limit_lines, overview_lines
+from evennia_ai.commands.ai.settings import change_in_words
+from evennia_ai.commands.ai.status import limit_in_words, limit_lines, overview_lines
 from evennia_ai.commands.naming import counted_number, npc_and_number, npc_named
 from evennia_ai.commands.shown import day_and_time
 from evennia_ai.commands.strict import CommandError, StrictCommand

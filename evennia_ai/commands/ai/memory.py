@@ -14,7 +14,7 @@ from evennia_ai.commands.shown import day_and_time, name_of
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.character import NPC
 from evennia_ai.game.inputs.facts import hours_now
-from evennia_ai.game.recording import committed
+from evennia_ai.game.recording import heard
 from evennia_ai.game.upkeep.remembering import kept, people_of, plain_text
 from evennia_ai.game.viewers import seer_for
 from evennia_ai.memory.memories import MAX_TEXT, USUAL_IMPORTANCE, Memory
@@ -162,7 +162,7 @@ def _seen(seer: Seer, memory: Memory) -> Memory:
 def _ranked(npc: NPC) -> list[tuple[Memory, Score]]:
     held = store.held_by(npc.ai.ref).memories
     place = str(npc.location.id) if npc.location else "nowhere"
-    where = committed.found(npc.ai.ref, committed.ConversationKey(kind="room", place_ref=place))
+    where = heard.found(npc.ai.ref, heard.ConversationKey(kind="room", place_ref=place))
     history = conversations.history(where) if where is not None else History()
     said = words_said(history, None, messages=conf().memory.recall.scan_messages)
     scores = scored(held, hours=hours_now(), said=said)

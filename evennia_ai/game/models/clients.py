@@ -27,7 +27,7 @@ from evennia_ai.llm.fitting.roles import OPEN, STRICT, RoleProfile
 from evennia_ai.llm.profiles import DEFAULT, Client, ModelProfile, ModelRole
 from evennia_ai.llm.resilience import CircuitBreaker, Clock, Guarded, Slots
 from evennia_ai.net.bridge import AsyncBridge
-from evennia_ai.settings.model import Conf
+from evennia_ai.settings.game import Conf
 from evennia_ai.settings.npc import NPCSettings
 
 OFFLINE: Final = "offline responder"

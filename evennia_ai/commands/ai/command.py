@@ -3,13 +3,13 @@
 from collections.abc import Generator
 from typing import Any, Final
 
-from evennia_ai.commands.inspect.debug import debug_lines
-from evennia_ai.commands.inspect.forgetting import Request, forgetting, request_of
-from evennia_ai.commands.inspect.history import cache_lines, history_lines, replay_lines
-from evennia_ai.commands.inspect.memory import memory_lines, memory_written
-from evennia_ai.commands.inspect.operating import OperatingSwitches
-from evennia_ai.commands.inspect.records import exported, files, imported, verify_lines
-from evennia_ai.commands.inspect.settings import (
+from evennia_ai.commands.ai.debug import debug_lines
+from evennia_ai.commands.ai.forgetting import Request, forgetting, request_of
+from evennia_ai.commands.ai.history import cache_lines, history_lines, replay_lines
+from evennia_ai.commands.ai.memory import memory_lines, memory_written
+from evennia_ai.commands.ai.operating import OperatingSwitches
+from evennia_ai.commands.ai.records import exported, files, imported, verify_lines
+from evennia_ai.commands.ai.settings import (
     mode_lines,
     mode_set,
     profile_lines,
@@ -18,8 +18,8 @@ from evennia_ai.commands.inspect.settings import (
     set_lines,
     set_told,
 )
-from evennia_ai.commands.inspect.status import compacting, overview_lines, status_lines
-from evennia_ai.commands.inspect.tools import tools_chosen, tools_lines
+from evennia_ai.commands.ai.status import compacting, overview_lines, status_lines
+from evennia_ai.commands.ai.tools import tools_chosen, tools_lines
 from evennia_ai.commands.naming import (
     counted_number,
     npc_and_number,
@@ -28,8 +28,8 @@ from evennia_ai.commands.naming import (
     turn_or_newest,
 )
 from evennia_ai.commands.setup.lore.trial import item_to_explain
-from evennia_ai.commands.setup.turn_shown import item_lines, turn_lines, why_lines
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, Run
+from evennia_ai.commands.turn_shown import item_lines, turn_lines, why_lines
 from evennia_ai.game.viewers import seer_for
 from evennia_ai.prompt.report import trace_lines
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from evennia_ai.cards.card import DEFAULT_ASSETS, Asset
 from evennia_ai.cards.components import card_components
+from evennia_ai.cards.json_card import V1_FIELDS, card_from_text, read_card
 from evennia_ai.cards.loading import load_card
-from evennia_ai.cards.reading import V1_FIELDS, card_from_text, read_card
 from evennia_ai.errors import FormatError
 from evennia_ai.prompt.components import NO_GRANTS
 from tests.cards.builders import a_card, card_data

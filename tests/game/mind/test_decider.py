@@ -4,7 +4,7 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import ModelUnavailable
-from evennia_ai.game.mind.deciding import DECIDE_SECONDS, MOST_LINES
+from evennia_ai.game.mind.decider import DECIDE_SECONDS, MOST_LINES
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.llm.quotas import Quota, Quotas
