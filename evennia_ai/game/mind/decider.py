@@ -21,7 +21,7 @@ from evennia_ai.game.protocols import Mind
 from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import Runtime
-from evennia_ai.game.senses.events import payer_of
+from evennia_ai.game.senses.events import began_by
 from evennia_ai.llm.chat import AnswerSchema, ChatReply, ChatRequest, chat_messages
 from evennia_ai.llm.fitting.roles import adapt
 from evennia_ai.llm.replies.structured import asking, read
@@ -61,7 +61,7 @@ def decided(mind: Mind, heard: CommittedEvent, live: Runtime) -> "Deferred[str]"
 
 def _asked_of(access: Access, mind: Mind, heard: CommittedEvent, live: Runtime) -> "Deferred[str]":
     event = heard.event
-    player = payer_of(event) if event.hops else event.speaker_ref
+    player = began_by(event)
     if spent := live.lines.why_spent(event):
         return succeed(spent)
     try:

@@ -90,6 +90,11 @@ def payer_of(event: Event) -> str:
     return "" if event.speaker_rank in ("", "NPC") else event.speaker_ref
 
 
+def began_by(event: Event) -> str:
+    """Whoever said or did it, or began what led to it, NPCs too: whom calls are written down for."""
+    return payer_of(event) if event.hops else event.speaker_ref
+
+
 def asks_for_answer(event: Event, react_to: Collection[str]) -> str | None:
     """Why something that happened should be answered, None where it should not.
 

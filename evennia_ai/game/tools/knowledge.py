@@ -19,7 +19,7 @@ from evennia_ai.game.knowledge.guarding import held_keys, searchable
 from evennia_ai.game.knowledge.hints import offered
 from evennia_ai.game.knowledge.mediating import NOTHING_PROTECTED, Mediation
 from evennia_ai.game.knowledge.search import Findings
-from evennia_ai.game.senses.events import payer_of
+from evennia_ai.game.senses.events import began_by
 from evennia_ai.game.tools.tool import Refused, Tool, ToolArguments, Use, result_text
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.knowledge.pages.markup import without_links
@@ -232,7 +232,7 @@ def _mediation(asked: Asked, chunks: tuple[PagePassage, ...], secret: Protected)
     return Mediation(
         npc_limits=asked.use.settings.limits,
         npc_ref=asked.use.mind.ref,
-        player_ref=payer_of(event) if event.hops else event.speaker_ref,
+        player_ref=began_by(event),
         line=event.line,
         turn=asked.use.turn,
         query=asked.query,

@@ -40,7 +40,7 @@ from evennia_ai.game.protocols import Mind
 from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import Runtime
-from evennia_ai.game.senses.events import payer_of
+from evennia_ai.game.senses.events import began_by
 from evennia_ai.game.senses.presence import why_gone
 from evennia_ai.game.speech.voice import Start, Voice
 from evennia_ai.game.text import plain_name
@@ -231,7 +231,7 @@ class Turn:
         event = self.heard.event
         key = CallKey(
             npc_ref=self._npc_ref,
-            player_ref=payer_of(event) if event.hops else event.speaker_ref,
+            player_ref=began_by(event),
             line=event.line,
             turn=this.stored.number,
             prompt_tokens=this.prompt.tokens,
