@@ -91,7 +91,7 @@ def payer_of(event: Event) -> str:
 
 
 def began_by(event: Event) -> str:
-    """Whoever said or did it, or began what led to it, NPCs too: whom calls are written down for."""
+    """Who said or did it, or began what led to it, NPCs too: whom calls are written down for."""
     return payer_of(event) if event.hops else event.speaker_ref
 
 
