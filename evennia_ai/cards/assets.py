@@ -5,7 +5,7 @@ Addresses of Card V3: files beside the card (`embeded://`, and the spellings in 
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -92,8 +92,3 @@ def _content(uri: str, beside: Beside | None) -> bytes | None:
     if data["head"].lower().endswith(";base64"):
         return from_base64(uri[data.end() :].encode())[0]
     return from_percents(uri[data.end() :])
-
-
-def referenced(assets: Iterable[Asset]) -> Iterator[str]:
-    """The paths of files beside the card that its assets name."""
-    return (path for asset in assets if (path := path_beside(asset.uri)) is not None)

@@ -68,9 +68,6 @@ class Held:
         return self._by_about.get(about, ())
 
 
-NOTHING_HELD: Final = Held()
-
-
 def surplus(held: Held, *, most: int, hours: float) -> list[Memory]:
     """The memories that are too many, the least worth first; builders' own go last."""
     too_many = len(held.memories) - most

@@ -22,7 +22,6 @@ from evennia_ai.prompt.messages import Role
 
 Placement = Literal["ordered", "history"]
 Trust = Literal["author", "builder", "imported", "player"]
-TRUSTS: Final[tuple[Trust, ...]] = ("author", "builder", "imported", "player")
 
 HISTORY_ID: Final = 5000
 DYNAMIC_ID: Final = 5500

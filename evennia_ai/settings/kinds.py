@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Protocol, TypeVar, get_args
+from typing import Annotated, Any, Final, Literal, Protocol, TypeVar
 
 from pydantic import Field, PlainValidator, ValidationInfo
 
@@ -36,7 +36,6 @@ _DOTTED: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 
 LogMode = Literal["", "preview", "full"]
 TimeSuffix = Literal["", "real", "game"]
-TIME_SUFFIXES: Final[tuple[TimeSuffix, ...]] = get_args(TimeSuffix)
 # A setting says True; an environment variable can only say "1".
 _LOG_MODES: Final[Mapping[object, LogMode]] = {
     **dict.fromkeys((False, "", "0", "false", "False", "off"), ""),

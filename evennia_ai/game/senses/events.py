@@ -19,9 +19,6 @@ TICK: Final = "tick"
 ERRAND: Final = "errand"
 NOBODYS: Final = frozenset({TICK, ERRAND})
 """What nobody does, whoever the conversation is with."""
-HAPPENINGS: Final = frozenset(
-    {"arrive", "leave", "give", "show", "look", "moved", "combat", TICK, ERRAND}
-)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -6,7 +6,7 @@ NPC's own has to pass. Without a model nothing is learnt; what fades and what sa
 tidied up all the same, once a day of the game.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -21,8 +21,6 @@ from evennia_ai.game.inputs.facts import hours_now
 from evennia_ai.game.models.calls import Counting
 from evennia_ai.game.models.clients import Access, Models
 from evennia_ai.game.models.limits import CallKey
-from evennia_ai.game.npc_settings import settings_of
-from evennia_ai.game.senses.presence import object_of
 from evennia_ai.game.upkeep.remembering import remember
 from evennia_ai.history.compaction.extract import a_name
 from evennia_ai.history.compaction.planning import Breaker
@@ -237,11 +235,6 @@ class Consolidator:
         )
         _tell(work, observed)
         return told
-
-
-def _own_limits(npc_ref: str) -> Mapping[str, int]:
-    npc = object_of(npc_ref)
-    return {} if npc is None else settings_of(npc).limits
 
 
 def _remembered(work: _Work, one: Observation) -> tuple[Memory | None, str]:

@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 from evennia_ai import models
 from evennia_ai.errors import ComponentValueError, NotStoredError, StoreError
@@ -21,7 +21,6 @@ from evennia_ai.store.knowledge.knowledge_bases import base_row
 from evennia_ai.store.knowledge.page_rows import check_page, page_value, written_columns
 
 DraftState = Literal["waiting", "approved", "refused"]
-DRAFT_STATES: Final[tuple[DraftState, ...]] = get_args(DraftState)
 
 MOST_WAITING: Final = 500
 """Drafts that may wait at once, in one base."""
