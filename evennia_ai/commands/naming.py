@@ -10,8 +10,7 @@ from typing import Any, Final
 from evennia.objects.objects import DefaultCharacter, DefaultRoom
 
 from evennia_ai.commands.strict import CommandError
-from evennia_ai.game.character import NPC
-from evennia_ai.game.npc import AIMixin
+from evennia_ai.game.character import NPC, HasMind
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.prompt.registry import ComponentRegistry
 from evennia_ai.store.history import turns
@@ -51,13 +50,13 @@ def any_whole_number(text: str, *, what: str) -> int:
 
 def npc_named(caller: Any, name: str) -> Any:
     """The NPC with a mind that `name` means for `caller`: somebody here first, then anywhere."""
-    return _one(caller, name, what="NPC", accepts=lambda found: isinstance(found, AIMixin))
+    return _one(caller, name, what="NPC", accepts=lambda found: isinstance(found, HasMind))
 
 
 def npc_here(caller: Any, name: str) -> Any:
     """The NPC with a mind that `name` means among those who are where `caller` is."""
     there = caller.search(name, location=caller.location, quiet=True)
-    found = {f"{name}-{n}": it for n, it in enumerate(there, start=1) if isinstance(it, AIMixin)}
+    found = {f"{name}-{n}": it for n, it in enumerate(there, start=1) if isinstance(it, HasMind)}
     return _only(found, name, nobody=f"There is nobody called '{name}' here to talk to.")
 
 
@@ -175,7 +174,7 @@ def _conversation_scope(_caller: Any, name: str) -> Scope:
 
 
 def _is_played(found: Any) -> bool:
-    return isinstance(found, DefaultCharacter) and not isinstance(found, AIMixin)
+    return isinstance(found, DefaultCharacter) and not isinstance(found, HasMind)
 
 
 _SCOPES: Final[Mapping[str, Callable[[Any, str], Scope]]] = {

@@ -3,6 +3,10 @@
 from typing import Any, Protocol
 
 
+class HasMind:
+    """Marks the typeclasses of characters with a mind: `AIMixin` is one, and what is made of it."""
+
+
 class NPC(Protocol):
     """A character of ours, as all who deal with it see it; `AINPC` is one.
 

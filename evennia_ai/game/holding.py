@@ -11,9 +11,8 @@ from django.db.models.signals import m2m_changed
 from django.dispatch import receiver
 from evennia.objects.models import ObjectDB
 
-from evennia_ai.game.character import NPC
+from evennia_ai.game.character import NPC, HasMind
 from evennia_ai.game.knowledge.guarding import is_held, names_some, notice
-from evennia_ai.game.npc import AIMixin
 from evennia_ai.game.overview import all_npcs
 from evennia_ai.game.senses.witness import safely
 from evennia_ai.knowledge.pages.page import BaseInfo
@@ -39,7 +38,7 @@ def look_at_all(info: BaseInfo) -> None:
 @receiver(m2m_changed, sender=ObjectDB.db_tags.through, dispatch_uid="evennia_ai.guards")
 def _tags_change(instance: Any, action: str, **_: Any) -> None:
     """Notice what an NPC guards with the tags and permissions it has, before it has others."""
-    if not isinstance(instance, AIMixin):
+    if not isinstance(instance, HasMind):
         return
     npc: Any = instance
     if action == "post_add":  # Evennia's caches do not know the new one yet

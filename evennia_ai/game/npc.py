@@ -6,13 +6,14 @@ from evennia.objects.objects import DefaultCharacter
 from evennia.typeclasses.attributes import AttributeProperty
 from evennia.utils.utils import lazy_property
 
+from evennia_ai.game.character import HasMind
 from evennia_ai.game.mind.handler import AIHandler
 from evennia_ai.game.runtime import current
 from evennia_ai.game.senses.perception import rendered_for
 from evennia_ai.game.senses.witness import Witness, safely
 
 
-class AIMixin:
+class AIMixin(HasMind):
     """Gives a character a mind. Put it before the character class.
 
     `ai_enabled` lets it answer; `fallback_line` is said when there is no reply, "" for the

@@ -15,7 +15,7 @@ from evennia.objects.models import ObjectDB
 from evennia.typeclasses.attributes import Attribute, AttributeProperty
 from evennia.utils.utils import class_from_module
 
-from evennia_ai.game.npc import AIMixin
+from evennia_ai.game.character import HasMind
 from evennia_ai.game.npc_settings import ATTRIBUTE, settings_in
 from evennia_ai.game.runtime import Runtime
 from evennia_ai.game.text import plain_name
@@ -151,13 +151,13 @@ def _minds() -> Iterable[tuple[int, str, str | None, str]]:
 
 
 @lru_cache(maxsize=512)
-def _class_with_mind(path: str) -> type[AIMixin] | None:
+def _class_with_mind(path: str) -> type[HasMind] | None:
     """The typeclass of this path if it has a mind; a class that is gone has none."""
     try:
         found = class_from_module(path)
     except ImportError:
         return None
-    return found if isinstance(found, type) and issubclass(found, AIMixin) else None
+    return found if isinstance(found, type) and issubclass(found, HasMind) else None
 
 
 def _is_on_by_default(path: str) -> bool:

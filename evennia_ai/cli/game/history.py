@@ -27,7 +27,7 @@ from evennia_ai.store.history.turns import StoredTurn
 with contextlib.redirect_stdout(sys.stderr):  # Evennia may print while it is imported
     from evennia.objects.models import ObjectDB
 
-    from evennia_ai.game.npc import AIMixin
+    from evennia_ai.game.character import HasMind
 
 _REF = re.compile(r"#([0-9]{1,18})")
 
@@ -56,7 +56,7 @@ def ref_of_npc(wanted: str) -> str:
 
 
 def _is_npc(found: Any) -> bool:
-    return isinstance(found, AIMixin)
+    return isinstance(found, HasMind)
 
 
 def _only(found: Collection[str], wanted: str, *, did: str) -> str:

@@ -14,6 +14,7 @@ from evennia.utils import logger
 from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import EvenniaAIError, NotStoredError
+from evennia_ai.game.character import HasMind
 from evennia_ai.game.knowledge.guarding import is_held
 from evennia_ai.game.lorekeeper.asking import LOREKEEPER, Asker, refuse_over_limit, writers
 from evennia_ai.game.lorekeeper.drafting import Written, drafted
@@ -21,7 +22,6 @@ from evennia_ai.game.lorekeeper.grounding import introduction
 from evennia_ai.game.lorekeeper.reading import Reader, may_read
 from evennia_ai.game.lorekeeper.writing import stored_request, text_of_answer, writing_request
 from evennia_ai.game.models.clients import Access
-from evennia_ai.game.npc import AIMixin
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import Runtime, runtime
 from evennia_ai.knowledge.assembly.config import UNKNOWN, AssemblyRules
@@ -217,7 +217,7 @@ def _base(key: str, by: Any) -> BaseInfo:
 
 def _refuse_guarding(by: Any, info: BaseInfo) -> None:
     """LorekeeperError where `by` is an NPC that guards the base."""
-    who, is_ours = str(by.key), isinstance(by, AIMixin)
+    who, is_ours = str(by.key), isinstance(by, HasMind)
     if is_ours and is_held(by, info):
         raise LorekeeperError(
             f"knowledge base '{info.key}' is restricted, and NPC {who} is told safe summaries of"

@@ -7,8 +7,7 @@ from evennia_ai.commands.setup.lore.named import split, stored_book
 from evennia_ai.commands.setup.lore.shown import entries_in_words
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.compose import Composition
-from evennia_ai.game.character import NPC
-from evennia_ai.game.npc import AIMixin
+from evennia_ai.game.character import NPC, HasMind
 from evennia_ai.game.viewers import viewer_of
 from evennia_ai.lorebook.activation.activation import Activation
 from evennia_ai.lorebook.activation.unmatched import packed
@@ -24,7 +23,7 @@ _MOST_SHOWN: Final = 60
 def npc_at_hand(caller: Any) -> Any:
     """The only NPC with a mind where `caller` is."""
     here = caller.location.contents if caller.location else []
-    npcs: list[Any] = [npc for npc in here if isinstance(npc, AIMixin)]
+    npcs: list[Any] = [npc for npc in here if isinstance(npc, HasMind)]
     if len(npcs) != 1:
         there = ", ".join(npc.key for npc in npcs)
         who = f"There are several NPCs here ({there})" if npcs else "There is no NPC here"
