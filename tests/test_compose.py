@@ -44,7 +44,7 @@ def blocks(prompt: Prompt) -> set[str]:
 def test_a_disabled_place_leaves_out_what_stands_there_and_says_so(
     key: str, block: str, item: str
 ) -> None:
-    result = replace(a_tool_pair(1)[1], block="tool", _memo={})
+    result = replace(a_tool_pair(1)[1], block="tool", memo={})
     given = {
         "history": a_history(2),
         "event": "now",

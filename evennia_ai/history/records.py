@@ -97,12 +97,8 @@ class Record:
     """The hash of the record in its chain."""
     created_at: float
     """In epoch seconds."""
-    _memo: Memo = field(default_factory=Memo, repr=False, compare=False)
-
-    @property
-    def memo(self) -> Memo:
-        """What was worked out from this record."""
-        return self._memo
+    memo: Memo = field(default_factory=Memo, repr=False, compare=False)
+    """What was worked out from it."""
 
     @property
     def place(self) -> str:

@@ -15,8 +15,7 @@ from twisted.internet.defer import Deferred
 from evennia_ai.llm.labels import set_in
 from evennia_ai.prompt.blocks import OF_DYNAMIC
 from evennia_ai.prompt.memo import Memo, Slot
-from evennia_ai.prompt.messages import Message, Role, ToolCall, ToolSpec
-from evennia_ai.prompt.prompt import digest
+from evennia_ai.prompt.messages import Message, Role, ToolCall, ToolSpec, lines_sha256
 
 _WIRE: Final = Slot[bytes]("wire")
 
@@ -174,7 +173,7 @@ def sent_sha256(messages: Iterable[ChatMessage], *, tools: Iterable[ToolSpec] = 
 
     It covers the list of tools, where one goes with the messages.
     """
-    found = digest(tuple(messages))
+    found = lines_sha256([message.wire() for message in messages])
     offered = [[tool.name, tool.description, tool.parameters] for tool in tools]
     return sha256(f"{found}\n{json.dumps(offered)}".encode()).hexdigest() if offered else found
 

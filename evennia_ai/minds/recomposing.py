@@ -13,8 +13,8 @@ from evennia_ai.errors import EvenniaAIError
 from evennia_ai.history.turn.replay import Difference, differences, shared_messages
 from evennia_ai.history.turn.sending import storable_messages
 from evennia_ai.minds.past_inputs import PastInputs, PastReader
-from evennia_ai.prompt.messages import Message
-from evennia_ai.prompt.prompt import Prompt, digest
+from evennia_ai.prompt.messages import Message, digest
+from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.store.history.turns import StoredTurn
 
 Outcome = Literal["unchanged", "changed", "unknown"]

@@ -15,7 +15,7 @@ from typing import Final, Literal, NamedTuple, get_args
 from evennia_ai.prompt.blocks import OF_LORE
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import CompiledComponent, ComponentSet
-from evennia_ai.prompt.messages import Message, Part
+from evennia_ai.prompt.messages import Message, Part, part_of
 from evennia_ai.prompt.placement import Anchors
 from evennia_ai.prompt.templates.macros import OUTLET
 from evennia_ai.prompt.tokens import TokenCounter
@@ -145,7 +145,7 @@ def _of_an_injection(pair: _Pair, message: Message) -> Break:
     if moved := next(_moved_anchors(pair, _origins(message)), None):
         return Break("re_anchored", moved)
     origin = message.parts[0].origin
-    is_in_both = all(_part(sent, origin) is not None for sent in (pair.older, pair.newer))
+    is_in_both = all(part_of(sent.messages, origin) for sent in (pair.older, pair.newer))
     return Break("moving" if is_in_both or not origin.startswith(OF_LORE) else "lore", origin)
 
 
@@ -204,7 +204,8 @@ def _is_same(one: Message, other: Message) -> bool:
 def _of_a_text(pair: _Pair, origin: str | None) -> Break:
     """A text that stands before the history and is another one, or there no longer."""
     assert origin is not None
-    before, now = _part(pair.older, origin), _part(pair.newer, origin)
+    before = part_of(pair.older.messages, origin)
+    now = part_of(pair.newer.messages, origin)
     if pair.older.revisions != pair.newer.revisions or _is_edited(before, now):
         return Break("revision", origin)
     kind, _, key = origin.partition(":")
@@ -249,11 +250,6 @@ def _component_reason(
     return "revision" if before is None and now is not None else "undeclared"
 
 
-def _part(sent: Sent, origin: str) -> Part | None:
-    parts = (part for message in sent.messages for part in message.parts)
-    return next((part for part in parts if part.origin == origin), None)
-
-
 def _first_origin(pair: _Pair) -> str | None:
     """The origin of the first stretch that differs: of one that went, came, or changed."""
     old, new = pair.old, pair.new
@@ -264,7 +260,7 @@ def _first_origin(pair: _Pair) -> str | None:
     for before, now in zip_longest(one, other):
         if before == now:
             continue
-        if before is not None and _part(pair.newer, before[0]) is None:
+        if before is not None and part_of(pair.newer.messages, before[0]) is None:
             return before[0]
         return (now or before)[0]
     message = new or old  # their role or their name differs

@@ -5,8 +5,9 @@ every prompt that holds it, and what is costly about it (its tokens, its bytes) 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any, Final, Literal
 
 from evennia_ai.prompt.memo import Memo, Slot
@@ -77,12 +78,8 @@ class Message:
     record: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
-    _memo: Memo = field(default_factory=Memo, repr=False, compare=False)
-
-    @property
-    def memo(self) -> Memo:
-        """What was worked out from this message."""
-        return self._memo
+    memo: Memo = field(default_factory=Memo, repr=False, compare=False)
+    """What was worked out from it."""
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -107,23 +104,23 @@ class Message:
 
         Only what a model can see is in it: role, name, content, tool calls.
         """
-        known = self._memo.get(_WIRE)
+        known = self.memo.get(_WIRE)
         if known is not None:
             return known
         made = json.dumps(
             self._visible(), ensure_ascii=False, sort_keys=True, separators=(",", ":")
         ).encode("utf-8", "surrogatepass")
-        self._memo[_WIRE] = made
+        self.memo[_WIRE] = made
         return made
 
     def tokens(self, counter: TokenCounter) -> int:
         """Tokens of this message with the counter's cost per message; counted once, kept."""
-        known = self._memo.get(counter.slot)
+        known = self.memo.get(counter.slot)
         if known is not None:
             return known
         arguments = [call.arguments for call in self.tool_calls] if self.tool_calls else ()
         made = counter.of_message(self.content, name=self.name, more=arguments)
-        self._memo[counter.slot] = made
+        self.memo[counter.slot] = made
         return made
 
     def _visible(self) -> Mapping[str, object]:
@@ -135,6 +132,27 @@ class Message:
         if self.tool_call_id is not None:
             seen["tool_call_id"] = self.tool_call_id
         return seen
+
+
+def digest(messages: Iterable[Message]) -> str:
+    """The hash of messages as a model sees them, one canonical JSON line each."""
+    return lines_sha256([message.wire() for message in messages])
+
+
+def lines_sha256(lines: Iterable[bytes]) -> str:
+    """The same of their canonical lines."""
+    return sha256(b"\n".join(lines)).hexdigest()
+
+
+def costs(messages: Sequence[Message], counter: TokenCounter) -> tuple[int, ...]:
+    """The tokens of each message."""
+    return tuple([message.tokens(counter) for message in messages])
+
+
+def part_of(messages: Iterable[Message], origin: str) -> Part | None:
+    """The first stretch of messages that comes from this origin."""
+    parts = (part for message in messages for part in message.parts)
+    return next((part for part in parts if part.origin == origin), None)
 
 
 def said(

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from hashlib import sha256
-from typing import Final, Protocol
+from typing import Final
 
 from evennia_ai.prompt.blocks import BlocksMode, Standing
 from evennia_ai.prompt.budget import Fitted
@@ -13,7 +12,7 @@ from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import ComponentSet, Layout
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.memo import Memo, Slot
-from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.messages import Message, costs, digest
 from evennia_ai.prompt.pieces import Claim, Piece
 from evennia_ai.prompt.placement import Anchors, slot_of
 from evennia_ai.prompt.tokens import TokenCounter
@@ -131,7 +130,7 @@ class Prompt:
         """Tokens up to the last breakpoint: what the next prompt may find cached."""
         spots = self.breakpoints
         stable = self.messages[: spots[-1] + 1] if spots else ()
-        return sum(message.tokens(self.counter) for message in stable)
+        return sum(costs(stable, self.counter))
 
     @property
     def sent(self) -> Sent:
@@ -243,14 +242,3 @@ def _follow(count: int) -> str:
 def _always_kept(cost: tuple[str, int]) -> Verdict:
     item, tokens = cost
     return Verdict(stage="budget", item=item, kept=True, reason="always kept", tokens=tokens)
-
-
-class Wired(Protocol):
-    """A message that tells its canonical bytes."""
-
-    def wire(self) -> bytes: ...
-
-
-def digest(messages: Sequence[Wired]) -> str:
-    """The hash of messages, as `Prompt.sha256`."""
-    return sha256(b"\n".join(message.wire() for message in messages)).hexdigest()

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from evennia_ai.prompt.cache_account import MEANINGS, Reason, Sent
 from evennia_ai.prompt.expansion import Layout
-from evennia_ai.prompt.messages import Block, Message, Part, Role
+from evennia_ai.prompt.messages import Block, Message, Part, Role, costs
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.prompt.trace import Verdict
 from evennia_ai.text.columns import (
@@ -130,9 +130,7 @@ def report_of(prompt: Prompt, *, older: Sent | Sequence[Message] | None = None) 
     """The account of `prompt`; `older` is the conversation's prompt before."""
     account = prompt.account(older) if older is not None else None
     return Report(
-        messages=tuple(
-            reported(message, message.tokens(prompt.counter)) for message in prompt.messages
-        ),
+        messages=tuple(map(reported, prompt.messages, costs(prompt.messages, prompt.counter))),
         verdicts=prompt.verdicts,
         tokens=prompt.tokens,
         limit=prompt.limit_tokens,

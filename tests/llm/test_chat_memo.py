@@ -2,8 +2,7 @@
 
 from evennia_ai.llm.chat import chat_messages, sent_sha256
 from evennia_ai.llm.fitting.roles import OPEN, STRICT, RoleProfile, adapt
-from evennia_ai.prompt.messages import said
-from evennia_ai.prompt.prompt import digest
+from evennia_ai.prompt.messages import digest, said
 
 
 def a_talk() -> list:

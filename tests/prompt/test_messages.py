@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from evennia_ai.prompt.messages import Message, Part, ToolCall, said
-from evennia_ai.prompt.prompt import digest
+from evennia_ai.prompt.messages import Message, Part, ToolCall, digest, said
 from evennia_ai.prompt.tokens import ratio_counter
 
 CALL = ToolCall(id="c1", name="look", arguments="{}")
@@ -25,7 +24,7 @@ MESSAGE = said("user", "Hello.", name="Anna")
     ],
 )
 def test_the_hash_covers_all_that_a_model_sees(change: dict[str, object]) -> None:
-    assert digest([replace(MESSAGE, **change, _memo={})]) != digest([MESSAGE])
+    assert digest([replace(MESSAGE, **change, memo={})]) != digest([MESSAGE])
 
 
 @pytest.mark.parametrize(
@@ -33,7 +32,7 @@ def test_the_hash_covers_all_that_a_model_sees(change: dict[str, object]) -> Non
     [{"block": "event"}, {"injected": True}, {"origin": "elsewhere"}, {"revision": 3}],
 )
 def test_the_hash_covers_nothing_that_only_we_know(change: dict[str, object]) -> None:
-    assert digest([replace(MESSAGE, **change, _memo={})]) == digest([MESSAGE])
+    assert digest([replace(MESSAGE, **change, memo={})]) == digest([MESSAGE])
 
 
 def test_the_bytes_are_canonical_json_even_of_broken_text() -> None:

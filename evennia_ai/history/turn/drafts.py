@@ -16,8 +16,8 @@ from evennia_ai.history.turn.sending import Handle, NewText, TextKey, storable_m
 from evennia_ai.lorebook.activation.unmatched import Unmatched
 from evennia_ai.prompt.cache_account import CacheAccount
 from evennia_ai.prompt.memo import Slot
-from evennia_ai.prompt.messages import Block, Message
-from evennia_ai.prompt.prompt import Prompt, digest
+from evennia_ai.prompt.messages import Block, Message, costs, digest
+from evennia_ai.prompt.prompt import Prompt
 
 _HANDLE: Final = Slot[Handle]("handle")
 
@@ -108,7 +108,7 @@ def draft_of(
     )
     return Draft(
         lines=tuple(_line(message, event) for message in messages),
-        tokens=tuple(message.tokens(prompt.counter) for message in messages),
+        tokens=costs(messages, prompt.counter),
         manifest=manifest,
         tools=tools,
     )

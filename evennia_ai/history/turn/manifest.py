@@ -19,9 +19,8 @@ from evennia_ai.history.turn.sending import Handle, sent_messages
 from evennia_ai.lorebook.activation.unmatched import Unmatched
 from evennia_ai.prompt.cache_account import REASONS, Reason
 from evennia_ai.prompt.expansion import LAYOUTS, Layout
-from evennia_ai.prompt.messages import Block, Message, Part, Role, ToolCall
+from evennia_ai.prompt.messages import Block, Message, Part, Role, ToolCall, digest
 from evennia_ai.prompt.placement import Anchor, Anchors
-from evennia_ai.prompt.prompt import digest
 from evennia_ai.prompt.report import Report, reported
 from evennia_ai.prompt.trace import Verdict
 

@@ -53,7 +53,10 @@ def sent_messages(handles: Iterable[Handle]) -> tuple[Message, ...]:
 
     TypeError: something is no handle of a stored record. ReplayError: a record has no words.
     """
-    return tuple(_sent(handle) for handle in handles)
+    shown = list(handles)
+    for handle in shown:
+        _check_sendable(handle)
+    return tuple([_sent(handle) for handle in shown])
 
 
 def storable_messages(messages: Sequence[Message]) -> Sequence[Message]:
@@ -87,15 +90,18 @@ def key_of(record: Record) -> TextKey:
     return TextKey(record.kind, record.role, record.content_sha256)
 
 
-def _sent(handle: Handle) -> Message:
+def _check_sendable(handle: Handle) -> None:
     if not isinstance(handle, Handle):
         raise TypeError(
             f"a prompt is made of handles of stored records, not of {type(handle).__name__};"
             " append what shall be sent to the history and give its handle"
         )
+    if handle.record.is_erased:
+        raise ReplayError(f"record {handle.record.id} of the turn was erased on request")
+
+
+def _sent(handle: Handle) -> Message:
     record = handle.record
-    if record.is_erased:
-        raise ReplayError(f"record {record.id} of the turn was erased on request")
     message = message_of(record)
     if message is None:
         raise ReplayError(f"record {record.id} is no message ({record.kind})")

@@ -34,8 +34,7 @@ from evennia_ai.history.turn.drafts import Draft
 from evennia_ai.history.turn.manifest import TurnManifest
 from evennia_ai.history.turn.sending import Handle, key_of, sent_messages
 from evennia_ai.lorebook.activation.timers import LoreState
-from evennia_ai.prompt.messages import Message
-from evennia_ai.prompt.prompt import digest
+from evennia_ai.prompt.messages import Message, digest
 from evennia_ai.store.calls import model_calls
 from evennia_ai.store.calls.model_calls import NewCall
 from evennia_ai.store.core.rows import value_of

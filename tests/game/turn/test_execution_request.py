@@ -24,7 +24,7 @@ WORKER = """
 import json, sys
 from evennia_ai.execution.request import ExecutionRequest
 from evennia_ai.history.turn.sending import storable_messages
-from evennia_ai.prompt.prompt import digest
+from evennia_ai.prompt.messages import digest
 
 told = []
 for line in sys.stdin:

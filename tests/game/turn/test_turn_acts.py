@@ -12,8 +12,7 @@ from evennia_ai.llm.clients.scripted import ScriptedModel
 from evennia_ai.llm.fitting.roles import RoleProfile
 from evennia_ai.minds.past_inputs import PastReader
 from evennia_ai.minds.recomposing import composed_again
-from evennia_ai.prompt.messages import ToolCall
-from evennia_ai.prompt.prompt import digest
+from evennia_ai.prompt.messages import ToolCall, digest
 from evennia_ai.store.history import conversations, turns
 
 

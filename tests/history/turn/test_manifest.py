@@ -9,7 +9,7 @@ from evennia_ai.errors import ReplayError
 from evennia_ai.history.records import ERASED
 from evennia_ai.history.turn.manifest import TurnManifest, messages_of, report_of_turn
 from evennia_ai.lorebook.activation.unmatched import Unmatched
-from evennia_ai.prompt.prompt import digest
+from evennia_ai.prompt.messages import digest
 from evennia_ai.prompt.report import report_of
 from evennia_ai.prompt.trace import Verdict
 from tests.history.builders import a_conversation, a_prompt, manifest_of, sent
@@ -118,7 +118,7 @@ def test_a_missing_record_is_told():
 def test_a_record_that_was_tampered_with_is_told(touched):
     said = a_conversation(5)
     manifest, _, records = sent(a_prompt(said), said)
-    records[touched] = replace(records[touched], body="Something else.", _memo={})
+    records[touched] = replace(records[touched], body="Something else.", memo={})
 
     with pytest.raises(ReplayError, match="was changed in the database"):
         messages_of(manifest, records)
@@ -127,7 +127,7 @@ def test_a_record_that_was_tampered_with_is_told(touched):
 def test_a_turn_whose_records_were_erased_says_so():
     said = a_conversation(5)
     manifest, _, records = sent(a_prompt(said), said)
-    gone = [replace(r, name="", body="", meta=ERASED, _memo={}) for r in records]
+    gone = [replace(r, name="", body="", meta=ERASED, memo={}) for r in records]
 
     with pytest.raises(ReplayError, match="was erased on request"):
         messages_of(manifest, gone)

@@ -7,7 +7,7 @@ import pytest
 from evennia_ai.history.records import ERASED
 from evennia_ai.history.turn.manifest import RecordedMessage
 from evennia_ai.history.turn.replay import Fault, replay, shared_prefix
-from evennia_ai.prompt.prompt import digest
+from evennia_ai.prompt.messages import digest
 from tests.history.builders import a_conversation, a_prompt, manifest_of, sent
 
 
@@ -35,7 +35,7 @@ def test_a_record_that_was_tampered_with_is_named():
     said = a_conversation(3)
     manifest, _, records = sent(a_prompt(said), said)
     changed = [
-        replace(r, body="Other words.", _memo={}) if r.id == said[1].id else r for r in records
+        replace(r, body="Other words.", memo={}) if r.id == said[1].id else r for r in records
     ]
     (fault,) = replay(manifest, changed).faults
     assert fault.record == said[1].id

@@ -9,8 +9,7 @@ from evennia_ai.history.projection import RECORD, message_of
 from evennia_ai.history.records import ERASED, RecordKind
 from evennia_ai.history.turn.drafts import draft_of
 from evennia_ai.history.turn.sending import Handle, sent_messages, storable_messages, text_of
-from evennia_ai.prompt.messages import Message, Part, pending
-from evennia_ai.prompt.prompt import digest
+from evennia_ai.prompt.messages import Message, Part, digest, pending
 from tests.history.builders import a_conversation, a_new_record, a_prompt, sent, stored
 
 
@@ -64,7 +63,7 @@ def test_a_record_that_says_nothing_to_a_model_is_not_sent():
 
 def test_an_erased_record_is_not_sent():
     (record,) = stored([a_new_record("Good evening.")])
-    erased = replace(record, body="", meta=ERASED, _memo={})
+    erased = replace(record, body="", meta=ERASED, memo={})
 
     with pytest.raises(ReplayError, match="erased on request"):
         sent_messages([Handle(record=erased, block="history")])
@@ -84,7 +83,7 @@ def test_a_message_that_only_claims_to_be_a_record_makes_no_draft():
 def test_a_changed_copy_of_a_message_is_sent_as_its_record_has_it_and_noticed():
     said = a_conversation(3)
     prompt = a_prompt(said)
-    changed = replace(message_of(said[0]), content="Something else.", _memo={RECORD: said[0]})
+    changed = replace(message_of(said[0]), content="Something else.", memo={RECORD: said[0]})
     messages = [changed if m.record == said[0].id else m for m in prompt.messages]
     manifest, handles, _ = sent(replace(prompt, messages=tuple(messages), _memo={}), said)
     going_out = sent_messages(handles)
@@ -123,8 +122,8 @@ class TestText:
             a_text("Stay calm."),
             a_text("Stay in character.", revision=2),
             a_text("Stay in character.", name="Oren"),
-            replace(a_text("Stay in character."), role="user", _memo={}),
-            replace(a_text("Stay in character."), block="dynamic", _memo={}),
+            replace(a_text("Stay in character."), role="user", memo={}),
+            replace(a_text("Stay in character."), block="dynamic", memo={}),
         ],
     )
     def test_texts_that_differ_in_anything_have_two(self, other):

@@ -136,7 +136,7 @@ BOOKS = st.lists(
 
 def a_message(text, role, name, is_record):
     if is_record:
-        return replace(a_record(), content=text, _memo={})
+        return replace(a_record(), content=text, memo={})
     return said(role, text, name=name)
 
 
@@ -164,7 +164,7 @@ def test_a_conversation_that_went_on_is_as_good_as_a_new_one(entries, steps, dep
             messages = now
         pends = None if event is None else pending(event)
         warm = awake(book, scan=Scan(history=view, event=pends), rules=rules)
-        fresh = [replace(one, _memo={}) for one in now]
+        fresh = [replace(one, memo={}) for one in now]
         cold = awake(a_book(*listed), scan=Scan(history=History(fresh), event=pends), rules=rules)
         assert warm.verdicts == cold.verdicts
         assert warm.entries == cold.entries

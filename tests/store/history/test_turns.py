@@ -19,7 +19,8 @@ from evennia_ai.history.turn.drafts import draft_of
 from evennia_ai.history.turn.manifest import messages_of
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.expansion import ComponentSet
-from evennia_ai.prompt.prompt import Prompt, digest
+from evennia_ai.prompt.messages import digest
+from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import conversations, rendered_texts, turns
 from evennia_ai.store.history.conversations import append, conversation, history
