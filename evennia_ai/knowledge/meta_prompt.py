@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evennia_ai.knowledge.pages.page import BaseInfo
-from evennia_ai.knowledge.restricted.safe_metadata import clean, safe_block
+from evennia_ai.knowledge.restricted.safe_metadata import MAX_NAME, clean, safe_block
 
 TOOL: Final = "knowledge_base_search"
 """The name of the tool that searches, in every text that speaks of it."""
@@ -46,7 +46,6 @@ RESTRICTED_POLICY: Final = (
 MOST_BASES: Final = 12
 FEW_BASES: Final = 2
 """So many bases have long summaries."""
-MAX_NAME: Final = 120
 MAX_TOPIC: Final = 48
 
 HEADING: Final = "Knowledge bases at hand (this is about them, nothing out of them):"

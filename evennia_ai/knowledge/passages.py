@@ -30,7 +30,7 @@ def chunks(body: str) -> tuple[str, ...]:
 
 def _pieces(paragraph: str) -> Iterable[str]:
     """A paragraph, or what it falls into."""
-    return _fitting(paragraph, [_sentences, _words, _letters])
+    return _fitting(paragraph, [_sentences, _between_blanks, _letters])
 
 
 def _fitting(text: str, cuts: list[Callable[[str], Iterator[str]]]) -> Iterator[str]:
@@ -62,7 +62,7 @@ def _sentences(text: str) -> Iterator[str]:
     return _cut_after(text, _SENTENCE_END)
 
 
-def _words(text: str) -> Iterator[str]:
+def _between_blanks(text: str) -> Iterator[str]:
     return _cut_after(text, _BLANK)
 
 
