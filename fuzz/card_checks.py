@@ -19,7 +19,7 @@ from evennia_ai.cards.components import character_book
 from evennia_ai.cards.dumping import FORMS, backfilled, dump_card, left_out, v3_of
 from evennia_ai.cards.loading import CardImport, load_card
 from evennia_ai.errors import FormatError
-from evennia_ai.foreign.strict_json import MAX_NOTICES
+from evennia_ai.foreign.documents import MAX_NOTICES
 from evennia_ai.lorebook.decorators import MAX_KEYS, read_decorators
 from fuzz.lore_checks import Choices
 from tests.cards.builders import card_data, lore

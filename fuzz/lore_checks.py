@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from evennia_ai.errors import EvenniaAIError
-from evennia_ai.foreign.strict_json import parse_json
+from evennia_ai.foreign.documents import parse_json
 from evennia_ai.lorebook.activation.activation import Activation, Scan, activate
 from evennia_ai.lorebook.activation.timers import NO_STATE, Clock, LoreState, state_from
 from evennia_ai.lorebook.book import Lorebook

@@ -11,8 +11,7 @@ from typing import Final
 
 from evennia_ai.cards.card import Asset
 from evennia_ai.cards.limits import from_base64, from_percents
-from evennia_ai.foreign.documents import Progress, silent
-from evennia_ai.foreign.strict_json import one_line
+from evennia_ai.foreign.documents import Progress, one_line, silent
 
 DEFAULT_ADDRESS: Final = "ccdefault:"
 EMBEDDED: Final = "embeded://"  # sic: so the standard spells it

@@ -22,7 +22,7 @@ from typing import Final, NoReturn
 from evennia_ai.cards.card import Asset
 from evennia_ai.cards.limits import RATIO_FROM, CardLimits, refuse
 from evennia_ai.errors import FormatError
-from evennia_ai.foreign.strict_json import one_line
+from evennia_ai.foreign.documents import one_line
 
 MOST_CHARACTERS: Final = 1000
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")

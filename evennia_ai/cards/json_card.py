@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from evennia_ai.cards.card import DEFAULT_ASSETS, Asset, Card, Spec
 from evennia_ai.errors import FormatError
-from evennia_ai.foreign.strict_json import (
+from evennia_ai.foreign.documents import (
     ListOf,
     as_format_error,
     check_plain,

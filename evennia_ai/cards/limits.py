@@ -17,7 +17,7 @@ from typing import Any, Final, NoReturn
 from urllib.parse import unquote_to_bytes
 
 from evennia_ai.errors import FormatError
-from evennia_ai.foreign.strict_json import MAX_ENTRIES, MAX_NESTING, one_line
+from evennia_ai.foreign.documents import MAX_ENTRIES, MAX_NESTING, one_line
 
 MIB: Final = 1024 * 1024
 RATIO_FROM: Final = MIB

@@ -25,8 +25,7 @@ from evennia_ai.cards.limits import (
 )
 from evennia_ai.cards.png import AssetsBeside, Pictured, card_in_picture
 from evennia_ai.errors import FormatError
-from evennia_ai.foreign.documents import Progress, silent
-from evennia_ai.foreign.strict_json import few
+from evennia_ai.foreign.documents import Progress, few, silent
 
 Carrier = Literal["json", "png", "apng", "charx"]
 # Where an archive of ours keeps a picture that no asset names.

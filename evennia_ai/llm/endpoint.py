@@ -9,7 +9,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from evennia_ai.errors import EndpointError
-from evennia_ai.llm.fitting.roles import OPEN, STRICT, RoleProfile
+from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile
 from evennia_ai.net.secrets import SecretText
 
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal, get_args
 
 from evennia_ai.errors import FormatError
-from evennia_ai.foreign.strict_json import one_line
+from evennia_ai.foreign.documents import one_line
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.prompt.components import ALL_GRANTS, Grants
 from evennia_ai.prompt.memo import Memo

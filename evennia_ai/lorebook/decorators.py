@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
-from evennia_ai.foreign.strict_json import few, one_line
+from evennia_ai.foreign.documents import few, one_line
 
 # Name and values of one decorator that counts.
 Decorator = tuple[str, tuple[str, ...]]

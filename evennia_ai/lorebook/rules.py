@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from evennia_ai.errors import FormatError
-from evennia_ai.foreign.strict_json import one_line
+from evennia_ai.foreign.documents import one_line
 from evennia_ai.lorebook import checks
 from evennia_ai.lorebook.entry import CLOCKS, ClockName
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evennia_ai.errors import FormatError, TemplateError
-from evennia_ai.foreign.documents import read_document
-from evennia_ai.foreign.strict_json import check_plain
+from evennia_ai.foreign.documents import check_plain, read_document
 from evennia_ai.lorebook.rules import PRESETS, ActivationRules, read_rules
 from evennia_ai.minds.edits import ProposedEdit
 from evennia_ai.prompt.blocks import BlocksMode

@@ -14,9 +14,8 @@ from evennia_ai.cards.components import DEFAULT_DEPTH, containment_notices
 from evennia_ai.cards.json_card import read_card
 from evennia_ai.cards.loading import load_card
 from evennia_ai.errors import ComponentValueError, FormatError, NotYetError
-from evennia_ai.foreign.documents import read_bytes, read_text
+from evennia_ai.foreign.documents import parse_json, read_bytes, read_text
 from evennia_ai.foreign.fields import Must
-from evennia_ai.foreign.strict_json import parse_json
 from evennia_ai.lorebook.book import ATTACH_RANK, BookMode, Lorebook
 from evennia_ai.lorebook.decorators import NO_ICONS, Absent
 from evennia_ai.lorebook.formats.books import read_book

@@ -16,9 +16,8 @@ from pydantic import PlainValidator
 from evennia_ai.cards.card import Card
 from evennia_ai.cards.components import DEFAULT_DEPTH
 from evennia_ai.errors import FormatError, NotYetError
-from evennia_ai.foreign.documents import read_document
+from evennia_ai.foreign.documents import check_plain, read_document
 from evennia_ai.foreign.fields import Must
-from evennia_ai.foreign.strict_json import check_plain
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.conditions import Fact, Facts
 from evennia_ai.lorebook.decorators import NO_ICONS

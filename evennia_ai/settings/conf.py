@@ -22,7 +22,7 @@ from pydantic_core import ErrorDetails
 
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.foreign.fields import door, near
-from evennia_ai.knowledge.restricted.search_budget import read_budget
+from evennia_ai.knowledge.settings import read_budget
 from evennia_ai.llm.profiles import (
     ANTHROPIC_KEY,
     DEFAULT,

@@ -14,7 +14,7 @@ from pydantic import Field
 from evennia_ai.cards.limits import CardLimits
 from evennia_ai.foreign.fields import UNBOUNDED, door, wanted_of
 from evennia_ai.history.compaction.planning import CompactionSettings, read_compaction
-from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings, read_lorekeeper
+from evennia_ai.knowledge.settings import LorekeeperSettings, read_lorekeeper
 from evennia_ai.llm.quotas import Quotas, read_quotas
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.memory.recalling import MemorySettings, read_memory

@@ -14,7 +14,7 @@ from pydantic import Field, PlainValidator, ValidationInfo
 from evennia_ai.cards.limits import CardLimits
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.fields import UNBOUNDED, Must, near, read_fields, refusal
-from evennia_ai.knowledge.restricted.search_budget import SearchBudget, read_budget
+from evennia_ai.knowledge.settings import SearchBudget, read_budget
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.net.http import is_address
 from evennia_ai.net.secrets import SecretText

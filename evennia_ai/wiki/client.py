@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode, urlsplit
 
 from evennia_ai.knowledge.backends import BackendError
-from evennia_ai.net.bodies import BrokenOff, TooLarge, json_object, receive
 from evennia_ai.net.http import (
+    BrokenOff,
     FailedAttempt,
     NoConnection,
+    TooLarge,
     answered,
     headers_of,
     http_client,
+    json_object,
     persistently,
+    receive,
     retry_after_seconds,
 )
 from evennia_ai.wiki.site import Site

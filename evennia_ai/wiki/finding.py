@@ -14,12 +14,12 @@ from unicodedata import normalize
 
 from evennia_ai.knowledge.backends import Hit
 from evennia_ai.knowledge.pages.page import NAMESPACES, Namespace, Page, PageName
-from evennia_ai.knowledge.passages import passage
 from evennia_ai.knowledge.relevance import (
     MOST_ASKED_CHARACTERS,
     PageWords,
     asked_words,
     indexed_words,
+    passage,
     rarities_in,
     rarity,
     relevance,

@@ -10,7 +10,7 @@ import pytest
 from twisted.internet.task import Clock
 
 from evennia_ai.errors import ModelUnavailable
-from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings
+from evennia_ai.knowledge.settings import LorekeeperSettings
 from evennia_ai.llm.clients.scripted import ScriptedModel
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.knowledge import knowledge_bases, page_drafts

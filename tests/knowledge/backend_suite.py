@@ -11,7 +11,7 @@ import pytest
 
 from evennia_ai.knowledge.backends import Backend, BackendError, PageDraft
 from evennia_ai.knowledge.pages.page import Page, PageMeta, page_name
-from evennia_ai.knowledge.passages import MAX_CHARACTERS
+from evennia_ai.knowledge.relevance import MAX_CHARACTERS
 
 Told = Callable[[Any], Any]
 

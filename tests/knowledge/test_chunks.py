@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.knowledge.passages import MAX_CHARACTERS, chunks
+from evennia_ai.knowledge.relevance import MAX_CHARACTERS, chunks
 from tests.effort import little_work
 
 

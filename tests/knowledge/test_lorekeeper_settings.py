@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from evennia_ai.errors import FormatError
-from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings, read_lorekeeper
+from evennia_ai.knowledge.settings import LorekeeperSettings, read_lorekeeper
 
 
 def test_what_is_left_out_is_as_by_default() -> None:

@@ -1,6 +1,6 @@
 """The part of a page that answers a query best."""
 
-from evennia_ai.knowledge.passages import MAX_CHARACTERS, chunks, passage
+from evennia_ai.knowledge.relevance import MAX_CHARACTERS, chunks, passage
 
 FILLING = "The nets were full and nobody complained of anything. " * 20
 

@@ -8,7 +8,7 @@ import pytest
 
 from evennia_ai.errors import EndpointError
 from evennia_ai.llm.endpoint import Endpoint
-from evennia_ai.llm.fitting.roles import OPEN, STRICT
+from evennia_ai.llm.roles import OPEN, STRICT
 from evennia_ai.net.secrets import SecretText
 
 KEY = "sk-very-secret-4711"

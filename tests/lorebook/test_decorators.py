@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.foreign.strict_json import MAX_NOTICES
+from evennia_ai.foreign.documents import MAX_NOTICES
 from evennia_ai.lorebook.decorators import read_decorators
 from tests.effort import little_work
 

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from evennia_ai.errors import FormatError
-from evennia_ai.foreign.strict_json import parse_json
+from evennia_ai.foreign.documents import parse_json
 from evennia_ai.lorebook.activation.timers import LoreState, Spell
 from evennia_ai.lorebook.editing.lints import lints
 from evennia_ai.lorebook.formats.books import MAX_ENTRIES, read_book

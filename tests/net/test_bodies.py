@@ -1,6 +1,6 @@
 """Events come out of a stream whole, wherever the network cuts it."""
 
-from evennia_ai.net.bodies import EventReader
+from evennia_ai.net.http import EventReader
 
 
 def events_of(*chunks: bytes) -> list[str]:

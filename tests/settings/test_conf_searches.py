@@ -3,7 +3,7 @@
 import pytest
 from django.core import checks
 
-from evennia_ai.knowledge.restricted.search_budget import USUAL, SearchBudget
+from evennia_ai.knowledge.settings import USUAL, SearchBudget
 from evennia_ai.settings.conf import conf
 
 

@@ -14,8 +14,7 @@ from evennia_ai.knowledge.backends import BackendError, PageDraft
 from evennia_ai.knowledge.pages.files import read_folder
 from evennia_ai.knowledge.pages.page import page_name
 from evennia_ai.net.bridge import AsyncBridge
-from evennia_ai.wiki.backend import MediaWikiBackend
-from evennia_ai.wiki.wikipedia import Intro, Wikipedia
+from evennia_ai.wiki.backend import Intro, MediaWikiBackend, Wikipedia
 from tests.knowledge.backend_suite import PAGES, BackendSuite, a_draft
 from tests.net.handover import Handover
 from tests.wiki.conftest import Outcome

@@ -4,7 +4,7 @@ import pytest
 
 from evennia_ai.knowledge.backends import BackendError
 from evennia_ai.net.bridge import AsyncBridge
-from evennia_ai.wiki.wikipedia import INTRO_SECONDS, Intro, Wikipedia
+from evennia_ai.wiki.backend import INTRO_SECONDS, Intro, Wikipedia
 from tests.wiki.conftest import Outcome
 from tests.wiki.stub_wiki import StubWiki, answers, refuses, sends, stalls
 
@@ -110,7 +110,7 @@ def test_a_failure_is_told(
 def test_nobody_waits_for_an_encyclopedia(
     wiki: StubWiki, wikipedia: Wikipedia, outcome: Outcome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evennia_ai.wiki.wikipedia.INTRO_SECONDS", 0.2)
+    monkeypatch.setattr("evennia_ai.wiki.backend.INTRO_SECONDS", 0.2)
     wiki.behaves(stalls)
     assert "did not answer within 0.2 seconds" in str(outcome(wikipedia.intro("Ferry")))
 

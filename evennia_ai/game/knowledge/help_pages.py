@@ -23,10 +23,11 @@ from evennia_ai.knowledge.pages.page import (
     TitleError,
     page_name,
 )
-from evennia_ai.knowledge.passages import MAX_CHARACTERS, passage
 from evennia_ai.knowledge.relevance import (
+    MAX_CHARACTERS,
     PageWords,
     asked_words,
+    passage,
     rarities_in,
     relevance,
     words_of_page,

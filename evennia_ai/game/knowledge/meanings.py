@@ -15,8 +15,7 @@ from twisted.internet.threads import deferToThread
 
 from evennia_ai.knowledge.backends import Hit, PageDraft
 from evennia_ai.knowledge.pages.page import Namespace, Page, PageName
-from evennia_ai.knowledge.passages import chunks
-from evennia_ai.knowledge.relevance import fused
+from evennia_ai.knowledge.relevance import chunks, fused
 from evennia_ai.llm.sentence_model import SentenceModel, SentenceModelError, sentence_model
 from evennia_ai.store.knowledge import page_search, page_vectors
 from evennia_ai.store.knowledge.backend import DatabaseBackend, as_backend_errors

@@ -24,7 +24,7 @@ from evennia_ai.game.knowledge.guarding import may_search
 from evennia_ai.game.retrying import DATABASE_ERRORS
 from evennia_ai.knowledge.backends import Backend
 from evennia_ai.knowledge.pages.page import BaseInfo, Namespace, Page
-from evennia_ai.knowledge.passages import chunks
+from evennia_ai.knowledge.relevance import chunks
 from evennia_ai.knowledge.restricted.mediation import Mode, PagePassage
 from evennia_ai.store.knowledge import knowledge_searches
 from evennia_ai.store.knowledge.knowledge_searches import NewSearch

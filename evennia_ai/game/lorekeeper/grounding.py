@@ -15,7 +15,7 @@ from evennia_ai.game.models.clients import Models
 from evennia_ai.game.runtime import Runtime
 from evennia_ai.knowledge.assembly.requests import Article, Failed
 from evennia_ai.knowledge.backends import BackendError
-from evennia_ai.wiki.wikipedia import Wikipedia
+from evennia_ai.wiki.backend import Wikipedia
 
 OFF: Final = "EVENNIA_AI_KNOWLEDGE_WIKIPEDIA names no address"
 

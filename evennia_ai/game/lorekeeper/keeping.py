@@ -30,7 +30,7 @@ from evennia_ai.knowledge.assembly.requests import LoreTask
 from evennia_ai.knowledge.backends import Backend
 from evennia_ai.knowledge.pages.page import BaseInfo, PageName
 from evennia_ai.llm.chat import ChatRequest, chat_messages, sent_sha256
-from evennia_ai.llm.fitting.roles import adapt
+from evennia_ai.llm.roles import adapt
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store.knowledge import knowledge_bases, lorekeeper_tasks

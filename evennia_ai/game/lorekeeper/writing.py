@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from evennia_ai.knowledge.assembly.packages import Package, placed
-from evennia_ai.knowledge.lorekeeper_settings import Placement
 from evennia_ai.knowledge.pages.page import PageName, TitleError, page_name
+from evennia_ai.knowledge.settings import Placement
 from evennia_ai.llm.replies.reasoning import without_reasoning
 from evennia_ai.prompt.messages import Message
 

@@ -19,8 +19,7 @@ from evennia_ai.game.senses.presence import bystanders
 from evennia_ai.game.speech.delivery import is_open
 from evennia_ai.game.speech.output import deliver
 from evennia_ai.game.text import plain_name
-from evennia_ai.llm.replies.clean import SPEECH_LINES, speech
-from evennia_ai.llm.replies.sentences import SpokenStart
+from evennia_ai.llm.replies.speech import SPEECH_LINES, SpokenStart, speech
 from evennia_ai.store.history import turns
 from evennia_ai.store.history.turns import StoredTurn
 

@@ -37,7 +37,7 @@ from evennia_ai.knowledge.restricted.mediation import (
     refused,
     sendable,
 )
-from evennia_ai.knowledge.restricted.search_budget import judged
+from evennia_ai.knowledge.settings import judged
 from evennia_ai.store.history import turns
 from evennia_ai.store.knowledge import knowledge_searches
 from evennia_ai.store.knowledge.knowledge_searches import NewSearch

@@ -27,8 +27,8 @@ from evennia_ai.llm.chat import (
     chat_messages,
     sent_sha256,
 )
-from evennia_ai.llm.fitting.roles import adapt
-from evennia_ai.llm.fitting.tools import reply_from, schema_of
+from evennia_ai.llm.roles import adapt
+from evennia_ai.llm.tools import reply_from, schema_of
 from evennia_ai.minds.turn_sources import made_of, recorded_inputs
 from evennia_ai.minds.view import revisions_of
 from evennia_ai.prompt.cache_account import CacheAccount, Sent, account

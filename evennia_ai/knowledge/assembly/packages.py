@@ -19,8 +19,8 @@ from typing import Any, Final, Literal, get_args
 
 from evennia_ai.errors import BudgetError
 from evennia_ai.knowledge.assembly.requests import LoreTask
-from evennia_ai.knowledge.lorekeeper_settings import Placement
 from evennia_ai.knowledge.pages.page import Page, PageName
+from evennia_ai.knowledge.settings import Placement
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.text.words import signs_of
 

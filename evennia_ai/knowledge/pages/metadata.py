@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from evennia_ai.errors import EvenniaAIError, FormatError
-from evennia_ai.foreign.documents import yaml_values
-from evennia_ai.foreign.strict_json import parse_json
+from evennia_ai.foreign.documents import parse_json, yaml_values
 from evennia_ai.knowledge.pages.page import Namespace, PageMeta, PageName, TitleError, page_name
 
 MAX_ITEMS: Final = 200

@@ -22,8 +22,8 @@ from evennia_ai.llm.clients.answers import (
     words_of,
 )
 from evennia_ai.llm.endpoint import Endpoint
-from evennia_ai.llm.fitting.tool_calls import WrittenCall, made_calls
-from evennia_ai.net.bodies import json_object
+from evennia_ai.llm.tools import WrittenCall, made_calls
+from evennia_ai.net.http import json_object
 
 _FINISH: Final = {
     "end_turn": "stop",

@@ -23,17 +23,21 @@ from evennia_ai.llm.clients.answers import (
     words_of,
 )
 from evennia_ai.llm.endpoint import Endpoint
-from evennia_ai.net.bodies import (
+from evennia_ai.net.bridge import AsyncBridge
+from evennia_ai.net.http import (
     LARGEST_EVENT_BYTES,
     BrokenOff,
     EventReader,
+    NoConnection,
     TooLarge,
+    answered,
+    headers_of,
+    http_client,
     json_object,
+    persistently,
     reason_of,
     receive,
 )
-from evennia_ai.net.bridge import AsyncBridge
-from evennia_ai.net.http import NoConnection, answered, headers_of, http_client, persistently
 from evennia_ai.net.secrets import KeyMask
 from evennia_ai.prompt.messages import ToolCall
 

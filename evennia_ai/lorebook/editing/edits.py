@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from pydantic.alias_generators import to_camel
 
 from evennia_ai.errors import FormatError
-from evennia_ai.foreign.strict_json import check_plain, one_line
+from evennia_ai.foreign.documents import check_plain, one_line
 from evennia_ai.lorebook.book import BookMode, saying_mode
 from evennia_ai.lorebook.decorators import read_decorators, with_value, without
 from evennia_ai.lorebook.entry import LoreEntry

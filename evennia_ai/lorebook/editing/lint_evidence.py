@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from evennia_ai.foreign.strict_json import one_line
+from evennia_ai.foreign.documents import one_line
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.rules import ActivationRules

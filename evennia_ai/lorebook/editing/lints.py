@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from evennia_ai.foreign.strict_json import one_line
+from evennia_ai.foreign.documents import one_line
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.editing.lint_evidence import Evidence, evidence_of
 from evennia_ai.lorebook.entry import ClockName, LoreEntry

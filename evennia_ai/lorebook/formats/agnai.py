@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from evennia_ai.foreign.strict_json import ListOf
+from evennia_ai.foreign.documents import ListOf
 from evennia_ai.lorebook.entry import MAX_KEY
 from evennia_ai.lorebook.formats.translation import (
     USUAL_ORDER,

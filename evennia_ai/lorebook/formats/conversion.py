@@ -13,7 +13,7 @@ from itertools import chain, count, pairwise
 from typing import Any, Final
 
 from evennia_ai.errors import FormatError
-from evennia_ai.foreign.strict_json import MAX_ENTRIES, check_plain
+from evennia_ai.foreign.documents import MAX_ENTRIES, check_plain
 from evennia_ai.lorebook.formats.books import (
     in_order,
     is_of_another_program,

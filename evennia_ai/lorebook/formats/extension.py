@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
-from evennia_ai.foreign.strict_json import one_line
+from evennia_ai.foreign.documents import one_line
 from evennia_ai.lorebook import checks
 from evennia_ai.lorebook.checks import Check
 from evennia_ai.lorebook.conditions import TESTS, Condition

@@ -8,7 +8,7 @@ raw and told.
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evennia_ai.foreign.strict_json import ListOf, one_line
+from evennia_ai.foreign.documents import ListOf, one_line
 from evennia_ai.lorebook.formats.translation import (
     ForeignData,
     Object,

@@ -11,7 +11,7 @@ from typing import Any, Final, Required, TypedDict
 from pydantic import ValidationError
 
 from evennia_ai.errors import FormatError
-from evennia_ai.foreign.strict_json import as_format_error
+from evennia_ai.foreign.documents import as_format_error
 from evennia_ai.lorebook.conditions import EVENT_KIND
 from evennia_ai.lorebook.decorators import (
     MAX_KEYS,

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
 from evennia_ai.errors import FormatError
-from evennia_ai.foreign.strict_json import as_format_error
+from evennia_ai.foreign.documents import as_format_error
 
 Object = dict[str, Any]
 # A V3 entry and the notices about it.

@@ -14,7 +14,7 @@ from typing import Any, Final, TypedDict, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic.alias_generators import to_camel
 
-from evennia_ai.foreign.strict_json import ListOf, one_line
+from evennia_ai.foreign.documents import ListOf, one_line
 from evennia_ai.lorebook.conditions import (
     CHARACTER_NAME,
     CHARACTER_TAGS,

@@ -17,7 +17,7 @@ from pydantic import Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
 from evennia_ai.errors import FormatError
-from evennia_ai.foreign.strict_json import one_line
+from evennia_ai.foreign.documents import one_line
 from evennia_ai.prompt.components import MAX_CONTENT
 
 _DIGITS: Final = re.compile(r"\s*[+-]?[0-9]{1,15}(?:\.[0-9]{1,15})?\s*", re.ASCII)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pydantic.alias_generators import to_camel, to_snake
 
-from evennia_ai.foreign.strict_json import ListOf
+from evennia_ai.foreign.documents import ListOf
 from evennia_ai.lorebook.formats.entry_fields import EntryFields
 from evennia_ai.lorebook.formats.extension import read_own
 from evennia_ai.lorebook.formats.v3 import (

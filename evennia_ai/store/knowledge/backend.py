@@ -11,9 +11,9 @@ from typing import Final
 
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.knowledge.backends import BackendError, Hit, PageDraft
+from evennia_ai.knowledge.meta_prompt import safe_hint
 from evennia_ai.knowledge.pages.page import BaseInfo, Namespace, Page, PageName
-from evennia_ai.knowledge.passages import passage
-from evennia_ai.knowledge.restricted.safe_metadata import safe_hint
+from evennia_ai.knowledge.relevance import passage
 from evennia_ai.store.core.snapshots import Snapshots
 from evennia_ai.store.core.state import KNOWLEDGE
 from evennia_ai.store.knowledge import page_search, pages

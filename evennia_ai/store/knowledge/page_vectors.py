@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef
 
 from evennia_ai import models
 from evennia_ai.knowledge.pages.page import NAMESPACES, Namespace, PageName
-from evennia_ai.knowledge.passages import chunks
+from evennia_ai.knowledge.relevance import chunks
 
 LEAST_SIMILAR: Final = 0.3
 """How near a part must lie to what is asked: below it the two have mostly nothing in common."""

@@ -19,7 +19,7 @@ from evennia_ai.game.models.clients import Access
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.llm.clients.scripted import Line, ScriptedModel
-from evennia_ai.llm.fitting.roles import OPEN, STRICT, RoleProfile
+from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile
 from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.prompt.messages import ToolCall
 from evennia_ai.store.authored import components, notes

@@ -21,7 +21,7 @@ from evennia_ai.game.models.watching import Gauges
 from evennia_ai.game.watch.metrics import Metrics
 from evennia_ai.game.watch.request_log import RequestLog
 from evennia_ai.game.watch.tracing import Traces
-from evennia_ai.knowledge.restricted.search_budget import SearchBudget
+from evennia_ai.knowledge.settings import SearchBudget
 from evennia_ai.store.knowledge import knowledge_searches
 from tests.game.knowledge.cellars import (
     CANARIES,

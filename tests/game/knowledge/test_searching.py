@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.knowledge.backends import BackendError, Hit
 from evennia_ai.knowledge.meta_prompt import TOOL
-from evennia_ai.knowledge.restricted.search_budget import SearchBudget
+from evennia_ai.knowledge.settings import SearchBudget
 from evennia_ai.minds.past_inputs import NotReadBackError, PastReader
 from evennia_ai.minds.recomposing import composed_again
 from evennia_ai.prompt.components import Scope

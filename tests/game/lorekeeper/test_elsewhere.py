@@ -13,7 +13,7 @@ from evennia_ai.game.lorekeeper.keeping import lorekeeper
 from evennia_ai.game.models.clients import Access
 from evennia_ai.knowledge.backends import BackendError
 from evennia_ai.llm.clients.scripted import ScriptedModel
-from evennia_ai.wiki.wikipedia import Intro
+from evennia_ai.wiki.backend import Intro
 from tests.game.lorekeeper.wikis import TASK, Writer, answer, keeps, write
 
 

@@ -8,8 +8,8 @@ import pytest
 from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.lorekeeper.keeping import SWITCHED_OFF, lorekeeper
 from evennia_ai.knowledge.assembly.packages import ContextBudgetError
-from evennia_ai.knowledge.lorekeeper_settings import LorekeeperSettings
 from evennia_ai.knowledge.pages.page import page_name
+from evennia_ai.knowledge.settings import LorekeeperSettings
 from evennia_ai.llm.quotas import read_quotas
 from evennia_ai.llm.replies.structured import REPAIR
 from evennia_ai.prompt.messages import Message

@@ -9,7 +9,7 @@ from evennia_ai.game.npc_settings import changed
 from evennia_ai.history.turn.manifest import messages_of
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.llm.clients.scripted import ScriptedModel
-from evennia_ai.llm.fitting.roles import RoleProfile
+from evennia_ai.llm.roles import RoleProfile
 from evennia_ai.minds.past_inputs import PastReader
 from evennia_ai.minds.recomposing import composed_again
 from evennia_ai.prompt.messages import ToolCall, digest

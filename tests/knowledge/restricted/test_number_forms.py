@@ -4,8 +4,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from evennia_ai.knowledge.meta_prompt import safe_hint
 from evennia_ai.knowledge.restricted.leaks import leak, protected
-from evennia_ai.knowledge.restricted.safe_metadata import safe_hint
 
 SMALL = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),

@@ -14,7 +14,7 @@ from evennia_ai.errors import ModelRubbish, ModelTimeout
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Usage
 from evennia_ai.llm.clients.answers import MOST_CALLS, MOST_UNSEEN_TOKENS
 from evennia_ai.llm.replies.structured import MAX_WRITTEN_CHARACTERS, json_objects
-from evennia_ai.net import bodies
+from evennia_ai.net import http
 from evennia_ai.net.http import retry_after_seconds
 from tests.llm.builders import a_message, a_request
 from tests.llm.clients.floods import ANTHROPIC, DRIPS, OPENAI, Flood, whole
@@ -41,7 +41,7 @@ class Work:
 @pytest.fixture
 def work(monkeypatch: pytest.MonkeyPatch) -> Work:
     """Counts it: chunks and bytes that come, bodies and events that are read as JSON, hashes."""
-    counted, next_chunk = Work(), bodies._next
+    counted, next_chunk = Work(), http._next
 
     def loads(text: Any) -> Any:
         counted.looked_at += 1
@@ -57,9 +57,9 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
         counted.hashed += 1
         return "0"
 
-    monkeypatch.setattr(bodies, "json", SimpleNamespace(loads=loads))
-    monkeypatch.setattr(bodies, "_next", comes)
-    monkeypatch.setattr("evennia_ai.llm.fitting.tool_calls.sent_sha256", hashes)
+    monkeypatch.setattr(http, "json", SimpleNamespace(loads=loads))
+    monkeypatch.setattr(http, "_next", comes)
+    monkeypatch.setattr("evennia_ai.llm.tools.sent_sha256", hashes)
     return counted
 
 
@@ -78,7 +78,7 @@ def assert_ends_early(
         assert isinstance(outcome, ModelRubbish), outcome
         assert flood.reason in str(outcome)
     assert work.looked_at <= flood.looked_at
-    assert work.chunks <= bodies.MOST_CHUNKS + 1
+    assert work.chunks <= http.MOST_CHUNKS + 1
     assert work.received_bytes <= MOST_RECEIVED_BYTES
     assert work.hashed == 0
 
@@ -100,7 +100,7 @@ def test_a_flood_of_blocks_is_no_reply_and_is_read_no_further(
 
 
 @pytest.mark.parametrize(
-    ("chunks", "size"), [(10 * bodies.CHUNKS_BETWEEN, 100), (5, 3 * bodies.BYTES_BETWEEN)]
+    ("chunks", "size"), [(10 * http.CHUNKS_BETWEEN, 100), (5, 3 * http.BYTES_BETWEEN)]
 )
 def test_others_have_their_turn_while_a_flood_is_there_at_once(chunks: int, size: int) -> None:
     turns: list[int] = []
@@ -117,7 +117,7 @@ def test_others_have_their_turn_while_a_flood_is_there_at_once(chunks: int, size
     async def both() -> None:
         going = asyncio.create_task(other())
         response = SimpleNamespace(aiter_bytes=flood)
-        await bodies.receive(response, lambda _: None, limit_bytes=1_000_000)
+        await http.receive(response, lambda _: None, limit_bytes=1_000_000)
         going.cancel()
 
     asyncio.run(both())
@@ -136,7 +136,7 @@ def test_all_that_was_said_before_is_hashed_once_for_all_calls(
 ) -> None:
     hashed: list[int] = []
     monkeypatch.setattr(
-        "evennia_ai.llm.fitting.tool_calls.sent_sha256", lambda messages: hashed.append(1) or "0"
+        "evennia_ai.llm.tools.sent_sha256", lambda messages: hashed.append(1) or "0"
     )
     server.behaves(whole(tool_calls=[{}] * MOST_CALLS))
     reactor.outcome_of(asked(model(), a_request(), heard=False))
@@ -177,6 +177,6 @@ def test_a_header_is_read_no_further_than_a_date_is_long() -> None:
 
 
 def test_the_bounds_leave_room_for_the_longest_honest_reply() -> None:
-    assert bodies.MOST_EVENTS >= 65_536  # an event a token, reasoning included
-    assert bodies.LARGEST_EVENT_BYTES >= 1_000_000
-    assert bodies.MOST_REASON_CHUNKS >= 64
+    assert http.MOST_EVENTS >= 65_536  # an event a token, reasoning included
+    assert http.LARGEST_EVENT_BYTES >= 1_000_000
+    assert http.MOST_REASON_CHUNKS >= 64

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evennia_ai.errors import FormatError
-from evennia_ai.foreign.strict_json import MAX_ENTRIES, check_plain, parse_json
+from evennia_ai.foreign.documents import MAX_ENTRIES, check_plain, parse_json
 from evennia_ai.lorebook.formats.books import MAX_BOOK_KEYS, read_book
 from evennia_ai.lorebook.formats.conversion import as_v3
 from tests.effort import little_work

@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evennia_ai.errors import FormatError
-from evennia_ai.foreign.strict_json import MAX_ENTRIES
+from evennia_ai.foreign.documents import MAX_ENTRIES
 from evennia_ai.lorebook.formats.books import read_book, translated
 from evennia_ai.lorebook.formats.conversion import as_v3, as_world
 from tests.effort import little_work

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evennia_ai.llm.chat import ChatMessage
-from evennia_ai.llm.fitting.roles import FILLERS, OPEN, STRICT, RoleProfile, adapt
+from evennia_ai.llm.roles import FILLERS, OPEN, STRICT, RoleProfile, adapt
 from evennia_ai.prompt.messages import Role, ToolCall
 from tests.llm.builders import a_call, a_message
 

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evennia_ai.llm.chat import ChatMessage
-from evennia_ai.llm.fitting.roles import OPEN, STRICT, RoleProfile, adapt
-from evennia_ai.llm.fitting.tools import NO_RESULT, paired
+from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile, adapt
+from evennia_ai.llm.tools import NO_RESULT, paired
 from evennia_ai.prompt.messages import ToolCall
 from tests.effort import little_work
 from tests.llm.builders import a_call, a_message, a_tool
-from tests.llm.fitting.chat_templates import CHATML, GEMMA, LLAMA_3, MISTRAL, TemplateError, applied
+from tests.llm.chat_templates import CHATML, GEMMA, LLAMA_3, MISTRAL, TemplateError, applied
 
 SCHEMA = RoleProfile(tools="schema")
 NONE = RoleProfile(tools="none")

@@ -4,9 +4,9 @@ from dataclasses import fields, replace
 
 import pytest
 
+from evennia_ai.knowledge.meta_prompt import SafeMetadata, safe_block, safe_hint
 from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.knowledge.restricted.leaks import leak, protected
-from evennia_ai.knowledge.restricted.safe_metadata import SafeMetadata, safe_block, safe_hint
 
 INFO = BaseInfo(
     key="vault",

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from evennia_ai.errors import ModelRubbish
 from evennia_ai.llm.chat import ChatReply
-from evennia_ai.llm.fitting.roles import RoleProfile, adapt
-from evennia_ai.llm.fitting.tools import MOST_ACTS, reply_from, schema_of, tool_text
+from evennia_ai.llm.roles import RoleProfile, adapt
+from evennia_ai.llm.tools import MOST_ACTS, reply_from, schema_of, tool_text
 from evennia_ai.prompt.messages import ToolSpec
 from tests.llm.builders import a_call, a_message, a_request, a_tool
 

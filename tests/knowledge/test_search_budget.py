@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.knowledge.restricted.search_budget import USUAL, SearchBudget, judged, read_budget
+from evennia_ai.knowledge.settings import USUAL, SearchBudget, judged, read_budget
 
 
 def verdict(before: int, used: int = 0):

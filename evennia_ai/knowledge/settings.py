@@ -1,12 +1,42 @@
-"""The budget of searches: how often an NPC may search while it talks, and how full it may get.
+"""What a game sets of its knowledge: how builders are helped to write, how often NPCs may search.
 
-The first searches are free of questions. After them each one is measured by what the prompt has
+A game sets single ones in one dictionary; what it leaves out is as it is by default. The first
+searches of an NPC are free of questions. After them each one is measured by what the prompt has
 left: the fuller it is, the more urgently the model is told to stop, until it is refused. Pure.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
+
+from evennia_ai.foreign.fields import Must, read_fields
+
+Placement = Literal["prepend", "split"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LorekeeperSettings:
+    """How builders are helped to write pages."""
+
+    enabled: bool = True
+    """False: the generator is asked without a package."""
+    base: Annotated[str, Must("the key of a knowledge base, as text")] = ""
+    """The key of the knowledge base that is meant where none is named."""
+    package_placement: Placement = "prepend"
+    """Where a package stands: before the generator's system prompt, or split in two parts, the
+    instructions there and all else in a message before the task."""
+    budget_tokens: Annotated[int, Field(ge=600, le=10**6)] = 6000
+    """The most that a package may have where the base's own config page says nothing else."""
+    reply_tokens: Annotated[int, Field(ge=1, le=10**6)] = 1500
+    """The most of an answer."""
+
+
+def read_lorekeeper(given: Any, *, where: str) -> LorekeeperSettings:
+    """The settings in the dictionary `given`; FormatError names the first that cannot be."""
+    return read_fields(LorekeeperSettings, given, where=where)
+
 
 Code = Literal["max_calls_exceeded", "token_limit_exceeded"]
 

@@ -14,8 +14,8 @@ from typing import Any, Final, Literal
 
 from evennia_ai.history.role_markup import without_tags, without_tokens
 from evennia_ai.llm.chat import ChatMessage
-from evennia_ai.llm.fitting.tools import has_tool_messages, narrated, paired, with_tools_as_text
 from evennia_ai.llm.labels import NAME_LIMIT, frame, has_bracket, label, labelled, undone
+from evennia_ai.llm.tools import has_tool_messages, narrated, paired, with_tools_as_text
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import Role, ToolSpec
 

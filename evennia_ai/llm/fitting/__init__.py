@@ -1,1 +1,0 @@
-"""Fits messages, roles and tools to what a provider takes, before the hash and the call."""
