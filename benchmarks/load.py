@@ -1,6 +1,7 @@
 """Hundreds of NPCs and dozens of players in a real Evennia server, and what a bystander feels.
 
-    python -m benchmarks.load [--npcs 300] [--players 50] [--seconds 300] [--check]
+    python -m benchmarks.load [--npcs 300] [--players 50] [--seconds 300]
+        [--nodelay off] [--check]
 
 A copy of the demo's game is started on free ports with a crowd in it (`load_world`), players
 speak to it over telnet (`load_players`), and a local server answers for the model after 0.2 to 8
@@ -46,6 +47,9 @@ EVENNIA_AI_MODEL = "late"
 EVENNIA_AI_MAX_CONCURRENT_CALLS = {concurrent}
 EVENNIA_AI_MODEL_TIMEOUT_SECONDS = 60.0
 """
+DELAYED = """
+PORTAL_SERVICES_PLUGIN_MODULES = []
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +64,8 @@ class Load:
     concurrent: int = 64
     least_latency: float = 0.2
     most_latency: float = 8.0
+    sends_at_once: bool = True
+    """Whether the Portal has `evennia_ai.web.nodelay`."""
 
 
 @dataclass(kw_only=True)
@@ -117,6 +123,7 @@ async def _measured(load: Load, root: Path) -> Felt:
 
 def _made_game(root: Path, load: Load, *, base_url: str) -> Evennia:
     settings = SETTINGS.format(base_url=base_url, concurrent=load.concurrent)
+    settings += "" if load.sends_at_once else DELAYED
     game = untouched_game(root, settings=settings)
     source = (ROOT / "benchmarks" / "load_world.py").read_text(encoding="utf-8")
     (root / "world" / "load_world.py").write_text(source, encoding="utf-8")
@@ -249,11 +256,16 @@ def main() -> int:
     parser.add_argument("--players", type=int, default=Load.players)
     parser.add_argument("--seconds", type=float, default=Load.seconds)
     parser.add_argument("--pause", type=float, default=Load.pause_seconds)
+    parser.add_argument("--nodelay", choices=("on", "off"), default="on")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--check", action="store_true")
     asked = parser.parse_args()
     load = Load(
-        npcs=asked.npcs, players=asked.players, seconds=asked.seconds, pause_seconds=asked.pause
+        npcs=asked.npcs,
+        players=asked.players,
+        seconds=asked.seconds,
+        pause_seconds=asked.pause,
+        sends_at_once=asked.nodelay == "on",
     )
     with tempfile.TemporaryDirectory() as folder:
         felt = measured(load, Path(folder))

@@ -23,6 +23,7 @@ class EvenniaAIConfig(AppConfig):
 
         _add_service()
         _add_templates()
+        _add_nodelay()
 
 
 def _add_service() -> None:
@@ -44,3 +45,13 @@ def _add_templates() -> None:
         if str(TEMPLATES) not in folders:
             folders.insert(own[0] if own else len(folders), str(TEMPLATES))
             engine["DIRS"] = folders
+
+
+def _add_nodelay() -> None:
+    """Have the Server's end of the wire to the Portal send at once; the Portal's is a setting."""
+    from evennia_ai.web.doubts import NODELAY
+
+    own = settings.SERVER_SERVICES_PLUGIN_MODULES
+    modules = [own] if isinstance(own, str) else list(own)
+    if NODELAY not in modules:
+        settings.SERVER_SERVICES_PLUGIN_MODULES = [*modules, NODELAY]

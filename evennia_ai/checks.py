@@ -70,11 +70,11 @@ def check_context_providers(**_: Any) -> list[checks.CheckMessage]:
 
 
 @checks.register()
-def check_ways_in(**_: Any) -> list[checks.CheckMessage]:
-    """A warning for each way in which a stranger's page, or one long line, can harm the game."""
-    from evennia_ai.web.doubts import line_doubts, origin_doubts
+def check_connections(**_: Any) -> list[checks.CheckMessage]:
+    """A warning for each way in which others can harm the game, or its wire is slow."""
+    from evennia_ai.web.doubts import line_doubts, origin_doubts, wire_doubts
 
     return [
         checks.Warning(doubt.message, hint=doubt.hint, id=f"evennia_ai.{doubt.id}")
-        for doubt in [*origin_doubts(), *line_doubts()]
+        for doubt in [*origin_doubts(), *line_doubts(), *wire_doubts()]
     ]

@@ -1,4 +1,4 @@
-"""What a game's settings let pages of other origins do, and long lines; said by its checks."""
+"""What a game's settings let others do, and what slows it down; said by its checks."""
 
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
@@ -17,6 +17,8 @@ _BASIC: Final = "rest_framework.authentication.BasicAuthentication"
 
 
 _SESSION: Final = "evennia_ai.game.typed_lines.SessionWithoutLinks"
+
+NODELAY: Final = "evennia_ai.web.nodelay"
 
 SAFE_LINE: Final = 1_000
 """Characters of a typed line in which Evennia finds links in less than a tenth of a second."""
@@ -81,6 +83,23 @@ def line_doubts() -> list[Problem]:
             " line Evennia may need seconds, in which nobody is answered; and the lines of web"
             " clients it does not count.",
             hint=how,
+        )
+    ]
+
+
+def wire_doubts() -> list[Problem]:
+    """Whether small packets wait for each other in the Portal."""
+    own = settings.PORTAL_SERVICES_PLUGIN_MODULES
+    modules = [own] if isinstance(own, str) else list(own)
+    if NODELAY in modules:
+        return []
+    return [
+        Problem(
+            id="W025",
+            message=f"PORTAL_SERVICES_PLUGIN_MODULES is without {NODELAY}: what the Portal writes"
+            " waits up to 40 ms for an acknowledgement, with each command and each answer.",
+            hint=f'PORTAL_SERVICES_PLUGIN_MODULES = [*PORTAL_SERVICES_PLUGIN_MODULES, "{NODELAY}"]'
+            f" and `evennia reboot`. {_PAGE}",
         )
     ]
 

@@ -66,7 +66,8 @@ STATICFILES_DIRS = []
 
 # Modules: only those that do something here
 SERVER_SERVICES_PLUGIN_MODULES = []
-PORTAL_SERVICES_PLUGIN_MODULES = []
+# What is written is sent at once, not when the packet before is acknowledged.
+PORTAL_SERVICES_PLUGIN_MODULES = ["evennia_ai.web.nodelay"]
 LOCK_FUNC_MODULES = ("evennia.locks.lockfuncs",)
 INPUT_FUNC_MODULES = ["evennia.server.inputfuncs"]
 FUNCPARSER_OUTGOING_MESSAGES_MODULES = ["evennia.utils.funcparser"]

@@ -66,6 +66,7 @@ def names(place: Place) -> dict[str, Any]:
     return {
         "INSTALLED_APPS": settings.INSTALLED_APPS,
         "MIDDLEWARE": settings.MIDDLEWARE,
+        "PORTAL_SERVICES_PLUGIN_MODULES": settings.PORTAL_SERVICES_PLUGIN_MODULES,
         "REST_FRAMEWORK": settings.REST_FRAMEWORK,
         "DefaultCharacter": DefaultCharacter,
         "DefaultRoom": DefaultRoom,
