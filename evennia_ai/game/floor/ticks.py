@@ -16,7 +16,7 @@ from django.db import DatabaseError
 from evennia.objects.models import ObjectDB
 from evennia.utils import logger
 
-from evennia_ai.game.character import NPC
+from evennia_ai.game.character import NPC, HasMind
 from evennia_ai.game.models.stop import why_halted
 from evennia_ai.game.npc_settings import ATTRIBUTE, settings_of
 from evennia_ai.game.senses.events import TICK, Event
@@ -111,7 +111,7 @@ class Ticker:
     def _tick(self, npc_id: int) -> None:
         try:
             npc = ObjectDB.objects.get(id=npc_id)  # from memory, where it is there
-            if _has_mind(npc):
+            if isinstance(npc, HasMind):
                 self._tick_npc(npc)
             else:
                 self._forget(npc_id)
@@ -165,10 +165,6 @@ def _seconds_in(stored: Any) -> float:
     values = stored.get("values") if isinstance(stored, dict) else None
     seconds = values.get("tick_seconds", 0.0) if isinstance(values, dict) else 0.0
     return float(seconds) if isinstance(seconds, int | float) else 0.0
-
-
-def _has_mind(npc: NPC) -> bool:
-    return hasattr(type(npc), "ai")
 
 
 def _phase(npc_id: int) -> float:

@@ -12,7 +12,7 @@ from django.core.exceptions import ObjectDoesNotExist
 from evennia.objects.models import ObjectDB
 from evennia.utils import logger
 
-from evennia_ai.game.character import NPC
+from evennia_ai.game.character import NPC, HasMind
 from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.senses.events import SPOKEN, Event, Line
 from evennia_ai.game.senses.perception import client_of, is_alone_with, rank_of
@@ -65,7 +65,7 @@ def _npc(npc_ref: str) -> Any:
         npc = ObjectDB.objects.get(id=int(npc_ref))
     except (ObjectDoesNotExist, ValueError):
         return None
-    return npc if hasattr(type(npc), "ai") else None
+    return npc if isinstance(npc, HasMind) else None
 
 
 def _heard(npc: NPC, where: ConversationRef, record: Record) -> CommittedEvent | None:

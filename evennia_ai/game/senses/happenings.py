@@ -13,7 +13,7 @@ from django.db import DatabaseError
 from evennia.utils import logger
 
 from evennia_ai.errors import EvenniaAIError
-from evennia_ai.game.character import NPC
+from evennia_ai.game.character import NPC, HasMind
 from evennia_ai.game.senses.events import ERRAND, HEARD, TICK, Event, Kind
 from evennia_ai.game.senses.line_limits import line_of
 from evennia_ai.game.senses.naming import settled_label
@@ -111,10 +111,10 @@ def npcs_in(place_or_npc: Any) -> list[Any]:
     """The NPCs with a mind in a room, or the one that is meant; nobody is nowhere."""
     if place_or_npc is None:
         return []
-    if hasattr(type(place_or_npc), "ai"):
+    if isinstance(place_or_npc, HasMind):
         return [place_or_npc]
     there = place_or_npc.contents_get(content_type="character")
-    return [npc for npc in there if hasattr(type(npc), "ai")]
+    return [npc for npc in there if isinstance(npc, HasMind)]
 
 
 def tell(npc: NPC, happening: Happening) -> bool:

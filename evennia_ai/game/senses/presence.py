@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from evennia.objects.models import ObjectDB
 
-from evennia_ai.game.character import NPC
+from evennia_ai.game.character import NPC, HasMind
 from evennia_ai.game.senses.events import Event
 from evennia_ai.prompt.components import GAME, Scope
 
@@ -64,7 +64,7 @@ def seen_here(npc: NPC) -> list[Any]:
 
 def is_npc(character: Any) -> bool:
     """Whether this is one of ours, and not a player whose character has a mind as well."""
-    return hasattr(type(character), "ai") and not character.has_account
+    return isinstance(character, HasMind) and not character.has_account
 
 
 def is_character(thing: Any) -> bool:
