@@ -12,7 +12,7 @@ from typing import Any, Final
 from evennia.locks.lockhandler import LockException, check_lockstring, validate_lockstring
 
 from evennia_ai.commands.strict import CommandError
-from evennia_ai.game.viewers import allows
+from evennia_ai.game.mind.viewers import allows
 
 ACCESS: Final = ("view", "edit")
 _TO_DO: Final = {"view": "see", "edit": "change"}

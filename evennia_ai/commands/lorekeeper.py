@@ -19,8 +19,8 @@ from evennia_ai.commands.shown import shown_block
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError
 from evennia_ai.game.lorekeeper.keeping import LorekeeperAnswer, lorekeeper
 from evennia_ai.game.lorekeeper.writing import page_of_answer
+from evennia_ai.game.mind.viewers import viewer_of
 from evennia_ai.game.runtime import runtime
-from evennia_ai.game.viewers import viewer_of
 from evennia_ai.knowledge.pages.markup import write_page
 from evennia_ai.knowledge.pages.page import PageName, page_name
 from evennia_ai.minds.seeing.seer import may_see_package

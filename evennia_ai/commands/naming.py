@@ -10,7 +10,7 @@ from typing import Any, Final
 from evennia.objects.objects import DefaultCharacter, DefaultRoom
 
 from evennia_ai.commands.strict import CommandError
-from evennia_ai.game.character import NPC, HasMind
+from evennia_ai.game.senses.presence import NPC, HasMind
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.prompt.registry import ComponentRegistry
 from evennia_ai.store.history import turns

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evennia_ai.commands.shown import day_and_time, in_words
-from evennia_ai.game.character import NPC
-from evennia_ai.game.viewers import seer_for
+from evennia_ai.game.mind.viewers import seer_for
+from evennia_ai.game.senses.presence import NPC
 from evennia_ai.history.projection import CONVERSATION
 from evennia_ai.history.records import Record
 from evennia_ai.history.turn.manifest import RecordedMessage, TurnManifest, report_of_turn

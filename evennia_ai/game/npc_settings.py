@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from evennia.utils import logger
 
-from evennia_ai.game.character import NPC
+from evennia_ai.game.senses.presence import NPC
 from evennia_ai.settings.npc import USUAL, NPCSettings, judged, read_settings, usable
 
 ATTRIBUTE: Final = "ai_settings"

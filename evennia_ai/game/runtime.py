@@ -28,7 +28,7 @@ from evennia_ai.game.models.stop import is_stopped
 from evennia_ai.game.models.watching import Gauges, Watch
 from evennia_ai.game.recording.recorder import Recorder
 from evennia_ai.game.senses.line_limits import Lines
-from evennia_ai.game.speech.thinking import Gestures
+from evennia_ai.game.speech.voice import Gestures
 from evennia_ai.game.upkeep.compacting import Compactor
 from evennia_ai.game.upkeep.consolidating import Consolidator
 from evennia_ai.game.upkeep.idle_time import IdleTime

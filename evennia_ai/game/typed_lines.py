@@ -15,7 +15,7 @@ from typing import Any, Final
 from django.conf import settings
 from evennia.server.serversession import ServerSession
 
-from evennia_ai.game.text import visible, without_links
+from evennia_ai.game.senses.text import visible, without_links
 
 MOST_NESTED: Final = 20
 """Lists in lists that a client may send; what is deeper is left out."""

@@ -15,9 +15,9 @@ from evennia.objects.objects import DefaultObject
 from evennia.typeclasses.attributes import AttributeProperty
 from evennia.utils.create import create_object
 
-from evennia_ai.game.character import NPC
+from evennia_ai.game.senses.presence import NPC
+from evennia_ai.game.senses.text import LINE_BREAK, one_line, plain_name, unmarked
 from evennia_ai.game.speech.output import escaped
-from evennia_ai.game.text import LINE_BREAK, one_line, plain_name, unmarked
 from evennia_ai.history.role_markup import neutral
 from evennia_ai.settings.kinds import WritingLimits
 

@@ -5,11 +5,17 @@ A search through everything that a run of all tests has imported takes seconds.
 
 import gc
 import json
+import os
 import weakref
 
+import django
+import evennia
 from evennia.utils import logger
 
-from evennia_ai.game.gc_pauses import Garbage
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "server.conf.test_settings")
+django.setup()
+evennia._init()
+from evennia_ai.game.service import Garbage  # noqa: E402 - needs the game to be set up
 
 
 class Ring:

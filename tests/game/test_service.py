@@ -8,7 +8,7 @@ from django.conf import settings
 from evennia_ai.apps import SERVICE
 from evennia_ai.errors import StoreError
 from evennia_ai.game import service
-from evennia_ai.game.gc_pauses import Garbage
+from evennia_ai.game.service import Garbage
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.store.history import turns
 from tests.game.turn.test_turn import Pending

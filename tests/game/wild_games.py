@@ -17,10 +17,11 @@ from twisted.internet.task import Clock
 
 from evennia_ai import models
 from evennia_ai.errors import BudgetError, EvenniaAIError, HistoryConflictError
-from evennia_ai.game import emergency, service
+from evennia_ai.game import service
+from evennia_ai.game.mind import emergency
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.game.runtime import runtime
-from evennia_ai.game.senses.rooms import left
+from evennia_ai.game.senses.witness import left
 from evennia_ai.game.tools.tool import Refused
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.store import erasing

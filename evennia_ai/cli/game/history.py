@@ -27,7 +27,7 @@ from evennia_ai.store.history.turns import StoredTurn
 with contextlib.redirect_stdout(sys.stderr):  # Evennia may print while it is imported
     from evennia.objects.models import ObjectDB
 
-    from evennia_ai.game.character import HasMind
+    from evennia_ai.game.senses.presence import HasMind
 
 _REF = re.compile(r"#([0-9]{1,18})")
 

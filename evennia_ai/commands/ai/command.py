@@ -30,7 +30,7 @@ from evennia_ai.commands.naming import (
 from evennia_ai.commands.setup.lore.trial import item_to_explain
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, Run
 from evennia_ai.commands.turn_shown import item_lines, turn_lines, why_lines
-from evennia_ai.game.viewers import seer_for
+from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.prompt.report import trace_lines
 
 ADMIN_LOCK: Final = "perm(Admin)"

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
 from evennia_ai.commands.shown import day_and_time
-from evennia_ai.game.character import NPC
-from evennia_ai.game.viewers import seer_for
+from evennia_ai.game.mind.viewers import seer_for
+from evennia_ai.game.senses.presence import NPC
 from evennia_ai.history.turn.manifest import RecordedMessage, RenderedMessage, TurnManifest
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.store.calls import model_calls

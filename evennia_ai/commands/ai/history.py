@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from evennia_ai.commands.shown import day_and_time, in_words
 from evennia_ai.commands.strict import CommandError
-from evennia_ai.game.character import NPC
-from evennia_ai.game.viewers import seer_for
+from evennia_ai.game.mind.viewers import seer_for
+from evennia_ai.game.senses.presence import NPC
 from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.history.turn.manifest import report_of_turn
 from evennia_ai.history.turn.replay import Fault, replay, shared_prefix

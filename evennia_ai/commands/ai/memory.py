@@ -12,11 +12,11 @@ from typing import Any, Final
 from evennia_ai.commands.naming import npc_and_number, npc_named, place_named
 from evennia_ai.commands.shown import day_and_time, name_of
 from evennia_ai.commands.strict import CommandError
-from evennia_ai.game.character import NPC
 from evennia_ai.game.inputs.facts import hours_now
+from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.game.recording import heard
+from evennia_ai.game.senses.presence import NPC
 from evennia_ai.game.upkeep.remembering import kept, people_of, plain_text
-from evennia_ai.game.viewers import seer_for
 from evennia_ai.memory.memories import MAX_TEXT, USUAL_IMPORTANCE, Memory
 from evennia_ai.memory.persona_guard import judged
 from evennia_ai.memory.recalling import Moment, Score, is_open, scored, words_said

@@ -9,11 +9,11 @@ from evennia_ai.commands.ai.status import limit_in_words, limit_lines, overview_
 from evennia_ai.commands.naming import counted_number, npc_and_number, npc_named
 from evennia_ai.commands.shown import day_and_time
 from evennia_ai.commands.strict import CommandError, StrictCommand
-from evennia_ai.game import emergency
-from evennia_ai.game.character import NPC
-from evennia_ai.game.emergency import Stopped
+from evennia_ai.game.mind import emergency
+from evennia_ai.game.mind.emergency import Stopped
 from evennia_ai.game.models.stop import is_stopped
 from evennia_ai.game.npc_settings import Change, changes_of
+from evennia_ai.game.senses.presence import NPC
 from evennia_ai.store.calls import model_calls
 from evennia_ai.store.calls.model_calls import ANSWERED, OFFLINE, UNSENT, NewCall, RefusedSaying
 from evennia_ai.store.history.listings import TurnLine, TurnPage, turn_page

@@ -9,8 +9,8 @@ from typing import Any, Final
 from evennia_ai.commands.folder import bytes_of, new_file, offered, path_in
 from evennia_ai.commands.shown import in_words
 from evennia_ai.commands.strict import CommandError
-from evennia_ai.game.character import NPC
-from evennia_ai.game.viewers import seer_for
+from evennia_ai.game.mind.viewers import seer_for
+from evennia_ai.game.senses.presence import NPC
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.history.conversations import ConversationRef, conversations_of, records_of
 from evennia_ai.store.history.hash_chain import length, verify

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.foreign.fields import near
-from evennia_ai.game.character import NPC
 from evennia_ai.game.mind.attention import HeardVerdict
 from evennia_ai.game.models.clients import Access, Models, NotReady
 from evennia_ai.game.npc_settings import Change, changed, given_to, settings_of
 from evennia_ai.game.runtime import runtime
+from evennia_ai.game.senses.presence import NPC
 from evennia_ai.llm.profiles import MODEL_ROLES, ModelProfile
 from evennia_ai.settings.conf import SettingError
 from evennia_ai.settings.game import Conf

@@ -8,14 +8,14 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.commands.shown import day_and_time, in_words, name_of
 from evennia_ai.commands.strict import CommandError
-from evennia_ai.game import overview
-from evennia_ai.game.character import NPC
+from evennia_ai.game.mind import overview
 from evennia_ai.game.mind.handler import LastTurn
+from evennia_ai.game.mind.overview import Row, Totals
 from evennia_ai.game.models.limits import Limits, LimitScope
 from evennia_ai.game.models.stop import is_stopped
 from evennia_ai.game.npc_settings import settings_of
-from evennia_ai.game.overview import Row, Totals
 from evennia_ai.game.runtime import runtime
+from evennia_ai.game.senses.presence import NPC
 from evennia_ai.game.tools.registry import problems_of
 from evennia_ai.game.upkeep.compacting import Outcome
 from evennia_ai.llm.quotas import LIMITS

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from evennia_ai.commands.strict import CommandError
-from evennia_ai.game.character import NPC
+from evennia_ai.game.senses.presence import NPC
 from evennia_ai.game.tools.registry import Choice, choice_of, chosen, registry
 from evennia_ai.game.tools.tool import Tool
 from evennia_ai.text.columns import hanging

@@ -27,7 +27,7 @@ from evennia_ai.commands.setup.component_shown import (
 from evennia_ai.commands.shown import shown_line
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand
 from evennia_ai.errors import StaticComponentError
-from evennia_ai.game.viewers import seer_for
+from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.prompt.components import PromptComponent, Scope
 from evennia_ai.prompt.report import report_of, trace_lines
 from evennia_ai.store.authored import components as store

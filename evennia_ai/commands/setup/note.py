@@ -4,7 +4,7 @@ from typing import Any
 
 from evennia_ai.commands.naming import npc_named, whole_number
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand
-from evennia_ai.game.character import NPC
+from evennia_ai.game.senses.presence import NPC
 from evennia_ai.prompt.components import MAX_DEPTH
 from evennia_ai.prompt.messages import TEXT_ROLES
 from evennia_ai.prompt.notes import NOTE_MODES

@@ -3,8 +3,13 @@
 At most one turn of an NPC is in flight, at most so many of the whole game; NPCs take turns in
 starting, and each rests a moment between two starts. Who answers a person goes before who chats
 with another NPC or acts by itself, but never for ever. What waits is bounded, for each NPC and for
-each speaker at it (`shares`). No step looks at more than one NPC, however many there are and
-however much waits.
+each speaker at it. No step looks at more than one NPC, however many there are and however much
+waits.
+
+Speakers share the places and the turns of an NPC (`Shares`), a turn each: who was served longest
+ago is next. Who goes on speaking while the NPC still owes them an answer presses, and for a while
+goes behind those who do not; of so many turns one is of those who press, so that they never wait
+for ever either.
 """
 
 from collections import OrderedDict, deque
@@ -15,37 +20,141 @@ from typing import Any, Final, NamedTuple
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.python.failure import Failure
 
-from evennia_ai.game.floor.shares import Shares
 from evennia_ai.llm.resilience import Clock
 
-Work = Callable[[], "Deferred[None] | None"]
-OnError = Callable[[str, Failure], None]
+PRESSING_SECONDS: Final = 30.0
+"""How long somebody counts as pressing after the last time they pressed."""
+
+PRESSING_SHARE: Final = 4
+"""Of so many turns one is of somebody who presses, where both wait."""
+
+MOST_SERVED: Final = 256
+"""Owners of whom it is remembered when they were served."""
 
 CHATTER_SHARE: Final = 5
 """Of so many starts one is of chatter, where chatter waits."""
 
+Work = Callable[[], "Deferred[None] | None"]
+OnError = Callable[[str, Failure], None]
 
-class _Waiting(NamedTuple):
+
+class Waiting(NamedTuple):
+    """What waits, and for whom; "" is nobody in particular."""
+
     work: Work
-    cooldown_seconds: float
+    cooldown_seconds: float | None
     owner: str = ""
+
+
+class Shares:
+    """What waits for one NPC, by owner (the speaker whose words wait); each owner's is in order."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, deque[Waiting]] = {}
+        self._again: deque[Waiting] = deque()
+        self._count = 0
+        self._now_serving: str | None = None
+        # The owners that were served, the latest last; and until when somebody presses.
+        self._served: OrderedDict[str, int] = OrderedDict()
+        self._turns = 0
+        self._pressing_until: dict[str, float] = {}
+        self._since_pressing = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, one: Waiting, *, now: float) -> None:
+        """Let it wait behind what its owner has waiting already."""
+        owner = one.owner
+        if owner and (owner in self._of or owner == self._now_serving):
+            self._pressing_until[owner] = now + PRESSING_SECONDS
+        self._of.setdefault(owner, deque()).append(one)
+        self._count += 1
+
+    def put_back(self, one: Waiting) -> None:
+        """Let it wait before everything else."""
+        self._again.appendleft(one)
+        self._count += 1
+
+    def next(self, *, now: float) -> Waiting:
+        """Take out what is next; `ended` is to be called when it is done."""
+        self._count -= 1
+        if self._again:
+            one = self._again.popleft()
+        else:
+            owner = self._next_owner(now)
+            one = self._of[owner].popleft()
+            if not self._of[owner]:
+                del self._of[owner]
+        self._serve(one.owner)
+        return one
+
+    def ended(self) -> None:
+        """What was taken out last is done."""
+        self._now_serving = None
+
+    def without(self, works: Collection[Work]) -> None:
+        """Forget these works, as far as they wait."""
+        self._again = _without(self._again, works)
+        kept = {owner: _without(waiting, works) for owner, waiting in self._of.items()}
+        self._of = {owner: waiting for owner, waiting in kept.items() if waiting}
+        self._count = len(self._again) + sum(map(len, self._of.values()))
+
+    def of_owner(self, owner: str) -> int:
+        """How much of one owner waits."""
+        return len(self._of.get(owner, ()))
+
+    def oldest_of(self, owner: str) -> Work | None:
+        """What of one owner waits longest, None where nothing does."""
+        return self._of[owner][0].work if owner in self._of else None
+
+    def greediest(self) -> str:
+        """The owner of whom most waits, "" where nothing of anybody does."""
+        return max(self._of, key=self.of_owner, default="")
+
+    def _next_owner(self, now: float) -> str:
+        pressing = [owner for owner in self._of if self._presses(owner, now)]
+        quiet = [owner for owner in self._of if owner not in pressing]
+        if quiet and not (pressing and self._since_pressing >= PRESSING_SHARE - 1):
+            self._since_pressing += bool(pressing)
+            owners = quiet
+        else:
+            self._since_pressing = 0
+            owners = pressing
+        return min(owners, key=lambda owner: self._served.get(owner, 0))
+
+    def _presses(self, owner: str, now: float) -> bool:
+        if self._pressing_until.get(owner, now) <= now:
+            self._pressing_until.pop(owner, None)
+        return owner in self._pressing_until or (bool(owner) and self.of_owner(owner) > 1)
+
+    def _serve(self, owner: str) -> None:
+        self._now_serving = owner
+        self._turns += 1
+        self._served[owner] = self._turns
+        self._served.move_to_end(owner)
+        if len(self._served) > MOST_SERVED:
+            forgotten, _ = self._served.popitem(last=False)
+            self._pressing_until.pop(forgotten, None)
+
+
+def _without(waiting: deque[Waiting], works: Collection[Work]) -> deque[Waiting]:
+    return deque(one for one in waiting if one.work not in works)
 
 
 class _Line:
     """What waits for one key, what answers people apart from chatter."""
 
-    __slots__ = ("chatter", "is_running", "people", "rests_until")
-
     def __init__(self) -> None:
-        self.people: Shares[_Waiting] = Shares()
-        self.chatter: deque[_Waiting] = deque()
+        self.people = Shares()
+        self.chatter: deque[Waiting] = deque()
         self.is_running = False
         self.rests_until = 0.0
 
     def __len__(self) -> int:
         return len(self.people) + len(self.chatter)
 
-    def next(self, *, now: float) -> _Waiting:
+    def next(self, *, now: float) -> Waiting:
         return self.people.next(now=now) if self.people else self.chatter.popleft()
 
 
@@ -81,20 +190,12 @@ class Scheduler:
         self._since_chatter = 0
         # (until when, key) of keys that rest; an entry counts if the line still says the same.
         self._resting: list[tuple[float, str]] = []
-        self._running = 0
-        self._waiting = 0
+        self.running = 0
+        """How much is in flight in the whole game."""
+        self.waiting_in_all = 0
+        """How much waits in the whole game."""
         self._is_stopped = False
         self._wake: Any = None
-
-    @property
-    def running(self) -> int:
-        """How much is in flight in the whole game."""
-        return self._running
-
-    @property
-    def waiting_in_all(self) -> int:
-        """How much waits in the whole game."""
-        return self._waiting
 
     @property
     def busy_keys(self) -> tuple[str, ...]:
@@ -121,18 +222,18 @@ class Scheduler:
         what may wait, so that a person finds room. The cooldown is the rest after this work has
         started, where it is not that of the game.
         """
-        line = self._line(key)
+        line = self._lines.setdefault(key, _Line())
         is_full = len(line) >= self._queue_limit
         if is_full or (chatter and len(line.chatter) >= max(1, self._queue_limit // 2)):
             return False
-        made = self._made(work, cooldown_seconds, owner)
+        made = Waiting(work, cooldown_seconds, owner)
         if chatter:
             line.chatter.append(made)
         elif owner and line.people.of_owner(owner) >= self._speaker_limit:
             return False
         else:
             line.people.add(made, now=self._clock.seconds())
-        self._waiting += 1
+        self.waiting_in_all += 1
         self._make_ready(key, line)
         self._plan()
         return True
@@ -147,15 +248,12 @@ class Scheduler:
         if line is None or not owner:
             return None
         own = line.people.of_owner(owner)
-        greediest = owner
-        if own < self._speaker_limit:
-            if len(line) < self._queue_limit:
-                return None
-            greediest = line.people.greediest()
-            if line.people.of_owner(greediest) <= own + 1:
-                greediest = owner
-        oldest = line.people.oldest_of(greediest)
-        return None if oldest is None else oldest.work
+        if own < self._speaker_limit and len(line) < self._queue_limit:
+            return None
+        greediest = line.people.greediest() if own < self._speaker_limit else owner
+        if line.people.of_owner(greediest) <= own + 1:
+            greediest = owner
+        return line.people.oldest_of(greediest)
 
     def put_back(
         self,
@@ -168,22 +266,15 @@ class Scheduler:
         cooldown_seconds: float | None = None,
     ) -> None:
         """Queue `work` again before all other of its kind, to start not before the delay."""
-        line = self._line(key)
-        made = self._made(work, cooldown_seconds, owner)
+        line = self._lines.setdefault(key, _Line())
+        made = Waiting(work, cooldown_seconds, owner)
         if chatter:
             line.chatter.appendleft(made)
         else:
             line.people.put_back(made)
-        self._waiting += 1
+        self.waiting_in_all += 1
         self._rest(key, line, until=self._clock.seconds() + delay_seconds)
         self._plan()
-
-    def drop(self, key: str) -> int:
-        """Forget what waits of this key; how much that was."""
-        line = self._lines.get(key)
-        if line is None:
-            return 0
-        return self.withdraw(key, [waiting.work for waiting in (*line.people, *line.chatter)])
 
     def withdraw(self, key: str, works: Collection[Work]) -> int:
         """Forget these works of a key, as far as they wait; how many that were."""
@@ -192,9 +283,9 @@ class Scheduler:
             return 0
         before = len(line)
         line.people.without(works)
-        line.chatter = deque(it for it in line.chatter if it.work not in works)
+        line.chatter = _without(line.chatter, works)
         gone = before - len(line)
-        self._waiting -= gone
+        self.waiting_in_all -= gone
         self._not_ready(key)
         self._settle(key, line)
         return gone
@@ -214,16 +305,9 @@ class Scheduler:
         self._lines.clear()
         self._people.clear()
         self._chatter.clear()
-        self._waiting = 0
+        self.waiting_in_all = 0
         if self._wake is not None and self._wake.active():
             self._wake.cancel()
-
-    def _made(self, work: Work, cooldown_seconds: float | None, owner: str) -> _Waiting:
-        known = self._cooldown_seconds if cooldown_seconds is None else cooldown_seconds
-        return _Waiting(work, known, owner)
-
-    def _line(self, key: str) -> _Line:
-        return self._lines.setdefault(key, _Line())
 
     # Where a key stands
 
@@ -265,7 +349,7 @@ class Scheduler:
 
     def _start_one(self) -> None:
         self._wake_rested()
-        if self._running < self._max_running and (self._people or self._chatter):
+        if self.running < self._max_running and (self._people or self._chatter):
             self._start(self._next_key())
         self._plan()
 
@@ -280,16 +364,18 @@ class Scheduler:
     def _start(self, key: str) -> None:
         line = self._lines[key]
         waiting = line.next(now=self._clock.seconds())
-        self._waiting -= 1
-        self._running += 1
+        self.waiting_in_all -= 1
+        self.running += 1
         line.is_running = True
-        self._rest(key, line, until=self._clock.seconds() + waiting.cooldown_seconds)
+        own = waiting.cooldown_seconds
+        rests = self._cooldown_seconds if own is None else own
+        self._rest(key, line, until=self._clock.seconds() + rests)
         done = maybeDeferred(waiting.work)
         done.addErrback(lambda failure: self._on_error(key, failure))
         done.addBoth(lambda _: self._ended(key, line))
 
     def _ended(self, key: str, line: _Line) -> None:
-        self._running -= 1
+        self.running -= 1
         line.is_running = False
         line.people.ended()
         if not self._is_stopped:
@@ -298,11 +384,11 @@ class Scheduler:
 
     def _plan(self) -> None:
         """Come back when the next work may start, unless something has to end before."""
-        if self._is_stopped or self._running >= self._max_running:
+        if self._is_stopped or self.running >= self._max_running:
             return
         if self._people or self._chatter:
             self._wake_in(0.0)
-        elif self._waiting and self._resting:
+        elif self.waiting_in_all and self._resting:
             self._wake_in(max(0.0, self._resting[0][0] - self._clock.seconds()))
 
     def _wake_in(self, seconds: float) -> None:

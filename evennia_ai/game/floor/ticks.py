@@ -16,11 +16,10 @@ from django.db import DatabaseError
 from evennia.objects.models import ObjectDB
 from evennia.utils import logger
 
-from evennia_ai.game.character import NPC, HasMind
 from evennia_ai.game.models.stop import why_halted
 from evennia_ai.game.npc_settings import ATTRIBUTE, settings_of
 from evennia_ai.game.senses.events import TICK, Event
-from evennia_ai.game.senses.presence import bystanders
+from evennia_ai.game.senses.presence import NPC, HasMind, bystanders
 from evennia_ai.llm.resilience import Clock
 
 QUIET: Final = "Time passes; nobody spoke to you."
@@ -111,7 +110,7 @@ class Ticker:
     def _tick(self, npc_id: int) -> None:
         try:
             npc = ObjectDB.objects.get(id=npc_id)  # from memory, where it is there
-            if isinstance(npc, HasMind):
+            if issubclass(type(npc), HasMind):
                 self._tick_npc(npc)
             else:
                 self._forget(npc_id)

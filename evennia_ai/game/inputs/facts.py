@@ -15,10 +15,9 @@ from django.utils.module_loading import import_string
 from django.utils.timezone import get_default_timezone
 from evennia.utils import gametime, logger
 
-from evennia_ai.game.character import NPC
 from evennia_ai.game.senses.events import Event
-from evennia_ai.game.senses.presence import ZONE, bystanders, can_see
-from evennia_ai.game.text import one_line, plain_name, unmarked
+from evennia_ai.game.senses.presence import NPC, ZONE, bystanders, can_see
+from evennia_ai.game.senses.text import one_line, plain_name, unmarked
 from evennia_ai.lorebook.conditions import (
     EVENT_KIND,
     GENERATION_KIND,

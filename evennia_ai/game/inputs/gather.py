@@ -12,7 +12,6 @@ from evennia.utils import gametime
 
 from evennia_ai.compose import ComposeRules, Inputs
 from evennia_ai.execution.request import ExecutionRequest, execution_request
-from evennia_ai.game.character import NPC
 from evennia_ai.game.inputs.facts import (
     candidates,
     minute_of,
@@ -20,12 +19,12 @@ from evennia_ai.game.inputs.facts import (
     passing_facts,
     scanned_sources,
 )
+from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.inputs.providers.registry import blocks_of
-from evennia_ai.game.protocols import Mind
 from evennia_ai.game.recording.heard import CommittedEvent, ConversationKey, found, key_of
 from evennia_ai.game.senses.events import Event
-from evennia_ai.game.senses.presence import bystanders
-from evennia_ai.game.text import person_name, plain_name
+from evennia_ai.game.senses.presence import NPC, bystanders
+from evennia_ai.game.senses.text import person_name, plain_name
 from evennia_ai.history.projection import minute_in, with_time_line
 from evennia_ai.history.records import NewRecord, Record
 from evennia_ai.lorebook.activation.timers import NO_STATE, Clock

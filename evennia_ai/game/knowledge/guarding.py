@@ -14,8 +14,7 @@ from evennia.locks.lockhandler import check_lockstring
 from evennia.utils import logger
 
 from evennia_ai.errors import StoreError
-from evennia_ai.game.character import NPC
-from evennia_ai.game.senses.presence import scopes_of
+from evennia_ai.game.senses.presence import NPC, scopes_of
 from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store.history.conversations import ConversationRef

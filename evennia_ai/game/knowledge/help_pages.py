@@ -13,7 +13,7 @@ from typing import Any, Final
 from evennia.help.filehelp import FILE_HELP_ENTRIES
 from evennia.help.models import HelpEntry
 
-from evennia_ai.game.text import unmarked
+from evennia_ai.game.senses.text import unmarked
 from evennia_ai.knowledge.backends import BackendError, Hit, PageDraft
 from evennia_ai.knowledge.pages.page import (
     Namespace,

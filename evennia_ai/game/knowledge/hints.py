@@ -12,12 +12,11 @@ from typing import Final
 from evennia.utils import logger
 
 from evennia_ai.errors import EvenniaAIError
-from evennia_ai.game.character import NPC
 from evennia_ai.game.knowledge.guarding import is_held, may_search, searchable, told_before
 from evennia_ai.game.knowledge.search import NAMESPACES, Findings
 from evennia_ai.game.models.watching import WatchedCall, Watcher
-from evennia_ai.game.retrying import DATABASE_ERRORS
-from evennia_ai.game.senses.presence import object_of
+from evennia_ai.game.recording.retrying import DATABASE_ERRORS
+from evennia_ai.game.senses.presence import NPC, object_of
 from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.knowledge.restricted.hinting import FIELD, hints_of, ranked
 from evennia_ai.knowledge.restricted.leaks import leak, protected

@@ -18,7 +18,7 @@ from evennia_ai.errors import ModelTimeout, ModelUnavailable
 from evennia_ai.game.models.calls import Counting
 from evennia_ai.game.models.clients import Access, Models
 from evennia_ai.game.models.limits import CallKey
-from evennia_ai.game.retrying import DATABASE_ERRORS
+from evennia_ai.game.recording.retrying import DATABASE_ERRORS
 from evennia_ai.game.senses.events import Line
 from evennia_ai.knowledge.restricted.hinting import HintChoice, by_words, chosen, hint_messages
 from evennia_ai.knowledge.restricted.leaks import Protected, protected

@@ -18,10 +18,10 @@ from typing import Final, TypeVar
 from evennia.utils import logger
 from twisted.internet.defer import CancelledError
 
-from evennia_ai.game.character import NPC
 from evennia_ai.game.knowledge.backends import Backends, later
 from evennia_ai.game.knowledge.guarding import may_search
-from evennia_ai.game.retrying import DATABASE_ERRORS
+from evennia_ai.game.recording.retrying import DATABASE_ERRORS
+from evennia_ai.game.senses.presence import NPC
 from evennia_ai.knowledge.backends import Backend
 from evennia_ai.knowledge.pages.page import BaseInfo, Namespace, Page
 from evennia_ai.knowledge.relevance import chunks

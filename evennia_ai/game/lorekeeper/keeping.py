@@ -14,7 +14,6 @@ from evennia.utils import logger
 from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import EvenniaAIError, NotStoredError
-from evennia_ai.game.character import HasMind
 from evennia_ai.game.knowledge.guarding import is_held
 from evennia_ai.game.lorekeeper.asking import LOREKEEPER, Asker, refuse_over_limit, writers
 from evennia_ai.game.lorekeeper.drafting import Written, drafted
@@ -22,8 +21,9 @@ from evennia_ai.game.lorekeeper.grounding import introduction
 from evennia_ai.game.lorekeeper.reading import Reader, may_read
 from evennia_ai.game.lorekeeper.writing import stored_request, text_of_answer, writing_request
 from evennia_ai.game.models.clients import Access
-from evennia_ai.game.retrying import DATABASE_ERRORS
+from evennia_ai.game.recording.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import Runtime, runtime
+from evennia_ai.game.senses.presence import HasMind
 from evennia_ai.knowledge.assembly.config import UNKNOWN, AssemblyRules
 from evennia_ai.knowledge.assembly.packages import Package
 from evennia_ai.knowledge.assembly.requests import LoreTask

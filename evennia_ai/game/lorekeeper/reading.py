@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 from twisted.internet.defer import Deferred
 
 from evennia_ai.game.knowledge.backends import later
-from evennia_ai.game.viewers import allows
+from evennia_ai.game.mind.viewers import allows
 from evennia_ai.knowledge.assembly.assembly import assemble
 from evennia_ai.knowledge.assembly.config import AssemblyRules
 from evennia_ai.knowledge.assembly.packages import Package

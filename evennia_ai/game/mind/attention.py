@@ -15,16 +15,16 @@ from evennia.utils import logger
 from evennia_ai.game.floor.addressing import Address, Addressed, Engagement, Listener, address_of
 from evennia_ai.game.floor.bidding import Bid, roll_of
 from evennia_ai.game.inputs import gather
+from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.mind.inbox import Hearing
 from evennia_ai.game.mind.pending_answer import PendingAnswer
 from evennia_ai.game.models.stop import why_halted
-from evennia_ai.game.protocols import Mind
 from evennia_ai.game.recording import heard
 from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.runtime import Current, Runtime
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import bystanders, is_npc
-from evennia_ai.game.text import plain_name
+from evennia_ai.game.senses.text import plain_name
 from evennia_ai.history.records import NewRecord
 from evennia_ai.settings.npc import NPCSettings
 from evennia_ai.store.authored import cards

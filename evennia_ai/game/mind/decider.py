@@ -15,11 +15,11 @@ from twisted.internet.defer import CancelledError, Deferred, maybeDeferred, succ
 from twisted.python.failure import Failure
 
 from evennia_ai.errors import ReplayError
+from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.models.clients import Access
 from evennia_ai.game.models.limits import CallKey
-from evennia_ai.game.protocols import Mind
 from evennia_ai.game.recording.heard import CommittedEvent
-from evennia_ai.game.retrying import DATABASE_ERRORS
+from evennia_ai.game.recording.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import Runtime
 from evennia_ai.game.senses.events import began_by
 from evennia_ai.llm.chat import AnswerSchema, ChatReply, ChatRequest, chat_messages

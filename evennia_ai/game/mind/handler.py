@@ -9,20 +9,17 @@ from django.db import DatabaseError
 from evennia.utils import logger
 
 from evennia_ai.compose import Composition, compose_with_lore
-from evennia_ai.game.character import NPC
 from evennia_ai.game.inputs import gather
 from evennia_ai.game.inputs.facts import standing_facts
 from evennia_ai.game.mind.attention import Attention
 from evennia_ai.game.npc_settings import KeptSettings
-from evennia_ai.game.recording.heard import ConversationKey
-from evennia_ai.game.recording.lived_through import Lately
-from evennia_ai.game.retrying import DATABASE_ERRORS
+from evennia_ai.game.recording.heard import ConversationKey, Lately
+from evennia_ai.game.recording.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import Current
 from evennia_ai.game.senses.events import Event
-from evennia_ai.game.senses.naming import label_of
 from evennia_ai.game.senses.perception import client_of, heard_text, perceived, rank_of
-from evennia_ai.game.senses.presence import scopes_of
-from evennia_ai.game.text import plain_name
+from evennia_ai.game.senses.presence import NPC, label_of, scopes_of
+from evennia_ai.game.senses.text import plain_name
 from evennia_ai.history.turn.manifest import report_of_turn
 from evennia_ai.lorebook.book import names_of
 from evennia_ai.minds.view import NPCView, sources_of, view_of

@@ -15,7 +15,7 @@ from evennia_ai.errors import StoreError
 from evennia_ai.game.inputs.facts import minute_of
 from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.recording.recorder import Prepared, prepared, recorded
-from evennia_ai.game.retrying import DATABASE_ERRORS
+from evennia_ai.game.recording.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import Current
 from evennia_ai.game.senses.events import Event
 from evennia_ai.history.records import NewRecord, RecordKind

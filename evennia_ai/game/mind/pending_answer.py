@@ -14,17 +14,16 @@ from twisted.python.failure import Failure
 
 from evennia_ai.errors import StoreError
 from evennia_ai.game.floor.addressing import Address
+from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.mind.decider import decided
 from evennia_ai.game.models.limits import Refusal
 from evennia_ai.game.models.stop import why_halted
-from evennia_ai.game.protocols import Mind
 from evennia_ai.game.recording.heard import CommittedEvent
-from evennia_ai.game.retrying import DATABASE_ERRORS, until_written
+from evennia_ai.game.recording.retrying import DATABASE_ERRORS, until_written
 from evennia_ai.game.runtime import Runtime
 from evennia_ai.game.senses.events import TICK, Event, payer_of
 from evennia_ai.game.senses.presence import why_gone
-from evennia_ai.game.speech.thinking import show_thinking
-from evennia_ai.game.speech.voice import Voice
+from evennia_ai.game.speech.voice import Voice, show_thinking
 from evennia_ai.game.turn.turn import Turn
 from evennia_ai.history.records import fallback_record
 from evennia_ai.store.calls import model_calls

@@ -25,7 +25,7 @@ from evennia_ai.game.models.clients import Access
 from evennia_ai.game.models.limits import CallKey, Limits, StartedCall
 from evennia_ai.game.models.stop import ModelStopped, refuse_if_stopped
 from evennia_ai.game.models.watching import Watch, WatchedCall
-from evennia_ai.game.retrying import until_written
+from evennia_ai.game.recording.retrying import until_written
 from evennia_ai.knowledge.restricted.mediation import choices_in_answer
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, Listener, Usage
 from evennia_ai.llm.replies.structured import json_objects

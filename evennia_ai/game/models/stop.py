@@ -12,7 +12,7 @@ from twisted.internet.defer import Deferred, fail, maybeDeferred
 from twisted.python.failure import Failure
 
 from evennia_ai.errors import ModelError, StoreError
-from evennia_ai.game.character import NPC
+from evennia_ai.game.senses.presence import NPC
 from evennia_ai.llm.chat import ChatModel, ChatReply, ChatRequest, Listener
 from evennia_ai.store.calls.halts import GAME_REF, Halt, halts
 

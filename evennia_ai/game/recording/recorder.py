@@ -18,7 +18,7 @@ from twisted.python.failure import Failure
 
 from evennia_ai.errors import HistoryConflictError
 from evennia_ai.game.recording.heard import CommittedEvent, event_record, key_of, opened
-from evennia_ai.game.retrying import DATABASE_ERRORS
+from evennia_ai.game.recording.retrying import DATABASE_ERRORS
 from evennia_ai.game.senses.events import Event
 from evennia_ai.history.records import NewRecord
 from evennia_ai.llm.resilience import Clock

@@ -12,11 +12,10 @@ from django.core.exceptions import ObjectDoesNotExist
 from evennia.objects.models import ObjectDB
 from evennia.utils import logger
 
-from evennia_ai.game.character import NPC, HasMind
 from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.senses.events import SPOKEN, Event, Line
 from evennia_ai.game.senses.perception import client_of, is_alone_with, rank_of
-from evennia_ai.game.senses.presence import why_gone
+from evennia_ai.game.senses.presence import NPC, HasMind, why_gone
 from evennia_ai.history.records import Record
 from evennia_ai.store.history import conversations, past_turns
 from evennia_ai.store.history.conversations import ConversationRef

@@ -22,13 +22,11 @@ from django.conf import settings
 from django.utils.translation import gettext
 from evennia.locks.lockhandler import LockHandler
 
-from evennia_ai.game.character import NPC
 from evennia_ai.game.senses.events import Event, Kind
 from evennia_ai.game.senses.line_limits import line_of
-from evennia_ai.game.senses.naming import settled_label
-from evennia_ai.game.senses.presence import bystanders, is_npc
+from evennia_ai.game.senses.presence import NPC, bystanders, is_npc, settled_label
+from evennia_ai.game.senses.text import one_line, unmarked
 from evennia_ai.game.senses.utterance import hops_of, utterance_of, uttered
-from evennia_ai.game.text import one_line, unmarked
 from evennia_ai.prompt.blocks import SCREENREADER
 
 MAX_WORD: Final = 40

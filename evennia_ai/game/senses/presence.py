@@ -1,12 +1,74 @@
-"""Presence: who is around an NPC, whom of them it can see, and whether they are still there."""
+"""Presence: an NPC, who is around it, whom of them it can see, and what it calls them.
 
-from typing import Any, Final
+A label, which stands in every line of every prompt, is made from who somebody is, not from the name
+alone. Who bore a name first, as far as the NPC knows, has it plain; whoever else is called so, or
+nearly so, has a mark behind it that stays theirs. That is settled when they are perceived and
+stored with what they said, so nobody who comes later changes a line that was sent. The NPC's own
+names, and words that stand for somebody else in a prompt, are nobody's to bear plainly.
+"""
 
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple, Protocol
+
+from django.db import DatabaseError
 from evennia.objects.models import ObjectDB
+from evennia.utils import logger
 
-from evennia_ai.game.character import NPC, HasMind
+from evennia_ai.errors import StoreError
 from evennia_ai.game.senses.events import Event
+from evennia_ai.game.senses.text import in_sentence, person_name, plain_name
 from evennia_ai.prompt.components import GAME, Scope
+from evennia_ai.prompt.names import folded, is_word_of_the_game, marked, spelt
+from evennia_ai.store.memory import known_names
+
+
+class HasMind:
+    """Marks the typeclasses of characters with a mind: `AIMixin` is one, and what is made of it."""
+
+
+class NPC(Protocol):
+    """A character of ours, as all who deal with it see it; `AINPC` is one.
+
+    Evennia has no types of its own: what it gives is of any. `ai` is its mind
+    (`game.inputs.mind.Mind`).
+    """
+
+    id: Any
+    pk: Any
+    key: Any
+    location: Any
+    home: Any
+    db: Any
+    aliases: Any
+    attributes: Any
+    contents: Any
+    locks: Any
+    permissions: Any
+    tags: Any
+
+    ai: Any
+    ai_enabled: Any
+    ai_partner: Any
+    fallback_line: Any
+    has_account: Any
+    is_superuser: Any
+    witness: Any
+
+    def access(self, accessing_obj: Any, access_type: str = ..., **kwargs: Any) -> bool: ...
+
+    def at_look(self, target: Any, **kwargs: Any) -> Any: ...
+
+    def at_pre_say(self, message: str, **kwargs: Any) -> Any: ...
+
+    def get_display_name(self, looker: Any = None, **kwargs: Any) -> Any: ...
+
+    def msg(self, text: Any = None, from_obj: Any = None, **kwargs: Any) -> None: ...
+
+    def understands(self, language: str) -> bool: ...
+
+    def why_unable(self) -> str: ...
+
 
 ZONE: Final = "zone"
 """Category of the tags that say to which zones a room belongs."""
@@ -64,7 +126,7 @@ def seen_here(npc: NPC) -> list[Any]:
 
 def is_npc(character: Any) -> bool:
     """Whether this is one of ours, and not a player whose character has a mind as well."""
-    return isinstance(character, HasMind) and not character.has_account
+    return issubclass(type(character), HasMind) and not character.has_account
 
 
 def is_character(thing: Any) -> bool:
@@ -96,3 +158,118 @@ def _is_somebody_waiting(npc: NPC, event: Event) -> bool:
         return True
     there = npc.location.contents_get(content_type="character")
     return not event.private and any(not is_npc(other) for other in there)
+
+
+MOST_FOLDED: Final = 200
+"""Characters of a folded name that are stored."""
+
+_MOST_OLDER: Final = 20
+
+
+class _Bearer(NamedTuple):
+    """Somebody and what they are called, as it is shown and as it is compared."""
+
+    ref: str
+    name: str
+    folded: str
+
+
+def label_of(npc: NPC, person: Any) -> str:
+    """What `npc` calls somebody it sees; nothing is written. Warm, this makes no query."""
+    bearer = _bearer(npc, person)
+    return _label(npc, bearer, _numbers(npc, person, bearer)[bearer.ref])
+
+
+def settled_label(npc: NPC, person: Any) -> str:
+    """The same where `npc` perceives them: from now on this label is theirs alone.
+
+    Where the database is away the label is what it would be, and is settled another time.
+    """
+    bearer = _bearer(npc, person)
+    numbers = _numbers(npc, person, bearer)
+    if not _is_gone(person) and bearer.ref not in _known(npc, bearer.folded):
+        first = list(numbers)[: numbers[bearer.ref]]
+        try:
+            numbers = {**known_names.settle(str(npc.id), bearer.folded, first).of(bearer.folded)}
+        except StoreError as error:
+            logger.log_err(f"evennia_ai: NPC {npc.id}: a name is not settled: {error}")
+    return _label(npc, bearer, numbers[bearer.ref])
+
+
+def with_labels(npc: NPC, text: str, people: Iterable[Any]) -> str:
+    """The game's own text with what `npc` calls these people, where their names stand in it."""
+    for person in people:
+        shown = str(person.get_display_name(npc))
+        label = in_sentence(label_of(npc, person))
+        if shown.strip() and label != shown:
+            told = label.replace("\\", r"\\")
+            text = re.sub(rf"(?<!\w){re.escape(shown)}(?!\w)", told, text)
+    return text
+
+
+def _is_gone(person: Any) -> bool:
+    """Whether somebody was deleted since: who it was cannot be found any more."""
+    return person.id is None
+
+
+def _bearer(npc: NPC, person: Any) -> _Bearer:
+    name = person_name(str(person.get_display_name(npc)))
+    return _Bearer(str(person.id), name, folded(name)[:MOST_FOLDED])
+
+
+def _label(npc: NPC, bearer: _Bearer, number: int) -> str:
+    own = {folded(name)[:MOST_FOLDED] for name in npc.ai.own_names}
+    is_own = bearer.folded in own
+    return marked(bearer.name, number + is_own, is_word=is_word_of_the_game(bearer.name))
+
+
+def _known(npc: NPC, fold: str) -> Mapping[str, int]:
+    """The numbers of those who are settled to bear a name, by reference."""
+    try:
+        return known_names.known_by(str(npc.id)).of(fold)
+    except StoreError as error:
+        logger.log_err(f"evennia_ai: NPC {npc.id}: names cannot be read: {error}")
+        return {}
+
+
+def _numbers(npc: NPC, person: Any, bearer: _Bearer) -> Mapping[str, int]:
+    """The same with those who are seen and not settled yet, the given one among them."""
+    known = _known(npc, bearer.folded)
+    if bearer.ref in known:
+        return known
+    foreseen = npc.ai.foreseen_names.setdefault(bearer.folded, {})
+    if _is_gone(person):
+        foreseen = dict.fromkeys([*foreseen, *_first_bearers(npc, person, bearer)])
+    elif bearer.ref not in foreseen:
+        foreseen.update(dict.fromkeys(_first_bearers(npc, person, bearer)))
+    numbers = dict(known)
+    for ref in foreseen:
+        numbers.setdefault(ref, len(numbers) + 1)
+    return numbers
+
+
+def _first_bearers(npc: NPC, person: Any, bearer: _Bearer) -> list[str]:
+    """Those who bore the name before somebody, as far as can be found, and then they themselves.
+
+    Older characters that are called so, whatever case it is written in, and of those who are here
+    every NPC and every older character whose name is taken for this one. Before somebody who was
+    deleted since, whose age nobody knows any more, that is everybody called so.
+    """
+    gone = _is_gone(person)
+    ways = {spelt(bearer.name), bearer.folded}
+    keys = {way for one in ways for way in (one, one.title(), one.capitalize(), one.upper())}
+    called = ObjectDB.objects.filter(db_key__in=keys).order_by("id")
+    older_ones = called if gone else called.filter(id__lt=person.id)
+    here = [
+        other
+        for other in bystanders(npc)
+        if folded(plain_name(other.key))[:MOST_FOLDED] == bearer.folded
+        and (gone or is_npc(other) or other.id < person.id)
+    ]
+    try:
+        found = [*here, *older_ones[:_MOST_OLDER]]
+    except DatabaseError as error:
+        logger.log_err(f"evennia_ai: NPC {npc.id}: older names cannot be read: {error}")
+        found = here
+    older = sorted({one.id for one in found if is_character(one) and one not in (npc, person)})
+    return [*map(str, older), bearer.ref]

@@ -12,9 +12,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from evennia_ai.game.character import NPC
 from evennia_ai.game.senses.events import Kind
-from evennia_ai.game.senses.presence import is_npc
+from evennia_ai.game.senses.presence import NPC, is_npc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

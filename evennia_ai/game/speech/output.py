@@ -15,11 +15,11 @@ from typing import Any, Final
 
 from django.conf import settings
 
-from evennia_ai.game.character import NPC
 from evennia_ai.game.senses.happenings import Happening, description, item_name, npcs_in, tell
+from evennia_ai.game.senses.presence import NPC
+from evennia_ai.game.senses.text import LINE_BREAK, one_line, plain_name
 from evennia_ai.game.senses.utterance import uttered
 from evennia_ai.game.speech.delivery import JOINED, Act, acts_of
-from evennia_ai.game.text import LINE_BREAK, one_line, plain_name
 
 MAX_CHARACTERS: Final = 2000
 MAX_LINES: Final = 40

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from evennia_ai.errors import EvenniaAIError, FormatError
-from evennia_ai.game.text import one_line
+from evennia_ai.game.senses.text import one_line
 from evennia_ai.game.tools.tool import Tool, ToolArguments
 
 MAX_CHARACTERS: Final = 8_000

@@ -5,10 +5,9 @@ from typing import Any
 from evennia.server.signals import SIGNAL_EXIT_TRAVERSED
 from pydantic import Field
 
-from evennia_ai.game.character import NPC
-from evennia_ai.game.senses.naming import with_labels
+from evennia_ai.game.senses.presence import NPC, with_labels
+from evennia_ai.game.senses.text import plain_name
 from evennia_ai.game.speech.output import gave, pose
-from evennia_ai.game.text import plain_name
 from evennia_ai.game.tools.sight import carried, exits, people, person, shown_name, thing, things
 from evennia_ai.game.tools.tool import Name, Refused, Tool, ToolArguments, Use
 

@@ -16,8 +16,8 @@ from django.core.signals import setting_changed
 from django.utils.module_loading import import_string
 
 from evennia_ai.errors import EvenniaAIError
-from evennia_ai.game.character import NPC
 from evennia_ai.game.npc_settings import changed, settings_of
+from evennia_ai.game.senses.presence import NPC
 from evennia_ai.game.tools.arguments import schema_of
 from evennia_ai.game.tools.handling import Drop, Give, Look, Move, Take
 from evennia_ai.game.tools.knowledge import KnowledgeBaseSearch

@@ -16,10 +16,8 @@ from typing import Any, Final, NamedTuple
 
 from evennia.objects.models import ObjectDB
 
-from evennia_ai.game.character import NPC
-from evennia_ai.game.senses.naming import label_of
-from evennia_ai.game.senses.presence import is_character, object_of
-from evennia_ai.game.text import plain_name
+from evennia_ai.game.senses.presence import NPC, is_character, label_of, object_of
+from evennia_ai.game.senses.text import plain_name
 from evennia_ai.game.tools.tool import Refused
 from evennia_ai.prompt.names import without_mark
 from evennia_ai.store.history import conversations

@@ -13,13 +13,13 @@ from typing import Any, Final
 from pydantic import Field
 
 from evennia_ai.errors import HistoryConflictError
-from evennia_ai.game.character import NPC
 from evennia_ai.game.recording.heard import ConversationKey, opened
 from evennia_ai.game.senses.events import Event
+from evennia_ai.game.senses.presence import NPC
+from evennia_ai.game.senses.text import in_sentence, plain_name
 from evennia_ai.game.speech.delivery import behind_name
 from evennia_ai.game.speech.output import deliver, pose
 from evennia_ai.game.speech.voice import Voice
-from evennia_ai.game.text import in_sentence, plain_name
 from evennia_ai.game.tools.sight import person, shown_name
 from evennia_ai.game.tools.tool import Name, Refused, Tool, ToolArguments, Use, Words
 from evennia_ai.history.records import NewRecord, RecordKind

@@ -12,11 +12,11 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import EvenniaAIError
-from evennia_ai.game.character import NPC
-from evennia_ai.game.protocols import Mind
+from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.runtime import Runtime
 from evennia_ai.game.senses.events import Event
-from evennia_ai.game.text import LINE_BREAK, one_line, unmarked
+from evennia_ai.game.senses.presence import NPC
+from evennia_ai.game.senses.text import LINE_BREAK, one_line, unmarked
 from evennia_ai.history.role_markup import neutral
 from evennia_ai.minds.view import NPCView
 from evennia_ai.settings.npc import NPCSettings

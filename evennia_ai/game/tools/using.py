@@ -14,7 +14,7 @@ from django.utils.module_loading import import_string
 from evennia.utils import logger
 from pydantic import Field
 
-from evennia_ai.game.character import NPC
+from evennia_ai.game.senses.presence import NPC
 from evennia_ai.game.tools.handling import one_of
 from evennia_ai.game.tools.sight import carried, exits, people, thing, things
 from evennia_ai.game.tools.tool import Name, Refused, Tool, ToolArguments, Use

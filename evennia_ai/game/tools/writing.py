@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from evennia_ai.game.character import NPC
+from evennia_ai.game.senses.presence import NPC
 from evennia_ai.game.speech.output import pose
 from evennia_ai.game.tools.handling import hand_over, one_of, put_down
 from evennia_ai.game.tools.sight import person, shown_name

@@ -12,7 +12,7 @@ from typing import Any, Final
 from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import HistoryConflictError
-from evennia_ai.game.protocols import Mind
+from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.runtime import Runtime
 from evennia_ai.game.tools.tool import Use

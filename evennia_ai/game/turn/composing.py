@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from evennia_ai.compose import Composition
 from evennia_ai.game.inputs.gather import Gathered, gathered
-from evennia_ai.game.protocols import Mind
+from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.upkeep.compacting import Compactor, Wanted
 from evennia_ai.game.upkeep.compaction_due import Fullness, fullness_of

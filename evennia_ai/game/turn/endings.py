@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import HistoryConflictError, TurnClosedError
 from evennia_ai.game.models.calls import CountedCall
-from evennia_ai.game.retrying import until_written
+from evennia_ai.game.recording.retrying import until_written
 from evennia_ai.history.records import NewRecord
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.store.calls import model_calls

@@ -12,9 +12,9 @@ from evennia.utils import logger
 from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import StoreError
-from evennia_ai.game.protocols import Mind
+from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.recording.heard import event_record
-from evennia_ai.game.retrying import until_written
+from evennia_ai.game.recording.retrying import until_written
 from evennia_ai.game.senses.events import ERRAND, Event
 from evennia_ai.game.tools.toolbox import GIVEN_UP, Ran
 from evennia_ai.llm.resilience import Clock

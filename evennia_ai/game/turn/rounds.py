@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from evennia_ai.compose import Composition
 from evennia_ai.game.inputs.gather import context_of
+from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.inputs.providers.registry import own_paths
 from evennia_ai.game.models.clients import Access
-from evennia_ai.game.protocols import Mind
 from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.turn.composing import Composed
 from evennia_ai.history.turn.drafts import Draft, draft_of

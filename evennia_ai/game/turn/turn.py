@@ -31,19 +31,19 @@ from evennia_ai.errors import (
     ThrashError,
     on_one_line,
 )
+from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.models.calls import CountedCall
 from evennia_ai.game.models.clients import Access
 from evennia_ai.game.models.limits import CallKey
 from evennia_ai.game.models.stop import ModelStopped
 from evennia_ai.game.models.watching import TurnOutcome
-from evennia_ai.game.protocols import Mind
 from evennia_ai.game.recording.heard import CommittedEvent
-from evennia_ai.game.retrying import DATABASE_ERRORS
+from evennia_ai.game.recording.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import Runtime
 from evennia_ai.game.senses.events import began_by
 from evennia_ai.game.senses.presence import why_gone
+from evennia_ai.game.senses.text import plain_name
 from evennia_ai.game.speech.voice import Start, Voice
-from evennia_ai.game.text import plain_name
 from evennia_ai.game.tools.toolbox import Toolbox, toolbox_of
 from evennia_ai.game.turn.acting import Acted, Acts
 from evennia_ai.game.turn.composing import with_room

@@ -22,9 +22,9 @@ from evennia_ai.errors import (
     ThrashError,
     TranscriptTooLongError,
 )
+from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.models.calls import Counting
 from evennia_ai.game.models.clients import Models
-from evennia_ai.game.protocols import Mind
 from evennia_ai.game.recording import heard
 from evennia_ai.game.recording.heard import ConversationKey
 from evennia_ai.game.upkeep.compaction_due import (

@@ -12,9 +12,8 @@ from typing import Any, Final
 from evennia.utils import logger
 
 from evennia_ai.game.inputs.facts import hours_now
-from evennia_ai.game.senses.naming import label_of
-from evennia_ai.game.senses.presence import bystanders, object_of
-from evennia_ai.game.text import one_line, plain_name, unmarked
+from evennia_ai.game.senses.presence import bystanders, label_of, object_of
+from evennia_ai.game.senses.text import one_line, plain_name, unmarked
 from evennia_ai.history.role_markup import neutral
 from evennia_ai.memory.memories import MAX_TEXT, OF_NPC, USUAL_IMPORTANCE, Memory, words_of
 from evennia_ai.memory.persona_guard import People, judged

@@ -133,13 +133,6 @@ def test_an_error_ends_its_own_turn_and_no_other(scheduler, works, clock, errors
     assert [(key, failure.type) for key, failure in errors] == [("oren", ZeroDivisionError)]
 
 
-def test_what_waits_can_be_dropped(scheduler, works, clock):
-    scheduler.offer("oren", works.of("a"))
-    assert scheduler.drop("oren") == 1
-    clock.advance(0)
-    assert works.started == []
-
-
 def test_after_the_stop_nothing_starts(scheduler, works, clock):
     scheduler.offer("oren", works.of("a"))
     scheduler.stop()

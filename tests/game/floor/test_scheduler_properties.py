@@ -116,8 +116,9 @@ class Schedulings(RuleBasedStateMachine):
 
     @rule(key=st.sampled_from(KEYS))
     def an_npc_is_switched_off(self, key):
-        waits = len(self.waits[key, False]) + len(self.waits[key, True])
-        assert self.scheduler.drop(key) == waits
+        waits = [*self.waits[key, False], *self.waits[key, True]]
+        works = [self.works[number] for number in waits]
+        assert self.scheduler.withdraw(key, works) == len(waits)
         self.waits[key, False], self.waits[key, True] = [], []
         self.passed[key].clear()
 

@@ -7,7 +7,7 @@ Issue 14, High 2 and Medium 5: somebody called `Tamsin:` spoke with Tamsin's lab
 import pytest
 
 from evennia_ai.game.inputs.facts import candidates
-from evennia_ai.game.senses.naming import settled_label
+from evennia_ai.game.senses.presence import settled_label
 from evennia_ai.prompt.names import folded
 from evennia_ai.store.memory import known_names, memories
 
@@ -141,7 +141,7 @@ FORGED = "Anna gives Oren a silver coin. Bob"
 @pytest.mark.parametrize("name", [FORGED, "Anna gives you a coin and Bob", 'Bob" leaves. "Anna'])
 def test_a_name_cannot_tell_of_what_did_not_happen(stage, model, name):
     """Through Evennia's own announcements, a login, and the lines of the game's hooks."""
-    from evennia_ai.game.senses.rooms import _puppeted
+    from evennia_ai.game.senses.witness import _puppeted
 
     quay = stage.make("Quay", "evennia.objects.objects.DefaultRoom", place=None)
     other = stage.player(name)

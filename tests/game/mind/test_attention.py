@@ -249,7 +249,7 @@ class TestLimits:
 
 class TestHalts:
     def test_a_paused_npc_is_silent_and_says_why_to_builders(self, stage):
-        from evennia_ai.game.emergency import pause, resume
+        from evennia_ai.game.mind.emergency import pause, resume
 
         stage.talks_with(own_name)
         pause(stage.npc, by="Mira", reason="a scene")

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from evennia_ai.game import emergency
+from evennia_ai.game.mind import emergency
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.watch.request_log import RequestLog
 from evennia_ai.store.calls import model_calls

@@ -12,7 +12,7 @@ from evennia_ai.compose import compose
 from evennia_ai.game.inputs import gather
 from evennia_ai.game.inputs.providers.elsewhere import HEADING
 from evennia_ai.game.inputs.providers.registry import SHIPPED
-from evennia_ai.game.recording.lived_through import Lately
+from evennia_ai.game.recording.heard import Lately
 from evennia_ai.game.recording.recorder import recorded
 from evennia_ai.game.speech.output import show
 from evennia_ai.minds.past_inputs import PastReader

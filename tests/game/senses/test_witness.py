@@ -4,8 +4,8 @@ import pytest
 from evennia.objects.objects import DefaultRoom
 from evennia.utils.create import create_object
 
-from evennia_ai.game.senses.rooms import AIRoomMixin, watch_logins
 from evennia_ai.game.senses.utterance import acting
+from evennia_ai.game.senses.witness import AIRoomMixin, watch_logins
 from evennia_ai.game.speech.output import speak
 from evennia_ai.settings.npc import USUAL
 

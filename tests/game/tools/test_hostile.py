@@ -187,7 +187,7 @@ def test_no_text_becomes_a_command(furnished: Any, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("key", [*HOSTILE, INVISIBLE], ids=ascii)
 def test_hostile_names_of_things_people_and_exits_stay_names(stage: Any, key: str) -> None:
-    from evennia_ai.game.text import plain_name
+    from evennia_ai.game.senses.text import plain_name
 
     thing = a_thing(stage, key)
     stage.npc.key = key

@@ -309,7 +309,7 @@ class TestOtherModels:
         assert turns.last_turn(acting.npc.ai.ref).state == "failed"
 
     def test_none_is_asked_instead_once_the_game_is_stopped(self, stage, logged):
-        from evennia_ai.game import emergency
+        from evennia_ai.game.mind import emergency
 
         model = Streaming()
         stage.install(

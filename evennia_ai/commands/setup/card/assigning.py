@@ -10,7 +10,7 @@ from evennia_ai.commands.naming import npc_named, whole_number
 from evennia_ai.commands.setup.card import shown
 from evennia_ai.commands.setup.card.shown import card_named, plain_name
 from evennia_ai.commands.strict import CommandError
-from evennia_ai.game.character import NPC
+from evennia_ai.game.senses.presence import NPC
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.authored import card_revisions, cards
 from evennia_ai.store.authored.cards import Assignment, StoredCard, card_or_none, get_card

@@ -16,11 +16,11 @@ from evennia_ai.commands.naming import knowledge_place_named, npc_named, whole_n
 from evennia_ai.commands.setup.knowledge import named, shown
 from evennia_ai.commands.shown import day_and_time, shown_line
 from evennia_ai.commands.strict import CommandError, Run, StrictCommand
-from evennia_ai.game.holding import look_at_all
 from evennia_ai.game.knowledge.backends import BACKENDS
 from evennia_ai.game.knowledge.guarding import is_held_by_lock, names_some
+from evennia_ai.game.mind.overview import look_at_all
+from evennia_ai.game.mind.viewers import allows
 from evennia_ai.game.npc_settings import settings_of
-from evennia_ai.game.viewers import allows
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.knowledge.pages.page import MEDIATIONS, BaseInfo
 from evennia_ai.prompt.components import Scope

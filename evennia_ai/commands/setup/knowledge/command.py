@@ -21,8 +21,8 @@ from evennia_ai.commands.setup.knowledge.shown import requires_tree, tree_lines
 from evennia_ai.commands.shown import day_and_time
 from evennia_ai.commands.strict import BUILDER_LOCK, CommandError, StrictCommand
 from evennia_ai.game.knowledge.backends import later
+from evennia_ai.game.mind.viewers import viewer_of
 from evennia_ai.game.runtime import runtime
-from evennia_ai.game.viewers import viewer_of
 from evennia_ai.knowledge.pages.page import (
     NAMESPACES,
     BaseInfo,

@@ -19,8 +19,8 @@ from evennia_ai.commands.setup.knowledge.pages import KnowledgeHints
 from evennia_ai.commands.shown import day_and_time
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.knowledge.backends import later
+from evennia_ai.game.mind.viewers import viewer_of
 from evennia_ai.game.runtime import runtime
-from evennia_ai.game.viewers import viewer_of
 from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.pages.markup import write_page
 from evennia_ai.knowledge.pages.page import BaseInfo, Page

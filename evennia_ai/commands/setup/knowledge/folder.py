@@ -15,8 +15,8 @@ from evennia_ai.commands.locks import checked_locks
 from evennia_ai.commands.setup.knowledge import named
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.foreign.documents import Progress
-from evennia_ai.game.holding import look_at_all
-from evennia_ai.game.viewers import allows
+from evennia_ai.game.mind.overview import look_at_all
+from evennia_ai.game.mind.viewers import allows
 from evennia_ai.knowledge.pages.files import ImportProblems, PageFolder, read_folder
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.knowledge import knowledge_bases, page_imports, pages

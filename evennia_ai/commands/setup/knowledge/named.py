@@ -11,8 +11,8 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.knowledge.backends import later
+from evennia_ai.game.mind.viewers import allows
 from evennia_ai.game.runtime import runtime
-from evennia_ai.game.viewers import allows
 from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageName, page_name
 from evennia_ai.store.knowledge import knowledge_bases as bases
 

@@ -28,7 +28,7 @@ from evennia_ai.commands.setup.knowledge.named import (
 from evennia_ai.commands.shown import shown_line
 from evennia_ai.commands.strict import CommandError, Run
 from evennia_ai.errors import EvenniaAIError
-from evennia_ai.game.viewers import allows
+from evennia_ai.game.mind.viewers import allows
 from evennia_ai.knowledge.backends import PageDraft
 from evennia_ai.knowledge.pages.markup import read_page, write_page
 from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageName, page_name

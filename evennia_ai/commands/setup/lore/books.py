@@ -12,7 +12,7 @@ from evennia_ai.commands.shown import day_and_time
 from evennia_ai.commands.strict import CommandError, StrictCommand
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import parse_json
-from evennia_ai.game.viewers import allows
+from evennia_ai.game.mind.viewers import allows
 from evennia_ai.lorebook.book import BOOK_MODES, Lorebook
 from evennia_ai.lorebook.formats.books import in_order, read_book, unwrapped
 from evennia_ai.lorebook.formats.conversion import as_v3, as_world

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.errors import EvenniaAIError
-from evennia_ai.game.viewers import allows
+from evennia_ai.game.mind.viewers import allows
 from evennia_ai.lorebook.book import Lorebook, entries_called
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.formats.books import read_book

@@ -7,8 +7,8 @@ from evennia_ai.commands.setup.lore.named import split, stored_book
 from evennia_ai.commands.setup.lore.shown import entries_in_words
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.compose import Composition
-from evennia_ai.game.character import NPC, HasMind
-from evennia_ai.game.viewers import viewer_of
+from evennia_ai.game.mind.viewers import viewer_of
+from evennia_ai.game.senses.presence import NPC, HasMind
 from evennia_ai.lorebook.activation.activation import Activation
 from evennia_ai.lorebook.activation.unmatched import packed
 from evennia_ai.lorebook.book import names_of

@@ -10,11 +10,11 @@ from itertools import groupby, islice
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from evennia_ai.game.character import NPC
 from evennia_ai.game.inputs.providers.people import is_shown_to
-from evennia_ai.game.recording.lived_through import records_of_room
+from evennia_ai.game.recording.heard import records_of_room
 from evennia_ai.game.senses.events import NOBODYS, Event
-from evennia_ai.game.text import in_sentence, one_line
+from evennia_ai.game.senses.presence import NPC
+from evennia_ai.game.senses.text import in_sentence, one_line
 from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.tokens import ESTIMATE

@@ -6,9 +6,9 @@ description of the tool and components.
 
 from functools import lru_cache
 
-from evennia_ai.game.character import NPC
 from evennia_ai.game.knowledge.guarding import held_keys, searchable, told_before
 from evennia_ai.game.senses.events import Event
+from evennia_ai.game.senses.presence import NPC
 from evennia_ai.knowledge import meta_prompt
 from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.store.history.conversations import ConversationRef

@@ -10,12 +10,10 @@
 
 from typing import Final
 
-from evennia_ai.game.character import NPC
 from evennia_ai.game.inputs.facts import game_minute, real_minute
 from evennia_ai.game.senses.events import Event
-from evennia_ai.game.senses.naming import label_of
-from evennia_ai.game.senses.presence import seen_here
-from evennia_ai.game.text import in_sentence, one_line, plain_name
+from evennia_ai.game.senses.presence import NPC, label_of, seen_here
+from evennia_ai.game.senses.text import in_sentence, one_line, plain_name
 from evennia_ai.store.history.conversations import ConversationRef
 
 MOST_COMPANY: Final = 20

@@ -13,13 +13,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evennia_ai.game.character import NPC
 from evennia_ai.game.inputs.facts import hours_now
-from evennia_ai.game.recording.lived_through import records_of_room
+from evennia_ai.game.recording.heard import records_of_room
 from evennia_ai.game.senses.events import Event
-from evennia_ai.game.senses.naming import label_of
-from evennia_ai.game.senses.presence import seen_here
-from evennia_ai.game.text import in_sentence, one_line, plain_name
+from evennia_ai.game.senses.presence import NPC, label_of, seen_here
+from evennia_ai.game.senses.text import in_sentence, one_line, plain_name
 from evennia_ai.history.records import Record
 from evennia_ai.memory.memories import Memory
 from evennia_ai.settings.conf import conf

@@ -16,8 +16,8 @@ from django.utils.module_loading import import_string
 from evennia.utils import logger
 
 from evennia_ai.errors import EvenniaAIError
-from evennia_ai.game.character import NPC
 from evennia_ai.game.senses.events import Event
+from evennia_ai.game.senses.presence import NPC
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.store.history.conversations import ConversationRef

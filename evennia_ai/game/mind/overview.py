@@ -2,6 +2,10 @@
 
 Their names and rooms are read in one query, without making an object of any of them; what else is
 in the database is read for those that are shown, in one query each; the rest is in memory.
+
+Whom the locks of restricted bases hold is looked at before anybody changes it: when a base changes,
+when the server starts, and before and after an NPC gets or loses a tag or a permission. What any
+builder can take away ends no guard then; whatever else a lock asks is looked at in each turn.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -11,18 +15,24 @@ from inspect import getattr_static
 from typing import Any, Final
 
 import evennia
+from django.db.models.signals import m2m_changed
+from django.dispatch import receiver
 from evennia.objects.models import ObjectDB
 from evennia.typeclasses.attributes import Attribute, AttributeProperty
 from evennia.utils.utils import class_from_module
 
-from evennia_ai.game.character import HasMind
+from evennia_ai.game.knowledge.guarding import is_held, names_some, notice
 from evennia_ai.game.npc_settings import ATTRIBUTE, settings_in
 from evennia_ai.game.runtime import Runtime
-from evennia_ai.game.text import plain_name
+from evennia_ai.game.senses.presence import NPC, HasMind
+from evennia_ai.game.senses.text import plain_name
+from evennia_ai.game.senses.witness import safely
+from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.llm.resilience import BreakerState
 from evennia_ai.store.calls import halts
 from evennia_ai.store.history import listings
 from evennia_ai.store.history.listings import TurnLine
+from evennia_ai.store.knowledge.knowledge_bases import bases
 
 ENABLED: Final = "ai_enabled"
 
@@ -179,3 +189,32 @@ def _attributes(shown: Sequence[Found]) -> dict[int, dict[str, Any]]:
     for key, name, value in rows.values_list("objectdb__id", "db_key", "db_value"):
         found.setdefault(key, {})[name] = value
     return found
+
+
+def look_at_everybody() -> None:
+    """Write down whom the locks of restricted bases hold now."""
+    for info in bases():
+        look_at_all(info)
+
+
+def look_at_all(info: BaseInfo) -> None:
+    """The same for one base; nothing where it is restricted for nobody or for everybody."""
+    if not names_some(info):
+        return
+    for found in all_npcs():
+        npc: NPC = ObjectDB.objects.get_id(found.id)
+        if npc is not None:
+            is_held(npc, info)
+
+
+@receiver(m2m_changed, sender=ObjectDB.db_tags.through, dispatch_uid="evennia_ai.guards")
+def _tags_change(instance: Any, action: str, **_: Any) -> None:
+    """Notice what an NPC guards with the tags and permissions it has, before it has others."""
+    if not isinstance(instance, HasMind):
+        return
+    npc: Any = instance
+    if action == "post_add":  # Evennia's caches do not know the new one yet
+        npc.tags.reset_cache()
+        npc.permissions.reset_cache()
+    if action in ("pre_add", "post_add", "pre_remove", "pre_clear"):
+        safely(npc, notice, npc)

@@ -10,8 +10,8 @@ from evennia.objects.models import ObjectDB
 from evennia.utils.search import search_object
 
 from evennia_ai.commands.cmdset import AICmdSet
-from evennia_ai.game.holding import look_at_everybody
 from evennia_ai.game.knowledge.guarding import is_held
+from evennia_ai.game.mind.overview import look_at_everybody
 from evennia_ai.game.service import at_server_start, at_server_stop
 from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.store.core.snapshots import forget_everything

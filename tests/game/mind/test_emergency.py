@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from evennia_ai.errors import StoreError
-from evennia_ai.game import emergency
-from evennia_ai.game.emergency import Stopped
+from evennia_ai.game.mind import emergency
+from evennia_ai.game.mind.emergency import Stopped
 from evennia_ai.game.models.calls import CountedCall
 from evennia_ai.game.models.limits import CallKey
 from evennia_ai.game.models.stop import ModelStopped, is_stopped, why_halted

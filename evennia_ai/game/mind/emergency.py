@@ -13,8 +13,8 @@ from typing import Any
 from evennia.objects.models import ObjectDB
 from evennia.utils import logger
 
-from evennia_ai.game.character import NPC
 from evennia_ai.game.runtime import runtime
+from evennia_ai.game.senses.presence import NPC
 from evennia_ai.store.calls.halts import GAME_REF, Halt, halt, release
 
 

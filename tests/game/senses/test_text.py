@@ -5,7 +5,7 @@ import pytest
 
 @pytest.fixture
 def text(db):
-    from evennia_ai.game import text
+    from evennia_ai.game.senses import text
 
     return text
 

@@ -2,10 +2,9 @@
 
 from typing import Any, Protocol
 
-from evennia_ai.game.character import NPC
-from evennia_ai.game.recording.heard import CommittedEvent
-from evennia_ai.game.recording.lived_through import Lately
+from evennia_ai.game.recording.heard import CommittedEvent, Lately
 from evennia_ai.game.senses.events import Event
+from evennia_ai.game.senses.presence import NPC
 from evennia_ai.minds.view import NPCView
 from evennia_ai.prompt.cache_account import Sent
 from evennia_ai.prompt.prompt import Prompt
