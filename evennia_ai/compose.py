@@ -50,7 +50,6 @@ from evennia_ai.memory.recalling import (
 )
 from evennia_ai.prompt.blocks import (
     FILLED,
-    OF_LORE,
     BlocksMode,
     DynamicBlock,
     Filling,
@@ -64,12 +63,12 @@ from evennia_ai.prompt.blocks import (
 from evennia_ai.prompt.budget import BudgetRules, Fitted
 from evennia_ai.prompt.components import EVENT_ID, TOOL_ID
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.expansion import CompiledComponents, ComponentSet, Layout
+from evennia_ai.prompt.expansion import DYNAMIC, CompiledComponents, ComponentSet, Layout
 from evennia_ai.prompt.history import History
-from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.messages import OF_LORE, Message
 from evennia_ai.prompt.names import in_system
 from evennia_ai.prompt.notes import Notes, not_due
-from evennia_ai.prompt.pieces import DYNAMIC, Piece
+from evennia_ai.prompt.pieces import Piece
 from evennia_ai.prompt.placement import NO_ANCHORS, NO_SLOTS, Anchors, Slots, Stand, anchored, place
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter

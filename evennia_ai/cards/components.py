@@ -21,8 +21,8 @@ from evennia_ai.prompt.components import (
     Grants,
     PromptComponent,
 )
+from evennia_ai.prompt.expansion import check_settled
 from evennia_ai.prompt.messages import TEXT_ROLES
-from evennia_ai.prompt.templates.template import check_settled
 
 DEPTH_PROMPT_ID: Final = 5020
 CONTAINED_POST_HISTORY_ID: Final = 5030

@@ -20,7 +20,7 @@ from evennia_ai.cards.phrases import (
     spellings,
 )
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.templates.macros import fill, split
+from evennia_ai.prompt.templates.macros import filled, split_macros
 
 Kind = Literal[
     "override",
@@ -142,8 +142,8 @@ def _readings(text: str) -> Iterator[str]:
     """The text as written, and as macros leave it: they take words apart and turn them round."""
     said = [text]
     if _MAKING.search(text):
-        pieces = split(text, v1_names=False).pieces
-        said += [fill(pieces, values=_EMPTY, dice=dice, source="") for dice in _DICE]
+        chunks = split_macros(text, v1_names=False).chunks
+        said += [filled(chunks, values=_EMPTY, dice=dice, source="") for dice in _DICE]
     for one in dict.fromkeys(said):
         yield _FILLER.sub(_shortened, one)
 

@@ -13,9 +13,8 @@ from typing import Any, Final, Protocol
 from twisted.internet.defer import Deferred
 
 from evennia_ai.llm.labels import set_in
-from evennia_ai.prompt.blocks import OF_DYNAMIC
 from evennia_ai.prompt.memo import Memo, Slot
-from evennia_ai.prompt.messages import Message, Role, ToolCall, ToolSpec, lines_sha256
+from evennia_ai.prompt.messages import OF_DYNAMIC, Message, Role, ToolCall, ToolSpec, lines_sha256
 
 _WIRE: Final = Slot[bytes]("wire")
 

@@ -13,8 +13,9 @@ from evennia_ai.foreign.documents import check_plain, read_document
 from evennia_ai.lorebook.rules import PRESETS, ActivationRules, read_rules
 from evennia_ai.minds.edits import ProposedEdit
 from evennia_ai.prompt.blocks import BlocksMode
-from evennia_ai.prompt.components import ALLOWS, NO_GRANTS, Grants, PromptComponent, Trust
+from evennia_ai.prompt.components import ALLOWS, NO_GRANTS, Grants, PromptComponent
 from evennia_ai.prompt.expansion import Layout
+from evennia_ai.prompt.messages import Trust
 from evennia_ai.prompt.notes import AuthorsNote, Notes
 from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.scenario.parts import COPIED, Files, NoteRow, read_components

@@ -29,11 +29,10 @@ from evennia_ai.minds.view import (
 )
 from evennia_ai.prompt.blocks import BlocksMode
 from evennia_ai.prompt.components import NO_GRANTS, Grants, PromptComponent
-from evennia_ai.prompt.expansion import ComponentSet, Layout
+from evennia_ai.prompt.expansion import ComponentSet, Layout, check_settled
 from evennia_ai.prompt.memo import Memo
 from evennia_ai.prompt.notes import Notes
 from evennia_ai.prompt.registry import PromptContext
-from evennia_ai.prompt.templates.template import check_settled
 from evennia_ai.settings.conf import conf
 
 Made = TypeVar("Made")

@@ -22,10 +22,10 @@ from typing import Final, Literal, NamedTuple, get_args
 
 from evennia_ai.prompt.budget import BudgetRules, Fitted, fit
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.expansion import CompiledComponent, ComponentSet, Layout
+from evennia_ai.prompt.expansion import DYNAMIC, CompiledComponent, ComponentSet, Layout
 from evennia_ai.prompt.history import History
-from evennia_ai.prompt.messages import Message
-from evennia_ai.prompt.pieces import DYNAMIC, Claim, Piece, make_piece
+from evennia_ai.prompt.messages import OF_DYNAMIC, OF_LORE, Message
+from evennia_ai.prompt.pieces import Claim, Piece, make_piece
 from evennia_ai.prompt.placement import join, members_of
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict
@@ -237,8 +237,6 @@ def _has_mark(made: Piece | Verdict) -> bool:
 # those that stand in the history, and stay. all: every prompt's facts stay.
 BlocksMode = Literal["latest", "on_change", "all"]
 BLOCKS_MODES: Final[tuple[BlocksMode, ...]] = get_args(BlocksMode)
-OF_DYNAMIC: Final = "dynamic"
-OF_LORE: Final = "lore:"
 
 
 class Standing(NamedTuple):

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Final, Literal, NamedTuple, get_args
 
-from evennia_ai.prompt.blocks import OF_LORE
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import CompiledComponent, ComponentSet
-from evennia_ai.prompt.messages import Message, Part, part_of
+from evennia_ai.prompt.messages import OF_LORE, Message, Part, part_of
 from evennia_ai.prompt.placement import Anchors
 from evennia_ai.prompt.templates.macros import OUTLET
 from evennia_ai.prompt.tokens import TokenCounter

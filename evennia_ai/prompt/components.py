@@ -18,10 +18,9 @@ from pydantic import Field, SkipValidation
 
 from evennia_ai.errors import ComponentValueError
 from evennia_ai.foreign.fields import Must, checker, wrong_in
-from evennia_ai.prompt.messages import Role
+from evennia_ai.prompt.messages import Role, Trust
 
 Placement = Literal["ordered", "history"]
-Trust = Literal["author", "builder", "imported", "player"]
 
 HISTORY_ID: Final = 5000
 DYNAMIC_ID: Final = 5500

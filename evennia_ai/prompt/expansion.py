@@ -2,14 +2,19 @@
 
 A component that is asked again with the same values gives the same piece, with its message, its
 tokens and its verdict: a turn renders and counts only what changed.
+
+What stands before the history is the same from turn to turn, so `check_settled` refuses texts of
+the request there: each door through which components come asks it, the store, scenarios, proposed
+edits and the import of cards. Dice and outlets of lore may stand there; their authors are told.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
-from evennia_ai.errors import TemplateError
+from evennia_ai.errors import ComponentValueError, TemplateError
 from evennia_ai.prompt.components import (
+    DYNAMIC_ID,
     HISTORY_ID,
     PLUGGABLE_IDS,
     STATIC_COMPONENTS,
@@ -17,9 +22,9 @@ from evennia_ai.prompt.components import (
 )
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.names import in_system
-from evennia_ai.prompt.pieces import DYNAMIC, Claim, Joint, Piece, Tier, block_breaks, make_piece
+from evennia_ai.prompt.pieces import Claim, Joint, Piece, Tier, block_breaks, make_piece
 from evennia_ai.prompt.templates.template import Template, compile_template
-from evennia_ai.prompt.tokens import TokenCounter
+from evennia_ai.prompt.tokens import SEPARATOR, TokenCounter
 from evennia_ai.prompt.trace import Verdict
 
 Layout = Literal["cache", "classic"]
@@ -33,6 +38,9 @@ Side = Literal["before", "after"]
 DISABLED: Final = "disabled"
 """Why a component is left out that its author switched off."""
 
+DYNAMIC: Final = Joint(
+    key="dynamic_context", id=DYNAMIC_ID, role="user", block="dynamic", separator=SEPARATOR
+)
 _BESIDE: Final[Mapping[Side, str]] = {"before": "!", "after": "~"}
 
 
@@ -299,3 +307,39 @@ def _lore_joint(key: str, components: Iterable[PromptComponent]) -> Joint:
         block="ordered",
         separator="\n",
     )
+
+
+_SPEAKER: Final = frozenset({"speaker"})
+# Names that others fill with the moment; here they have no value, and would be sent as written.
+_MOMENT: Final = frozenset({"time", "date", "weekday", "isotime", "isodate"})
+
+
+def check_settled(component: PromptComponent) -> None:
+    """Refuse a component whose text is about the request where every request begins with it.
+
+    A volatile one moves behind the history, and a disabled one stands nowhere. Imported text knows
+    no names of the moment: they stay as they are written, the same in each turn.
+    ComponentValueError: it says what the component may not have, and the way out.
+    """
+    c = component
+    if not c.enabled or c.volatile or c.placement == "history" or c.id >= HISTORY_ID:
+        return
+    names = _SPEAKER if c.trust == "imported" else _SPEAKER | _MOMENT
+    found = [name for name in _names_in(c) if name in names]
+    if found:
+        written = " and ".join(f"{{{{{name}}}}}" for name in found)
+        raise ComponentValueError(
+            "content",
+            c.content,
+            f"without {written}, because '{c.key}' (ID {c.id}) stands before the history, which"
+            " begins alike in every turn; give it a place behind the history (an ID from"
+            f" {HISTORY_ID + 1} on), a depth in it, or make it volatile first",
+        )
+
+
+def _names_in(component: PromptComponent) -> tuple[str, ...]:
+    """The names of values in its text; none where it is no template, which is told elsewhere."""
+    try:
+        return compile_template(component.content, trust=component.trust).names
+    except TemplateError:
+        return ()

@@ -19,12 +19,19 @@ ROLES: Final[tuple[Role, ...]] = ("system", "user", "assistant", "tool")
 # What a text can be given as; a tool's message belongs to the call it answers.
 TEXT_ROLES: Final[tuple[Role, ...]] = ("system", "user", "assistant")
 
+Trust = Literal["author", "builder", "imported", "player"]
+"""Who wrote a text, which decides what it may do."""
+
 # Kinds of events that the game tells of in its own words, with the names of places in them.
 MOVEMENT: Final = frozenset({"arrive", "leave", "moved"})
 
 _WIRE: Final = Slot[bytes]("wire")
 
 Block = Literal["ordered", "history", "dynamic", "event", "tool"]
+
+OF_DYNAMIC: Final = "dynamic"
+OF_LORE: Final = "lore:"
+"""What texts that stay are of; notes are of their own origin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

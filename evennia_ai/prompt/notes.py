@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from evennia_ai.prompt.components import HISTORY_ID, PromptComponent, Trust
+from evennia_ai.prompt.components import HISTORY_ID, PromptComponent
 from evennia_ai.prompt.expansion import CompiledComponent, CompiledComponents
 from evennia_ai.prompt.history import History
-from evennia_ai.prompt.messages import Role
+from evennia_ai.prompt.messages import Role, Trust
 from evennia_ai.prompt.trace import Verdict
 
 # floating: at its depth, anew in each prompt. anchored: stays where its depth once put it, until it

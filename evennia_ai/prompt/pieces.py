@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from evennia_ai.prompt.components import DYNAMIC_ID
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import Block, Message, Role
-from evennia_ai.prompt.tokens import SEPARATOR, TokenCounter
+from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict
 
 
@@ -42,11 +41,6 @@ class Joint:
 
     def __str__(self) -> str:
         return self.name or f"the message of {self.key}"
-
-
-DYNAMIC: Final = Joint(
-    key="dynamic_context", id=DYNAMIC_ID, role="user", block="dynamic", separator=SEPARATOR
-)
 
 
 # Order, registry ID, key, origin: the place among pieces of one slot and one depth.

@@ -28,11 +28,11 @@ from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.prompt.blocks import left_behind
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.cache_account import Sent
-from evennia_ai.prompt.components import PLUGGABLE_IDS, STATIC_COMPONENTS, PromptComponent, Trust
+from evennia_ai.prompt.components import PLUGGABLE_IDS, STATIC_COMPONENTS, PromptComponent
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.history import History
-from evennia_ai.prompt.messages import Message
+from evennia_ai.prompt.messages import Message, Trust
 from evennia_ai.prompt.notes import Notes
 from evennia_ai.prompt.placement import Anchors
 from evennia_ai.prompt.templates.template import Template, compile_template

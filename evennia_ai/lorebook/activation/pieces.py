@@ -13,12 +13,11 @@ from typing import Final
 
 from evennia_ai.lorebook.activation.places import ActiveEntry
 from evennia_ai.lorebook.entry import Anchor, Position
-from evennia_ai.prompt.blocks import OF_LORE
 from evennia_ai.prompt.components import DEFAULT_ORDER, HISTORY_ID
-from evennia_ai.prompt.expansion import ComponentSet, Layout
+from evennia_ai.prompt.expansion import DYNAMIC, ComponentSet, Layout
 from evennia_ai.prompt.memo import Slot
-from evennia_ai.prompt.messages import Role
-from evennia_ai.prompt.pieces import DYNAMIC, Claim, Joint, Piece, Tier, make_piece
+from evennia_ai.prompt.messages import OF_LORE, Role
+from evennia_ai.prompt.pieces import Claim, Joint, Piece, Tier, make_piece
 from evennia_ai.prompt.templates.macros import OUTLET
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict

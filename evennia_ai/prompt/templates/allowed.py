@@ -1,7 +1,7 @@
 """What the syntax of a template with logic may hold: told when it is saved, with the line.
 
-Whatever passes here is known to `evaluation.py` and is bounded by `spending.py` again, because the
-lengths of values are known only when it is rendered. A name that this check trusts (`range`,
+Whatever passes here is known to `evaluation.py`, which bounds it again, because the lengths of
+values are known only when it is rendered. A name that this check trusts (`range`,
 `loop`) cannot be given another meaning by the template.
 """
 
@@ -12,7 +12,6 @@ from typing import Any, Final, cast
 from jinja2 import nodes
 
 from evennia_ai.errors import TemplateError
-from evennia_ai.prompt.templates.macros import CHARACTERS_A_STEP, MAX_STEPS
 from evennia_ai.prompt.templates.operations import (
     FILTERS,
     TAKE_NOTHING,
@@ -24,8 +23,6 @@ MAX_RANGE: Final = 100
 MAX_LOOP_DEPTH: Final = 2
 MAX_NESTING: Final = 50  # deeper than that neither Jinja nor Python can be trusted to go
 MAX_SEPARATOR: Final = 20
-VALUE_LENGTH: Final = 20  # what a loop over a value is taken for: values are names and the like
-_FILTER_STEPS: Final = 10
 _LOOP_WORDS: Final = ("index", "index0", "first", "last", "length")
 _TRUSTED: Final = frozenset({"range", "loop"})
 _ALLOWED: Final[tuple[type[nodes.Node], ...]] = (
@@ -85,32 +82,7 @@ def names_in(tree: nodes.Template) -> tuple[str, ...]:
     """The names of the values it reads; TemplateError for what a template may not hold."""
     names: set[str] = set()
     _check(tree, _Around(), names, level=0)
-    if cost(tree) > MAX_STEPS:
-        raise TemplateError(
-            f"may take more than {MAX_STEPS} steps; make its loops shorter, or what is in them"
-        )
     return tuple(sorted(names))
-
-
-def cost(node: nodes.Node) -> int:
-    """How many parts a rendering goes through at most; loops count as often as they run."""
-    if isinstance(node, nodes.For):
-        again = 1 + sum(map(cost, node.body)) + (cost(node.test) if node.test else 0)
-        return 1 + cost(node.iter) + max(1, _turns(node.iter)) * again + sum(map(cost, node.else_))
-    if isinstance(node, nodes.Const) and isinstance(node.value, str):
-        return 1 + len(node.value) // CHARACTERS_A_STEP
-    inner = sum(map(cost, node.iter_child_nodes()))
-    return inner + (_FILTER_STEPS if isinstance(node, nodes.Filter | nodes.Test) else 1)
-
-
-def written_range(node: nodes.Call) -> range:
-    """The numbers of a `range(...)` that was checked."""
-    return range(*[cast(nodes.Const, one).value for one in node.args])
-
-
-def loop_attribute(node: nodes.Getattr) -> str:
-    """What of its loop a `loop.index` and the like, which was checked, asks for."""
-    return node.attr
 
 
 def _check(node: nodes.Node, around: _Around, names: set[str], *, level: int) -> None:
@@ -243,15 +215,6 @@ def _bound_by(node: nodes.For) -> frozenset[str]:
                 line=node.lineno,
             )
     return frozenset(name.name for name in found)
-
-
-def _turns(sequence: nodes.Node) -> int:
-    """How often a loop over `sequence`, which was checked, runs."""
-    if isinstance(sequence, nodes.List | nodes.Tuple):
-        return len(sequence.items)
-    if isinstance(sequence, nodes.Call):
-        return len(written_range(sequence))
-    return VALUE_LENGTH
 
 
 def _is_written_out(sequence: nodes.Node) -> bool:

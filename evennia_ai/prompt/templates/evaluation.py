@@ -10,14 +10,14 @@ from typing import Final, cast
 from jinja2 import nodes
 
 from evennia_ai.errors import TemplateError
-from evennia_ai.prompt.templates.allowed import cost, loop_attribute, written_range
-from evennia_ai.prompt.templates.macros import Spending
 from evennia_ai.prompt.templates.operations import (
+    CHARACTERS_A_STEP,
     COMPARISONS,
     FILTERS,
     LENIENT_TESTS,
     TESTS,
     Missing,
+    Spending,
     added,
     as_text,
     item,
@@ -26,11 +26,14 @@ from evennia_ai.prompt.templates.operations import (
     subtracted,
 )
 
-Part = Callable[[Spending], None]
+VALUE_LENGTH: Final = 20  # what a loop over a value is taken for: values are names and the like
+_FILTER_STEPS: Final = 10
+
+Writer = Callable[[Spending], None]
 Expression = Callable[[Spending], object]
 
 
-def writer(body: Iterable[nodes.Node]) -> Part:
+def writer(body: Iterable[nodes.Node]) -> Writer:
     """What writes these statements."""
     parts = [part for node in body for part in _statement(node)]
 
@@ -41,7 +44,32 @@ def writer(body: Iterable[nodes.Node]) -> Part:
     return write
 
 
-def _statement(node: nodes.Node) -> list[Part]:
+def cost(node: nodes.Node) -> int:
+    """How many parts a rendering goes through at most; loops count as often as they run."""
+    if isinstance(node, nodes.For):
+        again = 1 + sum(map(cost, node.body)) + (cost(node.test) if node.test else 0)
+        return 1 + cost(node.iter) + max(1, _turns(node.iter)) * again + sum(map(cost, node.else_))
+    if isinstance(node, nodes.Const) and isinstance(node.value, str):
+        return 1 + len(node.value) // CHARACTERS_A_STEP
+    inner = sum(map(cost, node.iter_child_nodes()))
+    return inner + (_FILTER_STEPS if isinstance(node, nodes.Filter | nodes.Test) else 1)
+
+
+def _turns(sequence: nodes.Node) -> int:
+    """How often a loop over `sequence`, which was checked, runs."""
+    if isinstance(sequence, nodes.List | nodes.Tuple):
+        return len(sequence.items)
+    if isinstance(sequence, nodes.Call):
+        return len(_written_range(sequence))
+    return VALUE_LENGTH
+
+
+def _written_range(node: nodes.Call) -> range:
+    """The numbers of a `range(...)` that was checked."""
+    return range(*[cast(nodes.Const, one).value for one in node.args])
+
+
+def _statement(node: nodes.Node) -> list[Writer]:
     if isinstance(node, nodes.If):
         return [_condition(node)]
     if isinstance(node, nodes.For):
@@ -49,7 +77,7 @@ def _statement(node: nodes.Node) -> list[Part]:
     return [_written(child) for child in cast(nodes.Output, node).nodes]
 
 
-def _written(node: nodes.Expr) -> Part:
+def _written(node: nodes.Expr) -> Writer:
     line, price = node.lineno, cost(node)
     if isinstance(node, nodes.TemplateData):
         text = node.data
@@ -69,7 +97,7 @@ def _written(node: nodes.Expr) -> Part:
     return write_value
 
 
-def _condition(node: nodes.If) -> Part:
+def _condition(node: nodes.If) -> Writer:
     branches = [
         (one.lineno, cost(one.test), _value(one.test), writer(one.body))
         for one in (node, *node.elif_)
@@ -87,7 +115,7 @@ def _condition(node: nodes.If) -> Part:
     return write
 
 
-def _loop(node: nodes.For) -> Part:
+def _loop(node: nodes.For) -> Writer:
     line, price = node.lineno, cost(node.iter)
     sequence, bind = _value(node.iter), _binding(node.target)
     kept, body, otherwise = _kept(node), writer(node.body), writer(node.else_)
@@ -170,9 +198,6 @@ def _binding(target: nodes.Node) -> _Bind:
 
 def _value(node: nodes.Node) -> Expression:
     """What gives the value of an expression; TemplateError where there is none."""
-    if isinstance(node, nodes.Const):
-        constant = node.value
-        return lambda run: constant
     value = _perhaps(node)
     if type(node) not in _MAY_MISS:
         return value
@@ -201,24 +226,15 @@ def _name(node: nodes.Name) -> Expression:
     return lambda run: run.names.get(name, missing)
 
 
-def _list(node: nodes.List) -> Expression:
+def _several(node: nodes.List | nodes.Tuple) -> Expression:
     values = [_value(one) for one in node.items]
+    kind = list if isinstance(node, nodes.List) else tuple
 
-    def listed(run: Spending) -> list[object]:
+    def several(run: Spending) -> object:
         run.make(2 * len(values))
-        return [value(run) for value in values]
+        return kind([value(run) for value in values])
 
-    return listed
-
-
-def _tuple(node: nodes.Tuple) -> Expression:
-    values = [_value(one) for one in node.items]
-
-    def listed(run: Spending) -> tuple[object, ...]:
-        run.make(2 * len(values))
-        return tuple([value(run) for value in values])
-
-    return listed
+    return several
 
 
 def _comparison(node: nodes.Compare) -> Expression:
@@ -280,11 +296,11 @@ def _item(node: nodes.Getitem) -> Expression:
 
 
 def _loop_state(node: nodes.Getattr) -> Expression:
-    return _LOOP[loop_attribute(node)]
+    return _LOOP[node.attr]
 
 
 def _range(node: nodes.Call) -> Expression:
-    numbers = written_range(node)
+    numbers = _written_range(node)
     return lambda run: numbers
 
 
@@ -319,8 +335,8 @@ _MAY_MISS: Final = frozenset(
 _EXPRESSIONS: Final[Mapping[type[nodes.Node], Callable[..., Expression]]] = {
     nodes.Const: _const,
     nodes.Name: _name,
-    nodes.List: _list,
-    nodes.Tuple: _tuple,
+    nodes.List: _several,
+    nodes.Tuple: _several,
     nodes.Compare: _comparison,
     nodes.And: _and,
     nodes.Or: _or,

@@ -1,13 +1,8 @@
-"""The macros of the card standard, and what one rendering of a template may cost.
+"""The macros of the card standard, split out of a text once and filled in a single pass.
 
-Standard: Card V3, "Curly braced syntaxes", and V1's `<USER>`, `<BOT>`, `<CHAR>`; split once and
-filled in a single pass. Names are case-insensitive, a macro's result is never expanded again, an
-unknown macro stays as it is written. Player text never comes here.
-
-Templates with logic pay as they go: steps stand for time and room for memory. Both are counted and
-neither is measured, so a template gives the same text, or the same error, in every turn and on
-every machine. The prices are such that a component takes under 5 ms of the game's thread and under
-1 MB, whatever is written in it.
+Standard: Card V3, "Curly braced syntaxes", and V1's `<USER>`, `<BOT>`, `<CHAR>`. Names are
+case-insensitive, a macro's result is never expanded again, an unknown macro stays as it is written.
+Player text never comes here.
 """
 
 import re
@@ -15,16 +10,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from evennia_ai.errors import TemplateError
 from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.templates.operations import MAX_FILLED
 
 _PLAIN: Final = r"(?:(?!\{\{|\}\}).)*"
 # What gives no text swallows macros inside it, so that no remark of an author comes out.
-_SILENT: Final = (
+_REMARK: Final = (
     r"\s*(?://|(?:comment|hidden_key)\s*:)"
     rf"(?:[^{{}}]|\{{(?!\{{)|\}}(?!\}})|\{{\{{{_PLAIN}\}}\}})*+"
 )
-_MACRO: Final = re.compile(rf"\{{\{{({_SILENT}|{_PLAIN})\}}\}}", re.DOTALL | re.IGNORECASE)
+_MACRO: Final = re.compile(rf"\{{\{{({_REMARK}|{_PLAIN})\}}\}}", re.DOTALL | re.IGNORECASE)
 _MACRO_OR_V1: Final = re.compile(_MACRO.pattern + r"|<(user|bot|char)>", _MACRO.flags)
 _NAME: Final = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*")
 _OUTLET: Final = re.compile(r"\s*outlet\s*::\s*(\S.*?)\s*", re.IGNORECASE)
@@ -36,9 +31,7 @@ HIDDEN_KEY: Final = "hidden_key"
 MAX_SIDES: Final = 10**9
 MAX_CHOICES: Final = 1_000
 """Values that one `{{random}}` or `{{pick}}` chooses from; those behind them are never chosen."""
-MAX_FILLED: Final = 200_000
-"""Characters that a text may have when its names are filled in."""
-# As many pieces are joined first and counted then, which is quicker; more could make too much.
+# As many chunks are joined first and counted then, which is quicker; more could make too much.
 _FEW: Final = 16
 
 # Name -> result for (argument, key of this place, dice); these read no value.
@@ -47,7 +40,7 @@ Roller = Callable[[str, tuple[object, ...], Dice], str]
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A piece that stands for a named value; `written` is what stays where there is none."""
+    """A chunk that stands for a named value; `written` is what stays where there is none."""
 
     name: str
     written: str
@@ -55,61 +48,61 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Roll:
-    """A piece that is computed from its argument and the dice; `place` is its offset."""
+    """A chunk that is computed from its argument and the dice; `place` is its offset."""
 
     name: str
     argument: str
     place: int
 
 
-Piece = str | Value | Roll
+Chunk = str | Value | Roll
 
 
 class Split(NamedTuple):
-    """A text in pieces; `foreign` where one `{{...}}` is no macro and stays as it is written."""
+    """A text in chunks; `foreign` where one `{{...}}` is no macro and stays as it is written."""
 
-    pieces: tuple[Piece, ...]
+    chunks: tuple[Chunk, ...]
     foreign: bool
 
 
-def split(text: str, *, v1_names: bool) -> Split:
-    """`text` in literal pieces, named values and rolls.
+def split_macros(text: str, *, v1_names: bool) -> Split:
+    """`text` in literal chunks, named values and rolls.
 
     `v1_names` also takes `<USER>`, `<BOT>` and `<CHAR>`, as card text has them.
     """
-    pieces: list[Piece] = []
+    chunks: list[Chunk] = []
     done = 0
     foreign = False
     for found in (_MACRO_OR_V1 if v1_names else _MACRO).finditer(text):
         if found.start() > done:
-            pieces.append(text[done : found.start()])
-        piece = _piece(found)
-        foreign = foreign or isinstance(piece, str)
-        pieces.append(piece)
+            chunks.append(text[done : found.start()])
+        chunk = _chunk(found)
+        foreign = foreign or isinstance(chunk, str)
+        chunks.append(chunk)
         done = found.end()
     if done < len(text):
-        pieces.append(text[done:])
-    return Split(tuple(pieces), foreign)
+        chunks.append(text[done:])
+    return Split(tuple(chunks), foreign)
 
 
-def fill(pieces: tuple[Piece, ...], *, values: Mapping[str, str], dice: Dice, source: str) -> str:
-    """The pieces as text; a name without a value stays as it was written.
+def filled(chunks: tuple[Chunk, ...], *, values: Mapping[str, str], dice: Dice, source: str) -> str:
+    """The chunks as text; a name without a value stays as it was written.
 
     TooLongError: names that stand in it many times make more than MAX_FILLED characters.
     """
     texts = [
-        piece
-        if isinstance(piece, str)
-        else values.get(piece.name, piece.written)
-        if isinstance(piece, Value)
-        else ROLLERS[piece.name](piece.argument, (source, piece.place), dice)
-        for piece in pieces
+        chunk
+        if isinstance(chunk, str)
+        else values.get(chunk.name, chunk.written)
+        if isinstance(chunk, Value)
+        else ROLLERS[chunk.name](chunk.argument, (source, chunk.place), dice)
+        for chunk in chunks
     ]
     if len(texts) > _FEW and sum(map(len, texts)) > MAX_FILLED:
-        raise TooLongError(_within(pieces, texts))
+        raise TooLongError(_within(chunks, texts))
     text = "".join(texts)
     if len(text) > MAX_FILLED:
-        raise TooLongError(_within(pieces, texts))
+        raise TooLongError(_within(chunks, texts))
     return text
 
 
@@ -124,8 +117,8 @@ class TooLongError(Exception):
         super().__init__(f"makes more than {MAX_FILLED} characters")
 
 
-def _within(pieces: tuple[Piece, ...], texts: list[str]) -> str:
-    written = [p.written if isinstance(p, Value) else t for p, t in zip(pieces, texts, strict=True)]
+def _within(chunks: tuple[Chunk, ...], texts: list[str]) -> str:
+    written = [p.written if isinstance(p, Value) else t for p, t in zip(chunks, texts, strict=True)]
     room = MAX_FILLED - sum(map(len, written))
     for index, text in enumerate(texts):
         grown = len(text) - len(written[index])
@@ -135,7 +128,7 @@ def _within(pieces: tuple[Piece, ...], texts: list[str]) -> str:
     return "".join(written)
 
 
-def _piece(found: re.Match[str]) -> Piece:
+def _chunk(found: re.Match[str]) -> Chunk:
     if found[1] is None:
         return Value(_V1_NAMES[found[2].lower()], found[0])
     plain = _NAME.fullmatch(found[1])
@@ -207,56 +200,3 @@ ROLLERS: Final[Mapping[str, Roller]] = {
 ROLLED: Final = frozenset({"random", "pick", "roll"})
 # Those whose result may be another one in the next turn.
 ROLLED_EACH_TURN: Final = ROLLED - {"pick"}
-
-
-MAX_STEPS: Final = 10_000
-"""Parts of a template that one rendering may go through."""
-MAX_MADE: Final = 40_000
-"""Characters that filters, `+` and loops may make on the way."""
-CHARACTERS_A_STEP: Final = 20
-# What a value takes beside its characters, in characters of four bytes.
-_HEAD: Final = 16
-
-
-class Spending:
-    """What is left of one rendering, and where it stands: its line, names, loop and text."""
-
-    __slots__ = ("line", "loop", "names", "output", "room", "steps", "written")
-
-    def __init__(self, names: dict[str, object]) -> None:
-        self.names = names
-        self.steps = MAX_STEPS
-        self.room = MAX_MADE
-        self.output = MAX_FILLED
-        self.written: list[str] = []
-        self.line: int | None = None
-        self.loop = (0, 0)
-        """Index in the innermost loop, and how often that runs."""
-
-    def spend(self, steps: int) -> None:
-        """Pay for work before it is done; TemplateError where it cannot be paid."""
-        self.steps -= steps
-        if self.steps < 0:
-            raise TemplateError(
-                f"takes more than {MAX_STEPS} steps; make its loops shorter, or what is in them"
-            )
-
-    def make(self, characters: int) -> None:
-        """Pay for a new value of this length before it is made."""
-        self.room -= characters + _HEAD
-        if self.room < 0:
-            raise TemplateError(
-                f"makes more than {MAX_MADE} characters on the way; write values out as they are,"
-                " without filters, + or a loop over their letters"
-            )
-
-    def read(self, text: str) -> None:
-        """Pay for going through a text once."""
-        self.spend(len(text) // CHARACTERS_A_STEP)
-
-    def write(self, text: str) -> None:
-        """Put `text` behind what is written."""
-        self.output -= len(text)
-        if self.output < 0:
-            raise TemplateError(f"makes more than {MAX_FILLED} characters")
-        self.written.append(text)

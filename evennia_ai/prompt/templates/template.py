@@ -7,10 +7,6 @@ more: its own rendering reaches methods of texts, prints addresses and knows no 
 memory (its sandbox lets nested loops of 100,000 hang a server, `'a' * 2e9` and
 `'%2000000000d' is odd` take gigabytes). Text without logic never reaches Jinja, and player text is
 never a template.
-
-What stands before the history is the same from turn to turn, so `check_settled` refuses texts of
-the request there: each door through which components come asks it, the store, scenarios, proposed
-edits and the import of cards. Dice and outlets of lore may stand there; their authors are told.
 """
 
 from collections.abc import Mapping
@@ -21,13 +17,24 @@ from typing import Final
 from jinja2 import Environment, nodes
 from jinja2.exceptions import TemplateSyntaxError
 
-from evennia_ai.errors import ComponentValueError, TemplateError
-from evennia_ai.prompt.components import HISTORY_ID, PromptComponent, Trust
+from evennia_ai.errors import TemplateError
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.templates import macros
+from evennia_ai.prompt.messages import Trust
 from evennia_ai.prompt.templates.allowed import names_in
-from evennia_ai.prompt.templates.evaluation import writer
-from evennia_ai.prompt.templates.macros import Spending
+from evennia_ai.prompt.templates.evaluation import cost, writer
+from evennia_ai.prompt.templates.macros import (
+    HIDDEN_KEY,
+    OUTLET,
+    ROLLED,
+    ROLLED_EACH_TURN,
+    Chunk,
+    Roll,
+    TooLongError,
+    Value,
+    filled,
+    split_macros,
+)
+from evennia_ai.prompt.templates.operations import MAX_STEPS, Spending
 
 MAX_WORDS: Final = 500
 """Names, numbers, texts and signs inside its `{{ }}` and `{% %}`."""
@@ -50,6 +57,10 @@ class CheckedLogic:
 
     def __init__(self, tree: nodes.Template) -> None:
         self.names = names_in(tree)
+        if cost(tree) > MAX_STEPS:
+            raise TemplateError(
+                f"may take more than {MAX_STEPS} steps; make its loops shorter, or what is in them"
+            )
         self._write = writer(tree.body)
 
     def render(self, values: Mapping[str, str]) -> str:
@@ -121,9 +132,9 @@ class Template:
     source: str
     names: tuple[str, ...]
     rolls: bool
-    pieces: tuple[macros.Piece, ...]
+    chunks: tuple[Chunk, ...]
     logic: CheckedLogic | None = None
-    told: bool = False
+    is_checked: bool = False
     """Whether its author is told what does not fit; in imported text it stays as it is written."""
 
     def render(self, values: Mapping[str, str], dice: Dice) -> str:
@@ -131,9 +142,9 @@ class Template:
         if self.logic is not None:
             return self.logic.render(values)
         try:
-            return macros.fill(self.pieces, values=values, dice=dice, source=self.source)
-        except macros.TooLongError as error:
-            if self.told:
+            return filled(self.chunks, values=values, dice=dice, source=self.source)
+        except TooLongError as error:
+            if self.is_checked:
                 raise TemplateError(f"{error}; name its values less often") from error
             return error.shortened
 
@@ -145,25 +156,24 @@ class Template:
     @property
     def differs_by_turn(self) -> bool:
         """Whether it says who speaks or rolls anew each turn."""
-        if any(name == "speaker" or name.startswith(macros.OUTLET) for name in self.names):
+        if any(name == "speaker" or name.startswith(OUTLET) for name in self.names):
             return True
         return any(
-            isinstance(piece, macros.Roll) and piece.name in macros.ROLLED_EACH_TURN
-            for piece in self.pieces
+            isinstance(chunk, Roll) and chunk.name in ROLLED_EACH_TURN for chunk in self.chunks
         )
 
     @property
     def hidden_keys(self) -> tuple[str, ...]:
         """What `{{hidden_key:...}}` in it holds: seen by recursive scanning alone (Card V3)."""
         return tuple(
-            piece.argument.strip()
-            for piece in self.pieces
-            if isinstance(piece, macros.Roll) and piece.name == macros.HIDDEN_KEY
+            chunk.argument.strip()
+            for chunk in self.chunks
+            if isinstance(chunk, Roll) and chunk.name == HIDDEN_KEY
         )
 
     def unknown(self, values: Mapping[str, str]) -> tuple[str, ...]:
         """Names this template reads that `values` does not have; they stay as written."""
-        return tuple([n for n in self.names if n not in values and not n.startswith(macros.OUTLET)])
+        return tuple([n for n in self.names if n not in values and not n.startswith(OUTLET)])
 
 
 def compile_template(source: str, *, trust: Trust) -> Template:
@@ -179,46 +189,10 @@ def compile_template(source: str, *, trust: Trust) -> Template:
         raise TemplateError(
             f"has {len(source)} characters, and {MAX_SOURCE} are the limit; split it into several"
         )
-    text = macros.split(source, v1_names=imported)
+    text = split_macros(source, v1_names=imported)
     if not imported and (text.foreign or "{%" in source or "{#" in source):
         compiled = compile_logic(source)
         return Template(source, compiled.names, False, (), compiled)
-    names = dict.fromkeys(p.name for p in text.pieces if isinstance(p, macros.Value))
-    rolls = any(isinstance(p, macros.Roll) and p.name in macros.ROLLED for p in text.pieces)
-    return Template(source, tuple(names), rolls, text.pieces, told=not imported)
-
-
-_SPEAKER: Final = frozenset({"speaker"})
-# Names that others fill with the moment; here they have no value, and would be sent as written.
-_MOMENT: Final = frozenset({"time", "date", "weekday", "isotime", "isodate"})
-
-
-def check_settled(component: PromptComponent) -> None:
-    """Refuse a component whose text is about the request where every request begins with it.
-
-    A volatile one moves behind the history, and a disabled one stands nowhere. Imported text knows
-    no names of the moment: they stay as they are written, the same in each turn.
-    ComponentValueError: it says what the component may not have, and the way out.
-    """
-    c = component
-    if not c.enabled or c.volatile or c.placement == "history" or c.id >= HISTORY_ID:
-        return
-    names = _SPEAKER if c.trust == "imported" else _SPEAKER | _MOMENT
-    found = [name for name in _names(c) if name in names]
-    if found:
-        written = " and ".join(f"{{{{{name}}}}}" for name in found)
-        raise ComponentValueError(
-            "content",
-            c.content,
-            f"without {written}, because '{c.key}' (ID {c.id}) stands before the history, which"
-            " begins alike in every turn; give it a place behind the history (an ID from"
-            f" {HISTORY_ID + 1} on), a depth in it, or make it volatile first",
-        )
-
-
-def _names(component: PromptComponent) -> tuple[str, ...]:
-    """The names of values in its text; none where it is no template, which is told elsewhere."""
-    try:
-        return compile_template(component.content, trust=component.trust).names
-    except TemplateError:
-        return ()
+    names = dict.fromkeys(p.name for p in text.chunks if isinstance(p, Value))
+    rolls = any(isinstance(p, Roll) and p.name in ROLLED for p in text.chunks)
+    return Template(source, tuple(names), rolls, text.chunks, is_checked=not imported)

@@ -22,8 +22,9 @@ from evennia_ai.errors import (
 )
 from evennia_ai.history.records import canonical_json, storable
 from evennia_ai.prompt.components import GAME, PromptComponent, Scope
+from evennia_ai.prompt.expansion import check_settled
 from evennia_ai.prompt.registry import ComponentRegistry, with_statics
-from evennia_ai.prompt.templates.template import check_settled, compile_template
+from evennia_ai.prompt.templates.template import compile_template
 from evennia_ai.store.core.revisions import Change, Revisions
 from evennia_ai.store.core.rows import value_of
 from evennia_ai.store.core.snapshots import Snapshots
