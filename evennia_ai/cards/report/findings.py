@@ -26,7 +26,7 @@ from evennia_ai.lorebook.decorators import head_lines, read_decorators
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.formats.books import in_order, unwrapped
 from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.lorebook.scan.regex import Refused, read_pattern
+from evennia_ai.lorebook.scan.regex.pattern import Refused, read_pattern
 from evennia_ai.prompt.components import MAX_DEPTH, Grants
 
 MOST_NAMES: Final = 8

@@ -16,7 +16,7 @@ from evennia_ai.lorebook.book import ATTACH_RANK, Lorebook, identity_prefix
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.scan.key_index import BookIndex, book_index_of
-from evennia_ai.lorebook.scan.regex import Patience
+from evennia_ai.lorebook.scan.regex.pattern import Patience
 from evennia_ai.lorebook.scan.window import Scan, Window
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.memo import Slot

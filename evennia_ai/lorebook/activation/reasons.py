@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.entry import Logic
 from evennia_ai.lorebook.scan.hit_cache import Found
-from evennia_ai.lorebook.scan.regex import Pattern
+from evennia_ai.lorebook.scan.regex.pattern import Pattern
 from evennia_ai.lorebook.scan.window import EVENT, FED, NOTE, SOMEWHERE, SOURCE
 from evennia_ai.prompt.trace import Called
 

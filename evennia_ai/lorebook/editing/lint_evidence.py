@@ -16,7 +16,7 @@ from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.scan.key_index import BookIndex, EntryKeys, book_index_of
 from evennia_ai.lorebook.scan.matching import searchable
-from evennia_ai.lorebook.scan.regex import Refused, is_delimited, read_pattern
+from evennia_ai.lorebook.scan.regex.pattern import Refused, is_delimited, read_pattern
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.text.words import words_of

@@ -25,7 +25,7 @@ from evennia_ai.lorebook.formats.translation import (
 )
 from evennia_ai.lorebook.formats.v3 import V3_POSITIONS
 from evennia_ai.lorebook.formats.values import Code, Content, Flag, Identifier, Number, Texts
-from evennia_ai.lorebook.scan.regex import is_delimited
+from evennia_ai.lorebook.scan.regex.pattern import is_delimited
 from evennia_ai.text.words import in_word
 
 NAMESPACE: Final = "agnai"

@@ -18,7 +18,7 @@ from evennia_ai.lorebook.formats.translation import (
     without_nulls,
 )
 from evennia_ai.lorebook.formats.values import Content, Flag, Identifier, Number
-from evennia_ai.lorebook.scan.regex import is_delimited
+from evennia_ai.lorebook.scan.regex.pattern import is_delimited
 
 NAMESPACE: Final = "novelai"
 USUAL_PRIORITY: Final = 400

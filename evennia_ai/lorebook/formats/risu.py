@@ -25,7 +25,7 @@ from evennia_ai.lorebook.formats.translation import (
     without_nulls,
 )
 from evennia_ai.lorebook.formats.values import Content, Flag, Identifier, Number
-from evennia_ai.lorebook.scan.regex import is_delimited
+from evennia_ai.lorebook.scan.regex.pattern import is_delimited
 
 _OWN: Final = re.compile(r"@@@?([a-z_]+)(?:[ \t]+(.*))?")
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,15}", re.ASCII)

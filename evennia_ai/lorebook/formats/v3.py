@@ -37,7 +37,7 @@ from evennia_ai.lorebook.formats.entry_fields import APP_FIELDS, EntryFields, Lo
 from evennia_ai.lorebook.formats.extension import read_own
 from evennia_ai.lorebook.formats.values import Code, Content, Flag, Identifier, Number, Texts
 from evennia_ai.lorebook.formats.writes import LOGICS, POSITIONS, ROLES, SOURCES
-from evennia_ai.lorebook.scan.regex import is_delimited
+from evennia_ai.lorebook.scan.regex.pattern import is_delimited
 from evennia_ai.prompt.messages import Role
 
 MAX_GROUPS: Final = 32

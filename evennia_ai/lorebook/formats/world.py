@@ -24,7 +24,7 @@ from evennia_ai.lorebook.formats.v3 import (
 )
 from evennia_ai.lorebook.formats.values import Content, Flag, Identifier, Number
 from evennia_ai.lorebook.formats.writes import POSITIONS
-from evennia_ai.lorebook.scan.regex import is_delimited
+from evennia_ai.lorebook.scan.regex.pattern import is_delimited
 
 
 class _WorldEntry(AppEntry):

@@ -18,7 +18,7 @@ from evennia_ai.lorebook.scan.matching import (
     Span,
     searchable,
 )
-from evennia_ai.lorebook.scan.regex import Patience
+from evennia_ai.lorebook.scan.regex.pattern import Patience
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.memo import Memo, Slot
 from evennia_ai.prompt.messages import Message

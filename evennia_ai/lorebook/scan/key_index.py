@@ -13,7 +13,7 @@ from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.entry import MAX_KEY, NO_GATES, LoreEntry, Patterns, SourceName
 from evennia_ai.lorebook.rules import ActivationRules, PresetFlags
 from evennia_ai.lorebook.scan.matching import How, Key, KeyTable
-from evennia_ai.lorebook.scan.regex import Pattern, Refused, is_delimited, read_pattern
+from evennia_ai.lorebook.scan.regex.pattern import Pattern, Refused, is_delimited, read_pattern
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.memo import Memo, Slot
 from evennia_ai.prompt.templates.template import Template, compile_template

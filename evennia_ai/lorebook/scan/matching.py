@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
-from evennia_ai.lorebook.scan.regex import TEXT_SECONDS, Pattern, SearchedText
+from evennia_ai.lorebook.scan.regex.pattern import TEXT_SECONDS, Pattern, SearchedText
 from evennia_ai.text.words import (
     Edges,
     ascii_words_of,

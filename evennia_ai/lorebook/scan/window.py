@@ -14,7 +14,7 @@ from evennia_ai.lorebook.entry import LoreEntry, SourceName
 from evennia_ai.lorebook.scan.hit_cache import Found, Places, hit_cache_of
 from evennia_ai.lorebook.scan.key_index import ALWAYS, BookIndex
 from evennia_ai.lorebook.scan.matching import GivenUp, Hits, Scanned, Span
-from evennia_ai.lorebook.scan.regex import MOST_SEARCHED, Patience, Pattern, SearchedText
+from evennia_ai.lorebook.scan.regex.pattern import MOST_SEARCHED, Patience, Pattern, SearchedText
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.memo import Memo
 from evennia_ai.prompt.messages import Message

@@ -9,7 +9,7 @@ from evennia_ai.foreign.documents import MAX_ENTRIES
 from evennia_ai.lorebook.entry import Recursion
 from evennia_ai.lorebook.formats.books import read_book, translated
 from evennia_ai.lorebook.formats.conversion import as_v3, as_world
-from evennia_ai.lorebook.scan.regex import Pattern, SearchedText, read_pattern
+from evennia_ai.lorebook.scan.regex.pattern import Pattern, SearchedText, read_pattern
 from tests.effort import little_work
 from tests.lorebook.builders import a_scan, awake, texts
 from tests.lorebook.formats.test_books import JSON

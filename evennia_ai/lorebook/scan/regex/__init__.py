@@ -4,26 +4,10 @@ No text of a stranger reaches an engine that may take for ever: what is written 
 anew, and searched by an engine that can be stopped, or not at all.
 """
 
-from evennia_ai.lorebook.scan.regex.pattern import (
-    MOST_SEARCHED,
-    TEXT_SECONDS,
-    Patience,
-    Pattern,
-    PatternGivenUpError,
-    Refused,
-    SearchedText,
-    is_delimited,
-    read_pattern,
-)
 
-__all__ = [
-    "MOST_SEARCHED",
-    "TEXT_SECONDS",
-    "Patience",
-    "Pattern",
-    "PatternGivenUpError",
-    "Refused",
-    "SearchedText",
-    "is_delimited",
-    "read_pattern",
-]
+class BrokenPatternError(ValueError):
+    """No pattern of JavaScript; the message says why and where."""
+
+
+class UnsupportedPatternError(ValueError):
+    """A pattern of JavaScript that cannot be run here; the message says why."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from evennia_ai.lorebook.scan.regex import BrokenPatternError, UnsupportedPatternError
 from evennia_ai.lorebook.scan.regex.chars import (
     BLANKS,
     DIGITS,
@@ -23,14 +24,6 @@ from evennia_ai.lorebook.scan.regex.chars import (
 
 _HEX: Final = frozenset("0123456789abcdefABCDEF")
 _OCTAL: Final = frozenset("01234567")
-
-
-class BrokenPatternError(ValueError):
-    """No pattern of JavaScript; the message says why and where."""
-
-
-class UnsupportedPatternError(ValueError):
-    """A pattern of JavaScript that cannot be run here; the message says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

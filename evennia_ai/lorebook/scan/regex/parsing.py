@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from evennia_ai.lorebook.scan.regex import BrokenPatternError, UnsupportedPatternError
 from evennia_ai.lorebook.scan.regex.chars import ANY, NO_LINE_END, WORDS, CharSet
 from evennia_ai.lorebook.scan.regex.escapes import (
-    BrokenPatternError,
     Flags,
     Source,
-    UnsupportedPatternError,
     read_char_escape,
     read_class,
     read_set_escape,

@@ -9,8 +9,8 @@ neither. A reference back that would come out differently is refused.
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from evennia_ai.lorebook.scan.regex import UnsupportedPatternError
 from evennia_ai.lorebook.scan.regex.chars import ANY, DIGITS, WORDS, CharSet, Ranges, common
-from evennia_ai.lorebook.scan.regex.escapes import UnsupportedPatternError
 from evennia_ai.lorebook.scan.regex.tree import (
     Again,
     Chain,

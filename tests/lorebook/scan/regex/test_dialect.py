@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.lorebook.scan.regex import Pattern, Refused, read_pattern
+from evennia_ai.lorebook.scan.regex.pattern import Pattern, Refused, read_pattern
 
 # Pattern, text, span of the first match in code points.
 FOUND = [

@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.lorebook.scan.regex import (
+from evennia_ai.lorebook.scan.regex.pattern import (
+    LIMIT_SECONDS,
+    MOST_SEARCHED,
     Pattern,
     PatternGivenUpError,
     Refused,
@@ -12,7 +14,6 @@ from evennia_ai.lorebook.scan.regex import (
     is_delimited,
     read_pattern,
 )
-from evennia_ai.lorebook.scan.regex.pattern import LIMIT_SECONDS, MOST_SEARCHED
 from tests.effort import little_work
 
 

@@ -11,12 +11,15 @@ from hypothesis import strategies as st
 
 from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.lorebook.rules import read_rules
-from evennia_ai.lorebook.scan.regex import Patience, Pattern, SearchedText, read_pattern
 from evennia_ai.lorebook.scan.regex.pattern import (
     LIMIT_SECONDS,
     NO_TIME,
     TEXT_SECONDS,
     TURN_SECONDS,
+    Patience,
+    Pattern,
+    SearchedText,
+    read_pattern,
 )
 from evennia_ai.prompt.components import ALL_GRANTS
 from tests.lorebook.builders import a_book, a_scan, a_world_entry, an_entry, awake, reasons, texts
