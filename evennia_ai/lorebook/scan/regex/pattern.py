@@ -36,8 +36,8 @@ from evennia_ai.lorebook.scan.regex.tree import (
     in_points,
     in_units,
     walk,
+    write,
 )
-from evennia_ai.lorebook.scan.regex.writing import write
 
 LIMIT_SECONDS: Final = 0.005
 
@@ -307,7 +307,11 @@ _SIGMA: Final = "Σ"
 
 
 def required(tree: Node) -> str:
-    """The longest such text, in lower case; "" where there is none."""
+    """The longest text, in lower case, that every match must contain; "" where there is none.
+
+    A character may be part of it only if all that the pattern takes in its place have one and the
+    same small letter: an `s` that also means the long s does not, and ends the run.
+    """
     return max(_runs(tree), key=len, default="")
 
 
