@@ -5,10 +5,11 @@ the other: `turn(t)` takes in the messages that are new and returns what it foun
 set of entry numbers of that. A driver whose package is missing is left out.
 """
 
-from evennia_ai.lorebook.activation.activation import Scan, activate
+from evennia_ai.lorebook.activation.activation import activate
 from evennia_ai.lorebook.activation.timers import NO_STATE, Clock
 from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.lorebook.rules import read_rules
+from evennia_ai.lorebook.scan.window import Scan
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import said

@@ -23,14 +23,14 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from evennia_ai.lorebook.activation.activation import Activation, activate
-from evennia_ai.lorebook.activation.pieces import (
+from evennia_ai.lorebook.activation.candidate import ActiveEntry
+from evennia_ai.lorebook.activation.placed_entries import (
     NotePlace,
     around_note,
     lore_pieces,
     outlet_values,
     outlet_verdicts,
 )
-from evennia_ai.lorebook.activation.places import ActiveEntry
 from evennia_ai.lorebook.activation.timers import NO_STATE, Clock, LoreState
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.conditions import Facts

@@ -12,12 +12,13 @@ from typing import Any, Final
 
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.foreign.documents import parse_json
-from evennia_ai.lorebook.activation.activation import Activation, Scan, activate
+from evennia_ai.lorebook.activation.activation import Activation, activate
 from evennia_ai.lorebook.activation.timers import NO_STATE, Clock, LoreState, state_from
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.editing.lints import lints
 from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
+from evennia_ai.lorebook.scan.window import Scan
 from evennia_ai.prompt.components import ALL_GRANTS, NO_GRANTS, Grants
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.history import History

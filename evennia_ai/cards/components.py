@@ -11,8 +11,7 @@ from typing import Any, Final
 
 from evennia_ai.cards.card import Card
 from evennia_ai.errors import ComponentValueError, FormatError
-from evennia_ai.lorebook.activation.places import CONTAINED_PRIORITY
-from evennia_ai.lorebook.book import Lorebook
+from evennia_ai.lorebook.book import CONTAINED_PRIORITY, Lorebook
 from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.prompt.components import (
     ALL_GRANTS,

@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 from evennia_ai.cli.output import FINDING, json_bytes, write_file, write_json, write_lines
 from evennia_ai.errors import FormatError
-from evennia_ai.lorebook.activation.candidate import mention_in_words
-from evennia_ai.lorebook.book import Lorebook
+from evennia_ai.lorebook.book import Lorebook, mention_in_words
 from evennia_ai.lorebook.editing.edits import fields_of
 from evennia_ai.lorebook.editing.lints import Lint, lints
 from evennia_ai.lorebook.entry import LoreEntry

@@ -1,22 +1,30 @@
-"""A book: its entries together with what holds for all of them, and what entries are called.
+"""A book: its entries, what holds for all of them, what they are called and may do.
 
 An entry is called by its id or its name, and by its label (`book#uid`) in verdicts. A label is for
 people and need not be the only one: a book's name may hold the `#`, and the book of a card may be
 called like one of the game's. So an entry is remembered from turn to turn by an identity, which is
 the label wherever that cannot be mistaken. The mode of a book stands in `evennia_ai` under its
 `extensions`, in V3 books and in world files; it is ours, so what is wrong in it is an error.
+
+Where a book has no grant for an entry's place or role, the entry is contained. One by depth, or
+beside a message, keeps its place, which the history clamps. One that asks for a place outside the
+history stands at its top. So does one that asks for a place inside another text, the author's note
+or a component that names an outlet, where it may not speak in the role of that text.
 """
 
+import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, Literal, get_args
 
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import one_line
-from evennia_ai.lorebook.entry import LoreEntry
-from evennia_ai.prompt.components import ALL_GRANTS, Grants
+from evennia_ai.lorebook.decorators import Decorator
+from evennia_ai.lorebook.entry import IN_HISTORY, LoreEntry, Mention, Position
+from evennia_ai.prompt.components import ALL_GRANTS, Grant, Grants
 from evennia_ai.prompt.memo import Memo
 
 # floating: each prompt has the entries that are active in it. frozen: an entry that wakes is said
@@ -79,6 +87,13 @@ def entries_called(book: Lorebook, wanted: str) -> list[LoreEntry]:
     by_uid = [entry for entry in book.entries if entry.uid == wanted]
     folded = wanted.casefold()
     return by_uid or [entry for entry in book.entries if entry.name.casefold() == folded]
+
+
+def decorators_of(books: Iterable[Lorebook]) -> dict[str, tuple[Decorator, ...]]:
+    """For each entry's label the decorators that count, after fallbacks."""
+    return {
+        f"{book.label}#{entry.uid}": entry.decorators for book in books for entry in book.entries
+    }
 
 
 _OF_A_CARD: Final = "#"
@@ -144,3 +159,89 @@ def _shown(value: object) -> str:
 
 def _object(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Unmatched:
+    """The entries of one book that are silent for one reason.
+
+    `uids` names them in short: ranges of numbers, then the others as a JSON list, as in
+    `0-41,43;["gate"]`. An entry that has a verdict of its own may be among them; its own counts.
+    """
+
+    book: str
+    reason: str
+    uids: str
+
+    def labels(self) -> Iterator[str]:
+        """The labels of the entries."""
+        return (f"{self.book}#{uid}" for uid in unpacked(self.uids))
+
+
+def packed(uids: Iterable[str]) -> str:
+    """Many uids as one short text."""
+    named: list[str] = []
+    ranges: list[list[int]] = []
+    for uid in uids:
+        if not _is_number(uid):
+            named.append(uid)
+        elif ranges and ranges[-1][1] + 1 == int(uid):
+            ranges[-1][1] += 1
+        else:
+            ranges.append([int(uid), int(uid)])
+    numbers = ",".join(f"{a}-{b}" if a < b else str(a) for a, b in ranges)
+    return f"{numbers};{json.dumps(named)}" if named else numbers
+
+
+def unpacked(text: str) -> Iterator[str]:
+    """The uids that `packed` took."""
+    numbers, _, named = text.partition(";")
+    for part in numbers.split(",") if numbers else ():
+        first, _, last = part.partition("-")
+        yield from map(str, range(int(first), int(last or first) + 1))
+    if named:
+        yield from json.loads(named)
+
+
+def _is_number(uid: str) -> bool:
+    return uid.isascii() and uid.isdecimal() and (uid == "0" or uid[0] != "0") and len(uid) < 18
+
+
+CONTAINED_PRIORITY: Final = 50
+"""Below the 100 of a game's own texts, which text that nobody vouches for does not crowd out."""
+
+# Places inside another text, whose role all of it has.
+_INSIDE: Final[tuple[Position, ...]] = ("note_top", "note_bottom", "outlet")
+
+
+def is_moved(position: Position, grants: Grants) -> bool:
+    """Whether an entry that asks for this position stands at the top of the history instead."""
+    if position in IN_HISTORY:
+        return False
+    return "positions" not in grants or (position in _INSIDE and "roles" not in grants)
+
+
+def missing(entry: LoreEntry, grants: Grants) -> tuple[Grant, ...]:
+    """The grants an entry would need for its place and its role, and that are not given."""
+    wanted: list[Grant] = []
+    if entry.position not in IN_HISTORY:
+        wanted.append("positions")
+    if entry.role != "user" or entry.position in _INSIDE:
+        wanted.append("roles")
+    return tuple(grant for grant in wanted if grant not in grants)
+
+
+@lru_cache(maxsize=16)
+def containment_in_words(missing: tuple[Grant, ...], position: Position) -> str:
+    """The containment in words, for a verdict."""
+    stands = []
+    if "positions" in missing or position in _INSIDE:
+        stands.append("at the top of the history")
+    if "roles" in missing:
+        stands.append("as a user's")
+    return f"stands {' '.join(stands)}: its card has no grant for {' and '.join(missing)}"
+
+
+def mention_in_words(mention: Mention) -> str:
+    """The place as an author reads it."""
+    return f"right {mention.side} the {mention.message} message with its key"

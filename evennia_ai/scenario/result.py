@@ -5,9 +5,9 @@ from collections.abc import Set as AbstractSet
 from itertools import chain
 from typing import Any, Final
 
-from evennia_ai.lorebook.activation.activation import ActiveEntry, decorators_of
-from evennia_ai.lorebook.activation.pieces import outlets_of
-from evennia_ai.lorebook.book import label_of
+from evennia_ai.lorebook.activation.candidate import ActiveEntry
+from evennia_ai.lorebook.activation.placed_entries import outlets_of
+from evennia_ai.lorebook.book import decorators_of, label_of
 from evennia_ai.lorebook.entry import IN_HISTORY
 from evennia_ai.lorebook.formats.writes import AT_MENTION
 from evennia_ai.prompt.messages import Message

@@ -3,10 +3,11 @@
 import re
 from typing import Any
 
-from evennia_ai.lorebook.activation.activation import Activation, Scan, activate
+from evennia_ai.lorebook.activation.activation import Activation, activate
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.lorebook.scan.window import Scan
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, pending, said

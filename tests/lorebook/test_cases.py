@@ -17,11 +17,12 @@ from typing import Any
 import pytest
 import yaml
 
-from evennia_ai.lorebook.activation.activation import Activation, Scan
+from evennia_ai.lorebook.activation.activation import Activation
 from evennia_ai.lorebook.activation.timers import NO_STATE, Clock
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.lorebook.rules import read_rules
+from evennia_ai.lorebook.scan.window import Scan
 from evennia_ai.prompt.components import ALL_GRANTS
 from evennia_ai.prompt.dice import Dice
 from tests.lorebook.builders import a_scan, reasons

@@ -2,9 +2,10 @@
 
 import pytest
 
-from evennia_ai.lorebook.activation.activation import Scan, activate
+from evennia_ai.lorebook.activation.activation import activate
 from evennia_ai.lorebook.activation.timers import NO_STATE, Clock
 from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.lorebook.scan.window import Scan
 from evennia_ai.prompt.components import NO_GRANTS
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import pending

@@ -9,10 +9,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evennia_ai.lorebook.activation.activation import Activation, Scan, activate
+from evennia_ai.lorebook.activation.activation import Activation, activate
 from evennia_ai.lorebook.activation.timers import NO_STATE, Clock, LoreState
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
+from evennia_ai.lorebook.scan.window import Scan
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import pending, said

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from evennia_ai.lorebook.activation.activation import Activation, Scan, activate
+from evennia_ai.lorebook.activation.activation import Activation, activate
 from evennia_ai.lorebook.activation.timers import NO_STATE, Clock, LoreState
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.conditions import Facts
 from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.lorebook.scan.window import Scan
 from evennia_ai.prompt.dice import Dice
 from tests.lorebook.builders import DICE, WORDS, a_scan
 

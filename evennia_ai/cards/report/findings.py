@@ -20,8 +20,7 @@ from evennia_ai.cards.report.parts import (
 from evennia_ai.cards.report.report import BookAccount, TextPart
 from evennia_ai.cards.suspicions import Found, Sighting, in_name, in_text
 from evennia_ai.foreign.documents import Progress
-from evennia_ai.lorebook.activation.places import missing
-from evennia_ai.lorebook.book import Lorebook
+from evennia_ai.lorebook.book import Lorebook, missing
 from evennia_ai.lorebook.decorators import head_lines, read_decorators
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.formats.books import in_order, unwrapped

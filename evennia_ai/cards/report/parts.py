@@ -18,9 +18,7 @@ from evennia_ai.cards.report.report import (
     TextPart,
 )
 from evennia_ai.foreign.documents import Progress
-from evennia_ai.lorebook.activation.candidate import mention_in_words
-from evennia_ai.lorebook.activation.places import is_moved, missing
-from evennia_ai.lorebook.book import Lorebook
+from evennia_ai.lorebook.book import Lorebook, is_moved, mention_in_words, missing
 from evennia_ai.lorebook.entry import IN_HISTORY, LoreEntry, Position
 from evennia_ai.lorebook.scan.regex.pattern import is_delimited
 from evennia_ai.prompt.components import (

@@ -13,7 +13,7 @@ from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import Record
 from evennia_ai.history.turn.manifest import RecordedMessage, TurnManifest
 from evennia_ai.history.turn.sending import Handle, NewText, TextKey, storable_messages, text_of
-from evennia_ai.lorebook.activation.unmatched import Unmatched
+from evennia_ai.lorebook.book import Unmatched
 from evennia_ai.prompt.cache_account import CacheAccount
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import Block, Message, costs, digest

@@ -16,7 +16,7 @@ from evennia_ai.errors import ReplayError
 from evennia_ai.history.projection import parts_from
 from evennia_ai.history.records import Record, canonical_json
 from evennia_ai.history.turn.sending import Handle, sent_messages
-from evennia_ai.lorebook.activation.unmatched import Unmatched
+from evennia_ai.lorebook.book import Unmatched
 from evennia_ai.prompt.cache_account import REASONS, Reason
 from evennia_ai.prompt.expansion import LAYOUTS, Layout
 from evennia_ai.prompt.messages import Block, Message, Part, Role, ToolCall, digest

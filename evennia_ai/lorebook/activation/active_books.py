@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
-from evennia_ai.lorebook.activation import reasons
-from evennia_ai.lorebook.activation.candidate import CANDIDATES
-from evennia_ai.lorebook.activation.judging import JUDGED
-from evennia_ai.lorebook.activation.reasons import Reason
+from evennia_ai.lorebook.activation.candidate import CANDIDATES, JUDGED, Reason, given_up
 from evennia_ai.lorebook.book import ATTACH_RANK, Lorebook, identity_prefix
-from evennia_ai.lorebook.entry import LoreEntry
+from evennia_ai.lorebook.entry import LoreEntry, Mention
 from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.lorebook.scan.hit_cache import EVENT
 from evennia_ai.lorebook.scan.key_index import BookIndex, book_index_of
 from evennia_ai.lorebook.scan.regex.pattern import Patience
 from evennia_ai.lorebook.scan.window import Scan, Window
 from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.history import History
 from evennia_ai.prompt.memo import Slot
+from evennia_ai.prompt.pieces import Beside
 from evennia_ai.prompt.tokens import TokenCounter
 
 _SHOWN_PLACES: Final = 4
@@ -30,6 +30,10 @@ _IDENTITIES: Final = Slot[tuple[str, ...]]("identities")
 _BY_IDENTITY: Final = Slot[dict[str, int]]("index by identity")
 # By the index of an entry what its text was rendered with, the text and its tokens.
 _TEXTS: Final = Slot[dict[int, tuple[object, str, int]]]("texts")
+
+
+_BY_NOTHING: Final = Beside(None, "after the newest message, for none has a key of it")
+_BY_EVENT: Final = Beside(None, "after the newest message, for the event has a key of it")
 
 
 class ActiveBook:
@@ -112,11 +116,38 @@ class ActiveBook:
         """Where patterns of an entry were not looked for to the end; the first few places."""
         keys, places = self.key_index.entry_keys[index], self.window.given_up
         told = (
-            Reason(reasons.given_up, (self.key_index.pattern_of(number).written, where, why))
+            Reason(given_up, (self.key_index.pattern_of(number).written, where, why))
             for number in dict.fromkeys(keys.numbers)
             for where, why in places.get(number, ())
         )
         return tuple(islice(told, _SHOWN_PLACES))
+
+    def spot_of(self, entry: LoreEntry, history: History) -> tuple[int, Beside]:
+        """Where an entry stands that asks for the message with its key: depth, and beside what.
+
+        An entry with a key in the event stands before that, after the newest message; so does one
+        that no message has a key of, because something else woke it.
+        """
+        mention = entry.mention or Mention()
+        place = self._mention(entry, mention)
+        if place is None or place == EVENT:
+            return 0, _BY_NOTHING if place is None else _BY_EVENT
+        first = place if mention.side == "before" else place + 1
+        told = f"right {mention.side} {{}}, which has a key of it"
+        return history.counted(first), Beside(place, told)
+
+    def _mention(self, entry: LoreEntry, mention: Mention) -> int | None:
+        """The newest message with one of the keys, or the oldest of those that the entry sees."""
+        keys = self.key_index.entry_keys[entry.index].primary
+        depth = self.seen if entry.scan_depth is None else entry.scan_depth
+        found: int | None = None
+        for age, place in self.window.mentions(keys, movement=entry.hears_movement):
+            if found is not None and age >= depth:
+                break
+            found = place
+            if mention.message == "newest":
+                break
+        return found
 
     @property
     def levels(self) -> tuple[int, ...]:

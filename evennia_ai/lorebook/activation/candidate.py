@@ -1,28 +1,229 @@
-"""Candidates: entries that their conditions let through in one pass, and how they are placed.
+"""Candidates: entries that their conditions let through in one pass; why entries are active or not.
 
-An active entry stands where it asks to, or where its book's grants let it stand. One that asks to
-stand where it is spoken of gets the depth of its message and goes the way of everything that has a
-depth: the kept history clamps it, order decides at one place, and a tool's result stays with its
-call. So it moves with the message, and one whose message was cut away stands at the top of the
-history.
+The engine keeps a reason as what is to be said and of what; the words are put together when
+somebody reads them, because most are never read. What else decides says its reason where it does:
+`judging` (switched off, constant, without keys), `groups`, `lore_budget` and `run`.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from evennia_ai.lorebook.activation.judging import Judgement
-from evennia_ai.lorebook.activation.places import CONTAINED_PRIORITY, ActiveEntry, is_moved
 from evennia_ai.lorebook.book import Lorebook
-from evennia_ai.lorebook.entry import IN_HISTORY, LoreEntry, Mention
-from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.lorebook.scan.window import EVENT, FED, Window
-from evennia_ai.prompt.components import ALL_GRANTS, DEFAULT_ORDER, MAX_DEPTH, Grants
-from evennia_ai.prompt.history import History
-from evennia_ai.prompt.memo import Slot
+from evennia_ai.lorebook.entry import Anchor, Logic, LoreEntry, Position
+from evennia_ai.lorebook.scan.hit_cache import EVENT, FED, NOTE, SOMEWHERE, SOURCE, Found
+from evennia_ai.lorebook.scan.regex.pattern import Pattern
+from evennia_ai.prompt.memo import Memo, Slot
+from evennia_ai.prompt.messages import Role
 from evennia_ai.prompt.pieces import Beside
 from evennia_ai.prompt.tokens import TokenCounter
-from evennia_ai.prompt.trace import Verdict
+from evennia_ai.prompt.trace import Called, Verdict
+
+_SHOWN: Final = 6
+_SHOWN_LENGTH: Final = 60
+_SHOWN_TROUBLES: Final = 3
+
+
+class Reason(NamedTuple):
+    """`words` called with `facts` says it; two that say the same are equal."""
+
+    words: Callable[..., str]
+    facts: tuple[object, ...] = ()
+
+    def __str__(self) -> str:
+        return self.words(*self.facts)
+
+    def calling(self, called: Called) -> "Reason":
+        """The same with the messages called as `called` says."""
+        facts = (_called(fact, called) for fact in self.facts)
+        return Reason(self.words, tuple(facts))
+
+
+def _called(fact: object, called: Called) -> object:
+    in_message = isinstance(fact, Found) and fact.place >= 0
+    return fact._replace(of=called(fact.place)) if in_message else fact  # type: ignore[attr-defined]
+
+
+def plain(text: str) -> Reason:
+    """A reason that is a constant text."""
+    return Reason(str, (text,))
+
+
+def key_found(text: str, found: Found) -> str:
+    """Which key was found and where."""
+    return f"key {quoted((text,))} {place_of(found)}"
+
+
+def key_and_logic(text: str, found: Found, logic: Logic, secondary: Sequence[str]) -> str:
+    """The same where secondary keys agree."""
+    return f"{key_found(text, found)}, and {_NEEDS[logic]} {quoted(secondary)}"
+
+
+def logic_unmet(
+    text: str,
+    found: Found,
+    logic: Logic,
+    secondary: Sequence[str],
+    shown: Sequence[str],
+) -> str:
+    """A key was found and the secondary keys disagree; `shown` are those that decided."""
+    state = "missing" if logic == "all" else "there"
+    wish = f"wants {_NEEDS[logic]} {quoted(secondary)}"
+    return f"{key_found(text, found)}, but {wish}: {quoted(shown) or 'none'} {state}"
+
+
+def no_key(depth: int, refused: str, patterns: Sequence[Pattern]) -> str:
+    """None of the keys was found in that many messages; `refused` are those that cannot be."""
+    told = f"no key in the newest {'message' if depth == 1 else f'{depth} messages'}"
+    troubles = [pattern.trouble for pattern in patterns if pattern.trouble][:_SHOWN_TROUBLES]
+    return "; ".join(filter(None, (told, refused, *troubles)))
+
+
+def given_up(pattern: str, where: Found, why: str) -> str:
+    """A pattern was not looked for to the end in one text; in the next one it is again."""
+    return f"pattern '{pattern[:40]}' was given up {_text_of(where)}: {why}"
+
+
+def excluded(text: str, found: Found) -> str:
+    """A key was found that keeps the entry silent."""
+    return f"@@exclude_keys: '{text[:60]}' {place_of(found)}"
+
+
+def only_in_movement(found: Found) -> str:
+    """A key was found where the entry does not hear it."""
+    told = "that tells who comes and goes, which wakes only entries that ask for movement"
+    return f"a key {place_of(found)}, but {told}"
+
+
+def too_early(count: float, needed: int, clock: str) -> str:
+    """The delay of an entry is not over."""
+    return f"delay: sleeps until {needed} {clock}, {count:g} so far"
+
+
+def resting(end: float, now: float, clock: str, of: str = "") -> str:
+    """A cooldown is not over."""
+    whose = f" of group '{of}'" if of else ""
+    return f"cooldown{whose}: rests for {_more(end - now, clock)}"
+
+
+def staying(end: float, now: float, clock: str) -> str:
+    """A sticky entry stays."""
+    return f"sticky: was woken before and stays for {_more(end - now, clock)}, this one counted"
+
+
+def _more(left: float, clock: str) -> str:
+    return f"1 more {clock.removesuffix('s')}" if left == 1 else f"{left:g} more {clock}"
+
+
+def rolled(roll: float, chance: float) -> str:
+    """The roll of an entry and its odds."""
+    return f"rolled {roll * 100:.1f} of a chance of {chance:g} %"
+
+
+def in_pass(number: int, kind: str) -> str:
+    """In which pass of the scan."""
+    return f"pass {number} ({kind})"
+
+
+def place_of(found: Found) -> str:
+    """Where a key was found."""
+    if found.place in (NOTE, SOMEWHERE):
+        return _text_of(found)
+    if found.span.start < 0 and found.place not in (FED, SOURCE):
+        return f"in the name of {found.of or message_called(found.place)}"
+    return f"{_text_of(found)} at {found.span.start}-{found.span.end}"
+
+
+def _text_of(found: Found) -> str:
+    """In which text something was found."""
+    if found.place == NOTE:
+        return "in a note"
+    if found.place == SOMEWHERE:
+        return "in the scanned text"
+    if found.place == FED:
+        return f"in the text of {found.of}"
+    if found.place == SOURCE:
+        return f"in {_SOURCES[found.of]}"
+    return f"in {found.of or message_called(found.place)}"
+
+
+def message_called(place: int) -> str:
+    """What the message at this place is called."""
+    return "the event" if place == EVENT else f"message {place + 1}"
+
+
+def quoted(texts: Sequence[str]) -> str:
+    """Keys for a reason, the first few of them."""
+    few = ", ".join(f"'{text[:_SHOWN_LENGTH]}'" for text in texts[:_SHOWN])
+    return few if len(texts) <= _SHOWN else f"{few} and {len(texts) - _SHOWN} more"
+
+
+def times(replies: int) -> str:
+    """How often the character has spoken."""
+    return "1 reply" if replies == 1 else f"{replies} replies"
+
+
+_NEEDS: Final = {"any": "one of", "all": "all of", "not_any": "none of", "not_all": "not all of"}
+_SOURCES: Final = {
+    "persona": "the persona",
+    "char_description": "the character's description",
+    "char_personality": "the character's personality",
+    "char_depth_prompt": "the character's depth prompt",
+    "scenario": "the scenario",
+    "creator_notes": "the creator's notes",
+    "room": "the description of the room",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActiveEntry:
+    """An entry that goes into the prompt."""
+
+    origin: str
+    label: str
+    """`book#uid`."""
+    book: str
+    uid: str
+    name: str
+    text: str
+    """Its decorators cut, its macros expanded."""
+    tokens: int
+    position: Position
+    depth: int | None
+    """As in `LoreEntry`; of one at a mention that of its message."""
+    from_oldest: bool
+    outlet: str
+    anchor: Anchor | None
+    role: Role
+    order: float
+    """The entry's own."""
+    stands: tuple[float, str]
+    """Sorts it among the texts of one place: order, then key."""
+    priority: float
+    constant: bool
+    revision: int
+    cause: str
+    identity: str = ""
+    """What it is remembered by."""
+    frozen: bool = False
+    """Whether its book is."""
+    keeps_role: bool = False
+    """It never joins a message of another role."""
+    beside: Beside | None = None
+    """Which message that is, of one at a mention."""
+    memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
+
+
+class Judgement(NamedTuple):
+    """Whether an entry is a candidate and why; `found` is the key that woke it."""
+
+    is_candidate: bool
+    reason: Reason
+    found: Found | None = None
+    sticky: bool = False
+
+
+JUDGED: Final = Slot[dict[int, Judgement]]("judged")
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -95,148 +296,3 @@ class Candidate:
 
 # By the index of an entry the candidate it last was.
 CANDIDATES: Final = Slot[dict[int, Candidate]]("candidates")
-
-
-_BY_NOTHING: Final = Beside(None, "after the newest message, for none has a key of it")
-_BY_EVENT: Final = Beside(None, "after the newest message, for the event has a key of it")
-
-
-class Spot(NamedTuple):
-    """A place in the history: its depth from the newest message, and what it is beside."""
-
-    depth: int
-    beside: Beside
-
-
-def spot_of(
-    mention: Mention,
-    keys: Collection[int],
-    window: Window,
-    history: History,
-    *,
-    depth: int,
-    movement: bool,
-) -> Spot:
-    """Where an entry of these keys stands that sees the newest `depth` messages.
-
-    An entry with a key in the event stands before that, after the newest message; so does one that
-    no message has a key of, because something else woke it. `movement` says whether the entry hears
-    who comes and goes.
-    """
-    mentions = window.mentions(keys, movement=movement)
-    place = _place_of(mention, mentions, depth=depth)
-    if place is None:
-        return Spot(0, _BY_NOTHING)
-    if place == EVENT:
-        return Spot(0, _BY_EVENT)
-    first = place if mention.side == "before" else place + 1
-    told = f"right {mention.side} {{}}, which has a key of it"
-    return Spot(history.counted(first), Beside(place, told))
-
-
-def mention_in_words(mention: Mention) -> str:
-    """The place as an author reads it."""
-    return f"right {mention.side} the {mention.message} message with its key"
-
-
-def _place_of(mention: Mention, mentions: Iterable[tuple[int, int]], *, depth: int) -> int | None:
-    """The newest message with one of the keys, or the oldest of those that the entry sees."""
-    found: int | None = None
-    for age, place in mentions:
-        if found is not None and age >= depth:
-            break
-        found = place
-        if mention.message == "newest":
-            break
-    return found
-
-
-# Roles as SillyTavern puts them at one depth, top to bottom; there order does not cross roles.
-_ROLE_RANK: Final[Mapping[str, int]] = {"assistant": 0, "user": 1, "system": 2}
-
-
-def placed(
-    active: Sequence[Candidate], *, rules: ActivationRules, spot: Callable[[Candidate], Spot]
-) -> tuple[ActiveEntry, ...]:
-    """The active entries with their places, in the order of their activation.
-
-    `spot` tells where one stands that asks for the message that has its key.
-    """
-    if rules.flags.ties_reversed:
-        return _as_the_application_does([_active(one, spot) for one in active])
-    return tuple([_active(one, spot) for one in active])
-
-
-def _active(one: Candidate, spot: Callable[[Candidate], Spot]) -> ActiveEntry:
-    """The entry for the prompt: the same object while nothing about it changed."""
-    if one.active is None:
-        one.active = _contained(_made(one), one.book.grants)
-    if one.entry.mention is None:
-        return one.active
-    depth, beside = spot(one)
-    if (one.active.depth, one.active.beside) != (depth, beside):
-        one.active = replace(one.active, depth=depth, beside=beside)
-    return one.active
-
-
-def _contained(entry: ActiveEntry, grants: Grants) -> ActiveEntry:
-    """The entry where its book's grants let it stand: the same one where they let it be."""
-    if grants == ALL_GRANTS:
-        return entry
-    if is_moved(entry.position, grants):
-        entry = replace(
-            entry, position="depth", depth=MAX_DEPTH, from_oldest=False, outlet="", anchor=None
-        )
-    if "lore_budget" not in grants:
-        entry = replace(entry, priority=min(entry.priority, CONTAINED_PRIORITY))
-    return entry if "roles" in grants else replace(entry, role="user", keeps_role=True)
-
-
-def _made(one: Candidate) -> ActiveEntry:
-    """The entry where it asks to stand."""
-    book, entry = one.book, one.entry
-    return ActiveEntry(
-        origin=entry.origin,
-        label=one.label,
-        book=book.label,
-        uid=entry.uid,
-        name=entry.name,
-        text=one.text,
-        tokens=one.tokens,
-        position=entry.position,
-        depth=entry.depth,
-        from_oldest=entry.from_oldest,
-        outlet=entry.outlet,
-        anchor=entry.anchor,
-        role=entry.role,
-        order=entry.order,
-        stands=(entry.order, f"{one.rank:04}:{entry.index:06}"),
-        priority=entry.priority,
-        constant=entry.constant,
-        revision=book.revision,
-        cause=str(one),
-        identity=one.identity,
-        frozen=book.mode == "frozen",
-    )
-
-
-def _as_the_application_does(entries: Sequence[ActiveEntry]) -> tuple[ActiveEntry, ...]:
-    """The places SillyTavern gives: equals in reverse, roles before order at one depth.
-
-    Texts before the examples and in outlets come out with the highest order first.
-    """
-    by_order = sorted(entries, key=lambda entry: -entry.order)  # stable: as they were activated
-    last = len(by_order)
-    stands = {
-        id(entry): _application_place(entry, number, last - number)
-        for number, entry in enumerate(by_order)
-    }
-    return tuple(replace(entry, stands=stands[id(entry)]) for entry in entries)
-
-
-def _application_place(entry: ActiveEntry, falling: int, rising: int) -> tuple[float, str]:
-    if entry.position in ("examples_before", "outlet"):
-        return (falling, "")
-    if entry.position in IN_HISTORY:
-        return (DEFAULT_ORDER, f"{_ROLE_RANK.get(entry.role, 2)}{rising:06}")
-    return (rising, "")

@@ -6,33 +6,33 @@ In any case count, one before the other: `enabled: false`, `@@activate`, `@@dont
 """
 
 from collections.abc import Iterable
-from typing import Final, Literal, NamedTuple
+from typing import Final
 
-from evennia_ai.lorebook.activation import reasons
-from evennia_ai.lorebook.activation.reasons import Reason, plain
+from evennia_ai.lorebook.activation.candidate import (
+    Judgement,
+    Reason,
+    excluded,
+    key_and_logic,
+    key_found,
+    logic_unmet,
+    no_key,
+    only_in_movement,
+    plain,
+    quoted,
+    resting,
+    staying,
+    times,
+    too_early,
+)
+from evennia_ai.lorebook.activation.passes import PassKind
 from evennia_ai.lorebook.activation.timers import Timers
 from evennia_ai.lorebook.conditions import Facts, unmet
 from evennia_ai.lorebook.entry import NO_GATES, NO_TIMING, LoreEntry
 from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.lorebook.scan.hit_cache import Found
+from evennia_ai.lorebook.scan.hit_cache import ANYWHERE, Found
 from evennia_ai.lorebook.scan.key_index import ALWAYS, EntryKeys
-from evennia_ai.lorebook.scan.window import ANYWHERE, Window
-from evennia_ai.prompt.memo import Slot
+from evennia_ai.lorebook.scan.window import Window
 from evennia_ai.prompt.typed_frozen import typed_frozen
-
-PassKind = Literal["first", "recursion", "widened"]
-
-
-class Judgement(NamedTuple):
-    """Whether an entry is a candidate and why; `found` is the key that woke it."""
-
-    is_candidate: bool
-    reason: Reason
-    found: Found | None = None
-    sticky: bool = False
-
-
-JUDGED: Final = Slot[dict[int, Judgement]]("judged")
 
 
 @typed_frozen
@@ -83,7 +83,7 @@ def judge(entry: LoreEntry, keys: EntryKeys, view: PassView, *, identity: str) -
     if spell is None:
         return woken
     clock = entry.timing.clock or view.rules.clock
-    reason = Reason(reasons.staying, (spell.end, view.timers.now(entry.timing), clock))
+    reason = Reason(staying, (spell.end, view.timers.now(entry.timing), clock))
     return Judgement(True, reason, sticky=True)
 
 
@@ -123,16 +123,16 @@ def _timed_out(
     timing, timers = entry.timing, view.timers
     clock = timing.clock or view.rules.clock
     if timing.delay and not view.rules.dry_run and timers.now(timing) < timing.delay:
-        return Reason(reasons.too_early, (timers.now(timing), timing.delay, clock))
+        return Reason(too_early, (timers.now(timing), timing.delay, clock))
     if is_sticky:
         return None
     spell = timers.resting.get(identity)
     if spell:
-        return Reason(reasons.resting, (spell.end, timers.now(timing), clock))
+        return Reason(resting, (spell.end, timers.now(timing), clock))
     for name in entry.grouping.names if timers.resting_groups else ():
         if spell := timers.resting_groups.get(name):
             now = timers.now(NO_TIMING)
-            return Reason(reasons.resting, (spell.end, now, view.rules.clock, name))
+            return Reason(resting, (spell.end, now, view.rules.clock, name))
     return None
 
 
@@ -155,10 +155,10 @@ def _shut_gate(entry: LoreEntry, view: PassView, identity: str) -> Reason | None
     if gates.greeting is not None and greeting is not None and gates.greeting != greeting:
         return plain(f"@@is_greeting {gates.greeting}: the greeting is {greeting}")
     if gates.replies_from is not None and replies < gates.replies_from:
-        so_far = f"{reasons.times(replies)} so far"
+        so_far = f"{times(replies)} so far"
         return plain(f"@@activate_only_after {gates.replies_from}: {so_far}")
     if gates.every_replies is not None and replies % gates.every_replies:
-        so_far = f"{reasons.times(replies)} so far"
+        so_far = f"{times(replies)} so far"
         return plain(f"@@activate_only_every {gates.every_replies}: {so_far}")
     if gates.user_icon is not None and rules.user_icon not in (None, gates.user_icon):
         return plain(f"@@is_user_icon {gates.user_icon}: the icon is {rules.user_icon}")
@@ -189,16 +189,17 @@ def _woken_by_keys(entry: LoreEntry, keys: EntryKeys, view: PassView) -> Judgeme
     if first is None:
         unheard = view.window.unheard(keys.primary, entry, depth)
         if unheard is not None:
-            return Judgement(False, Reason(reasons.only_in_movement, (unheard,)))
-        no_key = Reason(reasons.no_key, (depth, keys.refused, keys.patterns))
-        return Judgement(False, no_key) if depth > 0 else _BLIND
+            return Judgement(False, Reason(only_in_movement, (unheard,)))
+        if depth <= 0:
+            return _BLIND
+        return Judgement(False, Reason(no_key, (depth, keys.refused, keys.patterns)))
     at, found = first
     if keys.secondary and entry.selective:
         return _secondary(entry, keys, view, keys.texts[at], found)
     known = view.judged.get(entry.index)
     if known is not None and known.found is found:
         return known
-    made = Judgement(True, Reason(reasons.key_found, (keys.texts[at], found)), found)
+    made = Judgement(True, Reason(key_found, (keys.texts[at], found)), found)
     view.judged[entry.index] = made
     return made
 
@@ -228,8 +229,8 @@ def _secondary(
     }[entry.logic]
     facts = (text, found, entry.logic, keys.secondary_texts)
     if agrees:
-        return Judgement(True, Reason(reasons.key_and_logic, facts), found)
-    return Judgement(False, Reason(reasons.logic_unmet, (*facts, tuple(shown))))
+        return Judgement(True, Reason(key_and_logic, facts), found)
+    return Judgement(False, Reason(logic_unmet, (*facts, tuple(shown))))
 
 
 def _sorted_out(entry: LoreEntry, keys: EntryKeys, view: PassView) -> tuple[list[str], list[str]]:
@@ -252,10 +253,10 @@ def _found(entry: LoreEntry, number: int, view: PassView) -> Found | None:
 def _barred_by_keys(entry: LoreEntry, keys: EntryKeys, view: PassView) -> Reason | None:
     for texts, numbers in zip(entry.gates.additional, keys.additional, strict=True):
         if not any(_found(entry, number, view) for number in numbers):
-            return plain(f"@@additional_keys: none of {reasons.quoted(texts)} is there")
+            return plain(f"@@additional_keys: none of {quoted(texts)} is there")
     for text, number in zip(entry.gates.excluded, keys.excluded, strict=True):
         if found := _found(entry, number, view):
-            return Reason(reasons.excluded, (text, found))
+            return Reason(excluded, (text, found))
     return None
 
 

@@ -8,10 +8,12 @@ own entries do not see each other, and nothing that is active ever becomes silen
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
-from evennia_ai.lorebook.activation.judging import PassKind
 from evennia_ai.lorebook.rules import ActivationRules
+
+PassKind = Literal["first", "recursion", "widened"]
+
 
 # However the rules are set, a run ends: widening looks at no more messages than this, and of
 # the delay levels so many of the lowest are reached.

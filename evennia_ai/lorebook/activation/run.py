@@ -10,21 +10,18 @@ from itertools import islice
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from evennia_ai.lorebook.activation import candidate, reasons
 from evennia_ai.lorebook.activation.active_books import ActiveBook
-from evennia_ai.lorebook.activation.candidate import Candidate
+from evennia_ai.lorebook.activation.candidate import Candidate, Judgement, Reason, in_pass, rolled
 from evennia_ai.lorebook.activation.groups import Outcome, contest
-from evennia_ai.lorebook.activation.judging import Judgement, PassView, judge, score
+from evennia_ai.lorebook.activation.judging import PassView, judge, score
 from evennia_ai.lorebook.activation.lore_budget import LoreBudget, processing, survival
 from evennia_ai.lorebook.activation.passes import PassResult, PassSchedule
-from evennia_ai.lorebook.activation.places import containment_in_words, missing
-from evennia_ai.lorebook.activation.reasons import Reason
 from evennia_ai.lorebook.activation.timers import Timers
+from evennia_ai.lorebook.book import containment_in_words, missing
 from evennia_ai.lorebook.conditions import Facts
-from evennia_ai.lorebook.entry import Mention
 from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.lorebook.scan.hit_cache import Found
-from evennia_ai.lorebook.scan.window import FED, Scan
+from evennia_ai.lorebook.scan.hit_cache import FED, Found
+from evennia_ai.lorebook.scan.window import Scan
 from evennia_ai.prompt.components import ALL_GRANTS
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.tokens import TokenCounter
@@ -105,18 +102,6 @@ class ActivationRun:
                 return
             self._passed_on.update(one.ref for one in passed_on)
             self._pass_on(passed_on)
-
-    def spot_beside(self, one: Candidate) -> candidate.Spot:
-        """Where an active entry stands that asks for the message that has its key."""
-        book, entry = self._books[one.rank], one.entry
-        return candidate.spot_of(
-            entry.mention or Mention(),
-            book.key_index.entry_keys[entry.index].primary,
-            book.window,
-            self._inputs.scan.history,
-            depth=book.seen if entry.scan_depth is None else entry.scan_depth,
-            movement=entry.hears_movement,
-        )
 
     def _open(self) -> None:
         """Ask for what the conversation concerns, for what stays, and for what asks for itself."""
@@ -238,7 +223,7 @@ class ActivationRun:
             roll = self._rolled(one)
             if roll is not None and not self._passes(one, roll):
                 unlucky.add(id(one))
-                chance = Reason(reasons.rolled, (roll, one.entry.chance))
+                chance = Reason(rolled, (roll, one.entry.chance))
                 self._settle(one.ref, Decision(False, (one, chance)))
             elif self._is_admitted(one, roll, outcome):
                 admitted.add(id(one))
@@ -289,11 +274,11 @@ class ActivationRun:
             return ()
         details: list[object] = []
         if not is_first:
-            details.append(Reason(reasons.in_pass, (self._schedule.number, self._schedule.kind)))
+            details.append(Reason(in_pass, (self._schedule.number, self._schedule.kind)))
         if won := outcome.won.get(id(one)):
             details.append(won)
         if roll is not None:
-            details.append(Reason(reasons.rolled, (roll, one.entry.chance)))
+            details.append(Reason(rolled, (roll, one.entry.chance)))
         if lacking := () if is_free else missing(one.entry, one.book.grants):
             details.append(Reason(containment_in_words, (lacking, one.entry.position)))
         return details

@@ -165,3 +165,22 @@ def searched(message: Message, with_name: bool, fold: Fold) -> Searchable:
     made = searchable(message.content, name=message.name if with_name else None, fold=fold)
     message.memo[slot] = made
     return made
+
+
+# Numbers of places that are no message of the history.
+EVENT: Final = -1
+
+
+NOTE: Final = -2
+
+
+SOURCE: Final = -3
+
+
+FED: Final = -4
+
+
+SOMEWHERE: Final = -5
+
+
+ANYWHERE: Final = Found(SOMEWHERE, Span(0, 0))

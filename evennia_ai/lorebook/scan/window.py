@@ -11,7 +11,17 @@ from itertools import islice
 from typing import Final
 
 from evennia_ai.lorebook.entry import LoreEntry, SourceName
-from evennia_ai.lorebook.scan.hit_cache import Found, Places, hit_cache_of
+from evennia_ai.lorebook.scan.hit_cache import (
+    ANYWHERE,
+    EVENT,
+    FED,
+    NOTE,
+    SOMEWHERE,
+    SOURCE,
+    Found,
+    Places,
+    hit_cache_of,
+)
 from evennia_ai.lorebook.scan.key_index import ALWAYS, BookIndex
 from evennia_ai.lorebook.scan.matching import GivenUp, Hits, Scanned, Span
 from evennia_ai.lorebook.scan.regex.pattern import MOST_SEARCHED, Patience, Pattern, SearchedText
@@ -19,12 +29,6 @@ from evennia_ai.prompt.history import History
 from evennia_ai.prompt.memo import Memo
 from evennia_ai.prompt.messages import Message
 
-# Numbers of places that are no message of the history.
-EVENT: Final = -1
-NOTE: Final = -2
-SOURCE: Final = -3
-FED: Final = -4
-SOMEWHERE: Final = -5
 # So far back at most a message is looked for that mentions an entry.
 MOST_LOOKED_BACK: Final = 1000
 # What stands before each text where all are searched as one.
@@ -66,9 +70,6 @@ class Scan:
             return None
         message = self.event if place == EVENT else self.history[place]
         return message.name or "" if message is not None and message.role == "user" else None
-
-
-ANYWHERE: Final = Found(SOMEWHERE, Span(0, 0))
 
 
 class Window:

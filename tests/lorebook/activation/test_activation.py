@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.lorebook.activation.activation import Scan, decorators_of
+from evennia_ai.lorebook.book import decorators_of
 from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.lorebook.scan.window import Scan
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, said

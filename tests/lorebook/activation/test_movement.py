@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.lorebook.activation.activation import Activation, Scan
+from evennia_ai.lorebook.activation.activation import Activation
 from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.lorebook.scan.window import Scan
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, pending, said
 from tests.lorebook.builders import a_book, a_world_entry, an_entry, awake, reasons, texts

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.lorebook.activation.pieces import in_output_order, outlets_of
+from evennia_ai.lorebook.activation.placed_entries import in_output_order, outlets_of
 from evennia_ai.lorebook.entry import Anchor
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.prompt.components import MAX_DEPTH, NO_GRANTS

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.lorebook.activation.activation import Scan
 from evennia_ai.lorebook.activation.timers import NO_STATE, Clock, LoreState, Spell, state_from
 from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.lorebook.scan.window import Scan
 from tests.lorebook.builders import a_book, a_scan, an_entry, texts
 from tests.lorebook.turns import a_turn, over_turns
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.lorebook.activation.unmatched import packed, unpacked
+from evennia_ai.lorebook.book import packed, unpacked
 from evennia_ai.lorebook.rules import ActivationRules
 from tests.lorebook.builders import a_book, a_scan, an_entry, awake, reasons
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.lorebook.activation.activation import Scan
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.scan.hit_cache import HitCache, hit_cache_of
 from evennia_ai.lorebook.scan.matching import Key, KeyTable
 from evennia_ai.lorebook.scan.regex.pattern import Patience
+from evennia_ai.lorebook.scan.window import Scan
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message, pending, said
 from evennia_ai.prompt.tokens import TokenCounter

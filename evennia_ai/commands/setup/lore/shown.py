@@ -14,7 +14,7 @@ from evennia.utils.search import search_object
 from evennia_ai.commands.setup.lore import typed
 from evennia_ai.commands.setup.lore.named import OpenBook, OpenEntry
 from evennia_ai.commands.strict import CommandError
-from evennia_ai.lorebook.activation.candidate import mention_in_words
+from evennia_ai.lorebook.book import mention_in_words
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.formats.entry_fields import TYPED_FIELDS, LoreField, Typed
 from evennia_ai.lorebook.formats.values import Step

@@ -10,8 +10,7 @@ from evennia_ai.compose import Composition
 from evennia_ai.game.mind.viewers import viewer_of
 from evennia_ai.game.senses.presence import NPC, HasMind
 from evennia_ai.lorebook.activation.activation import Activation
-from evennia_ai.lorebook.activation.unmatched import packed
-from evennia_ai.lorebook.book import names_of
+from evennia_ai.lorebook.book import names_of, packed
 from evennia_ai.minds.seeing.locked import HiddenLore
 from evennia_ai.prompt.explaining import origins_called
 from evennia_ai.prompt.trace import Verdict

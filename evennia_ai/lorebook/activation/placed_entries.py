@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from evennia_ai.lorebook.activation.places import ActiveEntry
+from evennia_ai.lorebook.activation.candidate import ActiveEntry
 from evennia_ai.lorebook.entry import Anchor, Position
 from evennia_ai.prompt.components import DEFAULT_ORDER, HISTORY_ID
 from evennia_ai.prompt.expansion import DYNAMIC, ComponentSet, Layout
@@ -28,10 +28,8 @@ NOTE_KEY: Final = "note_0"
 NOTE_ORIGIN: Final = "note:0"
 _SEPARATOR: Final = "\n"
 _EXAMPLES: Final = "dialogue_examples"
-_JOINTS: Final[Mapping[Position, str]] = {
-    "before": "world_info_before",
-    "after": "world_info_after",
-}
+_AFTER: Final = "world_info_after"
+_JOINTS: Final[Mapping[Position, str]] = {"before": "world_info_before", "after": _AFTER}
 _ANCHORS: Final[Mapping[Position, Anchor]] = {
     "examples_before": Anchor(component=_EXAMPLES, side="before"),
     "examples_after": Anchor(component=_EXAMPLES, side="after"),
@@ -91,9 +89,10 @@ def outlet_verdicts(entries: Iterable[ActiveEntry], *, components: ComponentSet)
     for entry in entries:
         if entry.position == "outlet":
             readers = components.reading(OUTLET + entry.outlet)
-            reason = _outlet_reason(entry, readers)
-            kept = bool(readers)
-            made.append(Verdict(stage="expand", item=entry.origin, kept=kept, reason=reason))
+            where = f"in the outlet '{entry.outlet}' of component {', '.join(readers)}"
+            outlet = f"'{entry.outlet}' ({{{{outlet::{entry.outlet}}}}})"
+            why = where if readers else f"no component names the outlet {outlet}"
+            made.append(_verdict(entry, why, kept=bool(readers)))
     return made
 
 
@@ -124,7 +123,7 @@ def around_note(
     if not around:
         return own
     if not note.is_due:
-        return [*own, *(_left_out(entry, "the author's note is not due") for entry in around)]
+        return [*own, *(_verdict(entry, "the author's note is not due") for entry in around)]
     joint = Joint(key="note", id=HISTORY_ID, role=note.role, block="history", separator=_SEPARATOR)
     made: list[Piece | Verdict] = [
         _in_note(entry, number, joint, note, counter)
@@ -174,7 +173,7 @@ def _piece(
     """The entry's piece: the same object while nothing about it changed."""
     joint, note = _joint(entry, components)
     if joint is not None and (key := _switched_off(entry, components)):
-        return _left_out(entry, f"component {key} is disabled")
+        return _verdict(entry, f"component {key} is disabled")
     seen = (joint, layout, counter)
     known = entry.memo.get(_PIECE)
     if known is not None and known[0] == seen:
@@ -211,12 +210,11 @@ def _staying(piece: Piece, *, number: int, identity: str, counter: TokenCounter)
         joint=None,
         stays=OF_LORE + identity,
     )
-    content_tokens = piece.tokens - counter.per_separator
     return make_piece(
         piece.message.content,
         claim,
         counter=counter,
-        content_tokens=content_tokens,
+        content_tokens=piece.tokens - counter.per_separator,
         note=piece.note,
         cause=piece.cause,
     )
@@ -234,20 +232,20 @@ def _joint(entry: ActiveEntry, components: ComponentSet) -> tuple[Joint | None, 
 
 def _asked_for(entry: ActiveEntry, components: ComponentSet) -> tuple[Joint, str]:
     """The message at the place the entry asks for, and what is to be said where it has none."""
+    usual = components.joints[_JOINTS.get(entry.position, _AFTER)]
     anchor = entry.anchor or _ANCHORS.get(entry.position)
     if anchor is None:
-        return components.joints[_JOINTS.get(entry.position, "world_info_after")], ""
+        return usual, ""
     joint = components.next_to(anchor.component, side=anchor.side)
     if joint is not None:
         return joint, ""
-    missing = f"there is no component {anchor.component} to stand next to"
-    return components.joints[_JOINTS.get(entry.position, "world_info_after")], missing
+    return usual, f"there is no component {anchor.component} to stand next to"
 
 
 def _switched_off(entry: ActiveEntry, components: ComponentSet) -> str:
     """The component whose place the entry takes, where that is disabled."""
     anchor = entry.anchor or _ANCHORS.get(entry.position)
-    key = anchor.component if anchor else _JOINTS.get(entry.position, "world_info_after")
+    key = anchor.component if anchor else _JOINTS.get(entry.position, _AFTER)
     return "" if components.is_on(key) else key
 
 
@@ -266,11 +264,5 @@ def _tier(entry: ActiveEntry) -> Tier:
     return Tier.FLEXIBLE if entry.constant else Tier.MATCHED
 
 
-def _left_out(entry: ActiveEntry, reason: str) -> Verdict:
-    return Verdict(stage="expand", item=entry.origin, kept=False, reason=reason)
-
-
-def _outlet_reason(entry: ActiveEntry, readers: Sequence[str]) -> str:
-    if readers:
-        return f"in the outlet '{entry.outlet}' of component {', '.join(readers)}"
-    return f"no component names the outlet '{entry.outlet}' ({{{{outlet::{entry.outlet}}}}})"
+def _verdict(entry: ActiveEntry, reason: str, *, kept: bool = False) -> Verdict:
+    return Verdict(stage="expand", item=entry.origin, kept=kept, reason=reason)
