@@ -6,15 +6,15 @@ fitted them to the provider (`roles.adapt`), because the prompt's hash covers th
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final, Protocol
 
 from twisted.internet.defer import Deferred
 
-from evennia_ai.llm.labels import set_in
+from evennia_ai.llm.profiles import USUAL, Sampling
 from evennia_ai.prompt.memo import Memo, Slot
-from evennia_ai.prompt.messages import OF_DYNAMIC, Message, Role, ToolCall, ToolSpec, lines_sha256
+from evennia_ai.prompt.messages import Message, Role, ToolCall, ToolSpec, lines_sha256
 
 _WIRE: Final = Slot[bytes]("wire")
 
@@ -39,7 +39,13 @@ class ChatMessage:
         known = self.memo.get(_WIRE)
         if known is not None:
             return known
-        made = Message(**_visible(self)).wire()
+        made = Message(
+            role=self.role,
+            content=self.content,
+            name=self.name,
+            tool_calls=self.tool_calls,
+            tool_call_id=self.tool_call_id,
+        ).wire()
         self.memo[_WIRE] = made
         return made
 
@@ -63,23 +69,6 @@ class AnswerSchema:
 
     name: str
     schema: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sampling:
-    """How a model picks its words; None leaves it to the server.
-
-    `extra` are further fields of the request's body, for what one server alone knows.
-    """
-
-    temperature: float | None = None
-    top_p: float | None = None
-    stop: tuple[str, ...] = ()
-    seed: int | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
-
-
-USUAL: Final = Sampling()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +110,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatReply:
-    """What a model answered; `text` is raw and must go through `clean.spoken_text`.
+    """What a model answered; `text` is raw and must go through `speech.spoken_text`.
 
     With `tool_calls` the text may be empty. Their arguments are the text the model wrote: nobody
     checked them yet. `is_fallback`: there was nothing to answer, and this is the line for that.
@@ -162,11 +151,6 @@ class ChatModel(Protocol):
     def close(self) -> None: ...
 
 
-def chat_messages(messages: Iterable[Message]) -> tuple[ChatMessage, ...]:
-    """The messages of a prompt without what only we know about them."""
-    return tuple(map(_chat_message, messages))
-
-
 def sent_sha256(messages: Iterable[ChatMessage], *, tools: Iterable[ToolSpec] = ()) -> str:
     """Hash of what goes out; the prompt's own hash where the adapter changed nothing.
 
@@ -175,32 +159,3 @@ def sent_sha256(messages: Iterable[ChatMessage], *, tools: Iterable[ToolSpec] = 
     found = lines_sha256([message.wire() for message in messages])
     offered = [[tool.name, tool.description, tool.parameters] for tool in tools]
     return sha256(f"{found}\n{json.dumps(offered)}".encode()).hexdigest() if offered else found
-
-
-_CHAT_MESSAGE: Final = Slot[ChatMessage]("chat message")
-# What a provider sees of a message.
-_VISIBLE: Final = tuple(one.name for one in fields(ChatMessage) if one.init)
-
-
-def _chat_message(message: Message) -> ChatMessage:
-    known = message.memo.get(_CHAT_MESSAGE)
-    if known is not None:
-        return known
-    made = ChatMessage(**_visible(message))
-    if _is_beside_speech(message):
-        made = replace(made, content=set_in(made.content))
-    message.memo[_CHAT_MESSAGE] = made
-    return made
-
-
-def _is_beside_speech(message: Message) -> bool:
-    """Whether it stands among what people said, in their role, and nobody said it.
-
-    The facts of a request are the game's own and begin with words that are nobody's name.
-    """
-    among = message.role == "user" and message.block in ("history", "event")
-    return among and not message.name and message.of != OF_DYNAMIC
-
-
-def _visible(message: Message | ChatMessage) -> dict[str, Any]:
-    return {name: getattr(message, name) for name in _VISIBLE}

@@ -5,11 +5,9 @@ Its key is a `SecretText` (`net.secrets`), which nothing can show.
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal
 from urllib.parse import urlsplit
 
 from evennia_ai.errors import EndpointError
-from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile
 from evennia_ai.net.secrets import SecretText
 
 
@@ -36,12 +34,6 @@ class Endpoint:
     """What is read of one reply."""
     stream: bool = True
     """Whether the reply of a request that has a listener is read while it is written."""
-    strict_roles: bool = False
-    """For chat templates that take user and assistant in turn after one system message alone."""
-    structured: Literal["native", "text"] = "native"
-    """For who makes requests: the server takes a schema itself, or is told it in a message."""
-    tools: Literal["native", "schema", "none"] = "native"
-    """The same for tools, which may also be a schema to choose from."""
 
     def __post_init__(self) -> None:
         if problem := _address_problem(self.base_url):
@@ -58,11 +50,6 @@ class Endpoint:
         for limit, least in (("max_retries", 0), ("max_concurrent", 1), ("max_reply_bytes", 1)):
             if getattr(self, limit) < least:
                 raise EndpointError(self.name, limit, f"must be {least} or more")
-
-    @property
-    def roles(self) -> RoleProfile:
-        """What to give to `roles.adapt` for this server."""
-        return STRICT if self.strict_roles else OPEN
 
 
 def _address_problem(address: str) -> str:

@@ -8,7 +8,7 @@ holds it.
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from typing import Annotated, Any, Final, Literal, get_args
 from urllib.parse import urlsplit
@@ -18,7 +18,6 @@ from pydantic_core import ErrorDetails
 
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.fields import near, own_words
-from evennia_ai.llm.chat import USUAL, Sampling
 from evennia_ai.net.http import is_address
 
 ModelRole = Literal["speaker", "planner", "mediator", "summariser", "decider", "lorekeeper"]
@@ -45,6 +44,23 @@ _SAMPLING: Final = ("temperature", "top_p", "stop", "seed", "extra")
 _NOT_EXTRA: Final = frozenset(
     ["model", "messages", "system", "stream", "max_tokens", "tools", "tool_choice", *_SAMPLING]
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How a model picks its words; None leaves it to the server.
+
+    `extra` are further fields of the request's body, for what one server alone knows.
+    """
+
+    temperature: float | None = None
+    top_p: float | None = None
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+USUAL: Final = Sampling()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,10 +14,10 @@ from typing import Any, Final, Literal
 
 from evennia_ai.history.role_markup import without_tags, without_tokens
 from evennia_ai.llm.chat import ChatMessage
-from evennia_ai.llm.labels import NAME_LIMIT, frame, has_bracket, label, labelled, undone
-from evennia_ai.llm.tools import has_tool_messages, narrated, paired, with_tools_as_text
+from evennia_ai.llm.labels import NAME_LIMIT, frame, has_bracket, label, labelled, set_in, undone
+from evennia_ai.llm.tools import narrated, paired, with_tools_as_text
 from evennia_ai.prompt.memo import Slot
-from evennia_ai.prompt.messages import Role, ToolSpec
+from evennia_ai.prompt.messages import OF_DYNAMIC, Message, Role, ToolSpec
 
 FRAME_OPEN: Final = "[Game instruction]"
 FRAME_CLOSE: Final = "[/Game instruction]"
@@ -26,6 +26,7 @@ FRAME_CLOSE: Final = "[/Game instruction]"
 FILLERS: Final[dict[Role, str]] = {"user": "(listens)", "assistant": "(is silent)"}
 """Said for the one whose turn is missing where a provider wants strict alternation."""
 
+_CHAT_MESSAGE: Final = Slot[ChatMessage]("chat message")
 _FRAME: Final = frame("game", "instruction")
 _MARKS: Final = re.compile(r"[<>\[\]\\]")  # without any of these there is no special token
 _NOT_IN_NAME: Final = re.compile(r"[\s<|\\/>\x00-\x1f\x7f]+")
@@ -60,6 +61,11 @@ STRICT: Final = RoleProfile(merge=True, one_system=True, alternate=True)
 """One system message, then user and assistant in turn."""
 
 
+def chat_messages(messages: Iterable[Message]) -> tuple[ChatMessage, ...]:
+    """The messages of a prompt without what only we know about them."""
+    return tuple(map(_chat_message, messages))
+
+
 def adapt(
     messages: Iterable[ChatMessage], *, profile: RoleProfile, tools: Sequence[ToolSpec] = ()
 ) -> tuple[ChatMessage, ...]:
@@ -80,6 +86,31 @@ def adapt(
     return tuple(adapted)
 
 
+def _chat_message(message: Message) -> ChatMessage:
+    known = message.memo.get(_CHAT_MESSAGE)
+    if known is not None:
+        return known
+    content = message.content
+    made = ChatMessage(
+        role=message.role,
+        content=set_in(content) if _is_beside_speech(message) else content,
+        name=message.name,
+        tool_calls=message.tool_calls,
+        tool_call_id=message.tool_call_id,
+    )
+    message.memo[_CHAT_MESSAGE] = made
+    return made
+
+
+def _is_beside_speech(message: Message) -> bool:
+    """Whether it stands among what people said, in their role, and nobody said it.
+
+    The facts of a request are the game's own and begin with words that are nobody's name.
+    """
+    among = message.role == "user" and message.block in ("history", "event")
+    return among and not message.name and message.of != OF_DYNAMIC
+
+
 def _with_tools(
     messages: Sequence[ChatMessage], tools: Sequence[ToolSpec], *, profile: RoleProfile
 ) -> Sequence[ChatMessage]:
@@ -87,7 +118,8 @@ def _with_tools(
         return with_tools_as_text(messages, tools)
     if profile.tools == "none":
         return narrated(messages)
-    return paired(messages) if has_tool_messages(messages) else messages
+    has_any = any(message.tool_calls or message.role == "tool" for message in messages)
+    return paired(messages) if has_any else messages
 
 
 def _spoken_by(profile: RoleProfile) -> _Step:
@@ -113,6 +145,8 @@ def _plain(message: ChatMessage) -> ChatMessage:
 
     Tags that models write around calls and thoughts stand as they are in what the game itself says.
     """
+    if not message.tool_calls and not _MARKS.search(f"{message.content}{message.name}"):
+        return message
     undo = without_tokens if message.role == "system" else without_tags
     content, name = undo(message.content), message.name and without_tags(message.name)
     calls = tuple(
@@ -159,8 +193,8 @@ def _named(message: ChatMessage) -> ChatMessage:
 
 def _labelled(message: ChatMessage) -> ChatMessage:
     """With "Anna: " before the text; the model's own lines stay bare, or it would copy that."""
-    name = label(message.name or "")
-    if message.role != "user" or not name:
+    name = label(message.name) if message.role == "user" and message.name else ""
+    if not name:
         return _nameless(message)
     return replace(message, name=None, content=labelled(name, message.content))
 

@@ -124,11 +124,6 @@ _FRAME: Final = frame("tool", "result")  # and "results"
 _Results = dict[tuple[int, int], ChatMessage]
 
 
-def has_tool_messages(messages: Sequence[ChatMessage]) -> bool:
-    """Whether any of the messages is a call or a result."""
-    return any(message.tool_calls or message.role == "tool" for message in messages)
-
-
 def paired(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     """The messages with each result right behind its call, in the order of the calls.
 

@@ -18,12 +18,12 @@ from evennia_ai.game import runtime as running
 from evennia_ai.game.models.clients import Models
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.history.turn.replay import replay
-from evennia_ai.llm.chat import ChatReply, chat_messages
+from evennia_ai.llm.chat import ChatReply
 from evennia_ai.llm.clients.anthropic import AnthropicChat
 from evennia_ai.llm.clients.openai import OpenAIChat
 from evennia_ai.llm.endpoint import Endpoint
 from evennia_ai.llm.replies.structured import answered, asking
-from evennia_ai.llm.roles import adapt
+from evennia_ai.llm.roles import adapt, chat_messages
 from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.settings.conf import conf

@@ -1,6 +1,7 @@
 """Requests are made of a prompt's messages."""
 
-from evennia_ai.llm.chat import ChatMessage, chat_messages
+from evennia_ai.llm.chat import ChatMessage
+from evennia_ai.llm.roles import chat_messages
 from evennia_ai.prompt.messages import Message
 from tests.llm.builders import a_call
 

@@ -1,7 +1,7 @@
 """What goes out again with every prompt is worked out once, and is the same as when it was new."""
 
-from evennia_ai.llm.chat import chat_messages, sent_sha256
-from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile, adapt
+from evennia_ai.llm.chat import sent_sha256
+from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile, adapt, chat_messages
 from evennia_ai.prompt.messages import digest, said
 
 

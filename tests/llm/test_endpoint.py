@@ -8,7 +8,6 @@ import pytest
 
 from evennia_ai.errors import EndpointError
 from evennia_ai.llm.endpoint import Endpoint
-from evennia_ai.llm.roles import OPEN, STRICT
 from evennia_ai.net.secrets import SecretText
 
 KEY = "sk-very-secret-4711"
@@ -92,11 +91,6 @@ def test_a_value_an_endpoint_cannot_have_names_its_field(field: str, value: obje
     with pytest.raises(EndpointError, match=f"endpoint 'main': {field} ") as caught:
         an_endpoint(**{field: value})
     assert caught.value.field == field
-
-
-def test_strict_roles_choose_the_strict_profile() -> None:
-    assert an_endpoint(strict_roles=True).roles is STRICT
-    assert an_endpoint().roles is OPEN
 
 
 def test_quoted_words_are_one_short_line_without_the_key() -> None:

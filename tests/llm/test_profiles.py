@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from evennia_ai.errors import FormatError
-from evennia_ai.llm.chat import Sampling
 from evennia_ai.llm.profiles import (
     ModelProfile,
+    Sampling,
     problem_of_profile,
     profiles_of,
     read_profiles,

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from evennia_ai.history.turn.manifest import messages_of
 from evennia_ai.history.turn.replay import replay
-from evennia_ai.llm.chat import chat_messages
-from evennia_ai.llm.roles import OPEN, adapt
+from evennia_ai.llm.roles import OPEN, adapt, chat_messages
 from evennia_ai.minds.past_inputs import PastReader
 from evennia_ai.minds.recomposing import composed_again
 from evennia_ai.store.authored import components, notes

@@ -35,9 +35,9 @@ from evennia_ai.knowledge.restricted.mediation import (
     refused,
     summary_of,
 )
-from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatReply, ChatRequest, chat_messages
+from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatReply, ChatRequest
 from evennia_ai.llm.replies.structured import answered, asking
-from evennia_ai.llm.roles import adapt
+from evennia_ai.llm.roles import adapt, chat_messages
 
 ROLE: Final = "mediator"
 CALL_NAME: Final = "restricted_kb_safe_summary"

@@ -18,10 +18,10 @@ from evennia_ai.game.models.clients import Access
 from evennia_ai.game.models.limits import CallKey
 from evennia_ai.game.runtime import Runtime
 from evennia_ai.knowledge.assembly.requests import Failed, Plan
-from evennia_ai.llm.chat import ChatReply, ChatRequest, chat_messages
+from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.llm.profiles import ModelRole
 from evennia_ai.llm.replies.structured import asking
-from evennia_ai.llm.roles import adapt
+from evennia_ai.llm.roles import adapt, chat_messages
 
 LOREKEEPER: Final = "lorekeeper"
 """Who asks, where otherwise the reference of an NPC stands; also the role of who writes."""

@@ -29,8 +29,8 @@ from evennia_ai.knowledge.assembly.packages import Package
 from evennia_ai.knowledge.assembly.requests import LoreTask
 from evennia_ai.knowledge.backends import Backend
 from evennia_ai.knowledge.pages.page import BaseInfo, PageName
-from evennia_ai.llm.chat import ChatRequest, chat_messages, sent_sha256
-from evennia_ai.llm.roles import adapt
+from evennia_ai.llm.chat import ChatRequest, sent_sha256
+from evennia_ai.llm.roles import adapt, chat_messages
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store.knowledge import knowledge_bases, lorekeeper_tasks

@@ -79,9 +79,6 @@ def endpoint_of(profile: ModelProfile, conf: Conf) -> Endpoint:
         max_retries=profile.max_retries,
         max_concurrent=profile.max_concurrent,
         stream=profile.stream,
-        strict_roles=profile.strict_roles,
-        structured=profile.schema,
-        tools=profile.tools,
     )
 
 

@@ -24,10 +24,9 @@ from evennia_ai.llm.chat import (
     ChatReply,
     ChatRequest,
     Passage,
-    chat_messages,
     sent_sha256,
 )
-from evennia_ai.llm.roles import adapt
+from evennia_ai.llm.roles import adapt, chat_messages
 from evennia_ai.llm.tools import reply_from, schema_of
 from evennia_ai.minds.turn_sources import made_of, recorded_inputs
 from evennia_ai.minds.view import revisions_of

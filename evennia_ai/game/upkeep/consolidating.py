@@ -26,9 +26,9 @@ from evennia_ai.history.compaction.extract import a_name
 from evennia_ai.history.compaction.planning import Breaker
 from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import Record
-from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatReply, ChatRequest, chat_messages
+from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatReply, ChatRequest
 from evennia_ai.llm.replies.structured import answered, asking
-from evennia_ai.llm.roles import adapt
+from evennia_ai.llm.roles import adapt, chat_messages
 from evennia_ai.memory.memories import OF_NPC, Memory
 from evennia_ai.memory.memory_set import Held
 from evennia_ai.memory.observing import Observation, Observations, observing_request

@@ -24,10 +24,10 @@ from evennia_ai.history.compaction.summaries import (
     checked_summary,
     summary_request,
 )
-from evennia_ai.llm.chat import ChatReply, ChatRequest, chat_messages
+from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.llm.profiles import SUMMARISER
 from evennia_ai.llm.replies.reasoning import takes_another_role, without_reasoning
-from evennia_ai.llm.roles import adapt
+from evennia_ai.llm.roles import adapt, chat_messages
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.settings.game import Conf

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from evennia_ai.errors import MAX_CHARACTERS, ModelError, ModelRubbish
-from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatReply, ChatRequest, Sampling, Usage
+from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatReply, ChatRequest, Usage
 from evennia_ai.llm.clients.answers import (
     MOST_CALLS,
     Pieces,
@@ -23,6 +23,7 @@ from evennia_ai.llm.clients.answers import (
 )
 from evennia_ai.llm.clients.remote import RemoteChat
 from evennia_ai.llm.endpoint import Endpoint
+from evennia_ai.llm.profiles import Sampling
 from evennia_ai.llm.tools import (
     UNREADABLE,
     WrittenCall,

@@ -13,8 +13,8 @@ from typing import Any
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.game.tools.toolbox import toolbox_of
 from evennia_ai.history.turn.replay import replay
-from evennia_ai.llm.chat import ChatMessage, ChatRequest, chat_messages
-from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile, adapt
+from evennia_ai.llm.chat import ChatMessage, ChatRequest
+from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile, adapt, chat_messages
 from evennia_ai.store.authored import components
 from evennia_ai.store.history import conversations, turns
 from tests.game.conftest import Screen

@@ -4,9 +4,8 @@ import pytest
 
 from evennia_ai.game.floor.ticks import tick_of
 from evennia_ai.game.senses.happenings import happened
-from evennia_ai.llm.chat import chat_messages
 from evennia_ai.llm.clients.anthropic import ONE_SYSTEM
-from evennia_ai.llm.roles import STRICT, adapt
+from evennia_ai.llm.roles import STRICT, adapt, chat_messages
 from evennia_ai.prompt.blocks import GUIDANCE_END, GUIDANCE_MARK, guidance_for
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history.conversations import conversations_of

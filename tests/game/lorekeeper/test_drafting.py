@@ -8,7 +8,8 @@ from evennia_ai.game.lorekeeper.keeping import lorekeeper
 from evennia_ai.game.lorekeeper.writing import read_request
 from evennia_ai.game.runtime import runtime
 from evennia_ai.knowledge.pages.page import page_name
-from evennia_ai.llm.chat import chat_messages, sent_sha256
+from evennia_ai.llm.chat import sent_sha256
+from evennia_ai.llm.roles import chat_messages
 from evennia_ai.store.knowledge import page_drafts, pages
 from evennia_ai.store.knowledge.knowledge_bases import get_base
 from tests.game.lorekeeper.wikis import Writer, stored, write

@@ -6,7 +6,8 @@ import pytest
 
 from evennia_ai.errors import ModelRefused, ModelUnavailable, StoreError
 from evennia_ai.game.lorekeeper.writing import read_request
-from evennia_ai.llm.chat import chat_messages, sent_sha256
+from evennia_ai.llm.chat import sent_sha256
+from evennia_ai.llm.roles import chat_messages
 from evennia_ai.store.knowledge import lorekeeper_tasks
 from tests.game.lorekeeper.wikis import (
     PAGES,

@@ -12,8 +12,8 @@ from evennia_ai.game.models.calls import CountedCall
 from evennia_ai.game.models.limits import CallKey
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.watch.request_log import RequestLog, kinds_of
-from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, Usage, chat_messages
-from evennia_ai.llm.roles import OPEN, STRICT, adapt
+from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, Usage
+from evennia_ai.llm.roles import OPEN, STRICT, adapt, chat_messages
 from evennia_ai.net.secrets import SecretText
 from evennia_ai.prompt.messages import Message, ToolCall
 

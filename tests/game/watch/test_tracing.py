@@ -12,7 +12,8 @@ from evennia_ai.errors import ModelRefused
 from evennia_ai.game.models.limits import CallKey
 from evennia_ai.game.models.watching import Watch, WatchedCall
 from evennia_ai.game.watch.tracing import Traces
-from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, Sampling
+from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest
+from evennia_ai.llm.profiles import Sampling
 from evennia_ai.store.calls.model_calls import NewCall
 
 REQUEST = ChatRequest(

@@ -14,7 +14,8 @@ from evennia_ai.errors import (
     ModelTimeout,
     ModelUnavailable,
 )
-from evennia_ai.llm.chat import AnswerSchema, ChatReply, Sampling, Usage
+from evennia_ai.llm.chat import AnswerSchema, ChatReply, Usage
+from evennia_ai.llm.profiles import Sampling
 from evennia_ai.net.secrets import SecretText
 from evennia_ai.prompt.messages import ToolCall
 from tests.llm.builders import a_request

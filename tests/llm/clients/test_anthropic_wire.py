@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.llm.chat import AnswerSchema, ChatMessage, Sampling
+from evennia_ai.llm.chat import AnswerSchema, ChatMessage
 from evennia_ai.llm.clients.anthropic import body_of
+from evennia_ai.llm.profiles import Sampling
 from evennia_ai.llm.roles import FRAME_CLOSE, FRAME_OPEN
 from evennia_ai.prompt.messages import ToolCall, ToolSpec
 from tests.llm.builders import a_call, a_message, a_request

@@ -17,7 +17,8 @@ from evennia_ai.errors import (
     ModelTimeout,
     ModelUnavailable,
 )
-from evennia_ai.llm.chat import AnswerSchema, ChatReply, Sampling, Usage
+from evennia_ai.llm.chat import AnswerSchema, ChatReply, Usage
+from evennia_ai.llm.profiles import Sampling
 from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.net.secrets import SecretText
 from tests.llm.builders import a_call, a_message, a_request
