@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.llm.clients.openai import OpenAIChat
-from evennia_ai.llm.endpoint import Endpoint
+from evennia_ai.llm.profiles import Endpoint
 from evennia_ai.net.bridge import AsyncBridge
 from tests.llm.builders import a_message, a_request
 from tests.llm.clients.floods import OPENAI, Flood

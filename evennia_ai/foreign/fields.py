@@ -62,7 +62,7 @@ def own_words(error: ErrorDetails, *, shows_value: bool = False) -> str:
     return f"{words}, not {error['input']!r}" if shows_value and not is_ours else words
 
 
-def near(wanted: str, known: Iterable[str]) -> str:
+def near(wanted: object, known: Iterable[str]) -> str:
     """'; did you mean x?' where one of the known names is like the wanted one, else ""."""
     found = get_close_matches(str(wanted), list(known), n=1)
     return f"; did you mean {found[0]}?" if found else ""
@@ -179,10 +179,28 @@ def wrong_in(value: object) -> tuple[str, str] | None:
     return None
 
 
-def read_fields(form: type[_Form], given: Any, *, where: str) -> _Form:
+def listed(_: object, known: Iterable[str]) -> str:
+    """What names there are."""
+    return f"; there are {', '.join(known)}"
+
+
+def near_or_listed(wanted: object, known: Iterable[str]) -> str:
+    """The known name that is like the wanted one, else all of them."""
+    return near(wanted, known) or listed(wanted, known)
+
+
+def read_fields(
+    form: type[_Form],
+    given: Any,
+    *,
+    where: str,
+    what: str = "rule ",
+    hint: Callable[[object, Iterable[str]], str] = near,
+) -> _Form:
     """The value of a mapping somebody wrote; what it leaves out is as it is by default.
 
-    FormatError names the first field, in the order of the mapping, that cannot be.
+    FormatError names the first field, in the order of the mapping, that cannot be. `what` is the
+    word for a field, `hint` says what may be meant instead of an unknown one.
     """
     if not isinstance(given, Mapping):
         raise FormatError("setting", f"{where}: must be a dictionary")
@@ -196,10 +214,11 @@ def read_fields(form: type[_Form], given: Any, *, where: str) -> _Form:
         wrong = {str(one["loc"][0]): one for one in error.errors()}
     for name in given:
         if name not in known:
-            raise FormatError("setting", f"{where}: there is no rule {name!r}{near(name, known)}")
+            told = f"there is no {what}{name!r}{hint(name, known)}"
+            raise FormatError("setting", f"{where}: {told}", problem=told)
         if name in wrong:
             told = f"must be {wanted_of(known[name])}, not {wrong[name]['input']!r}"
-            raise FormatError("setting", f"{where}.{name}: {told}")
+            raise FormatError("setting", f"{where}.{name}: {told}", path=(name,), problem=told)
     return made_of(form, values)
 
 

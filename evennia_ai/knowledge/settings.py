@@ -6,12 +6,13 @@ left: the fuller it is, the more urgently the model is told to stop, until it is
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from evennia_ai.foreign.fields import Must, read_fields
+from evennia_ai.errors import FormatError
+from evennia_ai.foreign.fields import Must, listed, read_fields
 
 Placement = Literal["prepend", "split"]
 
@@ -44,18 +45,21 @@ MAX_CALLS: Final[Code] = "max_calls_exceeded"
 TOKEN_LIMIT: Final[Code] = "token_limit_exceeded"  # noqa: S105 - a word, no secret
 
 
+_Amount = Annotated[int, Field(ge=0)]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchBudget:
     """Of one speaker in one conversation."""
 
-    calls: int = 10
-    free: int = 5
+    calls: _Amount = 10
+    free: _Amount = 5
     """Searches that are never measured; after them the model is warned."""
-    warn_percent: int = 70
+    warn_percent: _Amount = 70
     """Of the room the model has left: from here on it is warned strongly."""
-    reject_percent: int = 90
+    reject_percent: _Amount = 90
     """From here on it gets nothing."""
-    minutes: int = 30
+    minutes: _Amount = 30
     """Over how long searches are counted."""
 
 
@@ -113,13 +117,10 @@ def judged(
 def _problem(given: Any) -> str:
     if not isinstance(given, Mapping):
         return f"must be a dictionary, not {given!r}"
-    known = [one.name for one in fields(SearchBudget)]
-    for name, value in given.items():
-        if name not in known:
-            return f"there is no {name!r}; there are {', '.join(known)}"
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            return f"{name} must be a whole number, 0 or more, not {value!r}"
-    return _contradiction(SearchBudget(**given))
+    try:
+        return _contradiction(read_fields(SearchBudget, given, where="", what="", hint=listed))
+    except FormatError as error:
+        return " ".join(map(str, (*error.path, error.problem)))
 
 
 def _contradiction(made: SearchBudget) -> str:

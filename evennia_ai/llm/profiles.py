@@ -1,11 +1,13 @@
-"""Model profiles: which model is asked, where and how, under a name that roles and NPCs use.
+"""Model profiles and endpoints: which model is asked, where and how, under the name of a profile.
 
 Pure. pydantic reads what an admin wrote into the game's settings; everything after that is a
 `ModelProfile`. A key is in no profile: a profile has the name of the environment variable that
-holds it.
+holds it. An `Endpoint` is the profile's server as a client asks it, with the key as a `SecretText`,
+which nothing can show.
 """
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -16,9 +18,10 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
-from evennia_ai.errors import FormatError
+from evennia_ai.errors import EndpointError, FormatError
 from evennia_ai.foreign.fields import near, own_words
 from evennia_ai.net.http import is_address
+from evennia_ai.net.secrets import SecretText
 
 ModelRole = Literal["speaker", "planner", "mediator", "summariser", "decider", "lorekeeper"]
 Client = Literal["openai", "anthropic", "scripted", "offline"]
@@ -296,3 +299,61 @@ def _filled(base: ModelProfile, fields: Given) -> ModelProfile:
     if own.get("client") == "anthropic" and "base_url" not in own:
         own = {"api_key_env": ANTHROPIC_KEY, **own, "base_url": ANTHROPIC_URL}
     return replace(base, **own, sampling=replace(base.sampling, **picked))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """A server, one model on it, and what the two can do; a request's own time bounds it all."""
+
+    name: str
+    base_url: str
+    model: str
+    api_key: SecretText = field(default_factory=SecretText)
+    timeout_seconds: float = 60.0
+    """Of one attempt."""
+    max_retries: int = 2
+    """How many follow a failed one; a `Retry-After` of the server is obeyed."""
+    idle_seconds: float = 20.0
+    """How long nothing may arrive in an attempt.
+
+    Before the headers it counts for streams alone: a server that does not stream is silent while it
+    writes.
+    """
+    max_concurrent: int = 4
+    max_reply_bytes: int = 1_000_000
+    """What is read of one reply."""
+    stream: bool = True
+    """Whether the reply of a request that has a listener is read while it is written."""
+
+    def __post_init__(self) -> None:
+        if problem := _address_problem(self.base_url):
+            raise EndpointError(self.name, "base_url", problem)
+        if not self.api_key.fits_a_header():
+            raise EndpointError(
+                self.name, "api_key", "has characters no key has; look for a space or line break"
+            )
+        if not self.model:
+            raise EndpointError(self.name, "model", "is empty: give the model's name")
+        for limit in ("timeout_seconds", "idle_seconds"):
+            if not (getattr(self, limit) > 0 and math.isfinite(getattr(self, limit))):
+                raise EndpointError(self.name, limit, "must be a number over 0")
+        for limit, least in (("max_retries", 0), ("max_concurrent", 1), ("max_reply_bytes", 1)):
+            if getattr(self, limit) < least:
+                raise EndpointError(self.name, limit, f"must be {least} or more")
+
+
+def _address_problem(address: str) -> str:
+    """What is wrong with a base address, or nothing; the address is never quoted."""
+    wanted = "it must look like http://127.0.0.1:8080/v1"
+    try:
+        parts = urlsplit(address)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return f"is not an address; {wanted}"
+    if not address.isprintable() or " " in address:
+        return f"has a space or a character nobody can see; {wanted}"
+    if parts.scheme not in ("http", "https") or not host:
+        return f"is not an http or https address; {wanted}"
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        return f"must not hold a name, a key or a question mark; {wanted}"
+    return ""

@@ -6,25 +6,28 @@ much was used: a minute is kept by the second, a day as a sum.
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from difflib import get_close_matches
-from typing import Any, Final
+from dataclasses import dataclass, field, fields, replace
+from typing import Annotated, Any, Final
+
+from pydantic import Field
 
 from evennia_ai.errors import FormatError
-from evennia_ai.prompt.components import is_plain_int
+from evennia_ai.foreign.fields import Must, near_or_listed, read_fields
 
 MINUTE_SECONDS: Final = 60
 DAY_SECONDS: Final = 24 * 60 * 60
+
+Most = Annotated[Annotated[int, Field(ge=1)] | None, Must("a whole number from 1 on, or None")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
     """How much one of a kind may use; None is as much as there is."""
 
-    calls_per_minute: int | None = None
-    tokens_per_minute: int | None = None
-    calls_per_day: int | None = None
-    tokens_per_day: int | None = None
+    calls_per_minute: Most = None
+    tokens_per_minute: Most = None
+    calls_per_day: Most = None
+    tokens_per_day: Most = None
 
     def narrowed(self, by: Mapping[str, int]) -> "Quota":
         """The smaller of the two, limit by limit; `by` has names of limits, others do not count."""
@@ -36,7 +39,7 @@ class Quota:
         return mine is None or most < mine
 
 
-LIMITS: Final = tuple(field.name for field in fields(Quota))
+LIMITS: Final = tuple(one.name for one in fields(Quota))
 """The names of the limits, as settings and refusals have them."""
 
 
@@ -52,7 +55,7 @@ class Quotas:
     game: Quota = Quota(calls_per_minute=600, calls_per_day=100_000)
 
 
-SCOPES: Final = tuple(field.name for field in fields(Quotas))
+SCOPES: Final = tuple(one.name for one in fields(Quotas))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,17 +77,17 @@ class QuotaUse:
     tokens_per_day: int = 0
 
 
+@dataclass(slots=True, eq=False)
 class Meter:
     """What one player, one NPC or the game used. A call counts from its begin, its tokens are
     reserved then and become those that were used at its end."""
 
-    __slots__ = ("_day", "_day_calls", "_day_tokens", "_minute", "_reserved")
-
-    def __init__(self) -> None:
-        # (second, calls, tokens), the oldest first.
-        self._minute: deque[tuple[int, int, int]] = deque()
-        self._day = -1
-        self._day_calls = self._day_tokens = self._reserved = 0
+    _minute: deque[tuple[int, int, int]] = field(default_factory=deque)
+    """(second, calls, tokens), the oldest first."""
+    _day: int = -1
+    _day_calls: int = 0
+    _day_tokens: int = 0
+    _reserved: int = 0
 
     def begun(self, now: float, *, reserved_tokens: int) -> None:
         """A call begins that may take so many tokens."""
@@ -165,33 +168,14 @@ class Meter:
 
 def read_quotas(given: Any, *, where: str) -> Quotas:
     """The defaults with what is given instead; FormatError names what is wrong and where."""
-    known = Quotas()
     if not isinstance(given, Mapping):
         raise FormatError("setting", f"{where}: must be a dictionary")
-    for scope in given:
-        _refuse_unknown(scope, SCOPES, what="scope", where=where)
-    read = {
-        scope: _quota(limits, getattr(known, scope), where=f"{where}.{scope}")
-        for scope, limits in given.items()
-    }
-    return replace(known, **read)
-
-
-def _quota(given: Any, known: Quota, *, where: str) -> Quota:
-    if not isinstance(given, Mapping):
-        raise FormatError("setting", f"{where}: must be a dictionary")
-    for name, most in given.items():
-        _refuse_unknown(name, LIMITS, what="limit", where=where)
-        if most is not None and not (is_plain_int(most) and most > 0):
-            raise FormatError(
-                "setting",
-                f"{where}.{name}: must be a whole number from 1 on, or None, not {most!r}",
-            )
-    return replace(known, **given)
-
-
-def _refuse_unknown(name: object, known: tuple[str, ...], *, what: str, where: str) -> None:
-    if name not in known:
-        near = get_close_matches(str(name), known, n=1)
-        meant = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(known)}"
-        raise FormatError("setting", f"{where}: there is no {what} {name!r}{meant}")
+    made = Quotas()
+    for scope, limits in given.items():
+        if scope not in SCOPES:
+            told = f"there is no scope {scope!r}{near_or_listed(scope, SCOPES)}"
+            raise FormatError("setting", f"{where}: {told}")
+        place = f"{where}.{scope}"
+        read_fields(Quota, limits, where=place, what="limit ", hint=near_or_listed)
+        made = replace(made, **{scope: replace(getattr(made, scope), **limits)})
+    return made

@@ -5,7 +5,7 @@ Types with bounds for pydantic. `evennia_ai.settings.game` says which setting is
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Protocol, TypeVar
 
@@ -13,12 +13,11 @@ from pydantic import Field, PlainValidator, ValidationInfo
 
 from evennia_ai.cards.limits import CardLimits
 from evennia_ai.errors import FormatError
-from evennia_ai.foreign.fields import UNBOUNDED, Must, near, read_fields, refusal
+from evennia_ai.foreign.fields import UNBOUNDED, Must, listed, read_fields, refusal
 from evennia_ai.knowledge.settings import SearchBudget, read_budget
 from evennia_ai.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.net.http import is_address
 from evennia_ai.net.secrets import SecretText
-from evennia_ai.prompt.components import is_plain_int
 from evennia_ai.wiki.site import Site, read_wikis, site_of
 
 PREFIX: Final = "EVENNIA_AI_"
@@ -181,35 +180,29 @@ def read_lore(given: Any, *, where: str) -> ActivationRules:
 
 def read_card_limits(given: Any, *, where: str) -> CardLimits:
     """The limits of cards with what the game sets; FormatError names what it cannot set."""
-    if not isinstance(given, Mapping):
-        raise FormatError("setting", f"{where}: must be a dictionary")
-    known = [field.name for field in fields(CardLimits)]
-    for name, value in given.items():
-        if name not in known:
-            raise FormatError("setting", f"{where}: there is no limit {name!r}{near(name, known)}")
-        if not is_plain_int(value):
-            raise FormatError("setting", f"{where}.{name}: must be a whole number, not {value!r}")
     try:
-        return CardLimits(**given)
+        return read_fields(CardLimits, given, where=where, what="limit ")
     except FormatError as error:
-        raise FormatError("setting", f"{where}: {error.message}") from error
+        told = error.message if error.message.startswith(where) else f"{where}: {error.message}"
+        raise FormatError("setting", told) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _WrittenTracing:
+    to: Annotated[
+        str,
+        Must(
+            '"global" or the dotted path of an exporter',
+            lambda to: to in ("", GLOBAL_TRACES) or _is_path(to),
+        ),
+    ] = ""
+    content: bool = False
 
 
 def read_tracing(given: Any, *, where: str) -> Tracing:
     """Where traces go; FormatError names what cannot be set."""
-    if not isinstance(given, Mapping):
-        raise FormatError("setting", f"{where}: must be a dictionary")
-    for name in given:
-        if name not in ("to", "content"):
-            raise FormatError("setting", f"{where}: there is no {name!r}; there are to, content")
-    to, content = given.get("to", ""), given.get("content", False)
-    if to not in ("", GLOBAL_TRACES) and not _is_path(to):
-        raise FormatError(
-            "setting", f'{where}.to: must be "global" or the dotted path of an exporter, not {to!r}'
-        )
-    if not isinstance(content, bool):
-        raise FormatError("setting", f"{where}.content: must be True or False, not {content!r}")
-    return Tracing(to=to, with_content=content)
+    read = read_fields(_WrittenTracing, given, where=where, what="", hint=listed)
+    return Tracing(to=read.to, with_content=read.content)
 
 
 def read_writing_limits(given: Any, *, where: str) -> WritingLimits:

@@ -21,7 +21,7 @@ from evennia_ai.history.turn.replay import replay
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.llm.clients.anthropic import AnthropicChat
 from evennia_ai.llm.clients.openai import OpenAIChat
-from evennia_ai.llm.endpoint import Endpoint
+from evennia_ai.llm.profiles import Endpoint
 from evennia_ai.llm.replies.structured import answered, asking
 from evennia_ai.llm.roles import adapt, chat_messages
 from evennia_ai.net.bridge import AsyncBridge

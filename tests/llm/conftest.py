@@ -10,7 +10,7 @@ from twisted.internet.task import Clock
 
 from evennia_ai.llm.clients.anthropic import AnthropicChat
 from evennia_ai.llm.clients.openai import OpenAIChat
-from evennia_ai.llm.endpoint import Endpoint
+from evennia_ai.llm.profiles import Endpoint
 from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.net.secrets import SecretText
 from tests.llm.clients.stub_server import StubServer

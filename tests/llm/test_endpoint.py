@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evennia_ai.errors import EndpointError
-from evennia_ai.llm.endpoint import Endpoint
+from evennia_ai.llm.profiles import Endpoint
 from evennia_ai.net.secrets import SecretText
 
 KEY = "sk-very-secret-4711"

@@ -22,8 +22,7 @@ from evennia_ai.llm.clients.anthropic import AnthropicChat
 from evennia_ai.llm.clients.offline import OfflineResponder
 from evennia_ai.llm.clients.openai import OpenAIChat
 from evennia_ai.llm.clients.scripted import FILES, scripted_from
-from evennia_ai.llm.endpoint import Endpoint
-from evennia_ai.llm.profiles import DEFAULT, Client, ModelProfile, ModelRole
+from evennia_ai.llm.profiles import DEFAULT, Client, Endpoint, ModelProfile, ModelRole
 from evennia_ai.llm.resilience import CircuitBreaker, Clock, Guarded, Slots
 from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile
 from evennia_ai.net.bridge import AsyncBridge

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from evennia_ai.errors import ModelError, ModelRefused, ModelRubbish, ModelUnavailable
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Usage
-from evennia_ai.llm.endpoint import Endpoint
+from evennia_ai.llm.profiles import Endpoint
 from evennia_ai.net.http import FailedAttempt, retry_after_seconds
 
 MOST_CALLS: Final = 64

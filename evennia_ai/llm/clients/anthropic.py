@@ -14,8 +14,7 @@ from typing import Any, Final
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest
 from evennia_ai.llm.clients.anthropic_reply import AnthropicStream, whole_reply
 from evennia_ai.llm.clients.remote import RemoteChat
-from evennia_ai.llm.endpoint import Endpoint
-from evennia_ai.llm.profiles import Sampling
+from evennia_ai.llm.profiles import Endpoint, Sampling
 from evennia_ai.llm.roles import FILLERS, OPEN, RoleProfile, adapt
 from evennia_ai.llm.tools import argument_object, sendable, sendable_json
 from evennia_ai.net.bridge import AsyncBridge

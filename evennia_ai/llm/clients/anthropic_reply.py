@@ -21,7 +21,7 @@ from evennia_ai.llm.clients.answers import (
     turned_down,
     words_of,
 )
-from evennia_ai.llm.endpoint import Endpoint
+from evennia_ai.llm.profiles import Endpoint
 from evennia_ai.llm.tools import WrittenCall, made_calls
 from evennia_ai.net.http import json_object
 

@@ -22,8 +22,7 @@ from evennia_ai.llm.clients.answers import (
     words_of,
 )
 from evennia_ai.llm.clients.remote import RemoteChat
-from evennia_ai.llm.endpoint import Endpoint
-from evennia_ai.llm.profiles import Sampling
+from evennia_ai.llm.profiles import Endpoint, Sampling
 from evennia_ai.llm.tools import (
     UNREADABLE,
     WrittenCall,

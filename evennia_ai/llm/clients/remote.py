@@ -22,7 +22,7 @@ from evennia_ai.llm.clients.answers import (
     with_believable_usage,
     words_of,
 )
-from evennia_ai.llm.endpoint import Endpoint
+from evennia_ai.llm.profiles import Endpoint
 from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.net.http import (
     LARGEST_EVENT_BYTES,

@@ -7,7 +7,7 @@ import pytest
 
 from evennia_ai.errors import ModelRefused, ModelUnavailable
 from evennia_ai.llm.clients.answers import FailedRequest, failed_with_status
-from evennia_ai.llm.endpoint import Endpoint
+from evennia_ai.llm.profiles import Endpoint
 
 ENDPOINT = Endpoint(name="stub", base_url="http://127.0.0.1:1/v1", model="tiny")
 
