@@ -33,7 +33,7 @@ def offered(npc: NPC, bases: Iterable[BaseInfo], query: str) -> Findings:
     unread: list[str] = []
     for info in bases:
         try:
-            hints += _in_base(npc, info)
+            hints += _hints_in(npc, info)
         except (EvenniaAIError, *DATABASE_ERRORS) as error:
             kind = type(error).__name__
             logger.log_err(f"evennia_ai: hints of base '{info.key}' cannot be read: {kind}")
@@ -41,7 +41,7 @@ def offered(npc: NPC, bases: Iterable[BaseInfo], query: str) -> Findings:
     return Findings(chunks=ranked(query, hints), unread=tuple(unread))
 
 
-def _in_base(npc: NPC, info: BaseInfo) -> list[PagePassage]:
+def _hints_in(npc: NPC, info: BaseInfo) -> list[PagePassage]:
     found = pages.with_field(info.key, FIELD)
     return [
         PagePassage(

@@ -1,7 +1,7 @@
 """The emergency stop: a person halts an NPC or the whole game, and lets go of it again.
 
 First the halt is written down, so that it holds whatever happens next; then what waits is dropped
-and what is under way is given up. That NPCs ask no model from then on is `game.models.stop`'s
+and what is under way is given up. That NPCs ask no model from then on is `game.models.calls`'s
 matter.
 """
 
@@ -13,6 +13,7 @@ from typing import Any
 from evennia.objects.models import ObjectDB
 from evennia.utils import logger
 
+from evennia_ai.game.models.calls import CountedCall
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.store.calls.halts import GAME_REF, Halt, halt, release
@@ -29,11 +30,10 @@ class Stopped:
 def stop_all(*, by: str, reason: str = "") -> Stopped:
     """Stop the whole game's NPCs until `start_all`. StoreError: nothing was stopped."""
     why = _halted(GAME_REF, by=by, reason=reason)
-    under_way = sum(len(calls) for calls in runtime().counting.under_way.values())
-    busy = _minds(runtime().scheduler.busy_keys)
-    dropped = sum(npc.ai.attention.stopped(why) for npc in busy)
-    runtime().models.give_up(why)
-    return Stopped(dropped=dropped, given_up=under_way)
+    live = runtime()
+    under_way = tuple(live.counting.under_way)
+    dropped = sum(npc.ai.attention.stopped(why) for npc in _minds(live.scheduler.busy_keys))
+    return _given_up(under_way, why, dropped=dropped)
 
 
 def start_all(*, by: str) -> bool:
@@ -45,11 +45,8 @@ def pause(npc: NPC, *, by: str, reason: str = "") -> Stopped:
     """Have one NPC ask no model until `resume`. StoreError: it goes on."""
     ref = str(npc.id)
     why = _halted(ref, by=by, reason=reason)
-    counting = runtime().counting
-    under_way = len(counting.under_way.get(ref, ()))
-    dropped = npc.ai.attention.stopped(why)
-    counting.give_up_for(ref, why)
-    return Stopped(dropped=dropped, given_up=under_way)
+    under_way = runtime().counting.of_npc(ref)
+    return _given_up(under_way, why, dropped=npc.ai.attention.stopped(why))
 
 
 def resume(npc: NPC, *, by: str) -> bool:
@@ -62,6 +59,13 @@ def _halted(npc_ref: str, *, by: str, reason: str) -> str:
     halt(new)
     logger.log_warn(f"evennia_ai: {_whose(npc_ref)} {new}")
     return str(new)
+
+
+def _given_up(calls: tuple[CountedCall, ...], why: str, *, dropped: int) -> Stopped:
+    """Give up these calls, of which some have ended with the turn that was dropped."""
+    for call in calls:
+        call.give_up(why)
+    return Stopped(dropped=dropped, given_up=len(calls))
 
 
 def _released(npc_ref: str, *, by: str) -> bool:

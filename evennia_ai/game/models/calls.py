@@ -23,7 +23,7 @@ from twisted.python.failure import Failure
 from evennia_ai.errors import ModelError, ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable
 from evennia_ai.game.models.clients import Access
 from evennia_ai.game.models.limits import CallKey, Limits, StartedCall
-from evennia_ai.game.models.stop import ModelStopped, refuse_if_stopped
+from evennia_ai.game.models.stop import ModelStopped, why_halted
 from evennia_ai.game.models.watching import Watch, WatchedCall
 from evennia_ai.game.recording.retrying import until_written
 from evennia_ai.knowledge.restricted.mediation import choices_in_answer
@@ -88,12 +88,12 @@ _KINDS: Final[tuple[tuple[type[BaseException], str], ...]] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counting:
-    """What counts and watches the calls of one process; `under_way` are those by NPC."""
+    """What counts and watches the calls of one process, with those that are `under_way`."""
 
     limits: Limits
     watch: Watch
     clock: Clock
-    under_way: dict[str, set["CountedCall"]] = field(default_factory=dict)
+    under_way: set["CountedCall"] = field(default_factory=set)
 
     def asked(
         self,
@@ -117,12 +117,9 @@ class Counting:
 
         return call.ask(request, prompt=prompt).addBoth(kept)
 
-    def give_up_for(self, npc_ref: str, why: str) -> int:
-        """Give up what is under way for an NPC; how many calls that were."""
-        calls = tuple(self.under_way.get(npc_ref, ()))
-        for call in calls:
-            call.give_up(why)
-        return len(calls)
+    def of_npc(self, npc_ref: str) -> tuple["CountedCall", ...]:
+        """The calls that are under way for an NPC."""
+        return tuple(call for call in self.under_way if call.npc_ref == npc_ref)
 
 
 class CountedCall:
@@ -130,6 +127,7 @@ class CountedCall:
 
     def __init__(self, counting: Counting, access: Access, key: CallKey) -> None:
         """`key` may leave out what the access and the request say; no prompt tokens: estimated."""
+        self.npc_ref: Final = key.npc_ref
         self._counting: Final = counting
         self._access: Final = access
         self._key = replace(key, profile=access.profile.name, is_offline=access.model.offline)
@@ -161,7 +159,7 @@ class CountedCall:
             counting.watch.asked(call, request, prompt)
         heard = None if listener is None else self._timed(listener, started.started_at)
         self._asking = maybeDeferred(self._asked, request, heard)
-        counting.under_way.setdefault(key.npc_ref, set()).add(self)
+        counting.under_way.add(self)
         return self._asking.addBoth(self._ended, call, started)
 
     def give_up(self, why: str) -> None:
@@ -171,7 +169,8 @@ class CountedCall:
             self._asking.cancel()
 
     def _asked(self, request: ChatRequest, listener: Listener | None) -> Deferred[ChatReply]:
-        refuse_if_stopped(self._access.name, self._key.npc_ref)
+        if why := why_halted(self._key.npc_ref):
+            raise ModelStopped(self._access.name, why)
         return self._access.model.complete(request, listener=listener)
 
     def _timed(self, listener: Listener, started_at: float) -> Listener:
@@ -189,7 +188,8 @@ class CountedCall:
         self, outcome: ChatReply | Failure, call: WatchedCall, started: StartedCall
     ) -> ChatReply | Failure:
         counting = self._counting
-        self._forget()
+        self._asking = None
+        counting.under_way.discard(self)
         if self._given_up and isinstance(outcome, Failure):
             outcome = Failure(ModelStopped(self._access.name, self._given_up))
         self.row = row = counting.limits.ended(
@@ -211,13 +211,6 @@ class CountedCall:
             watch.failed(call, redacted_error(error, endpoint=name) if is_protected else error, row)
         else:
             watch.answered(call, redacted_reply(outcome) if is_protected else outcome, row)
-
-    def _forget(self) -> None:
-        self._asking = None
-        under_way, ref = self._counting.under_way, self._key.npc_ref
-        under_way[ref].discard(self)
-        if not under_way[ref]:
-            del under_way[ref]
 
 
 def _filled(key: CallKey, request: ChatRequest) -> CallKey:

@@ -16,7 +16,6 @@ from twisted.internet.defer import Deferred, FirstError, fail, gatherResults, su
 from twisted.python.failure import Failure
 
 from evennia_ai.errors import EvenniaAIError, ModelUnavailable
-from evennia_ai.game.models.stop import Stoppable
 from evennia_ai.llm.chat import ChatModel, ChatReply, ChatRequest, Listener
 from evennia_ai.llm.clients.anthropic import AnthropicChat
 from evennia_ai.llm.clients.offline import OfflineResponder
@@ -192,7 +191,6 @@ class Models:
         self._profiles: Final = conf.profiles
         self._roles: Final = conf.model_roles
         self._made: dict[tuple[str, str], Access] = {}
-        self._stoppable: list[Stoppable] = []
         self._gates: dict[tuple[str, str, str], _Gate] = {}
 
     @property
@@ -236,10 +234,6 @@ class Models:
         prepared = [self._access(self._profiles[name]).prepare() for name in used]
         return gatherResults(prepared, consumeErrors=True).addErrback(_first)
 
-    def give_up(self, why: str) -> int:
-        """Fail all that is under way with ModelStopped; how many calls that were."""
-        return sum(model.give_up(why) for model in self._stoppable)
-
     def close(self) -> None:
         """Give up what is asked, close connections, end the thread."""
         opened = self._made.values() if self._only is None else (self._only,)
@@ -259,10 +253,7 @@ class Models:
     def _access(self, profile: ModelProfile) -> Access:
         key = (profile.name, profile.model)
         if key not in self._made:
-            made = self._made_for(profile)
-            stoppable = Stoppable(made.model)
-            self._stoppable.append(stoppable)
-            self._made[key] = replace(made, model=stoppable)
+            self._made[key] = self._made_for(profile)
         made = self._made[key]
         return made if made.profile == profile else replace(made, profile=profile)
 

@@ -44,7 +44,7 @@ class UseItem(Tool):
         name = one_of(npc, item)
         if not _may_use(npc, item, is_carried=item in own):
             raise Refused(f"You may not use {name}.")
-        target = None if arguments.on is None else _target(npc, arguments.on)
+        target = None if arguments.on is None else _used_on(npc, arguments.on)
         use_it = _way_to_use(item)
         if use_it is None:
             raise Refused(f"Nothing can be done with {name}.")
@@ -93,6 +93,6 @@ def _may_use(npc: NPC, item: Any, *, is_carried: bool) -> bool:
     return bool(item.access(npc, "use", default=default))
 
 
-def _target(npc: NPC, name: str) -> Any:
+def _used_on(npc: NPC, name: str) -> Any:
     among = [*people(npc), *things(npc), *carried(npc), *exits(npc)]
     return thing(npc, name, among, none="There is no {} here.")

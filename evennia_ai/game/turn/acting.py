@@ -17,7 +17,7 @@ from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.runtime import Runtime
 from evennia_ai.game.tools.tool import Use
 from evennia_ai.game.tools.toolbox import GIVEN_UP, Found, Ran, Toolbox, Wrong
-from evennia_ai.game.turn import errands
+from evennia_ai.game.turn.errands import sent_off
 from evennia_ai.game.turn.rounds import Round
 from evennia_ai.history.projection import message_of, tool_result
 from evennia_ai.history.records import NewRecord, Record, RecordKind
@@ -124,7 +124,7 @@ class Acts:
             return ran
         if ran.waits:
             return await self._waited(ran.later)
-        told = errands.sent_off(
+        told = sent_off(
             self._mind,
             ran.later,
             one.recorded,

@@ -62,6 +62,26 @@ def test_a_pause_gives_up_the_calls_of_that_npc(stage: Any) -> None:
     assert outcomes[1].text == "Aye."
 
 
+def test_a_stop_gives_up_the_calls_of_everybody(stage: Any) -> None:
+    stage.talks_with("Aye.", "Aye.", delay_seconds=3.0)
+    outcomes: list[Any] = []
+    for ref in (stage.npc.ai.ref, "lorekeeper"):
+        call = CountedCall(runtime().counting, runtime().access, CallKey(npc_ref=ref))
+        call.ask(REQUEST).addBoth(outcomes.append)
+    assert emergency.stop_all(by="Mira").given_up == 2
+    assert [outcome.value.why for outcome in outcomes] == ["stopped by Mira", "stopped by Mira"]
+
+
+def test_no_model_is_asked_while_the_game_is_stopped(stage: Any) -> None:
+    model = stage.talks_with("Aye.")
+    emergency.stop_all(by="Mira", reason="spam")
+    outcomes: list[Any] = []
+    call = CountedCall(runtime().counting, runtime().access, CallKey(npc_ref="lorekeeper"))
+    call.ask(REQUEST).addBoth(outcomes.append)
+    assert "is not asked: stopped by Mira: spam" in outcomes[0].getErrorMessage()
+    assert model.requests == []
+
+
 def test_a_stop_and_a_release_are_in_the_log(stage: Any, logged: list[str]) -> None:
     emergency.stop_all(by="Mira", reason="spam")
     emergency.start_all(by="Tom")

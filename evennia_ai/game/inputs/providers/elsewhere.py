@@ -22,7 +22,7 @@ from evennia_ai.settings.conf import conf
 from evennia_ai.store.history.conversations import ConversationRef
 
 HEADING: Final = "What you lately lived through elsewhere:"
-MOST_CHARACTERS: Final = 300
+MOST_OF_LINE: Final = 300
 """Of one line."""
 MOST_LINES: Final = 30
 """Of one place."""
@@ -84,7 +84,7 @@ def _line(record: Record) -> tuple[str, int]:
     """The line of a record and its tokens, worked out once."""
     known = record.memo.get(_LINE)
     if known is None:
-        said = one_line(record.body)[:MOST_CHARACTERS]
+        said = one_line(record.body)[:MOST_OF_LINE]
         who = "you" if record.kind is RecordKind.ASSISTANT else in_sentence(record.name)
         text = f"- {who}: {said}" if who else f"- {said}"
         known = record.memo[_LINE] = (text, ESTIMATE.count(text) + 1)

@@ -33,19 +33,19 @@ def place(npc: NPC, event: Event | None, conversation: ConversationRef | None) -
     return f"{text} Present: {names}{more}."
 
 
-ATTRIBUTE: Final = "ai_goals"
+GOALS: Final = "ai_goals"
 MOST_GOALS: Final = 10
-MOST_CHARACTERS: Final = 300
+MOST_OF_GOAL: Final = 300
 """Of one goal."""
 
 
 def goals(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
     """What `npc` is after now, "" where its game says nothing."""
-    told = npc.attributes.get(ATTRIBUTE)
+    told = npc.attributes.get(GOALS)
     if not told:
         return ""
     texts = [told] if isinstance(told, str) else list(told)
-    lines = [line for text in texts if (line := one_line(str(text))[:MOST_CHARACTERS])]
+    lines = [line for text in texts if (line := one_line(str(text))[:MOST_OF_GOAL])]
     if not lines:
         return ""
     return "\n".join(["What you are after now:", *(f"- {line}" for line in lines[:MOST_GOALS])])

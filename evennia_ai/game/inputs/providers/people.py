@@ -49,14 +49,14 @@ def speaker(npc: NPC, event: Event | None, conversation: ConversationRef | None)
     return f"Who {how}: {name} ({event.speaker_rank}){language}{volume}."
 
 
-ATTRIBUTE: Final = "ai_relations"
-MOST_CHARACTERS: Final = 200
+RELATIONS: Final = "ai_relations"
+MOST_OF_RELATION: Final = 200
 MOST_PEOPLE: Final = 20
 
 
 def relation(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
     """What they are to `npc`, the one who did what the event tells first; "" for nothing."""
-    relations = npc.attributes.get(ATTRIBUTE)
+    relations = npc.attributes.get(RELATIONS)
     if not relations:
         return ""
     names: dict[str, str] = {}
@@ -72,9 +72,9 @@ def relation(npc: NPC, event: Event | None, conversation: ConversationRef | None
 def _words(relations: Any, speaker_ref: str) -> str:
     """The words about one character; TypeError where the Attribute is no dictionary."""
     if not isinstance(relations, Mapping):
-        raise TypeError(f"the Attribute {ATTRIBUTE} is {type(relations).__name__}, no dictionary")
+        raise TypeError(f"the Attribute {RELATIONS} is {type(relations).__name__}, no dictionary")
     said = relations.get(speaker_ref) or relations.get(f"#{speaker_ref}") or ""
-    return one_line(str(said))[:MOST_CHARACTERS].rstrip(" .")
+    return one_line(str(said))[:MOST_OF_RELATION].rstrip(" .")
 
 
 _HOURS_OF_A_DAY = 24
