@@ -34,8 +34,8 @@ def check_tools(**_: Any) -> list[checks.CheckMessage]:
     """One error per tool of the game's that cannot be used."""
     if problems():
         return []
+    from evennia_ai.game.tools.handling import use_problem
     from evennia_ai.game.tools.registry import registry_of
-    from evennia_ai.game.tools.using import use_problem
 
     set_to = conf()
     found: list[checks.CheckMessage] = [
@@ -60,7 +60,7 @@ def check_context_providers(**_: Any) -> list[checks.CheckMessage]:
     """One error per provider of facts that cannot be asked."""
     if problems():
         return []
-    from evennia_ai.game.inputs.providers.registry import SETTING, providers_of
+    from evennia_ai.game.inputs.providers import SETTING, providers_of
 
     hint = "Correct it, or take it out of the setting; it must be a function of npc, event and"
     return [

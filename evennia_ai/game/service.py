@@ -26,7 +26,7 @@ from evennia_ai.game.mind.overview import look_at_everybody
 from evennia_ai.game.recording import unanswered
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS, until_written
 from evennia_ai.game.senses.witness import watch_logins
-from evennia_ai.game.turn import errands
+from evennia_ai.game.turn import acting
 from evennia_ai.store import erasing
 from evennia_ai.store.calls import model_calls
 from evennia_ai.store.core.state import refresh_if_changed
@@ -126,7 +126,7 @@ def _close_interrupted(*, begun_before: float) -> None:
             "1 interrupted turn was" if closed == 1 else f"{closed} interrupted turns were"
         )
         logger.log_warn(f"evennia_ai: {turns_closed} closed")
-    errands.close_lost(begun_before=begun_before)
+    acting.close_lost(begun_before=begun_before)
 
 
 def _answer_what_waited(started_at: float) -> None:

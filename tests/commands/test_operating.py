@@ -15,8 +15,7 @@ from evennia.utils.create import create_object
 
 from evennia_ai.commands.ai.status import ago, thousands
 from evennia_ai.game import runtime as running
-from evennia_ai.game.models.limits import CallKey
-from evennia_ai.game.models.stop import is_stopped, why_halted
+from evennia_ai.game.models.limits import CallKey, is_stopped, why_halted
 from evennia_ai.game.npc import AINPC
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.game.runtime import runtime

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 
-from evennia_ai.game.inputs.providers.elsewhere import HEADING
+from evennia_ai.game.inputs.shipped_providers import HEADING
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.llm.quotas import Quota, Quotas

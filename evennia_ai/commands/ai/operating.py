@@ -11,7 +11,7 @@ from evennia_ai.commands.shown import day_and_time
 from evennia_ai.commands.strict import CommandError, StrictCommand
 from evennia_ai.game.mind import emergency
 from evennia_ai.game.mind.emergency import Stopped
-from evennia_ai.game.models.stop import is_stopped
+from evennia_ai.game.models.limits import is_stopped
 from evennia_ai.game.npc_settings import Change, changes_of
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.store.calls import model_calls

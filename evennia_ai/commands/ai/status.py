@@ -11,8 +11,7 @@ from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.mind import overview
 from evennia_ai.game.mind.handler import LastTurn
 from evennia_ai.game.mind.overview import Row, Totals
-from evennia_ai.game.models.limits import Limits, LimitScope
-from evennia_ai.game.models.stop import is_stopped
+from evennia_ai.game.models.limits import Limits, LimitScope, is_stopped
 from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.senses.presence import NPC

@@ -16,7 +16,7 @@ from django.db import DatabaseError
 from evennia.objects.models import ObjectDB
 from evennia.utils import logger
 
-from evennia_ai.game.models.stop import why_halted
+from evennia_ai.game.models.limits import why_halted
 from evennia_ai.game.npc_settings import ATTRIBUTE, settings_of
 from evennia_ai.game.senses.events import TICK, Event
 from evennia_ai.game.senses.presence import NPC, HasMind, bystanders

@@ -20,7 +20,7 @@ from evennia_ai.game.inputs.facts import (
     scanned_sources,
 )
 from evennia_ai.game.inputs.mind import Mind
-from evennia_ai.game.inputs.providers.registry import blocks_of
+from evennia_ai.game.inputs.providers import blocks_of
 from evennia_ai.game.recording.heard import CommittedEvent, ConversationKey, found, key_of
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import NPC, bystanders

@@ -1,18 +1,55 @@
-"""Opening: the backend of a knowledge base in the running game.
+"""Backends: where the pages of a knowledge base are in the running game.
 
-A base says by a word where its pages are. One backend a base is made and kept for as long as the
-runtime lives, so that a wiki is logged into once.
+A base says by a word where its pages are: in the database, in a wiki, or in the game's own help.
+One backend a base is made and kept for as long as the runtime lives, so that a wiki is logged into
+once. Help is read as it is now, and written with `sethelp` or in the game's files alone; who may
+not read an entry may not see, and not search, its page.
+
+With EVENNIA_AI_KNOWLEDGE_EMBEDDINGS pages of the database are found by what they mean as well: a
+model reads them in a thread, some at a time, after the first search of a base and after changes.
+Until it has read a page, that page is found by its words. Rank fusion makes one order of both.
 """
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final
 
+from evennia.help.filehelp import FILE_HELP_ENTRIES
+from evennia.help.models import HelpEntry
 from twisted.internet.defer import Deferred, ensureDeferred, succeed
+from twisted.internet.threads import deferToThread
 
 from evennia_ai.game.models.clients import Models
-from evennia_ai.knowledge.backends import Backend, BackendError
-from evennia_ai.knowledge.pages.page import BaseInfo
+from evennia_ai.game.senses.text import unmarked
+from evennia_ai.knowledge.backends import Backend, BackendError, Hit, PageDraft
+from evennia_ai.knowledge.pages.page import (
+    BaseInfo,
+    Namespace,
+    Page,
+    PageMeta,
+    PageName,
+    TitleError,
+    page_name,
+)
+from evennia_ai.knowledge.relevance import (
+    MAX_CHARACTERS,
+    PageWords,
+    asked_words,
+    chunks,
+    fused,
+    passage,
+    rarities_in,
+    relevance,
+    words_of_page,
+)
+from evennia_ai.llm.sentence_model import SentenceModel, SentenceModelError, sentence_model
 from evennia_ai.settings.game import Conf
+from evennia_ai.store.knowledge import page_search, page_vectors
+from evennia_ai.store.knowledge.backend import DatabaseBackend, as_backend_errors
+from evennia_ai.store.knowledge.page_search import Found
+from evennia_ai.store.knowledge.page_vectors import Near
 
 BACKENDS: Final = ("database", "help", "mediawiki")
 """The words by which a base says where its pages are."""
@@ -27,7 +64,7 @@ class Backends:
         self._opened: dict[str, Backend] = {}
         self._makers: Final[dict[str, Callable[[str], Backend]]] = {
             "database": self._database,
-            "help": _help,
+            "help": HelpBackend,
             "mediawiki": self._mediawiki,
         }
 
@@ -49,11 +86,7 @@ class Backends:
 
     def _database(self, key: str) -> Backend:
         if self._conf.knowledge_embeddings:
-            from evennia_ai.game.knowledge.meanings import MeaningBackend
-
             return MeaningBackend(key)
-        from evennia_ai.store.knowledge.backend import DatabaseBackend
-
         return DatabaseBackend(key)
 
     def _mediawiki(self, key: str) -> Backend:
@@ -78,7 +111,234 @@ def later(answer: Any) -> "Deferred[Any]":
     return succeed(answer)
 
 
-def _help(key: str) -> Backend:
-    from evennia_ai.game.knowledge.help_pages import HelpBackend
+_CACHED: Final = 4096
+_NOT_IN_TITLES: Final = str.maketrans("[]{}", "()()", "#<>|")
 
-    return HelpBackend(key)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    """A help entry as a page, and the words it is found by."""
+
+    page: Page
+    words: PageWords
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    """What a help entry of either kind says; `read` is its lock of that type, "" for none."""
+
+    key: str
+    aliases: tuple[str, ...]
+    category: str
+    text: str
+    read: str
+
+
+class HelpBackend:
+    """The help of this game as the knowledge base `key`."""
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+
+    def fetch(self, names: Sequence[PageName]) -> list[Page | None]:
+        """The entries of these names or aliases."""
+        known = _by_name(self._entries())
+        return [known.get(name.folded) if name.namespace == "Main" else None for name in names]
+
+    def search(
+        self, query: str, *, namespaces: Collection[Namespace] = (), limit: int = 20
+    ) -> list[Hit]:
+        """The entries that have words of `query`, best first."""
+        if namespaces and "Main" not in namespaces:
+            return []
+        entries = list(self._entries())
+        rarities = rarities_in(asked_words(query), [entry.words for entry in entries])
+        scored = [(relevance(entry.words, rarities), entry.page) for entry in entries]
+        best = sorted(
+            ((score, page) for score, page in scored if score > 0),
+            key=lambda found: (-found[0], found[1].name),
+        )
+        return [
+            Hit(page=page, passage=passage(page.body, rarities)[:MAX_CHARACTERS], score=score)
+            for score, page in best[:limit]
+        ]
+
+    def listed(self, namespace: Namespace, *, prefix: str = "") -> list[PageName]:
+        """The entries whose titles begin so."""
+        if namespace != "Main":
+            return []
+        names = (entry.page.name for entry in self._entries())
+        return sorted(name for name in names if name.folded.startswith(prefix.casefold()))
+
+    def linking(self, names: Sequence[PageName]) -> list[tuple[PageName, ...]]:
+        """Help entries link to nothing."""
+        return [() for _ in names]
+
+    def pages(self, *, most_characters: int) -> list[Page] | None:
+        """All entries, None where they are longer than that."""
+        pages = [entry.page for entry in self._entries()]
+        return pages if sum(len(page.body) for page in pages) <= most_characters else None
+
+    def write(self, draft: PageDraft) -> Page:
+        """Refuse: help is written elsewhere."""
+        raise BackendError(
+            f"'{draft.page.name}' cannot be written: knowledge base '{self._key}' is the game's"
+            " help; use sethelp, or the help files of the game"
+        )
+
+    def _entries(self) -> Iterator[_Entry]:
+        for entry in _help_entries():
+            try:
+                yield _entry(self._key, _told(entry))
+            except TitleError:  # an entry whose name is nothing but signs: nobody could ask for it
+                continue
+
+
+def _help_entries() -> list[Any]:
+    """The game's help entries by their names, those of the database before those of files."""
+    by_key = {entry.key.lower().strip(): entry for entry in FILE_HELP_ENTRIES.all()}
+    by_key |= {entry.key.lower().strip(): entry for entry in HelpEntry.objects.all()}
+    return [by_key[key] for key in sorted(by_key)]
+
+
+def _told(entry: Any) -> _Told:
+    aliases = entry.aliases if isinstance(entry.aliases, list) else entry.aliases.all()
+    return _Told(
+        key=str(entry.key),
+        aliases=tuple(map(str, aliases)),
+        category=str(entry.help_category),
+        text=unmarked(str(entry.entrytext)).strip(),
+        read=str(entry.locks.get("read")).partition(":")[2],
+    )
+
+
+@lru_cache(maxsize=_CACHED)
+def _entry(base: str, told: _Told) -> _Entry:
+    meta = PageMeta(aliases=told.aliases, topics=(told.category,))
+    locks = f"view:{told.read};search:{told.read}" if told.read else ""
+    name = page_name(_title(told.key))
+    page = Page(name=name, body=told.text, meta=meta, base=base, locks=locks)
+    stored = replace(page, revision=page.sha256[:12])
+    return _Entry(page=stored, words=words_of_page(stored))
+
+
+def _title(key: str) -> str:
+    """The name of an entry without what no title may have."""
+    return key.translate(_NOT_IN_TITLES)
+
+
+def _by_name(entries: Iterator[_Entry]) -> dict[str, Page]:
+    """The pages by their folded names and aliases; a name counts before an alias."""
+    pages = [entry.page for entry in entries]
+    by_alias = {_title(alias).casefold(): page for page in pages for alias in page.meta.aliases}
+    return by_alias | {page.name.folded: page for page in pages}
+
+
+log: Final = logging.getLogger(__name__)
+
+MERGED: Final = 50
+"""Pages that each of the two ways may bring."""
+
+READ_AT_ONCE: Final = 8
+
+InThread = Callable[..., "Deferred[Any]"]
+
+
+class MeaningBackend:
+    """The knowledge base `key` in the game's database, searched by words and by meaning."""
+
+    def __init__(
+        self,
+        key: str,
+        *,
+        in_thread: InThread = deferToThread,
+        model: Callable[[], SentenceModel] = sentence_model,
+    ) -> None:
+        self.key = key
+        self._words = DatabaseBackend(key)
+        self._in_thread = in_thread
+        self._model = model
+        self._is_reading = False
+
+    def fetch(self, names: Sequence[PageName]) -> Sequence[Page | None]:
+        """The pages of these names; aliases and one redirect are followed."""
+        return self._words.fetch(names)
+
+    def listed(self, namespace: Namespace, *, prefix: str = "") -> Sequence[PageName]:
+        """The pages of a namespace whose titles begin so, in the order of their titles."""
+        return self._words.listed(namespace, prefix=prefix)
+
+    def linking(self, names: Sequence[PageName]) -> Sequence[Sequence[PageName]]:
+        """For each of these pages the pages it links to."""
+        return self._words.linking(names)
+
+    def pages(self, *, most_characters: int) -> Sequence[Page] | None:
+        """All pages, None where together they have more characters than that."""
+        return self._words.pages(most_characters=most_characters)
+
+    def write(self, draft: PageDraft) -> Page:
+        """Write a page that was approved."""
+        return self._words.write(draft)
+
+    def search(
+        self, query: str, *, namespaces: Collection[Namespace] = (), limit: int = 20
+    ) -> "Deferred[Sequence[Hit]]":
+        """The pages that fit the words of `query` or what it means, best first; comes later."""
+        return Deferred.fromCoroutine(self._searched(query, namespaces, limit))
+
+    async def _searched(
+        self, query: str, namespaces: Collection[Namespace], limit: int
+    ) -> Sequence[Hit]:
+        try:
+            model, vectors = await self._in_thread(self._asked, (query,))
+        except SentenceModelError as error:
+            log.warning("knowledge base %s is searched by words alone: %s", self.key, error)
+            return self._words.search(query, namespaces=namespaces, limit=limit)
+        with as_backend_errors():
+            found = page_search.found(
+                self.key, query, namespaces=namespaces, limit=max(limit, MERGED)
+            )
+            near = page_vectors.nearest(
+                self.key, model, vectors[0], namespaces=namespaces, most=MERGED
+            )
+            hits = self._hits(found, near, limit=limit)
+        self._read_on(model)
+        return hits
+
+    def _asked(self, texts: Sequence[str]) -> tuple[str, list[bytes]]:
+        """The id of the model and its vectors of some texts; runs in a thread."""
+        model = self._model()
+        return model.id, model.vectors(texts)
+
+    def _hits(self, found: Found, near: Sequence[Near], *, limit: int) -> tuple[Hit, ...]:
+        by_words = [name for name, _ in found.names]
+        merged = fused(by_words, [one.name for one in near])[:limit]
+        places = {one.name: one.place for one in near if one.name not in by_words}
+        hits = self._words.hits(Found(names=tuple(merged), rarities=found.rarities))
+        return tuple(_with_part(hit, places.get(hit.page.name)) for hit in hits)
+
+    def _read_on(self, model: str) -> None:
+        """Have the model read what it has not read yet, unless it is at it."""
+        if not self._is_reading:
+            self._is_reading = True
+            Deferred.fromCoroutine(self._read_all(model)).addErrback(self._stopped).addBoth(
+                self._done
+            )
+
+    async def _read_all(self, model: str) -> None:
+        while pages := page_vectors.unread(self.key, model, most=READ_AT_ONCE):
+            for page in pages:
+                _, vectors = await self._in_thread(self._asked, page.parts)
+                page_vectors.keep(page, model, vectors)
+
+    def _stopped(self, failure: Any) -> None:
+        log.error("the pages of knowledge base %s were not all read: %s", self.key, failure.value)
+
+    def _done(self, _: object) -> None:
+        self._is_reading = False
+
+
+def _with_part(hit: Hit, place: int | None) -> Hit:
+    """A hit of which the nearest part is shown, where no word tells which."""
+    parts = chunks(hit.page.body) if place is not None else ()
+    return replace(hit, passage=parts[place]) if place is not None and place < len(parts) else hit

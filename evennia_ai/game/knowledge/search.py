@@ -1,8 +1,10 @@
-"""Searching: what an NPC finds in the knowledge bases it may search.
+"""Searching: what an NPC finds in the knowledge bases it may search, and which hints it is given.
 
 A small base that wants it is found as a whole; in others the words of the query are looked for.
 What instructs authors and what they talk about is no knowledge of anybody in the world. Pages whose
-lock does not let the NPC find them are not found.
+lock does not let the NPC find them are not found. Of a base that tells nothing else all hints of
+such pages are there to choose from: a hint helps to find the words of a search, and was written to
+be told; a reply that repeats one is logged all the same.
 
 Searches are written down as they are made, and go on where that does not work. Of a restricted base
 the passages go into its vault, if the game and the base want that; nothing else of them is written
@@ -18,15 +20,22 @@ from typing import Final, TypeVar
 from evennia.utils import logger
 from twisted.internet.defer import CancelledError
 
+from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.knowledge.backends import Backends, later
-from evennia_ai.game.knowledge.guarding import may_search
+from evennia_ai.game.knowledge.guarding import is_held, may_search, searchable, told_before
+from evennia_ai.game.models.watching import WatchedCall, Watcher
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS
-from evennia_ai.game.senses.presence import NPC
+from evennia_ai.game.senses.presence import NPC, object_of
 from evennia_ai.knowledge.backends import Backend
 from evennia_ai.knowledge.pages.page import BaseInfo, Namespace, Page
 from evennia_ai.knowledge.relevance import chunks
+from evennia_ai.knowledge.restricted.hinting import FIELD, hints_of, ranked
+from evennia_ai.knowledge.restricted.leaks import leak, protected
 from evennia_ai.knowledge.restricted.mediation import Mode, PagePassage
-from evennia_ai.store.knowledge import knowledge_searches
+from evennia_ai.llm.chat import ChatReply
+from evennia_ai.store.calls.model_calls import NewCall
+from evennia_ai.store.knowledge import knowledge_searches, pages
+from evennia_ai.store.knowledge.knowledge_bases import bases
 from evennia_ai.store.knowledge.knowledge_searches import NewSearch
 
 NAMESPACES: Final[tuple[Namespace, ...]] = ("Main", "Sources")
@@ -188,3 +197,63 @@ def _written(about: str, write: Callable[[], T]) -> T | None:
         return None
     logger.log_msg(f"{RESPONSE}: {about}: written down")
     return result
+
+
+def offered(npc: NPC, bases: Iterable[BaseInfo], query: str) -> Findings:
+    """The hints of these bases for the NPC, those with most words of the query first."""
+    hints: list[PagePassage] = []
+    unread: list[str] = []
+    for info in bases:
+        try:
+            hints += _hints_in(npc, info)
+        except (EvenniaAIError, *DATABASE_ERRORS) as error:
+            kind = type(error).__name__
+            logger.log_err(f"evennia_ai: hints of base '{info.key}' cannot be read: {kind}")
+            unread.append(info.key)
+    return Findings(chunks=ranked(query, hints), unread=tuple(unread))
+
+
+def _hints_in(npc: NPC, info: BaseInfo) -> list[PagePassage]:
+    found = pages.with_field(info.key, FIELD)
+    return [
+        PagePassage(
+            base=info.key,
+            base_name=info.name,
+            title=page.name.full,
+            revision=page.revision,
+            score=1.0,
+            content=hint,
+        )
+        for page in found
+        if page.name.namespace in NAMESPACES and may_search(npc, page.locks)
+        for hint in hints_of(page)
+    ]
+
+
+SPEAKER: Final = "speaker"
+
+
+class HintEchoes(Watcher):
+    """Logs each reply of an NPC that repeats such a hint."""
+
+    def answered(self, call: WatchedCall, reply: ChatReply, row: NewCall) -> None:
+        """Compare the reply with what the NPC guards, if anything is guarded in the game."""
+        if call.key.role != SPEAKER or not reply.text or not _is_anything_guarded():
+            return
+        npc = object_of(call.key.npc_ref)
+        if npc is None:
+            return
+        for info in told_before(npc, searchable(npc, None)):
+            if is_held(npc, info) and _repeats(reply.text, info):
+                logger.log_warn(
+                    f"evennia_ai: NPC {call.key.npc_ref}, turn {call.key.turn}: the reply repeats"
+                    f" the hint of the restricted knowledge base '{info.key}'"
+                )
+
+
+def _is_anything_guarded() -> bool:
+    return any(info.restricted for info in bases())
+
+
+def _repeats(text: str, info: BaseInfo) -> bool:
+    return leak(text, protected([info.hint])) in ("words", "letters")

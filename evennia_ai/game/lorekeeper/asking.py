@@ -1,27 +1,55 @@
-"""Asking: the two models of the lorekeeper, the cheap one that sorts tasks and the one that writes.
+"""Asking: whatever a task of the lorekeeper asks of others - pages, two models, and Wikipedia.
 
-Both are asked as every model of the game: through its breaker and its queue, counted, limited for
-the builder who asks, and stopped with the game. A profile that is away is passed over for the next
-one of its role. Of what a restricted base gives, no watcher is told a word.
+The cheap model sorts tasks, the other one writes. Both are asked as every model of the game:
+through its breaker and its queue, counted, limited for the builder who asks, and stopped with the
+game. A profile that is away is passed over for the next one of its role. Of what a restricted base
+gives, no watcher is told a word.
+
+The assembly of a package does no I/O; here its requests meet whoever answers them. What the locks
+hide from who asks never reaches it: a `Hidden` stands in its place. Wikipedia is asked where the
+settings name its address: a page of a base may turn that off and never on.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
+from weakref import WeakKeyDictionary
 
-from twisted.internet.defer import Deferred
+from evennia.utils import logger
+from twisted.internet.defer import Deferred, succeed
 from twisted.python.failure import Failure
 
 from evennia_ai.errors import EvenniaAIError, ModelError, ModelTimeout, ModelUnavailable
-from evennia_ai.game.models.clients import Access
+from evennia_ai.game.knowledge.backends import later
+from evennia_ai.game.mind.viewers import allows
+from evennia_ai.game.models.clients import Access, Models
 from evennia_ai.game.models.limits import CallKey
 from evennia_ai.game.runtime import Runtime
-from evennia_ai.knowledge.assembly.requests import Failed, Plan
+from evennia_ai.knowledge.assembly.assembly import assemble
+from evennia_ai.knowledge.assembly.config import AssemblyRules
+from evennia_ai.knowledge.assembly.packages import Package
+from evennia_ai.knowledge.assembly.requests import (
+    Article,
+    Failed,
+    Fetch,
+    Hidden,
+    Introduction,
+    Links,
+    Listed,
+    LoreTask,
+    PageSearch,
+    Plan,
+    Request,
+    Step,
+)
+from evennia_ai.knowledge.backends import Backend, BackendError, Hit
+from evennia_ai.knowledge.pages.page import Page, PageName
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.llm.profiles import ModelRole
 from evennia_ai.llm.replies.structured import asking
 from evennia_ai.llm.roles import adapt, chat_messages
+from evennia_ai.wiki.backend import Wikipedia
 
 LOREKEEPER: Final = "lorekeeper"
 """Who asks, where otherwise the reference of an NPC stands; also the role of who writes."""
@@ -119,3 +147,93 @@ def _no_plan(failure: Failure) -> Failed:
 
 def _models(live: Runtime, role: ModelRole) -> tuple[Access, ...]:
     return tuple(one for one in live.models.of_role(role) if not one.model.offline)
+
+
+OFF: Final = "EVENNIA_AI_KNOWLEDGE_WIKIPEDIA names no address"
+
+_opened: Final[WeakKeyDictionary[Models, Wikipedia]] = WeakKeyDictionary()
+
+
+def introduction(live: Runtime, entity: str) -> "Deferred[Article | Failed | None]":
+    """The introduction of the article about `entity`, None where there is none."""
+    if not live.conf.knowledge_wikipedia:
+        return succeed(Failed(OFF))
+    if live.models not in _opened:
+        _opened[live.models] = Wikipedia(live.conf.knowledge_wikipedia, live.models.bridge)
+    found: Deferred[Article | Failed | None] = _opened[live.models].intro(entity)
+    return found.addErrback(_failed, entity)
+
+
+def _failed(failure: Failure, entity: str) -> Failed:
+    """What the assembly is told where Wikipedia does not answer: it goes on without it."""
+    failure.trap(BackendError)
+    logger.log_warn(f"evennia_ai: no introduction of {entity!r}: {failure.value}")
+    return Failed(str(failure.value))
+
+
+_BUILDERS: Final = "view:perm(Builder)"
+"""Who may read what has no lock of its own."""
+
+Planning: TypeAlias = Callable[[Plan], "Deferred[str | Failed]"]
+LookingUp: TypeAlias = Callable[[str], "Deferred[Article | Failed | None]"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """Who reads, from where; `plan` asks the planner's model, `look_up` finds an introduction."""
+
+    by: Any
+    backend: Backend
+    plan: Planning
+    look_up: LookingUp
+
+    def read(self, task: LoreTask, rules: AssemblyRules) -> "Deferred[Package]":
+        """The package for a task. It fails with what the assembly or the backend fails with."""
+        return Deferred.fromCoroutine(self._driven(assemble(task, rules=rules)))
+
+    async def _driven(self, steps: Step[Package]) -> Package:
+        """Send the assembly answer after answer until it comes to its package."""
+        answer: Any = None
+        while True:
+            try:
+                request = steps.send(answer)
+            except StopIteration as done:
+                package: Package = done.value
+                return package
+            answer = await self._answered(request)
+
+    def _answered(self, request: Request) -> "Deferred[Any]":
+        match request:
+            case Fetch(names):
+                return self._fetched(names)
+            case PageSearch():
+                return self._found(request)
+            case Links(names):
+                return later(self.backend.linking(names))
+            case Listed(namespace):
+                return later(self.backend.listed(namespace))
+            case Plan():
+                return self.plan(request)
+            case Introduction(entity):
+                return self.look_up(entity)
+
+    def _fetched(self, names: Sequence[PageName]) -> "Deferred[list[Page | Hidden | None]]":
+        found = later(self.backend.fetch(names))
+        return found.addCallback(lambda pages: [page and self._shown(page) for page in pages])
+
+    def _found(self, query: PageSearch) -> "Deferred[list[Hit | Hidden]]":
+        found = later(
+            self.backend.search(query.query, namespaces=query.namespaces, limit=query.limit)
+        )
+        return found.addCallback(
+            lambda hits: [hit if may_read(self.by, hit.page.locks) else Hidden() for hit in hits]
+        )
+
+    def _shown(self, page: Page) -> Page | Hidden:
+        return page if may_read(self.by, page.locks) else Hidden()
+
+
+def may_read(by: Any, locks: str) -> bool:
+    """Whether the lock `view` lets `by` read it; where there is none, builders may."""
+    is_said = any(part.strip().startswith("view:") for part in locks.split(";"))
+    return allows(by, locks if is_said else _BUILDERS, "view")

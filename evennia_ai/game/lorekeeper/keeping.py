@@ -15,11 +15,22 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.errors import EvenniaAIError, NotStoredError
 from evennia_ai.game.knowledge.guarding import is_held
-from evennia_ai.game.lorekeeper.asking import LOREKEEPER, Asker, refuse_over_limit, writers
-from evennia_ai.game.lorekeeper.drafting import Written, drafted
-from evennia_ai.game.lorekeeper.grounding import introduction
-from evennia_ai.game.lorekeeper.reading import Reader, may_read
-from evennia_ai.game.lorekeeper.writing import stored_request, text_of_answer, writing_request
+from evennia_ai.game.lorekeeper.asking import (
+    LOREKEEPER,
+    Asker,
+    Reader,
+    introduction,
+    may_read,
+    refuse_over_limit,
+    writers,
+)
+from evennia_ai.game.lorekeeper.writing import (
+    Written,
+    drafted,
+    stored_request,
+    text_of_answer,
+    writing_request,
+)
 from evennia_ai.game.models.clients import Access
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS
 from evennia_ai.game.runtime import Runtime, runtime

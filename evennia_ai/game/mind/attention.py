@@ -18,7 +18,7 @@ from evennia_ai.game.inputs import gather
 from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.mind.inbox import Hearing
 from evennia_ai.game.mind.pending_answer import PendingAnswer
-from evennia_ai.game.models.stop import why_halted
+from evennia_ai.game.models.limits import why_halted
 from evennia_ai.game.recording import heard
 from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.runtime import Current, Runtime

@@ -16,8 +16,7 @@ from evennia_ai.errors import StoreError
 from evennia_ai.game.floor.addressing import Address
 from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.mind.decider import decided
-from evennia_ai.game.models.limits import Refusal
-from evennia_ai.game.models.stop import why_halted
+from evennia_ai.game.models.limits import Refusal, why_halted
 from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS, until_written
 from evennia_ai.game.runtime import Runtime

@@ -5,7 +5,7 @@ from typing import Any
 from evennia.locks.lockhandler import check_lockstring
 from evennia.utils import logger
 
-from evennia_ai.game.knowledge.help_pages import HelpBackend
+from evennia_ai.game.knowledge.backends import HelpBackend
 from evennia_ai.game.tools.tool import result_text
 from evennia_ai.knowledge.pages.page import Page, PageName
 from evennia_ai.minds.seeing.locked import Viewer

@@ -22,8 +22,7 @@ from twisted.python.failure import Failure
 
 from evennia_ai.errors import ModelError, ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable
 from evennia_ai.game.models.clients import Access
-from evennia_ai.game.models.limits import CallKey, Limits, StartedCall
-from evennia_ai.game.models.stop import ModelStopped, why_halted
+from evennia_ai.game.models.limits import CallKey, Limits, ModelStopped, StartedCall, why_halted
 from evennia_ai.game.models.watching import Watch, WatchedCall
 from evennia_ai.game.recording.retrying import until_written
 from evennia_ai.knowledge.restricted.mediation import choices_in_answer

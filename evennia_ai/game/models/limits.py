@@ -1,17 +1,25 @@
-"""Limits: how much players, NPCs and the whole game may ask of models, and what happens then.
+"""Whether a model may be asked: the stop of a person, and how much may be asked of models at all.
 
-Calls and tokens, a minute and a day (`evennia_ai.llm.quotas`). Counted in memory; what was used
-today is read from the table of calls once, so that a reload gives nobody a new day. A refusal is
-said to the player by the NPC, in character and now and then only, and to builders in numbers.
+Halts are in the database, so they hold over a reload, and are read without a query; what is under
+way is given up by `game.emergency`. Calls and tokens are limited by the minute and the day
+(`evennia_ai.llm.quotas`), for players, NPCs and the whole game. They are counted in memory; what
+was used today is read from the table of calls once, so that a reload gives nobody a new day. A
+refusal is said to the player by the NPC, in character and now and then only, and to builders in
+numbers.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from evennia.utils import logger
+
+from evennia_ai.errors import ModelError, StoreError
 from evennia_ai.game.senses.events import Line
+from evennia_ai.game.senses.presence import NPC
 from evennia_ai.llm.chat import Usage
 from evennia_ai.llm.quotas import DAY_SECONDS, Meter, Quota, QuotaReached, Quotas, QuotaUse
+from evennia_ai.store.calls.halts import GAME_REF, Halt, halts
 from evennia_ai.store.calls.model_calls import ANSWERED, UNSENT, NewCall, Used, is_counted
 
 LimitScope = Literal["player", "npc", "game"]
@@ -321,3 +329,37 @@ def _told(scope: LimitScope, ref: str, reached: QuotaReached) -> str:
         f"{who} has used its {reached.most} {what}; again in {reached.retry_in_seconds:.0f} s"
         f" ({own}EVENNIA_AI_LIMITS, {scope}, {reached.limit})"
     )
+
+
+class ModelStopped(ModelError):  # noqa: N818 - named as its siblings are
+    """No model is asked, because a person stopped it; `why` says who, and why."""
+
+    def __init__(self, endpoint: str, why: str) -> None:
+        self.why = why
+        super().__init__(endpoint, f"is not asked: {why}")
+
+
+def is_stopped() -> str:
+    """Who stopped the whole game and why, in words; "" while it runs."""
+    return why_halted(GAME_REF)
+
+
+def is_paused(npc: NPC) -> bool:
+    """Whether this NPC alone is paused."""
+    return str(npc.id) in _in_force()
+
+
+def why_halted(npc_ref: str) -> str:
+    """Why this NPC may ask no model now: "stopped by Mira: ...", "paused by ..."; "" if it may."""
+    known = _in_force()
+    halt = known.get(GAME_REF) or known.get(npc_ref)
+    return str(halt) if halt is not None else ""
+
+
+def _in_force() -> Mapping[str, Halt]:
+    """The halts; where the database cannot be read, what was asked is not refused."""
+    try:
+        return halts()
+    except StoreError as error:
+        logger.log_err(f"evennia_ai: it is not known whether NPCs are stopped: {error}")
+        return {}

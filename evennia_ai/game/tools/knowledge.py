@@ -16,9 +16,8 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.game.knowledge import mediating, search
 from evennia_ai.game.knowledge.guarding import held_keys, searchable
-from evennia_ai.game.knowledge.hints import offered
 from evennia_ai.game.knowledge.mediating import NOTHING_PROTECTED, Mediation
-from evennia_ai.game.knowledge.search import Findings
+from evennia_ai.game.knowledge.search import Findings, offered
 from evennia_ai.game.senses.events import began_by
 from evennia_ai.game.tools.tool import Refused, Tool, ToolArguments, Use, result_text
 from evennia_ai.knowledge.meta_prompt import TOOL

@@ -18,14 +18,11 @@ from django.utils.module_loading import import_string
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.npc_settings import changed, settings_of
 from evennia_ai.game.senses.presence import NPC
-from evennia_ai.game.tools.arguments import schema_of
-from evennia_ai.game.tools.handling import Drop, Give, Look, Move, Take
+from evennia_ai.game.tools.handling import Drop, Give, Look, Move, Take, UseItem, Write
 from evennia_ai.game.tools.knowledge import KnowledgeBaseSearch
 from evennia_ai.game.tools.remembering import ErrandResult, Recall, Remember
 from evennia_ai.game.tools.speaking import EndConversation, Pose, Say, Whisper
-from evennia_ai.game.tools.tool import Tool, ToolArguments
-from evennia_ai.game.tools.using import UseItem
-from evennia_ai.game.tools.writing import Write
+from evennia_ai.game.tools.tool import Tool, ToolArguments, schema_of
 from evennia_ai.prompt.messages import ToolSpec
 from evennia_ai.settings.conf import conf
 

@@ -18,11 +18,19 @@ from evennia_ai.game.senses.line_limits import because_of
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.game.senses.text import one_line
 from evennia_ai.game.senses.utterance import acting
-from evennia_ai.game.tools.arguments import WrongArgumentsError, arguments_of, is_object
 from evennia_ai.game.tools.registry import Registered, registry
 from evennia_ai.game.tools.remembering import ErrandResult
 from evennia_ai.game.tools.sight import guesses_of_tool
-from evennia_ai.game.tools.tool import Refused, Tool, ToolArguments, Use, result_text
+from evennia_ai.game.tools.tool import (
+    Refused,
+    Tool,
+    ToolArguments,
+    Use,
+    WrongArgumentsError,
+    arguments_of,
+    is_object,
+    result_text,
+)
 from evennia_ai.prompt.messages import ToolCall, ToolSpec
 
 MOST_CALLS: Final = 8

@@ -34,8 +34,7 @@ from evennia_ai.errors import (
 from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.models.calls import CountedCall
 from evennia_ai.game.models.clients import Access
-from evennia_ai.game.models.limits import CallKey
-from evennia_ai.game.models.stop import ModelStopped
+from evennia_ai.game.models.limits import CallKey, ModelStopped
 from evennia_ai.game.models.watching import TurnOutcome
 from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS
@@ -46,9 +45,8 @@ from evennia_ai.game.senses.text import plain_name
 from evennia_ai.game.speech.voice import Start, Voice
 from evennia_ai.game.tools.toolbox import Toolbox, toolbox_of
 from evennia_ai.game.turn.acting import Acted, Acts
-from evennia_ai.game.turn.composing import with_room
 from evennia_ai.game.turn.endings import Commits
-from evennia_ai.game.turn.rounds import Round, Rounds
+from evennia_ai.game.turn.rounds import Round, Rounds, with_room
 from evennia_ai.history.records import fallback_record, reply_record
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.llm.replies.speech import is_silence

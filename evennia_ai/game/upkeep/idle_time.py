@@ -11,7 +11,7 @@ from evennia.utils import logger
 from twisted.internet.defer import Deferred
 
 from evennia_ai.game.inputs.mind import Mind
-from evennia_ai.game.models.stop import why_halted
+from evennia_ai.game.models.limits import why_halted
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS
 from evennia_ai.game.upkeep.compacting import Compactor, Wanted
 from evennia_ai.game.upkeep.compaction_due import Fullness, fullness_after

@@ -4,7 +4,7 @@ import pytest
 from evennia.help.filehelp import FILE_HELP_ENTRIES, FileHelpEntry
 from evennia.utils.create import create_help_entry
 
-from evennia_ai.game.knowledge.help_pages import HelpBackend
+from evennia_ai.game.knowledge.backends import HelpBackend
 from evennia_ai.knowledge.backends import BackendError, PageDraft
 from evennia_ai.knowledge.pages.page import page_name
 

@@ -5,7 +5,7 @@ import struct
 import pytest
 from twisted.internet.defer import Deferred, execute
 
-from evennia_ai.game.knowledge.meanings import MeaningBackend
+from evennia_ai.game.knowledge.backends import MeaningBackend
 from evennia_ai.knowledge.backends import BackendError, PageDraft
 from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.llm.sentence_model import SentenceModelError

@@ -8,7 +8,7 @@ from twisted.internet.task import deferLater
 
 from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.knowledge.backends import Backends
-from evennia_ai.game.lorekeeper import grounding
+from evennia_ai.game.lorekeeper import asking
 from evennia_ai.game.lorekeeper.keeping import lorekeeper
 from evennia_ai.game.models.clients import Access
 from evennia_ai.knowledge.backends import BackendError
@@ -102,7 +102,7 @@ class Encyclopedia:
 
 
 def test_wikipedia_is_asked_at_the_address_of_the_settings(stage, mara, monkeypatch):
-    monkeypatch.setattr(grounding, "Wikipedia", Encyclopedia)
+    monkeypatch.setattr(asking, "Wikipedia", Encyclopedia)
     monkeypatch.setattr(Encyclopedia, "asked", [])
     writer = Writer()
     stage.talks_with(writer, knowledge_wikipedia="https://wiki.test/api.php")
@@ -115,7 +115,7 @@ def test_wikipedia_is_asked_at_the_address_of_the_settings(stage, mara, monkeypa
 
 
 def test_the_config_page_may_turn_wikipedia_off(stage, mara, monkeypatch):
-    monkeypatch.setattr(grounding, "Wikipedia", Encyclopedia)
+    monkeypatch.setattr(asking, "Wikipedia", Encyclopedia)
     monkeypatch.setattr(Encyclopedia, "asked", [])
     write("harbour", "Instructions:Config", "---\nwikipedia: false\n---\n")
     stage.talks_with(Writer(), knowledge_wikipedia="https://wiki.test/api.php")

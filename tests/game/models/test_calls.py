@@ -8,8 +8,7 @@ from twisted.python.failure import Failure
 
 from evennia_ai.errors import ModelRefused, ModelRubbish, ModelTimeout, ModelUnavailable, StoreError
 from evennia_ai.game.models.calls import CountedCall
-from evennia_ai.game.models.limits import CallKey
-from evennia_ai.game.models.stop import ModelStopped
+from evennia_ai.game.models.limits import CallKey, ModelStopped
 from evennia_ai.game.runtime import runtime
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, Usage
 from evennia_ai.store.calls import model_calls

@@ -1,13 +1,21 @@
-"""Limits: refusals in numbers and in character, rows of calls, and days that a reload keeps."""
+"""Limits: refusals in numbers and in character, rows of calls, days that a reload keeps; halts."""
 
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from evennia_ai.game.models.limits import CallKey, Limits, Refusal
+from evennia_ai.game.models.limits import (
+    CallKey,
+    Limits,
+    Refusal,
+    is_paused,
+    is_stopped,
+    why_halted,
+)
 from evennia_ai.llm.chat import Usage
 from evennia_ai.llm.quotas import DAY_SECONDS, Quota, Quotas
+from evennia_ai.store.calls.halts import Halt, halt, release
 from evennia_ai.store.calls.model_calls import Used
 
 NOON = 20_000 * DAY_SECONDS + 43_200.0
@@ -182,3 +190,33 @@ def test_who_has_used_nothing_for_a_day_is_forgotten(clock: Hands) -> None:
     clock.now += DAY_SECONDS
     refusal(limits)
     assert limits._meters == {}
+
+
+STOP = Halt(npc_ref="", halted_by="Mira", halted_at=5.0, reason="spam")
+
+
+@pytest.fixture(autouse=True)
+def _fresh(stage: Any) -> None:
+    """A database and snapshots of the test's own."""
+
+
+def test_the_game_is_stopped_until_it_is_released() -> None:
+    assert is_stopped() == ""
+    halt(STOP)
+    assert is_stopped() == "stopped by Mira: spam"
+    release("")
+    assert is_stopped() == ""
+
+
+def test_a_paused_npc_is_paused_alone(stage: Any) -> None:
+    halt(Halt(npc_ref=stage.npc.ai.ref, halted_by="Mira", halted_at=5.0))
+    assert is_paused(stage.npc)
+    assert not is_paused(stage.anna)
+    assert why_halted(stage.npc.ai.ref) == "paused by Mira"
+    assert is_stopped() == ""
+
+
+def test_a_stopped_game_halts_every_npc_without_pausing_it(stage: Any) -> None:
+    halt(STOP)
+    assert why_halted(stage.npc.ai.ref) == "stopped by Mira: spam"
+    assert not is_paused(stage.npc)

@@ -10,8 +10,8 @@ from django.test import override_settings
 
 from evennia_ai.compose import compose
 from evennia_ai.game.inputs import gather
-from evennia_ai.game.inputs.providers.elsewhere import HEADING
-from evennia_ai.game.inputs.providers.registry import SHIPPED
+from evennia_ai.game.inputs.providers import SHIPPED
+from evennia_ai.game.inputs.shipped_providers import HEADING
 from evennia_ai.game.recording.heard import Lately
 from evennia_ai.game.recording.recorder import recorded
 from evennia_ai.game.speech.output import show

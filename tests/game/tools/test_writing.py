@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evennia_ai.game.tools import writing
+from evennia_ai.game.tools import handling
 from evennia_ai.settings.conf import conf
 from evennia_ai.settings.kinds import WritingLimits
 from tests.game.speech.test_output import HOSTILE, INVISIBLE, has_markup, tags
@@ -30,7 +30,7 @@ def limits(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def use(**given: int) -> None:
         values = replace(conf(), writings=WritingLimits(**given))
-        monkeypatch.setattr(writing, "conf", lambda: values)
+        monkeypatch.setattr(handling, "conf", lambda: values)
 
     return use
 

@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.game.tools import registry as tools
 from evennia_ai.game.tools.tool import Tool
-from evennia_ai.game.turn import errands as running
+from evennia_ai.game.turn import acting as running
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.prompt.messages import ToolCall
 from evennia_ai.store.history import errands

@@ -338,7 +338,7 @@ class TestTheServerStops:
         assert turns.last_turn(stage.npc.ai.ref).state == "interrupted"
 
     def test_an_errand_is_closed_and_told_of_both_or_neither(self, acting, logged, monkeypatch):
-        from evennia_ai.game.turn import errands as running
+        from evennia_ai.game.turn import acting as running
 
         monkeypatch.setattr(Deed, "deed", staticmethod(lambda use: Deferred()))
         acting.talks_with(calls("deed"), "Sent.")

@@ -1,4 +1,4 @@
-"""The registry: the providers a game names in EVENNIA_AI_CONTEXT_PROVIDERS, asked in that order.
+"""Providers of facts: those a game names in EVENNIA_AI_CONTEXT_PROVIDERS, asked in that order.
 
 A word names one of ours, a dotted path one of the game's. A provider is a function (npc, event,
 conversation) -> str. `event` is what the NPC answers, None in a preview of nothing said;
@@ -16,6 +16,17 @@ from django.utils.module_loading import import_string
 from evennia.utils import logger
 
 from evennia_ai.errors import EvenniaAIError
+from evennia_ai.game.inputs.shipped_providers import (
+    acquaintance,
+    elsewhere,
+    game_time,
+    goals,
+    kb_meta_prompt,
+    place,
+    relation,
+    shown,
+    speaker,
+)
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.knowledge.meta_prompt import TOOL
@@ -24,19 +35,26 @@ from evennia_ai.store.history.conversations import ConversationRef
 
 SETTING: Final = "EVENNIA_AI_CONTEXT_PROVIDERS"
 
-_MODULES: Final[Mapping[str, str]] = MappingProxyType(
+Tell: TypeAlias = Callable[[Any, Event | None, ConversationRef | None], str]
+
+_OURS: Final[Mapping[str, Tell]] = MappingProxyType(
     {
-        "kb_meta_prompt": "kb_meta_prompt",
-        **dict.fromkeys(("speaker", "relation", "acquaintance", "shown"), "people"),
-        **dict.fromkeys(("place", "goals"), "moment"),
-        "elsewhere": "elsewhere",
-        "game_time": "moment",
+        tell.__name__: tell
+        for tell in (
+            kb_meta_prompt,
+            speaker,
+            relation,
+            acquaintance,
+            shown,
+            place,
+            goals,
+            elsewhere,
+            game_time,
+        )
     }
 )
-"""Ours: each a function of its name, in the module of this package that is told here."""
-
-SHIPPED: Final = tuple(_MODULES)
-
+SHIPPED: Final = tuple(_OURS)
+"""The names of ours."""
 
 FILLS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -48,10 +66,6 @@ FILLS: Final[Mapping[str, str]] = MappingProxyType(
 
 NEEDS: Final[Mapping[str, str]] = MappingProxyType({"kb_meta_prompt": TOOL})
 """Those of ours that tell what an NPC can do nothing with that has not this tool."""
-
-_PACKAGE: Final = "evennia_ai.game.inputs.providers"
-
-Tell: TypeAlias = Callable[[Any, Event | None, ConversationRef | None], str]
 
 
 class ProviderError(EvenniaAIError):
@@ -139,11 +153,13 @@ def _blocks(
 
 
 def _function_at(path: str) -> Tell:
-    if "." not in path and path not in SHIPPED:
+    if path in _OURS:
+        return _OURS[path]
+    if "." not in path:
         known = ", ".join(SHIPPED)
         raise ProviderError(f"there is none of this name; there are {known}, and dotted paths")
     try:
-        found = import_string(path if "." in path else f"{_PACKAGE}.{_MODULES[path]}.{path}")
+        found = import_string(path)
     except Exception as error:  # importing a game's module runs its code
         raise ProviderError(f"it cannot be imported: {error}") from error
     if not callable(found):

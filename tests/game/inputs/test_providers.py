@@ -4,11 +4,11 @@ import pytest
 from django.test import override_settings
 
 from evennia_ai.checks import check_context_providers, check_settings
-from evennia_ai.game.inputs.providers.registry import SHIPPED, blocks_of, providers_of
+from evennia_ai.game.inputs.providers import SHIPPED, blocks_of, providers_of
 from evennia_ai.game.senses.events import Event
 from evennia_ai.settings.game import SETTINGS
 
-HERE = "tests.game.inputs.providers.test_registry"
+HERE = "tests.game.inputs.test_providers"
 SAID = Event(kind="say", speaker_ref="7", speaker_name="Anna", text="The tide?", room_ref="3")
 
 
@@ -78,9 +78,9 @@ def test_one_that_is_named_twice_tells_once() -> None:
 
 
 def test_two_functions_of_one_name_are_told_apart_by_their_paths() -> None:
-    paths = (f"{HERE}.weather", "tests.game.inputs.providers.other_providers.weather")
+    paths = (f"{HERE}.weather", "tests.game.inputs.other_providers.weather")
     keys = [one.key for one in providers_of(paths).members]
-    assert keys == ["weather", "tests.game.inputs.providers.other_providers.weather"]
+    assert keys == ["weather", "tests.game.inputs.other_providers.weather"]
 
 
 @pytest.mark.parametrize(

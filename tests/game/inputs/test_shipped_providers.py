@@ -6,9 +6,15 @@ from datetime import UTC, datetime
 import pytest
 from evennia.utils import gametime
 
-from evennia_ai.game.inputs.providers.moment import game_time, goals, place
-from evennia_ai.game.inputs.providers.people import acquaintance, relation, speaker
-from evennia_ai.game.inputs.providers.registry import SHIPPED, providers_of
+from evennia_ai.game.inputs.providers import SHIPPED, providers_of
+from evennia_ai.game.inputs.shipped_providers import (
+    acquaintance,
+    game_time,
+    goals,
+    place,
+    relation,
+    speaker,
+)
 from evennia_ai.game.senses.events import Event
 from evennia_ai.memory.memories import Memory
 from evennia_ai.store.memory import memories

@@ -10,9 +10,9 @@ import pytest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from evennia_ai.game.models.watching import Gauges, Watch
+from evennia_ai.game.runtime import watchers_of
 from evennia_ai.game.watch.metrics import Metrics
 from evennia_ai.game.watch.request_log import RequestLog
-from evennia_ai.game.watch.telemetry import watchers_of
 from evennia_ai.game.watch.tracing import Traces
 from evennia_ai.settings.conf import conf, doubtful
 from evennia_ai.settings.kinds import Tracing
@@ -73,7 +73,7 @@ def test_nothing_of_it_is_imported_where_nobody_asks_for_it() -> None:
         ({"log_llm_requests": "preview"}, RequestLog),
         ({"metrics_port": 9100}, Metrics),
         ({"traces": Tracing(to="global")}, Traces),
-        ({"traces": Tracing(to="tests.game.watch.test_telemetry.exporter")}, Traces),
+        ({"traces": Tracing(to="tests.game.watch.test_watchers.exporter")}, Traces),
     ],
 )
 def test_a_setting_makes_a_watcher(settings: Any, kind: type) -> None:
@@ -83,7 +83,7 @@ def test_a_setting_makes_a_watcher(settings: Any, kind: type) -> None:
 
 
 def test_spans_reach_the_exporter_of_the_game_when_the_server_stops() -> None:
-    (watcher,) = watchers(traces=Tracing(to="tests.game.watch.test_telemetry.exporter"))
+    (watcher,) = watchers(traces=Tracing(to="tests.game.watch.test_watchers.exporter"))
     watch = Watch([watcher], now=lambda: 100.0)
     watch.turn_began("5", npc_name="Oren", conversation=1)
     watch.turn_ended("5", "answered")

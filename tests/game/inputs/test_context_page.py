@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from evennia_ai.game.inputs.providers.registry import SHIPPED
+from evennia_ai.game.inputs.providers import SHIPPED
 from evennia_ai.settings.game import SETTINGS
 
-PAGE = (Path(__file__).resolve().parents[4] / "docs" / "dynamic-context.md").read_text("utf-8")
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "dynamic-context.md").read_text("utf-8")
 
 
 def test_the_page_tells_of_every_provider_and_which_are_asked_by_default() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.game.lorekeeper import grounding
+from evennia_ai.game.lorekeeper import asking
 from evennia_ai.knowledge.assembly.requests import Failed
 from evennia_ai.net.bridge import AsyncBridge
 from tests.net.handover import Handover
@@ -39,7 +39,7 @@ def introduction() -> Iterator[Callable[[str, str], Any]]:
 
     def introduction(entity: str, address: str) -> Any:
         live = SimpleNamespace(conf=SimpleNamespace(knowledge_wikipedia=address), models=models)
-        return reactor.outcome_of(grounding.introduction(live, entity), within_seconds=30)
+        return reactor.outcome_of(asking.introduction(live, entity), within_seconds=30)
 
     yield introduction
     bridge.stop()
@@ -47,7 +47,7 @@ def introduction() -> Iterator[Callable[[str, str], Any]]:
 
 @pytest.mark.req("S4-17")
 def test_without_an_address_nobody_is_asked(introduction, wiki):
-    assert introduction("Ferry", "") == Failed(grounding.OFF)
+    assert introduction("Ferry", "") == Failed(asking.OFF)
     assert wiki.requests == []
 
 
@@ -62,7 +62,7 @@ def test_an_article_is_told_with_its_title(introduction, wiki):
 @pytest.mark.req("S4-17")
 def test_a_failure_is_a_reason_and_a_line_in_the_log(introduction, wiki, monkeypatch):
     lines: list[str] = []
-    monkeypatch.setattr(grounding.logger, "log_warn", lines.append)
+    monkeypatch.setattr(asking.logger, "log_warn", lines.append)
     wiki.behaves(sends(b"<html>"))
     found = introduction("Ferry", wiki.api)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.game.inputs.providers.kb_meta_prompt import kb_meta_prompt
+from evennia_ai.game.inputs.shipped_providers import kb_meta_prompt
 from evennia_ai.game.recording import heard
 from evennia_ai.game.recording.heard import ConversationKey
 from evennia_ai.game.senses.events import Event
