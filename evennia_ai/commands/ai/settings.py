@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.foreign.fields import near
-from evennia_ai.game.mind.attention import HeardVerdict
+from evennia_ai.game.floor.addressing import HeardVerdict
 from evennia_ai.game.models.clients import Access, Models, NotReady
 from evennia_ai.game.npc_settings import Change, changed, given_to, settings_of
 from evennia_ai.game.runtime import runtime

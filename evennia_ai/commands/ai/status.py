@@ -9,7 +9,6 @@ from twisted.internet.defer import Deferred
 from evennia_ai.commands.shown import day_and_time, in_words, name_of
 from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.mind import overview
-from evennia_ai.game.mind.handler import LastTurn
 from evennia_ai.game.mind.overview import Row, Totals
 from evennia_ai.game.models.limits import Limits, LimitScope, is_stopped
 from evennia_ai.game.npc_settings import settings_of
@@ -24,6 +23,7 @@ from evennia_ai.store.calls.halts import halts
 from evennia_ai.store.calls.model_calls import DAY_SECONDS
 from evennia_ai.store.history import turns
 from evennia_ai.store.history.model_requests import Compacted, compacted_of
+from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.text.columns import WIDTH, clipped, hanging, padded, visible
 
 PAGE_NPCS: Final = 20
@@ -338,7 +338,7 @@ def _pause_lines(npc: NPC) -> list[str]:
     return [f"  PAUSED         {pause}, {day_and_time(pause.halted_at)}; ai/resume {npc.key}"]
 
 
-def _turn_in_words(last: LastTurn | None) -> str:
+def _turn_in_words(last: StoredTurn | None) -> str:
     if last is None:
         return "none yet"
     outcome = f": {last.outcome}" if last.outcome else ""

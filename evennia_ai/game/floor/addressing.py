@@ -45,6 +45,22 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HeardVerdict:
+    """What was decided about one event, and why; `heard_at` is the clock's time.
+
+    `record` is the id of the event's record.
+    """
+
+    heard_at: float
+    record: str
+    kind: str
+    speaker: str
+    text: str
+    answers: bool
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Listener:
     """Who hears: its names, whether it is in conversation with the speaker, who else is there.
 

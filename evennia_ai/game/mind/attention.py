@@ -6,13 +6,19 @@ several answers (`floor.bidding`) decides whether a turn is offered to the sched
 """
 
 from collections import deque
-from dataclasses import dataclass
 from typing import Any, Final
 
 from django.db import DatabaseError
 from evennia.utils import logger
 
-from evennia_ai.game.floor.addressing import Address, Addressed, Engagement, Listener, address_of
+from evennia_ai.game.floor.addressing import (
+    Address,
+    Addressed,
+    Engagement,
+    HeardVerdict,
+    Listener,
+    address_of,
+)
 from evennia_ai.game.floor.bidding import Bid, roll_of
 from evennia_ai.game.inputs import gather
 from evennia_ai.game.inputs.mind import Mind
@@ -35,22 +41,6 @@ from evennia_ai.text.columns import clipped
 TOO_MUCH: Final = "too much waits already"
 MOST_VERDICTS: Final = 20
 SHOWN_CHARACTERS: Final = 80
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeardVerdict:
-    """What was decided about one event, and why; `heard_at` is the clock's time.
-
-    `record` is the id of the event's record.
-    """
-
-    heard_at: float
-    record: str
-    kind: str
-    speaker: str
-    text: str
-    answers: bool
-    why: str
 
 
 class Attention:

@@ -38,17 +38,6 @@ MOST_SENT: Final = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LastTurn:
-    """How the newest turn of an NPC went."""
-
-    number: int
-    state: str
-    outcome: str
-    created_at: float
-    ended_at: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
     """How an NPC is doing. `breaker` is "" where there is none; `conversations` counts by kind."""
 
@@ -59,7 +48,7 @@ class Status:
     in_flight: bool
     waiting: int
     unrecorded: int
-    last_turn: LastTurn | None
+    last_turn: StoredTurn | None
     card: str | None
     conversations: Mapping[str, int]
     problems: tuple[str, ...]
@@ -253,18 +242,8 @@ class AIHandler:
             in_flight=live.scheduler.in_flight(self.ref),
             waiting=live.scheduler.waiting(self.ref),
             unrecorded=self.attention.unrecorded,
-            last_turn=_last_turn(last) if last else None,
+            last_turn=last,
             card=view.sources.card.name if view.sources.card else None,
             conversations={kind: kinds.count(kind) for kind in dict.fromkeys(kinds)},
             problems=(*self.settings_problems, *view.problems),
         )
-
-
-def _last_turn(stored: StoredTurn) -> LastTurn:
-    return LastTurn(
-        number=stored.number,
-        state=stored.state,
-        outcome=stored.outcome,
-        created_at=stored.created_at,
-        ended_at=stored.ended_at,
-    )
