@@ -1,16 +1,34 @@
-"""`evennia-ai`: the same engine without the game, from files.
+"""`evennia-ai`: the same engine without the game, from files; and a game's folder, from outside.
 
 Exit status: 0 well, 1 a finding, 2 bad input. Bad input is one line on standard error, never a
-traceback, and nothing on standard output.
+traceback, and nothing on standard output. The commands and their options stand here; each only
+translates, and imports its room when it is called: what works on files starts without Django, and
+what works on a game is imported once that is opened (`evennia_ai.cli.game`).
 """
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
 
+import click
+
+import evennia_ai as package
+from evennia_ai.cli.game import opened_game
 from evennia_ai.cli.output import refuse
 from evennia_ai.errors import EvenniaAIError
+from evennia_ai.prompt.components import ALLOWS, Grant
 
 INTERRUPTED = 130
+FILE = click.Path(path_type=Path)
+
+# Options of several commands.
+_GAME = click.option("--game", type=FILE, metavar="DIR", default=".", help="The game's folder.")
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print an object.")
+_FORCE = click.option("--force", is_flag=True, help="Write over a file that is there.")
+_V2 = click.option(
+    "--with-v2", is_flag=True, help="With the V2 copy for other programs (png alone)."
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -20,10 +38,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """The exit status of the command line for `arguments`, those of the process by default."""
-    import click
-
-    from evennia_ai.cli.commands import evennia_ai
-
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # player text in a terminal of another encoding
             stream.reconfigure(errors="backslashreplace")
@@ -38,3 +52,332 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except SystemExit:  # click's way to say that the reader of our output is gone
         return 0
     return status if isinstance(status, int) else 0
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
+@click.version_option(package.__version__, prog_name="evennia-ai")
+@click.pass_context
+def evennia_ai(context: click.Context) -> None:
+    """Compose, explain and check prompts of evennia_ai from files, without the game."""
+    _help_alone(context)
+
+
+@evennia_ai.command()
+@click.argument("files", nargs=-1, type=FILE, metavar="FILE...")
+@click.option("--json", "as_json", is_flag=True, help="Print the result object.")
+@click.option("--explain", "item", metavar="ITEM", help="Tell everything about one item.")
+@click.option("--jsonl", is_flag=True, help="One scenario a line from standard input.")
+def compose(files: tuple[Path, ...], as_json: bool, item: str | None, jsonl: bool) -> int:
+    """Compose the prompts that scenario files describe, and explain every piece.
+
+    ITEM is an origin such as component:mood or lore:harbour#7, its key alone, the name of an entry,
+    or the number of a message.
+    """
+    from evennia_ai.cli import composing
+
+    if jsonl and (files or item):
+        raise click.UsageError(
+            "--jsonl reads scenarios from standard input: no files, no --explain"
+        )
+    if jsonl:
+        return composing.compose_lines(composing.standard_input())
+    if not files:
+        raise click.UsageError("name at least one scenario file, or use --jsonl")
+    return composing.compose_files(files, as_json=as_json, item=item)
+
+
+@evennia_ai.group(invoke_without_command=True)
+@click.pass_context
+def card(context: click.Context) -> None:
+    """Character cards: what they hold, their forms, and their way into a game and out of it."""
+    _help_alone(context)
+
+
+@card.command("show")
+@click.argument("file", type=FILE)
+@_JSON
+@click.option("--language", default="en", help="Language of the creator's notes.")
+@click.option("--group", is_flag=True, help="With the greetings that are for groups only.")
+def card_show(file: Path, as_json: bool, language: str, group: bool) -> int:
+    """Show what a card holds. Nothing is written."""
+    from evennia_ai.cli import cards
+
+    return cards.show(file, as_json=as_json, language=language, group=group)
+
+
+@card.command("lint")
+@click.argument("file", type=FILE)
+def card_lint(file: Path) -> int:
+    """Check a card: status 1 and the findings, or 0 and nothing."""
+    from evennia_ai.cli import cards
+
+    return cards.lint(file)
+
+
+@card.command("convert")
+@click.argument("source", type=FILE, metavar="IN")
+@click.argument("target", type=FILE, metavar="OUT")
+@click.option("--to", "form", type=click.Choice(["json", "png", "charx"]), required=True)
+@_V2
+@_FORCE
+def card_convert(
+    source: Path, target: Path, form: Literal["json", "png", "charx"], with_v2: bool, force: bool
+) -> int:
+    """Write a card as Card V3 in JSON, in a PNG picture or in a CHARX archive, without loss."""
+    from evennia_ai.cli import cards
+
+    return cards.convert(source, target, form=form, with_v2=with_v2, force=force)
+
+
+@card.command("import")
+@click.argument("file", type=FILE)
+@_JSON
+@click.option("--game", type=FILE, metavar="DIR", help="The game's folder; the import waits there.")
+@click.option("--name", help="The card's name in the game, by default its own.")
+@click.option("--approve", is_flag=True, help="Put it in force at once.")
+@click.option(
+    "--grant",
+    "grants",
+    multiple=True,
+    type=click.Choice(list(ALLOWS)),
+    help="What it may do; once for each.",
+)
+def card_import(
+    file: Path,
+    *,
+    as_json: bool,
+    game: Path | None,
+    name: str | None,
+    approve: bool,
+    grants: tuple[Grant, ...],
+) -> int:
+    """Report what a card would do in a game; with --game also store it there.
+
+    Without --game nothing is stored, and the report is that of a card with the grants named.
+    """
+    if game is None:
+        from evennia_ai.cli import cards
+
+        if approve or name is not None:
+            raise click.UsageError("--approve and --name need --game DIR")
+        return cards.report_on(file, grants=frozenset(grants), as_json=as_json)
+    if grants and not approve:
+        raise click.UsageError("--grant needs --approve: an import that waits has no grants")
+    path, conf = file.absolute(), opened_game(game)
+    from evennia_ai.cli.game import cards as of_game
+
+    given = frozenset(grants) if approve else None
+    return of_game.import_card(path, file, conf, name=name, grants=given, as_json=as_json)
+
+
+@card.command("export")
+@click.argument("name")
+@click.argument("target", type=FILE, metavar="OUT")
+@_GAME
+@click.option("--to", "form", type=click.Choice(["json", "png", "charx"]), help="Default: as OUT.")
+@_V2
+@_FORCE
+@click.option("--revision", type=click.IntRange(min=1), help="Default: the one in force.")
+def card_export(
+    name: str,
+    target: Path,
+    *,
+    game: Path,
+    form: Literal["json", "png", "charx"] | None,
+    with_v2: bool,
+    force: bool,
+    revision: int | None,
+) -> int:
+    """Write a card of a game as Card V3 in JSON, in a PNG picture or in a CHARX archive."""
+    from evennia_ai.cli.cards import form_of
+
+    form = form or form_of(target)
+    path, conf = target.absolute(), opened_game(game)
+    from evennia_ai.cli.game import cards
+
+    return cards.export_card(
+        name, path, target, conf, form=form, with_v2=with_v2, force=force, number=revision
+    )
+
+
+@evennia_ai.command()
+@click.option("--npc", required=True, metavar="NAME|#REF", help="Whose turn.")
+@click.option("--turn", "number", type=click.IntRange(min=1), help="Its number.")
+@click.option("--diff", "with_diff", is_flag=True, help="With what today's edits would change.")
+@click.option("--against", type=FILE, metavar="FILE", help="What this edit would change.")
+@click.option("--last", "newest", type=click.IntRange(min=1), help="So many turns; default: all.")
+@click.option("--json", "as_json", is_flag=True, help="Print an object; with --against, lines.")
+@_GAME
+def replay(
+    npc: str,
+    *,
+    number: int | None,
+    with_diff: bool,
+    against: Path | None,
+    newest: int | None,
+    as_json: bool,
+    game: Path,
+) -> int:
+    """Show the prompt of a past turn to the letter, from its records alone.
+
+    With --against: compose past turns again with the edit in FILE (components, card, lorebooks,
+    notes, settings, as in a scenario) and show what would be otherwise. Nothing is stored.
+    """
+    if against is None and (number is None or newest is not None):
+        raise click.UsageError("name one turn with --turn N; --last goes with --against")
+    if against is not None and (with_diff or (number is not None and newest is not None)):
+        raise click.UsageError("--against takes --turn or --last, and no --diff")
+    edit = against and against.absolute()
+    opened_game(game)
+    from evennia_ai.cli.game import history as records
+
+    if edit is not None:
+        return records.replay_against(npc, edit, newest=newest, number=number, as_json=as_json)
+    assert number is not None
+    return records.replay_turn(npc, number, with_diff=with_diff, as_json=as_json)
+
+
+@evennia_ai.group(invoke_without_command=True)
+@click.pass_context
+def history(context: click.Context) -> None:
+    """What is recorded of the NPCs of a game: check it, take it out and in."""
+    _help_alone(context)
+
+
+@history.command("verify")
+@click.option("--npc", metavar="NAME|#REF", help="Whose records; default: all of the game.")
+@_JSON
+@_GAME
+def history_verify(*, npc: str | None, as_json: bool, game: Path) -> int:
+    """Check by their hashes whether the records are what was written: status 1 where not."""
+    opened_game(game)
+    from evennia_ai.cli.game import history as records
+
+    return records.verify(npc, as_json=as_json)
+
+
+@history.command("export")
+@click.argument("target", type=FILE, metavar="OUT")
+@click.option("--npc", required=True, metavar="NAME|#REF", help="Whose conversation.")
+@click.option("--conversation", "number", type=click.IntRange(min=1), help="Its number.")
+@_FORCE
+@_GAME
+def history_export(target: Path, *, npc: str, number: int | None, force: bool, game: Path) -> int:
+    """Write a conversation as lines of JSON, with all that was said in it."""
+    path = target.absolute()
+    opened_game(game)
+    from evennia_ai.cli.game import history as records
+
+    return records.export(npc, path, target, number=number, force=force)
+
+
+@history.command("import")
+@click.argument("source", type=FILE, metavar="FILE")
+@click.option("--npc", required=True, metavar="NAME|#REF", help="Who remembers it from now on.")
+@_GAME
+def history_import(source: Path, *, npc: str, game: Path) -> int:
+    """Take over a conversation that was exported; all of it or nothing."""
+    path = source.absolute()
+    opened_game(game)
+    from evennia_ai.cli.game import history as records
+
+    return records.take_in(npc, path, source)
+
+
+@evennia_ai.group("lore", invoke_without_command=True)
+@click.pass_context
+def lorebooks(context: click.Context) -> None:
+    """Look at lorebooks."""
+    _help_alone(context)
+
+
+@lorebooks.command("show")
+@click.argument("file", type=FILE)
+@_JSON
+def lore_show(file: Path, as_json: bool) -> int:
+    """Show the entries of a lorebook. Nothing is written."""
+    from evennia_ai.cli import lore
+
+    return lore.show(file, as_json=as_json)
+
+
+@lorebooks.command("lint")
+@click.argument("file", type=FILE)
+@_JSON
+def lore_lint(file: Path, as_json: bool) -> int:
+    """Check a lorebook: status 1 and the findings, or 0 and nothing."""
+    from evennia_ai.cli import lore
+
+    return lore.lint(file, as_json=as_json)
+
+
+@lorebooks.command("convert")
+@click.argument("source", type=FILE, metavar="IN")
+@click.argument("target", type=FILE, metavar="OUT")
+@click.option("--to", "form", type=click.Choice(["v3", "world"]), required=True)
+@_FORCE
+def lore_convert(source: Path, target: Path, form: Literal["v3", "world"], force: bool) -> int:
+    """Write a lorebook as a V3 lorebook or as a world file of SillyTavern, without loss."""
+    from evennia_ai.cli import lore
+
+    return lore.convert(source, target, form=form, force=force)
+
+
+@evennia_ai.group(invoke_without_command=True)
+@click.pass_context
+def knowledge(context: click.Context) -> None:
+    """Knowledge bases of a game: take folders of pages in, search, write folders."""
+    _help_alone(context)
+
+
+@knowledge.command("import")
+@click.argument("source", type=FILE, metavar="FOLDER")
+@click.option("--base", "key", metavar="KEY", help="Its key; default: the folder's name.")
+@click.option("--dry-run", is_flag=True, help="Tell what would change; write nothing.")
+@click.option("--remove", is_flag=True, help="Remove pages that the folder does not have.")
+@_JSON
+@_GAME
+def knowledge_import(
+    source: Path, *, key: str | None, dry_run: bool, remove: bool, as_json: bool, game: Path
+) -> int:
+    """Store the pages of a folder in a game: all of them, or nothing."""
+    path = source.absolute()
+    opened_game(game)
+    from evennia_ai.cli.game import knowledge as pages
+
+    return pages.take_in(path, source, key=key, dry_run=dry_run, remove=remove, as_json=as_json)
+
+
+@knowledge.command("search")
+@click.argument("base")
+@click.argument("words", nargs=-1, required=True)
+@click.option("--most", type=click.IntRange(1, 100), default=10, help="So many pages.")
+@_JSON
+@_GAME
+def knowledge_search(
+    base: str, words: tuple[str, ...], *, most: int, as_json: bool, game: Path
+) -> int:
+    """Show the pages of a base that have these words, best first."""
+    opened_game(game)
+    from evennia_ai.cli.game import knowledge as pages
+
+    return pages.search(base, " ".join(words), most=most, as_json=as_json)
+
+
+@knowledge.command("export")
+@click.argument("base")
+@click.argument("target", type=FILE, metavar="FOLDER")
+@_GAME
+def knowledge_export(base: str, target: Path, *, game: Path) -> int:
+    """Write the pages of a base into a new folder, which an import reads back."""
+    path = target.absolute()
+    opened_game(game)
+    from evennia_ai.cli.game import knowledge as pages
+
+    return pages.export(base, path, target)
+
+
+def _help_alone(context: click.Context) -> None:
+    """Print the help of a group that was called without a command."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())

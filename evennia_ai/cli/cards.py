@@ -1,7 +1,4 @@
-"""`evennia-ai card`: what a card holds, what is doubtful about it, and other forms of it.
-
-`card export` writes a card of a game as a file of Card V3; `card import` is `cli/importing.py`.
-"""
+"""`evennia-ai card`: what a card holds, what is doubtful about it, other forms, and its report."""
 
 import time
 from collections.abc import Iterator
@@ -10,17 +7,18 @@ from typing import Any, Final
 
 from evennia_ai.cards.assets import StoredAsset
 from evennia_ai.cards.card import Card, greetings, notes_in
-from evennia_ai.cards.components import character_book
+from evennia_ai.cards.components import DEFAULT_DEPTH, character_book
 from evennia_ai.cards.dumping import FORMS, Form, dump_card, left_out
-from evennia_ai.cards.loading import CardImport, load_card
-from evennia_ai.cards.report import import_report
+from evennia_ai.cards.limits import DEFAULT_LIMITS, CardLimits
+from evennia_ai.cards.loading import CardImport, file_bytes, load_card
+from evennia_ai.cards.report import ImportReport, import_report, report_lines, report_object
 from evennia_ai.cards.suspicions import MENDABLE
-from evennia_ai.cli.game.folder import opened_game
-from evennia_ai.cli.lore import lint_lines
-from evennia_ai.cli.output import FINDING, write_file, write_json, write_lines
+from evennia_ai.cli.output import FINDING, said_of, write_file, write_json, write_lines
+from evennia_ai.cli.terminal import shown_progress
 from evennia_ai.errors import FormatError
 from evennia_ai.lorebook.editing.lints import lints
-from evennia_ai.prompt.components import NO_GRANTS
+from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.prompt.components import NO_GRANTS, Grants
 from evennia_ai.text.columns import WIDTH, visible, wrapped
 
 _TEXTS = (
@@ -43,7 +41,7 @@ def lint(path: Path) -> int:
     """Print what the author should know of the card, its book and entries that never wake."""
     found = read(path)
     book = character_book(found.card, grants=NO_GRANTS)
-    of_book = lint_lines(lints(book)) if book else ()
+    of_book = lints(book) if book else ()
     findings = [
         *found.notices,
         *(f"lorebook: {finding}" for finding in of_book),
@@ -55,10 +53,8 @@ def lint(path: Path) -> int:
 
 def _mendable(path: Path, found: CardImport) -> Iterator[str]:
     """What makes builders look twice and the author can mend."""
-    try:
+    with said_of(path):
         suspicions = import_report(found).suspicions
-    except FormatError as error:
-        raise FormatError(error.kind, f"{path}: {error.message}") from error
     for suspicion in suspicions:
         if suspicion.kind in MENDABLE:
             for sighting in suspicion.sightings:
@@ -68,24 +64,24 @@ def _mendable(path: Path, found: CardImport) -> Iterator[str]:
 def convert(source: Path, target: Path, *, form: Form, with_v2: bool, force: bool) -> int:
     """Write the card as a V3 file of another form; a file that is there stays unless `force`."""
     found = read(source)
-    try:
+    with said_of(source):
         made = dump_card(found, form, with_v2=with_v2, modified_at=int(time.time()))
-    except FormatError as error:
-        raise FormatError(error.kind, f"{source}: {error.message}") from error
     write_file(target, made, kind="card", force=force)
     notices = (*found.notices, *left_out(found, form))
-    write_lines(visible(f"{source}: {notice}") for notice in notices)
-    copy = " with a V2 copy" if with_v2 else ""
-    write_lines([visible(f"{target}: {found.card.name} as {form}{copy}")])
+    told = written_in_words(target, found.card.name, form, with_v2=with_v2)
+    write_lines(visible(line) for line in (*(f"{source}: {notice}" for notice in notices), told))
     return 0
+
+
+def written_in_words(target: Path, name: str, form: Form, *, with_v2: bool) -> str:
+    """What was written, for a line."""
+    return f"{target}: {name} as {form}{' with a V2 copy' if with_v2 else ''}"
 
 
 def read(path: Path) -> CardImport:
     """The card in a file of whatever form; FormatError names the file."""
-    try:
+    with said_of(path):
         return load_card(path)
-    except FormatError as error:
-        raise FormatError(error.kind, f"{path}: {error.message}") from error
 
 
 def described(found: CardImport, *, language: str, group: bool) -> dict[str, Any]:
@@ -149,38 +145,6 @@ def _section(title: str, text: str) -> list[str]:
 _FORM_OF: Final[dict[str, Form]] = {f".{form}": form for form in FORMS}
 
 
-def export_from(
-    folder: Path,
-    name: str,
-    target: Path,
-    *,
-    form: Form | None,
-    with_v2: bool,
-    force: bool,
-    number: int | None,
-) -> int:
-    """Write a card of the game in `folder`; a file that is there stays unless `force`."""
-    form = form or form_of(target)
-    path = target.absolute()  # to open a game is to go into its folder
-    conf = opened_game(folder)
-    from evennia_ai.cli.game.cards import file_of
-
-    name, content = file_of(name, number)
-    found = load_card(content, limits=conf.card_limits)
-    made = dump_card(
-        found,
-        form,
-        with_v2=with_v2,
-        modified_at=int(time.time()),
-        limits=conf.card_limits,
-    )
-    write_file(path, made, kind="card", force=force)
-    copy = " with a V2 copy" if with_v2 else ""
-    lines = [*(f"{name}: {notice}" for notice in left_out(found, form))]
-    write_lines(visible(line) for line in [*lines, f"{target}: {name} as {form}{copy}"])
-    return 0
-
-
 def form_of(target: Path) -> Form:
     """The form that a file's name asks for; FormatError where it asks for none."""
     form = _FORM_OF.get(target.suffix.lower())
@@ -188,3 +152,51 @@ def form_of(target: Path) -> Form:
         known = ", ".join(_FORM_OF)
         raise FormatError("card", f"{target}: its name says no form ({known}); name one with --to")
     return form
+
+
+# What a prompt has room for where no game says so: the defaults of the settings.
+USUAL_LIMIT_TOKENS: Final = 8192 - 512
+_USUAL_RULES: Final = ActivationRules()
+
+
+def report_on(path: Path, *, grants: Grants, as_json: bool) -> int:
+    """Print what the card would be in a game; nothing is stored."""
+    _, _, report = read_reported(path, grants=grants)
+    end = "Nothing was stored: name a game with --game DIR, and the import waits there."
+    write_report(report, stored=None, end=end, as_json=as_json)
+    return 0
+
+
+def read_reported(
+    path: Path,
+    *,
+    grants: Grants,
+    shown: Path | None = None,
+    limits: CardLimits = DEFAULT_LIMITS,
+    rules: ActivationRules = _USUAL_RULES,
+    post_history_depth: int = DEFAULT_DEPTH,
+    limit_tokens: int = USUAL_LIMIT_TOKENS,
+) -> tuple[bytes, CardImport, ImportReport]:
+    """The file, the card in it and the report; FormatError names the file as `shown`."""
+    with said_of(shown or path), shown_progress() as progress:
+        content = file_bytes(path, limits)
+        found = load_card(content, limits=limits, progress=progress)
+        report = import_report(
+            found,
+            grants=grants,
+            limit_tokens=limit_tokens,
+            rules=rules,
+            post_history_depth=post_history_depth,
+            size_bytes=len(content),
+            progress=progress,
+        )
+    return content, found, report
+
+
+def write_report(
+    report: ImportReport, *, stored: dict[str, Any] | None, end: str, as_json: bool
+) -> None:
+    if as_json:
+        write_json({**report_object(report), "stored": stored}, indent=2)
+    else:
+        write_lines([*report_lines(report), "", *wrapped(end, WIDTH)])

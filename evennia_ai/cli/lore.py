@@ -1,15 +1,21 @@
 """`evennia-ai lore`: the entries of a lorebook, what is doubtful about them, other formats."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from evennia_ai.cli.output import FINDING, json_bytes, write_file, write_json, write_lines
-from evennia_ai.errors import FormatError
+from evennia_ai.cli.output import (
+    FINDING,
+    json_bytes,
+    said_of,
+    write_file,
+    write_json,
+    write_lines,
+)
 from evennia_ai.lorebook.book import Lorebook, mention_in_words
 from evennia_ai.lorebook.editing.edits import fields_of
-from evennia_ai.lorebook.editing.lints import Lint, lints
+from evennia_ai.lorebook.editing.lints import lints
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.lorebook.formats.conversion import as_v3, as_world
@@ -36,18 +42,16 @@ def lint(path: Path, *, as_json: bool) -> int:
     if as_json:
         write_json({"findings": [asdict(lint) for lint in found]}, indent=2)
     else:
-        write_lines(visible(f"{path}: {finding}") for finding in lint_lines(found))
+        write_lines(visible(f"{path}: {finding}") for finding in found)
     return FINDING if found else 0
 
 
 def convert(source: Path, target: Path, *, form: Form, force: bool) -> int:
     """Write the book in another format; a file that is there stays unless `force`."""
     data, twice = book_file(source)
-    try:
+    with said_of(source):
         made = as_world(data) if form == "world" else as_v3(data, name=source.stem)
         count = len(read_book(made).entries)
-    except FormatError as error:
-        raise FormatError(error.kind, f"{source}: {error.message}") from error
     write_file(target, json_bytes(made, indent=2) + b"\n", kind="book", force=force)
     write_lines(visible(f"{source}: {notice}") for notice in twice)
     told_count = "1 entry" if count == 1 else f"{count} entries"
@@ -58,11 +62,9 @@ def convert(source: Path, target: Path, *, form: Form, force: bool) -> int:
 def read(path: Path) -> Lorebook:
     """The book in a file; FormatError names the file."""
     data, twice = book_file(path)
-    try:
+    with said_of(path):
         book = read_book(data)
-        return replace(book, notices=(*twice, *book.notices))
-    except FormatError as error:
-        raise FormatError(error.kind, f"{path}: {error.message}") from error
+    return replace(book, notices=(*twice, *book.notices))
 
 
 def described(book: Lorebook) -> dict[str, Any]:
@@ -106,9 +108,3 @@ def _place(entry: LoreEntry) -> str:
     if entry.depth == MAX_DEPTH and not entry.from_oldest:
         return "the top of the history"
     return entry.position if entry.depth is None else f"depth {entry.depth}"
-
-
-def lint_lines(found: Iterable[Lint]) -> Iterator[str]:
-    """The findings as lines."""
-    for lint in found:
-        yield f"entry {lint.uid}: {lint.text}" if lint.uid else lint.text

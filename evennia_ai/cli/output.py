@@ -7,7 +7,8 @@ over one that is there, unless that is wanted.
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -94,6 +95,15 @@ def one_line(text: str) -> str:
     """`text` on one line of at most `MAX_LINE` characters, control characters made visible."""
     line = visible(" ".join(text[: 4 * MAX_LINE].split()))
     return line if len(line) <= MAX_LINE else line[: MAX_LINE - 3] + "..."
+
+
+@contextmanager
+def said_of(path: Path) -> Iterator[None]:
+    """Have what is wrong with a format told of this file."""
+    try:
+        yield
+    except FormatError as error:
+        raise FormatError(error.kind, f"{path}: {error.message}") from error
 
 
 def write_file(path: Path, content: bytes, *, kind: str, force: bool) -> None:

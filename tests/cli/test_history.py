@@ -1,10 +1,13 @@
-"""`evennia-ai history`: records checked, taken out and in."""
+"""`evennia-ai history`: records checked, taken out and in; how far comparing past turns is."""
 
 import json
+from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 
 from evennia_ai import models
+from evennia_ai.cli.game import history
 from tests.cli.test_card_in_game import Game
 
 TALK = ["Good evening.", "Evening.", "When does she sail?", "At dusk."]
@@ -20,7 +23,7 @@ def harbour(db, monkeypatch):
     from evennia_ai.store.history.conversations import conversation
     from tests.store.builders import a_turn
 
-    monkeypatch.setattr("evennia_ai.cli.history.opened_game", lambda folder: None)
+    monkeypatch.setattr("evennia_ai.cli.opened_game", lambda folder: None)
     create_object(DefaultRoom, key="Harbour")
     create_object(AINPC, key="Tilda", nohome=True)
     ned = create_object(AINPC, key="Ned", nohome=True)
@@ -146,3 +149,28 @@ def test_a_game_s_folder_is_opened(tmp_path) -> None:
     game.migrate()
     told = game.run("-m", "evennia_ai.cli", "history", "verify", "--game", "game", cwd=tmp_path)
     assert (told.status, told.out) == (0, "")
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """What a bar was told, and that it was taken away."""
+    calls = []
+
+    @contextmanager
+    def shown():
+        yield lambda *call: calls.append(call)
+        calls.append("closed")
+
+    monkeypatch.setattr(history, "shown_progress", shown)
+    return calls
+
+
+def test_the_bar_goes_with_the_turns_and_ends_with_them(told):
+    stream = [SimpleNamespace(number=number) for number in (6, 7)]
+    assert [one.number for one in history._with_progress(stream, 2)] == [6, 7]
+    assert told == [("turns", 1, 2), ("turns", 2, 2), "closed"]
+
+
+def test_no_turns_end_the_bar_at_once(told):
+    assert list(history._with_progress([], 0)) == []
+    assert told == ["closed"]

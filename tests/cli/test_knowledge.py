@@ -12,7 +12,7 @@ FOG = "---\naliases: [Mist]\nrequires: [Sources:Song]\n---\nIt is thick.\n"
 @pytest.fixture
 def moor(db, monkeypatch, write):
     """The test's own database in the place of a game's, and a folder with two pages."""
-    monkeypatch.setattr("evennia_ai.cli.knowledge.opened_game", lambda folder: None)
+    monkeypatch.setattr("evennia_ai.cli.opened_game", lambda folder: None)
     write("moor/base.yaml", "name: The Moor\nsummary: Peat.\nkeywords: [peat]\n")
     write("moor/Fog.md", FOG)
     write("moor/Sources/Song.md", "Row, row.")

@@ -1,1 +1,108 @@
-"""A game's folder, opened for the command line, and what is taken out of it and in."""
+"""A game's folder, opened as `evennia` opens it: its settings, its database, nothing started.
+
+A running server is not needed and not disturbed: what is written here it takes over by itself. This
+is the one door of the command line to Django: the modules of this folder, which need the store, are
+imported after it.
+"""
+
+import contextlib
+import getpass
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from evennia_ai.errors import EvenniaAIError
+
+if TYPE_CHECKING:  # settings come with Twisted, which no command on files alone waits for
+    from evennia_ai.settings.game import Conf
+
+SETTINGS: Final = "server.conf.settings"
+_SETTINGS_FILE: Final = Path("server", "conf", "settings.py")
+_APP: Final = "evennia_ai"
+
+
+class GameFolderError(EvenniaAIError):
+    """A folder is no game that can be opened."""
+
+
+def is_game(folder: Path) -> bool:
+    """Whether a game has its settings in this folder."""
+    try:
+        return (folder / _SETTINGS_FILE).is_file()
+    except OSError:
+        return False
+
+
+def opened_game(folder: Path) -> "Conf":
+    """The settings of the game in `folder`, whose database may be used from now on.
+
+    The current folder becomes the game's: make paths absolute before. GameFolderError: there is no
+    game, it does not start, or its database is not there or not up to date.
+    """
+    if not is_game(folder):
+        raise GameFolderError(
+            f"{folder}: no game is here; name a folder that has {_SETTINGS_FILE.as_posix()}"
+        )
+    path = folder.resolve()
+    _start_django(path)
+    _check_database(path)
+    from evennia_ai.settings.conf import conf
+
+    return conf()
+
+
+def typed_by() -> str:
+    """Who types here, for the revisions."""
+    try:
+        return f"command line ({getpass.getuser()})"
+    except (ImportError, KeyError, OSError):  # nobody has a name here
+        return "command line"
+
+
+def _start_django(path: Path) -> None:
+    """Load the game's settings and models; they may print, which is none of our output."""
+    os.chdir(path)  # Evennia finds a game by the current folder
+    sys.path.insert(0, str(path))
+    os.environ["DJANGO_SETTINGS_MODULE"] = SETTINGS
+    import django
+    from django.apps import apps
+
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            django.setup()
+    except Exception as error:  # settings are code: whatever they raise, the game cannot be opened
+        what = f"{type(error).__name__}: {error}"
+        raise GameFolderError(
+            f"{path}: the game's settings cannot be loaded ({what}); does `evennia start` work?"
+        ) from error
+    if not apps.is_installed(_APP):
+        raise GameFolderError(
+            f'{path}: evennia_ai is not installed in this game; add "{_APP}" to INSTALLED_APPS in'
+            f" {_SETTINGS_FILE.as_posix()} and run `evennia migrate` there"
+        )
+
+
+def _check_database(path: Path) -> None:
+    """GameFolderError where the database lacks our tables; it is neither made nor changed."""
+    from django.db import DatabaseError, connection
+    from django.db.migrations.executor import MigrationExecutor
+
+    advice = f"run `evennia migrate` in {path}"
+    if _is_missing(connection.settings_dict):
+        raise GameFolderError(f"{path}: the game has no database yet; {advice}")
+    try:
+        executor = MigrationExecutor(connection)
+        missing = executor.migration_plan(executor.loader.graph.leaf_nodes(_APP))
+    except DatabaseError as error:
+        raise GameFolderError(f"{path}: the database cannot be read: {error}") from error
+    if missing:
+        raise GameFolderError(f"{path}: the database lacks tables of evennia_ai; {advice}")
+
+
+def _is_missing(database: dict[str, Any]) -> bool:
+    """Whether the database is a file that is not there, which Django would make."""
+    is_file = str(database["ENGINE"]).endswith("sqlite3") and ":memory:" not in str(
+        database["NAME"]
+    )
+    return is_file and not Path(database["NAME"]).is_file()

@@ -1,19 +1,23 @@
-"""Cards of a game, for the command line: taking one in, and giving one out.
+"""Cards of a game, for the command line: taking one in, and giving one out."""
 
-Imported after `evennia_ai.cli.game.folder.opened_game` alone, because the store needs Django.
-"""
-
+import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from evennia_ai.cards.components import refuse_unsettled
-from evennia_ai.cards.loading import CardImport
+from evennia_ai.cards.dumping import Form, dump_card, left_out
+from evennia_ai.cards.loading import CardImport, load_card
+from evennia_ai.cli.cards import read_reported, write_report, written_in_words
+from evennia_ai.cli.game import typed_by
+from evennia_ai.cli.output import write_file, write_lines
 from evennia_ai.errors import ComponentValueError, FormatError
 from evennia_ai.prompt.components import NO_GRANTS, Grants, in_order
-from evennia_ai.store.authored import card_revisions
+from evennia_ai.settings.game import Conf
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
 from evennia_ai.store.authored.cards import StoredCard, known_name, typeable_name
+from evennia_ai.text.columns import visible
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,32 +31,75 @@ class Taken:
     text: str
 
 
-def take_in(
-    name: str, *, content: bytes, found: CardImport, grants: Grants | None, by: str
-) -> Taken:
+def import_card(
+    path: Path,
+    shown: Path,
+    conf: Conf,
+    *,
+    name: str | None,
+    grants: Grants | None,
+    as_json: bool,
+) -> int:
+    """Let the card wait in the game, or put it in force where `grants` are given.
+
+    `shown` is how the file was named.
+    """
+    content, found, report = read_reported(
+        path,
+        shown=shown,
+        grants=NO_GRANTS if grants is None else grants,
+        limits=conf.card_limits,
+        rules=conf.lore,
+        post_history_depth=conf.post_history_depth,
+        limit_tokens=conf.limit_tokens,
+    )
+    taken = _taken_in(name or found.card.name, content, found, grants)
+    stored = {
+        "card": taken.name,
+        "number": taken.number,
+        "state": taken.state,
+        "grants": list(in_order(taken.grants)),
+    }
+    write_report(report, stored=stored, end=taken.text, as_json=as_json)
+    return 0
+
+
+def export_card(
+    name: str,
+    path: Path,
+    shown: Path,
+    conf: Conf,
+    *,
+    form: Form,
+    with_v2: bool,
+    force: bool,
+    number: int | None,
+) -> int:
+    """Write a card, by default as it is in force; a file that is there stays unless `force`."""
+    name = known_name(name)
+    wanted = store.get_card(name).revision if number is None else number
+    _, file = log.revision(name, wanted)
+    found = load_card(file.content, limits=conf.card_limits)
+    now, limits = int(time.time()), conf.card_limits
+    made = dump_card(found, form, with_v2=with_v2, modified_at=now, limits=limits)
+    write_file(path, made, kind="card", force=force)
+    told = written_in_words(shown, name, form, with_v2=with_v2)
+    lines = (*(f"{name}: {notice}" for notice in left_out(found, form)), told)
+    write_lines(visible(line) for line in lines)
+    return 0
+
+
+def _taken_in(name: str, content: bytes, found: CardImport, grants: Grants | None) -> Taken:
     """Store a card's file: waiting, or in force with `grants` where they are not None.
 
     FormatError: its text may not stand where it would.
     """
     refuse_unsettled(found.card)
-    name = _name_for(name)
-    file = card_revisions.file_of(content, found)
+    name, file = _name_for(name), log.file_of(content, found)
     if grants is not None:
-        return _approved(store.save_card(name, file, grants=grants, by=by))
-    number = store.import_card(name, file, by=by)
-    if number is not None:
-        return _waiting(name, number)
-    return _unchanged(store.get_card(name))
-
-
-def file_of(name: str, number: int | None) -> tuple[str, bytes]:
-    """The name as it is stored, and the file of a revision, by default the one in force.
-
-    NotStoredError: there is no such card or revision.
-    """
-    name = known_name(name)
-    wanted = store.get_card(name).revision if number is None else number
-    return name, log.revision(name, wanted)[1].content
+        return _approved(store.save_card(name, file, grants=grants, by=typed_by()))
+    number = store.import_card(name, file, by=typed_by())
+    return _unchanged(store.get_card(name)) if number is None else _waiting(name, number)
 
 
 def _name_for(wanted: str) -> str:

@@ -1,18 +1,22 @@
-"""Conversations and past turns of a game: checked, taken out and in, replayed, and with an edit.
+"""`evennia-ai history` and `evennia-ai replay`: what is recorded in a game, and its past turns.
 
-Which NPC is meant is told as `#12`, or by a name. Imported after
-`evennia_ai.cli.game.folder.opened_game` alone, because the store needs Django.
+Records are checked, written to a file, taken over; of a past turn the prompt is shown to the
+letter, and what an edit would change. Which NPC is meant is told as `#12`, or by a name.
 """
 
 import contextlib
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+from evennia_ai.cli.output import FINDING, write_json, write_lines, write_pieces
+from evennia_ai.cli.terminal import shown_progress
 from evennia_ai.errors import EvenniaAIError, FormatError
+from evennia_ai.game.senses.presence import HasMind
 from evennia_ai.history.turn.replay import Replay, replay
 from evennia_ai.minds.edit_files import read_edit_file
 from evennia_ai.minds.edits import AsOfToday, ProposedEdit
@@ -23,16 +27,208 @@ from evennia_ai.store.history.conversations import ConversationRef
 from evennia_ai.store.history.hash_chain import Broken
 from evennia_ai.store.history.transcripts import export_lines, import_lines
 from evennia_ai.store.history.turns import StoredTurn
+from evennia_ai.text.columns import WIDTH, clipped, visible, wrapped
 
 with contextlib.redirect_stdout(sys.stderr):  # Evennia may print while it is imported
     from evennia.objects.models import ObjectDB
 
-    from evennia_ai.game.senses.presence import HasMind
 
 _REF = re.compile(r"#([0-9]{1,18})")
+_DID = "had a conversation"
+_MOST_NAMED = 12
 
 
-def ref_among(wanted: str, known: Collection[str], *, did: str) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Checked:
+    """A conversation, how many records it has, and the first that is not what was written."""
+
+    conversation: ConversationRef
+    records: int
+    broken: Broken | None
+
+
+def verify(npc: str | None, *, as_json: bool) -> int:
+    """Print for each conversation whether its chain holds; status 1 where one does not."""
+    found = []
+    for one in _checked(npc):
+        found.append(one)
+        if not as_json:
+            write_lines([_checked_line(one)])
+    if as_json:
+        write_json({"conversations": [_checked_object(one) for one in found]}, indent=2)
+    return FINDING if any(one.broken for one in found) else 0
+
+
+def export(npc: str, path: Path, target: Path, *, number: int | None, force: bool) -> int:
+    """Write one conversation into a file; a file that is there stays unless `force`."""
+    conversation = _conversation_of(npc, number)
+    pieces = (f"{line}\n".encode() for line in export_lines(conversation))
+    write_pieces(path, pieces, kind="transcript", force=force)
+    write_lines([visible(f"{target}: conversation {_named(conversation)}")])
+    return 0
+
+
+def take_in(npc: str, path: Path, source: Path) -> int:
+    """Take over the conversation in a file, all of it or nothing."""
+    with _opened(path, source) as file:
+        made = import_lines(file, npc_ref=_ref_of_npc(npc))
+    told = f"{source}: {hash_chain.length(made)} records, conversation {_named(made)} of {npc}"
+    write_lines([visible(told)])
+    return 0
+
+
+@contextmanager
+def _opened(path: Path, source: Path) -> Iterator[BinaryIO]:
+    try:
+        with path.open("rb") as file:
+            yield file
+    except OSError as error:
+        raise FormatError("transcript", f"{source}: cannot be read: {error.strerror}") from error
+
+
+def _checked_line(one: _Checked) -> str:
+    where = one.conversation
+    state = "the chain holds" if one.broken is None else f"BROKEN at {one.broken}"
+    return f"NPC #{where.npc_ref}: {_named(where)}: {one.records} records, {state}"
+
+
+def _checked_object(one: _Checked) -> dict[str, Any]:
+    where = one.conversation
+    return {
+        "npc": where.npc_ref,
+        "conversation": where.id,
+        "kind": where.kind,
+        "partner": where.partner_ref,
+        "place": where.place_ref,
+        "records": one.records,
+        "broken": asdict(one.broken) if one.broken else None,
+    }
+
+
+def replay_turn(npc: str, number: int, *, with_diff: bool, as_json: bool) -> int:
+    """Print one past turn; status 1 where it is not what was sent, or the diff shows something."""
+    npc_ref = _with_turns(npc)
+    turn = turns.turn(npc_ref, number)
+    rebuilt = replay(turn.manifest, conversations.records(turn.manifest.record_ids))
+    today = compared(turn, AsOfToday(), PastReader()) if with_diff else None
+    if as_json:
+        write_json(_replayed_object(turn, rebuilt, today), indent=2)
+    else:
+        write_lines(_replayed_lines(turn, rebuilt, today))
+    differs = today is not None and today.outcome != "unchanged"
+    return FINDING if differs or not rebuilt.is_same else 0
+
+
+def replay_against(
+    npc: str,
+    path: Path,
+    *,
+    newest: int | None,
+    number: int | None,
+    as_json: bool,
+) -> int:
+    """Print what the edit in a file would change in past turns; status 1 where it is something."""
+    npc_ref = _with_turns(npc)
+    edit = read_edit_file(path)
+    total, stream = _comparisons(npc_ref, edit, newest=newest, number=number)
+    outcomes = {"unchanged": 0, "changed": 0, "unknown": 0}
+    tokens = 0
+    if not as_json:
+        write_lines(visible(f"notice: {notice}") for notice in edit.notices)
+    for comparison in _with_progress(stream, total):
+        outcomes[comparison.outcome] += 1
+        tokens += comparison.tokens - comparison.tokens_before
+        if as_json:
+            write_json(_comparison_object(comparison))
+        else:
+            write_lines(_comparison(comparison))
+    summary = {"turns": sum(outcomes.values()), **outcomes, "tokens": tokens}
+    if as_json:
+        write_json({"summary": summary})
+    else:
+        write_lines([_summary(summary)])
+    return FINDING if outcomes["changed"] or outcomes["unknown"] else 0
+
+
+def _with_progress(stream: Iterable[Comparison], total: int) -> Iterator[Comparison]:
+    """The comparisons, with a bar on a terminal."""
+    with shown_progress() as progress:
+        for done, comparison in enumerate(stream, start=1):
+            progress("turns", done, total)
+            yield comparison
+
+
+def _summary(summary: dict[str, int]) -> str:
+    return (
+        f"{summary['turns']} turns: {summary['changed']} changed, {summary['unchanged']} unchanged,"
+        f" {summary['unknown']} not known; {summary['tokens']:+} tokens in all"
+    )
+
+
+def _replayed_lines(turn: StoredTurn, rebuilt: Replay, today: Comparison | None) -> Iterator[str]:
+    yield f"turn {turn.number}, {turn.state}, {len(turn.manifest.messages)} messages"
+    if rebuilt.is_same:
+        yield "the same bytes as were sent, rebuilt from records alone"
+    else:
+        yield from wrapped(f"cannot be replayed: {rebuilt.problem}", WIDTH)
+    for fault in rebuilt.faults:
+        yield from wrapped(f"  message {fault.index}: record {fault.record} {fault.problem}", WIDTH)
+    yield f"sha256 {rebuilt.sha256}"
+    yield from wrapped(_again(turn), WIDTH)
+    for index, message in enumerate(rebuilt.messages):
+        name = f", {message.name}" if message.name else ""
+        yield ""
+        yield clipped(visible(f"-- {index} {message.role}{name}"), WIDTH)
+        yield from (visible(line) for line in message.content.splitlines())
+    if today is not None:
+        yield ""
+        yield "-- with what is in force today:"
+        yield from _comparison(today)
+
+
+def _comparison(comparison: Comparison) -> Iterator[str]:
+    if comparison.outcome == "unknown":
+        yield clipped(visible(f"turn {comparison.number}: not known: {comparison.problem}"), 600)
+        return
+    if comparison.outcome == "unchanged":
+        yield f"turn {comparison.number}: unchanged"
+        return
+    yield (
+        f"turn {comparison.number}: changed, {comparison.tokens_before} ->"
+        f" {comparison.tokens} tokens, the first {comparison.shared_messages} messages"
+        f" ({comparison.shared_tokens} tokens) stay"
+    )
+    for one in comparison.differences:
+        of = ", ".join(one.origins)
+        yield clipped(visible(f"  message {one.at} {one.change}, {one.role}: {of}"), WIDTH)
+        yield from (clipped(f"    {visible(line)}", WIDTH) for line in one.lines)
+
+
+def _comparison_object(comparison: Comparison) -> dict[str, Any]:
+    told = asdict(comparison)
+    return {"turn": told.pop("number"), **told}
+
+
+def _replayed_object(turn: StoredTurn, rebuilt: Replay, today: Comparison | None) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "turn": turn.number,
+        "state": turn.state,
+        "same": rebuilt.is_same,
+        "problem": rebuilt.problem,
+        "faults": [asdict(fault) for fault in rebuilt.faults],
+        "sha256": rebuilt.sha256,
+        "composed_again": _again(turn),
+        "messages": [
+            {"role": message.role, "name": message.name, "content": message.content}
+            for message in rebuilt.messages
+        ],
+    }
+    if today is not None:
+        made["today"] = _comparison_object(today)
+    return made
+
+
+def _ref_among(wanted: str, known: Collection[str], *, did: str) -> str:
     """The reference among `known` that `wanted` means; `did` says what these NPCs did.
 
     An NPC that is gone is known by its number. FormatError: none or several are meant.
@@ -46,17 +242,13 @@ def ref_among(wanted: str, known: Collection[str], *, did: str) -> str:
     return _only([str(one) for one in named if str(one) in known], wanted, did=did)
 
 
-def ref_of_npc(wanted: str) -> str:
+def _ref_of_npc(wanted: str) -> str:
     """The reference of the NPC that `wanted` means, whatever it did."""
     by_ref = _REF.fullmatch(wanted)
     meant = {"id": by_ref[1]} if by_ref else {"db_key__iexact": wanted}
     there: Iterable[Any] = ObjectDB.objects.filter(**meant)
-    found = [str(one.id) for one in there if _is_npc(one)]
+    found = [str(one.id) for one in there if issubclass(type(one), HasMind)]
     return _only(found, wanted, did="is an NPC with a mind")
-
-
-def _is_npc(found: Any) -> bool:
-    return isinstance(found, HasMind)
 
 
 def _only(found: Collection[str], wanted: str, *, did: str) -> str:
@@ -70,41 +262,11 @@ def _only(found: Collection[str], wanted: str, *, did: str) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replayed:
-    """A past turn rebuilt from its records; `again` says what composing it again gave."""
-
-    turn: StoredTurn
-    replay: Replay
-    again: str
+def _with_turns(wanted: str) -> str:
+    return _ref_among(wanted, past_turns.npc_refs(), did="had a turn")
 
 
-def npc_ref_of(wanted: str) -> str:
-    """The reference of the NPC that `wanted` means: `#12`, or a name.
-
-    FormatError: no NPC of this name had a turn, or several had one.
-    """
-    return ref_among(wanted, past_turns.npc_refs(), did="had a turn")
-
-
-def replayed(npc_ref: str, number: int) -> Replayed:
-    """One past turn; NotStoredError: there is no turn of this number."""
-    turn = turns.turn(npc_ref, number)
-    records = conversations.records(turn.manifest.record_ids)
-    return Replayed(turn=turn, replay=replay(turn.manifest, records), again=_again(turn))
-
-
-def against_today(npc_ref: str, number: int) -> Comparison:
-    """What this turn's prompt would be with all that is in force today."""
-    return compared(turns.turn(npc_ref, number), AsOfToday(), PastReader())
-
-
-def edit_in(path: Path) -> ProposedEdit:
-    """The edit in a file."""
-    return read_edit_file(path)
-
-
-def comparisons(
+def _comparisons(
     npc_ref: str, edit: ProposedEdit, *, newest: int | None, number: int | None
 ) -> tuple[int, Iterator[Comparison]]:
     """How many turns are compared, and each of them with the edit, read as it is asked for.
@@ -130,56 +292,32 @@ def _again(turn: StoredTurn) -> str:
     return "composed again from what it was made of, it is another prompt"
 
 
-_DID = "had a conversation"
-_MOST_NAMED = 12
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
-    """A conversation, how many records it has, and the first that is not what was written."""
-
-    conversation: ConversationRef
-    records: int
-    broken: Broken | None
-
-
-def checked(npc: str | None) -> Iterator[Checked]:
+def _checked(npc: str | None) -> Iterator[_Checked]:
     """The conversations of one NPC, or of all, each checked as it is asked for."""
     known = conversations.npc_refs()
-    refs = known if npc is None else (ref_among(npc, known, did=_DID),)
+    refs = known if npc is None else (_ref_among(npc, known, did=_DID),)
     for ref in refs:
         for one in conversations.conversations_of(ref):
-            yield Checked(
+            yield _Checked(
                 conversation=one, records=hash_chain.length(one), broken=hash_chain.verify(one)
             )
 
 
-def conversation_of(npc: str, number: int | None) -> ConversationRef:
+def _conversation_of(npc: str, number: int | None) -> ConversationRef:
     """The NPC's conversation of this number, or its only one; FormatError: which there are."""
-    known = conversations.conversations_of(ref_among(npc, conversations.npc_refs(), did=_DID))
+    known = conversations.conversations_of(_ref_among(npc, conversations.npc_refs(), did=_DID))
     found = [one for one in known if number in (None, one.id)]
     if len(found) == 1:
         return found[0]
     problem = f"no conversation {number}" if number else "several conversations"
-    which = "; ".join(named(one) for one in known[:_MOST_NAMED])
+    which = "; ".join(_named(one) for one in known[:_MOST_NAMED])
     more = f"; and {len(known) - _MOST_NAMED} more" if len(known) > _MOST_NAMED else ""
     raise FormatError(
         "conversation", f"{npc} has {problem}; name one with --conversation: {which}{more}"
     )
 
 
-def lines_of(conversation: ConversationRef) -> Iterator[bytes]:
-    """The conversation as lines of a file."""
-    return (f"{line}\n".encode() for line in export_lines(conversation))
-
-
-def taken_in(npc: str, lines: Iterable[bytes]) -> tuple[ConversationRef, int]:
-    """The conversation that the lines tell, the NPC's own now, and how many records it has."""
-    made = import_lines(lines, npc_ref=ref_of_npc(npc))
-    return made, hash_chain.length(made)
-
-
-def named(conversation: ConversationRef) -> str:
+def _named(conversation: ConversationRef) -> str:
     """Which conversation it is."""
     if conversation.kind == "private":
         return f"{conversation.id}, in private with #{conversation.partner_ref}"

@@ -1,20 +1,20 @@
-"""Knowledge bases of a game, for the command line: folders in and out, and a search.
-
-Imported after `evennia_ai.cli.game.folder.opened_game` alone, because the store needs Django.
-"""
+"""`evennia-ai knowledge`: folders of pages into a game and out of it, and a search in one."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
+from evennia_ai.cli.game import typed_by
+from evennia_ai.cli.output import BAD_INPUT, refuse, write_json, write_lines
+from evennia_ai.cli.terminal import shown_progress
 from evennia_ai.errors import FormatError
 from evennia_ai.foreign.documents import Progress
 from evennia_ai.knowledge.backends import Hit
-from evennia_ai.knowledge.pages.files import file_of, read_folder
+from evennia_ai.knowledge.pages.files import ImportProblems, file_of, read_folder
 from evennia_ai.knowledge.pages.markup import write_page
 from evennia_ai.knowledge.pages.page import BaseInfo, Page
 from evennia_ai.private_files import FOLDER_OF_OWNER
@@ -22,13 +22,16 @@ from evennia_ai.store.knowledge import page_imports
 from evennia_ai.store.knowledge import pages as store
 from evennia_ai.store.knowledge.backend import DatabaseBackend
 from evennia_ai.store.knowledge.knowledge_bases import get_base
-from evennia_ai.store.knowledge.page_imports import TOLD, FolderPlan
+from evennia_ai.store.knowledge.page_imports import TOLD
+from evennia_ai.text.columns import WIDTH, clipped, visible, wrapped
 
+_PASSAGE_LINES: Final = 3
+_MOST_NAMES: Final = 20
 _ALL = 10**15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TakenIn:
+class _TakenIn:
     """What became of an import: titles by what happens to them, and how many stay as they are."""
 
     base: str
@@ -36,9 +39,82 @@ class TakenIn:
     same: int
 
 
-def taken_in(
-    path: Path, *, key: str | None, dry_run: bool, remove: bool, by: str, progress: Progress
-) -> TakenIn:
+def take_in(
+    path: Path, source: Path, *, key: str | None, dry_run: bool, remove: bool, as_json: bool
+) -> int:
+    """Store the pages of a folder in the game, all of them or nothing; again changes nothing.
+
+    A dry run tells what would change.
+    """
+    try:
+        with shown_progress() as progress:
+            done = _taken_in(path, key, dry_run=dry_run, remove=remove, progress=progress)
+    except ImportProblems as error:
+        for problem in error.problems:
+            refuse(f"{source}/{problem}")
+        return BAD_INPUT
+    if as_json:
+        write_json(_object(done, dry_run=dry_run), indent=2)
+    else:
+        write_lines(_lines(done, source, dry_run=dry_run))
+    return 0
+
+
+def search(key: str, words: str, *, most: int, as_json: bool) -> int:
+    """Print the pages of a base that have these words, best first."""
+    hits = DatabaseBackend(_in_database(key).key).search(words, limit=most)
+    if as_json:
+        write_json({"hits": [_hit_object(hit) for hit in hits]}, indent=2)
+    else:
+        write_lines(line for hit in hits for line in _hit_lines(hit))
+    return 0
+
+
+def export(key: str, path: Path, target: Path) -> int:
+    """Write the pages of a base into a new folder, which an import reads back."""
+    with shown_progress() as progress:
+        count = _written_out(key, path, progress=progress)
+    pages = "1 page" if count == 1 else f"{count} pages"
+    write_lines([visible(f"{target}: knowledge base {key}, {pages}")])
+    return 0
+
+
+def _lines(done: _TakenIn, source: Path, *, dry_run: bool) -> Iterator[str]:
+    """What an import did, or would do."""
+    for kind, names in done.names.items():
+        for name in names[:_MOST_NAMES]:
+            yield clipped(visible(f"{kind:8} {name}"), WIDTH)
+        if len(names) > _MOST_NAMES:
+            yield f"{kind:8} and {len(names) - _MOST_NAMES} more"
+    counts = ", ".join(f"{len(names)} {kind}" for kind, names in done.names.items())
+    end = "; nothing was written (--dry-run)" if dry_run else ""
+    yield visible(f"{source}: knowledge base {done.base}: {counts}, {done.same} as before{end}")
+
+
+def _object(done: _TakenIn, *, dry_run: bool) -> dict[str, Any]:
+    names = {kind: list(names) for kind, names in done.names.items()}
+    return {"base": done.base, "dry_run": dry_run, **names, "same": done.same}
+
+
+def _hit_lines(hit: Hit) -> Iterator[str]:
+    yield clipped(visible(hit.page.name.full), WIDTH)
+    for line in wrapped(" ".join(hit.passage.split()), WIDTH - 4)[:_PASSAGE_LINES]:
+        yield f"    {line}"
+
+
+def _hit_object(hit: Hit) -> dict[str, Any]:
+    page = hit.page
+    return {
+        "page": page.name.full,
+        "revision": page.revision,
+        "score": round(hit.score, 4),
+        "passage": hit.passage,
+    }
+
+
+def _taken_in(
+    path: Path, key: str | None, *, dry_run: bool, remove: bool, progress: Progress
+) -> _TakenIn:
     """Import a folder, all of it or nothing; ImportProblems names every wrong file."""
     progress("files", 0, 1)
     folder = read_folder(path, key=key or "")
@@ -46,19 +122,24 @@ def taken_in(
     if not dry_run:
         page_imports.import_folder(
             plan,
-            by=by,
+            by=typed_by(),
             remove=remove,
             progress=lambda done, total: progress("pages", done, total),
         )
-    return _taken_in(plan)
+    pages = plan.pages
+    return _TakenIn(
+        base=plan.info.key,
+        names={
+            "new": [page.name.full for page in pages.new],
+            "changed": [page.name.full for page in pages.changed],
+            "gone": [name.full for name in pages.gone],
+            "fields": list(plan.fields),
+        },
+        same=len(pages.same),
+    )
 
 
-def found(key: str, words: str, *, most: int) -> Sequence[Hit]:
-    """The pages of a base that have these words; NotStoredError: there is no such base."""
-    return DatabaseBackend(_in_database(key).key).search(words, limit=most)
-
-
-def written_out(key: str, target: Path, *, progress: Progress) -> int:
+def _written_out(key: str, target: Path, *, progress: Progress) -> int:
     """Write a base into a folder that was not there, whole or not at all; how many pages.
 
     FormatError: the folder is there, or cannot be written. TitleError: the title of a page can be
@@ -98,20 +179,6 @@ def _base_text(info: BaseInfo) -> str:
         if value != getattr(unsaid, field):
             said[field] = list(value) if isinstance(value, tuple) else value
     return yaml.safe_dump(said, allow_unicode=True, sort_keys=False)
-
-
-def _taken_in(plan: FolderPlan) -> TakenIn:
-    pages = plan.pages
-    return TakenIn(
-        base=plan.info.key,
-        names={
-            "new": [page.name.full for page in pages.new],
-            "changed": [page.name.full for page in pages.changed],
-            "gone": [name.full for name in pages.gone],
-            "fields": list(plan.fields),
-        },
-        same=len(pages.same),
-    )
 
 
 def _in_database(key: str) -> BaseInfo:

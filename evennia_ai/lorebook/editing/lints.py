@@ -33,6 +33,9 @@ class Lint:
     kind: str
     text: str
 
+    def __str__(self) -> str:
+        return f"entry {self.uid}: {self.text}" if self.uid else self.text
+
 
 def lints(
     book: Lorebook,
