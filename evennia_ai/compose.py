@@ -37,8 +37,8 @@ from evennia_ai.lorebook.conditions import Facts
 from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.scan.window import Scan
-from evennia_ai.memory import pieces as memory_pieces
 from evennia_ai.memory.memories import Memory
+from evennia_ai.memory.pieces import needs_memories, no_place, shown, with_memories
 from evennia_ai.memory.recalling import (
     NOTHING,
     Moment,
@@ -204,7 +204,7 @@ def _shown(reminded: Recalled, fitted: Fitted, standing: Sequence[Standing]) -> 
     if reminded is NOTHING:
         return NOTHING
     placed = chain(fitted.pieces, *(one.pieces for one in standing))
-    return memory_pieces.shown(reminded, placed)
+    return shown(reminded, placed)
 
 
 def _shown_history(inputs: Inputs) -> History:
@@ -257,7 +257,7 @@ def _recalled(inputs: Inputs) -> Recalled:
     if not inputs.memories:
         return NOTHING
     rules = inputs.rules
-    if problem := memory_pieces.no_place(inputs.components):
+    if problem := no_place(inputs.components):
         return refused(inputs.memories, problem)
     return recalled(
         inputs.memories,
@@ -283,8 +283,8 @@ def _expand(
     made = [*_all(components.compiled, inputs.rules, values)]
     if inputs.guidance:
         made = with_guidance(made, inputs.guidance, components=components, counter=counter)
-    if inputs.memories or memory_pieces.needs_memories(components):
-        made = memory_pieces.with_memories(
+    if inputs.memories or needs_memories(components):
+        made = with_memories(
             made, reminded.kept, components=components, rules=inputs.rules, values=values
         )
     if inputs.blocks or any(components.reads(name) for name in FILLED.values()):

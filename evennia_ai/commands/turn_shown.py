@@ -8,7 +8,8 @@ from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.history.projection import CONVERSATION
 from evennia_ai.history.records import Record
-from evennia_ai.history.turn.manifest import RecordedMessage, TurnManifest, report_of_turn
+from evennia_ai.history.turn.manifest import RecordedMessage, TurnManifest
+from evennia_ai.history.turn.replay import report_of_turn
 from evennia_ai.lorebook.book import names_of
 from evennia_ai.minds.origins import source_of, told_by
 from evennia_ai.prompt.explaining import explain_lines, is_message, origins_meant

@@ -18,7 +18,7 @@ from typing import Final
 from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.knowledge.restricted.leaks import Protected, leak, protected
 from evennia_ai.knowledge.restricted.numbers import Place, places
-from evennia_ai.text.letter_forms import folded
+from evennia_ai.text.letter_forms import letters_folded
 
 MAX_NAME: Final = 120
 MAX_HINT: Final = 200
@@ -96,7 +96,7 @@ def clean(text: str, *, most: int) -> str:
 
 def _says_a_number(text: str) -> bool:
     """Whether a keyword names a number; "first mate" does not, and "barrel I" does."""
-    found = places(folded(text))
+    found = places(letters_folded(text))
     return bool(_MANY.search(text)) or any(one.is_sure or one.is_numbered for one in found)
 
 

@@ -142,3 +142,24 @@ def is_text(value: object) -> bool:
 def is_importance(value: object) -> bool:
     """Whether a memory may have this importance."""
     return is_plain_int(value) and LEAST_IMPORTANT <= value <= MOST_IMPORTANT  # type: ignore[operator]
+
+
+KEPT_PER_HOUR: Final = 0.995
+DIGITS: Final = 4  # what is beyond may differ between machines
+
+
+def recency(memory: Memory, *, hours: float) -> float:
+    """1 for what was recalled this hour, falling with every hour since."""
+    since = max(0.0, hours - memory.recalled_at)
+    return round(float(KEPT_PER_HOUR**since), DIGITS)
+
+
+def importance(memory: Memory) -> float:
+    """The importance from 0 to 1."""
+    span = MOST_IMPORTANT - LEAST_IMPORTANT
+    return round((memory.importance - LEAST_IMPORTANT) / span, DIGITS)
+
+
+def standing(memory: Memory, *, hours: float) -> float:
+    """What a memory counts whatever is spoken of: the mean of recency and importance."""
+    return round((recency(memory, hours=hours) + importance(memory)) / 2, DIGITS)

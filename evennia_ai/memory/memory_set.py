@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from evennia_ai.memory.memories import Memory
-from evennia_ai.memory.recalling import standing
+from evennia_ai.memory.memories import Memory, standing
 
 MOST_CANDIDATES: Final = 300
 """Memories that one turn looks at."""

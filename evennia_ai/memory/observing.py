@@ -14,12 +14,12 @@ from evennia_ai.memory.memories import LEAST_IMPORTANT, MOST_IMPORTANT
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import TokenCounter
 
-MOST_TEXT: Final = 1_000
+MOST_LINE_CHARACTERS: Final = 1_000
 """Characters of one line that are shown."""
 
-ORIGIN: Final = "observing"
+OBSERVING_ORIGIN: Final = "observing"
 # The same for every request: a server that caches prompts has them already.
-INSTRUCTIONS: Final = """\
+OBSERVING_INSTRUCTIONS: Final = """\
 You keep the memory of a character in a game. The user's message holds a transcript of what the
 character heard, said and did. Note what of it the character should still know in a month: facts
 about people, places and things; promises, debts, plans and agreements; what somebody did to
@@ -65,17 +65,17 @@ def observing_request(
     most_tokens: int,
 ) -> tuple[Message, Message]:
     """The messages that ask for at most so many observations; the oldest lines give way first."""
-    system = Message(role="system", content=INSTRUCTIONS, origin=ORIGIN)
+    system = Message(role="system", content=OBSERVING_INSTRUCTIONS, origin=OBSERVING_ORIGIN)
     character = a_name(npc_name) or "the character"
     task = f"The character is {character}. Note at most {most} observations."
     room = most_tokens - system.tokens(counter) - counter.count(task) - 3 * counter.per_message
     lines: list[str] = []
     said = list(said_of(messages, npc_name=npc_name))
     for number, one in reversed(list(enumerate(said, start=1))):
-        line = labelled(number, one, one.text[:MOST_TEXT])
+        line = labelled(number, one, one.text[:MOST_LINE_CHARACTERS])
         room -= counter.count(line) + 1
         if room < 0:
             break
         lines.insert(0, line)
     content = "<transcript>\n{}\n</transcript>\n\n{}".format("\n".join(lines), task)
-    return system, Message(role="user", content=content, origin=ORIGIN)
+    return system, Message(role="user", content=content, origin=OBSERVING_ORIGIN)

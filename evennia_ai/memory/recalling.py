@@ -14,15 +14,19 @@ from typing import Annotated, Any, Final, NamedTuple
 from pydantic import Field
 
 from evennia_ai.foreign.fields import read_fields
-from evennia_ai.memory.memories import LEAST_IMPORTANT, MOST_IMPORTANT, Memory, weight_of, words_of
+from evennia_ai.memory.memories import (
+    DIGITS,
+    Memory,
+    importance,
+    recency,
+    weight_of,
+    words_of,
+)
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import Verdict
-
-KEPT_PER_HOUR: Final = 0.995
-_DIGITS: Final = 4  # what is beyond may differ between machines
 
 
 class Score(NamedTuple):
@@ -35,7 +39,7 @@ class Score(NamedTuple):
     @property
     def total(self) -> float:
         """The mean of the three."""
-        return round(sum(self) / len(self), _DIGITS)
+        return round(sum(self) / len(self), DIGITS)
 
     def __str__(self) -> str:
         return (
@@ -53,23 +57,6 @@ def scored(memories: Sequence[Memory], *, hours: float, said: frozenset[str]) ->
     ]
 
 
-def recency(memory: Memory, *, hours: float) -> float:
-    """1 for what was recalled this hour, falling with every hour since."""
-    since = max(0.0, hours - memory.recalled_at)
-    return round(float(KEPT_PER_HOUR**since), _DIGITS)
-
-
-def importance(memory: Memory) -> float:
-    """The importance from 0 to 1."""
-    span = MOST_IMPORTANT - LEAST_IMPORTANT
-    return round((memory.importance - LEAST_IMPORTANT) / span, _DIGITS)
-
-
-def standing(memory: Memory, *, hours: float) -> float:
-    """What a memory counts whatever is spoken of: the mean of recency and importance."""
-    return round((recency(memory, hours=hours) + importance(memory)) / 2, _DIGITS)
-
-
 def _relevances(memories: Sequence[Memory], said: frozenset[str]) -> list[float]:
     """From 0 to below 1: a single telling word gives a half, two of them two thirds."""
     if not said:
@@ -79,7 +66,7 @@ def _relevances(memories: Sequence[Memory], said: frozenset[str]) -> list[float]
     weights = {word: _weight(word, seen[word], len(memories)) for word in seen}
     # Added up in one order, so that the last digit is the same wherever it is done.
     found = [sum(sorted(weights[word] for word in words)) for words in shared]
-    return [round(weight / (1 + weight), _DIGITS) for weight in found]
+    return [round(weight / (1 + weight), DIGITS) for weight in found]
 
 
 def _weight(word: str, seen: int, memories: int) -> float:

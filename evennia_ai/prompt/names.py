@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from evennia_ai.text import letter_forms
+from evennia_ai.text.letter_forms import letters_folded
 
 MOST_CHARACTERS: Final = 44
 """Characters of a name in a label; with the longest mark it fits every provider's field."""
@@ -96,7 +96,7 @@ def _latin(name: str) -> str:
     """A name in small letters, with those of ours for all that look like them."""
     if name.isascii():
         return name.lower()
-    return letter_forms.folded(unicodedata.normalize("NFKC", name).translate(_CAPITALS))
+    return letters_folded(unicodedata.normalize("NFKC", name).translate(_CAPITALS))
 
 
 def is_word_of_the_game(name: str) -> bool:

@@ -50,7 +50,7 @@ _BLOCKS: Final = ((0x00C0, 0x0250), (0x0250, 0x02B0), (0x1D00, 0x1DC0), (0x2C60,
 _MORE_BLOCKS: Final = ((0xA720, 0xA800), (0xAB30, 0xAB70))
 
 
-def folded(text: str) -> str:
+def letters_folded(text: str) -> str:
     """`text` as it is compared: one case, no accents, nothing unseen, Latin for its look-alikes."""
     if text.isascii():
         plain = "".join(one for one in text if one.isprintable() or one in _KEPT).casefold()

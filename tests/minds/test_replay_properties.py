@@ -6,8 +6,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from evennia_ai.history.turn.manifest import messages_of
-from evennia_ai.history.turn.replay import replay
+from evennia_ai.history.turn.replay import messages_of, replay
 from evennia_ai.llm.roles import OPEN, adapt, chat_messages
 from evennia_ai.minds.past_inputs import PastReader
 from evennia_ai.minds.recomposing import composed_again

@@ -12,8 +12,7 @@ from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.history.records import Record, RecordKind
-from evennia_ai.history.turn.manifest import report_of_turn
-from evennia_ai.history.turn.replay import Fault, replay, shared_prefix
+from evennia_ai.history.turn.replay import Fault, replay, report_of_turn, shared_prefix
 from evennia_ai.minds.seeing.seer import Seer
 from evennia_ai.prompt.cache_account import MEANINGS
 from evennia_ai.prompt.report import Report

@@ -5,7 +5,7 @@ from typing import Final
 
 from evennia_ai.commands.shown import day_and_time
 from evennia_ai.game.inputs.gather import NAMES
-from evennia_ai.memory import pieces as memory_pieces
+from evennia_ai.memory.pieces import MEMORIES_KEY, MEMORIES_NAME
 from evennia_ai.prompt.blocks import FILLED
 from evennia_ai.prompt.components import GAME, HISTORY_ID, MAX_DEPTH, PromptComponent
 from evennia_ai.prompt.expansion import CompiledComponent
@@ -17,7 +17,7 @@ from evennia_ai.text.columns import WIDTH, clipped, padded, visible
 _KEY_COLUMNS: Final = 30
 # What the texts of components may name that stand for a place.
 _NAMES_OF_PLACES: Final = {
-    memory_pieces.KEY: (memory_pieces.NAME,),
+    MEMORIES_KEY: (MEMORIES_NAME,),
     **{key: (name,) for key, name in FILLED.items()},
 }
 _HEADINGS: Final = f"{'role':9} {'depth':>10} {'order':>7} {'on':3} tokens"

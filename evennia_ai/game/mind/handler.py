@@ -20,7 +20,7 @@ from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.perception import client_of, heard_text, perceived, rank_of
 from evennia_ai.game.senses.presence import NPC, label_of, scopes_of
 from evennia_ai.game.senses.text import plain_name
-from evennia_ai.history.turn.manifest import report_of_turn
+from evennia_ai.history.turn.replay import report_of_turn
 from evennia_ai.lorebook.book import names_of
 from evennia_ai.minds.view import NPCView, sources_of, view_of
 from evennia_ai.prompt.cache_account import Sent

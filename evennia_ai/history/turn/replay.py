@@ -17,9 +17,11 @@ from evennia_ai.history.turn.manifest import (
     RecordedMessage,
     RenderedMessage,
     TurnManifest,
-    messages_of,
 )
-from evennia_ai.prompt.messages import Message
+from evennia_ai.history.turn.sending import Handle, sent_messages
+from evennia_ai.prompt.messages import Message, digest
+from evennia_ai.prompt.report import Report, reported
+from evennia_ai.prompt.trace import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,84 @@ def replay(manifest: TurnManifest, records: Iterable[Record]) -> Replay:
             sha256=manifest.sha256, problem=str(error), faults=tuple(_faults(manifest, by_id))
         )
     return Replay(sha256=manifest.sha256, messages=messages)
+
+
+def messages_of(manifest: TurnManifest, records: Iterable[Record]) -> tuple[Message, ...]:
+    """The messages of a past turn, the same bytes as then.
+
+    ReplayError: a record is missing or erased, or the result does not have the hash of the prompt
+    that was sent.
+    """
+    if manifest.erased:
+        raise ReplayError("the words of the turn were erased on request")
+    by_id = {record.id: record for record in records}
+    messages = tuple(_rebuilt(message, by_id) for message in manifest.messages)
+    found = digest(messages)
+    if found != manifest.sha256:
+        raise ReplayError(
+            f"the rebuilt prompt has the hash {found[:12]}..., the prompt that was sent had"
+            f" {manifest.sha256[:12]}...; a record or the manifest was changed in the database"
+        )
+    return messages
+
+
+def report_of_turn(manifest: TurnManifest, records: Iterable[Record]) -> Report:
+    """The account of a past turn's prompt, as it was when the prompt was sent.
+
+    ReplayError: the prompt cannot be rebuilt.
+    """
+    rebuilt = messages_of(manifest, records)
+    return Report(
+        messages=tuple(
+            reported(message, kept.tokens)
+            for message, kept in zip(rebuilt, manifest.messages, strict=True)
+        ),
+        verdicts=_all_verdicts(manifest),
+        tokens=manifest.tokens,
+        limit=manifest.limit_tokens,
+        by_origin=manifest.by_origin,
+        breakpoints=manifest.breakpoints,
+        stable_tokens=manifest.stable_tokens,
+        sha256=manifest.sha256,
+        layout=manifest.layout,
+        counter=manifest.counter,
+        shared_tokens=manifest.shared_tokens,
+        broken_by=manifest.broken_by,
+        break_reason=manifest.break_reason,
+    )
+
+
+def _all_verdicts(manifest: TurnManifest) -> tuple[Verdict, ...]:
+    """The verdicts, each silent entry's behind those of the activation."""
+    own = [verdict for verdict in manifest.verdicts if verdict.stage == "activate"]
+    judged = {verdict.item for verdict in own}
+    silent = [
+        Verdict(stage="activate", item=f"lore:{label}", kept=False, reason=silence.reason)
+        for silence in manifest.silent
+        for label in silence.labels()
+        if f"lore:{label}" not in judged
+    ]
+    later = (verdict for verdict in manifest.verdicts if verdict.stage != "activate")
+    return (*own, *silent, *later)
+
+
+def _rebuilt(message: RecordedMessage | RenderedMessage, by_id: Mapping[str, Record]) -> Message:
+    if isinstance(message, RenderedMessage):
+        return Message(
+            role=message.role,
+            content=message.content,
+            name=message.name,
+            block=message.block,
+            injected=message.injected,
+            joined=message.parts,
+            tool_calls=message.tool_calls,
+            tool_call_id=message.tool_call_id,
+        )
+    record = by_id.get(message.record)
+    if record is None:
+        raise ReplayError(f"record {message.record} of the turn is not there")
+    handle = Handle(record=record, block=message.block, injected=message.injected)
+    return sent_messages([handle])[0]
 
 
 def _faults(manifest: TurnManifest, by_id: Mapping[str, Record]) -> Iterator[Fault]:

@@ -27,7 +27,7 @@ from evennia_ai.knowledge.restricted.numbers import (
     spelt_together,
 )
 from evennia_ai.knowledge.restricted.readings import readings, squeezed
-from evennia_ai.text.letter_forms import folded
+from evennia_ai.text.letter_forms import letters_folded
 from evennia_ai.text.words import letters_of
 
 WORDS: Final = 8
@@ -111,22 +111,22 @@ def protected(
     letters: set[str] = set()
     numbers: list[Numbers] = []
     for text in texts:
-        plain = folded(text)
+        plain = letters_folded(text)
         for way in (plain, squeezed(plain)):
             passages.update(_passages(way))
             telling.update(_telling_runs(way))
             letters.update(_windows(_steps(_letters(_words(way)))))
         numbers.append(all_numbers(spelt_together(plain)))
-    numbers += [all_numbers(spelt_together(folded(term))) for term in terms]
-    known = set(_words(folded(told)))
-    named = {tuple(_words(folded(title))) for title in titles}
+    numbers += [all_numbers(spelt_together(letters_folded(term))) for term in terms]
+    known = set(_words(letters_folded(told)))
+    named = {tuple(_words(letters_folded(title))) for title in titles}
     return Protected(
         passages=frozenset(passages),
         telling=frozenset(telling),
         letters=frozenset(letters),
         numbers=_together(numbers),
         titles=frozenset(name for name in named if name and not known.issuperset(name)),
-        terms=frozenset(name for term in terms if (name := tuple(_words(folded(term))))),
+        terms=frozenset(name for term in terms if (name := tuple(_words(letters_folded(term))))),
         vocabulary=frozenset(word for run in (*passages, *telling) for word in run),
     )
 

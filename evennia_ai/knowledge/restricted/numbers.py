@@ -4,7 +4,7 @@
 seven hundred and eleventh` say the same, and so do `9`, `nine`, `ninth`, `IX`, `9d` and
 `ninepence`. What a single word says is for `number_words`. One that is a number only at times, as
 `one` and `I`, counts beside a word beside which the same number stands. Texts come folded, as
-`leaks.folded` makes them, where they are compared; the places of numbers are found in any text.
+`letters_folded` makes them, where they are compared; the places of numbers are found in any text.
 """
 
 import re

@@ -16,7 +16,7 @@ from itertools import islice
 from string import ascii_lowercase
 from typing import Final
 
-from evennia_ai.text.letter_forms import folded
+from evennia_ai.text.letter_forms import letters_folded
 
 MOST: Final = 24
 SHORTEST: Final = 6
@@ -46,7 +46,7 @@ _MOST_ALONE: Final = 8
 
 def readings(text: str) -> Iterator[str]:
     """The folded text itself and what else it says, each once."""
-    plain = folded(text)
+    plain = letters_folded(text)
     found = dict.fromkeys(islice(_all_readings(text, plain), MOST))
     yield from found
 
@@ -59,10 +59,10 @@ def _all_readings(text: str, plain: str) -> Iterator[str]:
     if 3 * len(_DOUBLED.findall(plain)) > sum(map(str.isalpha, plain)):
         yield _DOUBLED.sub(r"\1", plain)
     if not _TURNED.isdisjoint(text):
-        yield folded(text.lower().translate(_UPRIGHT))
+        yield letters_folded(text.lower().translate(_UPRIGHT))
     seen = _seen(text)
     for decoded in _decoded(seen):
-        yield folded(decoded)
+        yield letters_folded(decoded)
 
 
 def _seen(text: str) -> str:

@@ -105,7 +105,7 @@ def test_a_preview_shows_the_minute(stage, now):
 
 
 def test_a_past_turn_has_its_minute_when_it_is_replayed(stage, now):
-    from evennia_ai.history.turn.manifest import messages_of
+    from evennia_ai.history.turn.replay import messages_of
     from evennia_ai.store.history import turns
     from evennia_ai.store.history.conversations import records
 

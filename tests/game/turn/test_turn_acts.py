@@ -6,7 +6,7 @@ import pytest
 
 from evennia_ai.game.models.clients import Access
 from evennia_ai.game.npc_settings import changed
-from evennia_ai.history.turn.manifest import messages_of
+from evennia_ai.history.turn.replay import messages_of
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.llm.clients.scripted import ScriptedModel
 from evennia_ai.llm.roles import RoleProfile

@@ -7,7 +7,8 @@ import pytest
 
 from evennia_ai.errors import ReplayError
 from evennia_ai.history.records import ERASED
-from evennia_ai.history.turn.manifest import TurnManifest, messages_of, report_of_turn
+from evennia_ai.history.turn.manifest import TurnManifest
+from evennia_ai.history.turn.replay import messages_of, report_of_turn
 from evennia_ai.lorebook.book import Unmatched
 from evennia_ai.prompt.messages import digest
 from evennia_ai.prompt.report import report_of

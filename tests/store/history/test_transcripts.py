@@ -6,7 +6,7 @@ import pytest
 
 from evennia_ai.errors import FormatError, StoreError
 from evennia_ai.history.records import RecordKind
-from evennia_ai.history.turn.manifest import messages_of
+from evennia_ai.history.turn.replay import messages_of
 from evennia_ai.lorebook.activation.timers import LoreState, Spell
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.core.state import one_transaction
