@@ -96,7 +96,7 @@ class Talk:
     def turn(self, what):
         """Something is heard, composed, committed, and answered."""
         from evennia_ai.compose import compose
-        from evennia_ai.history.turn.drafts import draft_of
+        from evennia_ai.history.turn.sending import draft_of
         from evennia_ai.store.history import conversations, turns
 
         self.number += 1

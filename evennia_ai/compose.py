@@ -11,7 +11,7 @@ Each stage judges everything it saw; the verdicts of the stages are the trace.
     6  budget    what of them and of the history fits             evennia_ai.prompt.budget
     7  anchors   where anchored notes stand                       evennia_ai.prompt.placement
     8  place     where each message stands                        evennia_ai.prompt.placement
-    9  shown     which of the memories are in the prompt          evennia_ai.memory.pieces
+    9  shown     which of the memories are in the prompt          evennia_ai.memory.recalling
 
 What stays in the history (`evennia_ai.prompt.blocks`) and where anchored notes stand
 (`evennia_ai.prompt.placement`) is given back with the next turn's inputs.
@@ -38,14 +38,17 @@ from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.scan.window import Scan
 from evennia_ai.memory.memories import Memory
-from evennia_ai.memory.pieces import needs_memories, no_place, shown, with_memories
 from evennia_ai.memory.recalling import (
     NOTHING,
     Moment,
     Recalled,
     RecallRules,
+    needs_memories,
+    no_place,
     recalled,
     refused,
+    shown,
+    with_memories,
     words_said,
 )
 from evennia_ai.prompt.blocks import (
@@ -65,6 +68,7 @@ from evennia_ai.prompt.components import EVENT_ID, TOOL_ID
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import DYNAMIC, CompiledComponents, ComponentSet, Layout
 from evennia_ai.prompt.history import History
+from evennia_ai.prompt.memo import typed_frozen
 from evennia_ai.prompt.messages import OF_LORE, Message
 from evennia_ai.prompt.names import in_system
 from evennia_ai.prompt.notes import Notes, not_due
@@ -73,7 +77,6 @@ from evennia_ai.prompt.placement import NO_ANCHORS, NO_SLOTS, Anchors, Slots, St
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter
 from evennia_ai.prompt.trace import Verdict
-from evennia_ai.prompt.typed_frozen import typed_frozen
 
 NO_HISTORY: Final = History()
 NO_NOTES: Final = Notes()

@@ -20,7 +20,7 @@ from evennia_ai.cards.phrases import (
     spellings,
 )
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.prompt.templates.macros import filled, split_macros
+from evennia_ai.prompt.templates.template import filled, split_macros
 
 Kind = Literal[
     "override",

@@ -18,7 +18,7 @@ from typing import Final
 from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.knowledge.restricted.leaks import Protected, leak, protected
 from evennia_ai.knowledge.restricted.numbers import Place, places
-from evennia_ai.text.letter_forms import letters_folded
+from evennia_ai.text.words import letters_folded
 
 MAX_NAME: Final = 120
 MAX_HINT: Final = 200

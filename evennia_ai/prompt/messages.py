@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final, Literal
 
-from evennia_ai.prompt.memo import Memo, Slot
+from evennia_ai.prompt.memo import Memo, Slot, typed_frozen
 from evennia_ai.prompt.tokens import TokenCounter
-from evennia_ai.prompt.typed_frozen import typed_frozen
 
 Role = Literal["system", "user", "assistant", "tool"]
 ROLES: Final[tuple[Role, ...]] = ("system", "user", "assistant", "tool")

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from evennia_ai.text.letter_forms import letters_folded
+from evennia_ai.text.words import letters_folded
 
 MOST_CHARACTERS: Final = 44
 """Characters of a name in a label; with the longest mark it fits every provider's field."""

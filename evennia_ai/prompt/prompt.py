@@ -11,13 +11,12 @@ from evennia_ai.prompt.components import HISTORY_ID, MAX_DEPTH
 from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.expansion import ComponentSet, Layout
 from evennia_ai.prompt.history import History
-from evennia_ai.prompt.memo import Memo, Slot
+from evennia_ai.prompt.memo import Memo, Slot, typed_frozen
 from evennia_ai.prompt.messages import Message, costs, digest
 from evennia_ai.prompt.pieces import Claim, Piece
 from evennia_ai.prompt.placement import Anchors, slot_of
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.prompt.trace import ManyVerdicts, NamingVerdicts, Verdict
-from evennia_ai.prompt.typed_frozen import typed_frozen
 
 _SHA256: Final = Slot[str]("sha256")
 _LORE: Final = Slot[ManyVerdicts]("lore")

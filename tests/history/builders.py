@@ -12,9 +12,8 @@ from evennia_ai.history.records import (
     chain_sha256,
     content_sha256,
 )
-from evennia_ai.history.turn.drafts import draft_of
 from evennia_ai.history.turn.manifest import TurnManifest
-from evennia_ai.history.turn.sending import Handle, key_of
+from evennia_ai.history.turn.sending import Handle, draft_of, key_of
 from evennia_ai.prompt.blocks import DynamicBlock
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.components import PromptComponent

@@ -1,7 +1,7 @@
 """What the tests of the store say, hear and send; each shows only what matters."""
 
 from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.history.turn.drafts import draft_of
+from evennia_ai.history.turn.sending import draft_of
 from evennia_ai.store.history import conversations, turns
 from tests.history.builders import a_prompt
 

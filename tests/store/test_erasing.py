@@ -9,8 +9,8 @@ from django.db import DatabaseError, connection, transaction
 from evennia_ai import models
 from evennia_ai.errors import HistoryConflictError, ReplayError, StoreError, TurnClosedError
 from evennia_ai.history.records import RecordKind
-from evennia_ai.history.turn.drafts import draft_of
 from evennia_ai.history.turn.replay import messages_of
+from evennia_ai.history.turn.sending import draft_of
 from evennia_ai.lorebook.activation.timers import NO_STATE, LoreState, Spell
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.core.state import one_transaction

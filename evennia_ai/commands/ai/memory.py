@@ -17,8 +17,8 @@ from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.game.recording import heard
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.game.upkeep.remembering import kept, people_of, plain_text
+from evennia_ai.memory.learning import judged
 from evennia_ai.memory.memories import MAX_TEXT, USUAL_IMPORTANCE, Memory
-from evennia_ai.memory.persona_guard import judged
 from evennia_ai.memory.recalling import Moment, Score, is_open, scored, words_said
 from evennia_ai.minds.seeing.seer import Seer
 from evennia_ai.prompt.history import History

@@ -5,7 +5,7 @@ from typing import Final
 
 from evennia_ai.commands.shown import day_and_time
 from evennia_ai.game.inputs.gather import NAMES
-from evennia_ai.memory.pieces import MEMORIES_KEY, MEMORIES_NAME
+from evennia_ai.memory.recalling import MEMORIES_KEY, MEMORIES_NAME
 from evennia_ai.prompt.blocks import FILLED
 from evennia_ai.prompt.components import GAME, HISTORY_ID, MAX_DEPTH, PromptComponent
 from evennia_ai.prompt.expansion import CompiledComponent

@@ -29,9 +29,8 @@ from evennia_ai.history.records import Record
 from evennia_ai.llm.chat import AnswerSchema, ChatMessage, ChatReply, ChatRequest
 from evennia_ai.llm.replies.structured import answered, asking
 from evennia_ai.llm.roles import adapt, chat_messages
-from evennia_ai.memory.memories import OF_NPC, Memory, standing
-from evennia_ai.memory.memory_set import Held
-from evennia_ai.memory.observing import Observation, Observations, observing_request
+from evennia_ai.memory.learning import Observation, Observations, observing_request
+from evennia_ai.memory.memories import OF_NPC, Held, Memory, standing
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.settings.game import Conf

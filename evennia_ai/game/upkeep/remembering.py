@@ -15,8 +15,8 @@ from evennia_ai.game.inputs.facts import hours_now
 from evennia_ai.game.senses.presence import bystanders, label_of, object_of
 from evennia_ai.game.senses.text import one_line, plain_name, unmarked
 from evennia_ai.history.role_markup import neutral
+from evennia_ai.memory.learning import People, judged
 from evennia_ai.memory.memories import MAX_TEXT, OF_NPC, USUAL_IMPORTANCE, Memory, words_of
-from evennia_ai.memory.persona_guard import People, judged
 from evennia_ai.memory.recalling import Moment, is_open, scored
 from evennia_ai.prompt.names import without_mark
 from evennia_ai.settings.conf import conf

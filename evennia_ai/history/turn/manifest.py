@@ -2,7 +2,7 @@
 
 Every message is named by the record that holds it, so later edits of components, cards and lore
 change no past turn. Entries of lore that nothing concerned are told in bulk: a book of 10,000 costs
-a turn a few words. Manifests are made from drafts (`evennia_ai.history.turn.drafts`).
+a turn a few words. Manifests are made from drafts (`evennia_ai.history.turn.sending`).
 One in a transcript may have been written by anybody: `wrong_field` says which value of it is not of
 the kind that a turn writes; that it names records which are there is looked at in `transcripts`.
 """

@@ -27,8 +27,7 @@ from evennia_ai.knowledge.restricted.numbers import (
     spelt_together,
 )
 from evennia_ai.knowledge.restricted.readings import readings, squeezed
-from evennia_ai.text.letter_forms import letters_folded
-from evennia_ai.text.words import letters_of
+from evennia_ai.text.words import letters_folded, letters_of
 
 WORDS: Final = 8
 """How many words in a row are a passage."""

@@ -16,7 +16,7 @@ from itertools import islice
 from string import ascii_lowercase
 from typing import Final
 
-from evennia_ai.text.letter_forms import letters_folded
+from evennia_ai.text.words import letters_folded
 
 MOST: Final = 24
 SHORTEST: Final = 6

@@ -32,7 +32,7 @@ from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.scan.hit_cache import ANYWHERE, Found
 from evennia_ai.lorebook.scan.key_index import ALWAYS, EntryKeys
 from evennia_ai.lorebook.scan.window import Window
-from evennia_ai.prompt.typed_frozen import typed_frozen
+from evennia_ai.prompt.memo import typed_frozen
 
 
 @typed_frozen

@@ -24,8 +24,8 @@ from evennia_ai.lorebook.scan.hit_cache import FED, Found
 from evennia_ai.lorebook.scan.window import Scan
 from evennia_ai.prompt.components import ALL_GRANTS
 from evennia_ai.prompt.dice import Dice
+from evennia_ai.prompt.memo import typed_frozen
 from evennia_ai.prompt.tokens import TokenCounter
-from evennia_ai.prompt.typed_frozen import typed_frozen
 
 # However the rules are set, a run ends: no more entries than this are judged, pass for pass.
 MOST_JUDGED: Final = 20_000

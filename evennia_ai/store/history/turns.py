@@ -30,9 +30,8 @@ from evennia_ai.history.records import (
     cut_short,
     storable,
 )
-from evennia_ai.history.turn.drafts import Draft
 from evennia_ai.history.turn.manifest import TurnManifest
-from evennia_ai.history.turn.sending import Handle, key_of, sent_messages
+from evennia_ai.history.turn.sending import Draft, Handle, key_of, sent_messages
 from evennia_ai.lorebook.activation.timers import LoreState
 from evennia_ai.prompt.messages import Message, digest
 from evennia_ai.store.calls import model_calls

@@ -19,11 +19,12 @@ from evennia_ai.memory.memories import (
     LEAST_IMPORTANT,
     MAX_TEXT,
     MOST_IMPORTANT,
+    Held,
     Memory,
     is_importance,
     is_text,
+    surplus,
 )
-from evennia_ai.memory.memory_set import Held, surplus
 from evennia_ai.prompt.memo import Memo
 from evennia_ai.store.core.revisions import Change, Revisions
 from evennia_ai.store.core.rows import value_of

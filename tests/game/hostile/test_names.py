@@ -180,7 +180,7 @@ def test_what_was_settled_is_read_by_another_process(stage, model):
 
 
 def test_who_is_called_like_a_common_word_names_nobody_in_a_memory():
-    from evennia_ai.memory.persona_guard import People, judged
+    from evennia_ai.memory.learning import People, judged
 
     text = "Oren has the crown of kings."
     alone = judged(text, People(own_names=("Oren",)))

@@ -7,8 +7,13 @@ import pytest
 from evennia_ai.errors import ReplayError
 from evennia_ai.history.projection import RECORD, message_of
 from evennia_ai.history.records import ERASED, RecordKind
-from evennia_ai.history.turn.drafts import draft_of
-from evennia_ai.history.turn.sending import Handle, sent_messages, storable_messages, text_of
+from evennia_ai.history.turn.sending import (
+    Handle,
+    draft_of,
+    sent_messages,
+    storable_messages,
+    text_of,
+)
 from evennia_ai.prompt.messages import Message, Part, digest, pending
 from tests.history.builders import a_conversation, a_new_record, a_prompt, sent, stored
 

@@ -12,7 +12,7 @@ from django.db import connection
 from evennia_ai import models
 from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.history.turn.drafts import draft_of
+from evennia_ai.history.turn.sending import draft_of
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import conversations, turns
 from evennia_ai.store.history.conversations import append, conversation

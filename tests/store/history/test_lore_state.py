@@ -6,7 +6,7 @@ from django.db import DatabaseError, transaction
 from evennia_ai import models
 from evennia_ai.errors import HistoryConflictError, StoreError
 from evennia_ai.history.records import NewRecord, RecordKind
-from evennia_ai.history.turn.drafts import draft_of
+from evennia_ai.history.turn.sending import draft_of
 from evennia_ai.lorebook.activation.timers import NO_STATE, LoreState, Spell
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import conversations, lore_state, turns

@@ -15,8 +15,8 @@ from evennia_ai.errors import (
     TurnClosedError,
 )
 from evennia_ai.history.records import NewRecord, RecordKind, first_broken
-from evennia_ai.history.turn.drafts import draft_of
 from evennia_ai.history.turn.replay import messages_of
+from evennia_ai.history.turn.sending import draft_of
 from evennia_ai.prompt.budget import BudgetRules
 from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.messages import digest

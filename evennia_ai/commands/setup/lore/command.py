@@ -17,8 +17,7 @@ from evennia_ai.commands.strict import BUILDER_LOCK
 from evennia_ai.commands.turn_shown import why_lines
 from evennia_ai.lorebook.editing.lints import lints
 from evennia_ai.lorebook.formats.entry_fields import TYPED_FIELDS
-from evennia_ai.prompt.templates.macros import OUTLET
-from evennia_ai.prompt.templates.template import compile_template
+from evennia_ai.prompt.templates.template import OUTLET, compile_template
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.authored.components import registry
 from evennia_ai.text.columns import WIDTH, wrapped

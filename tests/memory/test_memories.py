@@ -1,7 +1,8 @@
-"""Which memories a turn may be about, and which go when there are too many."""
+"""All memories of an NPC, which of them a turn may be about, and the words they are compared by."""
 
-from evennia_ai.memory.memories import Memory
-from evennia_ai.memory.memory_set import MOST_CANDIDATES, Held, surplus
+import pytest
+
+from evennia_ai.memory.memories import MOST_CANDIDATES, Held, Memory, surplus, weight_of, words_of
 from tests.memory.builders import ANNA, BEN, a_memory
 
 
@@ -57,3 +58,44 @@ def test_a_new_form_of_a_memory_takes_its_place() -> None:
     new = a_memory("Lost.", id=1)
     assert Held((old, other)).with_memory(new).memories == (new, other)
     assert Held((old, other)).without([1]).memories == (other,)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("rope", "Ropes"),
+        ("harbour", "HARBOURS"),
+        ("remember", "remembrance"),
+        ("Straße", "STRASSE"),
+        ("корабль", "Корабля"),
+        ("ﬁsh", "fish"),
+        ("灯塔", "这座灯塔很旧"),
+    ],
+)
+def test_two_forms_of_a_word_share_something(one: str, other: str) -> None:
+    assert words_of(one) & words_of(other)
+
+
+@pytest.mark.parametrize(("one", "other"), [("rope", "road"), ("boss", "bos"), ("灯塔", "码头")])
+def test_two_words_share_nothing(one: str, other: str) -> None:
+    assert not words_of(one) & words_of(other)
+
+
+def test_marks_are_no_words() -> None:
+    assert words_of("... !? -- \"'") == frozenset()
+
+
+def test_a_script_without_blanks_counts_by_pairs() -> None:
+    assert words_of("旧灯塔") == {"旧灯", "灯塔"}
+
+
+def test_a_single_character_of_such_a_script_is_a_word() -> None:
+    assert words_of("x 火 b") == {"x", "火", "b"}
+
+
+def test_the_commonest_words_are_none() -> None:
+    assert words_of("Where is the rope?") == {"rope"}
+
+
+def test_a_short_word_tells_less_than_a_long_one() -> None:
+    assert weight_of("the") < weight_of("ferrym") == weight_of("灯塔") == 1.0

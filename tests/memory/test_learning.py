@@ -8,8 +8,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.memory import persona_guard
-from evennia_ai.memory.persona_guard import People, judged
+from evennia_ai.memory import learning
+from evennia_ai.memory.learning import People, judged
 
 CASES = yaml.safe_load((Path(__file__).parent / "cases" / "persona.yaml").read_text("utf-8"))
 OREN = People(own_names=("Oren", "ferryman"), other_names=("Anna", "Ben"))
@@ -19,7 +19,7 @@ SHE = People(own_names=("Oren", "ferryman"), other_names=("Anna", "Ben"), is_abo
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["text"])
 def test_a_text_is_taken_or_refused_by_a_rule(case: dict[str, Any]) -> None:
     found = judged(case["text"], SHE if case.get("about") else OREN)
-    wanted = getattr(persona_guard, case["refused"]).format(npc="Oren") if "refused" in case else ""
+    wanted = getattr(learning, case["refused"]).format(npc="Oren") if "refused" in case else ""
     assert found == (case.get("becomes", case["text"]), wanted)
 
 
