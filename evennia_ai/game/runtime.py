@@ -30,7 +30,7 @@ from evennia_ai.game.models.clients import Access, Models
 from evennia_ai.game.models.limits import Limits, is_stopped
 from evennia_ai.game.models.watching import Gauges, Watch, Watcher
 from evennia_ai.game.recording.recorder import Recorder
-from evennia_ai.game.senses.line_limits import Lines
+from evennia_ai.game.senses.events import Lines
 from evennia_ai.game.speech.voice import Gestures
 from evennia_ai.game.upkeep.compacting import Compactor
 from evennia_ai.game.upkeep.consolidating import Consolidator
@@ -222,7 +222,7 @@ def runtime_of(
         compactor=compactor,
         idle_time=IdleTime(compactor, Consolidator(conf, models, counting=counting), clock),
         lines=Lines(seconds=clock.seconds, most_npcs=conf.line_npcs, most_calls=conf.line_calls),
-        floors=Floors(clock, recorder, hop_seconds=conf.hop_seconds),
+        floors=Floors(clock, when_committed=recorder.then, hop_seconds=conf.hop_seconds),
         gestures=Gestures(clock, after_seconds=conf.thinking_seconds),
         ticker=Ticker(clock, ticks_alone=conf.tick_alone),
         counting=counting,

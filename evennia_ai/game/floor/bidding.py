@@ -8,6 +8,7 @@ is pure.
 """
 
 import hashlib
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,9 +19,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
 from evennia_ai.game.floor.addressing import Addressed
-from evennia_ai.game.recording.recorder import Recorder
-from evennia_ai.game.senses.events import Event
-from evennia_ai.game.senses.line_limits import Chains
+from evennia_ai.game.senses.events import HEARD, Event, utterance_key
 from evennia_ai.llm.resilience import Clock
 
 MOST_ASKED: Final = 3
@@ -129,12 +128,57 @@ class Bidder(Protocol):
         more."""
 
 
+MOST_ROOMS: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    began_at: float
+    newest_at: float
+
+
+class Chains:
+    """The talk of NPCs in all rooms; `budget_seconds` is how long it goes on by itself.
+
+    In a room NPCs answer each other for a while without a person saying anything; a person's word
+    begins anew, and so does the first word after a long silence.
+    """
+
+    def __init__(self, *, seconds: Callable[[], float], budget_seconds: float) -> None:
+        self._seconds: Final = seconds
+        self._budget_seconds: Final = budget_seconds
+        self._of_room: OrderedDict[str, _Chain] = OrderedDict()
+
+    def heard(self, event: Event) -> None:
+        """Something was perceived in a room; however many NPCs perceived it."""
+        if event.private or event.kind not in HEARD:
+            return
+        now = self._seconds()
+        known = self._of_room.pop(event.room_ref, None)
+        goes_on = event.hops and known and now - known.newest_at <= self._budget_seconds
+        self._of_room[event.room_ref] = _Chain(known.began_at if goes_on and known else now, now)
+        if len(self._of_room) > MOST_ROOMS:
+            self._of_room.popitem(last=False)
+
+    def is_over(self, room_ref: str) -> bool:
+        """Whether the NPCs there have talked long enough by themselves."""
+        known = self._of_room.get(room_ref)
+        return known is not None and self._seconds() - known.began_at > self._budget_seconds
+
+
 class Floors:
     """The utterances of this moment, and who may answer them."""
 
-    def __init__(self, clock: Clock, recorder: Recorder, *, hop_seconds: float) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        when_committed: Callable[[Callable[[], None]], None],
+        hop_seconds: float,
+    ) -> None:
+        """`when_committed` does something when all that was heard until now is committed."""
         self._clock: Final = clock
-        self._recorder: Final = recorder
+        self._when_committed: Final = when_committed
         self.chains: Final = Chains(seconds=clock.seconds, budget_seconds=hop_seconds)
         self._open: dict[_Key, dict[str, tuple[Bid, Bidder]]] = {}
         self._full: list[dict[str, tuple[Bid, Bidder]]] = []
@@ -142,7 +186,7 @@ class Floors:
 
     def bid(self, event: Event, bid: Bid, bidder: Bidder) -> None:
         """Enter a bid for the utterance that `event` is; one that bids again means another one."""
-        key = _key_of(event)
+        key = utterance_key(event)
         floor = self._open.setdefault(key, {})
         if bid.npc_ref in floor:
             self._full.append(floor)
@@ -150,7 +194,7 @@ class Floors:
         floor[bid.npc_ref] = (bid, bidder)
         if not self._is_planned:
             self._is_planned = True
-            self._recorder.then(self._decide)
+            self._when_committed(self._decide)
 
     def close(self) -> None:
         """Give nobody the floor any more."""
@@ -225,12 +269,6 @@ class _Asked:
             logger.log_err(f"evennia_ai: a decider failed: {failure.getErrorMessage()}")
         why = YES_OF_ANOTHER if self._is_taken else failure.getErrorMessage()
         bidder.keep_silent(why)
-
-
-def _key_of(event: Event) -> _Key:
-    """What events of one utterance have in common; words garbled for some count by language."""
-    said = event.language or event.text
-    return (event.room_ref, event.speaker_ref, event.kind, said)
 
 
 def _nothing() -> None:

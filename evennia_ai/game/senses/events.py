@@ -2,10 +2,15 @@
 
 An event carries everything a turn needs to know of the moment it was heard, so that a second
 speaker can never change the one that is being answered.
+
+It belongs to the line that led to it. What an NPC says because of a line belongs to that line, and
+so does what other NPCs answer; all of it counts against the line (`Lines`): the NPCs that answer,
+and every call of a model. NPCs that hear the same line share its count.
 """
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 Kind = str
@@ -77,6 +82,12 @@ class Event:
         return self.kind not in HEARD
 
 
+def utterance_key(event: Event) -> tuple[str, ...]:
+    """What events of one utterance have in common; words garbled for some count by language."""
+    said = event.language or event.text
+    return (event.room_ref, event.speaker_ref, event.kind, said)
+
+
 def payer_of(event: Event) -> str:
     """The person who is charged for an answer: who said or did it, or began what led to it.
 
@@ -103,3 +114,63 @@ def asks_for_answer(event: Event, react_to: Collection[str]) -> str | None:
     if event.wants_answer:
         return f"meant for it: {event.kind}"
     return f"reacts to {event.kind}" if event.kind in react_to else None
+
+
+SAME_SECONDS: Final = 5.0
+"""How long after a line somebody may hear it late: the recorder is slow, never that slow."""
+
+MOST_KNOWN: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A line that was just heard, and by whom."""
+
+    line: Line
+    at: float
+    heard_by: set[str] = field(default_factory=set)
+
+
+class Lines:
+    """The lines of this moment; `most_npcs` and `most_calls` are what one of them may set off."""
+
+    def __init__(self, *, seconds: Callable[[], float], most_npcs: int, most_calls: int) -> None:
+        self._seconds: Final = seconds
+        self._most_npcs: Final = most_npcs
+        self._most_calls: Final = most_calls
+        self._known: OrderedDict[tuple[str, ...], _Known] = OrderedDict()
+
+    def traced(self, event: Event, *, npc_ref: str) -> Event:
+        """The event as this NPC perceives it, with the line that it is, or that led to it."""
+        if event.line is not None:
+            return event
+        if event.kind in NOBODYS or event.hops:
+            return replace(event, line=Line(player_ref=payer_of(event)))
+        key = utterance_key(event)
+        now, known = self._seconds(), self._known.get(key)
+        if known is None or npc_ref in known.heard_by or now - known.at > SAME_SECONDS:
+            self._known.pop(key, None)
+            known = self._known[key] = _Known(Line(player_ref=payer_of(event)), now)
+            if len(self._known) > MOST_KNOWN:
+                self._known.popitem(last=False)
+        known.heard_by.add(npc_ref)
+        return replace(event, line=known.line)
+
+    def why_spent(self, event: Event) -> str:
+        """Why no model is asked any more because of the line, "" while one may be."""
+        line = event.line
+        if line is None or line.calls < self._most_calls:
+            return ""
+        return f"one line set off {line.calls} calls of models already (EVENNIA_AI_LINE_CALLS)"
+
+    def why_silent(self, event: Event, *, npc_ref: str) -> str:
+        """Why this NPC does not answer what the line led to; "": it does, and counts."""
+        line = event.line
+        if line is None:
+            return ""
+        if npc_ref not in line.npcs and len(line.npcs) >= self._most_npcs:
+            return f"{len(line.npcs)} NPCs answer one line already (EVENNIA_AI_LINE_NPCS)"
+        spent = self.why_spent(event)
+        if not spent:
+            line.npcs.add(npc_ref)
+        return spent

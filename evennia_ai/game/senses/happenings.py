@@ -14,11 +14,10 @@ from evennia.utils import logger
 
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.game.senses.events import ERRAND, HEARD, TICK, Event, Kind
-from evennia_ai.game.senses.line_limits import line_of
 from evennia_ai.game.senses.perception import heard_text, is_alone_with, rank_of
 from evennia_ai.game.senses.presence import NPC, HasMind, can_see, settled_label
 from evennia_ai.game.senses.text import in_sentence, one_line, plain_name, unmarked
-from evennia_ai.game.senses.utterance import hops_of
+from evennia_ai.game.senses.utterance import hops_of, line_of
 from evennia_ai.history.records import canonical_json
 from evennia_ai.history.role_markup import neutral
 from evennia_ai.prompt.names import SOMEONE

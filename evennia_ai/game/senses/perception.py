@@ -14,6 +14,7 @@ telnet.
 import re
 from collections.abc import Mapping
 from contextvars import ContextVar
+from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, Final, NamedTuple
@@ -23,10 +24,9 @@ from django.utils.translation import gettext
 from evennia.locks.lockhandler import LockHandler
 
 from evennia_ai.game.senses.events import Event, Kind
-from evennia_ai.game.senses.line_limits import line_of
 from evennia_ai.game.senses.presence import NPC, bystanders, is_npc, settled_label
 from evennia_ai.game.senses.text import one_line, unmarked
-from evennia_ai.game.senses.utterance import hops_of, utterance_of, uttered
+from evennia_ai.game.senses.utterance import Utterance, hops_of, line_of, utterance_of, uttered
 from evennia_ai.prompt.blocks import SCREENREADER
 
 MAX_WORD: Final = 40
@@ -39,7 +39,9 @@ _rendered: Final[ContextVar[tuple[Any, Any, tuple[str, ...]] | None]] = ContextV
 
 def game_word(told: Any) -> str:
     """A language or volume as a game tells it, as one plain word or few; "" for none."""
-    return one_line(unmarked(str(told or "")))[:MAX_WORD]
+    if not told:
+        return ""
+    return one_line(unmarked(str(told)))[:MAX_WORD]
 
 
 def garbled(words: str, rendered: str, *, language: str) -> str:
@@ -149,16 +151,6 @@ class Payload(NamedTuple):
     volume: str = ""
 
 
-class _Heard(NamedTuple):
-    kind: Kind
-    text: str
-    to_ref: str = ""
-    hops: int = 0
-    language: str = ""
-    volume: str = ""
-    by_rote: bool = False
-
-
 def perceived(npc: NPC, text: Any, from_obj: Any) -> Event | None:
     """The event in a message that `npc` received, None where nobody says or does anything.
 
@@ -237,7 +229,7 @@ def heard_text(text: str) -> str:
     return one_line(unmarked(text))[:MAX_HEARD]
 
 
-def _uttered(npc: NPC, speaker: Any, payload: Payload) -> _Heard | None:
+def _uttered(npc: NPC, speaker: Any, payload: Payload) -> Utterance | None:
     """What the speaker is known to say this moment, heard once."""
     utterance = utterance_of(speaker)
     if utterance is None or str(npc.id) in utterance.heard_by:
@@ -249,22 +241,15 @@ def _uttered(npc: NPC, speaker: Any, payload: Payload) -> _Heard | None:
     language = utterance.language or payload.language
     if language and not npc.understands(language):
         text = garbled(text, _words(npc, speaker, payload), language=language)
-    return _Heard(
-        utterance.kind,
-        text,
-        utterance.to_ref,
-        utterance.hops,
-        language,
-        utterance.volume,
-        utterance.by_rote,
-    )
+    return replace(utterance, text=text, language=language)
 
 
-def _read_back(npc: NPC, speaker: Any, payload: Payload) -> _Heard | None:
+def _read_back(npc: NPC, speaker: Any, payload: Payload) -> Utterance | None:
     """What a rendered line says, where the speaker's side told nothing."""
     if payload.kind not in _HEARD or utterance_of(speaker) is not None:
         return None
-    return _Heard(payload.kind, _words(npc, speaker, payload), hops=hops_of(speaker))
+    text = _words(npc, speaker, payload)
+    return Utterance(speaker=speaker, text=text, kind=payload.kind, hops=hops_of(speaker))
 
 
 def _words(npc: NPC, speaker: Any, payload: Payload) -> str:

@@ -2,8 +2,8 @@
 
 A message reaches its listeners rendered: `Anna says, "hello"`, in the words of whatever game this
 is. While a speaker's message is delivered, its raw text stands here; listeners look it up. While an
-NPC acts, the replies in a row that led to it stand here. All of it happens on the reactor's
-thread, inside one call.
+NPC acts, the line and the replies in a row that led to it stand here. All of it happens on the
+reactor's thread, inside one call.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from evennia_ai.game.senses.events import Kind
+from evennia_ai.game.senses.events import Event, Kind, Line
 from evennia_ai.game.senses.presence import NPC, is_npc
 
 
@@ -37,6 +37,7 @@ class Utterance:
 
 _now: Final[ContextVar[Utterance | None]] = ContextVar("evennia_ai_utterance", default=None)
 _acting: Final[ContextVar[tuple[Any, int] | None]] = ContextVar("evennia_ai_acting", default=None)
+_line: Final[ContextVar[Line | None]] = ContextVar("evennia_ai_line", default=None)
 
 
 @contextmanager
@@ -98,3 +99,18 @@ def hops_of(actor: Any) -> int:
     if acted is not None and acted[0] == actor:
         return acted[1]
     return 1 if actor is not None and is_npc(actor) else 0
+
+
+@contextmanager
+def because_of(event: Event) -> Iterator[None]:
+    """While it lasts, what an NPC says or does belongs to the line that led to `event`."""
+    token = _line.set(event.line)
+    try:
+        yield
+    finally:
+        _line.reset(token)
+
+
+def line_of(hops: int) -> Line | None:
+    """The line that what is said or done now belongs to, where an NPC says or does it."""
+    return _line.get() if hops else None

@@ -15,9 +15,9 @@ from evennia.utils import logger
 
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS
 from evennia_ai.game.senses.events import Event
-from evennia_ai.game.senses.line_limits import because_of
 from evennia_ai.game.senses.presence import NPC, bystanders, is_npc, label_of
 from evennia_ai.game.senses.text import plain_name
+from evennia_ai.game.senses.utterance import because_of
 from evennia_ai.game.speech.delivery import is_open
 from evennia_ai.game.speech.output import POSE, SafeName, deliver, safe_text
 from evennia_ai.llm.replies.speech import SPEECH_LINES, SpokenStart, speech

@@ -14,10 +14,9 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
 from evennia_ai.game.senses.events import Event
-from evennia_ai.game.senses.line_limits import because_of
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.game.senses.text import one_line
-from evennia_ai.game.senses.utterance import acting
+from evennia_ai.game.senses.utterance import acting, because_of
 from evennia_ai.game.tools.registry import Registered, registry
 from evennia_ai.game.tools.remembering import ErrandResult
 from evennia_ai.game.tools.sight import guesses_of_tool

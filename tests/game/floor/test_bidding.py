@@ -55,7 +55,7 @@ def later():
 
 @pytest.fixture
 def floors(clock, later):
-    return Floors(clock, later, hop_seconds=60.0)
+    return Floors(clock, when_committed=later.then, hop_seconds=60.0)
 
 
 def said(text="Well?", **fields):

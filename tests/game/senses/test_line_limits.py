@@ -3,8 +3,7 @@
 import pytest
 from twisted.internet.task import Clock
 
-from evennia_ai.game.senses.events import TICK, Event, payer_of
-from evennia_ai.game.senses.line_limits import SAME_SECONDS, Lines
+from evennia_ai.game.senses.events import SAME_SECONDS, TICK, Event, Lines, payer_of
 from evennia_ai.llm.quotas import Quota, Quotas
 from evennia_ai.store.calls.model_calls import used_by_player
 
