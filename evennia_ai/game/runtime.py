@@ -206,7 +206,7 @@ def runtime_of(
         cooldown_seconds=conf.cooldown_seconds,
         on_error=_logged,
     )
-    recorder = Recorder(clock)
+    recorder = Recorder(clock, queue_limit=conf.queue_limit, time_suffix=conf.time_suffix)
     counting = Counting(
         limits=_limits(conf, clock), watch=_watch(conf, clock, models, scheduler), clock=clock
     )

@@ -5,9 +5,8 @@ turn. Of memories only those that concern the speaker, those it can see here, an
 none of it makes a query.
 """
 
-import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
 
@@ -34,7 +33,6 @@ from evennia_ai.memory.memories import Memory
 from evennia_ai.memory.recalling import Moment
 from evennia_ai.minds.view import CardTexts, scanned_texts
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.settings.kinds import TimeSuffix
 from evennia_ai.store.memory import memories
 
 ROOM_KEY: Final = "room.key"
@@ -175,27 +173,6 @@ def _fact(value: Any) -> Fact | None:
 
 def _log(path: str, problem: str) -> None:
     logger.log_err(f"evennia_ai: EVENNIA_AI_LORE_FACTS: {path} {problem}; it is left out")
-
-
-def real_minute() -> str:
-    """The date and the minute, in UTC."""
-    return f"{datetime.fromtimestamp(time.time(), tz=UTC):%Y-%m-%d %H:%M} UTC"
-
-
-def game_minute() -> str:
-    """The date and the minute of Evennia's game time, "" for one that no calendar has."""
-    try:
-        now = datetime.fromtimestamp(gametime.gametime(absolute=True), tz=get_default_timezone())
-    except (OSError, OverflowError, ValueError):
-        return ""
-    return f"{now:%Y-%m-%d %H:%M}"
-
-
-def minute_of(suffix: TimeSuffix) -> str:
-    """The minute as the setting wants it beside what is said, "" for none."""
-    if not suffix:
-        return ""
-    return real_minute() if suffix == "real" else game_minute()
 
 
 _SECONDS: int = 3600

@@ -14,14 +14,19 @@ from evennia_ai.compose import ComposeRules, Inputs
 from evennia_ai.execution.request import ExecutionRequest, execution_request
 from evennia_ai.game.inputs.facts import (
     candidates,
-    minute_of,
     moment,
     passing_facts,
     scanned_sources,
 )
 from evennia_ai.game.inputs.mind import Mind
 from evennia_ai.game.inputs.providers import blocks_of
-from evennia_ai.game.recording.heard import CommittedEvent, ConversationKey, found, key_of
+from evennia_ai.game.recording.heard import (
+    CommittedEvent,
+    ConversationKey,
+    found,
+    key_of,
+    minute_of,
+)
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import NPC, bystanders
 from evennia_ai.game.senses.text import person_name, plain_name

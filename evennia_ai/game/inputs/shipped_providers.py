@@ -13,9 +13,9 @@ from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-from evennia_ai.game.inputs.facts import game_minute, hours_now, real_minute
+from evennia_ai.game.inputs.facts import hours_now
 from evennia_ai.game.knowledge.guarding import held_keys, searchable, told_before
-from evennia_ai.game.recording.heard import records_of_room
+from evennia_ai.game.recording.heard import game_minute, real_minute, records_of_room
 from evennia_ai.game.senses.events import NOBODYS, Event
 from evennia_ai.game.senses.presence import NPC, label_of, seen_here
 from evennia_ai.game.senses.text import in_sentence, one_line, plain_name

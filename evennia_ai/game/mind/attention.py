@@ -1,6 +1,6 @@
 """Attention: which of the things an NPC perceived it answers, and when.
 
-`hear` commits what was perceived (`inbox`). Whether the NPC is meant (`addressing`) and who of
+`hear` commits what was perceived (`recorder`). Whether the NPC is meant (`addressing`) and who of
 several answers (`floor.bidding`) decides whether a turn is offered to the scheduler
 (`pending_answer`). What was decided last, and why, is kept for its builder.
 """
@@ -22,11 +22,11 @@ from evennia_ai.game.floor.addressing import (
 from evennia_ai.game.floor.bidding import Bid, roll_of
 from evennia_ai.game.inputs import gather
 from evennia_ai.game.inputs.mind import Mind
-from evennia_ai.game.mind.inbox import Hearing
 from evennia_ai.game.mind.pending_answer import PendingAnswer
 from evennia_ai.game.models.limits import why_halted
 from evennia_ai.game.recording import heard
 from evennia_ai.game.recording.heard import CommittedEvent
+from evennia_ai.game.recording.recorder import Hearing
 from evennia_ai.game.runtime import Current, Runtime
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import bystanders, is_npc
@@ -50,7 +50,10 @@ class Attention:
         self._mind: Final = mind
         self._current: Final = current
         self._hearing: Final = Hearing(
-            mind.ref, current, opening=self._opening, consider=self._heard
+            mind.ref,
+            lambda: current.runtime.recorder,
+            opening=self._opening,
+            consider=self._heard,
         )
         # What is not answered yet and may be, by the id of its record.
         self._open: dict[str, PendingAnswer] = {}

@@ -1,15 +1,19 @@
-"""What was committed of an event, and the conversation it belongs to.
+"""What an NPC heard: what was committed of an event, and the conversation it belongs to.
 
 A conversation is told apart by a `ConversationKey` before it is opened; a `CommittedEvent` is what
 a turn answers. What an NPC lately lived through are its conversations in rooms, newest first: what
 one person whispered is shown to nobody else, and to that person it is the conversation itself.
 """
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
+from django.utils.timezone import get_default_timezone
 from evennia.objects.models import ObjectDB
+from evennia.utils import gametime
 
 from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import NPC
@@ -17,6 +21,7 @@ from evennia_ai.game.senses.text import plain_name
 from evennia_ai.history.projection import MINUTE, record_of
 from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.prompt.history import History
+from evennia_ai.settings.kinds import TimeSuffix
 from evennia_ai.store.history import conversations
 from evennia_ai.store.history.conversations import ConversationKind, ConversationRef
 
@@ -76,8 +81,29 @@ def found(npc_ref: str, talk: ConversationKey) -> ConversationRef | None:
     return None
 
 
+def real_minute() -> str:
+    """The date and the minute, in UTC."""
+    return f"{datetime.fromtimestamp(time.time(), tz=UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def game_minute() -> str:
+    """The date and the minute of Evennia's game time, "" for one that no calendar has."""
+    try:
+        now = datetime.fromtimestamp(gametime.gametime(absolute=True), tz=get_default_timezone())
+    except (OSError, OverflowError, ValueError):
+        return ""
+    return f"{now:%Y-%m-%d %H:%M}"
+
+
+def minute_of(suffix: TimeSuffix) -> str:
+    """The minute as the setting wants it beside what is said, "" for none."""
+    if not suffix:
+        return ""
+    return real_minute() if suffix == "real" else game_minute()
+
+
 def event_record(event: Event, *, minute: str = "") -> NewRecord:
-    """What is written down of an event: who, and what was said or done, and when if that is told.
+    """What is written down of an event: who, and what was said or done, and the minute if told.
 
     Somebody's own words are a record of kind `user` and of their name. What happened is one of kind
     `event` and of nobody's, so that a prompt shows it without a label: nobody can say it.

@@ -1,5 +1,8 @@
 """The recorder: what NPCs perceived is committed before anything is answered, a little at a time.
 
+An event that cannot be committed is kept and tried again; what is more than may be kept is lost,
+and that something was is itself recorded, once.
+
 An NPC that opens a conversation speaks first in it, so its greeting is committed before the event
 that made it speak, both or neither: records are never put in another order later.
 
@@ -8,66 +11,45 @@ and one by one they would be fifty transactions; so a few are written together, 
 else has its turn. They are written in the order in which they were perceived.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from evennia.utils import logger
 from twisted.python.failure import Failure
 
-from evennia_ai.errors import HistoryConflictError
-from evennia_ai.game.recording.heard import CommittedEvent, event_record, key_of, opened
-from evennia_ai.game.recording.retrying import DATABASE_ERRORS
+from evennia_ai.errors import HistoryConflictError, StoreError
+from evennia_ai.game.recording.heard import (
+    CommittedEvent,
+    event_record,
+    key_of,
+    minute_of,
+    opened,
+)
+from evennia_ai.game.recording.retrying import DATABASE_ERRORS, RETRY_SECONDS
 from evennia_ai.game.senses.events import Event
-from evennia_ai.history.records import NewRecord
+from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.llm.resilience import Clock
+from evennia_ai.settings.kinds import TimeSuffix
 from evennia_ai.store.core.state import one_transaction
 from evennia_ai.store.history import conversations
 from evennia_ai.store.history.conversations import ConversationRef
 
-Opening = Callable[[ConversationRef], NewRecord | None]
+OVERFLOW: Final = "Too much was said at once; some of it will go unanswered."
+
+Opening = Callable[[ConversationRef, Event], NewRecord | None]
+"""The greeting an NPC opens a conversation with because of an event, None where it does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """An event that can be committed without reading anything more.
-
-    `minute` is the time that prompts show with it, "" for none.
-    """
+    """An event, what is written down of it, and the greeting before it: nothing more is read."""
 
     conversation: ConversationRef
     event: Event
+    record: NewRecord
     greeting: NewRecord | None
-    minute: str = ""
-
-    @property
-    def record(self) -> NewRecord:
-        """What is written down of the event."""
-        return event_record(self.event, minute=self.minute)
-
-
-def recorded(npc_ref: str, event: Event, *, opening: Opening, minute: str = "") -> CommittedEvent:
-    """The event, committed; `opening` tells the greeting that goes before it, if one does.
-
-    StoreError: nothing was committed.
-    """
-    try:
-        return committed(prepared(npc_ref, event, opening=opening, minute=minute))
-    except HistoryConflictError:  # another process was first; who spoke is asked anew
-        return committed(prepared(npc_ref, event, opening=opening, minute=minute))
-
-
-def prepared(npc_ref: str, event: Event, *, opening: Opening, minute: str = "") -> Prepared:
-    """The event, with its conversation opened and read and the greeting that goes before it.
-
-    Read before the transaction: on SQLite one that reads first may not get to write.
-    """
-    conversation = opened(npc_ref, key_of(event))
-    conversations.history(conversation)
-    return Prepared(
-        conversation=conversation, event=event, greeting=opening(conversation), minute=minute
-    )
 
 
 def committed(ready: Prepared) -> CommittedEvent:
@@ -107,58 +89,194 @@ AT_ONCE: Final = 4
 """Events that are committed together, before anything else has its turn."""
 
 
-class Listening(Protocol):
-    """One NPC, with events that are not committed yet."""
+class Hearing:
+    """Commits the events of one NPC and passes them on to `consider`."""
+
+    def __init__(
+        self,
+        npc_ref: str,
+        recorder: "Callable[[], Recorder]",
+        *,
+        opening: Opening,
+        consider: Callable[[CommittedEvent], None],
+    ) -> None:
+        """`recorder` tells the one that is in use."""
+        self._npc_ref: Final = npc_ref
+        self._recorder: Final = recorder
+        self._opening: Final = opening
+        self._consider: Final = consider
+        self._unrecorded: deque[Event] = deque()
+        self._lost = 0
+        self._retry: Any = None
+
+    @property
+    def unrecorded(self) -> int:
+        """How many events are not committed yet."""
+        return len(self._unrecorded)
+
+    def hear(self, event: Event) -> None:
+        """Have what was perceived committed, soon or when the database is back."""
+        recorder = self._recorder()
+        if len(self._unrecorded) >= recorder.queue_limit:
+            self._lost += 1
+            if not self._made_room(event):
+                return
+        self._unrecorded.append(event)
+        recorder.then(self)
+
+    def _made_room(self, event: Event) -> bool:
+        """Whether somebody of whom much more is kept gave up their newest for this one.
+
+        Never the oldest of all, which may be about to be committed.
+        """
+        kept = Counter(known.speaker_ref for known in self._unrecorded)
+        ((speaker, most),) = kept.most_common(1)
+        if most <= kept[event.speaker_ref] + 1:
+            return False
+        newest = max(
+            at for at, known in enumerate(self._unrecorded) if known.speaker_ref == speaker
+        )
+        del self._unrecorded[newest]
+        return True
+
+    # What the recorder asks for
 
     def prepared(self) -> Prepared | None:
-        """The oldest one, ready to be committed; None: it cannot be, or there is none any more."""
+        """The oldest event, ready to be committed; None: it cannot be, or there is none any more.
+
+        It cannot while the database is away.
+        """
+        if not self._unrecorded or self._is_waiting:
+            return None
+        try:
+            return self._prepared_first()
+        except DATABASE_ERRORS as error:
+            self._record_later(error)
+            return None
 
     def took(self, heard: CommittedEvent) -> None:
-        """It is committed."""
+        """The oldest event is committed."""
+        self._unrecorded.popleft()
+        try:
+            self._consider(heard)
+        except Exception:  # a game's own hooks may raise anything; the next event is heard
+            _log_trace(self._npc_ref, "recorded, not answered")
+        self._record_lost(heard.conversation)
 
     def record_alone(self) -> None:
-        """Commit it without any other, now or when the database is back."""
+        """Commit the oldest event now, or all of them when the database is back."""
+        if not self._unrecorded or self._is_waiting:
+            return
+        try:
+            try:
+                heard = committed(self._prepared_first())
+            except HistoryConflictError:  # another process was first; who spoke is asked anew
+                heard = committed(self._prepared_first())
+        except DATABASE_ERRORS as error:
+            self._record_later(error)
+            return
+        self.took(heard)
+
+    def _prepared_first(self) -> Prepared:
+        """The oldest event, with its conversation opened and read and the greeting before it.
+
+        Read before the transaction: on SQLite one that reads first may not get to write.
+        """
+        event = self._unrecorded[0]
+        conversation = opened(self._npc_ref, key_of(event))
+        conversations.history(conversation)
+        return Prepared(
+            conversation=conversation,
+            event=event,
+            record=event_record(event, minute=minute_of(self._recorder().time_suffix)),
+            greeting=self._greeting(conversation, event),
+        )
+
+    @property
+    def _is_waiting(self) -> bool:
+        """Whether it is waited for the database."""
+        return self._retry is not None and self._retry.active()
+
+    def _record_all(self) -> None:
+        self._retry = None
+        while self._unrecorded and not self._is_waiting:
+            self.record_alone()
+
+    def _greeting(self, conversation: ConversationRef, event: Event) -> NewRecord | None:
+        try:
+            return self._opening(conversation, event)
+        except DATABASE_ERRORS:
+            raise
+        except Exception:  # what was said is recorded all the same
+            _log_trace(self._npc_ref, "no greeting")
+            return None
+
+    def _record_lost(self, conversation: ConversationRef) -> None:
+        """Note once that more was heard than could be kept while the database was away."""
+        if self._lost and not self._unrecorded:
+            logger.log_err(
+                f"evennia_ai: NPC {self._npc_ref}: {self._lost} events were not recorded"
+            )
+            self._lost = 0
+            self.record_overflow(conversation)
+
+    def _record_later(self, error: Exception) -> None:
+        logger.log_err(f"evennia_ai: NPC {self._npc_ref}: not recorded, kept: {error}")
+        self._retry = self._recorder().clock.callLater(RETRY_SECONDS, self._record_all)
+
+    def record_overflow(self, conversation: ConversationRef) -> None:
+        """Commit that more was said than will be answered."""
+        limit = self._recorder().queue_limit
+        note = NewRecord(
+            kind=RecordKind.EVENT, role="system", body=OVERFLOW, meta={"queue_limit": limit}
+        )
+        try:
+            conversations.append(conversation, [note])
+        except StoreError as error:
+            logger.log_err(
+                f"evennia_ai: NPC {self._npc_ref}: the overflow was not recorded: {error}"
+            )
+
+
+def _log_trace(npc_ref: str, problem: str) -> None:
+    logger.log_err(f"evennia_ai: NPC {npc_ref}: {problem}\n{Failure().getTraceback()}")
 
 
 class Recorder:
     """Commits for all NPCs, first come first served."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock: Final = clock
-        self._waiting: deque[Listening | Callable[[], None]] = deque()
+    def __init__(self, clock: Clock, *, queue_limit: int, time_suffix: TimeSuffix) -> None:
+        self.clock: Final = clock
+        self.queue_limit: Final = queue_limit
+        """How many events of one NPC are kept that are not committed yet."""
+        self.time_suffix: Final = time_suffix
+        """Which time prompts show with what is heard, "" for none."""
+        self._waiting: deque[Hearing | Callable[[], None]] = deque()
         self._call: Any = None
 
-    def soon(self, listening: Listening) -> None:
-        """Have the oldest event of an NPC committed, after all that waits already."""
-        self._put(listening)
-
-    def then(self, do: Callable[[], None]) -> None:
-        """Have something done when all that waits now is committed."""
-        self._put(do)
+    def then(self, one: Hearing | Callable[[], None]) -> None:
+        """Have an NPC's oldest event committed, or something done, after all that waits now."""
+        self._waiting.append(one)
+        if self._call is None or not self._call.active():
+            self._call = self.clock.callLater(0, self._work)
 
     def flush(self) -> None:
         """Commit all that waits, at once: the server stops."""
         while self._waiting:
             self._step()
 
-    def _put(self, one: "Listening | Callable[[], None]") -> None:
-        self._waiting.append(one)
-        if self._call is None or not self._call.active():
-            self._call = self._clock.callLater(0, self._work)
-
     def _work(self) -> None:
         self._step()
         if self._waiting:
-            self._call = self._clock.callLater(0, self._work)
+            self._call = self.clock.callLater(0, self._work)
 
     def _step(self) -> None:
         """Do what is first, with what may be committed together with it."""
-        batch: list[Listening] = []
+        batch: list[Hearing] = []
         while self._waiting and len(batch) < AT_ONCE:
             first = self._waiting[0]
-            if callable(first):
-                break
-            if first in batch:  # what it heard later may hang on what it heard before
+            # What an NPC heard later may hang on what it heard before.
+            if callable(first) or first in batch:
                 break
             batch.append(first)
             self._waiting.popleft()
@@ -179,7 +297,7 @@ def _do(done: Callable[[], None]) -> None:
         logger.log_err(f"evennia_ai: nobody may answer what was just said\n{told}")
 
 
-def _record(batch: Sequence[Listening]) -> None:
+def _record(batch: Sequence[Hearing]) -> None:
     """Commit one event of each together; where that cannot be, each alone."""
     ready = [(one, prepared) for one in batch if (prepared := one.prepared()) is not None]
     if not ready:

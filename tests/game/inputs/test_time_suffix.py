@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from evennia.utils import gametime
 
-from evennia_ai.game.inputs import facts
+from evennia_ai.game.recording import heard
 from evennia_ai.history.projection import MINUTE
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history.conversations import conversations_of, records_of
@@ -21,7 +21,7 @@ def now(monkeypatch):
     def to(minute):
         real = datetime(2026, 11, 22, 8, minute, 59, tzinfo=UTC).timestamp()
         in_game = datetime(1325, 5, 3, 14, minute, 59, tzinfo=UTC).timestamp()
-        monkeypatch.setattr(facts.time, "time", lambda: real)
+        monkeypatch.setattr(heard.time, "time", lambda: real)
         monkeypatch.setattr(gametime, "gametime", lambda absolute: in_game)
 
     to(1)

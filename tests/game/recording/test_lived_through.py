@@ -12,8 +12,8 @@ from evennia_ai.compose import compose
 from evennia_ai.game.inputs import gather
 from evennia_ai.game.inputs.providers import SHIPPED
 from evennia_ai.game.inputs.shipped_providers import HEADING
-from evennia_ai.game.recording.heard import Lately
-from evennia_ai.game.recording.recorder import recorded
+from evennia_ai.game.recording.heard import Lately, event_record, key_of, opened
+from evennia_ai.game.recording.recorder import Prepared, committed
 from evennia_ai.game.speech.output import show
 from evennia_ai.minds.past_inputs import PastReader
 from evennia_ai.minds.recomposing import composed_again
@@ -234,7 +234,8 @@ def test_a_warm_turn_with_both_asks_the_database_nothing(quay, no_queries) -> No
     quay.says(quay.anna, "Oren, good evening.")
     event = quay.npc.ai._imagined("Oren, what is new?", quay.anna, str(quay.room.id))
     mind = quay.npc.ai
-    heard = recorded(mind.ref, event, opening=lambda conversation: None)
+    where, record = opened(mind.ref, key_of(event)), event_record(event)
+    heard = committed(Prepared(conversation=where, event=event, record=record, greeting=None))
     with no_queries():
         made = compose(gather.inputs_for(quay.npc, mind.view(), heard))
     assert HEADING in str(made.messages)

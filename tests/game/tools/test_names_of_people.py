@@ -19,11 +19,17 @@ def annabel(stage: Any) -> Any:
     return stage.player("Annabel")
 
 
+def _is_recorded(stage: Any, event: Any) -> None:
+    from evennia_ai.game.recording import heard
+    from evennia_ai.store.history import conversations
+
+    where = heard.opened(stage.npc.ai.ref, heard.key_of(event))
+    conversations.append(where, [heard.event_record(event)])
+
+
 def heard_from_anna(stage: Any) -> None:
     """Anna said something in the room before she left."""
-    from evennia_ai.game.recording.recorder import recorded
-
-    recorded(stage.npc.ai.ref, an_event(stage), opening=lambda _: None)
+    _is_recorded(stage, an_event(stage))
 
 
 def remembers_anna(stage: Any) -> None:
@@ -38,9 +44,7 @@ def remembers_anna(stage: Any) -> None:
 
 
 def was_whispered_to(stage: Any) -> None:
-    from evennia_ai.game.recording.recorder import recorded
-
-    recorded(stage.npc.ai.ref, an_event(stage, private=True), opening=lambda _: None)
+    _is_recorded(stage, an_event(stage, private=True))
 
 
 @pytest.mark.parametrize("meets", [heard_from_anna, remembers_anna, was_whispered_to])
