@@ -7,7 +7,7 @@ import pytest
 
 from evennia_ai.errors import ModelRubbish
 from evennia_ai.llm.chat import AnswerSchema
-from evennia_ai.llm.clients.openai import body_of, whole_reply
+from evennia_ai.llm.clients.openai import OpenAIReply, body_of
 from evennia_ai.llm.profiles import Endpoint, Sampling
 from evennia_ai.llm.tools import WrittenCall, argument_object, made_calls
 from evennia_ai.prompt.messages import ToolCall, ToolSpec
@@ -24,7 +24,7 @@ def sent(**more: Any) -> dict[str, Any]:
 def reply_with(*calls: Any, content: Any = None) -> Any:
     message = {"content": content, "tool_calls": list(calls)}
     body = json.dumps({"choices": [{"message": message, "finish_reason": "tool_calls"}]})
-    return whole_reply(body.encode(), request=a_request(), endpoint=ENDPOINT)
+    return OpenAIReply(a_request(), ENDPOINT).whole(body.encode())
 
 
 def a_written(name: Any = "look", arguments: Any = "{}", **more: Any) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def test_a_name_is_made_one_that_every_provider_takes(written: Any, read: str) -
 @pytest.mark.parametrize("calls", [None, "look", {"look": 1}, ["look"], [None]])
 def test_calls_that_are_none_are_not_there(calls: Any) -> None:
     body = json.dumps({"choices": [{"message": {"content": "Aye.", "tool_calls": calls}}]})
-    reply = whole_reply(body.encode(), request=a_request(), endpoint=ENDPOINT)
+    reply = OpenAIReply(a_request(), ENDPOINT).whole(body.encode())
     assert reply.tool_calls == ()
 
 
@@ -173,7 +173,7 @@ def test_nothing_said_and_nothing_done_is_rubbish() -> None:
 def test_a_refusal_is_told() -> None:
     body = b'{"choices": [{"message": {"content": null, "refusal": "I will not."}}]}'
     with pytest.raises(ModelRubbish, match="the model refused: I will not"):
-        whole_reply(body, request=a_request(), endpoint=ENDPOINT)
+        OpenAIReply(a_request(), ENDPOINT).whole(body)
 
 
 LOOKING = WrittenCall(name="look", arguments="{}")

@@ -8,14 +8,17 @@ request that was turned down or answered with rubbish is not sent again.
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from evennia_ai.errors import ModelError, ModelRefused, ModelRubbish, ModelUnavailable
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Usage
 from evennia_ai.llm.profiles import Endpoint
-from evennia_ai.net.http import FailedAttempt, retry_after_seconds
+from evennia_ai.llm.tools import WrittenCall, made_calls
+from evennia_ai.net.http import FailedAttempt, json_object, retry_after_seconds
+from evennia_ai.prompt.messages import ToolCall
 
 MOST_CALLS: Final = 64
 """Calls of tools in one reply."""
@@ -50,49 +53,143 @@ def object_of(value: object) -> dict[str, Any]:
 def words_of(body: object) -> str:
     """A server's own explanation, wherever in its error body it stands."""
     said = body
-    for field in ("error", "message", "detail"):
-        if isinstance(said, dict) and field in said:
-            said = said[field]
+    for name in ("error", "message", "detail"):
+        if isinstance(said, dict) and name in said:
+            said = said[name]
     return text_of(said)
 
 
 @dataclass(slots=True, kw_only=True)
-class Pieces:
-    """Takes lists out of what a server sent, as long as it is not too much.
+class WrittenInPieces:
+    """What of a call, or of another block of a reply, has come so far."""
 
-    `server` is the endpoint's name.
+    kind: str = ""
+    id: str = ""
+    name: str = ""
+    written: list[str] = field(default_factory=list)
+    """Text, of a call its arguments."""
+
+    def call(self) -> WrittenCall:
+        """The call that it is."""
+        return WrittenCall(id=self.id, name=self.name, arguments="".join(self.written))
+
+
+class ReplyReader(ABC):
+    """Puts a reply together from one body, or from the events of a stream.
+
+    How a provider writes it is a subclass's matter. Lists are taken as long as they are not too
+    much; each method fails with a `ModelError` where what came is no reply.
     """
 
-    server: str
-    left: int = MOST_PIECES
-    left_argument_characters: int = MOST_ARGUMENT_CHARACTERS
+    def __init__(self, request: ChatRequest, endpoint: Endpoint) -> None:
+        self.request: Final = request
+        self.endpoint: Final = endpoint
+        self.model = ""
+        self.stop = ""
+        self.ended = False
+        self._pieces = 0
+        self._argument_characters = 0
 
-    def of(self, value: object, *, what: str, most: int = MOST_BLOCKS) -> list[dict[str, Any]]:
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing of the reply is missing."""
+        return self.ended or bool(self.stop)
+
+    def whole(self, body: bytes) -> ChatReply:
+        """The reply in a body."""
+        self.take_answer(self._object(body, "the reply"))
+        return self.reply()
+
+    def heard(self, data: str) -> str:
+        """The text in one event, mostly a word or nothing."""
+        return self.take_event(self._object(data, "a piece of the stream"))
+
+    def reply(self) -> ChatReply:
+        """The reply that all that came makes together, if it says or does anything."""
+        endpoint, text = self.endpoint, self.text()
+        calls = made_calls(self.written_calls(), self.request)
+        finish = self.finish(calls)
+        if not calls and not text.strip():
+            raise self.rubbish(f"the text is empty (finish reason '{finish}'){self.why_empty()}")
+        return ChatReply(
+            text=text,
+            model=endpoint.api_key.quoted(self.model) or self.request.model or endpoint.model,
+            tool_calls=calls,
+            finish_reason=finish,
+            usage=self.usage(),
+        )
+
+    @abstractmethod
+    def take_answer(self, answer: Mapping[str, Any]) -> None:
+        """Take in a whole body."""
+
+    @abstractmethod
+    def take_event(self, event: Mapping[str, Any]) -> str:
+        """Take in one event; its text."""
+
+    @abstractmethod
+    def text(self) -> str: ...
+
+    @abstractmethod
+    def written_calls(self) -> Iterable[WrittenCall]: ...
+
+    @abstractmethod
+    def usage(self) -> Usage | None: ...
+
+    @abstractmethod
+    def status_of(self, error: Mapping[str, Any]) -> int | None:
+        """The status that an error in an answer stands for, None where it says none."""
+
+    def finish(self, calls: Sequence[ToolCall]) -> str:
+        """How the reply ended, in the words that all clients use."""
+        return self.endpoint.api_key.quoted(self.stop, most=40) or "stop"
+
+    def why_empty(self) -> str:
+        """What is known of a reply without a text, behind a colon."""
+        return ""
+
+    def own_error(self, answer: Mapping[str, Any]) -> ModelError:
+        """An error that came with status 200, or in the middle of a stream."""
+        words, status = words_of(answer), self.status_of(object_of(answer.get("error")))
+        if status is not None:
+            return turned_down(self.endpoint, status, words)
+        said = self.endpoint.api_key.quoted(words) or "no reason given"
+        return self.rubbish(f"the server sent an error: {said}")
+
+    def rubbish(self, problem: str) -> ModelRubbish:
+        """The error of an answer that is no reply."""
+        return ModelRubbish(self.endpoint.name, problem)
+
+    def listed(self, value: object, *, what: str, most: int = MOST_BLOCKS) -> list[dict[str, Any]]:
         """The objects in a list, none where it is no list; ModelRubbish: there are too many."""
         if not isinstance(value, list):
             return []
         self.checked(len(value), what=what, most=most)
-        self.left -= len(value)
-        if self.left < 0:
-            raise too_much(self.server, "pieces", MOST_PIECES)
+        self._pieces += len(value)
+        self.checked(self._pieces, what="pieces", most=MOST_PIECES)
         return [one for one in value if isinstance(one, dict)]
+
+    def taken_arguments(self, text: str) -> str:
+        """What is added to the arguments of a call; ModelRubbish: all of them are too long."""
+        self._argument_characters += len(text)
+        self.checked(
+            self._argument_characters, what="characters of arguments", most=MOST_ARGUMENT_CHARACTERS
+        )
+        return text
 
     def checked(self, count: int, *, what: str, most: int) -> None:
         """Fail with ModelRubbish where there are more than `most`."""
         if count > most:
-            raise too_much(self.server, what, most)
+            problem = f"the reply has more than {most} {what}"
+            raise ModelRubbish(self.endpoint.name, problem, too_much=True)
 
-    def take_arguments(self, text: str) -> str:
-        """What is added to the arguments of a call; ModelRubbish: all of them are too long."""
-        self.left_argument_characters -= len(text)
-        if self.left_argument_characters < 0:
-            raise too_much(self.server, "characters of arguments", MOST_ARGUMENT_CHARACTERS)
-        return text
-
-
-def too_much(server: str, what: str, most: int) -> ModelRubbish:
-    """The error of a reply that holds more of something than it may."""
-    return ModelRubbish(server, f"the reply has more than {most} {what}", too_much=True)
+    def _object(self, written: bytes | str, what: str) -> dict[str, Any]:
+        answer = json_object(written)
+        if answer is None:
+            raise self.rubbish(f"{what} is not a JSON object")
+        if answer.get("error"):
+            raise self.own_error(answer)
+        return answer
 
 
 def with_believable_usage(

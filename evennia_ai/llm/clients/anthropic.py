@@ -1,23 +1,35 @@
-"""Anthropic's Messages API as a `ChatModel`: where it is asked, with which key, and the body.
+"""Anthropic's Messages API as a `ChatModel`: the body that asks it, and the reply in its answer.
 
 What is not set is not sent. System messages at the beginning become `system` blocks; the API takes
 no others, so a later one goes framed, as `roles` does it. A tool's result is a block of a user
 message. Neighbours of one role are one message; the first and the last message are a user's.
-`anthropic_reply` reads what comes back, `remote` does the rest.
+
+Thinking has blocks of its own, which are never part of the reply's text. The words of the API
+(reasons to stop, kinds of errors, what counts as input) become those that all clients use. `remote`
+does the rest.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import groupby, takewhile
 from typing import Any, Final
 
-from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest
-from evennia_ai.llm.clients.anthropic_reply import AnthropicStream, whole_reply
-from evennia_ai.llm.clients.remote import RemoteChat
+from evennia_ai.llm.chat import ChatMessage, ChatRequest, Usage
+from evennia_ai.llm.clients.answers import (
+    MOST_BLOCKS,
+    MOST_CALLS,
+    ReplyReader,
+    WrittenInPieces,
+    count_of,
+    object_of,
+    text_of,
+)
+from evennia_ai.llm.clients.remote import NO_KEY, RemoteChat
 from evennia_ai.llm.profiles import Endpoint, Sampling
 from evennia_ai.llm.roles import FILLERS, OPEN, RoleProfile, adapt
-from evennia_ai.llm.tools import argument_object, sendable, sendable_json
-from evennia_ai.net.bridge import AsyncBridge
+from evennia_ai.llm.tools import WrittenCall, argument_object, sendable, sendable_json
+from evennia_ai.prompt.messages import ToolCall
 
 MOST_BREAKPOINTS: Final = 4
 ONE_SYSTEM: Final = RoleProfile(one_system=True)
@@ -146,25 +158,169 @@ def _stands_behind(block: Block) -> bool:
     return bool(block["type"] != "tool_result")
 
 
+_FINISH: Final = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "tool_use": "tool_calls",
+    "refusal": "content_filter",
+}
+
+_COUNTS: Final = (
+    "input_tokens",
+    "output_tokens",
+    "cache_read_input_tokens",
+    "cache_creation_input_tokens",
+)
+
+_ERROR_STATUS: Final = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+
+
+class AnthropicReply(ReplyReader):
+    """A reply of such a server; its blocks by their index."""
+
+    def __init__(self, request: ChatRequest, endpoint: Endpoint) -> None:
+        super().__init__(request, endpoint)
+        self._blocks: dict[int, WrittenInPieces] = {}
+        self._counts: dict[str, Any] = {}
+        self._calls = 0
+
+    def take_answer(self, answer: Mapping[str, Any]) -> None:
+        if not isinstance(answer.get("content"), list):
+            raise self.rubbish("the reply has no content")
+        self._take_frame(answer)
+        for index, block in enumerate(self.listed(answer["content"], what="blocks")):
+            self._begin(index, block)
+
+    def take_event(self, event: Mapping[str, Any]) -> str:
+        index = count_of(event.get("index"))
+        match event.get("type"):
+            case "content_block_start":
+                return self._begin(index, object_of(event.get("content_block")))
+            case "content_block_delta":
+                return self._go_on(index, object_of(event.get("delta")))
+            case "message_start":
+                self._take_frame(object_of(event.get("message")))
+            case "message_delta":
+                self._take_frame(object_of(event.get("delta")))
+                self._take_usage(event.get("usage"))
+            case "message_stop":
+                self.ended = True
+            case "error":
+                raise self.own_error(event)
+        return ""
+
+    def text(self) -> str:
+        blocks = self._in_order()
+        told = [one for one in blocks if self._is_answer(one)]
+        told = told or [one for one in blocks if one.kind == "text"]
+        return "".join(piece for block in told for piece in block.written)
+
+    def written_calls(self) -> Iterator[WrittenCall]:
+        """Those that write their input, of which a call without arguments has none."""
+        calls = (block.call() for block in self._in_order() if self._is_call(block))
+        return (call if call.arguments else replace(call, arguments="{}") for call in calls)
+
+    def usage(self) -> Usage | None:
+        """Tokens; the API counts those read from a cache and written to it beside the input.
+
+        None where the input is not counted: some servers leave the beginning of a stream out.
+        """
+        if "input_tokens" not in self._counts:
+            return None
+        counts = {name: count_of(self._counts.get(name)) for name in _COUNTS}
+        cached, written = counts["cache_read_input_tokens"], counts["cache_creation_input_tokens"]
+        return Usage(
+            input_tokens=counts["input_tokens"] + cached + written,
+            output_tokens=counts["output_tokens"],
+            cached_tokens=cached,
+            written_tokens=written,
+        )
+
+    def status_of(self, error: Mapping[str, Any]) -> int | None:
+        return _ERROR_STATUS.get(text_of(error.get("type")))
+
+    def finish(self, calls: Sequence[ToolCall]) -> str:
+        made = _FINISH.get(self.stop) or super().finish(calls)
+        return "stop" if made == "tool_calls" and not calls else made  # it answered a schema
+
+    def _in_order(self) -> list[WrittenInPieces]:
+        return [self._blocks[index] for index in sorted(self._blocks)]
+
+    def _take_frame(self, message: Mapping[str, Any]) -> None:
+        """What stands around the blocks: which model, how it ended, at what cost."""
+        self.model = text_of(message.get("model")) or self.model
+        self.stop = text_of(message.get("stop_reason")) or self.stop
+        self._take_usage(message.get("usage"))
+
+    def _take_usage(self, usage: object) -> None:
+        """Counts as they are known so far: a later event repeats or raises those before it."""
+        told = object_of(usage)
+        self._counts |= {name: told[name] for name in _COUNTS if told.get(name) is not None}
+
+    def _begin(self, index: int, block: Mapping[str, Any]) -> str:
+        """A block with what it holds already; its text, if that is part of the reply's."""
+        kind, name = text_of(block.get("type")), text_of(block.get("name"))
+        made = WrittenInPieces(kind=kind, id=text_of(block.get("id")), name=name)
+        self._blocks[index] = made
+        self.checked(len(self._blocks), what="blocks", most=MOST_BLOCKS)
+        if self._is_call(made):
+            self._calls += 1
+            self.checked(self._calls, what="tool calls", most=MOST_CALLS)
+        return self._write(made, _begun_text(kind, block))
+
+    def _go_on(self, index: int, delta: Mapping[str, Any]) -> str:
+        """What an event adds to a block; its text, if that is part of the reply's."""
+        block = self._blocks.get(index)
+        if block is None:
+            return ""
+        return self._write(block, text_of(delta.get("text")) or text_of(delta.get("partial_json")))
+
+    def _write(self, block: WrittenInPieces, text: str) -> str:
+        if self._is_call(block):
+            self.taken_arguments(text)
+        block.written.append(text)
+        return text if self._is_answer(block) else ""
+
+    def _is_call(self, block: WrittenInPieces) -> bool:
+        return block.kind == "tool_use" and not self._is_answer(block)
+
+    def _is_answer(self, block: WrittenInPieces) -> bool:
+        """Whether a block is said; a schema is answered with the input of a tool."""
+        schema = self.request.schema
+        if schema is None:
+            return block.kind == "text"
+        return block.kind == "tool_use" and block.name == schema.name
+
+
+def _begun_text(kind: str, block: Mapping[str, Any]) -> str:
+    """What a block holds at its beginning; some servers send a whole call there."""
+    if kind != "tool_use":
+        return text_of(block.get("text"))
+    begun = block.get("input")
+    try:
+        return json.dumps(begun, ensure_ascii=False) if begun else ""
+    except RecursionError:
+        return ""
+
+
 API_VERSION: Final = "2023-06-01"
 """The only one there is of the Messages API; the server wants it said."""
-
-NO_KEY: Final = "none"
-"""Sent where no key is configured: a server may want the header and look at nothing in it."""
 
 
 class AnthropicChat(RemoteChat):
     """One endpoint that speaks the Messages API."""
-
-    def __init__(self, endpoint: Endpoint, bridge: AsyncBridge) -> None:
-        super().__init__(_Anthropic(endpoint=endpoint), bridge)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Anthropic:
-    """The `Provider` of such servers."""
-
-    endpoint: Endpoint
 
     @property
     def address(self) -> str:
@@ -177,8 +333,5 @@ class _Anthropic:
     def body(self, request: ChatRequest, *, stream: bool) -> dict[str, Any]:
         return body_of(request, model=self.endpoint.model, stream=stream)
 
-    def whole(self, body: bytes, request: ChatRequest) -> ChatReply:
-        return whole_reply(body, request=request, endpoint=self.endpoint)
-
-    def streamed(self, request: ChatRequest) -> AnthropicStream:
-        return AnthropicStream(request=request, endpoint=self.endpoint)
+    def reader(self, request: ChatRequest) -> AnthropicReply:
+        return AnthropicReply(request, self.endpoint)

@@ -8,9 +8,10 @@ hold the request, and with it the key.
 """
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from twisted.internet.defer import CancelledError, Deferred
 
@@ -18,6 +19,7 @@ from evennia_ai.errors import ModelError, ModelRubbish, ModelTimeout, ModelUnava
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Listener
 from evennia_ai.llm.clients.answers import (
     FailedRequest,
+    ReplyReader,
     failed_with_status,
     with_believable_usage,
     words_of,
@@ -53,56 +55,24 @@ STREAM_OVERHEAD: Final = 20
 _EVENTS: Final = "text/event-stream"
 
 
-class Streamed(Protocol):
-    """Puts a reply together from the events of a stream.
-
-    `heard` takes the data of one event and returns the text in it; it and `reply` may raise a
-    `ModelError`. `is_complete` says that nothing of the reply is missing.
-    """
-
-    @property
-    def is_complete(self) -> bool: ...
-
-    def heard(self, data: str) -> str: ...
-
-    def reply(self) -> ChatReply: ...
-
-
-class ChatApi(Protocol):
-    """The way in which one kind of servers is asked.
-
-    `address` is where, `headers` says with which key, `body` what. `whole` finds the reply in a
-    body, `streamed` in events.
-    """
-
-    @property
-    def endpoint(self) -> Endpoint: ...
-
-    @property
-    def address(self) -> str: ...
-
-    def headers(self) -> dict[str, str]: ...
-
-    def body(self, request: ChatRequest, *, stream: bool) -> dict[str, Any]: ...
-
-    def whole(self, body: bytes, request: ChatRequest) -> ChatReply: ...
-
-    def streamed(self, request: ChatRequest) -> Streamed: ...
+NO_KEY: Final = "none"
+"""Sent where no key is configured: a server may want the header and look at nothing in it."""
 
 
 class Attempt:
     """One request on its way; with a listener the reply is asked for in pieces."""
 
-    def __init__(self, provider: ChatApi, request: ChatRequest, hear: Listener | None) -> None:
-        self._provider = provider
-        self._endpoint = provider.endpoint
+    def __init__(self, chat: "RemoteChat", request: ChatRequest, hear: Listener | None) -> None:
+        self._chat = chat
+        self._endpoint = chat.endpoint
+        self._reader = chat.reader(request)
+        self._is_streamed = False
         self._request = request
         self._hear = hear
         self._idle = asyncio.timeout(self._endpoint.idle_seconds if hear else None)
         self._events = EventReader(
             limit_bytes=max(LARGEST_EVENT_BYTES, self._endpoint.max_reply_bytes)
         )
-        self._streamed: Streamed | None = None
         self._unmasked = self._endpoint.api_key.mask.stream()
         self._body = bytearray()
         self._left_bytes = self._endpoint.max_reply_bytes
@@ -120,13 +90,11 @@ class Attempt:
 
     @property
     def _is_complete(self) -> bool:
-        return self._streamed is not None and self._streamed.is_complete
+        return self._is_streamed and self._reader.is_complete
 
     def _reply(self) -> ChatReply:
-        if self._streamed is not None:
-            reply = self._streamed.reply()
-        else:
-            reply = self._provider.whole(bytes(self._body), self._request)
+        reader = self._reader
+        reply = reader.reply() if self._is_streamed else reader.whole(bytes(self._body))
         received = self._received_bytes
         believable = with_believable_usage(reply, self._request, received_bytes=received)
         return _without_key(believable, self._endpoint.api_key.mask)
@@ -153,31 +121,30 @@ class Attempt:
         streams = self._hear is not None
         request = client.build_request(
             "POST",
-            self._provider.address,
-            headers={"Accept": "application/json", **self._provider.headers()},
-            json=self._provider.body(self._request, stream=streams),
+            self._chat.address,
+            headers={"Accept": "application/json", **self._chat.headers()},
+            json=self._chat.body(self._request, stream=streams),
         )
         async with answered(client, request) as response:
             if not response.is_success:
                 words = _words(await reason_of(response))
                 status, headers = response.status_code, headers_of(response)
                 return failed_with_status(self._endpoint, status, words, headers)
-            if streams and _is_stream(response):
-                self._streamed = self._provider.streamed(self._request)
+            self._is_streamed = streams and _is_stream(response)
             self._arrived()
-            overhead = 1 if self._streamed is None else STREAM_OVERHEAD
+            overhead = STREAM_OVERHEAD if self._is_streamed else 1
             limit_bytes = self._endpoint.max_reply_bytes * overhead
             await receive(response, self._take, limit_bytes=limit_bytes)
-        if self._streamed is not None:
+        if self._is_streamed:
             self._take_rest()
         return None
 
     def _take(self, chunk: bytes) -> None:
         self._received_bytes += len(chunk)
-        if self._streamed is None:
-            self._body += chunk
-        else:
+        if self._is_streamed:
             self._take_events(self._events.fed(chunk))
+        else:
+            self._body += chunk
         self._arrived()
 
     def _take_rest(self) -> None:
@@ -194,9 +161,7 @@ class Attempt:
 
     def _take_events(self, events: Iterable[str]) -> None:
         """Hand over the text of some events, as one piece."""
-        if self._streamed is None or self._hear is None:
-            return
-        piece = "".join(map(self._streamed.heard, events))
+        piece = "".join(map(self._reader.heard, events))
         self._left_bytes -= len(piece.encode("utf-8", "replace"))
         if self._left_bytes < 0:
             raise TooLarge
@@ -255,20 +220,33 @@ def _words(body: bytes) -> str:
     return body.decode("utf-8", "replace") if answer is None else words_of(answer)
 
 
-class RemoteChat:
-    """One endpoint, asked through the bridge in the way of its provider."""
+class RemoteChat(ABC):
+    """One endpoint, asked through the bridge in the way that a subclass has of its servers."""
 
     offline: Final = False
 
-    def __init__(self, provider: ChatApi, bridge: AsyncBridge) -> None:
-        self._provider = provider
+    def __init__(self, endpoint: Endpoint, bridge: AsyncBridge) -> None:
+        self.endpoint: Final = endpoint
         self._bridge = bridge
         self._client: httpx2.AsyncClient | None = None
         self._client_loop: asyncio.AbstractEventLoop | None = None
 
     @property
-    def endpoint(self) -> Endpoint:
-        return self._provider.endpoint
+    @abstractmethod
+    def address(self) -> str:
+        """Where it is asked."""
+
+    @abstractmethod
+    def headers(self) -> dict[str, str]:
+        """With which key, among others."""
+
+    @abstractmethod
+    def body(self, request: ChatRequest, *, stream: bool) -> dict[str, Any]:
+        """What it is asked."""
+
+    @abstractmethod
+    def reader(self, request: ChatRequest) -> ReplyReader:
+        """Who finds the reply in what comes back."""
 
     @property
     def name(self) -> str:
@@ -322,7 +300,7 @@ class RemoteChat:
 
         async def attempt() -> ChatReply | FailedRequest:
             nonlocal broken
-            outcome = await Attempt(self._provider, request, hearing.hear).outcome(client)
+            outcome = await Attempt(self, request, hearing.hear).outcome(client)
             if isinstance(outcome, ChatReply):
                 return outcome
             broken += _is_broken(outcome.error)
