@@ -13,7 +13,7 @@ from evennia_ai.cards.json_card import read_card
 from evennia_ai.knowledge.assembly.config import AssemblyRules, configured
 from evennia_ai.knowledge.pages.markup import read_page
 from evennia_ai.knowledge.pages.page import page_name
-from evennia_ai.llm.clients.scripts import read_script
+from evennia_ai.llm.clients.scripted import read_script
 from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.lorebook.formats.extension import read_own
 from evennia_ai.minds.edit_files import read_edit_file

@@ -1,17 +1,22 @@
-"""A model that says what it is reply to: for demos, and for tests of this library and of games.
+"""A model that says what it is to reply: for demos, and for tests of this library and of games.
 
-Its lines come from code or from a file (`scripts`). It can be as slow as a real one, be heard
-while it writes, call tools, and fail before or in the middle of a reply.
+It can be as slow as a real one, be heard while it writes, call tools, and fail before or in the
+middle of a reply. Its lines come from code or from a script, a YAML or JSON file that an author
+writes: a list of entries, or an object with that list under `replies` and how all of them are told.
+An entry is a text, or an object: `reply`, `tool_calls`, `fail`, `delay_seconds`, and `when` for one
+that is said whenever these words stand in the newest message.
 """
 
+import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import count
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from twisted.internet.defer import Deferred, fail, maybeDeferred, succeed
 from twisted.internet.task import deferLater
 
@@ -24,8 +29,9 @@ from evennia_ai.errors import (
     ModelTimeout,
     ModelUnavailable,
 )
+from evennia_ai.foreign.documents import read_document
+from evennia_ai.foreign.fields import own_words
 from evennia_ai.llm.chat import ChatReply, ChatRequest, Listener, Usage
-from evennia_ai.llm.clients.scripts import Failing, Script, ScriptedCall, ScriptEntry, read_script
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.prompt.messages import ToolCall
 
@@ -122,6 +128,105 @@ class ScriptedModel:
         return deferLater(self._clock, seconds, lambda: None)
 
 
+Failing = Literal["timeout", "unavailable", "refused", "rubbish"]
+"""How a call can fail, by the names of the errors."""
+
+_Seconds = Annotated[float, Field(ge=0, le=3600, strict=False)]
+_KIND: Final = "script"
+
+
+class _Written(BaseModel):
+    """An object of a script's file as it stands there."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+
+class ScriptedCall(_Written):
+    """A call that a scripted reply makes."""
+
+    tool: Annotated[str, Field(min_length=1, max_length=64)]
+    arguments: dict[str, Any] | str = {}
+
+
+class ScriptEntry(_Written):
+    """One entry of a script; with `when` it is said each time, without it once, in order.
+
+    One that fails is told first, as far as it has a text: the call breaks off.
+    """
+
+    when: Annotated[str, Field(min_length=1)] | None = None
+    reply: str = ""
+    tool_calls: list[ScriptedCall] = []
+    fail: Failing | None = None
+    delay_seconds: _Seconds | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_a_text(cls, value: Any) -> Any:
+        return {"reply": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "ScriptEntry":
+        if not (self.reply or self.tool_calls or self.fail):
+            raise ValueError("says nothing: give it a reply, tool_calls or fail")
+        return self
+
+
+class Script(_Written):
+    """What is said, and how a listener hears it.
+
+    With `repeat` the replies in order begin again when they are used up.
+    """
+
+    replies: Annotated[list[ScriptEntry], Field(min_length=1)]
+    repeat: bool = False
+    delay_seconds: _Seconds = 0.0
+    piece_characters: Annotated[int, Field(ge=1)] = 16
+    piece_seconds: _Seconds = 0.0
+
+    @property
+    def in_order(self) -> list[ScriptEntry]:
+        """Those that are said one after the other."""
+        return [entry for entry in self.replies if not entry.when]
+
+    @property
+    def on_cue(self) -> list[tuple[str, ScriptEntry]]:
+        """The others, each with its cue."""
+        return [(entry.when, entry) for entry in self.replies if entry.when]
+
+
+def read_script(path: Path) -> Script:
+    """The script in a file; FormatError says what is wrong with it, and where."""
+    values = read_document(path, kind=_KIND)
+    try:
+        return Script.model_validate({"replies": values} if isinstance(values, list) else values)
+    except ValidationError as error:
+        raise FormatError(_KIND, f"{path}: {_in_words(error)}") from None
+
+
+def _in_words(error: ValidationError) -> str:
+    """The first thing that is wrong, with its place counted from 1 as an author does."""
+    one = error.errors(include_url=False, include_input=False)[0]
+    steps = [f"{step + 1}" if isinstance(step, int) else str(step) for step in one["loc"]]
+    if not steps:
+        return "it must be a list of replies, or an object with that list under 'replies'"
+    if one["type"] == "extra_forbidden":
+        return f"{' '.join(steps)}: no such word; {_known(one['loc'])}"
+    wanted = "must be a text or an object" if one["type"] == "model_type" else own_words(one)
+    return f"{' '.join(steps)}: {wanted}"
+
+
+def _known(place: Sequence[int | str]) -> str:
+    """The words that may stand where a wrong one does."""
+    inside: type[BaseModel] = Script
+    if "tool_calls" in place:
+        inside = ScriptedCall
+    elif "replies" in place:
+        inside = ScriptEntry
+    what = {Script: "a script", ScriptEntry: "a reply", ScriptedCall: "a tool call"}[inside]
+    return f"{what} has {', '.join(inside.model_fields)}"
+
+
 class ScriptEndedError(AssertionError):
     """A scripted model was asked more often than its script has lines."""
 
@@ -154,18 +259,19 @@ class _Cued:
     """The lines of a script from a file: the first whose cue was given, else the next in order."""
 
     def __init__(self, script: Script, name: str) -> None:
-        self._script = script
+        self._on_cue, self._in_order = script.on_cue, script.in_order
+        self._repeats = script.repeat
         self._name = name
         self._said = 0
         self._calls = count(1)
 
     def __call__(self, request: ChatRequest) -> Line:
         newest = _newest_text(request)
-        for entry in self._script.on_cue:
-            if entry.when.casefold() in newest:
+        for cue, entry in self._on_cue:
+            if cue.casefold() in newest:
                 return self._line(entry)
-        entries, place = self._script.in_order, self._said
-        if entries and self._script.repeat:
+        entries, place = self._in_order, self._said
+        if entries and self._repeats:
             place %= len(entries)
         if place >= len(entries):
             return _ended(self._name, request)
@@ -174,14 +280,16 @@ class _Cued:
 
     def _line(self, entry: ScriptEntry) -> ScriptedReply:
         return ScriptedReply(
-            text=entry.text,
-            tool_calls=tuple(map(self._call, entry.acts)),
+            text=entry.reply,
+            tool_calls=tuple(map(self._call, entry.tool_calls)),
             error=_error(entry.fail, self._name) if entry.fail else None,
             delay_seconds=entry.delay_seconds,
         )
 
     def _call(self, act: ScriptedCall) -> ToolCall:
-        return ToolCall(id=f"scripted{next(self._calls)}", name=act.tool, arguments=act.arguments)
+        given = act.arguments
+        text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        return ToolCall(id=f"scripted{next(self._calls)}", name=act.tool, arguments=text)
 
 
 def _newest_text(request: ChatRequest) -> str:
