@@ -49,7 +49,7 @@ def _add_templates() -> None:
 
 def _add_nodelay() -> None:
     """Have the Server's end of the wire to the Portal send at once; the Portal's is a setting."""
-    from evennia_ai.web.doubts import NODELAY
+    from evennia_ai.checks import NODELAY
 
     own = settings.SERVER_SERVICES_PLUGIN_MODULES
     modules = [own] if isinstance(own, str) else list(own)

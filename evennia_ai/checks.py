@@ -1,10 +1,16 @@
-"""System checks: wrong settings fail when the server starts, each with a hint."""
+"""System checks: wrong settings fail when the server starts, each with a hint.
 
-from typing import Any
+What settings let others do, and what slows the game down, is warned of.
+"""
 
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from django.conf import settings
 from django.core import checks
+from django.utils.module_loading import import_string
 
-from evennia_ai.settings.conf import conf, doubts, problems, unknown_names
+from evennia_ai.settings.conf import Problem, conf, doubts, problems, unknown_names
 
 
 @checks.register()
@@ -72,9 +78,160 @@ def check_context_providers(**_: Any) -> list[checks.CheckMessage]:
 @checks.register()
 def check_connections(**_: Any) -> list[checks.CheckMessage]:
     """A warning for each way in which others can harm the game, or its wire is slow."""
-    from evennia_ai.web.doubts import line_doubts, origin_doubts, wire_doubts
-
     return [
         checks.Warning(doubt.message, hint=doubt.hint, id=f"evennia_ai.{doubt.id}")
         for doubt in [*origin_doubts(), *line_doubts(), *wire_doubts()]
     ]
+
+
+_PAGE: Final = "docs/security.md of evennia_ai tells more."
+_EVENNIAS: Final = ("evennia", "autobahn", "twisted")
+"""Packages whose own methods let every page in."""
+
+_OURS: Final = "evennia_ai.web.portal"
+_BASIC: Final = "rest_framework.authentication.BasicAuthentication"
+
+
+_SESSION: Final = "evennia_ai.game.typed_lines.SessionWithoutLinks"
+
+NODELAY: Final = "evennia_ai.web.nodelay"
+
+SAFE_LINE: Final = 1_000
+"""Characters of a typed line in which Evennia finds links in less than a tenth of a second."""
+
+
+class Client(NamedTuple):
+    """A setting that names a client's class, what of it may refuse a page, our class for it."""
+
+    setting: str
+    method: str
+    ours: str
+
+    @property
+    def used(self) -> Any:
+        """The class that this game uses."""
+        return import_string(getattr(settings, self.setting))
+
+    @property
+    def refuses_pages(self) -> bool:
+        """Whether the method is not Evennia's; one of the game's own is trusted to look."""
+        owner = next(one for one in self.used.__mro__ if self.method in vars(one))
+        return owner.__module__.split(".")[0] not in _EVENNIAS
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is made from ours."""
+        return any(f"{one.__module__}.{one.__qualname__}" == self.ours for one in self.used.__mro__)
+
+
+_WEBSOCKET: Final = Client("WEBSOCKET_PROTOCOL_CLASS", "onConnect", f"{_OURS}.OwnOriginsWebSocket")
+_AJAX: Final = Client("AJAX_CLIENT_CLASS", "render_POST", f"{_OURS}.OwnOriginsAjax")
+_TELNET: Final = Client(
+    "TELNET_PROTOCOL_CLASS",
+    "applicationDataReceived",
+    "evennia_ai.web.telnet.TelnetWithoutHttp",
+)
+
+
+def origin_doubts() -> list[Problem]:
+    """What this game's settings allow to pages that are not its own."""
+    return [*_open_clients(), *_unnamed_hosts(), *_guessable_passwords(), *_open_telnet()]
+
+
+def line_doubts() -> list[Problem]:
+    """Whether somebody can hold this game up by the markup of a typed line."""
+    from evennia.server.serversession import ServerSession
+
+    used = import_string(settings.SERVER_SESSION_CLASS)
+    if used.data_in is not ServerSession.data_in and settings.MXP_OUTGOING_ONLY:
+        return []
+    if settings.MXP_OUTGOING_ONLY:
+        how = f'SERVER_SESSION_CLASS = "{_SESSION}" takes it out at once.'
+    else:
+        how = f'MXP_OUTGOING_ONLY = True and SERVER_SESSION_CLASS = "{_SESSION}" take it out.'
+    how = f"{how} At the least, MAX_CHAR_LIMIT = {SAFE_LINE}. {_PAGE}"
+    if 0 < settings.MAX_CHAR_LIMIT <= SAFE_LINE:
+        return []
+    return [
+        Problem(
+            id="W024",
+            message=f"MAX_CHAR_LIMIT is {settings.MAX_CHAR_LIMIT}: to find link markup in one typed"
+            " line Evennia may need seconds, in which nobody is answered; and the lines of web"
+            " clients it does not count.",
+            hint=how,
+        )
+    ]
+
+
+def wire_doubts() -> list[Problem]:
+    """Whether small packets wait for each other in the Portal."""
+    own = settings.PORTAL_SERVICES_PLUGIN_MODULES
+    modules = [own] if isinstance(own, str) else list(own)
+    if NODELAY in modules:
+        return []
+    return [
+        Problem(
+            id="W025",
+            message=f"PORTAL_SERVICES_PLUGIN_MODULES is without {NODELAY}: what the Portal writes"
+            " waits up to 40 ms for an acknowledgement, with each command and each answer.",
+            hint=f'PORTAL_SERVICES_PLUGIN_MODULES = [*PORTAL_SERVICES_PLUGIN_MODULES, "{NODELAY}"]'
+            f" and `evennia reboot`. {_PAGE}",
+        )
+    ]
+
+
+def _open_telnet() -> Iterator[Problem]:
+    if (settings.TELNET_ENABLED or settings.SSL_ENABLED) and not _TELNET.refuses_pages:
+        yield Problem(
+            id="W023",
+            message="TELNET_PROTOCOL_CLASS: a form on any page can have the browser of who visits"
+            " it type lines at the telnet port, from within your network.",
+            hint=f'{_TELNET.setting} = "{_TELNET.ours}" closes a connection that speaks HTTP.'
+            f" {_PAGE}",
+        )
+
+
+def _open_clients() -> Iterator[Problem]:
+    for client in _clients():
+        if not client.refuses_pages:
+            yield Problem(
+                id="W020",
+                message=f"{client.setting}: the web client lets in every page of every site, which"
+                " can then type in the game as whoever has that page open.",
+                hint=f'{client.setting} = "{client.ours}" refuses pages that are not'
+                f" this game's own: those of ALLOWED_HOSTS and CSRF_TRUSTED_ORIGINS. {_PAGE}",
+            )
+
+
+def _unnamed_hosts() -> Iterator[Problem]:
+    """Our classes know the game's pages by its hosts, and `*` names none."""
+    refusing = [client.setting for client in _clients() if client.is_ours]
+    if refusing and "*" in settings.ALLOWED_HOSTS and not settings.CSRF_TRUSTED_ORIGINS:
+        yield Problem(
+            id="W021",
+            message=f'ALLOWED_HOSTS is "*", so {refusing[0]} knows no page as this game\'s own'
+            " and refuses the web client everywhere.",
+            hint='Name the hosts, such as ALLOWED_HOSTS = ["play.example.org"]; behind a proxy with'
+            f' https also CSRF_TRUSTED_ORIGINS = ["https://play.example.org"]. {_PAGE}',
+        )
+
+
+def _guessable_passwords() -> Iterator[Problem]:
+    rest = getattr(settings, "REST_FRAMEWORK", {})
+    if not settings.REST_API_ENABLED or rest.get("DEFAULT_THROTTLE_CLASSES"):
+        return
+    if _BASIC in rest.get("DEFAULT_AUTHENTICATION_CLASSES", (_BASIC,)):
+        yield Problem(
+            id="W022",
+            message="REST_FRAMEWORK: the REST API takes a password with each request, as often as"
+            " somebody guesses, and from any page once a browser has kept it.",
+            hint="Take BasicAuthentication out of DEFAULT_AUTHENTICATION_CLASSES, or set"
+            f" DEFAULT_THROTTLE_CLASSES. {_PAGE}",
+        )
+
+
+def _clients() -> list[Client]:
+    """The web clients that this game offers."""
+    if not settings.WEBCLIENT_ENABLED:
+        return []
+    return [_WEBSOCKET, _AJAX] if settings.WEBSOCKET_CLIENT_ENABLED else [_AJAX]

@@ -23,12 +23,11 @@ from evennia_ai.game.mind.viewers import viewer_of
 from evennia_ai.game.runtime import runtime
 from evennia_ai.knowledge.pages.markup import write_page
 from evennia_ai.knowledge.pages.page import PageName, page_name
-from evennia_ai.minds.seeing.seer import may_see_package
+from evennia_ai.minds.seer import may_see_package
 from evennia_ai.prompt.messages import Message
-from evennia_ai.store.knowledge import lorekeeper_tasks as tasks
 from evennia_ai.store.knowledge import page_drafts as store
-from evennia_ai.store.knowledge.lorekeeper_tasks import StoredTask
-from evennia_ai.store.knowledge.page_drafts import StoredDraft
+from evennia_ai.store.knowledge import page_drafts as tasks
+from evennia_ai.store.knowledge.page_drafts import StoredDraft, StoredTask
 from evennia_ai.text.columns import WIDTH, clipped, hanging, padded, visible
 
 _TITLE: Final = 11
@@ -206,7 +205,7 @@ class CmdLorekeeper(CardWork):
             title = f"draft {found.number}, {found.base}/{found.draft.page.name}"
             self.show("\n".join(context_panel(title, found.task, found.context_meta)))
             return
-        last = tasks.newest(str(self.caller.id))
+        last = tasks.newest_task(str(self.caller.id))
         if (
             last is None
             or last.base not in self._seen_bases()

@@ -10,7 +10,7 @@ from evennia.utils.search import search_object
 
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.game.speech.output import escaped
-from evennia_ai.store.history.conversations import ConversationRef
+from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.text.columns import visible
 
 MAX_LINE: Final = 600

@@ -11,11 +11,11 @@ from evennia_ai.history.records import Record
 from evennia_ai.history.turn.manifest import RecordedMessage, TurnManifest
 from evennia_ai.history.turn.replay import report_of_turn
 from evennia_ai.lorebook.book import names_of
-from evennia_ai.minds.origins import source_of, told_by
+from evennia_ai.minds.turn_sources import source_of, told_by
 from evennia_ai.prompt.explaining import explain_lines, is_message, origins_meant
 from evennia_ai.prompt.messages import Part
 from evennia_ai.prompt.report import Report, ReportMessage, report_of
-from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.text.columns import WIDTH, clipped, first_line, visible, wrapped
 
@@ -72,7 +72,7 @@ def _item(
 
 def _records(turn: StoredTurn) -> Mapping[str, Record]:
     ids = turn.manifest.record_ids
-    return {record.id: record for record in conversations.records(ids)}
+    return {record.id: record for record in record_rows.records(ids)}
 
 
 def _head(npc: NPC, turn: StoredTurn, records: Mapping[str, Record]) -> Iterator[str]:

@@ -41,7 +41,7 @@ from evennia_ai.llm.resilience import Clock
 from evennia_ai.settings.conf import conf
 from evennia_ai.settings.game import Conf
 from evennia_ai.settings.kinds import GLOBAL_TRACES
-from evennia_ai.store.calls.model_calls import used_by_npc, used_by_player
+from evennia_ai.store.model_calls import used_by_npc, used_by_player
 
 SHUTDOWN_SECONDS: Final = 2.0
 """How long the last spans may take to be sent when the server stops."""

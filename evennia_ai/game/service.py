@@ -27,9 +27,8 @@ from evennia_ai.game.recording import unanswered
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS, until_written
 from evennia_ai.game.senses.witness import watch_logins
 from evennia_ai.game.turn import acting
-from evennia_ai.store import erasing
-from evennia_ai.store.calls import model_calls
-from evennia_ai.store.core.state import refresh_if_changed
+from evennia_ai.store import erasing, model_calls
+from evennia_ai.store.core.snapshots import refresh_if_changed
 from evennia_ai.store.history import turns
 
 NEW_SECONDS: Final = 60.0

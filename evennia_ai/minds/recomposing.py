@@ -1,21 +1,310 @@
-"""Composing a past turn again: from what it was made of then, as it was or with an edit.
+"""Past turns composed again: their inputs read back from manifest, records and revisions of then.
 
-As it was, it must give the bytes that were sent. With an edit, what differs is what the edit would
-have changed; each turn is judged alone, with the history, the timers and the cut it had.
+As it was, a turn must give the bytes that were sent; what cannot be read back is named. With an
+edit, what differs is what the edit would have changed; each turn is judged alone, with the history,
+the timers and the cut it had.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from hashlib import sha256
+from typing import Any, Final, Literal, TypeVar
 
-from evennia_ai.compose import Inputs, compose
-from evennia_ai.errors import EvenniaAIError
+from evennia_ai.compose import ComposeRules, Inputs, compose
+from evennia_ai.errors import EvenniaAIError, NotStoredError, ReplayError
+from evennia_ai.history.projection import record_of
+from evennia_ai.history.records import canonical_json
+from evennia_ai.history.turn.manifest import TurnManifest
 from evennia_ai.history.turn.replay import Difference, differences, shared_messages
 from evennia_ai.history.turn.sending import storable_messages
-from evennia_ai.minds.past_inputs import PastInputs, PastReader
+from evennia_ai.knowledge.meta_prompt import TOOL as KNOWLEDGE_TOOL
+from evennia_ai.lorebook.activation.timers import Clock, state_from
+from evennia_ai.lorebook.book import Lorebook
+from evennia_ai.lorebook.conditions import Fact
+from evennia_ai.lorebook.entry import SourceName
+from evennia_ai.lorebook.rules import ActivationRules
+from evennia_ai.memory.recalling import Moment, RecallRules
+from evennia_ai.minds.parse_cache import attached_book, own_book
+from evennia_ai.minds.view import NPCView, Sources, policy_sha256, view_of
+from evennia_ai.prompt.blocks import DynamicBlock
+from evennia_ai.prompt.components import GAME, STATIC_COMPONENTS, PromptComponent, Scope
+from evennia_ai.prompt.dice import Dice
 from evennia_ai.prompt.messages import Message, digest
+from evennia_ai.prompt.placement import Anchor
 from evennia_ai.prompt.prompt import Prompt
+from evennia_ai.prompt.registry import CONVERSATION, ComponentRegistry, PromptContext
+from evennia_ai.settings.conf import conf
+from evennia_ai.settings.game import Conf
+from evennia_ai.store.authored.card_revisions import revision as card_revision
+from evennia_ai.store.authored.cards import StoredCard
+from evennia_ai.store.authored.components import revision as component_revision
+from evennia_ai.store.authored.lorebooks import StoredBook, book_revision
+from evennia_ai.store.authored.notes import note_then
+from evennia_ai.store.history.past_turns import PastHistories
 from evennia_ai.store.history.turns import StoredTurn
+from evennia_ai.store.memories import memories_then
+
+K = TypeVar("K")
+V = TypeVar("V")
+CHARACTER: Final = "character"
+MOST_KEPT: Final = 64
+"""Sets of sources, and parts of them, that are kept read."""
+_OF_THE_VIEW: Final = ("scopes", "components", "card", "notes")
+_STATIC: Final = {component.key: component for component in STATIC_COMPONENTS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastInputs:
+    """What a past turn was composed from, and the view of the NPC that was a part of it."""
+
+    npc_ref: str
+    speaker_ref: str
+    """Who spoke in its event, "" where nobody did."""
+    inputs: Inputs
+    view: NPCView
+
+
+class NotReadBackError(ReplayError):
+    """Something that a past turn was made of cannot be read back; the text says what."""
+
+
+class PastReader:
+    """Reads past turns back, best in their order; what turns in a row share is read once."""
+
+    def __init__(self) -> None:
+        self._histories = PastHistories()
+        self._views: OrderedDict[tuple[str, str], NPCView] = OrderedDict()
+        self._books: OrderedDict[tuple[str, str, int], StoredBook] = OrderedDict()
+
+    def inputs(self, turn: StoredTurn) -> PastInputs:
+        """The inputs of a past turn; NotReadBackError says what of them is gone."""
+        _check_told(turn.manifest)
+        try:
+            view = self._view(turn)
+            inputs = self._inputs(turn, view)
+        except (NotStoredError, ReplayError) as error:
+            raise NotReadBackError(f"turn {turn.number}: {error}") from error
+        return PastInputs(
+            npc_ref=turn.npc_ref, speaker_ref=_speaker_ref(inputs), inputs=inputs, view=view
+        )
+
+    def _view(self, turn: StoredTurn) -> NPCView:
+        """The view of the NPC from the revisions that the turn names."""
+        made_of = turn.manifest.inputs["made_of"]
+        told, policy = [made_of[name] for name in _OF_THE_VIEW], made_of.get("policy", "")
+        # Before there was the setting, a card without the grant ended the history.
+        depth = made_of.get("post_history_depth", 0)
+        key = (turn.npc_ref, canonical_json([told, policy, depth]))
+        then = replace(conf(), post_history_depth=depth)
+        return _kept(
+            self._views, key, lambda: _made_view(turn.npc_ref, *told, policy=policy, then=then)
+        )
+
+    def _hung(self, made_of: Mapping[str, Any], card: StoredCard | None) -> Iterator[Lorebook]:
+        """The books in their order, each where it hung."""
+        for label, attach, number in made_of["books"]:
+            if attach == CHARACTER:
+                own = own_book(card) if card else None
+                if own is None or own.label != label:
+                    raise NotReadBackError(f"the lorebook {label} of the card is not what it was")
+                yield own
+            else:
+                key = (label, attach, number)
+                yield attached_book(_kept(self._books, key, partial(_book, *key)))
+
+    def _inputs(self, turn: StoredTurn, view: NPCView) -> Inputs:
+        told = turn.manifest.inputs
+        made_of, where = told["made_of"], turn.conversation.id
+        dice = Dice(**told["dice"])
+        return Inputs(
+            components=view.components_in(_context(made_of)),
+            rules=_rules(told, dice),
+            history=self._histories.history(
+                where,
+                told["history"],
+                event=told["event"],
+                newest_record=made_of["newest_record"],
+            ),
+            event=replace(
+                self._histories.event(where, told["history"]["segment"], told["event"]),
+                block="event",
+                origin="event",
+            ),
+            tools=tuple(self._tool_message(where, told, one) for one in told.get("tools", ())),
+            notes=view.notes,
+            books=tuple(self._hung(made_of, view.sources.card)),
+            blocks=tuple(_blocks(told)),
+            values=told["values"],
+            cut=told["cut"],
+            anchors={origin: Anchor(*anchor) for origin, anchor in told["anchors"].items()},
+            lore_state=state_from(told["lore_state"]),
+            clock=Clock(**told["clock"]),
+            facts={name: _fact(fact) for name, fact in told["facts"].items()},
+            sources=_scanned(told, view, dice),
+            guidance=told.get("guidance", ""),
+            **_remembered(told.get("memories")),
+        )
+
+    def _tool_message(self, where: int, told: Mapping[str, Any], record_id: str) -> Message:
+        """A call of a tool or what came of it, in an earlier round of the turn."""
+        message = self._histories.event(where, told["history"]["segment"], record_id)
+        return replace(message, block="tool", origin="tool")
+
+
+def _speaker_ref(inputs: Inputs) -> str:
+    record = record_of(inputs.event) if inputs.event else None
+    return str(record.meta.get("speaker", "")) if record else ""
+
+
+def _check_told(manifest: TurnManifest) -> None:
+    if manifest.erased:
+        raise NotReadBackError("the words of the turn were erased on request")
+    if "made_of" not in manifest.inputs:
+        raise NotReadBackError(
+            "the turn was recorded by a version that did not keep what its prompt was made of;"
+            " it can be replayed, but not composed again"
+        )
+
+
+def _rules(told: Mapping[str, Any], dice: Dice) -> ComposeRules:
+    budget = replace(CONVERSATION.budget(told["limit_tokens"]), keep_percent=told["keep_percent"])
+    memories = told.get("memories") or {}
+    return ComposeRules(
+        budget=budget,
+        layout=told["layout"],
+        blocks=told["blocks_mode"],
+        lore=ActivationRules(**told["lore"]),
+        memory=RecallRules(**memories.get("rules", {})),
+        dice=dice,
+    )
+
+
+def _remembered(told: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What the NPC could be reminded of; turns before there were memories, or without any, nothing.
+
+    NotStoredError: the words of a memory were erased since.
+    """
+    if not told:
+        return {}
+    wanted = {memory: (revision, recalled_at) for memory, revision, recalled_at in told["held"]}
+    return {"memories": memories_then(wanted), "moment": Moment(**told["moment"])}
+
+
+def _context(made_of: Mapping[str, Any]) -> PromptContext:
+    """The context of the turn, with what was switched off in it then."""
+    return PromptContext(name=made_of["context"], off=frozenset(made_of.get("off", ())))
+
+
+def _blocks(told: Mapping[str, Any]) -> Iterator[DynamicBlock]:
+    """The facts of the request; before components were filled, all stood for themselves."""
+    filled = told.get("filled", {})
+    for key, text in told["blocks"]:
+        yield DynamicBlock(key=key, text=text, component=filled.get(key, ""))
+
+
+def _fact(told: Any) -> Fact:
+    return tuple(told) if isinstance(told, list) else told
+
+
+def _scanned(told: Mapping[str, Any], view: NPCView, dice: Dice) -> dict[SourceName, str]:
+    """The texts lore could scan; those of the card are made again and must be the same."""
+    texts: dict[SourceName, str] = {}
+    for name, kept in told["sources"].items():
+        texts[name] = kept if isinstance(kept, str) else ""
+        if isinstance(kept, Mapping):
+            template = view.texts.get(name)
+            texts[name] = template.render(told["values"], dice) if template else ""
+            found = sha256(texts[name].encode("utf-8", "surrogatepass")).hexdigest()
+            if found != kept["sha256"]:
+                raise NotReadBackError(f"the card's text {name} is not what it was")
+    return texts
+
+
+def _components(told: Mapping[str, Mapping[str, int]]) -> list[PromptComponent]:
+    found = []
+    for place, keys in told.items():
+        kind, _, ref = place.partition(":")
+        scope = Scope(kind=kind, ref=ref)  # type: ignore[arg-type]
+        found += [_component(scope, key, number) for key, number in keys.items()]
+    return found
+
+
+def _component(scope: Scope, key: str, number: int) -> PromptComponent:
+    if number == 0 and scope == GAME and key in _STATIC:
+        return _STATIC[key]
+    component = component_revision(key, number, scope=scope).new
+    if component is None:
+        raise NotReadBackError(f"revision {number} of component '{key}' removed it")
+    return component
+
+
+def _card(name: str, number: int) -> StoredCard:
+    change, file = card_revision(name, number)
+    return StoredCard(
+        name=name,
+        source=file.source,
+        sha256=change.sha256,
+        revision=number,
+        grants=change.grants,
+        carrier=file.carrier,
+    )
+
+
+def _made_view(
+    npc_ref: str,
+    scopes: Sequence[Sequence[Any]],
+    components: Mapping[str, Mapping[str, int]],
+    card: Sequence[Any] | None,
+    notes: Sequence[Sequence[int]],
+    *,
+    policy: str,
+    then: Conf,
+) -> NPCView:
+    sources = Sources(
+        scopes=tuple(Scope(kind=kind, ref=ref) for kind, ref in scopes),
+        facts={},
+        registry=ComponentRegistry(tuple(_components(components))),
+        card=_card(*card) if card else None,
+        books=(),
+        notes=tuple(note_then(npc_ref, position, number) for position, number in notes),
+        conf=then,
+        tools=_tools(policy),
+    )
+    return view_of("", sources)
+
+
+def _tools(policy: str) -> tuple[str, ...]:
+    """The tools of which the NPC was told how to use them."""
+    if policy not in ("", policy_sha256()):
+        raise NotReadBackError("what NPCs are told of looking things up was another text then")
+    return (KNOWLEDGE_TOOL,) if policy else ()
+
+
+def _book(name: str, attach: str, number: int) -> StoredBook:
+    """The book as this revision left it, attached to a scope of this kind."""
+    source = book_revision(name, number).source
+    if source is None:
+        raise NotReadBackError(f"revision {number} of lorebook '{name}' removed it")
+    return StoredBook(
+        name=name,
+        source=source,
+        sha256=sha256(source.encode()).hexdigest(),
+        revision=number,
+        scope=Scope(kind=attach) if attach != "global" else None,  # type: ignore[arg-type]
+    )
+
+
+def _kept(kept: "OrderedDict[K, V]", key: K, make: Callable[[], V]) -> V:
+    """What is kept under the key, made where it is not; the oldest falls out."""
+    if key not in kept:
+        kept[key] = make()
+        while len(kept) > MOST_KEPT:
+            kept.popitem(last=False)
+    kept.move_to_end(key)
+    return kept[key]
+
 
 Outcome = Literal["unchanged", "changed", "unknown"]
 Edit = Callable[[PastInputs], Inputs]

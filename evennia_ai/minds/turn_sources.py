@@ -1,25 +1,33 @@
-"""What a turn was made of, as JSON values for its manifest; `minds/past_inputs.py` reads them back.
+"""What a turn was made of, as JSON values for its manifest, and which revision a text came from.
 
-Small values are written down. Big ones (components, cards, lorebooks, notes) have tables of
-revisions: a turn keeps which of them counted for it, in their order; so it does of memories, whose
-words may have to go, and of records by their ends. Texts of a card that lore may scan follow from
-its revision, the values and the dice: their hashes are kept, to tell whether they still do.
+`minds/recomposing.py` reads it back. Small values are written down. Big ones (components, cards,
+lorebooks, notes) have tables of revisions: a turn keeps which of them counted for it, in their
+order; so it does of memories, whose words may have to go, and of records by their ends. Texts of a
+card that lore may scan follow from its revision, the values and the dice: their hashes are kept, to
+tell whether they still do. Facts of a moment have no author and no revisions: what tells them apart
+is the function that told them and the hash of their words.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict, fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
 from hashlib import sha256
 from math import isfinite
 from typing import Any, Final
 
+from evennia_ai.cards.components import CARD_KEYS
 from evennia_ai.compose import Inputs
+from evennia_ai.errors import NotStoredError
 from evennia_ai.history.records import Record
+from evennia_ai.history.turn.manifest import TurnManifest
 from evennia_ai.knowledge.meta_prompt import TOOL as KNOWLEDGE_TOOL
 from evennia_ai.lorebook.conditions import Fact
 from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.lorebook.rules import ActivationRules
-from evennia_ai.minds.view import KNOWLEDGE_POLICY, NPCView
+from evennia_ai.minds.view import NPCView, policy_sha256
+from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.history import History
+from evennia_ai.store.authored import card_revisions, components, lorebooks
+from evennia_ai.store.authored.notes import note_change, note_then
 
 _OF_THE_WORLD: Final = ("room",)
 
@@ -83,11 +91,6 @@ def made_of(
         **({"providers": own} if own else {}),
         **_policy(view),
     }
-
-
-def policy_sha256() -> str:
-    """What tells the policy of knowledge from that of another version of this program."""
-    return sha256(KNOWLEDGE_POLICY.content.encode()).hexdigest()
 
 
 def _policy(view: NPCView) -> dict[str, str]:
@@ -155,3 +158,119 @@ def _json(fact: Fact) -> Any:
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A revision of something authored."""
+
+    what: str
+    number: int
+    changed_by: str
+    changed_at: float
+    """In epoch seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """Where words that nobody stored came from."""
+
+    by: str
+    """A provider of facts, or this program."""
+    revision: str
+    """The start of the hash of the words."""
+
+
+def told_by(origin: str, text: str, manifest: TurnManifest) -> Iterator[Told]:
+    """What told a text of this origin: a block, blocks that fill a component, a text of ours.
+
+    Nothing for what somebody stored or said.
+    """
+    kind, _, key = origin.partition(":")
+    made_of = manifest.inputs.get("made_of") or {}
+    providers = made_of.get("providers", {})
+    if kind == "block":
+        yield Told(by=f"provider {providers.get(key, key)}", revision=_revision(text))
+    if kind != "component" or not made_of:
+        return
+    filled = manifest.inputs.get("filled", {})
+    for block, words in manifest.inputs.get("blocks", ()):
+        if filled.get(block) == key:
+            by = f"block:{block}, provider {providers.get(block, block)}"
+            yield Told(by=by, revision=_revision(words))
+    if key not in CARD_KEYS and not any(key in keys for keys in made_of["components"].values()):
+        yield Told(by="evennia_ai itself", revision=_revision(text))
+
+
+def _revision(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def source_of(origin: str, manifest: TurnManifest, *, npc_ref: str) -> Source | None:
+    """Where the text of this origin came from when the turn was; None where it is not kept.
+
+    Facts of the moment, this program's own texts, the framing and what was said have none.
+    """
+    kind, _, key = origin.partition(":")
+    made_of = manifest.inputs.get("made_of")
+    if made_of is None or kind not in _KINDS:
+        return None
+    try:
+        return _KINDS[kind](key, made_of, npc_ref)
+    except NotStoredError:  # its revisions were taken out of the database
+        return None
+
+
+def _component(key: str, made_of: Mapping[str, Any], _: str) -> Source | None:
+    for place, keys in made_of["components"].items():
+        if key in keys:
+            kind, _, ref = place.partition(":")
+            scope = Scope(kind=kind, ref=ref)
+            change = components.revision(key, keys[key], scope=scope)
+            return _source(f"component {key} of {scope}", change)
+    return _card(made_of) if key in CARD_KEYS else None
+
+
+def _card(made_of: Mapping[str, Any]) -> Source | None:
+    if made_of["card"] is None:
+        return None
+    name, number = made_of["card"]
+    return _source(f"card {name}", card_revisions.revision(name, number)[0])
+
+
+def _entry(key: str, made_of: Mapping[str, Any], _: str) -> Source | None:
+    for label, attach, number in made_of["books"]:
+        if key.startswith(f"{label}#"):
+            if attach == "character":
+                return _card(made_of)
+            return _source(f"lorebook {label}", lorebooks.book_revision(label, number))
+    return None
+
+
+def _note(key: str, made_of: Mapping[str, Any], npc_ref: str) -> Source | None:
+    """Notes are counted without those that say nothing."""
+    said = [
+        (position, number)
+        for position, number in made_of["notes"]
+        if note_then(npc_ref, position, number).content
+    ]
+    if not key.isdecimal() or int(key) >= len(said):
+        return None
+    position, number = said[int(key)]
+    return _source(f"note {position}", note_change(npc_ref, position, number))
+
+
+def _source(what: str, change: Any) -> Source:
+    return Source(
+        what=what,
+        number=change.number,
+        changed_by=change.changed_by,
+        changed_at=change.changed_at,
+    )
+
+
+_KINDS: Final[Mapping[str, Callable[[str, Mapping[str, Any], str], Source | None]]] = {
+    "component": _component,
+    "lore": _entry,
+    "note": _note,
+}

@@ -7,6 +7,7 @@ and counted for it stays with it.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Final
 
 from evennia_ai.cards.card import Card, notes_in
@@ -204,6 +205,11 @@ def components_of(sources: Sources, card: Card | None) -> list[PromptComponent]:
         post_history_depth=sources.conf.post_history_depth,
     )
     return [*own, *(component for component in of_card if component.key not in taken)]
+
+
+def policy_sha256() -> str:
+    """What tells the policy of knowledge from that of another version of this program."""
+    return sha256(KNOWLEDGE_POLICY.content.encode()).hexdigest()
 
 
 def card_facts(card: Card | None) -> dict[str, Fact]:

@@ -19,14 +19,16 @@ from evennia_ai.models.authored import (
     Note,
     NoteRevision,
 )
-from evennia_ai.models.calls import Halt, ModelCall, ModelCallDay
 from evennia_ai.models.core import StateRevision
 from evennia_ai.models.history import (
     ERASED_META,
     AppendOnlyQuerySet,
     Conversation,
     Errand,
+    Halt,
     LoreState,
+    ModelCall,
+    ModelCallDay,
     Record,
     Turn,
 )

@@ -2,6 +2,6 @@
 
 Every function returns values of the pure rooms, never rows. What a turn reads is kept in
 immutable snapshots, so a warm turn makes no query; every write drops or replaces what it made old,
-and raises a number by which other processes notice (`core/state.py`). Its rooms stand on `core`;
-`history` writes what turns change in `memory` and `calls` with them, and `erasing` knows them all.
+and raises a number by which other processes notice (`core/snapshots.py`). All stand on `core`;
+`history` writes what turns change in memories and calls with them, and `erasing` knows them all.
 """

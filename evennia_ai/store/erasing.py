@@ -22,15 +22,14 @@ from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.manifest import TurnManifest, without_words
 from evennia_ai.memory.memories import Memory
 from evennia_ai.models import ERASED_META
-from evennia_ai.store.calls import model_calls
-from evennia_ai.store.core.state import MEMORIES, changing, one_transaction
-from evennia_ai.store.history import conversations, errands, lore_state, rendered_texts
-from evennia_ai.store.history.conversations import ConversationRef, conversations_of, ref_of
-from evennia_ai.store.history.segments import refuse_what_came_between
-from evennia_ai.store.history.windows import HISTORY, windows
+from evennia_ai.store import memories, model_calls
+from evennia_ai.store.core.snapshots import MEMORIES, changing, one_transaction
+from evennia_ai.store.history import conversations, errands, lore_state
+from evennia_ai.store.history.conversations import conversations_of, refuse_what_came_between
+from evennia_ai.store.history.record_rows import ConversationRef, ref_of
+from evennia_ai.store.history.windows import HISTORY, forget_texts, windows
 from evennia_ai.store.knowledge import knowledge_searches
-from evennia_ai.store.memory import memories
-from evennia_ai.store.memory.memories import record_all
+from evennia_ai.store.memories import record_all
 
 _CHUNK = 200
 
@@ -103,7 +102,7 @@ def _erased(found: Sequence[ConversationRef], *, by: str, doing: str) -> Erased:
             conversations.written(conversation, end.next_segment(), [note])
             windows.written(conversation.id)
             refuse_what_came_between(conversation, end)
-            rendered_texts.forget(conversation)
+            forget_texts(conversation)
             done = _with(done, records=records, turns=turns)
     return done
 
@@ -265,4 +264,4 @@ def _erase_texts(conversation: ConversationRef, ids: Collection[int], *, by: str
         told = NewRecord(kind=RecordKind.ERASURE, role="system", meta=meta)
         conversations.append(conversation, [told])
         windows.written(conversation.id)
-        rendered_texts.forget(conversation)
+        forget_texts(conversation)

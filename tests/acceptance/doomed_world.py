@@ -30,7 +30,7 @@ from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.llm.clients.scripted import Line, ScriptedModel
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.authored import cards
-from evennia_ai.store.history import conversations
+from evennia_ai.store.history import conversations, record_rows
 from tests.acceptance.doomed_steps import Steps, Tell, Troubles, committed_open_turns
 
 NPC: Final = "Oren"
@@ -118,7 +118,7 @@ class World:
     def reports(self) -> None:
         """Tell how the NPC is doing, and whether the chains of its conversations hold."""
         known = conversations.conversations_of(self._npc.ai.ref)
-        broken = [str(where) for where in known if first_broken(conversations.records_of(where))]
+        broken = [str(where) for where in known if first_broken(record_rows.records_of(where))]
         self._tell(report={"status": status_lines(self._npc), "broken": broken})
 
     @property

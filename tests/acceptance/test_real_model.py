@@ -27,13 +27,13 @@ from evennia_ai.llm.roles import adapt, chat_messages
 from evennia_ai.net.bridge import AsyncBridge
 from evennia_ai.prompt.components import PromptComponent
 from evennia_ai.settings.conf import conf
+from evennia_ai.store import model_calls
 from evennia_ai.store.authored import components
-from evennia_ai.store.calls import model_calls
-from evennia_ai.store.calls.model_calls import NewCall
 from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.history import conversations
+from evennia_ai.store.history import record_rows
 from evennia_ai.store.history.past_turns import turns_in_order
 from evennia_ai.store.history.turns import StoredTurn
+from evennia_ai.store.model_calls import NewCall
 from tests.acceptance.model_server import ModelServer, Template
 from tests.game.conftest import Stage
 from tests.llm.builders import a_message, a_request
@@ -133,7 +133,7 @@ class Talk:
 
     def read_by_the_model(self, turn: StoredTurn) -> str:
         """The text that the server makes of what the records say was sent."""
-        records = conversations.records(turn.manifest.record_ids)
+        records = record_rows.records(turn.manifest.record_ids)
         sent = replay(turn.manifest, records)
         assert sent.is_same
         roles = running.runtime().access.roles

@@ -2,7 +2,8 @@
 
 import pytest
 
-from evennia_ai.store.history.conversations import conversations_of, records_of
+from evennia_ai.store.history.conversations import conversations_of
+from evennia_ai.store.history.record_rows import records_of
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ from evennia_ai.commands.ai.debug import rounds_of
 from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.knowledge.restricted.mediation import PagePassage
 from evennia_ai.prompt.components import GAME
+from evennia_ai.store import model_calls
 from evennia_ai.store.authored import components
-from evennia_ai.store.calls import model_calls
-from evennia_ai.store.calls.model_calls import NewCall
 from evennia_ai.store.erasing import erase_private
 from evennia_ai.store.history import turns
 from evennia_ai.store.knowledge import knowledge_bases, knowledge_searches
 from evennia_ai.store.knowledge.knowledge_searches import NewSearch
+from evennia_ai.store.model_calls import NewCall
 from tests.commands.stage import one_line
 
 

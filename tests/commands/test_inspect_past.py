@@ -14,8 +14,9 @@ from evennia_ai.prompt.components import GAME
 from evennia_ai.store.authored import components, lorebooks
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import erase_private
-from evennia_ai.store.history import conversations, turns
-from evennia_ai.store.history.conversations import conversations_of, records_of
+from evennia_ai.store.history import conversations, record_rows, turns
+from evennia_ai.store.history.conversations import conversations_of
+from evennia_ai.store.history.record_rows import records_of
 from tests.commands.stage import one_line
 
 
@@ -140,7 +141,7 @@ def test_why_of_a_turn_names_the_record_the_time_and_the_source_of_each_line(sta
     components.update("mood", content="Nothing is as it was.", by="Tam")
     manifest = turns.turn(stage.npc.ai.ref, 2).manifest
     told = stage.builds("ai/why oren/2")
-    for record in conversations.records(manifest.record_ids):
+    for record in record_rows.records(manifest.record_ids):
         assert f"record #{record.id} ({record.kind})" in told
     flat = " ".join(told.split())
     assert "component:mood: component mood of game, revision 1 by Mara, 20" in flat
@@ -159,7 +160,7 @@ def test_why_of_a_turn_tells_of_each_block_who_told_it_when_and_where_it_is_reco
     filled = manifest.inputs.get("filled", {})
     flat = " ".join(stage.builds(asked).split())
     (facts,) = [
-        one for one in conversations.records(manifest.record_ids) if texts["place"] in one.body
+        one for one in record_rows.records(manifest.record_ids) if texts["place"] in one.body
     ]
     keys = [key for key in texts if "=" not in asked or key == "place"]
     assert "place" in keys
@@ -175,7 +176,7 @@ def test_why_of_an_item_of_a_turn_tells_since_when_it_was_known(stage, talked):
     told = stage.builds("ai/why oren/3 = mood")
     flat = " ".join(told.split())
     first = turns.turn(stage.npc.ai.ref, 1).manifest
-    (text,) = [r for r in conversations.records(first.record_ids) if "air is heavy" in r.body]
+    (text,) = [r for r in record_rows.records(first.record_ids) if "air is heavy" in r.body]
     assert f"record #{text.id} (component_rev), first told to it" in flat
     assert "The air is heavy." in told
     assert "revision 1 by Mara" in flat

@@ -10,10 +10,10 @@ from evennia_ai import models
 from evennia_ai.commands.ai import records
 from evennia_ai.game.npc import AINPC
 from evennia_ai.history.records import RecordKind
-from evennia_ai.store.history import conversations
+from evennia_ai.store import memories
+from evennia_ai.store.history import record_rows
 from evennia_ai.store.history.conversations import conversations_of, history
-from evennia_ai.store.history.hash_chain import verify
-from evennia_ai.store.memory import memories
+from evennia_ai.store.history.record_rows import verify
 from tests.commands.stage import one_line
 from tests.memory.builders import a_memory
 from tests.modes import is_open_to_others
@@ -58,7 +58,7 @@ class TestVerify:
     def test_it_says_for_each_conversation_that_the_chain_holds(self, stage, talked):
         told = " ".join(stage.builds("ai/verify oren").split())
         for where in conversations_of(stage.npc.ai.ref):
-            count = len(conversations.records_of(where))
+            count = len(record_rows.records_of(where))
             assert f"conversation {where.id}: " in told
             assert f"{count} records, the chain holds" in told
 
@@ -173,7 +173,7 @@ class TestForget:
     def test_whispers_are_erased_after_a_yes_and_who_did_it_is_recorded(self, stage, talked, admin):
         room, whispers = room_and_whispers(stage.npc)
         told = stage.builds("ai/forget oren = pim", "yes")
-        last = conversations.records_of(whispers)[-1]
+        last = record_rows.records_of(whispers)[-1]
 
         assert bodies(whispers) == []
         assert bodies(room) == ["Oren, are you there?", "Aye."]
@@ -183,7 +183,7 @@ class TestForget:
 
     def test_it_is_asked_first_and_the_question_counts(self, stage, talked, admin):
         _, whispers = room_and_whispers(stage.npc)
-        count = len(conversations.records_of(whispers))
+        count = len(record_rows.records_of(whispers))
         told = " ".join(stage.builds("ai/forget oren = pim", "no").split())
 
         assert f"1 conversation, {count} records, 1 turn? There is no way back." in told

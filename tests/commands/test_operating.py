@@ -21,8 +21,8 @@ from evennia_ai.game.npc_settings import changed
 from evennia_ai.game.runtime import runtime
 from evennia_ai.llm.quotas import Quota
 from evennia_ai.settings.conf import conf
-from evennia_ai.store.calls import model_calls
-from evennia_ai.store.calls.model_calls import NewCall
+from evennia_ai.store import model_calls
+from evennia_ai.store.model_calls import NewCall
 from evennia_ai.text.columns import columns
 from tests.commands.stage import one_line
 from tests.effort import little_work

@@ -19,7 +19,7 @@ from evennia.utils.create import create_object
 
 from commands.default_cmdsets import CharacterCmdSet
 from evennia_ai.checks import check_context_providers, check_settings, check_tools
-from evennia_ai.execution.request import execution_request
+from evennia_ai.execution_request import execution_request
 from evennia_ai.game.writings import Writing
 from evennia_ai.store.history.conversations import conversation
 from tests.docs.fences import Block

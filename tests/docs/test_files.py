@@ -16,7 +16,7 @@ from evennia_ai.knowledge.pages.page import page_name
 from evennia_ai.llm.clients.scripted import read_script
 from evennia_ai.lorebook.formats.books import read_book
 from evennia_ai.lorebook.formats.extension import read_own
-from evennia_ai.minds.edit_files import read_edit_file
+from evennia_ai.minds.edits import read_edit_file
 from evennia_ai.scenario import run_scenario
 from tests.docs.fences import ROOT, Block, blocks
 from tests.wiki.real_wiki import SETTINGS

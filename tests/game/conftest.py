@@ -143,7 +143,8 @@ class Stage:
 
         The texts of prompts are left out.
         """
-        from evennia_ai.store.history.conversations import conversations_of, records_of
+        from evennia_ai.store.history.conversations import conversations_of
+        from evennia_ai.store.history.record_rows import records_of
 
         return [
             (record.kind.value, record.name, record.body)

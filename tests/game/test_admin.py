@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils.timezone import localtime
 
 from evennia_ai import models
-from evennia_ai.admin_values import day_of
+from evennia_ai.admin import day_of
 from tests.game.scripted_games import furnish
 
 HOSTILE = '<script>alert("x")</script> |lcquit|ltx|le'

@@ -13,8 +13,7 @@ from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.prompt.history import History
 from evennia_ai.store.authored.cards import assign, save_card
 from evennia_ai.store.authored.lorebooks import attach, detach, save_book
-from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.core.state import one_transaction
+from evennia_ai.store.core.snapshots import forget_everything, one_transaction
 from evennia_ai.store.history import conversations, lore_state, turns
 
 FERRY = "The ferry sails with the tide."

@@ -8,16 +8,15 @@ import pytest
 from evennia_ai.history.compaction.planning import CompactionSettings
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.replay import replay
-from evennia_ai.minds.past_inputs import PastReader
-from evennia_ai.minds.recomposing import composed_again
+from evennia_ai.minds.recomposing import PastReader, composed_again
 from evennia_ai.prompt.components import GAME
 from evennia_ai.store.authored.lorebooks import attach, save_book
 from evennia_ai.store.authored.notes import set_note
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import erase_private
-from evennia_ai.store.history import conversations
+from evennia_ai.store.history import conversations, record_rows
+from evennia_ai.store.history.conversations import begin_segment
 from evennia_ai.store.history.past_turns import turns_in_order
-from evennia_ai.store.history.segments import begin_segment
 from tests.game.scripted_games import an_entry
 
 LINES = (
@@ -58,7 +57,7 @@ def assert_kept(stage):
     """Every turn replays from its records, and composes again to the same bytes."""
     reader = PastReader()
     for turn in turns_of(stage):
-        records = conversations.records(turn.manifest.record_ids)
+        records = record_rows.records(turn.manifest.record_ids)
         assert replay(turn.manifest, records).is_same
         assert composed_again(turn, reader).sha256 == turn.manifest.sha256
 
@@ -215,7 +214,7 @@ class TestLore:
 
 
 def records_sent(turn):
-    return conversations.records(turn.manifest.record_ids)
+    return record_rows.records(turn.manifest.record_ids)
 
 
 class TestAllOfIt:

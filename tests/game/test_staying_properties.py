@@ -10,17 +10,16 @@ from hypothesis import strategies as st
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.replay import replay
 from evennia_ai.lorebook.book import BOOK_MODES
-from evennia_ai.minds.past_inputs import PastReader
-from evennia_ai.minds.recomposing import composed_again
+from evennia_ai.minds.recomposing import PastReader, composed_again
 from evennia_ai.prompt.blocks import BLOCKS_MODES
 from evennia_ai.prompt.components import GAME
 from evennia_ai.prompt.notes import NOTE_MODES
 from evennia_ai.store.authored.lorebooks import attach, save_book
 from evennia_ai.store.authored.notes import set_note
 from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.history import conversations
+from evennia_ai.store.history import conversations, record_rows
+from evennia_ai.store.history.conversations import begin_segment
 from evennia_ai.store.history.past_turns import turns_in_order
-from evennia_ai.store.history.segments import begin_segment
 from tests.game.scripted_games import an_entry
 from tests.properties import up_to
 
@@ -120,7 +119,7 @@ def test_every_prompt_is_kept_whatever_stays_in_it(stage, steps):
             reader = PastReader()
             past = list(turns_in_order(stage.npc.ai.ref))
             for turn in past:
-                records = conversations.records(turn.manifest.record_ids)
+                records = record_rows.records(turn.manifest.record_ids)
                 assert replay(turn.manifest, records).is_same
                 assert composed_again(turn, reader).sha256 == turn.manifest.sha256
                 assert turn.manifest.break_reason != "undeclared"

@@ -10,12 +10,11 @@ from evennia_ai.game.turn.turn import STOPPED
 from evennia_ai.history.projection import calls_of, record_of
 from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.history.turn.replay import replay
-from evennia_ai.minds.past_inputs import PastReader
-from evennia_ai.minds.recomposing import composed_again
-from evennia_ai.store.history import conversations
-from evennia_ai.store.history.hash_chain import verify
+from evennia_ai.minds.recomposing import PastReader, composed_again
+from evennia_ai.store.history import conversations, record_rows
+from evennia_ai.store.history.conversations import history_in
 from evennia_ai.store.history.past_turns import turns_in_order
-from evennia_ai.store.history.segments import history_in
+from evennia_ai.store.history.record_rows import verify
 from evennia_ai.store.history.windows import windows
 from tests.game.wild_games import LINE, PLAYERS, WORD, Game
 from tests.game.wild_models import Note, Request
@@ -167,7 +166,7 @@ def check_history(where: Any) -> None:
     for name in ("end", "cut", "anchors", "first_reply", "remembered_from"):
         assert getattr(known, name) == getattr(fresh, name), name
     check_calls_are_answered(list(conversations.history(where)))
-    records = conversations.records_of(where)
+    records = record_rows.records_of(where)
     calls = [call for record in records for call in calls_of(record)]
     results = [
         r.meta["tool_call_id"]
@@ -185,7 +184,7 @@ def check_prompts(npc_ref: str) -> None:
     for turn in turns_in_order(npc_ref):
         if turn.manifest.erased:
             continue
-        records = conversations.records(turn.manifest.record_ids)
+        records = record_rows.records(turn.manifest.record_ids)
         if any(record.is_erased for record in records):
             continue
         assert replay(turn.manifest, records).is_same
@@ -234,7 +233,7 @@ def words_on(character: Any, begin: str) -> list[str]:
 
 def words_aside(known: list[Any]) -> set[str]:
     """What was said in these conversations while another one was answered."""
-    records = [record for where in known for record in conversations.records_of(where)]
+    records = [record for where in known for record in record_rows.records_of(where)]
     return {word for r in records if r.meta.get("aside") for word in WORD.findall(r.body)}
 
 
@@ -246,7 +245,7 @@ def words_in(known: list[Any], elsewhere: set[str]) -> tuple[list[str], set[str]
     told: dict[str, None] = {}
     maybe: set[str] = set()
     for where in known:
-        records = conversations.records_of(where)
+        records = record_rows.records_of(where)
         results = {
             r.meta.get("tool_call_id"): r for r in records if r.kind is RecordKind.TOOL_RESULT
         }

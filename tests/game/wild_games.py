@@ -28,7 +28,7 @@ from evennia_ai.store import erasing
 from evennia_ai.store.authored import cards
 from evennia_ai.store.authored.cards import save_card
 from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.history import conversations
+from evennia_ai.store.history import conversations, record_rows
 from evennia_ai.store.history.windows import windows
 from tests.game.upkeep.compacting_games import SMALL, rules
 from tests.game.wild_models import TOOLS, Errand, Model, Request
@@ -237,7 +237,7 @@ class Game:
             words = {
                 word
                 for where in known
-                for record in conversations.records_of(where)
+                for record in record_rows.records_of(where)
                 for word in WORD.findall(f"{record.body} {record.meta}")
             }
         if self._if_written(erase, what, by="Anna"):

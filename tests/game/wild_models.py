@@ -12,7 +12,7 @@ from evennia_ai.game.tools.tool import Tool, ToolArguments, Use
 from evennia_ai.history.records import RecordKind
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.prompt.messages import ToolCall
-from evennia_ai.store.history import conversations
+from evennia_ai.store.history import record_rows
 from tests.game.upkeep.compacting_games import GOOD, is_for_summary
 
 TOOLS: Final = (
@@ -45,7 +45,7 @@ class Note(Tool):
         text: str = Field(description="what to note")
 
     def run(self, use: Use, arguments: Arguments) -> str:
-        last = conversations.records_of(use.conversation, limit_records=20)
+        last = record_rows.records_of(use.conversation, limit_records=20)
         calls = [record for record in last if record.kind is RecordKind.TOOL_CALL]
         assert arguments.text in str(calls[-1].meta["tool_calls"]), "it ran before it was committed"
         self.ran.append(arguments.text)

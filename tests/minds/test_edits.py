@@ -8,10 +8,8 @@ from twisted.internet.task import Clock
 
 from evennia_ai import models
 from evennia_ai.errors import FormatError
-from evennia_ai.minds.edit_files import read_edit, read_edit_file
-from evennia_ai.minds.edits import AsOfToday
-from evennia_ai.minds.past_inputs import PastReader
-from evennia_ai.minds.recomposing import compared
+from evennia_ai.minds.edits import AsOfToday, read_edit, read_edit_file
+from evennia_ai.minds.recomposing import PastReader, compared
 from evennia_ai.store.authored import components, notes
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history.past_turns import turns_in_order

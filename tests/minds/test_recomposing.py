@@ -7,14 +7,19 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.replay import replay
-from evennia_ai.minds.past_inputs import NotReadBackError, PastReader
-from evennia_ai.minds.recomposing import as_it_was, compared, composed_again
+from evennia_ai.minds.recomposing import (
+    NotReadBackError,
+    PastReader,
+    as_it_was,
+    compared,
+    composed_again,
+)
 from evennia_ai.store.authored import cards
 from evennia_ai.store.authored.cards import save_card
 from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history import conversations, record_rows, turns
+from evennia_ai.store.history.conversations import begin_segment
 from evennia_ai.store.history.past_turns import turns_in_order
-from evennia_ai.store.history.segments import begin_segment
 from evennia_ai.store.history.transcripts import export_lines, import_lines
 from tests.game.scripted_games import CARD, edit_everything, furnish, play
 
@@ -155,7 +160,7 @@ def test_a_conversation_taken_in_from_elsewhere_says_that_it_can_only_be_replaye
     import_lines(list(export_lines(room)), npc_ref="9999")
     reader = PastReader()
     for turn in turns_in_order("9999"):
-        records = conversations.records(turn.manifest.record_ids)
+        records = record_rows.records(turn.manifest.record_ids)
         assert replay(turn.manifest, records).is_same
         with pytest.raises(NotReadBackError):
             composed_again(turn, reader)

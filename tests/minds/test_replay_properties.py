@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 
 from evennia_ai.history.turn.replay import messages_of, replay
 from evennia_ai.llm.roles import OPEN, adapt, chat_messages
-from evennia_ai.minds.past_inputs import PastReader
-from evennia_ai.minds.recomposing import composed_again
+from evennia_ai.minds.recomposing import PastReader, composed_again
 from evennia_ai.store.authored import components, notes
-from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history import conversations, record_rows, turns
 from evennia_ai.store.history.past_turns import turns_in_order
 from tests.game.scripted_games import furnish
 from tests.properties import up_to
@@ -72,7 +71,7 @@ def test_replay_gives_what_was_sent_whatever_happened(stage, steps):
     def answer(request: Any) -> str:
         """Inside the call every message is a stored record, and the turn can be replayed."""
         turn = turns.last_turn(stage.npc.ai.ref)
-        records = conversations.records(turn.manifest.record_ids)
+        records = record_rows.records(turn.manifest.record_ids)
         assert len(records) == len(set(turn.manifest.record_ids))
         rebuilt = messages_of(turn.manifest, records)
         assert adapt(chat_messages(rebuilt), profile=OPEN) == request.messages
@@ -90,7 +89,7 @@ def test_replay_gives_what_was_sent_whatever_happened(stage, steps):
             past = list(turns_in_order(stage.npc.ai.ref))
             assert [turn.manifest.sha256 for turn in past] == sent
             for turn in past:
-                records = conversations.records(turn.manifest.record_ids)
+                records = record_rows.records(turn.manifest.record_ids)
                 assert replay(turn.manifest, records).is_same
                 assert composed_again(turn, reader).sha256 == turn.manifest.sha256
             raise UndoneError

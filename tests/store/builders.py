@@ -2,7 +2,7 @@
 
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.sending import draft_of
-from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history import conversations, record_rows, turns
 from tests.history.builders import a_prompt
 
 SAID = ("event", "user", "assistant")
@@ -36,7 +36,7 @@ def said(where) -> list[str]:
 def a_turn(where, body: str = "Good evening, Oren.", *, reply: str | None = "Evening.", **fields):
     """A whole turn: something is heard, a prompt is sent, the NPC answers."""
     conversations.append(where, [a_line(body)])
-    heard = [r for r in conversations.records_of(where) if r.kind in SAID and not r.is_erased]
+    heard = [r for r in record_rows.records_of(where) if r.kind in SAID and not r.is_erased]
     draft = draft_of(a_prompt(heard, **fields), event=heard[-1], model="tiny")
     begun = turns.begin(where, draft=draft, event=heard[-1]).turn
     if reply is not None:

@@ -10,7 +10,7 @@ from evennia_ai import models
 from evennia_ai.errors import StoreError
 from evennia_ai.history.records import NewRecord, RecordKind, first_broken
 from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.conversations import append, conversation, history
 from tests.store.history.test_turns import REPLY, begun, heard, states
 
@@ -45,7 +45,7 @@ def interrupted(quay):
 @pytest.mark.req("S2-29")
 def test_a_call_of_an_interrupted_turn_gets_a_result_that_says_so(quay, interrupted):
     turns.close_interrupted()
-    *_, result, end = conversations.records_of(quay)
+    *_, result, end = record_rows.records_of(quay)
 
     assert (result.kind, result.role) == (RecordKind.TOOL_RESULT, "tool")
     assert result.meta["tool_call_id"] == "call-1"
@@ -73,7 +73,7 @@ def test_a_call_that_has_its_result_is_left_alone(quay):
     append(quay, [a_call(), a_result()])
     turns.fail(turn, "the endpoint is away")
 
-    kinds = [record.kind for record in conversations.records_of(quay)]
+    kinds = [record.kind for record in record_rows.records_of(quay)]
     assert kinds.count(RecordKind.TOOL_RESULT) == 1
 
 
@@ -83,13 +83,13 @@ def test_calls_of_earlier_turns_are_left_alone(quay):
     turn, _ = begun(quay)
     turns.fail(turn, "the endpoint is away")
 
-    assert RecordKind.TOOL_RESULT not in [record.kind for record in conversations.records_of(quay)]
+    assert RecordKind.TOOL_RESULT not in [record.kind for record in record_rows.records_of(quay)]
 
 
 def test_the_chain_holds_over_what_was_closed(quay, interrupted):
     turns.close_interrupted()
 
-    assert first_broken(conversations.records_of(quay)) is None
+    assert first_broken(record_rows.records_of(quay)) is None
 
 
 def test_turns_that_began_since_the_start_are_not_interrupted(quay):
@@ -124,12 +124,12 @@ def test_an_end_that_is_not_written_leaves_all_as_it_was(quay, table):
 
     heard(quay)
     turn, _ = begun(quay)
-    before = conversations.records_of(quay)
+    before = record_rows.records_of(quay)
     with connection.execute_wrapper(refused), pytest.raises(StoreError, match="disk is full"):
         turns.finish(turn, [REPLY])
     assert states() == ["open"]
-    assert conversations.records_of(quay) == before
+    assert record_rows.records_of(quay) == before
 
     turns.finish(turn, [REPLY])
     assert states() == ["done"]
-    assert first_broken(conversations.records_of(quay)) is None
+    assert first_broken(record_rows.records_of(quay)) is None

@@ -12,8 +12,7 @@ from evennia_ai.history.records import RecordKind
 from evennia_ai.history.turn.replay import messages_of
 from evennia_ai.history.turn.sending import draft_of
 from evennia_ai.lorebook.activation.timers import NO_STATE, LoreState, Spell
-from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.core.state import one_transaction
+from evennia_ai.store.core.snapshots import forget_everything, one_transaction
 from evennia_ai.store.erasing import (
     Erased,
     erasable_private,
@@ -21,9 +20,9 @@ from evennia_ai.store.erasing import (
     erase_private,
     private_partners,
 )
-from evennia_ai.store.history import conversations, lore_state, turns
+from evennia_ai.store.history import conversations, lore_state, record_rows, turns
 from evennia_ai.store.history.conversations import append, conversation
-from evennia_ai.store.history.hash_chain import verify
+from evennia_ai.store.history.record_rows import verify
 from tests.history.builders import a_prompt
 from tests.store.builders import a_line, a_reply, a_turn, said
 
@@ -61,25 +60,25 @@ class TestErasing:
 
     def test_the_chain_still_holds_and_nothing_is_missing(self, whispers):
         a_turn(whispers, SECRET)
-        before = [(r.place, r.kind, r.sha256) for r in conversations.records_of(whispers)]
+        before = [(r.place, r.kind, r.sha256) for r in record_rows.records_of(whispers)]
         erase_private("7", by="Mira")
-        after = [(r.place, r.kind, r.sha256) for r in conversations.records_of(whispers)]
+        after = [(r.place, r.kind, r.sha256) for r in record_rows.records_of(whispers)]
 
         assert verify(whispers) is None
         assert after[:-1] == before
 
     def test_who_asked_for_it_is_a_record(self, whispers):
         a_turn(whispers, SECRET)
-        records = len(conversations.records_of(whispers))
+        records = len(record_rows.records_of(whispers))
         erase_private("7", by="Mira")
-        told = conversations.records_of(whispers)[-1]
+        told = record_rows.records_of(whispers)[-1]
 
         assert told.kind == "erasure"
         assert told.meta == {"by": "Mira", "records": records, "turns": 1}
 
     def test_it_is_told_how_much_was_erased(self, whispers):
         a_turn(whispers, SECRET)
-        records = len(conversations.records_of(whispers))
+        records = len(record_rows.records_of(whispers))
 
         assert erase_private("7", by="Mira") == Erased(conversations=1, records=records, turns=1)
 
@@ -96,7 +95,7 @@ class TestErasing:
         stored = turns.last_turn("12")
 
         with pytest.raises(ReplayError, match="erased on request"):
-            messages_of(stored.manifest, conversations.records(stored.manifest.record_ids))
+            messages_of(stored.manifest, record_rows.records(stored.manifest.record_ids))
 
     def test_what_a_turn_cost_and_its_hash_stay(self, whispers):
         begun = a_turn(whispers, SECRET)
@@ -213,7 +212,7 @@ class TestWhatStays:
         erase_private("7", by="Mira")
         a_turn(whispers, SECRET)
         erase_private("7", by="Anna")
-        kinds = [r.meta["by"] for r in conversations.records_of(whispers) if r.kind == "erasure"]
+        kinds = [r.meta["by"] for r in record_rows.records_of(whispers) if r.kind == "erasure"]
 
         assert "mill" not in everything()
         assert kinds == ["Mira", "Anna"]

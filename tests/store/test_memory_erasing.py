@@ -7,13 +7,13 @@ import pytest
 
 from evennia_ai import models
 from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.store import memories
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import count_about, erase_about, forget_old, forget_person, people
-from evennia_ai.store.history import conversations
+from evennia_ai.store.history import conversations, record_rows
 from evennia_ai.store.history.conversations import append, conversation
-from evennia_ai.store.history.hash_chain import verify
-from evennia_ai.store.memory import memories
-from evennia_ai.store.memory.memories import changes_of
+from evennia_ai.store.history.record_rows import verify
+from evennia_ai.store.memories import changes_of
 from tests.memory.builders import ANNA, BEN, a_memory
 from tests.store.builders import a_line, a_turn, said
 
@@ -106,7 +106,7 @@ def test_the_rest_of_the_conversation_stays_and_the_chain_holds(quay):
 
     assert said(quay) == ["Good evening!", "Fog again."]
     assert verify(quay) is None
-    last = conversations.records_of(quay)[-1]
+    last = record_rows.records_of(quay)[-1]
     assert (last.kind, last.meta["by"], last.meta["of"]) == ("erasure", "Mira", "memories")
     assert conversations.remembered_from(quay) == 1
 

@@ -16,7 +16,7 @@ from evennia_ai.prompt.components import ALL_GRANTS, STATIC_COMPONENTS
 from evennia_ai.store.authored.card_revisions import grants_from
 from evennia_ai.store.authored.notes import StoredNote, note_change, note_then
 from evennia_ai.store.history.conversations import append, conversation, history
-from evennia_ai.store.history.hash_chain import verify
+from evennia_ai.store.history.record_rows import verify
 from evennia_ai.store.history.windows import windows
 
 static_components = import_module("evennia_ai.migrations.0003_static_components")

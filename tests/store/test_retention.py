@@ -5,10 +5,9 @@ import pytest
 from evennia_ai import models
 from evennia_ai.store import erasing
 from evennia_ai.store.erasing import Erased
-from evennia_ai.store.history import conversations
+from evennia_ai.store.history import conversations, record_rows
 from evennia_ai.store.history.conversations import append, conversation
-from evennia_ai.store.history.hash_chain import verify
-from evennia_ai.store.history.record_rows import End, rows_after
+from evennia_ai.store.history.record_rows import End, rows_after, verify
 from tests.store.builders import a_line, said
 
 DAY = 86_400.0
@@ -55,7 +54,7 @@ def test_it_says_why_it_was_erased(quay):
     spoken(quay, "Long ago.", days_ago=31)
     erasing.forget_old(NOW, keep_days=30)
 
-    assert conversations.records_of(quay)[-1].meta["by"] == "retention after 30 days"
+    assert record_rows.records_of(quay)[-1].meta["by"] == "retention after 30 days"
 
 
 def test_what_is_erased_already_is_left_alone(quay):

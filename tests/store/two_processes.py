@@ -123,18 +123,18 @@ def edit_page(name: str) -> None:
 def watch_bases(_: str) -> None:
     """Say how many pages the bases of an NPC have before and after a refresh."""
     from evennia_ai.prompt.components import Scope
-    from evennia_ai.store.core import state
+    from evennia_ai.store.core import snapshots
     from evennia_ai.store.knowledge.knowledge_bases import bound
 
     def seen() -> list:
         return [[info.key, info.characters] for info in bound([Scope(kind="npc", ref="12")])]
 
-    state.refresh_if_changed()
+    snapshots.refresh_if_changed()
     seen()
     say(ready=True)
     sys.stdin.readline()
     before = seen()
-    state.refresh_if_changed()
+    snapshots.refresh_if_changed()
     say(before=before, after=seen())
 
 
@@ -165,21 +165,21 @@ def append(name: str) -> None:
 def watch(name: str) -> None:
     """Say what a component reads before and after a refresh."""
     from evennia_ai.store.authored import components
-    from evennia_ai.store.core import state
+    from evennia_ai.store.core import snapshots
 
-    state.refresh_if_changed()
+    snapshots.refresh_if_changed()
     components.registry()
     say(ready=True)
     sys.stdin.readline()
     before = components.registry().get("goals").content
-    state.refresh_if_changed()
+    snapshots.refresh_if_changed()
     say(before=before, after=components.registry().get("goals").content)
 
 
 def remember_lore(_: str) -> None:
     """Let the lore of a conversation remember something, as a turn does."""
     from evennia_ai.lorebook.activation.timers import LoreState
-    from evennia_ai.store.core.state import one_transaction
+    from evennia_ai.store.core.snapshots import one_transaction
     from evennia_ai.store.history import lore_state
 
     with one_transaction("remembering"):
@@ -198,15 +198,15 @@ def reset_lore(name: str) -> None:
 
 def watch_lore(_: str) -> None:
     """Say what the lore remembers before and after a refresh."""
-    from evennia_ai.store.core import state
+    from evennia_ai.store.core import snapshots
     from evennia_ai.store.history import lore_state
 
-    state.refresh_if_changed()
+    snapshots.refresh_if_changed()
     lore_state.read(the_quay())
     say(ready=True)
     sys.stdin.readline()
     before = sorted(lore_state.read(the_quay()).matched)
-    state.refresh_if_changed()
+    snapshots.refresh_if_changed()
     say(before=before, after=sorted(lore_state.read(the_quay()).matched))
 
 

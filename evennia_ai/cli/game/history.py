@@ -18,13 +18,10 @@ from evennia_ai.cli.terminal import shown_progress
 from evennia_ai.errors import EvenniaAIError, FormatError
 from evennia_ai.game.senses.presence import HasMind
 from evennia_ai.history.turn.replay import Replay, replay
-from evennia_ai.minds.edit_files import read_edit_file
-from evennia_ai.minds.edits import AsOfToday, ProposedEdit
-from evennia_ai.minds.past_inputs import PastReader
-from evennia_ai.minds.recomposing import Comparison, compared, composed_again
-from evennia_ai.store.history import conversations, hash_chain, past_turns, turns
-from evennia_ai.store.history.conversations import ConversationRef
-from evennia_ai.store.history.hash_chain import Broken
+from evennia_ai.minds.edits import AsOfToday, ProposedEdit, read_edit_file
+from evennia_ai.minds.recomposing import Comparison, PastReader, compared, composed_again
+from evennia_ai.store.history import conversations, past_turns, record_rows, turns
+from evennia_ai.store.history.record_rows import Broken, ConversationRef
 from evennia_ai.store.history.transcripts import export_lines, import_lines
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.text.columns import WIDTH, clipped, visible, wrapped
@@ -72,7 +69,7 @@ def take_in(npc: str, path: Path, source: Path) -> int:
     """Take over the conversation in a file, all of it or nothing."""
     with _opened(path, source) as file:
         made = import_lines(file, npc_ref=_ref_of_npc(npc))
-    told = f"{source}: {hash_chain.length(made)} records, conversation {_named(made)} of {npc}"
+    told = f"{source}: {record_rows.length(made)} records, conversation {_named(made)} of {npc}"
     write_lines([visible(told)])
     return 0
 
@@ -109,7 +106,7 @@ def replay_turn(npc: str, number: int, *, with_diff: bool, as_json: bool) -> int
     """Print one past turn; status 1 where it is not what was sent, or the diff shows something."""
     npc_ref = _with_turns(npc)
     turn = turns.turn(npc_ref, number)
-    rebuilt = replay(turn.manifest, conversations.records(turn.manifest.record_ids))
+    rebuilt = replay(turn.manifest, record_rows.records(turn.manifest.record_ids))
     today = compared(turn, AsOfToday(), PastReader()) if with_diff else None
     if as_json:
         write_json(_replayed_object(turn, rebuilt, today), indent=2)
@@ -299,7 +296,7 @@ def _checked(npc: str | None) -> Iterator[_Checked]:
     for ref in refs:
         for one in conversations.conversations_of(ref):
             yield _Checked(
-                conversation=one, records=hash_chain.length(one), broken=hash_chain.verify(one)
+                conversation=one, records=record_rows.length(one), broken=record_rows.verify(one)
             )
 
 

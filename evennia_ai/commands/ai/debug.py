@@ -12,12 +12,12 @@ from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.history.turn.manifest import RecordedMessage, RenderedMessage, TurnManifest
 from evennia_ai.knowledge.meta_prompt import TOOL
-from evennia_ai.store.calls import model_calls
-from evennia_ai.store.calls.model_calls import NewCall
-from evennia_ai.store.history import conversations, turns
+from evennia_ai.store import model_calls
+from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.store.knowledge import knowledge_searches
 from evennia_ai.store.knowledge.knowledge_searches import StoredSearch
+from evennia_ai.store.model_calls import NewCall
 from evennia_ai.text.columns import first_line, hanging
 
 MEDIATOR: Final = "mediator"
@@ -157,7 +157,7 @@ def _calls_shown(last: StoredTurn) -> list[Mapping[str, Any]]:
     shown = [m.record for m in last.manifest.messages if _is_of_tools(m)]
     return [
         call
-        for record in conversations.records(shown)
+        for record in record_rows.records(shown)
         for call in record.meta.get("tool_calls", ())
         if call.get("name") == TOOL
     ]

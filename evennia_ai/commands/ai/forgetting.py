@@ -10,7 +10,7 @@ from typing import Any
 from evennia_ai.commands.naming import npc_named, place_named
 from evennia_ai.commands.shown import name_of, shown_line
 from evennia_ai.prompt.components import Scope
-from evennia_ai.store.calls import model_calls
+from evennia_ai.store import model_calls
 from evennia_ai.store.erasing import (
     Forgotten,
     count_about,

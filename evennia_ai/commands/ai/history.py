@@ -13,13 +13,12 @@ from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.history.turn.replay import Fault, replay, report_of_turn, shared_prefix
-from evennia_ai.minds.seeing.seer import Seer
+from evennia_ai.minds.seer import Seer
 from evennia_ai.prompt.cache_account import MEANINGS
 from evennia_ai.prompt.report import Report
 from evennia_ai.store.erasing import OF_MEMORIES
-from evennia_ai.store.history import conversations
-from evennia_ai.store.history.listings import RecordPage, record_page
-from evennia_ai.store.history.past_turns import newest_turns, turn_before
+from evennia_ai.store.history import record_rows
+from evennia_ai.store.history.past_turns import RecordPage, newest_turns, record_page, turn_before
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.text.columns import WIDTH, clipped, first_line, visible, wrapped
 
@@ -87,7 +86,7 @@ def _more(npc: NPC, page: RecordPage) -> Iterator[str]:
 
 def replay_lines(caller: Any, npc: NPC, turn: StoredTurn) -> list[str]:
     """The turn's prompt to the letter, as `caller` may see it, and whether it is what was sent."""
-    records = conversations.records(turn.manifest.record_ids)
+    records = record_rows.records(turn.manifest.record_ids)
     rebuilt = replay(turn.manifest, records)
     head = f"Turn {turn.number} of {npc.key}, {day_and_time(turn.created_at)}, {turn.state}:"
     if not rebuilt.is_same:

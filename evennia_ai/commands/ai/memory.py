@@ -20,12 +20,12 @@ from evennia_ai.game.upkeep.remembering import kept, people_of, plain_text
 from evennia_ai.memory.learning import judged
 from evennia_ai.memory.memories import MAX_TEXT, USUAL_IMPORTANCE, Memory
 from evennia_ai.memory.recalling import Moment, Score, is_open, scored, words_said
-from evennia_ai.minds.seeing.seer import Seer
+from evennia_ai.minds.seer import Seer
 from evennia_ai.prompt.history import History
 from evennia_ai.settings.conf import conf
+from evennia_ai.store import memories as store
 from evennia_ai.store.history import conversations
-from evennia_ai.store.memory import memories as store
-from evennia_ai.store.memory.memories import MemoryChange, changes_of
+from evennia_ai.store.memories import MemoryChange, changes_of
 from evennia_ai.text.columns import WIDTH, clipped, visible, wrapped
 
 USAGE: Final = "ai/memory <npc>[/<page>], ai/memory <npc>/#<id>, each with '= ...' to write"

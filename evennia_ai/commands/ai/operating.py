@@ -14,9 +14,9 @@ from evennia_ai.game.mind.emergency import Stopped
 from evennia_ai.game.models.limits import is_stopped
 from evennia_ai.game.npc_settings import Change, changes_of
 from evennia_ai.game.senses.presence import NPC
-from evennia_ai.store.calls import model_calls
-from evennia_ai.store.calls.model_calls import ANSWERED, OFFLINE, UNSENT, NewCall, RefusedSaying
-from evennia_ai.store.history.listings import TurnLine, TurnPage, turn_page
+from evennia_ai.store import model_calls
+from evennia_ai.store.history.past_turns import TurnLine, TurnPage, turn_page
+from evennia_ai.store.model_calls import ANSWERED, OFFLINE, UNSENT, NewCall, RefusedSaying
 from evennia_ai.text.columns import first_line, hanging, visible
 
 PAGE_TURNS: Final = 10

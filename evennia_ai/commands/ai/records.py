@@ -12,8 +12,8 @@ from evennia_ai.commands.strict import CommandError
 from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.settings.conf import conf
-from evennia_ai.store.history.conversations import ConversationRef, conversations_of, records_of
-from evennia_ai.store.history.hash_chain import length, verify
+from evennia_ai.store.history.conversations import conversations_of
+from evennia_ai.store.history.record_rows import ConversationRef, length, records_of, verify
 from evennia_ai.store.history.transcripts import export_lines, import_lines
 from evennia_ai.text.columns import WIDTH, wrapped
 

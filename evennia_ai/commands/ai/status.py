@@ -18,12 +18,11 @@ from evennia_ai.game.tools.registry import problems_of
 from evennia_ai.game.upkeep.compacting import Outcome
 from evennia_ai.llm.quotas import LIMITS
 from evennia_ai.prompt.components import Scope
-from evennia_ai.store.calls import model_calls
-from evennia_ai.store.calls.halts import halts
-from evennia_ai.store.calls.model_calls import DAY_SECONDS
+from evennia_ai.store import model_calls
 from evennia_ai.store.history import turns
 from evennia_ai.store.history.model_requests import Compacted, compacted_of
 from evennia_ai.store.history.turns import StoredTurn
+from evennia_ai.store.model_calls import DAY_SECONDS, halts
 from evennia_ai.text.columns import WIDTH, clipped, hanging, padded, visible
 
 PAGE_NPCS: Final = 20

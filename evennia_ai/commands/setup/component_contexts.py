@@ -9,7 +9,7 @@ from evennia_ai.minds.view import KNOWLEDGE_POLICY
 from evennia_ai.prompt.blocks import GUIDANCE_KEY
 from evennia_ai.prompt.components import PLUGGABLE_IDS
 from evennia_ai.prompt.registry import ComponentRegistry, PromptContext
-from evennia_ai.store.authored import contexts as store
+from evennia_ai.store.authored import components as store
 from evennia_ai.text.columns import hanging
 
 USAGE: Final = "component/context <context> = <off <key> | on <key> | reset>"
@@ -32,7 +32,7 @@ def shown(name: str) -> list[str]:
     """One context, and who changed it."""
     context = store.context(name.lower())
     lines = [f"{context.name}: {context.description}", f"  {off_in_words(context)}"]
-    changes = store.revisions(context.name)[-_MOST_CHANGES:]
+    changes = store.context_revisions(context.name)[-_MOST_CHANGES:]
     if not changes:
         return [*lines, "  never changed by anybody"]
     for change in changes:

@@ -33,7 +33,7 @@ from evennia_ai.memory.memories import Memory
 from evennia_ai.memory.recalling import Moment
 from evennia_ai.minds.view import CardTexts, scanned_texts
 from evennia_ai.prompt.dice import Dice
-from evennia_ai.store.memory import memories
+from evennia_ai.store import memories
 
 ROOM_KEY: Final = "room.key"
 ROOM_TAGS: Final = "room.tags"

@@ -11,7 +11,7 @@ from typing import Final
 from evennia.utils import gametime
 
 from evennia_ai.compose import ComposeRules, Inputs
-from evennia_ai.execution.request import ExecutionRequest, execution_request
+from evennia_ai.execution_request import ExecutionRequest, execution_request
 from evennia_ai.game.inputs.facts import (
     candidates,
     moment,
@@ -43,9 +43,9 @@ from evennia_ai.prompt.names import spoken
 from evennia_ai.prompt.placement import NO_ANCHORS
 from evennia_ai.prompt.registry import PromptContext, context_for
 from evennia_ai.settings.npc import NPCSettings
-from evennia_ai.store.authored import contexts
+from evennia_ai.store.authored import components
 from evennia_ai.store.history import conversations, lore_state, turns
-from evennia_ai.store.history.conversations import ConversationRef
+from evennia_ai.store.history.record_rows import ConversationRef
 
 VISITOR: Final = "the visitor"
 """What `{{user}}` is in a room, where no one partner is fixed."""
@@ -75,8 +75,8 @@ class Gathered:
 def context_of(event: Event | None) -> PromptContext:
     """The context of a turn that answers `event`, with what builders switched off in it."""
     if event is None:
-        return context_for("", contexts.contexts())
-    return context_for(event.kind, contexts.contexts(), private=event.private)
+        return context_for("", components.contexts())
+    return context_for(event.kind, components.contexts(), private=event.private)
 
 
 def opening(

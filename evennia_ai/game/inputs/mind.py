@@ -9,7 +9,7 @@ from evennia_ai.minds.view import NPCView
 from evennia_ai.prompt.cache_account import Sent
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.settings.npc import NPCSettings
-from evennia_ai.store.history.conversations import ConversationRef
+from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.turns import StoredTurn
 
 

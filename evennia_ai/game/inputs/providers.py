@@ -31,7 +31,7 @@ from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.prompt.blocks import DynamicBlock
-from evennia_ai.store.history.conversations import ConversationRef
+from evennia_ai.store.history.record_rows import ConversationRef
 
 SETTING: Final = "EVENNIA_AI_CONTEXT_PROVIDERS"
 

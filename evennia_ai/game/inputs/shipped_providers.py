@@ -26,9 +26,9 @@ from evennia_ai.memory.memories import Memory
 from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.settings.conf import conf
+from evennia_ai.store import memories
 from evennia_ai.store.history import conversations
-from evennia_ai.store.history.conversations import ConversationRef
-from evennia_ai.store.memory import memories
+from evennia_ai.store.history.record_rows import ConversationRef
 
 # How a volume that games have words for is told; any other stands as the game says it.
 _LOUD: Final = {

@@ -46,10 +46,9 @@ from evennia_ai.knowledge.relevance import (
 )
 from evennia_ai.llm.sentence_model import SentenceModel, SentenceModelError, sentence_model
 from evennia_ai.settings.game import Conf
-from evennia_ai.store.knowledge import page_search, page_vectors
-from evennia_ai.store.knowledge.backend import DatabaseBackend, as_backend_errors
+from evennia_ai.store.knowledge import backend, page_search
+from evennia_ai.store.knowledge.backend import DatabaseBackend, Near, as_backend_errors
 from evennia_ai.store.knowledge.page_search import Found
-from evennia_ai.store.knowledge.page_vectors import Near
 
 BACKENDS: Final = ("database", "help", "mediawiki")
 """The words by which a base says where its pages are."""
@@ -298,9 +297,7 @@ class MeaningBackend:
             found = page_search.found(
                 self.key, query, namespaces=namespaces, limit=max(limit, MERGED)
             )
-            near = page_vectors.nearest(
-                self.key, model, vectors[0], namespaces=namespaces, most=MERGED
-            )
+            near = backend.nearest(self.key, model, vectors[0], namespaces=namespaces, most=MERGED)
             hits = self._hits(found, near, limit=limit)
         self._read_on(model)
         return hits
@@ -326,10 +323,10 @@ class MeaningBackend:
             )
 
     async def _read_all(self, model: str) -> None:
-        while pages := page_vectors.unread(self.key, model, most=READ_AT_ONCE):
+        while pages := backend.unread(self.key, model, most=READ_AT_ONCE):
             for page in pages:
                 _, vectors = await self._in_thread(self._asked, page.parts)
-                page_vectors.keep(page, model, vectors)
+                backend.keep(page, model, vectors)
 
     def _stopped(self, failure: Any) -> None:
         log.error("the pages of knowledge base %s were not all read: %s", self.key, failure.value)

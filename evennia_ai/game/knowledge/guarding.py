@@ -17,11 +17,10 @@ from evennia_ai.errors import StoreError
 from evennia_ai.game.senses.presence import NPC, scopes_of
 from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.prompt.components import Scope
-from evennia_ai.store.history.conversations import ConversationRef
+from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.knowledge.backend import safe_hint_of
-from evennia_ai.store.knowledge.holds import held_refs, hold
 from evennia_ai.store.knowledge.knowledge_bases import bases as all_bases
-from evennia_ai.store.knowledge.knowledge_bases import bound
+from evennia_ai.store.knowledge.knowledge_bases import bound, held_refs, hold
 
 SEARCH: Final = "search"
 RESTRICTED: Final = "restricted"

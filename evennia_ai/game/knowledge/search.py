@@ -33,10 +33,10 @@ from evennia_ai.knowledge.restricted.hinting import FIELD, hints_of, ranked
 from evennia_ai.knowledge.restricted.leaks import leak, protected
 from evennia_ai.knowledge.restricted.mediation import Mode, PagePassage
 from evennia_ai.llm.chat import ChatReply
-from evennia_ai.store.calls.model_calls import NewCall
 from evennia_ai.store.knowledge import knowledge_searches, pages
 from evennia_ai.store.knowledge.knowledge_bases import bases
 from evennia_ai.store.knowledge.knowledge_searches import NewSearch
+from evennia_ai.store.model_calls import NewCall
 
 NAMESPACES: Final[tuple[Namespace, ...]] = ("Main", "Sources")
 PROTECTED_FIELD: Final = "protect"

@@ -44,8 +44,8 @@ from evennia_ai.llm.chat import ChatRequest, sent_sha256
 from evennia_ai.llm.roles import adapt, chat_messages
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
-from evennia_ai.store.knowledge import knowledge_bases, lorekeeper_tasks
-from evennia_ai.store.knowledge.lorekeeper_tasks import NewTask
+from evennia_ai.store.knowledge import knowledge_bases, page_drafts
+from evennia_ai.store.knowledge.page_drafts import NewTask
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,16 +133,16 @@ async def _kept(
     request = writing_request(package, placement=settings.package_placement, earlier=earlier)
     _refuse_too_long(request, live)
     new = _new_task(work, package, request)
-    number = lorekeeper_tasks.begin(new)
+    number = page_drafts.begin_task(new)
     try:
         ask = partial(_chat_request, request, settings.reply_tokens)
         reply = await work.asker.written(ask)
     except EvenniaAIError as error:
-        _write(number, partial(lorekeeper_tasks.fail, number, _told_of(error, work)))
+        _write(number, partial(page_drafts.fail_task, number, _told_of(error, work)))
         raise
     text = text_of_answer(reply.text)
     told = {**new.context_meta, "model": reply.model}
-    _write(number, partial(lorekeeper_tasks.end, number, text=text, context_meta=told))
+    _write(number, partial(page_drafts.end_task, number, text=text, context_meta=told))
     made = await drafted(
         Written(
             base=work.info.key,
@@ -154,7 +154,7 @@ async def _kept(
             request=new.request,
         )
     )
-    _write(number, partial(lorekeeper_tasks.keep_drafts, number, made.numbers))
+    _write(number, partial(page_drafts.keep_drafts, number, made.numbers))
     return LorekeeperAnswer(
         base=work.info.key,
         task=task.text,

@@ -34,8 +34,8 @@ from evennia_ai.game.senses.text import plain_name
 from evennia_ai.history.records import NewRecord
 from evennia_ai.settings.npc import NPCSettings
 from evennia_ai.store.authored import cards
-from evennia_ai.store.history import conversations
-from evennia_ai.store.history.conversations import ConversationRef
+from evennia_ai.store.history import conversations, record_rows
+from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.text.columns import clipped
 
 TOO_MUCH: Final = "too much waits already"
@@ -242,7 +242,7 @@ class Attention:
 
     def forget_erased(self) -> None:
         """Drop the verdicts on what was erased since, whoever erased it and in which process."""
-        known = conversations.records(verdict.record for verdict in self.last_verdicts)
+        known = record_rows.records(verdict.record for verdict in self.last_verdicts)
         erased = {record.id for record in known if record.is_erased}
         kept = [verdict for verdict in self.last_verdicts if verdict.record not in erased]
         self.last_verdicts.clear()

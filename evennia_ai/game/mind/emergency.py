@@ -16,7 +16,7 @@ from evennia.utils import logger
 from evennia_ai.game.models.calls import CountedCall
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.senses.presence import NPC
-from evennia_ai.store.calls.halts import GAME_REF, Halt, halt, release
+from evennia_ai.store.model_calls import GAME_REF, Halt, halt, release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

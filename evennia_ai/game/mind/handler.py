@@ -29,8 +29,8 @@ from evennia_ai.prompt.names import SOMEONE
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.prompt.report import Report, report_of
 from evennia_ai.settings.npc import NPCSettings
-from evennia_ai.store.history import conversations, turns
-from evennia_ai.store.history.conversations import ConversationRef
+from evennia_ai.store.history import conversations, record_rows, turns
+from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.turns import StoredTurn
 
 MOST_SENT: Final = 32
@@ -216,7 +216,7 @@ class AIHandler:
         stored = turns.last_turn(self.ref)
         if stored is None:
             return None
-        shown = conversations.records(stored.manifest.record_ids)
+        shown = record_rows.records(stored.manifest.record_ids)
         return report_of_turn(stored.manifest, shown)
 
     def why(self, item: str) -> list[str]:

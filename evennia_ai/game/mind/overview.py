@@ -29,10 +29,10 @@ from evennia_ai.game.senses.text import plain_name
 from evennia_ai.game.senses.witness import safely
 from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.llm.resilience import BreakerState
-from evennia_ai.store.calls import halts
-from evennia_ai.store.history import listings
-from evennia_ai.store.history.listings import TurnLine
+from evennia_ai.store.history import past_turns
+from evennia_ai.store.history.past_turns import TurnLine
 from evennia_ai.store.knowledge.knowledge_bases import bases
+from evennia_ai.store.model_calls import halts
 
 ENABLED: Final = "ai_enabled"
 
@@ -106,7 +106,7 @@ def all_npcs(part: str = "", *, busy_refs: Collection[str] = ()) -> tuple[Found,
 def rows_of(live: Runtime, shown: Sequence[Found], *, now: float) -> tuple[Row, ...]:
     """How these NPCs are doing; as many queries for one as for a hundred."""
     stored = _attributes(shown)
-    newest = listings.newest_of_each([one.ref for one in shown])
+    newest = past_turns.newest_of_each([one.ref for one in shown])
     played = {session.puid for session in evennia.SESSION_HANDLER.values()}
     rows = (_row(live, one, stored.get(one.id, {}), newest.get(one.ref), now) for one in shown)
     return tuple(replace(row, is_played=row.found.id in played) for row in rows)
@@ -137,7 +137,7 @@ def _row(
         found=found,
         is_on=bool(stored.get(ENABLED, _is_on_by_default(found.typeclass))),
         is_played=False,
-        is_paused=ref in halts.halts(),
+        is_paused=ref in halts(),
         answering_seconds=max(0.0, now - begun_at) if answers else None,
         rest_seconds=live.scheduler.rest_seconds(ref),
         waiting=live.scheduler.waiting(ref),

@@ -25,7 +25,7 @@ from evennia_ai.game.senses.presence import why_gone
 from evennia_ai.game.speech.voice import Voice, show_thinking
 from evennia_ai.game.turn.turn import Turn
 from evennia_ai.history.records import fallback_record
-from evennia_ai.store.calls import model_calls
+from evennia_ai.store import model_calls
 from evennia_ai.store.history import conversations
 
 

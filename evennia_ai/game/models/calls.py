@@ -3,7 +3,7 @@
 A call is refused while its NPC is paused, counts against the limits from its begin to its end, is
 watched, can be given up, and is a row once it has ended. Whoever has a transaction of its own for
 what comes of a call asks with a `CountedCall` and writes its `row` there
-(`store.calls.model_calls.add`); everybody else asks with `Counting.asked`, which writes the row
+(`store.model_calls.add`); everybody else asks with `Counting.asked`, which writes the row
 itself.
 
 Of a protected call watchers are told that it was made, how long its texts were, what it cost and
@@ -31,8 +31,8 @@ from evennia_ai.llm.replies.structured import json_objects
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
-from evennia_ai.store.calls import model_calls
-from evennia_ai.store.calls.model_calls import ANSWERED, CANCELLED, OFFLINE, UNSENT, NewCall
+from evennia_ai.store import model_calls
+from evennia_ai.store.model_calls import ANSWERED, CANCELLED, OFFLINE, UNSENT, NewCall
 
 REDACTED: Final = "[redacted]"
 

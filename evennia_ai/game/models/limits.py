@@ -19,8 +19,16 @@ from evennia_ai.game.senses.events import Line
 from evennia_ai.game.senses.presence import NPC
 from evennia_ai.llm.chat import Usage
 from evennia_ai.llm.quotas import DAY_SECONDS, Meter, Quota, QuotaReached, Quotas, QuotaUse
-from evennia_ai.store.calls.halts import GAME_REF, Halt, halts
-from evennia_ai.store.calls.model_calls import ANSWERED, UNSENT, NewCall, Used, is_counted
+from evennia_ai.store.model_calls import (
+    ANSWERED,
+    GAME_REF,
+    UNSENT,
+    Halt,
+    NewCall,
+    Used,
+    halts,
+    is_counted,
+)
 
 LimitScope = Literal["player", "npc", "game"]
 

@@ -14,7 +14,7 @@ from evennia.utils import logger
 from evennia_ai.game.models.limits import CallKey, Refusal
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.prompt.messages import Message
-from evennia_ai.store.calls.model_calls import NewCall
+from evennia_ai.store.model_calls import NewCall
 
 TurnOutcome = Literal["answered", "failed", "dropped", "refused"]
 

@@ -23,7 +23,7 @@ from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.prompt.history import History
 from evennia_ai.settings.kinds import TimeSuffix
 from evennia_ai.store.history import conversations
-from evennia_ai.store.history.conversations import ConversationKind, ConversationRef
+from evennia_ai.store.history.record_rows import ConversationKind, ConversationRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,9 +32,9 @@ from evennia_ai.game.senses.events import Event
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.settings.kinds import TimeSuffix
-from evennia_ai.store.core.state import one_transaction
+from evennia_ai.store.core.snapshots import one_transaction
 from evennia_ai.store.history import conversations
-from evennia_ai.store.history.conversations import ConversationRef
+from evennia_ai.store.history.record_rows import ConversationRef
 
 OVERFLOW: Final = "Too much was said at once; some of it will go unanswered."
 

@@ -18,7 +18,7 @@ from evennia_ai.game.senses.perception import client_of, is_alone_with, rank_of
 from evennia_ai.game.senses.presence import NPC, HasMind, why_gone
 from evennia_ai.history.records import Record
 from evennia_ai.store.history import conversations, past_turns
-from evennia_ai.store.history.conversations import ConversationRef
+from evennia_ai.store.history.record_rows import ConversationRef
 
 FRESH_SECONDS: Final = 60.0
 LOOKED_BACK_SECONDS: Final = 600.0

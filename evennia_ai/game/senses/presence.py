@@ -20,7 +20,7 @@ from evennia_ai.game.senses.events import Event
 from evennia_ai.game.senses.text import in_sentence, person_name, plain_name
 from evennia_ai.prompt.components import GAME, Scope
 from evennia_ai.prompt.names import folded, is_word_of_the_game, marked, spelt
-from evennia_ai.store.memory import known_names
+from evennia_ai.store import memories
 
 
 class HasMind:
@@ -190,7 +190,7 @@ def settled_label(npc: NPC, person: Any) -> str:
     if not _is_gone(person) and bearer.ref not in _known(npc, bearer.folded):
         first = list(numbers)[: numbers[bearer.ref]]
         try:
-            numbers = {**known_names.settle(str(npc.id), bearer.folded, first).of(bearer.folded)}
+            numbers = {**memories.settle_name(str(npc.id), bearer.folded, first).of(bearer.folded)}
         except StoreError as error:
             logger.log_err(f"evennia_ai: NPC {npc.id}: a name is not settled: {error}")
     return _label(npc, bearer, numbers[bearer.ref])
@@ -226,7 +226,7 @@ def _label(npc: NPC, bearer: _Bearer, number: int) -> str:
 def _known(npc: NPC, fold: str) -> Mapping[str, int]:
     """The numbers of those who are settled to bear a name, by reference."""
     try:
-        return known_names.known_by(str(npc.id)).of(fold)
+        return memories.names_known_by(str(npc.id)).of(fold)
     except StoreError as error:
         logger.log_err(f"evennia_ai: NPC {npc.id}: names cannot be read: {error}")
         return {}

@@ -20,8 +20,8 @@ from evennia_ai.game.senses.presence import NPC, is_character, label_of, object_
 from evennia_ai.game.senses.text import plain_name
 from evennia_ai.game.tools.tool import Refused
 from evennia_ai.prompt.names import without_mark
+from evennia_ai.store import memories
 from evennia_ai.store.history import conversations
-from evennia_ai.store.memory import memories
 
 MOST_RECORDS: Final = 2_000
 """How far back, in records of all its conversations, an NPC knows who was there."""

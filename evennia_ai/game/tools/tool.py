@@ -28,7 +28,7 @@ from evennia_ai.game.senses.text import LINE_BREAK, one_line, unmarked
 from evennia_ai.history.role_markup import neutral
 from evennia_ai.minds.view import NPCView
 from evennia_ai.settings.npc import NPCSettings
-from evennia_ai.store.history.conversations import ConversationRef
+from evennia_ai.store.history.record_rows import ConversationRef
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 """The name of a person, a thing or an exit."""

@@ -29,10 +29,10 @@ from evennia_ai.history.projection import message_of, tool_result
 from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.prompt.messages import Message, ToolCall
-from evennia_ai.store.core.state import one_transaction
+from evennia_ai.store.core.snapshots import one_transaction
 from evennia_ai.store.history import conversations, errands, turns
-from evennia_ai.store.history.conversations import ConversationRef
 from evennia_ai.store.history.errands import LOST, Errand
+from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.turns import StoredTurn
 
 ERRAND_SECONDS: Final = 600.0

@@ -16,10 +16,10 @@ from evennia_ai.game.models.calls import CountedCall
 from evennia_ai.game.recording.retrying import until_written
 from evennia_ai.history.records import NewRecord
 from evennia_ai.llm.resilience import Clock
-from evennia_ai.store.calls import model_calls
-from evennia_ai.store.calls.model_calls import NewCall
+from evennia_ai.store import model_calls
 from evennia_ai.store.history import turns
 from evennia_ai.store.history.turns import StoredTurn
+from evennia_ai.store.model_calls import NewCall
 
 T = TypeVar("T")
 

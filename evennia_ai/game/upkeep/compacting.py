@@ -55,10 +55,10 @@ from evennia_ai.history.records import Record
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.settings.game import Conf
-from evennia_ai.store.core.state import one_transaction
+from evennia_ai.store.core.snapshots import one_transaction
 from evennia_ai.store.history import conversations, model_requests, turns
-from evennia_ai.store.history.conversations import ConversationRef
-from evennia_ai.store.history.segments import begin_segment, opening_summary
+from evennia_ai.store.history.conversations import begin_segment, opening_summary
+from evennia_ai.store.history.record_rows import ConversationRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

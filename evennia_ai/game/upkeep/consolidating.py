@@ -34,8 +34,8 @@ from evennia_ai.memory.memories import OF_NPC, Held, Memory, standing
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.settings.game import Conf
+from evennia_ai.store import memories
 from evennia_ai.store.history import conversations, model_requests, turns
-from evennia_ai.store.history.conversations import ConversationRef
 from evennia_ai.store.history.model_requests import (
     Consolidated,
     ModelRequest,
@@ -43,7 +43,7 @@ from evennia_ai.store.history.model_requests import (
     Place,
     place_of,
 )
-from evennia_ai.store.memory import memories
+from evennia_ai.store.history.record_rows import ConversationRef
 
 ROLE: Final = "summariser"
 ANSWER_TOKENS: Final = 800

@@ -19,7 +19,7 @@ from evennia_ai.game.upkeep.consolidating import Consolidator
 from evennia_ai.llm.resilience import Clock
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.store.history import conversations
-from evennia_ai.store.history.conversations import ConversationRef
+from evennia_ai.store.history.record_rows import ConversationRef
 
 IDLE_SECONDS: Final = 5.0
 """How long nothing must have happened."""

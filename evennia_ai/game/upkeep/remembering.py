@@ -20,9 +20,9 @@ from evennia_ai.memory.memories import MAX_TEXT, OF_NPC, USUAL_IMPORTANCE, Memor
 from evennia_ai.memory.recalling import Moment, is_open, scored
 from evennia_ai.prompt.names import without_mark
 from evennia_ai.settings.conf import conf
-from evennia_ai.store.core.state import one_transaction
-from evennia_ai.store.history.conversations import ConversationRef
-from evennia_ai.store.memory import memories
+from evennia_ai.store import memories
+from evennia_ai.store.core.snapshots import one_transaction
+from evennia_ai.store.history.record_rows import ConversationRef
 
 MOST_RECALLED: Final = 20
 LEAST_SHARE: Final = 0.5

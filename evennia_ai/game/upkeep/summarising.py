@@ -32,8 +32,8 @@ from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.tokens import TokenCounter
 from evennia_ai.settings.game import Conf
 from evennia_ai.store.history import model_requests
-from evennia_ai.store.history.conversations import ConversationRef
 from evennia_ai.store.history.model_requests import ModelRequest
+from evennia_ai.store.history.record_rows import ConversationRef
 
 InThread = Callable[..., "Deferred[Any]"]
 

@@ -17,7 +17,7 @@ from twisted.web.server import Site
 from evennia_ai.game.models.limits import Refusal
 from evennia_ai.game.models.watching import Gauges, TurnOutcome, WatchedCall, WatchedTurn, Watcher
 from evennia_ai.llm.chat import ChatReply
-from evennia_ai.store.calls.model_calls import NewCall
+from evennia_ai.store.model_calls import NewCall
 
 LOOPBACK: Final = "127.0.0.1"
 RETRY_SECONDS: Final = 5.0

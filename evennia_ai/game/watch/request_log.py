@@ -17,7 +17,7 @@ from evennia_ai.game.models.watching import WatchedCall, Watcher
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest
 from evennia_ai.net.secrets import SecretText
 from evennia_ai.prompt.messages import Block, Message
-from evennia_ai.store.calls.model_calls import NewCall
+from evennia_ai.store.model_calls import NewCall
 
 REQUEST: Final = "LLM_REQUEST"
 RESPONSE: Final = "LLM_RESPONSE"

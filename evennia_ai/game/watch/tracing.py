@@ -13,7 +13,7 @@ from evennia_ai.errors import ModelRefused, ModelUnavailable
 from evennia_ai.game.models.watching import TurnOutcome, WatchedCall, WatchedTurn, Watcher
 from evennia_ai.llm.chat import ChatReply, ChatRequest
 from evennia_ai.prompt.messages import Message
-from evennia_ai.store.calls.model_calls import NewCall
+from evennia_ai.store.model_calls import NewCall
 
 TRACER: Final = "evennia_ai"
 

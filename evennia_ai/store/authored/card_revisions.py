@@ -17,9 +17,8 @@ from evennia_ai.cards.limits import as_text
 from evennia_ai.cards.loading import CardImport
 from evennia_ai.prompt.components import Grant, Grants, in_order
 from evennia_ai.settings.conf import conf
-from evennia_ai.store.core.checks import checked_source
-from evennia_ai.store.core.revisions import Change, Revisions
-from evennia_ai.store.core.rows import value_of
+from evennia_ai.store.core.authoring import Change, Revisions, checked_source
+from evennia_ai.store.core.snapshots import value_of
 
 Action = Literal["imported", "approved", "granted", "revoked", "reverted", "rejected", "removed"]
 # After these the card is in force as the revision has it.

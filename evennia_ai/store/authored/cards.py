@@ -16,10 +16,8 @@ from evennia_ai.errors import ComponentValueError, FormatError, NotStoredError, 
 from evennia_ai.prompt.components import ALL_GRANTS, NO_GRANTS, Grants
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored.card_revisions import Action, CardFile, json_file, kept_file
-from evennia_ai.store.core.checks import MAX_NAME, checked_name
-from evennia_ai.store.core.rows import value_of
-from evennia_ai.store.core.snapshots import Snapshots, of_kind
-from evennia_ai.store.core.state import CARDS, changing
+from evennia_ai.store.core.authoring import MAX_NAME, checked_name
+from evennia_ai.store.core.snapshots import CARDS, Snapshots, changing, of_kind, value_of
 
 MOST_WAITING: Final = 100
 """Imports that may wait at once, in the whole game."""

@@ -1,13 +1,15 @@
-"""Components: the registry, and the changes builders make to it.
+"""Components: the registry, the changes builders make to it, and what is off in which context.
 
 The rules (free keys and IDs, what a static component refuses) are the pure registry's own: a
 change is made on the values first, and the row is written when the values accept it. Two builders
-who edit one component: the second is told, nothing is overwritten in silence.
+who edit one component: the second is told, nothing is overwritten in silence. Of a context the
+newest row counts; a turn keeps what was off in its own, so no row is needed to compose it again.
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from evennia_ai import models
@@ -23,12 +25,10 @@ from evennia_ai.errors import (
 from evennia_ai.history.records import canonical_json, storable
 from evennia_ai.prompt.components import GAME, PromptComponent, Scope
 from evennia_ai.prompt.expansion import check_settled
-from evennia_ai.prompt.registry import ComponentRegistry, with_statics
+from evennia_ai.prompt.registry import BUILT_IN, ComponentRegistry, PromptContext, with_statics
 from evennia_ai.prompt.templates.template import compile_template
-from evennia_ai.store.core.revisions import Change, Revisions
-from evennia_ai.store.core.rows import value_of
-from evennia_ai.store.core.snapshots import Snapshots
-from evennia_ai.store.core.state import COMPONENTS, changing
+from evennia_ai.store.core.authoring import Change, Revisions
+from evennia_ai.store.core.snapshots import COMPONENTS, Snapshots, changing, value_of
 
 VALUE_FIELDS: Final = tuple(
     f.name for f in fields(PromptComponent) if f.name not in ("scope", "revision")
@@ -254,3 +254,69 @@ def _component(
 
 
 _registry: Final = Snapshots(COMPONENTS, _load)
+
+
+CONTEXTS: Final = "contexts"
+CONTEXT_NAMES: Final = tuple(context.name for context in BUILT_IN)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextRevision:
+    """One change of a context: what was off in it from then on; `changed_at` in epoch seconds."""
+
+    context: str
+    number: int
+    off: frozenset[str]
+    changed_by: str
+    changed_at: float
+
+
+def contexts() -> tuple[PromptContext, ...]:
+    """The contexts in the order in which they are asked; a warm read makes no query."""
+    return _contexts.read(None)
+
+
+def context(name: str) -> PromptContext:
+    """The context of this name; NotStoredError: there is none."""
+    for one in contexts():
+        if one.name == name:
+            return one
+    raise NotStoredError("context", name, CONTEXT_NAMES)
+
+
+def switch_off(name: str, keys: Iterable[str], *, by: str) -> PromptContext:
+    """Leave exactly the components of these keys out of the prompts of a context.
+
+    What is so already makes no revision. NotStoredError: there is no such context.
+    """
+    off = frozenset(keys)
+    context(name)
+    with changing(CONTEXTS, f"changing context '{name}'"):
+        rows = models.ContextRevision.objects.filter(context=name).order_by("-number")
+        newest = rows.first()
+        if (frozenset(json.loads(newest.off)) if newest else frozenset()) != off:
+            models.ContextRevision.objects.create(
+                context=name,
+                number=newest.number + 1 if newest else 1,
+                off=canonical_json(sorted(off)),
+                changed_by=by,
+                changed_at=time.time(),
+            )
+            _contexts.written(None)
+    return context(name)
+
+
+def context_revisions(name: str) -> tuple[ContextRevision, ...]:
+    """All changes of a context, oldest first."""
+    rows = models.ContextRevision.objects.filter(context=name).order_by("number")
+    return tuple(value_of(ContextRevision, row, off=frozenset(json.loads(row.off))) for row in rows)
+
+
+def _load_contexts(_: None) -> tuple[PromptContext, ...]:
+    """The built-in contexts with what the newest row of each says; others' rows do not count."""
+    rows = models.ContextRevision.objects.order_by("number").values_list("context", "off")
+    off = {name: frozenset(json.loads(text)) for name, text in rows}
+    return tuple(replace(one, off=off.get(one.name, frozenset())) for one in BUILT_IN)
+
+
+_contexts: Final[Snapshots[None, tuple[PromptContext, ...]]] = Snapshots(CONTEXTS, _load_contexts)

@@ -16,11 +16,15 @@ from evennia_ai.history.records import canonical_json
 from evennia_ai.lorebook.book import ATTACH_RANK
 from evennia_ai.prompt.components import Scope
 from evennia_ai.settings.conf import conf
-from evennia_ai.store.core.checks import check_locks, check_scope, checked_name, checked_source
-from evennia_ai.store.core.revisions import Change, Revisions
-from evennia_ai.store.core.rows import value_of
-from evennia_ai.store.core.snapshots import Snapshots
-from evennia_ai.store.core.state import LOREBOOKS, changing
+from evennia_ai.store.core.authoring import (
+    Change,
+    Revisions,
+    check_locks,
+    check_scope,
+    checked_name,
+    checked_source,
+)
+from evennia_ai.store.core.snapshots import LOREBOOKS, Snapshots, changing, value_of
 
 # Scopes that name something: all but the game.
 _NAMED_KINDS: Final = ("zone", "room", "npc", "faction", "player")

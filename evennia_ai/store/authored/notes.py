@@ -18,10 +18,8 @@ from evennia_ai.prompt.components import MAX_CONTENT, MAX_DEPTH
 from evennia_ai.prompt.messages import Role
 from evennia_ai.prompt.notes import NoteMode
 from evennia_ai.prompt.templates.template import compile_template
-from evennia_ai.store.core.revisions import Change, Revisions
-from evennia_ai.store.core.rows import value_of
-from evennia_ai.store.core.snapshots import Snapshots
-from evennia_ai.store.core.state import NOTES, changing
+from evennia_ai.store.core.authoring import Change, Revisions
+from evennia_ai.store.core.snapshots import NOTES, Snapshots, changing, value_of
 
 Action = Literal["created", "updated", "removed"]
 

@@ -4,16 +4,25 @@ A write inside a transaction is seen at once by that transaction, by nobody else
 commit, and by nobody at all after a rollback. Django has no hook for a rollback; but it throws
 away the callbacks that were to run on commit, so a write's own callback tells whether the write
 still counts.
+
+Each kind of authored thing has one number in the database. A write raises it first, in its own
+transaction: that row is the lock which makes writers take turns, and the number tells the other
+processes that their snapshots are old.
 """
 
 from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from functools import cache
 from threading import Lock
 from typing import Any, Final, Generic, TypeVar
 from weakref import WeakSet
 
 from django.db import DatabaseError, transaction
+from django.db.models import F
 
 from evennia_ai.errors import StoreError
+from evennia_ai.models import StateRevision
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -165,3 +174,64 @@ def forget_everything() -> None:
     """Drop all snapshots of this process, for a reload by hand and for tests."""
     for snapshots in list(_everything):
         snapshots.drop_all()
+
+
+COMPONENTS: Final = "components"
+CARDS: Final = "cards"
+LOREBOOKS: Final = "lorebooks"
+NOTES: Final = "notes"
+MEMORIES: Final = "memories"
+KNOWLEDGE: Final = "knowledge"
+# Raised by a reset alone: a turn tells nobody else what its lore remembers.
+LORE_STATES: Final = "lore_states"
+
+_seen: dict[str, int] = {}
+
+
+@contextmanager
+def one_transaction(doing: str) -> Iterator[None]:
+    """A transaction; StoreError where the database refuses it, and then nothing was written."""
+    try:
+        with transaction.atomic():
+            yield
+    except DatabaseError as error:
+        raise StoreError(f"{doing} failed, nothing was written: {error}") from error
+
+
+@contextmanager
+def changing(kind: str, doing: str) -> Iterator[None]:
+    """A transaction that writes one kind of authored thing; writers of one kind take turns."""
+    with one_transaction(doing):
+        if not StateRevision.objects.filter(name=kind).update(number=F("number") + 1):
+            StateRevision.objects.create(name=kind, number=1)
+        yield
+
+
+def refresh_if_changed() -> frozenset[str]:
+    """Drop the snapshots that another process made old; the kinds that were dropped.
+
+    One query. For a timer, never for a turn.
+    """
+    try:
+        numbers = dict(StateRevision.objects.values_list("name", "number"))
+    except DatabaseError as error:
+        raise StoreError(f"the state revisions cannot be read: {error}") from error
+    changed = frozenset(kind for kind, number in numbers.items() if _seen.get(kind) != number)
+    # Seen before dropped: what is loaded from now on is at least as new as these numbers.
+    _seen.update(numbers)
+    for kind in changed:
+        for snapshots in of_kind(kind):
+            snapshots.drop_all()
+    return changed
+
+
+def value_of(kind: Callable[..., V], row: Any, **given: Any) -> V:
+    """The value of this kind that a row is; `given` are the fields that are no column of it."""
+    told = {name: getattr(row, name) for name in _names(kind) if name not in given}
+    return kind(**told, **given)
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    """The fields that a value is made of; private ones only remember."""
+    return tuple(one.name for one in fields(kind) if one.init and not one.name.startswith("_"))

@@ -14,9 +14,8 @@ from evennia_ai import models
 from evennia_ai.errors import NotStoredError
 from evennia_ai.history.records import storable
 from evennia_ai.prompt.messages import ToolCall
-from evennia_ai.store.core.rows import value_of
-from evennia_ai.store.core.state import one_transaction
-from evennia_ai.store.history.conversations import ConversationRef, ref_of
+from evennia_ai.store.core.snapshots import one_transaction, value_of
+from evennia_ai.store.history.record_rows import ConversationRef, ref_of
 
 ErrandState = Literal["open", "done", "failed", "lost"]
 LOST: Final = "It was given up when the server stopped; what of it was done is not known."

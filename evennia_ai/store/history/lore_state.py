@@ -12,9 +12,8 @@ from evennia_ai import models
 from evennia_ai.errors import StoreError
 from evennia_ai.history.records import canonical_json
 from evennia_ai.lorebook.activation.timers import NO_STATE, LoreState, state_from
-from evennia_ai.store.core.snapshots import Snapshots
-from evennia_ai.store.core.state import LORE_STATES, changing
-from evennia_ai.store.history.conversations import ConversationRef
+from evennia_ai.store.core.snapshots import LORE_STATES, Snapshots, changing
+from evennia_ai.store.history.record_rows import ConversationRef
 
 
 def read(conversation: ConversationRef) -> LoreState:

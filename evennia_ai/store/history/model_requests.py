@@ -22,12 +22,11 @@ from evennia_ai.history.compaction.summaries import (
 from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.history.turn.sending import Handle, key_of, sent_messages, text_of
 from evennia_ai.prompt.messages import Message
-from evennia_ai.store.core.snapshots import Snapshots
-from evennia_ai.store.core.state import one_transaction
-from evennia_ai.store.history import conversations, rendered_texts
-from evennia_ai.store.history.conversations import ConversationRef, conversations_of
-from evennia_ai.store.history.record_rows import record_from
-from evennia_ai.store.history.windows import HISTORY
+from evennia_ai.store.core.snapshots import Snapshots, one_transaction
+from evennia_ai.store.history import conversations, record_rows
+from evennia_ai.store.history.conversations import conversations_of
+from evennia_ai.store.history.record_rows import ConversationRef, record_from
+from evennia_ai.store.history.windows import HISTORY, missing_texts, stored_texts
 
 _CONSOLIDATION: Final = "consolidation"
 _DECISION: Final = "decision"
@@ -225,7 +224,7 @@ def ask_to_decide(
     """
     if event.segment < conversations.remembered_from(conversation):
         raise StoreError(f"record {event.id} was erased on request; nothing of it is sent")
-    records = {record.id: record for record in conversations.records(shown)}
+    records = {record.id: record for record in record_rows.records(shown)}
     history = [Handle(record=records[wanted], block="history") for wanted in shown]
 
     def asking(sent: Sequence[Handle]) -> NewRecord:
@@ -264,9 +263,9 @@ def _committed(
 ) -> ModelRequest:
     """Commit the texts of a request, and that it is sent; `history` goes before the text `at`."""
     made = [text_of(message) for message in request]
-    stored = dict(rendered_texts.found(conversation, made))
+    stored = dict(stored_texts(conversation, made))
     with one_transaction(doing):
-        new = conversations.append(conversation, rendered_texts.missing(made, stored))
+        new = conversations.append(conversation, missing_texts(made, stored))
         stored |= {key_of(record): record for record in new}
         sent = [Handle(record=stored[text.key], block="ordered") for text in made]
         sent[at:at] = history

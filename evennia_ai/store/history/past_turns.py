@@ -1,4 +1,4 @@
-"""Past turns: read back in their order, with the histories they were composed from.
+"""Past turns: read back with the histories they were composed from, and listed page by page.
 
 Turns are read as they are asked for, so what goes through a hundred thousand of them holds one.
 They are mostly gone through forwards: the records of a segment are read once, and those that no
@@ -6,21 +6,31 @@ later turn shows are left behind, however long a conversation is. What was said 
 turn is found here too: a process that stops leaves such records.
 """
 
+import json
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
+
+from django.db.models import OuterRef, Subquery
 
 from evennia_ai import models
 from evennia_ai.errors import ReplayError
-from evennia_ai.history.projection import is_staying, message_of, project
+from evennia_ai.history.projection import BOOKKEEPING, is_staying, message_of, project
 from evennia_ai.history.records import Record, RecordKind
+from evennia_ai.models import ERASED_META
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message
-from evennia_ai.store.core.state import one_transaction
-from evennia_ai.store.history.conversations import ConversationRef, ref_of
-from evennia_ai.store.history.record_rows import record_from, records_from
+from evennia_ai.store.core.snapshots import one_transaction, value_of
+from evennia_ai.store.history.conversations import conversations_of
+from evennia_ai.store.history.record_rows import (
+    ConversationRef,
+    record_from,
+    records_at,
+    records_from,
+    ref_of,
+)
 from evennia_ai.store.history.turns import StoredTurn, turn_from, turn_rows
-from evennia_ai.store.history.windows import records_at
 
 _CHUNK: Final = 200
 
@@ -222,3 +232,109 @@ def _came_to_nothing(turn: models.Turn) -> bool:
         created_at__lte=turn.ended_at or turn.created_at,
     )
     return not meanwhile.filter(kind__in=_ACTS).exists()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnLine:
+    """A turn in short."""
+
+    npc_ref: str
+    number: int
+    state: str
+    outcome: str
+    model: str
+    tokens: int
+    """Those of its prompt by our own count."""
+    created_at: float
+    ended_at: float | None
+    """None while it is under way."""
+    event: str = ""
+    """What it answers, "" where nobody knows any more."""
+    speaker: str = ""
+    """Whose that was, "" where nobody knows any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnPage:
+    """One page of an NPC's turns, the newest first."""
+
+    turns: tuple[TurnLine, ...]
+    since: float
+    """The moment from which on all else belongs on this page; the oldest page has 0."""
+    until: float
+    """The moment before which all else belongs on it; page 1 goes on until for ever."""
+    has_older: bool
+
+
+def newest_of_each(npc_refs: Iterable[str]) -> Mapping[str, TurnLine]:
+    """The newest turn of each of these NPCs that had one; two queries, however many they are."""
+    mine = models.Turn.objects.filter(npc_ref=OuterRef("npc_ref")).order_by("-number")
+    spoke = models.Conversation.objects.filter(npc_ref__in=list(npc_refs)).order_by()
+    newest = spoke.annotate(newest=Subquery(mine.values("pk")[:1])).values_list("newest", flat=True)
+    keys = [key for key in newest.distinct() if key is not None]
+    rows = models.Turn.objects.filter(pk__in=keys).defer("manifest")
+    return {row.npc_ref: _line(row) for row in rows}
+
+
+def turn_page(npc_ref: str, number: int, *, size: int) -> TurnPage:
+    """The page of this number, from 1 on, with the events that the turns answer."""
+    rows = models.Turn.objects.filter(npc_ref=npc_ref).defer("manifest")
+    first = (number - 1) * size
+    found = list(
+        rows.select_related("event_record").order_by("-number")[
+            max(0, first - 1) : first + size + 1
+        ]
+    )
+    newer = found.pop(0) if number > 1 and found else None
+    has_older = len(found) > size
+    shown = found[:size]
+    return TurnPage(
+        turns=tuple(_line(row, **_event(row.event_record)) for row in shown),
+        since=shown[-1].created_at if shown and has_older else 0.0,
+        until=newer.created_at if newer is not None else float("inf"),
+        has_older=has_older,
+    )
+
+
+def _line(row: models.Turn, *, event: str = "", speaker: str = "") -> TurnLine:
+    return value_of(TurnLine, row, event=event, speaker=speaker)
+
+
+def _event(record: models.Record | None) -> dict[str, Any]:
+    if record is None or record.meta == ERASED_META:
+        return {}
+    event = json.loads(record.meta).get("event", "")
+    return {"event": event if isinstance(event, str) else "", "speaker": record.name}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordPage:
+    """One page of an NPC's records, oldest first; page 1 has the newest."""
+
+    number: int
+    records: tuple[Record, ...]
+    conversations: Mapping[int, ConversationRef]
+    """Those of the NPC by their id."""
+    has_older: bool
+    """Whether there is a next page."""
+
+
+def record_page(npc_ref: str, number: int, *, size: int) -> RecordPage:
+    """The page of this number, from 1 on; empty where there are not so many records.
+
+    Texts of prompts are left out: they are shown with the turns that used them.
+    """
+    known = {one.id: one for one in conversations_of(npc_ref)}
+    first = (number - 1) * size
+    rows = list(_said(known).order_by("-pk")[first : first + size + 1])
+    return RecordPage(
+        number=number,
+        records=records_from(reversed(rows[:size])),
+        conversations=known,
+        has_older=len(rows) > size,
+    )
+
+
+def _said(conversations: Mapping[int, ConversationRef]) -> Any:
+    rows = models.Record.objects.filter(conversation_id__in=list(conversations))
+    return rows.exclude(kind__in=[kind.value for kind in BOOKKEEPING])

@@ -1,16 +1,19 @@
-"""Rows of records: plain values to rows and back.
+"""Rows of conversations and records: plain values to rows and back, and whether they still agree.
 
 Where a conversation ends is a value of its own, so that what is appended is numbered and chained
-without reading anything.
+without reading anything. Every record's hash covers the one before it, through all segments; erased
+records keep their place in the chain, and a later record tells of the erasure. Somebody who may
+write the database can take the newest records away, or hash all of them anew; no chain tells that.
 """
 
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from django.db import transaction
+from django.db.models import Q
 
 from evennia_ai import models
 from evennia_ai.history.projection import MessageTotals
@@ -20,8 +23,36 @@ from evennia_ai.history.records import (
     RecordKind,
     canonical_json,
     content_sha256,
+    first_broken,
     linked_sha256,
 )
+from evennia_ai.models import ERASED_META
+from evennia_ai.store.core.snapshots import value_of
+
+ConversationKind = Literal["room", "private"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationRef:
+    """One conversation of one NPC."""
+
+    id: int
+    npc_ref: str
+    kind: ConversationKind
+    partner_ref: str
+    place_ref: str
+    origin: str
+    """The client of the first who spoke to the NPC there, "" until somebody at one did."""
+    opened_at: float
+
+    def __str__(self) -> str:
+        with_whom = f"{self.kind} {self.partner_ref or self.place_ref}"
+        return f"conversation {self.id} of NPC {self.npc_ref} ({with_whom})"
+
+
+def ref_of(row: models.Conversation) -> ConversationRef:
+    """The value of a row that is already read."""
+    return value_of(ConversationRef, row)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,3 +156,102 @@ def record_from(row: models.Record) -> Record:
         sha256=row.sha256,
         created_at=row.created_at,
     )
+
+
+def records(ids: Iterable[str]) -> tuple[Record, ...]:
+    """The records with these ids, in the order in which they were written."""
+    rows = models.Record.objects.filter(pk__in=[int(wanted) for wanted in set(ids)])
+    return records_from(rows.order_by("pk"))
+
+
+def records_of(
+    conversation: ConversationRef, *, limit_records: int | None = None
+) -> tuple[Record, ...]:
+    """The newest records of a conversation, all without a limit, oldest first."""
+    rows = models.Record.objects.filter(conversation_id=conversation.id)
+    newest = list(rows.order_by("-segment", "-seq")[:limit_records])
+    return records_from(reversed(newest))
+
+
+def tool_called(conversation_id: int, call_id: str) -> str:
+    """The name of the tool of a call in a conversation, "" where there is no such call."""
+    rows = models.Record.objects.filter(
+        conversation_id=conversation_id, kind=RecordKind.TOOL_CALL, meta__contains=call_id
+    )
+    for meta in rows.values_list("meta", flat=True) if call_id else ():
+        for call in json.loads(meta).get("tool_calls", ()):
+            if call.get("id") == call_id:
+                return str(call.get("name", ""))
+    return ""
+
+
+def records_at(conversation_id: int, places: Iterable[str]) -> Mapping[str, Record]:
+    """The records of a conversation at these places, by place."""
+    wanted = Q()
+    by_segment: dict[int, list[int]] = {}
+    for place in places:
+        segment, _, seq = place.partition(".")
+        by_segment.setdefault(int(segment), []).append(int(seq))
+    for number, seqs in by_segment.items():
+        wanted |= Q(segment=number, seq__in=seqs)
+    rows = models.Record.objects.filter(wanted, conversation_id=conversation_id)
+    return {record.place: record for record in records_from(rows)} if by_segment else {}
+
+
+_CHUNK = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """The first record that is not what was written, or follows one that is not."""
+
+    id: str
+    place: str
+    """Its segment and number."""
+    problem: str
+    """What is wrong with it."""
+
+    def __str__(self) -> str:
+        return f"record {self.id} (number {self.place}): {self.problem}"
+
+
+def verify(conversation: ConversationRef) -> Broken | None:
+    """What is broken in the conversation, None where its chain holds from end to end."""
+    rows = models.Record.objects.filter(conversation_id=conversation.id)
+    before, expected = "", (1, 1)
+    untold: models.Record | None = None  # the first that is erased while no later record tells it
+    for row in rows.order_by("segment", "seq").iterator(chunk_size=_CHUNK):
+        problem = _problem(row, before, expected)
+        if problem:
+            return _broken(row, problem)
+        if row.kind == RecordKind.ERASURE:
+            untold = None
+        elif row.meta == ERASED_META:
+            untold = untold or row
+        before, expected = row.sha256, (row.segment, row.seq + 1)
+    if untold is not None:
+        return _broken(untold, "its words are gone, and no record tells of an erasure")
+    return None
+
+
+def length(conversation: ConversationRef) -> int:
+    """How many records the conversation has."""
+    return models.Record.objects.filter(conversation_id=conversation.id).count()
+
+
+def _broken(row: models.Record, problem: str) -> Broken:
+    return Broken(id=str(row.pk), place=f"{row.segment}.{row.seq}", problem=problem)
+
+
+def _problem(row: models.Record, before: str, expected: tuple[int, int]) -> str:
+    """What is wrong with a row after one of the hash `before`, "" where nothing is."""
+    segment, seq = expected
+    if (row.segment, row.seq) not in ((segment, seq), (segment + 1, 1)):
+        return f"the records between number {segment}.{seq} and this one are missing"
+    try:
+        record = record_from(row)
+    except ValueError:
+        return "its kind or its meta is none that was ever written"
+    if first_broken([record], previous=before):
+        return "its hash does not cover what it says or what stands before it"
+    return ""

@@ -28,10 +28,9 @@ from evennia_ai.history.transcripts import (
 )
 from evennia_ai.history.turn.manifest import TurnManifest
 from evennia_ai.lorebook.activation.timers import LoreState, state_from
-from evennia_ai.store.core.state import one_transaction
+from evennia_ai.store.core.snapshots import one_transaction
 from evennia_ai.store.history import conversations, lore_state, turns
-from evennia_ai.store.history.conversations import ConversationRef, ref_of
-from evennia_ai.store.history.record_rows import record_from, row_of
+from evennia_ai.store.history.record_rows import ConversationRef, record_from, ref_of, row_of
 
 _CHUNK: Final = 500
 _INTERRUPTED: Final = "the transcript was made before the reply"

@@ -34,16 +34,12 @@ from evennia_ai.history.turn.manifest import TurnManifest
 from evennia_ai.history.turn.sending import Draft, Handle, key_of, sent_messages
 from evennia_ai.lorebook.activation.timers import LoreState
 from evennia_ai.prompt.messages import Message, digest
-from evennia_ai.store.calls import model_calls
-from evennia_ai.store.calls.model_calls import NewCall
-from evennia_ai.store.core.rows import value_of
-from evennia_ai.store.core.snapshots import Snapshots
-from evennia_ai.store.core.state import one_transaction
-from evennia_ai.store.history import conversations, lore_state, rendered_texts
-from evennia_ai.store.history.conversations import ConversationRef, ref_of
-from evennia_ai.store.history.record_rows import records_from
-from evennia_ai.store.history.windows import HISTORY
-from evennia_ai.store.memory import memories
+from evennia_ai.store import memories, model_calls
+from evennia_ai.store.core.snapshots import Snapshots, one_transaction, value_of
+from evennia_ai.store.history import conversations, lore_state
+from evennia_ai.store.history.record_rows import ConversationRef, records_from, ref_of
+from evennia_ai.store.history.windows import HISTORY, missing_texts, remember_texts, stored_texts
+from evennia_ai.store.model_calls import NewCall
 
 TurnState = Literal["open", "done", "failed", "interrupted"]
 
@@ -115,17 +111,17 @@ def begin(
     is_first = bool(client) and not conversations.origin(conversation)
     if event is not None and event.segment < conversations.remembered_from(conversation):
         raise StoreError(f"record {event.id} was erased on request; nothing of it is sent")
-    stored = rendered_texts.found(conversation, draft.texts)
+    stored = stored_texts(conversation, draft.texts)
     doing = f"beginning a turn of NPC {npc_ref}"
     with _read_again_after_a_conflict(conversation), one_transaction(doing):
-        new = conversations.append(conversation, rendered_texts.missing(draft.texts, stored))
+        new = conversations.append(conversation, missing_texts(draft.texts, stored))
         used = {**stored, **{key_of(record): record for record in new}}
         handles = draft.handles(used)
         manifest = draft.committed(handles, segment=segment, tools_record=draft.tools_record(used))
         messages = _checked(manifest, handles)
         row = _inserted(conversation, number, manifest, event)
         _newest.wrote(npc_ref, number)
-        rendered_texts.remember(conversation, used, segment=segment)
+        remember_texts(conversation, used, segment=segment)
         conversations.remember_turn(conversation, cut=manifest.cut, anchors=manifest.anchors)
         if is_first:
             conversations.spoken_from(conversation, client)

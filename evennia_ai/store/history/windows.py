@@ -1,8 +1,9 @@
-"""Windows: of each conversation the newest messages, kept in memory, and where it ends.
+"""Windows: what is kept in memory of each conversation: newest messages, its end, newest texts.
 
 A window grows in step with what is committed, so a warm turn reads no rows. Opening one costs the
 same however long the conversation is: rows are read from the end, and every row knows how much of
-the history there is up to it.
+the history there is up to it. What prompts were rendered to is stored once in each segment and
+referred to again; what a process does not know of it yet it finds by the hash of its content.
 """
 
 import json
@@ -22,15 +23,18 @@ from evennia_ai.history.projection import (
     project_newest,
     record_of,
 )
-from evennia_ai.history.records import Record, RecordKind
+from evennia_ai.history.records import NewRecord, Record, RecordKind
 from evennia_ai.history.turn.manifest import anchors_from
+from evennia_ai.history.turn.sending import NewText, TextKey, key_of
 from evennia_ai.prompt.history import History
 from evennia_ai.prompt.messages import Message
 from evennia_ai.prompt.placement import Anchors
 from evennia_ai.store.core.snapshots import Snapshots
 from evennia_ai.store.history.record_rows import (
+    ConversationRef,
     End,
     end_of,
+    records_at,
     records_from,
     totals_of,
 )
@@ -239,19 +243,6 @@ def _load_tail(first: Sequence[Record]) -> Mapping[str, Record]:
     return records_at(first[0].conversation, places) if places else {}
 
 
-def records_at(conversation_id: int, places: Iterable[str]) -> Mapping[str, Record]:
-    """The records of a conversation at these places, by place."""
-    wanted = Q()
-    by_segment: dict[int, list[int]] = {}
-    for place in places:
-        segment, _, seq = place.partition(".")
-        by_segment.setdefault(int(segment), []).append(int(seq))
-    for number, seqs in by_segment.items():
-        wanted |= Q(segment=number, seq__in=seqs)
-    rows = models.Record.objects.filter(wanted, conversation_id=conversation_id)
-    return {record.place: record for record in records_from(rows)} if by_segment else {}
-
-
 def _load_remembered_from(rows: Any, newest: int) -> int:
     if newest == 1:
         return 1
@@ -267,3 +258,81 @@ def _load_first_reply(rows: Any) -> Mapping[str, Any]:
 
 
 windows: Final = Snapshots(HISTORY, _load)
+
+
+MOST_KNOWN: Final = 256
+"""Texts of a conversation that are kept in memory, the last used ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownTexts:
+    """Records of texts by their keys, those used last at the end."""
+
+    segment: int
+    by_key: Mapping[TextKey, Record]
+
+
+_NO_TEXTS: Final = _KnownTexts(0, {})
+
+
+def stored_texts(
+    conversation: ConversationRef, texts: Iterable[NewText]
+) -> Mapping[TextKey, Record]:
+    """Those of the texts that are stored in the conversation's newest segment, by their keys.
+
+    A block of facts is looked up only by a process that knows nothing of the conversation yet: it
+    is new nearly always, and stored anew in the rare case that it was not.
+    """
+    segment = windows.read(conversation.id).end.segment
+    known = _texts.read(conversation.id)
+    is_cold = known.segment != segment
+    by_key = {} if is_cold else known.by_key
+    wanted = {text.key for text in texts if not text.new.meta.get("stays")}
+    missing_texts = [
+        key
+        for key in wanted
+        if key not in by_key and (is_cold or key.kind is not RecordKind.CONTEXT_BLOCK)
+    ]
+    stored = _texts_looked_up(conversation, segment, missing_texts) if missing_texts else {}
+    return {**{key: by_key[key] for key in wanted if key in by_key}, **stored}
+
+
+def missing_texts(texts: Iterable[NewText], stored: Mapping[TextKey, Record]) -> list[NewRecord]:
+    """The texts that must be stored, each once, in their order."""
+    return list({text.key: text.new for text in texts if text.key not in stored}.values())
+
+
+def remember_texts(
+    conversation: ConversationRef, used: Mapping[TextKey, Record], *, segment: int
+) -> None:
+    """The current transaction writes a turn that used these texts."""
+    known = _texts.read(conversation.id)
+    older = known.by_key if known.segment == segment else {}
+    kept = [(key, record) for key, record in older.items() if key not in used]
+    newest = [*kept, *used.items()][-MOST_KNOWN:]
+    _texts.wrote(conversation.id, _KnownTexts(segment, dict(newest)))
+
+
+def forget_texts(conversation: ConversationRef) -> None:
+    """The current transaction erases the texts of the conversation."""
+    _texts.written(conversation.id)
+
+
+def _texts_looked_up(
+    conversation: ConversationRef, segment: int, keys: Sequence[TextKey]
+) -> dict[TextKey, Record]:
+    # Without the segment: SQLite would take the index of places and read the whole segment.
+    rows = models.Record.objects.filter(
+        conversation_id=conversation.id,
+        content_sha256__in={key.content_sha256 for key in keys},
+    )
+    here = (record for record in records_from(rows) if record.segment == segment)
+    by_key = {key_of(record): record for record in here if not record.is_erased}
+    return {key: by_key[key] for key in keys if key in by_key}
+
+
+def _load_texts(_: int) -> _KnownTexts:
+    return _NO_TEXTS
+
+
+_texts: Final = Snapshots(HISTORY, _load_texts)

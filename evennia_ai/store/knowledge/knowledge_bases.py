@@ -1,14 +1,15 @@
-"""Knowledge bases in the store: what is told of each, who may read it, and where it counts.
+"""Knowledge bases: what is told of each, who may read it, where it counts, and who guards it.
 
 A base of another backend has a row here like any other, and no pages. A lock is kept as it is
-given; whether it is a lock, and what it allows whom, is for the commands.
+given; whether it is a lock, and what it allows whom, is for the commands. An NPC that a lock held
+once guards the base for good: such a hold ends by `release` alone.
 """
 
 import json
 import re
 import time
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final, get_args, get_type_hints
 
@@ -20,10 +21,68 @@ from evennia_ai.history.records import canonical_json, storable
 from evennia_ai.knowledge.pages.page import MEDIATIONS, BaseInfo
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store.core import snapshots
-from evennia_ai.store.core.checks import check_locks, check_scope
-from evennia_ai.store.core.rows import value_of
-from evennia_ai.store.core.state import KNOWLEDGE, changing
-from evennia_ai.store.knowledge import holds, page_rows
+from evennia_ai.store.core.authoring import check_locks, check_scope
+from evennia_ai.store.core.snapshots import KNOWLEDGE, Snapshots, changing, value_of
+from evennia_ai.store.knowledge import page_rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """An NPC that guards a base for good."""
+
+    npc_ref: str
+    held_since: float
+    """In epoch seconds."""
+    locks: tuple[str, ...]
+    """Those with which bases of this key were removed."""
+
+
+def held_refs(key: str) -> frozenset[str]:
+    """The NPCs that guard the base of this key for good. Warm, without a query."""
+    return _held.read(key)
+
+
+def holds(key: str) -> tuple[Hold, ...]:
+    """The same with all that is known of each, the oldest first."""
+    rows = models.KnowledgeHold.objects.filter(base_key=key).order_by("pk")
+    return tuple(value_of(Hold, row, locks=tuple(row.locks.splitlines())) for row in rows)
+
+
+def hold(keys: Iterable[str], npc_ref: str) -> None:
+    """Have an NPC guard these bases for good; again changes nothing."""
+    with changing(KNOWLEDGE, f"holding NPC {npc_ref}"):
+        for key in keys:
+            models.KnowledgeHold.objects.get_or_create(
+                base_key=key, npc_ref=npc_ref, defaults={"held_since": time.time()}
+            )
+            _held.written(key)
+
+
+def release(key: str, npc_ref: str) -> None:
+    """Let an NPC go; NotStoredError: it does not guard the base for good."""
+    with changing(KNOWLEDGE, f"letting NPC {npc_ref} go"):
+        gone, _ = models.KnowledgeHold.objects.filter(base_key=key, npc_ref=npc_ref).delete()
+        if not gone:
+            raise NotStoredError(f"hold of knowledge base '{key}'", npc_ref)
+        _held.written(key)
+
+
+def base_removed(key: str, locks: str) -> None:
+    """The current transaction removes a base with this lock: its holds stay, and remember it."""
+    for row in models.KnowledgeHold.objects.filter(base_key=key) if locks else ():
+        known = row.locks.splitlines()
+        one_line = " ".join(locks.split())
+        row.locks = "\n".join(dict.fromkeys([*known, one_line]))
+        row.save(update_fields=["locks"])
+
+
+def _load_held(key: str) -> frozenset[str]:
+    rows = models.KnowledgeHold.objects.filter(base_key=key)
+    return frozenset(rows.values_list("npc_ref", flat=True))
+
+
+_held: Final = Snapshots(KNOWLEDGE, _load_held)
+
 
 MAX_TOLD: Final = 4000
 """Characters of a summary and of a hint."""
@@ -95,7 +154,7 @@ def remove_base(key: str, *, by: str) -> None:
         )
         # Another base may get the key, and its lock would open this vault.
         models.VaultedChunk.objects.filter(base_key=key).delete()
-        holds.base_removed(key, row.locks)
+        base_removed(key, row.locks)
         row.delete()
         base_written()
 

@@ -14,9 +14,8 @@ from typing import Any, Final
 from evennia_ai import models
 from evennia_ai.history.records import storable
 from evennia_ai.knowledge.restricted.mediation import PagePassage, words_told
-from evennia_ai.store.core.rows import value_of
-from evennia_ai.store.core.state import one_transaction
-from evennia_ai.store.history.conversations import ConversationRef, ref_of
+from evennia_ai.store.core.snapshots import one_transaction, value_of
+from evennia_ai.store.history.record_rows import ConversationRef, ref_of
 
 NEWEST: Final = 20
 

@@ -1,13 +1,14 @@
-"""Drafts: pages that wait until a builder approves or refuses them.
+"""Drafts: pages that wait until a builder approves or refuses them, and the tasks they came of.
 
 A draft keeps what it was written for and from, so that it can be judged later and made again to
 the byte. Nothing of it is in a knowledge base: writing an approved one is the caller's, because the
-base may be on another machine.
+base may be on another machine. A task of the lorekeeper is kept before its model is asked, with
+exactly what it is sent, whether the answer has a page or not, and whether there is one at all.
 """
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -15,8 +16,7 @@ from evennia_ai import models
 from evennia_ai.errors import ComponentValueError, NotStoredError, StoreError
 from evennia_ai.history.records import canonical_json, storable
 from evennia_ai.knowledge.backends import PageDraft
-from evennia_ai.store.core.rows import value_of
-from evennia_ai.store.core.state import one_transaction
+from evennia_ai.store.core.snapshots import one_transaction, value_of
 from evennia_ai.store.knowledge.knowledge_bases import base_row
 from evennia_ai.store.knowledge.page_rows import check_page, page_value, written_columns
 
@@ -127,4 +127,91 @@ def _value(row: models.KnowledgeDraft) -> StoredDraft:
         base=row.base_key,
         draft=PageDraft(page=page, was=row.was, by=row.made_by, note=row.note),
         context_meta=json.loads(row.context_meta),
+    )
+
+
+_ENDS: Final = "writing down the end of task"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTask:
+    """A task that a model is about to be asked to do."""
+
+    asked_by: str
+    """The number of the object that asks."""
+    base: str
+    task: str
+    context_meta: Mapping[str, Any]
+    request: str
+    """What is sent, as a stored text."""
+    sha256: str
+    """The hash of what is sent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTask(NewTask):
+    """A task with its number and what came of it."""
+
+    number: int
+    began_at: float
+    text: str = ""
+    drafts: tuple[int, ...] = ()
+    error: str = ""
+    ended_at: float | None = None
+    """None where nothing has come of it yet."""
+
+
+def begin_task(new: NewTask) -> int:
+    """Keep a task before its model is asked; its number. StoreError: it cannot be kept."""
+    with one_transaction("keeping a task of the lorekeeper"):
+        row = models.LorekeeperTask.objects.create(
+            asked_by=new.asked_by,
+            base_key=new.base,
+            task=storable(new.task),
+            context_meta=canonical_json(dict(new.context_meta)),
+            request=storable(new.request),
+            sha256=new.sha256,
+            began_at=time.time(),
+        )
+        return int(row.pk)
+
+
+def end_task(number: int, *, text: str, context_meta: Mapping[str, Any]) -> None:
+    """Keep what the model wrote."""
+    with one_transaction(f"{_ENDS} {number}"):
+        models.LorekeeperTask.objects.filter(pk=number).update(
+            text=storable(text),
+            context_meta=canonical_json(dict(context_meta)),
+            ended_at=time.time(),
+        )
+
+
+def keep_drafts(number: int, drafts: Sequence[int]) -> None:
+    """Keep which drafts came of the answer."""
+    with one_transaction(f"{_ENDS} {number}"):
+        models.LorekeeperTask.objects.filter(pk=number).update(drafts=canonical_json(list(drafts)))
+
+
+def fail_task(number: int, error: str) -> None:
+    """Keep why there is no answer."""
+    with one_transaction(f"{_ENDS} {number}"):
+        models.LorekeeperTask.objects.filter(pk=number).update(
+            error=storable(error), ended_at=time.time()
+        )
+
+
+def newest_task(asked_by: str) -> StoredTask | None:
+    """The last task of whoever has this number, None where there is none."""
+    row = models.LorekeeperTask.objects.filter(asked_by=asked_by).order_by("pk").last()
+    return None if row is None else _task(row)
+
+
+def _task(row: models.LorekeeperTask) -> StoredTask:
+    return value_of(
+        StoredTask,
+        row,
+        number=row.pk,
+        base=row.base_key,
+        context_meta=json.loads(row.context_meta),
+        drafts=tuple(json.loads(row.drafts)),
     )

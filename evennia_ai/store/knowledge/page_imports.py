@@ -14,10 +14,10 @@ from evennia_ai import models
 from evennia_ai.errors import ComponentValueError
 from evennia_ai.knowledge.pages.files import PageFolder
 from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageName
-from evennia_ai.store.core.state import KNOWLEDGE, changing
+from evennia_ai.store.core.snapshots import KNOWLEDGE, changing
 from evennia_ai.store.knowledge.knowledge_bases import base, base_id, check_base, save_base
 from evennia_ai.store.knowledge.page_rows import Named, Row, check_page, named, title_rows
-from evennia_ai.store.knowledge.page_writing import (
+from evennia_ai.store.knowledge.pages import (
     PageWrite,
     is_same,
     own_base,

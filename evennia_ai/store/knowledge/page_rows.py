@@ -20,8 +20,7 @@ from evennia_ai.history.records import storable
 from evennia_ai.knowledge.pages.markup import MAX_META, MAX_TEXT, links_of
 from evennia_ai.knowledge.pages.metadata import MetaError, alias_names, meta_of, values_of
 from evennia_ai.knowledge.pages.page import Page, PageName
-from evennia_ai.store.core.checks import check_locks
-from evennia_ai.store.core.revisions import Revisions
+from evennia_ai.store.core.authoring import Revisions, check_locks
 
 WRITTEN: Final = ("namespace", "title", "body", "meta", "locks")
 """The columns that say what an author wrote."""

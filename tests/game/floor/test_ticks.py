@@ -7,7 +7,7 @@ import pytest
 from evennia_ai.game import service
 from evennia_ai.game.floor.ticks import QUIET, STIRRED, Ticker, stored_ticks
 from evennia_ai.game.npc_settings import ATTRIBUTE, changed
-from evennia_ai.store.calls.halts import Halt, halt
+from evennia_ai.store.model_calls import Halt, halt
 
 
 @pytest.fixture

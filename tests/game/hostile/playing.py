@@ -16,7 +16,7 @@ from evennia_ai.history.turn.replay import replay
 from evennia_ai.llm.chat import ChatMessage, ChatRequest
 from evennia_ai.llm.roles import OPEN, STRICT, RoleProfile, adapt, chat_messages
 from evennia_ai.store.authored import components
-from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history import record_rows, turns
 from tests.game.conftest import Screen
 from tests.game.hostile.scene import FITTED, NATIVE, Scene, furnish
 from tests.game.hostile.ways import FROM_OUTSIDE, QUESTION, WAYS
@@ -149,7 +149,7 @@ def _stored(scene: Scene) -> list[Any]:
 def _faults(scene: Scene) -> tuple[str, ...]:
     found = []
     for stored in _stored(scene):
-        rebuilt = replay(stored.manifest, conversations.records(stored.manifest.record_ids))
+        rebuilt = replay(stored.manifest, record_rows.records(stored.manifest.record_ids))
         if not rebuilt.is_same:
             found.append(f"turn {stored.number}: {rebuilt.problem}")
     return tuple(found)
@@ -161,7 +161,7 @@ def _adapted(scene: Scene) -> dict[str, tuple[tuple[ChatMessage, ...], ...]]:
     specs = toolbox_of(scene.npc, settings.tools, event=None).specs  # type: ignore[arg-type]
     prompts = []
     for stored in _stored(scene):
-        records = conversations.records(stored.manifest.record_ids)
+        records = record_rows.records(stored.manifest.record_ids)
         prompts.append(chat_messages(replay(stored.manifest, records).messages))
     return {
         name: tuple(adapt(prompt, profile=profile, tools=specs) for prompt in prompts)

@@ -9,7 +9,7 @@ import pytest
 from evennia_ai.game.inputs.facts import candidates
 from evennia_ai.game.senses.presence import settled_label
 from evennia_ai.prompt.names import folded
-from evennia_ai.store.memory import known_names, memories
+from evennia_ai.store import memories
 
 pytestmark = pytest.mark.req("S3-08")
 
@@ -175,7 +175,7 @@ def test_plain_names_stand_in_events_as_they_are(stage, model):
 
 def test_what_was_settled_is_read_by_another_process(stage, model):
     stage.says(stage.anna, "Oren, hello.")
-    known = known_names.known_by(stage.npc.ai.ref)
+    known = memories.names_known_by(stage.npc.ai.ref)
     assert known.of("anna") == {str(stage.anna.id): 1}
 
 
@@ -272,6 +272,6 @@ def test_who_is_deleted_before_the_npc_is_told_bears_nobody_elses_name(stage, mo
 
     assert settled_label(stage.npc, gone) == label
 
-    assert "None" not in known_names.known_by(str(stage.npc.id)).of(folded(name))
+    assert "None" not in memories.names_known_by(str(stage.npc.id)).of(folded(name))
     stage.says(stage.anna, "Oren, good night.")
     assert labels(model, "Oren, good night.") == ["Anna"]

@@ -139,7 +139,7 @@ def test_the_turn_keeps_the_block_under_its_own_name(stage):
 
 @pytest.mark.req("S1-03")
 def test_a_past_turn_has_the_block_as_it_was_then(stage):
-    from evennia_ai.minds.past_inputs import PastReader
+    from evennia_ai.minds.recomposing import PastReader
 
     a_base("world", GAME)
     stage.talks_with("Aye.")

@@ -8,11 +8,10 @@ from evennia_ai import models
 from evennia_ai.errors import ReplayError
 from evennia_ai.game.inputs.facts import candidates
 from evennia_ai.memory.recalling import MemorySettings
-from evennia_ai.minds.past_inputs import NotReadBackError, PastReader
-from evennia_ai.minds.recomposing import composed_again
+from evennia_ai.minds.recomposing import NotReadBackError, PastReader, composed_again
+from evennia_ai.store import memories
 from evennia_ai.store.erasing import erase_about
 from evennia_ai.store.history import turns
-from evennia_ai.store.memory import memories
 from tests.memory.builders import a_memory
 
 

@@ -161,7 +161,7 @@ def test_a_preview_shows_what_the_turn_will_have(stage):
 
 
 def test_a_past_turn_is_composed_again_with_it(stage):
-    from evennia_ai.minds.past_inputs import PastReader
+    from evennia_ai.minds.recomposing import PastReader
     from evennia_ai.store.history import turns
 
     types_at(stage.anna, WebSocketClient)

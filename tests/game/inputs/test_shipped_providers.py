@@ -17,7 +17,7 @@ from evennia_ai.game.inputs.shipped_providers import (
 )
 from evennia_ai.game.senses.events import Event
 from evennia_ai.memory.memories import Memory
-from evennia_ai.store.memory import memories
+from evennia_ai.store import memories
 
 TICK = Event(kind="tick", speaker_ref="", speaker_name="", text="Time passes.", room_ref="3")
 

@@ -11,7 +11,8 @@ from evennia.utils import gametime
 from evennia_ai.game.recording import heard
 from evennia_ai.history.projection import MINUTE
 from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.history.conversations import conversations_of, records_of
+from evennia_ai.store.history.conversations import conversations_of
+from evennia_ai.store.history.record_rows import records_of
 
 
 @pytest.fixture
@@ -107,7 +108,7 @@ def test_a_preview_shows_the_minute(stage, now):
 def test_a_past_turn_has_its_minute_when_it_is_replayed(stage, now):
     from evennia_ai.history.turn.replay import messages_of
     from evennia_ai.store.history import turns
-    from evennia_ai.store.history.conversations import records
+    from evennia_ai.store.history.record_rows import records
 
     stage.talks_with("Aye.", time_suffix="game")
     stage.says(stage.anna, "Oren?")

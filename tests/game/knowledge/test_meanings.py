@@ -48,10 +48,10 @@ class NoModel:
 @pytest.fixture(autouse=True)
 def _harbour(db):
     from evennia_ai.store.core.snapshots import forget_everything
-    from evennia_ai.store.knowledge import page_vectors
+    from evennia_ai.store.knowledge import backend
 
     forget_everything()
-    page_vectors._kept.clear()
+    backend._kept.clear()
     save_base(BaseInfo(key="harbour", name="Harbour"), by="Mira")
     yield
     forget_everything()

@@ -9,8 +9,7 @@ from evennia_ai.game.npc_settings import changed
 from evennia_ai.knowledge.backends import BackendError, Hit
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.knowledge.settings import SearchBudget
-from evennia_ai.minds.past_inputs import NotReadBackError, PastReader
-from evennia_ai.minds.recomposing import composed_again
+from evennia_ai.minds.recomposing import NotReadBackError, PastReader, composed_again
 from evennia_ai.prompt.components import Scope
 from evennia_ai.store.history import conversations, turns
 from evennia_ai.store.knowledge import knowledge_bases, knowledge_searches
@@ -263,6 +262,6 @@ def test_a_turn_that_was_told_so_can_be_composed_again(harbour):
 def test_one_that_was_told_so_in_other_words_cannot(harbour, monkeypatch):
     told(harbour)
     turn = turns.last_turn(harbour.npc.ai.ref)
-    monkeypatch.setattr("evennia_ai.minds.past_inputs.policy_sha256", lambda: "another")
+    monkeypatch.setattr("evennia_ai.minds.recomposing.policy_sha256", lambda: "another")
     with pytest.raises(NotReadBackError, match="was another text then"):
         PastReader().inputs(turn)

@@ -8,7 +8,7 @@ from evennia_ai.errors import ModelRefused, ModelUnavailable, StoreError
 from evennia_ai.game.lorekeeper.writing import read_request
 from evennia_ai.llm.chat import sent_sha256
 from evennia_ai.llm.roles import chat_messages
-from evennia_ai.store.knowledge import lorekeeper_tasks
+from evennia_ai.store.knowledge import page_drafts
 from tests.game.lorekeeper.wikis import (
     PAGES,
     TASK,
@@ -34,7 +34,7 @@ class Witness(Writer):
     def __call__(self, request: Any) -> Any:
         text = super().__call__(request)
         if request in self.asked:
-            self.seen.append(lorekeeper_tasks.newest(str(self.who.id)))
+            self.seen.append(page_drafts.newest_task(str(self.who.id)))
         return text
 
 
@@ -60,7 +60,7 @@ def test_no_model_is_asked_where_it_cannot_be_stored(stage, mara, monkeypatch):
     def refuse(new: Any) -> int:
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr(lorekeeper_tasks, "begin", refuse)
+    monkeypatch.setattr(page_drafts, "begin", refuse)
     assert "the disk is full" in refused(mara)
     assert writer.asked == []
 
@@ -72,7 +72,7 @@ def test_no_model_is_asked_where_it_cannot_be_stored(stage, mara, monkeypatch):
 def test_an_answer_without_a_page_is_stored_as_well(stage, mara, task, text):
     keeps(stage, Writer(text))
     told = answer(mara, task)
-    kept = lorekeeper_tasks.newest(str(mara.id))
+    kept = page_drafts.newest_task(str(mara.id))
     assert (kept.text, kept.drafts, kept.error) == (text, (), "")
     assert kept.context_meta == told.context_meta
     assert kept.ended_at >= kept.began_at
@@ -81,13 +81,13 @@ def test_an_answer_without_a_page_is_stored_as_well(stage, mara, task, text):
 def test_the_drafts_of_an_answer_are_known(stage, mara):
     keeps(stage)
     told = answer(mara)
-    assert lorekeeper_tasks.newest(str(mara.id)).drafts == told.drafts != ()
+    assert page_drafts.newest_task(str(mara.id)).drafts == told.drafts != ()
 
 
 def test_of_a_task_without_an_answer_it_is_kept_why(stage, mara):
     keeps(stage, Writer(ModelUnavailable("stub", "is broken")))
     refused(mara)
-    kept = lorekeeper_tasks.newest(str(mara.id))
+    kept = page_drafts.newest_task(str(mara.id))
     assert "is broken" in kept.error
     assert kept.request
 
@@ -96,7 +96,7 @@ def test_an_error_about_a_restricted_base_is_kept_by_its_kind(stage, mara):
     restricted(a_wiki("secret", texts=PAGES))
     keeps(stage, Writer(ModelRefused("stub", 400, "cannot read canaries")))
     done(lorekeeper(TASK, base="secret", by=mara))
-    assert lorekeeper_tasks.newest(str(mara.id)).error == "ModelRefused"
+    assert page_drafts.newest_task(str(mara.id)).error == "ModelRefused"
 
 
 def test_an_answer_whose_end_cannot_be_stored_is_told_all_the_same(stage, mara, monkeypatch):
@@ -105,11 +105,11 @@ def test_an_answer_whose_end_cannot_be_stored_is_told_all_the_same(stage, mara, 
     def refuse(*args: Any, **fields: Any) -> None:
         raise StoreError("away")
 
-    monkeypatch.setattr(lorekeeper_tasks, "end", refuse)
+    monkeypatch.setattr(page_drafts, "end", refuse)
     assert answer(mara).drafts
 
 
 def test_each_builder_has_tasks_of_her_own(stage, mara):
     keeps(stage)
     answer(mara)
-    assert lorekeeper_tasks.newest(str(stage.anna.id)) is None
+    assert page_drafts.newest_task(str(stage.anna.id)) is None

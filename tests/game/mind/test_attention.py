@@ -314,7 +314,8 @@ class TestThinking:
 
 
 def records_of(npc):
-    from evennia_ai.store.history.conversations import conversations_of, records_of
+    from evennia_ai.store.history.conversations import conversations_of
+    from evennia_ai.store.history.record_rows import records_of
 
     return [
         (record.kind.value, record.name, record.body)

@@ -8,7 +8,8 @@ from evennia_ai.game.mind.decider import DECIDE_SECONDS, MOST_LINES
 from evennia_ai.game.npc_settings import changed
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.llm.quotas import Quota, Quotas
-from evennia_ai.store.history.conversations import conversations_of, records_of
+from evennia_ai.store.history.conversations import conversations_of
+from evennia_ai.store.history.record_rows import records_of
 
 
 class Models:

@@ -15,7 +15,7 @@ from evennia_ai.game.mind.overview import look_at_everybody
 from evennia_ai.game.service import at_server_start, at_server_stop
 from evennia_ai.knowledge.pages.page import BaseInfo
 from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.knowledge import holds, knowledge_bases
+from evennia_ai.store.knowledge import knowledge_bases
 from tests.game.knowledge.cellars import a_page, written
 
 HOLDERS = "restricted:tag(outsider);edit:perm(Admin)"
@@ -200,13 +200,13 @@ def test_one_who_is_gone_is_named_by_number(outsider, types):
     assert not search_object(f"#{ref}")
     assert "gone (#" in types("Admin", "kb/release vault")
     assert "no longer" in types("Admin", f"kb/release vault = #{ref}")
-    assert holds.held_refs("vault") == frozenset()
+    assert knowledge_bases.held_refs("vault") == frozenset()
 
 
 def test_where_everybody_is_held_nobody_is_written_down(stage):
     info = made("view:all()")
     assert is_held(stage.npc, info)
-    assert holds.held_refs("vault") == frozenset()
+    assert knowledge_bases.held_refs("vault") == frozenset()
 
 
 def test_who_is_held_is_read_without_a_query(outsider, no_queries):

@@ -11,8 +11,8 @@ from evennia_ai.game.models.calls import CountedCall
 from evennia_ai.game.models.limits import CallKey, ModelStopped
 from evennia_ai.game.runtime import runtime
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest, Usage
-from evennia_ai.store.calls import model_calls
-from evennia_ai.store.calls.halts import Halt, halt
+from evennia_ai.store import model_calls
+from evennia_ai.store.model_calls import Halt, halt
 
 REQUEST = ChatRequest(
     messages=(ChatMessage(role="user", content="hello there"),),

@@ -6,7 +6,7 @@ from typing import Any
 from evennia_ai.game.mind import emergency
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.watch.request_log import RequestLog
-from evennia_ai.store.calls import model_calls
+from evennia_ai.store import model_calls
 from tests.game.upkeep.compacting_games import (
     FULL,
     GOOD,

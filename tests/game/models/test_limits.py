@@ -15,8 +15,7 @@ from evennia_ai.game.models.limits import (
 )
 from evennia_ai.llm.chat import Usage
 from evennia_ai.llm.quotas import DAY_SECONDS, Quota, Quotas
-from evennia_ai.store.calls.halts import Halt, halt, release
-from evennia_ai.store.calls.model_calls import Used
+from evennia_ai.store.model_calls import Halt, Used, halt, release
 
 NOON = 20_000 * DAY_SECONDS + 43_200.0
 LINE = "*raises a hand.*"

@@ -6,7 +6,7 @@ from typing import Any
 from evennia_ai.errors import ModelUnavailable
 from evennia_ai.game.runtime import runtime
 from evennia_ai.llm.quotas import Quota, Quotas
-from evennia_ai.store.calls import model_calls
+from evennia_ai.store import model_calls
 
 
 def rows(stage: Any) -> list[Any]:

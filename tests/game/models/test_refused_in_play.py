@@ -13,9 +13,9 @@ from evennia_ai.llm.clients.offline import OfflineResponder
 from evennia_ai.llm.clients.scripted import ScriptedModel
 from evennia_ai.llm.quotas import Quota, Quotas
 from evennia_ai.llm.resilience import CircuitBreaker, Guarded
-from evennia_ai.store.calls import model_calls
-from evennia_ai.store.calls.model_calls import Used
+from evennia_ai.store import model_calls
 from evennia_ai.store.core.snapshots import forget_everything
+from evennia_ai.store.model_calls import Used
 
 TIGHT = replace(Quotas(), player=Quota(calls_per_minute=2))
 

@@ -7,8 +7,7 @@ from evennia_ai.game.recording.heard import CommittedEvent
 from evennia_ai.game.senses.events import Event
 from evennia_ai.history.records import RecordKind
 from evennia_ai.store.history import conversations
-from evennia_ai.store.history.conversations import conversation
-from evennia_ai.store.history.segments import begin_segment
+from evennia_ai.store.history.conversations import begin_segment, conversation
 from tests.store.builders import a_line, a_reply, a_staying_text
 
 

@@ -15,8 +15,7 @@ from evennia_ai.game.inputs.shipped_providers import HEADING
 from evennia_ai.game.recording.heard import Lately, event_record, key_of, opened
 from evennia_ai.game.recording.recorder import Prepared, committed
 from evennia_ai.game.speech.output import show
-from evennia_ai.minds.past_inputs import PastReader
-from evennia_ai.minds.recomposing import composed_again
+from evennia_ai.minds.recomposing import PastReader, composed_again
 from evennia_ai.prompt.blocks import DATA_HEAD
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store.authored import components

@@ -11,7 +11,7 @@ from evennia_ai.history.turn.sending import key_of
 from evennia_ai.prompt.cache_account import breakpoints
 from evennia_ai.store.authored import components
 from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history import conversations, record_rows, turns
 from evennia_ai.store.history.conversations import conversations_of
 from tests.game.upkeep.compacting_games import FULL, GOOD, SMALL, Talker, rules, segment_of, talks
 from tests.properties import up_to
@@ -89,7 +89,7 @@ def test_what_a_prompt_says_of_the_moment_is_a_record_of_that_turn(stage):
     stage.says(stage.anna, "Oren?")
     manifest = turns.last_turn(stage.npc.ai.ref).manifest
     (facts,) = [m for m in manifest.messages if m.block == "dynamic"]
-    (record,) = conversations.records([facts.record])
+    (record,) = record_rows.records([facts.record])
 
     assert record.kind == RecordKind.CONTEXT_BLOCK
     assert record.body in told(stage, 0)
@@ -136,7 +136,7 @@ def head_records(stage: Any) -> dict[str, Any]:
     """The records before the history in the newest prompt, by their text."""
     manifest = turns.last_turn(stage.npc.ai.ref).manifest
     ids = [m.record for m in manifest.messages if m.block == "ordered"]
-    return {record.body: record for record in conversations.records(ids)}
+    return {record.body: record for record in record_rows.records(ids)}
 
 
 @pytest.mark.req("S2-07")

@@ -3,7 +3,7 @@
 from evennia_ai.errors import StoreError
 from evennia_ai.game.recording.recorder import AT_ONCE
 from evennia_ai.game.runtime import runtime
-from evennia_ai.store.history import conversations
+from evennia_ai.store.history import conversations, record_rows
 
 
 def a_crowd(stage, count: int):
@@ -12,7 +12,7 @@ def a_crowd(stage, count: int):
 
 def heard_by(npc) -> list[str]:
     found = conversations.conversations_of(npc.ai.ref)
-    return [one.body for known in found for one in conversations.records_of(known)]
+    return [one.body for known in found for one in record_rows.records_of(known)]
 
 
 def test_a_line_that_many_hear_is_committed_in_slices(stage, monkeypatch):

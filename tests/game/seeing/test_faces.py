@@ -23,11 +23,11 @@ from evennia_ai.llm.chat import ChatReply
 from evennia_ai.memory.memories import Memory
 from evennia_ai.prompt.components import Scope
 from evennia_ai.prompt.messages import ToolCall
+from evennia_ai.store import memories
 from evennia_ai.store.history import conversations, turns
 from evennia_ai.store.history.conversations import conversations_of
 from evennia_ai.store.knowledge import knowledge_bases, knowledge_searches, page_drafts, pages
 from evennia_ai.store.knowledge.knowledge_searches import NewSearch
-from evennia_ai.store.memory import memories
 from tests.game.knowledge.cellars import a_page, written
 
 CANARY = "Mandragora"

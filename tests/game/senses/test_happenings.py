@@ -21,7 +21,8 @@ def test_a_happening_is_recorded_as_an_event_that_nobody_said(stage):
 
 
 def test_its_record_keeps_what_the_game_told(stage):
-    from evennia_ai.store.history.conversations import conversations_of, records_of
+    from evennia_ai.store.history.conversations import conversations_of
+    from evennia_ai.store.history.record_rows import records_of
 
     happened(
         stage.room,

@@ -5,7 +5,7 @@ from twisted.internet.task import Clock
 
 from evennia_ai.game.senses.events import SAME_SECONDS, TICK, Event, Lines, payer_of
 from evennia_ai.llm.quotas import Quota, Quotas
-from evennia_ai.store.calls.model_calls import used_by_player
+from evennia_ai.store.model_calls import used_by_player
 
 NPCS = ("Oren", "Brida", "Ismay", "Karl", "Tomas", "Wenna", "Ulf", "Rika", "Sven", "Maud")
 ALL = ", ".join(NPCS)

@@ -4,7 +4,8 @@ import pytest
 from django.conf import settings
 
 from evennia_ai.game.speech import output
-from evennia_ai.store.history.conversations import conversations_of, records_of
+from evennia_ai.store.history.conversations import conversations_of
+from evennia_ai.store.history.record_rows import records_of
 from tests.game.turn.test_turn_early import Streaming
 
 REPLY = '*She smiles.* "Good evening." *His eyes narrow.* "Sit down."'

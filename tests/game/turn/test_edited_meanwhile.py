@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from evennia_ai.game.npc_settings import changed
-from evennia_ai.minds.past_inputs import PastReader
-from evennia_ai.minds.recomposing import composed_again
+from evennia_ai.minds.recomposing import PastReader, composed_again
 from evennia_ai.store.history.past_turns import turns_in_order
 from tests.game.scripted_games import edit_everything, furnish
 from tests.game.turn.test_turn_acts import calls

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from evennia_ai.execution.request import ExecutionRequest
+from evennia_ai.execution_request import ExecutionRequest
 from evennia_ai.game.inputs import gather
 from evennia_ai.game.tools import registry
 from evennia_ai.knowledge.pages.page import BaseInfo
@@ -22,7 +22,7 @@ from tests.game.scripted_games import furnish, play
 # Another process: it has the package, a request on stdin and nothing else of the game.
 WORKER = """
 import json, sys
-from evennia_ai.execution.request import ExecutionRequest
+from evennia_ai.execution_request import ExecutionRequest
 from evennia_ai.history.turn.sending import storable_messages
 from evennia_ai.prompt.messages import digest
 

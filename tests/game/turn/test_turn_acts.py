@@ -10,10 +10,9 @@ from evennia_ai.history.turn.replay import messages_of
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.llm.clients.scripted import ScriptedModel
 from evennia_ai.llm.roles import RoleProfile
-from evennia_ai.minds.past_inputs import PastReader
-from evennia_ai.minds.recomposing import composed_again
+from evennia_ai.minds.recomposing import PastReader, composed_again
 from evennia_ai.prompt.messages import ToolCall, digest
-from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history import conversations, record_rows, turns
 
 
 def calls(*called: tuple[str, dict], text: str = "") -> ChatReply:
@@ -62,7 +61,7 @@ def test_the_committed_call_says_which_tool_and_with_what_before_it_runs(acting)
 
     def look(looker=None, **_):
         (room,) = conversations.conversations_of(acting.npc.ai.ref)
-        seen.extend(record.meta.get("tool_calls") for record in conversations.records_of(room))
+        seen.extend(record.meta.get("tool_calls") for record in record_rows.records_of(room))
 
     acting.room.at_desc = look
     acting.talks_with(calls(("look", {})), "Water.")
@@ -91,7 +90,7 @@ def test_each_prompt_of_the_turn_is_replayed_and_composed_again(acting):
     npc_ref = acting.npc.ai.ref
     for number in (1, 2, 3):
         stored = turns.turn(npc_ref, number)
-        records = conversations.records(stored.manifest.record_ids)
+        records = record_rows.records(stored.manifest.record_ids)
         assert digest(messages_of(stored.manifest, records)) == stored.manifest.sha256
         again = composed_again(stored, PastReader())
         assert again.sha256 == stored.manifest.sha256
@@ -102,7 +101,7 @@ def test_the_list_of_tools_is_recorded_and_named_by_the_manifest(acting):
     acting.says(acting.anna, "Oren?")
 
     manifest = turns.last_turn(acting.npc.ai.ref).manifest
-    (record,) = conversations.records([manifest.tools_record])
+    (record,) = record_rows.records([manifest.tools_record])
     assert [name for name, _, _ in json.loads(record.body)] == ["look", "pose", "say"]
 
 

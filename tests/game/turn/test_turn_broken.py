@@ -14,7 +14,7 @@ from evennia_ai.game.tools.tool import Tool
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.prompt.messages import ToolCall
 from evennia_ai.store.erasing import erase_private
-from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history import conversations, record_rows, turns
 from evennia_ai.store.history.errands import errand
 from evennia_ai.store.history.transcripts import export_lines, import_lines
 from tests.game.turn.test_turn_early import Streaming
@@ -287,7 +287,7 @@ class TestActs:
 
         ids = [
             call["id"]
-            for record in conversations.records_of(imported)
+            for record in record_rows.records_of(imported)
             for call in record.meta.get("tool_calls", ())
         ]
         assert len(ids) == len(set(ids)) == 3

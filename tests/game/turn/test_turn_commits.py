@@ -7,7 +7,7 @@ from evennia_ai.errors import HistoryConflictError, ModelUnavailable, StoreError
 from evennia_ai.game.mind import handler
 from evennia_ai.game.speech import voice
 from evennia_ai.llm.chat import sent_sha256
-from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history import conversations, record_rows, turns
 
 
 @pytest.mark.req("S2-01")
@@ -16,7 +16,7 @@ def test_the_facts_of_a_turn_are_committed_before_the_call_and_are_not_history(s
 
     def answer(request):
         (room,) = conversations.conversations_of(stage.npc.ai.ref)
-        stored.append([(r.kind.value, r.body) for r in conversations.records_of(room)])
+        stored.append([(r.kind.value, r.body) for r in record_rows.records_of(room)])
         return "Aye."
 
     model = stage.talks_with(answer)
@@ -34,7 +34,7 @@ def test_inside_the_call_everything_sent_is_already_stored(stage):
     def answer(request):
         stored = turns.last_turn(stage.npc.ai.ref)
         assert stored.state == "open"
-        records = conversations.records(stored.manifest.record_ids)
+        records = record_rows.records(stored.manifest.record_ids)
         assert len(request.messages) == len(stored.manifest.messages) == len(records)
         bodies = {record.body for record in records}
         for message in request.messages:
@@ -249,7 +249,7 @@ def test_a_turn_knows_which_model_it_asked_and_which_prompt(stage):
     stored = turns.last_turn(stage.npc.ai.ref)
     assert stored.manifest.model == "scripted"
     assert stored.manifest.sha256 == stage.npc.ai.last_report().sha256
-    (record,) = conversations.records([stored.event_record])
+    (record,) = record_rows.records([stored.event_record])
     assert record.body == "Oren?"
 
 

@@ -6,7 +6,7 @@ from evennia_ai.history.compaction.planning import CompactionRules, CompactionSe
 from evennia_ai.history.records import RecordKind
 from evennia_ai.llm.chat import ChatReply
 from evennia_ai.memory.recalling import MemorySettings
-from evennia_ai.store.history import conversations
+from evennia_ai.store.history import conversations, record_rows
 from evennia_ai.store.history.conversations import conversations_of
 
 GOOD = "Anna and Oren spoke of the weather at length.\nAnna promised Oren 12 silver coins."
@@ -123,7 +123,7 @@ def history_of(stage) -> list[str]:
 
 def of_kind(stage, kind: RecordKind):
     """The records of this kind in the room's conversation, oldest first."""
-    return [r for r in conversations.records_of(room_of(stage)) if r.kind is kind]
+    return [r for r in record_rows.records_of(room_of(stage)) if r.kind is kind]
 
 
 def results(stage) -> list[tuple[str, str]]:

@@ -6,13 +6,12 @@ from twisted.internet.defer import CancelledError
 from evennia_ai.errors import ModelTimeout, ModelUnavailable
 from evennia_ai.history.compaction.summaries import FRAME
 from evennia_ai.history.records import RecordKind
-from evennia_ai.minds.past_inputs import PastReader
-from evennia_ai.minds.recomposing import composed_again
+from evennia_ai.minds.recomposing import PastReader, composed_again
 from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.history import conversations, turns
-from evennia_ai.store.history.hash_chain import verify
+from evennia_ai.store.history import conversations, record_rows, turns
+from evennia_ai.store.history.conversations import history_in
 from evennia_ai.store.history.past_turns import turns_in_order
-from evennia_ai.store.history.segments import history_in
+from evennia_ai.store.history.record_rows import verify
 from tests.game.upkeep.compacting_games import (
     FULL,
     GOOD,
@@ -118,7 +117,7 @@ def test_the_request_is_committed_before_the_model_is_asked(stage):
 
     def remember(_):
         (asking,) = of_kind(stage, RecordKind.INVOKE)
-        stored = {r.place: r.body for r in conversations.records_of(room_of(stage))}
+        stored = {r.place: r.body for r in record_rows.records_of(room_of(stage))}
         known.append([stored[place] for place in asking.meta["prompt"]])
         return GOOD
 

@@ -9,7 +9,7 @@ from evennia_ai.history.compaction.summaries import FRAME
 from evennia_ai.history.records import RecordKind
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import erase_conversation
-from evennia_ai.store.history import conversations
+from evennia_ai.store.history import conversations, record_rows
 from evennia_ai.store.history.model_requests import newest_attempt
 from tests.game.upkeep.compacting_games import (
     BEGUN,
@@ -211,7 +211,7 @@ def test_of_a_conversation_that_was_erased_meanwhile_no_word_is_kept(stage, summ
     model.summarises(summary)
     stage.passes()
 
-    assert [r.body for r in conversations.records_of(room_of(stage)) if r.body] == []
+    assert [r.body for r in record_rows.records_of(room_of(stage)) if r.body] == []
     assert conversations.segment(room_of(stage)) == 2
 
 
@@ -229,7 +229,7 @@ def test_of_what_was_erased_while_threads_worked_no_model_is_asked(stage, done):
         threads.do(1)
 
     assert model.asked == []
-    assert [r.body for r in conversations.records_of(room_of(stage)) if r.body] == []
+    assert [r.body for r in record_rows.records_of(room_of(stage)) if r.body] == []
 
 
 def test_after_a_stop_of_the_server_nothing_is_committed(stage):

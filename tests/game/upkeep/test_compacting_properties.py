@@ -13,15 +13,13 @@ from evennia_ai.game.upkeep.idle_time import IDLE_SECONDS
 from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import RecordKind
 from evennia_ai.history.turn.replay import replay
-from evennia_ai.minds.past_inputs import PastReader
-from evennia_ai.minds.recomposing import composed_again
+from evennia_ai.minds.recomposing import PastReader, composed_again
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import erase_private
-from evennia_ai.store.history import conversations
-from evennia_ai.store.history.conversations import conversations_of
-from evennia_ai.store.history.hash_chain import verify
+from evennia_ai.store.history import conversations, record_rows
+from evennia_ai.store.history.conversations import conversations_of, history_in, records_in
 from evennia_ai.store.history.past_turns import turns_in_order
-from evennia_ai.store.history.segments import history_in, records_in
+from evennia_ai.store.history.record_rows import verify
 from tests.game.upkeep.compacting_games import GOOD, SMALL, is_for_summary, rules
 from tests.properties import up_to
 
@@ -79,7 +77,7 @@ def assert_it_is_all_there(stage: Any) -> int:
     for turn in turns_in_order(stage.npc.ai.ref):
         if turn.manifest.erased:
             continue
-        records = conversations.records(turn.manifest.record_ids)
+        records = record_rows.records(turn.manifest.record_ids)
         assert replay(turn.manifest, records).is_same
         assert composed_again(turn, reader).sha256 == turn.manifest.sha256
         assert turn.manifest.tokens <= turn.manifest.limit_tokens

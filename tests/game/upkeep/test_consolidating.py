@@ -11,11 +11,12 @@ from evennia_ai.game.upkeep.idle_time import IDLE_SECONDS
 from evennia_ai.history.records import RecordKind
 from evennia_ai.llm.quotas import read_quotas
 from evennia_ai.memory.recalling import MemorySettings
+from evennia_ai.store import memories
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import erase_about, erase_conversation
 from evennia_ai.store.history import conversations, model_requests
-from evennia_ai.store.history.conversations import conversations_of, records_of
-from evennia_ai.store.memory import memories
+from evennia_ai.store.history.conversations import conversations_of
+from evennia_ai.store.history.record_rows import records_of
 from tests.memory.builders import a_memory
 
 ROPE = {"text": "Anna owes Oren a rope.", "about": "Anna", "importance": 7}

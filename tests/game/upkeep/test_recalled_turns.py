@@ -1,6 +1,6 @@
 from evennia_ai.game.inputs.facts import hours_now
+from evennia_ai.store import memories
 from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.memory import memories
 from tests.game.inputs.test_reminding import learn
 
 

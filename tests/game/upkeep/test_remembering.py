@@ -9,8 +9,8 @@ from evennia_ai import models
 from evennia_ai.errors import ComponentValueError
 from evennia_ai.game.recording.heard import ConversationKey, opened
 from evennia_ai.game.upkeep.remembering import recall, remember
+from evennia_ai.store import memories
 from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.memory import memories
 
 
 @pytest.fixture

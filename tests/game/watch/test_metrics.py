@@ -9,7 +9,7 @@ from evennia_ai.game.models.limits import CallKey, Refusal
 from evennia_ai.game.models.watching import Gauges, Watch, WatchedCall
 from evennia_ai.game.watch.metrics import LOOPBACK, Metrics
 from evennia_ai.llm.chat import ChatReply
-from evennia_ai.store.calls.model_calls import NewCall
+from evennia_ai.store.model_calls import NewCall
 
 CALL = WatchedCall(key=CallKey(npc_ref="5"), endpoint="small", provider="openai")
 REPLY = ChatReply(text="a secret", model="small")

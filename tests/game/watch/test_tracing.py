@@ -14,7 +14,7 @@ from evennia_ai.game.models.watching import Watch, WatchedCall
 from evennia_ai.game.watch.tracing import Traces
 from evennia_ai.llm.chat import ChatMessage, ChatReply, ChatRequest
 from evennia_ai.llm.profiles import Sampling
-from evennia_ai.store.calls.model_calls import NewCall
+from evennia_ai.store.model_calls import NewCall
 
 REQUEST = ChatRequest(
     messages=(ChatMessage(role="user", content="a secret"),),

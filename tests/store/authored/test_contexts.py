@@ -3,7 +3,7 @@
 import pytest
 
 from evennia_ai.errors import NotStoredError
-from evennia_ai.store.authored import contexts
+from evennia_ai.store.authored import components
 from evennia_ai.store.core.snapshots import forget_everything
 
 
@@ -15,7 +15,7 @@ def _fresh(db):
 
 
 def off():
-    return {context.name: set(context.off) for context in contexts.contexts()}
+    return {context.name: set(context.off) for context in components.contexts()}
 
 
 def test_at_first_every_component_takes_part_in_every_context():
@@ -23,26 +23,29 @@ def test_at_first_every_component_takes_part_in_every_context():
 
 
 def test_what_is_off_is_off_in_one_context_alone_and_outlasts_a_restart():
-    contexts.switch_off("whisper", {"mood", "goals"}, by="Mara")
+    components.switch_off("whisper", {"mood", "goals"}, by="Mara")
     forget_everything()
     assert off() == {"autonomous": set(), "whisper": {"mood", "goals"}, "conversation": set()}
 
 
 def test_the_newest_change_counts_and_every_change_is_kept():
-    contexts.switch_off("whisper", {"mood"}, by="Mara")
-    contexts.switch_off("whisper", {"mood"}, by="Pim")
-    contexts.switch_off("whisper", (), by="Ida")
+    components.switch_off("whisper", {"mood"}, by="Mara")
+    components.switch_off("whisper", {"mood"}, by="Pim")
+    components.switch_off("whisper", (), by="Ida")
     assert off()["whisper"] == set()
-    told = [(one.number, one.changed_by, set(one.off)) for one in contexts.revisions("whisper")]
+    told = [
+        (one.number, one.changed_by, set(one.off))
+        for one in components.context_revisions("whisper")
+    ]
     assert told == [(1, "Mara", {"mood"}), (2, "Ida", set())]
 
 
 def test_a_context_that_is_not_there_is_refused_with_those_there_are():
     with pytest.raises(NotStoredError, match="whisper"):
-        contexts.switch_off("whispers", {"mood"}, by="Mara")
+        components.switch_off("whispers", {"mood"}, by="Mara")
 
 
 def test_warm_contexts_ask_the_database_nothing(no_queries):
-    contexts.contexts()
+    components.contexts()
     with no_queries():
-        contexts.contexts()
+        components.contexts()

@@ -9,7 +9,7 @@ from evennia_ai import models
 from evennia_ai.errors import AppendOnlyError, HistoryConflictError, StoreError
 from evennia_ai.history.records import NewRecord, RecordKind, first_broken
 from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.history import conversations
+from evennia_ai.store.history import conversations, record_rows
 from evennia_ai.store.history.conversations import append, conversation, history
 from evennia_ai.store.history.windows import WINDOW_MESSAGES
 
@@ -117,7 +117,7 @@ class TestAppend:
         (record,) = append(quay, [wanted])
         forget_everything()
 
-        assert conversations.records([record.id]) == (record,)
+        assert record_rows.records([record.id]) == (record,)
         assert (record.kind, record.name, record.body) == ("event", "Anna", "Good evening.")
         assert (record.meta, record.seq, record.segment) == ({"hops": 1}, 1, 1)
 
@@ -126,7 +126,7 @@ class TestAppend:
         append(quay, lines(3))
         forget_everything()
         append(quay, lines(1))
-        records = conversations.records_of(quay)
+        records = record_rows.records_of(quay)
 
         assert [record.seq for record in records] == [1, 2, 3, 4, 5, 6]
         assert first_broken(records) is None
@@ -146,7 +146,7 @@ class TestAppend:
         with pytest.raises(ValueError, match="not JSON compliant"):
             append(quay, [line("fine"), bad])
 
-        assert conversations.records_of(quay) == ()
+        assert record_rows.records_of(quay) == ()
         assert said(quay) == []
 
     def test_hostile_characters_are_stored_harmlessly(self, quay):
@@ -162,7 +162,7 @@ class TestAppend:
 
         with pytest.raises(HistoryConflictError, match="at the same moment"):
             append(quay, [line("mine"), line("mine too")])
-        assert [r.body for r in conversations.records_of(quay)] == ["Line 0.", "theirs"]
+        assert [r.body for r in record_rows.records_of(quay)] == ["Line 0.", "theirs"]
 
     @pytest.mark.req("S2-31")
     def test_after_a_conflict_the_writer_goes_on_behind_the_other(self, quay):
@@ -230,7 +230,7 @@ class TestAppendOnly:
             with connection.cursor() as cursor:
                 cursor.execute(sql)
 
-        assert [r.body for r in conversations.records_of(quay)] == ["Line 0.", "Line 1."]
+        assert [r.body for r in record_rows.records_of(quay)] == ["Line 0.", "Line 1."]
 
 
 class TestHistory:
@@ -352,11 +352,11 @@ class TestRecords:
     def test_they_come_in_the_order_in_which_they_were_written(self, quay):
         written = append(quay, lines(3))
 
-        assert conversations.records(r.id for r in reversed(written)) == written
+        assert record_rows.records(r.id for r in reversed(written)) == written
 
     def test_the_newest_are_listed_oldest_first(self, quay):
         append(quay, lines(5))
-        newest = conversations.records_of(quay, limit_records=2)
+        newest = record_rows.records_of(quay, limit_records=2)
 
         assert [r.body for r in newest] == ["Line 3.", "Line 4."]
 

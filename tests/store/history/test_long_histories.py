@@ -14,7 +14,7 @@ from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.sending import draft_of
 from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.history import conversations, turns
+from evennia_ai.store.history import conversations, record_rows, turns
 from evennia_ai.store.history.conversations import append, conversation
 from evennia_ai.store.history.record_rows import End, rows_after
 from tests.history.builders import a_prompt
@@ -48,7 +48,7 @@ def counted() -> Iterator[list[int]]:
         connection.connection.set_progress_handler(None, _STEPS)
 
 
-def a_conversation_of(npc_ref: str, count: int) -> conversations.ConversationRef:
+def a_conversation_of(npc_ref: str, count: int) -> record_rows.ConversationRef:
     """A conversation with this many records: what is said, and the facts of each turn."""
     where = conversation(npc_ref, kind="room", place_ref="3")
     facts = NewRecord(kind=RecordKind.CONTEXT_BLOCK, role="user", body="The quay, at dusk.")

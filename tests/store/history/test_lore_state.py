@@ -9,8 +9,9 @@ from evennia_ai.history.records import NewRecord, RecordKind
 from evennia_ai.history.turn.sending import draft_of
 from evennia_ai.lorebook.activation.timers import NO_STATE, LoreState, Spell
 from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.history import conversations, lore_state, turns
-from evennia_ai.store.history.conversations import ConversationRef, append, conversation
+from evennia_ai.store.history import lore_state, record_rows, turns
+from evennia_ai.store.history.conversations import append, conversation
+from evennia_ai.store.history.record_rows import ConversationRef
 from tests.history.builders import a_prompt
 
 FERRY = LoreState(
@@ -30,7 +31,7 @@ def quay() -> ConversationRef:
 def begun(where, lore):
     """A turn of the conversation whose prompt leaves `lore`."""
     append(where, [NewRecord(kind=RecordKind.USER, role="user", name="Anna", body="The ferry?")])
-    said = [r for r in conversations.records_of(where) if r.kind in ("user", "assistant")]
+    said = [r for r in record_rows.records_of(where) if r.kind in ("user", "assistant")]
     draft = draft_of(a_prompt(said), event=said[-1], model="tiny")
     return turns.begin(where, draft=draft, event=said[-1], lore=lore).turn
 

@@ -14,7 +14,7 @@ from evennia_ai.history.records import RecordKind
 from evennia_ai.prompt.messages import Message
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import erase_conversation
-from evennia_ai.store.history import conversations
+from evennia_ai.store.history import record_rows
 from evennia_ai.store.history.conversations import conversation
 from evennia_ai.store.history.model_requests import (
     ask_for_summary,
@@ -57,7 +57,7 @@ def test_what_was_erased_meanwhile_is_neither_committed_nor_asked_about(quay):
 
     with pytest.raises(HistoryConflictError):
         asked(quay)
-    assert [r.body for r in conversations.records_of(quay) if r.body] == []
+    assert [r.body for r in record_rows.records_of(quay) if r.body] == []
 
 
 def test_a_try_is_read_back_from_its_record(quay):
@@ -85,7 +85,7 @@ def test_a_try_that_was_erased_is_none(quay):
 
 def test_what_is_asked_is_what_was_committed(quay):
     made = asked(quay)
-    by_place = {record.place: record.body for record in conversations.records_of(quay)}
+    by_place = {record.place: record.body for record in record_rows.records_of(quay)}
 
     assert [by_place[place] for place in made.record.meta["prompt"]] == [
         message.content for message in made.messages
@@ -113,4 +113,4 @@ def test_the_conversations_that_were_tried_are_found_with_their_summaries(quay):
 
     assert (found.conversation.id, found.summary) == (quay.id, None)
     assert found.attempt.breaker.failures == 3
-    assert RecordKind.SUMMARY not in {r.kind for r in conversations.records_of(quay)}
+    assert RecordKind.SUMMARY not in {r.kind for r in record_rows.records_of(quay)}

@@ -7,15 +7,17 @@ from evennia_ai import models
 from evennia_ai.errors import HistoryConflictError, StoreError
 from evennia_ai.history.records import RecordKind
 from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.history import conversations, turns
-from evennia_ai.store.history.conversations import append, conversation, history
-from evennia_ai.store.history.hash_chain import verify
-from evennia_ai.store.history.segments import (
+from evennia_ai.store.history import conversations, record_rows, turns
+from evennia_ai.store.history.conversations import (
+    append,
     begin_segment,
+    conversation,
+    history,
     history_in,
     opening_summary,
     records_in,
 )
+from evennia_ai.store.history.record_rows import verify
 from tests.store.builders import a_line, a_reply, a_turn, said, talked
 
 
@@ -59,7 +61,7 @@ def test_what_is_said_afterwards_follows_in_the_new_segment(quay):
     append(quay, [a_line("And now?"), a_reply()])
 
     assert said(quay) == ["They spoke of the tide.", "Answer 4.", "And now?", "Evening."]
-    assert conversations.records_of(quay)[-1].place == "2.3"
+    assert record_rows.records_of(quay)[-1].place == "2.3"
     assert verify(quay) is None
 
 
@@ -194,7 +196,7 @@ def test_texts_of_prompts_are_stored_once_in_each_segment(quay):
     a_turn(quay)
     compacted(quay, keep=2)
     a_turn(quay)
-    texts = [(r.segment, r.body) for r in conversations.records_of(quay) if "Stay in" in r.body]
+    texts = [(r.segment, r.body) for r in record_rows.records_of(quay) if "Stay in" in r.body]
 
     assert texts == [(1, "Stay in character."), (2, "Stay in character.")]
     assert turns.last_turn("12").manifest.segment == 2
@@ -218,7 +220,7 @@ class TestAnotherProcess:
                 append(quay, [a_line("Late.")])
 
         assert verify(quay) is None
-        assert "Late." not in [r.body for r in conversations.records_of(quay)]
+        assert "Late." not in [r.body for r in record_rows.records_of(quay)]
 
     @pytest.mark.req("S2-31")
     def test_it_goes_on_in_the_new_segment_when_it_read_again(self, quay, stale, monkeypatch):

@@ -8,13 +8,11 @@ from evennia_ai.errors import FormatError, StoreError
 from evennia_ai.history.records import RecordKind
 from evennia_ai.history.turn.replay import messages_of
 from evennia_ai.lorebook.activation.timers import LoreState, Spell
-from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.core.state import one_transaction
+from evennia_ai.store.core.snapshots import forget_everything, one_transaction
 from evennia_ai.store.erasing import erase_conversation
-from evennia_ai.store.history import conversations, lore_state, turns
-from evennia_ai.store.history.conversations import append, conversation, history
-from evennia_ai.store.history.hash_chain import verify
-from evennia_ai.store.history.segments import begin_segment
+from evennia_ai.store.history import conversations, lore_state, record_rows, turns
+from evennia_ai.store.history.conversations import append, begin_segment, conversation, history
+from evennia_ai.store.history.record_rows import verify
 from evennia_ai.store.history.transcripts import export_lines, import_lines
 from tests.store.builders import a_line, a_staying_text, a_turn, talked
 
@@ -87,7 +85,7 @@ def test_the_chain_holds_in_the_new_place(quay):
 def test_past_turns_can_be_replayed_there(quay):
     import_lines(export_lines(quay), npc_ref="99")
     ours, theirs = turns.turn("12", 1), turns.turn("99", 1)
-    shown = conversations.records(theirs.manifest.record_ids)
+    shown = record_rows.records(theirs.manifest.record_ids)
 
     assert theirs.manifest.sha256 == ours.manifest.sha256
     assert len(messages_of(theirs.manifest, shown)) == len(ours.manifest.messages)

@@ -22,7 +22,7 @@ from evennia_ai.prompt.expansion import ComponentSet
 from evennia_ai.prompt.messages import digest
 from evennia_ai.prompt.prompt import Prompt
 from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.history import conversations, rendered_texts, turns
+from evennia_ai.store.history import conversations, record_rows, turns, windows
 from evennia_ai.store.history.conversations import append, conversation, history
 from tests.history.builders import a_prompt
 
@@ -43,7 +43,7 @@ def begun(where, *, limit_tokens=4000, **fields):
 
 
 def begun_with_messages(where, *, limit_tokens=4000, lore=None, **fields):
-    records = conversations.records_of(where)
+    records = record_rows.records_of(where)
     said = [r for r in records if r.kind in ("event", "assistant")]
     prompt = a_prompt(said, limit_tokens=limit_tokens, **fields)
     draft = draft_of(prompt, event=said[-1], model="tiny")
@@ -52,14 +52,14 @@ def begun_with_messages(where, *, limit_tokens=4000, lore=None, **fields):
 
 def a_draft(where, **fields):
     """The draft of a prompt that answers the newest record."""
-    said = [r for r in conversations.records_of(where) if r.kind in ("event", "assistant")]
+    said = [r for r in record_rows.records_of(where) if r.kind in ("event", "assistant")]
     return draft_of(a_prompt(said, **fields), event=said[-1])
 
 
 def texts_in(where) -> list[str]:
     """The texts of prompts that were stored, in their order."""
     kinds = ("component_rev", "context_block")
-    return [r.body for r in conversations.records_of(where) if r.kind in kinds]
+    return [r.body for r in record_rows.records_of(where) if r.kind in kinds]
 
 
 def states() -> list[str]:
@@ -78,7 +78,7 @@ class TestBegin:
         _, prompt = begun(quay)
         forget_everything()
         stored = turns.last_turn("12")
-        records = conversations.records(stored.manifest.record_ids)
+        records = record_rows.records(stored.manifest.record_ids)
 
         rebuilt = messages_of(stored.manifest, records)
         assert [m.wire() for m in rebuilt] == [m.wire() for m in prompt.messages]
@@ -89,7 +89,7 @@ class TestBegin:
 
         assert turns.last_turn("12") == turn
         assert (turn.state, turn.number, turn.conversation) == ("open", 1, quay)
-        assert conversations.records([turn.event_record])[0].body == "Good evening, Oren."
+        assert record_rows.records([turn.event_record])[0].body == "Good evening, Oren."
 
     def test_numbers_count_the_npc_s_own_turns_over_all_conversations(self, quay):
         private = conversation("12", kind="private", partner_ref="7")
@@ -151,7 +151,7 @@ class TestBegin:
         assert len(texts_in(quay)) == 3
 
     def test_texts_that_were_not_used_for_long_are_found_again(self, quay, monkeypatch):
-        monkeypatch.setattr(rendered_texts, "MOST_KNOWN", 2)
+        monkeypatch.setattr(windows, "MOST_KNOWN", 2)
         heard(quay)
         for mood in ("tired", "merry", "tired", "merry"):
             begun_with_messages(quay, mood=f"Oren is {mood}.")
@@ -214,7 +214,7 @@ class TestBegin:
                 begun(quay)
 
         assert states() == []
-        assert len(conversations.records_of(quay)) == 1
+        assert len(record_rows.records_of(quay)) == 1
         assert turns.next_number("12") == 1
         assert begun(quay)[0].number == 1
 
@@ -266,24 +266,24 @@ class TestPruning:
 
     @pytest.mark.req("S2-19")
     def test_half_the_budget_shows_less_and_records_as_much(self, long_talk):
-        before = conversations.records_of(long_talk)
+        before = record_rows.records_of(long_talk)
         whole, half = (self.shown(long_talk, limit_tokens=limit) for limit in (400, 200))
 
         assert 0 < len(half.messages) < len(whole.messages)
         assert whole.messages[-len(half.messages) :] == half.messages
-        assert conversations.records_of(long_talk) == before
+        assert record_rows.records_of(long_talk) == before
 
     @pytest.mark.req("S2-04")
     def test_a_fresh_process_keeps_the_cut_and_shows_the_same_bytes(self, long_talk):
         begun(long_talk, limit_tokens=200)
-        records = conversations.records_of(long_talk)
+        records = record_rows.records_of(long_talk)
         warm = self.shown(long_talk, limit_tokens=4000)
         forget_everything()
         cold = self.shown(long_talk, limit_tokens=4000)
 
         assert cold.cut == warm.cut > 0
         assert [m.wire() for m in cold.messages] == [m.wire() for m in warm.messages]
-        assert conversations.records_of(long_talk) == records
+        assert record_rows.records_of(long_talk) == records
 
 
 class TestFinish:
@@ -296,17 +296,17 @@ class TestFinish:
 
         assert (stored.state, stored.outcome) == ("done", "answered")
         assert stored.ended_at >= stored.created_at
-        assert conversations.records([record.id])[0].body == "Evening."
+        assert record_rows.records([record.id])[0].body == "Evening."
         assert [m.content for m in history(quay)] == ["Good evening, Oren.", "Evening."]
 
     def test_how_the_turn_ended_is_a_record_too(self, quay):
         heard(quay)
         turns.finish(begun(quay)[0], [REPLY])
-        end = conversations.records_of(quay)[-1]
+        end = record_rows.records_of(quay)[-1]
 
         assert (end.kind, end.body) == (RecordKind.RUN_END, "answered")
         assert end.meta == {"turn": 1, "state": "done"}
-        assert first_broken(conversations.records_of(quay)) is None
+        assert first_broken(record_rows.records_of(quay)) is None
 
     def test_a_reply_that_comes_too_late_is_not_written(self, quay):
         heard(quay)
@@ -361,7 +361,7 @@ class TestInterrupted:
         heard(quay)
         begun(quay)
         turns.close_interrupted()
-        end = conversations.records_of(quay)[-1]
+        end = record_rows.records_of(quay)[-1]
 
         assert (end.kind, end.meta) == (RecordKind.RUN_END, {"turn": 1, "state": "interrupted"})
         assert [m.content for m in history(quay)] == ["Good evening, Oren."]

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from evennia_ai.history.records import RecordKind
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import conversations
-from evennia_ai.store.history.conversations import append, conversation, history
-from evennia_ai.store.history.segments import begin_segment
+from evennia_ai.store.history.conversations import append, begin_segment, conversation, history
 from evennia_ai.store.history.windows import WINDOW_MESSAGES
 from tests.properties import up_to
 from tests.store.builders import a_line, a_reply, a_staying_text, said, talked

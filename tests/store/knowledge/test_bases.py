@@ -8,8 +8,7 @@ from evennia_ai import models
 from evennia_ai.errors import ComponentValueError, NotStoredError
 from evennia_ai.knowledge.pages.page import BaseInfo, page_name
 from evennia_ai.prompt.components import GAME, Scope
-from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.core.state import refresh_if_changed
+from evennia_ai.store.core.snapshots import forget_everything, refresh_if_changed
 from evennia_ai.store.knowledge import knowledge_bases, pages
 from evennia_ai.store.knowledge.knowledge_bases import (
     base,

@@ -4,7 +4,7 @@ import pytest
 
 from evennia_ai.errors import ComponentValueError, NotStoredError, PageConflictError
 from evennia_ai.knowledge.pages.page import page_name
-from evennia_ai.store.knowledge import page_writing, pages
+from evennia_ai.store.knowledge import pages
 from evennia_ai.store.knowledge.knowledge_bases import base
 from evennia_ai.store.knowledge.page_imports import import_pages, plan_pages
 from tests.store.knowledge.knowledge_builders import a_base, a_page, a_saved_page
@@ -138,7 +138,7 @@ def test_an_import_into_no_base_is_an_error():
 
 
 def test_who_watches_is_told_how_far_it_is(monkeypatch):
-    monkeypatch.setattr(page_writing, "BATCH", 2)
+    monkeypatch.setattr(pages, "BATCH", 2)
     a_saved_page("Oar")
     seen = []
 

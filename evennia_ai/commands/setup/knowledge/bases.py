@@ -24,10 +24,10 @@ from evennia_ai.game.npc_settings import settings_of
 from evennia_ai.knowledge.meta_prompt import TOOL
 from evennia_ai.knowledge.pages.page import MEDIATIONS, BaseInfo
 from evennia_ai.prompt.components import Scope
-from evennia_ai.store.knowledge import holds, knowledge_bases
+from evennia_ai.store.knowledge import knowledge_bases
 from evennia_ai.store.knowledge import knowledge_bases as bases
 from evennia_ai.store.knowledge import pages as store
-from evennia_ai.store.knowledge.holds import Hold
+from evennia_ai.store.knowledge.knowledge_bases import Hold
 from evennia_ai.text.columns import hanging, visible
 
 _USAGE: Final = "kb/release <base> [= <npc>]"
@@ -48,7 +48,7 @@ class KnowledgeHolds(StrictCommand):
 
     def _release(self, info: BaseInfo, who: str) -> None:
         named.refuse_change(self.caller, info)
-        held = {hold.npc_ref: hold for hold in holds.holds(info.key)}
+        held = {hold.npc_ref: hold for hold in knowledge_bases.holds(info.key)}
         ref, name = self._guard(who, held.keys())
         if ref not in held:
             raise CommandError(f"{name} does not guard {info.key} for good. Nothing was changed.")
@@ -63,7 +63,7 @@ class KnowledgeHolds(StrictCommand):
                 f"The lock of {info.key} still holds {name}: {info.locks}. Take away first what it"
                 " asks for. Nothing was changed."
             )
-        holds.release(info.key, ref)
+        knowledge_bases.release(info.key, ref)
         self.say(f"{name} guards {info.key} no longer: what its pages say is told to {name}.")
 
     def _guard(self, who: str, refs: Collection[str]) -> tuple[str, str]:
@@ -77,7 +77,7 @@ class KnowledgeHolds(StrictCommand):
 
 def still_held(info: BaseInfo) -> str:
     """The end of what is said of a changed base: how many guard it whatever its lock says."""
-    count = len(holds.held_refs(info.key))
+    count = len(knowledge_bases.held_refs(info.key))
     if not count or not info.restricted:
         return ""
     return f" NPCs that guard it for good: {count}; kb/release {info.key} names them."
@@ -88,7 +88,7 @@ def _may_release(caller: object, locks: str) -> bool:
 
 
 def _lines(info: BaseInfo) -> Iterator[str]:
-    held = holds.holds(info.key)
+    held = knowledge_bases.holds(info.key)
     if not info.restricted:
         yield f"Knowledge base {info.key} is not restricted: nobody guards it now."
     elif not names_some(info):

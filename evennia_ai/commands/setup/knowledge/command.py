@@ -31,8 +31,7 @@ from evennia_ai.knowledge.pages.page import (
     PageName,
     page_name,
 )
-from evennia_ai.minds.seeing.hidden_knowledge import withheld
-from evennia_ai.minds.seeing.locked import HiddenPages
+from evennia_ai.minds.hidden import HiddenPages, withheld
 from evennia_ai.store.knowledge import knowledge_searches
 from evennia_ai.store.knowledge import pages as store
 from evennia_ai.text.columns import hanging

@@ -6,8 +6,8 @@ from django.db import transaction
 
 from evennia_ai.models import ModelCall, ModelCallDay
 from evennia_ai.prompt.components import Scope
-from evennia_ai.store.calls import model_calls
-from evennia_ai.store.calls.model_calls import DAY_SECONDS, NewCall, Used
+from evennia_ai.store import model_calls
+from evennia_ai.store.model_calls import DAY_SECONDS, NewCall, Used
 
 NOON = 20_000 * DAY_SECONDS + 43_200.0
 

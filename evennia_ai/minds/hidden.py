@@ -1,27 +1,157 @@
-"""What an NPC was told of knowledge bases that is hidden from somebody, wherever it stands now.
+"""What the locks of lorebooks, knowledge bases and pages hide from somebody who looks.
 
-The results of its searches are told apart by what the table of searches says they came from. A
+A lock is for builders alone: what an NPC knows does not depend on it. Of a page that is gone the
+locks count with which it, or its base, was removed; of a base that left no word behind nobody but
+a superuser may see anything.
+
+The results of an NPC's searches are told apart by what the table of searches says they came from. A
 result of which that is not known is hidden from whoever may not see everything, and so are the
 words of its call, summaries of the conversation made afterwards, memories that were learnt with it
 before the NPC's eyes, and whatever else of the NPC's own repeats a passage of it.
 """
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Final
 
 from evennia_ai.errors import NotStoredError
 from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.knowledge.meta_prompt import TOOL, bases_told
+from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageName, TitleError, page_name
 from evennia_ai.knowledge.restricted.leaks import Protected, leak, protected
 from evennia_ai.memory.memories import OF_NPC, Memory
-from evennia_ai.minds.seeing.locked import HiddenPages, Viewer
-from evennia_ai.store.history import conversations, turns
-from evennia_ai.store.knowledge import knowledge_searches
+from evennia_ai.store import memories
+from evennia_ai.store.authored import lorebooks
+from evennia_ai.store.history import record_rows, turns
+from evennia_ai.store.knowledge import knowledge_bases, knowledge_searches, pages
 from evennia_ai.store.knowledge.knowledge_searches import StoredSearch
-from evennia_ai.store.memory import memories
+
+STORED: Final = "database"
+_NOBODY: Final = "view:superuser()"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Viewer:
+    """Somebody who looks at what an NPC was told, as what the game answers about them."""
+
+    may_view: Callable[[str], bool]
+    """Whether a lock string lets them view what it is on."""
+    help_page: Callable[[str, PageName], Page | None]
+    """The page of this name in a base that is the game's help."""
+    as_recorded: Callable[[str], str]
+    """What a tool gave back as the record of it has it."""
+
+
+class HiddenLore:
+    """Which entries the locks of books and entries hide from somebody."""
+
+    def __init__(self, viewer: Viewer) -> None:
+        self._viewer = viewer
+        self._names = frozenset(lorebooks.book_names())
+        self._books: dict[str, bool] = {}
+        self._entries: dict[str, frozenset[str]] = {}
+
+    def covers(self, origin: str) -> bool:
+        """Whether the entry of this origin may not be seen."""
+        label = origin.removeprefix("lore:")
+        return any(
+            self._covers_book(label[:at]) or label[at + 1 :] in self._entries[label[:at]]
+            for at, letter in enumerate(label)
+            if letter == "#"
+        )
+
+    def _covers_book(self, name: str) -> bool:
+        if name not in self._books:
+            is_stored = name in self._names
+            locks = lorebooks.get_book(name).locks if is_stored else ""
+            entries = lorebooks.entry_locks(name) if is_stored else {}
+            self._books[name] = not self._viewer.may_view(locks)
+            self._entries[name] = frozenset(
+                uid for uid, lock in entries.items() if not self._viewer.may_view(lock)
+            )
+        return self._books[name]
+
+
+class HiddenPages:
+    """What of the game's knowledge bases may not be seen by somebody."""
+
+    def __init__(self, viewer: Viewer) -> None:
+        self._viewer = viewer
+        self._bases: dict[str, bool] = {}
+        self._pages: dict[tuple[str, str], bool] = {}
+        self._locks_in: dict[str, bool] = {}
+
+    @property
+    def are_some(self) -> bool:
+        """Whether anything of the bases there are is hidden."""
+        return any(
+            self.covers_base(info.key) or not self._sees_all_of(info.key)
+            for info in knowledge_bases.bases()
+        )
+
+    def may_cover(self, bases: Iterable[str]) -> bool:
+        """Whether a page of these bases may be hidden; false in most games, after a few queries."""
+        infos = [knowledge_bases.base(key) for key in bases]
+        if any(info is None or info.backend == "help" for info in infos):
+            return True
+        return self.are_some or pages.removed_with_locks()
+
+    def covers_base(self, key: str) -> bool:
+        """Whether nothing of a base may be seen; so it is with one that there is not."""
+        if key not in self._bases:
+            info = knowledge_bases.base(key)
+            self._bases[key] = not self._allows(_NOBODY if info is None else info.locks)
+        return self._bases[key]
+
+    def covers(self, base: str, title: str) -> bool:
+        """Whether a page may not be seen, as it is or as it was."""
+        if (base, title) not in self._pages:
+            self._pages[base, title] = not self._sees(base, title)
+        return self._pages[base, title]
+
+    def _sees(self, base: str, title: str) -> bool:
+        info = knowledge_bases.base(base)
+        if info is not None and not self._allows(info.locks):
+            return False
+        try:
+            name = page_name(title)
+        except TitleError:
+            return self._allows(_NOBODY)
+        if info is not None and info.backend != STORED:
+            return self._sees_elsewhere(info, name)
+        return all(map(self._allows, self._locks_of(base, name, is_there=info is not None)))
+
+    def _locks_of(self, base: str, name: PageName, *, is_there: bool) -> list[str]:
+        """Every lock that must let somebody see a page of the game's database."""
+        changes = pages.revisions(base, name)
+        removed = [one.locks for one in changes if one.action == "removed"]
+        newest = [one.locks for one in reversed(changes) if one.action != "removed"][:1]
+        now = pages.page(base, name) if is_there else None
+        if now is not None:
+            return [*removed, *newest, now.locks]
+        left = pages.locks_in(base) if is_there else ()
+        return [*removed, *newest, *left] if changes or is_there else [_NOBODY]
+
+    def _sees_elsewhere(self, info: BaseInfo, name: PageName) -> bool:
+        """Whether a page may be seen that is not in our tables; a wiki's have no locks."""
+        if info.backend != "help":
+            return True
+        page = self._viewer.help_page(info.key, name)
+        return self._allows(_NOBODY if page is None else page.locks)
+
+    def _sees_all_of(self, base: str) -> bool:
+        if base not in self._locks_in:
+            info = knowledge_bases.base(base)
+            stored = info is not None and info.backend == STORED
+            locks = pages.locks_in(base) if stored else ()
+            self._locks_in[base] = all(map(self._allows, locks))
+        return self._locks_in[base]
+
+    def _allows(self, locks: str) -> bool:
+        return self._viewer.may_view(locks)
+
 
 META_PROMPT: Final = "block:kb_meta_prompt"
 _REPEATS: Final = ("words", "letters")
@@ -126,7 +256,7 @@ class HiddenKnowledge:
     def _is_search(self, record: Record) -> bool:
         """Whether it answers a search; where the call is gone it is taken for one."""
         called = str(record.meta.get("tool_call_id", ""))
-        return conversations.tool_called(record.conversation, called) in (TOOL, "")
+        return record_rows.tool_called(record.conversation, called) in (TOOL, "")
 
     def _was_told_before(self, record: Record) -> bool:
         return any(
@@ -143,7 +273,7 @@ class HiddenKnowledge:
                 shown = ()
             self._turns[number] = any(
                 self.mark_of_record(record)
-                for record in conversations.records(shown)
+                for record in record_rows.records(shown)
                 if record.kind in (RecordKind.TOOL_RESULT, RecordKind.SUMMARY)
             )
         return self._turns[number]

@@ -1,9 +1,10 @@
 """The execution request: what was decided about a turn, before it is composed and asked.
 
 The game makes one of what it gathered, and composes and asks from it alone. As plain values it can
-be sent to a process without the game, where it gives the same prompt. What is told of knowledge
-bases is made by the game and travels in the metadata; who composes takes it as it is. The records
-behind the messages stay in the game, and so does committing: a worker composes, and asks.
+be sent to a process without the game, where it gives the same prompt: who composes from it needs no
+Django, Evennia or Twisted, and no database. What is told of knowledge bases is made by the game and
+travels in the metadata; who composes takes it as it is. The records behind the messages stay in the
+game, and so does committing: a worker composes, and asks.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from evennia_ai.compose import Composition, Inputs, compose_with_lore
-from evennia_ai.execution.plain_values import ExecutionRequestError, PlainReader, plain
+from evennia_ai.plain_values import ExecutionRequestError, PlainReader, plain
 from evennia_ai.prompt.messages import Message, ToolSpec
 from evennia_ai.prompt.tokens import ESTIMATE, TokenCounter
 

@@ -7,9 +7,9 @@ from django.apps import apps
 
 from evennia_ai import models
 from evennia_ai.history.records import NewRecord, RecordKind
+from evennia_ai.store import memories
 from evennia_ai.store.authored import components
 from evennia_ai.store.history.conversations import append, conversation
-from evennia_ai.store.memory import known_names
 
 introducing = import_module("evennia_ai.migrations.0025_known_names")
 roles = import_module("evennia_ai.migrations.0026_roles_of_what_players_said")
@@ -18,17 +18,17 @@ pytestmark = pytest.mark.req("S3-08")
 
 
 def test_who_bore_a_name_first_is_the_first_for_good():
-    known_names.settle("12", "anna", ["5"])
-    known_names.settle("12", "anna", ["3", "5", "7"])
-    assert known_names.known_by("12").of("anna") == {"5": 1, "3": 2, "7": 3}
-    assert known_names.known_by("13").of("anna") == {}
+    memories.settle_name("12", "anna", ["5"])
+    memories.settle_name("12", "anna", ["3", "5", "7"])
+    assert memories.names_known_by("12").of("anna") == {"5": 1, "3": 2, "7": 3}
+    assert memories.names_known_by("13").of("anna") == {}
 
 
 def test_a_warm_read_asks_nothing(no_queries):
-    known_names.settle("12", "anna", ["5"])
-    known_names.known_by("12")
+    memories.settle_name("12", "anna", ["5"])
+    memories.names_known_by("12")
     with no_queries():
-        assert known_names.known_by("12").of("anna") == {"5": 1}
+        assert memories.names_known_by("12").of("anna") == {"5": 1}
 
 
 def test_what_was_said_before_the_update_tells_who_bore_a_name_first():

@@ -1,8 +1,10 @@
-"""Model calls: what every call of a model took, sums of it, and what is kept of it for how long.
+"""Model calls: what every call of a model took, sums of it, and for whom none is made.
 
 A call is written with the transaction of whatever asked for it, so that it counts if and only if
 that does. Days are those of UTC. After a while the calls of a day are summed up; whose words they
-answered is forgotten then, or when the player asks for it.
+answered is forgotten then, or when the player asks for it. That an NPC is paused or the game is
+stopped is a table of ours rather than Evennia's server variables: it is written in a transaction,
+noticed by other processes as every change of an authored thing is, and read without a query.
 """
 
 import json
@@ -14,8 +16,9 @@ from django.db.models import Count, F, Max, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
 from evennia_ai import models
+from evennia_ai.models.core import NAME
 from evennia_ai.prompt.components import GAME, Scope
-from evennia_ai.store.core.state import one_transaction
+from evennia_ai.store.core.snapshots import Snapshots, changing, one_transaction, value_of
 
 DAY_SECONDS: Final = 24 * 60 * 60
 ANSWERED: Final = "answered"
@@ -304,3 +307,59 @@ _SUMS: Final[Mapping[str, Any]] = {
     "all_calls": Count("pk", filter=_COUNTED),
     "all_failures": Count("pk", filter=_COUNTED & ~Q(outcome=ANSWERED)),
 }
+
+
+HALTS: Final = "halts"
+GAME_REF: Final = ""
+"""Stands for the whole game where an NPC's reference would stand."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Halt:
+    """A halt that is in force."""
+
+    npc_ref: str
+    """Whom it halts, "" for the whole game."""
+    halted_by: str
+    halted_at: float
+    reason: str = ""
+    """Why, "" where nobody said."""
+
+    def __str__(self) -> str:
+        why = f": {self.reason}" if self.reason else ""
+        return f"{'paused' if self.npc_ref else 'stopped'} by {self.halted_by}{why}"
+
+
+def halts() -> Mapping[str, Halt]:
+    """The halts in force by what they halt; no query when it is warm. StoreError: not readable."""
+    return _halts.read(None)
+
+
+def halt(new: Halt) -> None:
+    """Halt an NPC or the game; one that is halted already is so by the new one's word.
+
+    StoreError: the database refused, nothing is halted.
+    """
+    values = {
+        "halted_by": new.halted_by[:NAME],
+        "halted_at": new.halted_at,
+        "reason": new.reason[:NAME],
+    }
+    with changing(HALTS, f"halting {new.npc_ref or 'the game'}"):
+        models.Halt.objects.update_or_create(npc_ref=new.npc_ref, defaults=values)
+        _halts.written(None)
+
+
+def release(npc_ref: str) -> bool:
+    """Take a halt back; whether there was one. StoreError: the database refused."""
+    with changing(HALTS, f"releasing {npc_ref or 'the game'}"):
+        gone, _ = models.Halt.objects.filter(npc_ref=npc_ref).delete()
+        _halts.written(None)
+    return bool(gone)
+
+
+def _load(_: None) -> Mapping[str, Halt]:
+    return {row.npc_ref: value_of(Halt, row) for row in models.Halt.objects.order_by("pk")}
+
+
+_halts: Final[Snapshots[None, Mapping[str, Halt]]] = Snapshots(HALTS, _load)

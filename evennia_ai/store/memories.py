@@ -1,13 +1,15 @@
-"""Memories of NPCs in the store: added or merged, changed, dropped, and read without a query.
+"""What NPCs learnt: memories, added or merged, changed, dropped; and whom they met by which name.
 
 What is recalled by a prompt that was really sent is written with its turn; that is no change of
 the memory and tells no other process. Revisions stay when a memory goes, so that a past turn can be
-composed again; words about a person that were erased on request are gone from them too.
+composed again; words about a person that were erased on request are gone from them too. Names are
+kept in the order in which they were borne, by the folded name and references alone: a label that
+was read in a prompt means the same person ever after.
 """
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
@@ -26,10 +28,8 @@ from evennia_ai.memory.memories import (
     surplus,
 )
 from evennia_ai.prompt.memo import Memo
-from evennia_ai.store.core.revisions import Change, Revisions
-from evennia_ai.store.core.rows import value_of
-from evennia_ai.store.core.snapshots import Snapshots
-from evennia_ai.store.core.state import MEMORIES, changing
+from evennia_ai.store.core.authoring import Change, Revisions
+from evennia_ai.store.core.snapshots import MEMORIES, Snapshots, changing, value_of
 
 # merged: learnt again. removed: by a builder. doubled: another one says the same. faded: it counted
 # too little, or there were too many. erased: on request.
@@ -254,10 +254,10 @@ def _stored(npc_ref: str, memory_id: int) -> Memory:
 
 
 def _check(memory: Memory) -> None:
-    for field, (wanted, accepts) in _CHECKS.items():
-        value = getattr(memory, field)
+    for name, (wanted, accepts) in _CHECKS.items():
+        value = getattr(memory, name)
         if not accepts(value):
-            raise ComponentValueError(f"the memory's {field}", value, wanted)
+            raise ComponentValueError(f"the memory's {name}", value, wanted)
 
 
 _CHECKS: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = MappingProxyType(
@@ -279,3 +279,54 @@ def _load(npc_ref: str) -> Held:
 
 
 _held: Final = Snapshots(MEMORIES, _load)
+
+
+NAMES: Final = "names"
+
+_NOBODY: Final[Mapping[str, int]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownNames:
+    """Whom an NPC knows by name: folded name -> reference of a person -> number, from 1."""
+
+    bearers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    def of(self, folded: str) -> Mapping[str, int]:
+        """Who bears this name."""
+        return self.bearers.get(folded, _NOBODY)
+
+
+def names_known_by(npc_ref: str) -> KnownNames:
+    """The names that an NPC knows; warm, this makes no query."""
+    return _known.read(npc_ref)
+
+
+def settle_name(npc_ref: str, folded: str, people: Iterable[str]) -> KnownNames:
+    """Write down that these people bear a name, those who are new in this order.
+
+    StoreError: nothing was written.
+    """
+    with changing(NAMES, f"settling a name that NPC {npc_ref} knows"):
+        known = _load_names(npc_ref)
+        numbers = dict(known.of(folded))
+        for person in people:
+            if person not in numbers:
+                numbers[person] = len(numbers) + 1
+                models.KnownName.objects.create(
+                    npc_ref=npc_ref, folded=folded, person_ref=person, number=numbers[person]
+                )
+        made = KnownNames(bearers={**known.bearers, folded: numbers})
+        _known.wrote(npc_ref, made)
+    return made
+
+
+def _load_names(npc_ref: str) -> KnownNames:
+    rows = models.KnownName.objects.filter(npc_ref=npc_ref).order_by("folded", "number")
+    bearers: dict[str, dict[str, int]] = {}
+    for folded, person, number in rows.values_list("folded", "person_ref", "number"):
+        bearers.setdefault(folded, {})[person] = number
+    return KnownNames(bearers=bearers)
+
+
+_known: Final = Snapshots(NAMES, _load_names)

@@ -11,12 +11,11 @@ from typing import Any, Final
 
 from evennia_ai.history.records import Record, RecordKind
 from evennia_ai.memory.memories import Memory
-from evennia_ai.minds.seeing.hidden_knowledge import META_PROMPT, HiddenKnowledge
-from evennia_ai.minds.seeing.locked import HiddenLore, HiddenPages, Viewer
+from evennia_ai.minds.hidden import META_PROMPT, HiddenKnowledge, HiddenLore, HiddenPages, Viewer
 from evennia_ai.prompt.messages import Part
 from evennia_ai.prompt.report import Report, ReportMessage
 from evennia_ai.prompt.trace import Verdict
-from evennia_ai.store.history import conversations
+from evennia_ai.store.history import record_rows
 from evennia_ai.store.knowledge.knowledge_searches import StoredSearch
 
 HIDDEN: Final = "(hidden by its lock)"
@@ -93,7 +92,7 @@ class Seer:
 
     def _records(self, report: Report) -> Mapping[str, Record]:
         ids = [message.record for message in report.messages if message.record]
-        return {record.id: record for record in conversations.records(ids)}
+        return {record.id: record for record in record_rows.records(ids)}
 
     def _without_record(
         self, message: ReportMessage, record: Record | None, beside: Iterable[Record]

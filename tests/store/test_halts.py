@@ -5,9 +5,8 @@ from contextlib import AbstractContextManager
 
 from django.db import transaction
 
-from evennia_ai.store.calls.halts import HALTS, Halt, halt, halts, release
-from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.core.state import refresh_if_changed
+from evennia_ai.store.core.snapshots import forget_everything, refresh_if_changed
+from evennia_ai.store.model_calls import HALTS, Halt, halt, halts, release
 
 STOP = Halt(npc_ref="", halted_by="Mira", halted_at=5.0, reason="spam")
 PAUSE = Halt(npc_ref="5", halted_by="Mira", halted_at=6.0)

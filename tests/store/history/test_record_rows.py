@@ -7,7 +7,7 @@ from evennia_ai.migrations import _append_only
 from evennia_ai.models import ERASED_META
 from evennia_ai.store.erasing import erase_conversation
 from evennia_ai.store.history.conversations import conversation
-from evennia_ai.store.history.hash_chain import verify
+from evennia_ai.store.history.record_rows import verify
 from tests.store.builders import a_turn, talked
 
 

@@ -1,1 +1,0 @@
-"""Calls of models: what each took, and who is not to call any for now."""

@@ -1,1 +1,0 @@
-"""What NPCs remember, and whom they know by which name."""
