@@ -7,8 +7,7 @@ import pytest
 import yaml
 
 from evennia_ai.knowledge.pages.files import PageFolder, read_folder
-from evennia_ai.knowledge.pages.metadata import alias_names
-from evennia_ai.knowledge.pages.page import Page, PageName, page_name
+from evennia_ai.knowledge.pages.page import Page, PageName, alias_names, page_name
 from world.demo_content import DEMO
 
 KNOWLEDGE = DEMO / "knowledge"

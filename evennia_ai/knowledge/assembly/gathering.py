@@ -1,12 +1,14 @@
 """Steps 7 to 11: what is known of the things that a task is about, talk about them included."""
 
 import hashlib
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Final
 
 from evennia_ai.knowledge.assembly.config import AssemblyRules
-from evennia_ai.knowledge.assembly.graph import Related, Seed, mentions, related
 from evennia_ai.knowledge.assembly.packages import PackedPage, packed
 from evennia_ai.knowledge.assembly.planning import Planned
 from evennia_ai.knowledge.assembly.requests import (
@@ -23,8 +25,103 @@ from evennia_ai.knowledge.assembly.requests import (
     read,
     titles,
 )
-from evennia_ai.knowledge.pages.markup import Section, sections
-from evennia_ai.knowledge.pages.page import Page, PageName
+from evennia_ai.knowledge.pages.markup import without_code
+from evennia_ai.knowledge.pages.page import Page, PageName, TitleError, page_name
+
+_HASH_HEADING: Final = re.compile(r"(#{1,6})[ \t]+([^\n]*)")
+_LINK: Final = re.compile(r"\[\[([^\[\]{}|<>#\n]{1,600})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seed:
+    """A page at hand: what it links to, and how often where a link stands more than once."""
+
+    name: PageName
+    links: Sequence[PageName]
+    mentions: Sequence[PageName] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Related:
+    """A page that seeds link to: how many of them, and with how many links."""
+
+    name: PageName
+    seeds: int
+    links: int
+
+
+def related(seeds: Sequence[Seed]) -> tuple[Related, ...]:
+    """The pages of the encyclopedia that the seeds link to, without the seeds, best first."""
+    linking = Counter[PageName]()
+    links = Counter[PageName]()
+    for seed in seeds:
+        targets = set(seed.links)
+        linking.update(targets)
+        mentioned = Counter(seed.mentions)
+        links.update({name: max(1, mentioned[name]) for name in targets})
+    own = {seed.name for seed in seeds}
+    found = [
+        Related(name=name, seeds=count, links=links[name])
+        for name, count in linking.items()
+        if name.namespace == "Main" and name not in own
+    ]
+    return tuple(sorted(found, key=lambda one: (-one.seeds, -one.links, one.name.title)))
+
+
+def mentions(body: str) -> tuple[PageName, ...]:
+    """Every link in a text, as often as it stands there."""
+    found: list[PageName] = []
+    for link in _LINK.finditer(without_code(body)):
+        with suppress(TitleError):  # what is no title is no link either
+            found.append(page_name(link[1]))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A heading and the text up to the next one; level 0 is what stands before the first."""
+
+    level: int
+    heading: str
+    text: str
+
+
+def sections(body: str) -> tuple[Section, ...]:
+    """The sections of a text in their order.
+
+    In a text with headings of MediaWiki a line that begins with `#` is an item of a list.
+    """
+    lines = body.split("\n")
+    shown = without_code(body).split("\n")
+    heading_of = _wiki_heading if any(map(_wiki_heading, shown)) else _hash_heading
+    both = enumerate(zip(shown, lines, strict=True))
+    starts = [at for at, (line, whole) in both if heading_of(line) and heading_of(whole)]
+    made = [_section((0, ""), lines[: starts[0] if starts else None])]
+    for start, stop in zip(starts, [*starts[1:], len(lines)], strict=False):
+        made.append(_section(heading_of(lines[start]) or (0, ""), lines[start + 1 : stop]))
+    return tuple(one for one in made if one.level or one.text)
+
+
+def _section(heading: tuple[int, str], lines: list[str]) -> Section:
+    return Section(level=heading[0], heading=heading[1], text="\n".join(lines).strip())
+
+
+def _wiki_heading(line: str) -> tuple[int, str] | None:
+    text = line.strip()
+    if len(text) < 3 or text[0] != "=" or text[-1] != "=":
+        return None
+    level = min(len(text) - len(text.lstrip("=")), len(text) - len(text.rstrip("=")), 6)
+    heading = text[level:-level].strip()
+    return (level, heading) if heading.strip("=") else None
+
+
+def _hash_heading(line: str) -> tuple[int, str] | None:
+    found = _HASH_HEADING.fullmatch(line.rstrip())
+    if found is None:
+        return None
+    heading = found[2].rstrip("#").strip()
+    return (len(found[1]), heading) if heading else None
+
 
 MOST_CHARACTERS: Final = 100_000
 """Of a talk page: what stands behind them is not looked through."""

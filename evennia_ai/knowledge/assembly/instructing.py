@@ -1,14 +1,16 @@
 """Steps 4 to 6: the instructions of a package, and which page says them."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from evennia_ai.knowledge.assembly import config as written
 from evennia_ai.knowledge.assembly.config import CONFIG_PAGE, AssemblyRules, TaskType
-from evennia_ai.knowledge.assembly.graph import resolved
 from evennia_ai.knowledge.assembly.packages import PackedPage, packed
 from evennia_ai.knowledge.assembly.planning import Planned
 from evennia_ai.knowledge.assembly.requests import (
+    Fetch,
+    Hidden,
     Listed,
     LoreTask,
     Step,
@@ -64,6 +66,84 @@ def _is_meant(page: Page, said: str) -> bool:
     kind = page.meta.fields.get("type")
     special = [tag for tag in page.meta.tags if tag != kind]
     return not special or any(phrase_of(tag) in said for tag in special)
+
+
+MOST_PAGES: Final = 200
+"""Pages of a graph that are read, however much of it there is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """A page of the graph: how many hops away it is, and which page asked for it first."""
+
+    page: Page
+    depth: int = 0
+    by: PageName | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """What a graph comes to; `reached` begins with the pages it was resolved from."""
+
+    reached: tuple[Reached, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def resolved(roots: Sequence[Page], *, max_depth: int | None) -> Step[Resolved]:
+    """The pages that `roots` require, over at most so many hops, None for all there are."""
+    reached = [Reached(page=page) for page in roots]
+    warnings: list[str] = []
+    level = reached
+    depth = 0
+    while level and (max_depth is None or depth < max_depth):
+        depth += 1
+        wanted = _wanted(level, reached)
+        if len(reached) + len(wanted) > MOST_PAGES:
+            warnings.append(f"the graph of requires has over {MOST_PAGES} pages; the rest is left")
+            break
+        answer = (yield Fetch(tuple(wanted))) if wanted else ()
+        found = dict(zip(wanted, answer, strict=True))
+        warnings += [_missing(name, wanted[name], page) for name, page in found.items()]
+        level = _taken(found, wanted, reached, depth=depth)
+        reached = [*reached, *level]
+    return Resolved(reached=tuple(reached), warnings=tuple(filter(None, warnings)))
+
+
+def _wanted(level: Sequence[Reached], reached: Sequence[Reached]) -> dict[PageName, PageName]:
+    """The pages of the next hop in the order they are declared, and who asks for each first."""
+    known = {one.page.name for one in reached}
+    wanted: dict[PageName, PageName] = {}
+    for one in level:
+        for name in one.page.meta.requires:
+            if name not in known:
+                wanted.setdefault(name, one.page.name)
+    return wanted
+
+
+def _taken(
+    found: dict[PageName, Page | Hidden | None],
+    wanted: dict[PageName, PageName],
+    reached: Sequence[Reached],
+    *,
+    depth: int,
+) -> list[Reached]:
+    """The pages of a hop that are new: another title may lead to one that is there already."""
+    known = {one.page.name for one in reached}
+    taken: list[Reached] = []
+    for name, page in found.items():
+        if isinstance(page, Page) and page.name not in known:
+            known.add(page.name)
+            taken.append(Reached(page=page, depth=depth, by=wanted[name]))
+    return taken
+
+
+def _missing(name: PageName, by: PageName, page: Page | Hidden | None) -> str:
+    """A warning where a required page cannot be read, "" where it can."""
+    if page is None:
+        return f"{by} requires {name}, and there is no such page"
+    if isinstance(page, Hidden):
+        return f"{by} requires {name}, which may not be read here"
+    return ""
 
 
 MOST_LOOKED_THROUGH: Final = 200

@@ -16,11 +16,11 @@ from typing import Any, Final
 from evennia_ai.errors import EvenniaAIError, FormatError
 from evennia_ai.foreign.documents import yaml_values
 from evennia_ai.knowledge.pages.markup import MAX_TEXT, MarkupError, page_of_values, read_page
-from evennia_ai.knowledge.pages.metadata import MetaError
 from evennia_ai.knowledge.pages.page import (
     MEDIATIONS,
     NAMESPACES,
     BaseInfo,
+    MetaError,
     Namespace,
     Page,
     PageName,

@@ -18,7 +18,7 @@ from evennia_ai import models
 from evennia_ai.errors import ComponentValueError
 from evennia_ai.history.records import storable
 from evennia_ai.knowledge.pages.markup import MAX_META, MAX_TEXT, links_of
-from evennia_ai.knowledge.pages.metadata import MetaError, alias_names, meta_of, values_of
+from evennia_ai.knowledge.pages.page import MetaError, alias_names, meta_of, values_of
 from evennia_ai.knowledge.pages.page import Page, PageName
 from evennia_ai.store.core.authoring import Revisions, check_locks
 

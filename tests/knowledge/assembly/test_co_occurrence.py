@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.knowledge.assembly.graph import Seed, mentions, related
+from evennia_ai.knowledge.assembly.gathering import Seed, mentions, related
 from tests.knowledge.assembly.driver import named
 
 

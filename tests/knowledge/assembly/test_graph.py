@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.knowledge.assembly.graph import MOST_PAGES, Resolved, resolved
+from evennia_ai.knowledge.assembly.instructing import MOST_PAGES, Resolved, resolved
 from tests.knowledge.assembly.driver import AnswersFrom, a_page, driven, named, the_wiki
 
 REQUIRES = "---\nrequires: [{}]\n---\nText."

@@ -4,13 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evennia_ai.knowledge.assembly.gathering import Section, sections
 from evennia_ai.knowledge.pages.markup import (
     MarkupError,
-    Section,
     links_of,
     page_of_values,
     read_page,
-    sections,
     without_links,
     write_page,
     write_wikitext,
