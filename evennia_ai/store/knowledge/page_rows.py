@@ -18,8 +18,14 @@ from evennia_ai import models
 from evennia_ai.errors import ComponentValueError
 from evennia_ai.history.records import storable
 from evennia_ai.knowledge.pages.markup import MAX_META, MAX_TEXT, links_of
-from evennia_ai.knowledge.pages.page import MetaError, alias_names, meta_of, values_of
-from evennia_ai.knowledge.pages.page import Page, PageName
+from evennia_ai.knowledge.pages.page import (
+    MetaError,
+    Page,
+    PageName,
+    alias_names,
+    meta_of,
+    values_of,
+)
 from evennia_ai.store.core.authoring import Revisions, check_locks
 
 WRITTEN: Final = ("namespace", "title", "body", "meta", "locks")
