@@ -12,12 +12,11 @@ from types import MappingProxyType
 from typing import Final
 
 from evennia_ai.prompt.messages import Part
-from evennia_ai.prompt.report import STAGES, Report, indented
+from evennia_ai.prompt.report import _MOST_NAMES, STAGES, Report, indented
 from evennia_ai.prompt.trace import Verdict, about
 from evennia_ai.text.columns import WIDTH, clipped, visible, wrapped
 
 NO_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
-_MOST_NAMES: Final = 12
 _MOST_COMPARED: Final = 20_000
 
 
@@ -33,7 +32,7 @@ def explain_lines(
         return _about_message(report, int(item.removeprefix("#")), width)
     meant = origins_meant(report, item, names=names)
     if not meant:
-        return _unknown(report, item, names, width)
+        return _none_called(report, item, names, width)
     if len(meant) > 1:
         which = ", ".join(_titled(origin, names) for origin in meant[:_MOST_NAMES])
         more = f" and {len(meant) - _MOST_NAMES} more" if len(meant) > _MOST_NAMES else ""
@@ -97,7 +96,7 @@ def _about_message(report: Report, index: int, width: int) -> list[str]:
     return lines + [f"    | {line}" for line in wrapped(message.content, width - 6)]
 
 
-def _unknown(report: Report, item: str, names: Mapping[str, str], width: int) -> list[str]:
+def _none_called(report: Report, item: str, names: Mapping[str, str], width: int) -> list[str]:
     if re.fullmatch(r"#?-?[0-9]+", item):
         last = len(report.messages) - 1
         return wrapped(f"there is no message {clipped(item, 20)}; they are 0 to {last}", width)

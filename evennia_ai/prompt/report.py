@@ -1,13 +1,15 @@
 """The trace as text: one account of a prompt for the game, the web and the command line.
 
-A `Report` is what is worth keeping of a `Prompt` once it was sent: plain values that go to JSON
-and back. `trace_lines` makes the same text of it everywhere.
+A `Report` is what people are told of a `Prompt`, of one that is made and of one that was sent long
+ago. `trace_lines` makes the same text of it everywhere, `explain_lines` tells everything about one
+item: an origin such as `component:mood`, its bare key, the number of a message, or what an entry of
+lore is called, where whoever asks knows the names.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 
 from evennia_ai.prompt.cache_account import MEANINGS, Reason, Sent
 from evennia_ai.prompt.expansion import Layout
@@ -72,8 +74,7 @@ class Report:
     """The account of one prompt.
 
     `shared_tokens` is the start it has in common with the conversation's prompt before, None where
-    there was none; `broken_by` the origin that ended it, None where nothing did, and
-    `break_reason` one of `breaks.REASONS`, None where it is not known.
+    there was none; `broken_by` the origin that ended it, None where nothing did.
     """
 
     messages: tuple[ReportMessage, ...]
@@ -89,24 +90,6 @@ class Report:
     shared_tokens: int | None = None
     broken_by: str | None = None
     break_reason: Reason | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values for JSON; `Report.from_json` reads them back."""
-        plain = _plain(self)
-        plain["messages"] = [_plain_message(message) for message in self.messages]
-        plain["verdicts"] = [_plain(verdict) for verdict in self.verdicts]
-        plain["by_origin"] = dict(self.by_origin)
-        plain["breakpoints"] = list(self.breakpoints)
-        return plain
-
-    @classmethod
-    def from_json(cls, plain: Mapping[str, Any]) -> "Report":
-        """The report that `to_json` wrote."""
-        made = dict(plain)
-        made["messages"] = tuple(_message(message) for message in plain["messages"])
-        made["verdicts"] = tuple(Verdict(**verdict) for verdict in plain["verdicts"])
-        made["breakpoints"] = tuple(plain["breakpoints"])
-        return cls(**made)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -311,20 +294,3 @@ def indented(text: str, width: int) -> list[str]:
 
 def _rule(title: str, width: int) -> str:
     return f"-- {title} ".ljust(width, "-")[:width]
-
-
-def _message(plain: Mapping[str, Any]) -> ReportMessage:
-    parts = tuple(Part(**part) for part in plain["parts"])
-    return ReportMessage(**{**plain, "parts": parts, "calls": tuple(plain.get("calls", ()))})
-
-
-def _plain_message(message: ReportMessage) -> dict[str, Any]:
-    """A message for JSON; calls of tools and the record only where there are some."""
-    plain = {**_plain(message), "parts": [_plain(part) for part in message.parts]}
-    told = {"calls": list(plain.pop("calls")), "record": plain.pop("record")}
-    return {**plain, **{name: value for name, value in told.items() if value}}
-
-
-def _plain(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass, not those of what it holds."""
-    return {entry.name: getattr(value, entry.name) for entry in fields(value)}

@@ -34,7 +34,7 @@ def test_the_next_prompt_can_be_looked_at_and_shows_nothing_of_it(erased):
     erased.whispers(erased.anna, "Oren, hello?")
     report = erased.npc.ai.last_report()
 
-    assert "mill" not in str(report.to_json())
+    assert "mill" not in str(report)
     assert report.shared_tokens is None
 
 
