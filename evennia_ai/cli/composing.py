@@ -9,8 +9,14 @@ from evennia_ai.cli.output import is_terminal, refusal, refuse, write_json, writ
 from evennia_ai.errors import EvenniaAIError, FormatError
 from evennia_ai.foreign.documents import MAX_BYTES, decoded, json_values
 from evennia_ai.lorebook.book import names_of
-from evennia_ai.prompt.explaining import explain_lines, is_message, origins_meant
-from evennia_ai.prompt.report import Report, report_of, trace_lines
+from evennia_ai.prompt.report import (
+    Report,
+    explain_lines,
+    is_message,
+    origins_meant,
+    report_of,
+    trace_lines,
+)
 from evennia_ai.scenario import (
     ComposedTurn,
     Scenario,

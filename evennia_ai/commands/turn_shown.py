@@ -12,9 +12,15 @@ from evennia_ai.history.turn.manifest import RecordedMessage, TurnManifest
 from evennia_ai.history.turn.replay import report_of_turn
 from evennia_ai.lorebook.book import names_of
 from evennia_ai.minds.turn_sources import source_of, told_by
-from evennia_ai.prompt.explaining import explain_lines, is_message, origins_meant
 from evennia_ai.prompt.messages import Part
-from evennia_ai.prompt.report import Report, ReportMessage, report_of
+from evennia_ai.prompt.report import (
+    Report,
+    ReportMessage,
+    explain_lines,
+    is_message,
+    origins_meant,
+    report_of,
+)
 from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.text.columns import WIDTH, clipped, first_line, visible, wrapped

@@ -4,7 +4,7 @@ import pytest
 
 from evennia_ai.lorebook.book import Lorebook, entries_called, names_of
 from evennia_ai.lorebook.formats.books import read_book
-from evennia_ai.prompt.explaining import origins_called
+from evennia_ai.prompt.report import origins_called
 
 BOOK = {
     "entries": [

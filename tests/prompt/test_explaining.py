@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from evennia_ai.prompt.explaining import explain_lines, origins_meant
-from evennia_ai.prompt.report import Report
+from evennia_ai.prompt.report import Report, explain_lines, origins_meant
 from evennia_ai.prompt.trace import Verdict
 from tests.effort import little_work
 from tests.prompt.test_report import HOSTILE, a_report

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from evennia_ai.prompt.explaining import explain_lines
 from evennia_ai.prompt.messages import Message, ToolCall, said
 from evennia_ai.prompt.notes import AuthorsNote
 from evennia_ai.prompt.report import (
     Report,
+    explain_lines,
     fates,
     report_of,
     shares,

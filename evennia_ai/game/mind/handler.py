@@ -24,10 +24,9 @@ from evennia_ai.history.turn.replay import report_of_turn
 from evennia_ai.lorebook.book import names_of
 from evennia_ai.minds.view import NPCView, sources_of, view_of
 from evennia_ai.prompt.cache_account import Sent
-from evennia_ai.prompt.explaining import explain_lines
 from evennia_ai.prompt.names import SOMEONE
 from evennia_ai.prompt.prompt import Prompt
-from evennia_ai.prompt.report import Report, report_of
+from evennia_ai.prompt.report import Report, explain_lines, report_of
 from evennia_ai.settings.npc import NPCSettings
 from evennia_ai.store.history import conversations, record_rows, turns
 from evennia_ai.store.history.record_rows import ConversationRef

@@ -12,7 +12,7 @@ from evennia_ai.game.senses.presence import NPC, HasMind
 from evennia_ai.lorebook.activation.activation import Activation
 from evennia_ai.lorebook.book import names_of, packed
 from evennia_ai.minds.hidden import HiddenLore
-from evennia_ai.prompt.explaining import origins_called
+from evennia_ai.prompt.report import origins_called
 from evennia_ai.prompt.trace import Verdict
 from evennia_ai.text.columns import WIDTH, clipped, visible, wrapped
 
