@@ -204,7 +204,6 @@ class Conf(ModelSettings):
     [npcs.md](npcs.md#ticks)"""
     knowledge_wikis: Annotated[
         Wikis,
-        WritingLimits,
         Setting(
             "E056",
             {},
