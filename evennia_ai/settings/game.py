@@ -161,6 +161,11 @@ class Conf(ModelSettings):
     ]
     """the port on this machine where Prometheus finds metrics, `0` for none; see
     [watching.md](watching.md#metrics)"""
+    slow_ms: Annotated[
+        WholeNumber, Setting("E084", 0, "a whole number of milliseconds, 0 for never")
+    ]
+    """how long one thing may hold everybody up before the log says what it is; `0`: nothing is
+    said; see [watching.md](watching.md#what-holds-the-game-up)"""
     traces: Annotated[
         Tracing,
         read_by(read_tracing),
