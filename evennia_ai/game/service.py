@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, Final
 
 from evennia.utils import logger
+from twisted.internet import reactor
 from twisted.internet.task import LoopingCall
 from twisted.python.failure import Failure
 
@@ -27,6 +28,7 @@ from evennia_ai.game.recording import unanswered
 from evennia_ai.game.recording.retrying import DATABASE_ERRORS, until_written
 from evennia_ai.game.senses.witness import watch_logins
 from evennia_ai.game.turn import acting
+from evennia_ai.game.watch.slow import Watchdog
 from evennia_ai.store import erasing, model_calls
 from evennia_ai.store.core.snapshots import refresh_if_changed
 from evennia_ai.store.history import turns
@@ -77,6 +79,7 @@ _SETTLING_SECONDS: Final = 3
 _timers: Final[list[LoopingCall]] = []
 _calls: Final[list[Any]] = []
 _garbage: Final = Garbage()
+_watchdogs: Final[list[Watchdog]] = []
 
 
 def at_server_start() -> None:
@@ -108,11 +111,16 @@ def at_server_start() -> None:
         _forget_old(live)
         _repeat(partial(_forget_old, live), live, seconds=_DAY_SECONDS)
     _repeat(partial(_sum_up_calls, live), live, seconds=_SUMMING_SECONDS)
+    if live.conf.slow_ms:
+        _watchdogs.append(Watchdog(reactor, slow_ms=live.conf.slow_ms, log=logger.log_warn))
+        _watchdogs[-1].begin()
 
 
 def at_server_stop() -> None:
     """Commit what was heard, give up what is in flight; also before a reload."""
     _stop_timers()
+    while _watchdogs:
+        _watchdogs.pop().end()
     running.stop()
     _garbage.end()
 

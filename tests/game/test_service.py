@@ -1,9 +1,11 @@
 """Start and stop of the server."""
 
+import threading
 from time import time
 
 import pytest
 from django.conf import settings
+from django.test import override_settings
 
 from evennia_ai.apps import SERVICE
 from evennia_ai.errors import StoreError
@@ -146,3 +148,19 @@ class TestRetention:
         service.at_server_start()
         assert any("old conversations were not erased" in line for line in logged)
         service.at_server_stop()
+
+
+def test_what_is_slow_is_watched_where_the_game_asks_for_it(stage):
+    def watchers():
+        return [one for one in threading.enumerate() if one.name == "evennia_ai: what is slow"]
+
+    service.at_server_start()
+    assert watchers() == []
+    service.at_server_stop()
+    stage.running.install(None)
+    with override_settings(EVENNIA_AI_SLOW_MS=20):
+        service.at_server_start()
+    (watcher,) = watchers()
+    service.at_server_stop()
+    watcher.join(30)
+    assert not watcher.is_alive()
