@@ -17,11 +17,11 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
-from evennia_ai.knowledge.restricted.number_words import number_word
 from evennia_ai.knowledge.restricted.numbers import (
     COMMON,
     Numbers,
     all_numbers,
+    number_word,
     numbers_of,
     places,
     spelt_together,

@@ -1,23 +1,160 @@
-"""Numbers: which ones a text says, in whatever form, however they are set apart.
+"""Numbers: which ones a text says, in whatever form people write them, however they are set apart.
 
 `4711`, `4-7-1-1`, `4,711`, `four seven one one`, `forty-seven eleven`, `4711th` and `four thousand
 seven hundred and eleventh` say the same, and so do `9`, `nine`, `ninth`, `IX`, `9d` and
-`ninepence`. What a single word says is for `number_words`. One that is a number only at times, as
-`one` and `I`, counts beside a word beside which the same number stands. Texts come folded, as
-`letters_folded` makes them, where they are compared; the places of numbers are found in any text.
+`ninepence`. A word may be a number, an ordinal, several glued together or to a unit (`fortyseven`,
+`sixfold`), or a Roman numeral. English alone. Some words are numbers only at times: `one`, `first`,
+`double`, a Roman numeral of one letter (`I`), and one that is a word or a unit as well (`mix`,
+`cm`). Those are unsure, and count beside a word beside which the same number stands. Texts come
+folded where they are compared; the places of numbers are found in any text.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
+from typing import Final, Literal
 
-from evennia_ai.knowledge.restricted.number_words import (
-    AFTER_A_NUMBER,
-    NumberPart,
-    NumberWord,
-    number_word,
+from evennia_ai.text.words import COMMON_WORDS
+
+Kind = Literal["digits", "value", "times"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberPart:
+    """A part of a number: digits as they are written, a value, or a factor of what is before it."""
+
+    kind: Kind
+    value: str
+    """In digits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberWord:
+    """What a word says of a number."""
+
+    parts: tuple[NumberPart, ...]
+    is_sure: bool = True
+    """False: it is a number in some texts, and something else in most."""
+    is_roman: bool = False
+
+
+_SMALL: Final = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen"),
+    *("eighteen", "nineteen"),
 )
+_TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_ORDINALS: Final = (
+    *("zeroth", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"),
+    *("ninth", "tenth", "eleventh", "twelfth"),
+    *(f"{word}th" for word in _SMALL[13:]),
+)
+_VALUES: Final = {
+    **{word: value for value, word in enumerate(_SMALL)},
+    **{word: value for value, word in enumerate(_ORDINALS)},
+    **{word: 10 * value for value, word in enumerate(_TENS, start=2)},
+    **{f"{word[:-1]}ieth": 10 * value for value, word in enumerate(_TENS, start=2)},
+    **{f"{word[:-1]}ies": 10 * value for value, word in enumerate(_TENS, start=2)},
+    **dict.fromkeys(("nought", "naught"), 0),
+    **dict.fromkeys(("once", "single"), 1),
+    **dict.fromkeys(("twice", "double", "twofold", "tuppence", "tuppenny"), 2),
+    **dict.fromkeys(("thrice", "triple", "treble", "thruppence", "thruppenny"), 3),
+    "quadruple": 4,
+    "nineth": 9,
+    "fourty": 40,
+}
+_TIMES: Final = {
+    **dict.fromkeys(("dozen", "dozenth"), 12),
+    "score": 20,
+    **dict.fromkeys(("hundred", "hundredth"), 100),
+    **dict.fromkeys(("thousand", "thousandth"), 1000),
+    **dict.fromkeys(("million", "millionth"), 1_000_000),
+}
+AFTER_A_NUMBER: Final = frozenset({"score"})
+"""Words that say a number only behind another one: `three score`."""
+_UNSURE: Final = frozenset({"one", "first", "second", "once", "single", "double", "treble"})
+
+_UNITS: Final = (
+    *("pence", "penny", "pennies", "pennyworth", "pound", "pounder", "shilling", "bob", "crown"),
+    *("guinea", "fold", "score", "some", "hour", "day", "night", "week", "month", "year", "minute"),
+    *("mile", "foot", "feet", "inch", "inches", "yard", "fathom", "league", "knot", "ounce"),
+    *("pint", "quart", "gallon", "ton", "tonne", "weight", "stone", "barrel", "sack", "step"),
+    *("stair", "door", "man", "men", "way", "part", "side", "sided", "times", "pin", "piece"),
+    *("gram", "kilo", "kg", "cm", "mm", "km", "litre", "liter", "metre", "meter", "percent"),
+)
+# Words that begin as a number does and are none.
+_OTHERWISE: Final = frozenset({"nineveh", "fourier", "fourchette", "eighties"})
+# Roman numerals that are a word of their own, or a unit, as often.
+_ROMAN_TOO: Final = frozenset(
+    {
+        *("mix", "di", "dix", "div", "liv", "li", "mi", "mm", "mmm", "cm", "ml", "cl", "dl", "cc"),
+        *("cd", "dc", "xl", "mc", "md", "mv", "cv", "cx", "ci", "mci"),
+    }
+)
+
+_CARDINALS: Final = {*_SMALL, *_TENS, *_TIMES} - {"hundredth", "thousandth", "millionth", "dozenth"}
+_WORD: Final = re.compile("|".join(sorted(_CARDINALS, key=len, reverse=True)))
+# `h` and `th` are the ends of `twentyeighth` and `twentyseventh`.
+_UNIT: Final = re.compile(rf"(?:{'|'.join(_UNITS)})s?|s|h|th|ish")
+# From these on whatever follows is glued to a number: `ninepins`, `sevensacks`.
+_OPEN: Final = frozenset({*_SMALL, *_TENS}) - {"zero", "one", "ten"}
+_ROMAN: Final = re.compile(r"(?=[ivxlcdm])(m{0,3})(cm|cd|d?c{0,3})(xc|xl|l?x{0,3})(ix|iv|v?i{0,4})")
+_ROMAN_ORDINAL: Final = re.compile(r"([ivxlcdm]*[vx][ivxlcdm]*)th")
+_ROMAN_VALUES: Final = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100, "d": 500, "m": 1000}
+
+
+@lru_cache(maxsize=8192)
+def number_word(word: str) -> NumberWord | None:
+    """What number a word of letters alone says, None for most words; case makes no difference."""
+    folded = word.casefold()
+    if folded in _VALUES or folded in _TIMES:
+        return NumberWord(parts=(_part(folded),), is_sure=folded not in _UNSURE)
+    if parts := _glued(folded):
+        return NumberWord(parts=parts)
+    return _roman(folded)
+
+
+def _part(word: str) -> NumberPart:
+    if word in _TIMES:
+        return NumberPart(kind="times", value=str(_TIMES[word]))
+    return NumberPart(kind="value", value=str(_VALUES[word]))
+
+
+def _glued(word: str) -> tuple[NumberPart, ...]:
+    """The parts of number words that are glued together, or to what is counted."""
+    words: list[str] = []
+    at = 0
+    while word[at:] not in _VALUES and (found := _WORD.match(word, at)):
+        words.append(found[0])
+        at = found.end()
+    rest = word[at:]
+    if not words or words[0] in AFTER_A_NUMBER or word in _OTHERWISE:
+        return ()
+    if rest in _VALUES:  # `twentyfirst`
+        words, rest = [*words, rest], ""
+    if rest == "s" and (words[-1] == "one" or words[-1] in _TIMES):
+        return ()  # `ones`, `hundreds`: no number in particular
+    is_open = len(words) > 1 or words[0] in _OPEN
+    return tuple(map(_part, words)) if is_open or _UNIT.fullmatch(rest) else ()
+
+
+def _roman(word: str) -> NumberWord | None:
+    ordinal = _ROMAN_ORDINAL.fullmatch(word)
+    letters = ordinal[1] if ordinal else word
+    if not _ROMAN.fullmatch(letters):
+        return None
+    values = [_ROMAN_VALUES[letter] for letter in letters]
+    following = [*values[1:], 0]
+    total = sum(
+        -value if value < after else value for value, after in zip(values, following, strict=True)
+    )
+    return NumberWord(
+        parts=(NumberPart(kind="digits", value=str(total)),),
+        is_sure=len(letters) > 1 and word not in _ROMAN_TOO,
+        is_roman=True,
+    )
+
 
 _PIECE: Final = re.compile(r"\d+|[^\W\d_]+")
 # Three letters and more that stand alone, with little between them.
@@ -27,23 +164,14 @@ _LONGEST: Final = 400
 """Digits of one number that are looked at; a longer one is cut."""
 _BESIDE: Final = 3
 """Words before and after a number that tell what it counts."""
-# Words that stand beside anything and tell nothing.
-COMMON: Final = frozenset(
-    {
-        *("about", "above", "after", "again", "all", "also", "although", "always", "and"),
-        *("another", "any", "are", "because", "been", "before", "behind", "being", "below"),
-        *("beside", "between", "both", "but", "can", "could", "did", "does", "doing", "down"),
-        *("each", "either", "ever", "every", "few", "for", "from", "had", "has", "have"),
-        *("having", "her", "here", "him", "his", "how", "into", "its", "just", "least", "less"),
-        *("many", "may", "might", "mine", "more", "most", "much", "must", "neither", "never"),
-        *("nor", "not", "now", "off", "one", "ones", "only", "onto", "other", "others", "our"),
-        *("out", "over", "own", "same", "shall", "she", "should", "since", "some", "such"),
-        *("than", "that", "the", "their", "them", "then", "there", "these", "they", "this"),
-        *("those", "though", "too", "under", "until", "upon", "very", "was", "were", "what"),
-        *("when", "where", "which", "while", "who", "whom", "whose", "why", "will", "with"),
-        *("without", "would", "yet", "you", "your"),
-    }
-)
+COMMON: Final = COMMON_WORDS | {
+    *("above", "again", "although", "always", "another", "behind", "being", "below", "beside"),
+    *("between", "both", "doing", "down", "each", "either", "ever", "every", "few", "having"),
+    *("least", "less", "many", "may", "might", "mine", "most", "much", "must", "neither", "never"),
+    *("nor", "now", "off", "ones", "only", "onto", "other", "others", "own", "same", "shall"),
+    *("since", "those", "though", "until", "upon", "whom", "whose", "without", "yet"),
+}
+"""Words that stand beside anything and tell nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,16 +223,6 @@ def numbers_of(found: Sequence[Place]) -> Numbers:
     )
 
 
-def numbers_in(text: str) -> frozenset[str]:
-    """The numbers of two digits and more, each as its digits, without zeros before them."""
-    return all_numbers(text).long
-
-
-def digits_in(text: str) -> tuple[str, ...]:
-    """What each group of numbers says when its digits are put side by side."""
-    return tuple(place.joined for place in places(text) if place.is_sure)
-
-
 def spelt_together(text: str) -> str:
     """`text` with words that are torn into their letters, as `f o u r`, in one piece."""
     return _APART.sub(lambda apart: f" {_BETWEEN.sub('', apart[0])} ", text)
@@ -132,12 +250,8 @@ class _Piece:
 
 def _read(match: re.Match[str]) -> _Piece:
     text = match[0]
-    if text[0].isdecimal():
-        said: NumberWord | None = NumberWord(
-            parts=(NumberPart(kind="digits", value=text[:_LONGEST]),)
-        )
-    else:
-        said = number_word(text)
+    digits = NumberWord(parts=(NumberPart(kind="digits", value=text[:_LONGEST]),))
+    said = digits if text[0].isdecimal() else number_word(text)
     return _Piece(text=text.casefold(), start=match.start(), end=match.end(), said=said)
 
 
@@ -185,7 +299,7 @@ def _stands_alone(pieces: Sequence[_Piece], place: int) -> bool:
 
 def _place(pieces: Sequence[_Piece], group: Sequence[int]) -> Place:
     first, last = group[0], group[-1]
-    parts = [part for place in group for part in _parts(pieces[place])]
+    parts = [part for place in group if (said := pieces[place].said) for part in said.parts]
     values = set(_readings(parts))
     if len(group) > 1 and pieces[last].text == "second":  # `thirty second`: of time, or the 32nd
         values |= set(_readings(parts[:-1]))
@@ -204,10 +318,6 @@ def _place(pieces: Sequence[_Piece], group: Sequence[int]) -> Place:
         near=near,
         is_numbered=is_letter and first > 0 and bool(_telling(pieces[first - 1 : first])),
     )
-
-
-def _parts(piece: _Piece) -> tuple[NumberPart, ...]:
-    return piece.said.parts if piece.said is not None else ()
 
 
 def _near(
@@ -259,50 +369,25 @@ def _spelt(parts: Sequence[NumberPart]) -> list[str]:
 
 def _in_words(words: Sequence[NumberPart]) -> list[str]:
     """The values of number words: `forty seven eleven` are 47 and 11."""
-    counting = _Counting()
+    found: list[int] = []
+    thousands, below, takes_any = 0, None, False
     for word in words:
-        if word.kind == "times":
-            counting.times(int(word.value))
-        else:
-            counting.plus(int(word.value))
-    return [str(value) for value in counting.ended()]
+        value = int(word.value)
+        if word.kind == "times":  # of what stands before it, else of one
+            below = (1 if below is None else below) * value
+            if value >= 1000:
+                thousands, below = thousands + below, None
+            takes_any = True
+            continue
+        if below is not None and not (takes_any or _joins_tens(below, value)):
+            found.append(thousands + below)
+            thousands, below = 0, None
+        below, takes_any = value + (below or 0), False
+    if below is not None or thousands:
+        found.append(thousands + (below or 0))
+    return [str(value) for value in found]
 
 
-class _Counting:
-    """Puts numbers together from their words: what is over the thousands, and what is below."""
-
-    def __init__(self) -> None:
-        self._found: list[int] = []
-        self._thousands = 0
-        self._below: int | None = None
-        self._takes_any = False
-
-    def times(self, factor: int) -> None:
-        """`hundred` and the like: of what stands before it, else of one."""
-        below = (1 if self._below is None else self._below) * factor
-        if factor >= 1000:
-            self._thousands, self._below = self._thousands + below, None
-        else:
-            self._below = below
-        self._takes_any = True
-
-    def plus(self, value: int) -> None:
-        """A value that joins what stands before it, or begins a number of its own."""
-        if self._below is not None and not self._joins(value):
-            self._end()
-        self._below = value + (self._below or 0)
-        self._takes_any = False
-
-    def ended(self) -> list[int]:
-        """The numbers."""
-        self._end()
-        return self._found
-
-    def _joins(self, value: int) -> bool:
-        below = self._below or 0
-        return self._takes_any or (below % 100 >= 20 and below % 10 == 0 and 0 < value < 10)
-
-    def _end(self) -> None:
-        if self._below is not None or self._thousands:
-            self._found.append(self._thousands + (self._below or 0))
-        self._thousands, self._below = 0, None
+def _joins_tens(below: int, value: int) -> bool:
+    """Whether it is the ones of what stands before it."""
+    return below % 100 >= 20 and below % 10 == 0 and 0 < value < 10

@@ -2,7 +2,15 @@
 
 import pytest
 
-from evennia_ai.knowledge.restricted.numbers import digits_in, numbers_in, spelt_together
+from evennia_ai.knowledge.restricted.numbers import all_numbers, places, spelt_together
+
+
+def numbers_in(text: str) -> frozenset[str]:
+    return all_numbers(text).long
+
+
+def digits_in(text: str) -> tuple[str, ...]:
+    return tuple(place.joined for place in places(text) if place.is_sure)
 
 
 @pytest.mark.parametrize(
