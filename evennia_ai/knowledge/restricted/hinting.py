@@ -8,6 +8,7 @@ depends on no page's text either, so that nobody finds out what is in it by aski
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, StrictInt
@@ -101,16 +102,7 @@ def together(summary: SafeSummary, hints: SafeSummary) -> SafeSummary:
         return summary
     if summary.decision == "refuse":
         return hints
-    return SafeSummary(
-        decision="answer",
-        reason=summary.reason,
-        summary=f"{summary.summary}\n{hints.summary}",
-        observations=summary.observations,
-        risks=summary.risks,
-        recommended_actions=summary.recommended_actions,
-        answer_guidance=summary.answer_guidance,
-        confidence=summary.confidence,
-    )
+    return replace(summary, summary=f"{summary.summary}\n{hints.summary}")
 
 
 def _summary_of(hints: Sequence[PagePassage]) -> SafeSummary:

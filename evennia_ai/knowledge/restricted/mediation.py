@@ -8,7 +8,7 @@ one of a closed list, and a summary that gives away some of the passages is with
 import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
@@ -50,14 +50,11 @@ NO_CHUNKS: Final[Reason] = "no_summary_chunks"
 NO_HINT: Final[Reason] = "no_hint_fits"
 
 # What a model may say of itself; the other reasons are ours to find.
-_BY_MODELS: Final[dict[str, Reason]] = {
-    "answerable": "answerable",
-    "policy_inventory": "policy_inventory",
-    "policy_extraction": "policy_extraction",
-    "policy_meta": "policy_meta",
-    UNCLASSIFIED: UNCLASSIFIED,
-}
-
+_OF_MODELS: Final[tuple[Reason, ...]] = (
+    *("answerable", "policy_inventory", "policy_extraction", "policy_meta"),
+    UNCLASSIFIED,
+)
+_BY_MODELS: Final[dict[str, Reason]] = {reason: reason for reason in _OF_MODELS}
 _CHOICES: Final[Mapping[str, Collection[str]]] = {
     "decision": get_args(Decision),
     "reason": _BY_MODELS,
@@ -125,16 +122,8 @@ class SafeSummary:
 
     def values(self) -> dict[str, Any]:
         """Its fields as JSON has them."""
-        return {
-            "decision": self.decision,
-            "reason": self.reason,
-            "summary": self.summary,
-            "observations": list(self.observations),
-            "risks": list(self.risks),
-            "recommended_actions": list(self.recommended_actions),
-            "answer_guidance": self.answer_guidance,
-            "confidence": self.confidence,
-        }
+        told = asdict(self)
+        return {name: list(one) if isinstance(one, tuple) else one for name, one in told.items()}
 
 
 def refused(reason: Reason) -> SafeSummary:
